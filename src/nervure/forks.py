@@ -68,7 +68,7 @@ def lock() -> Lock:
 
 def reentrant() -> Lock:
     """A lock that a thread may take again, for those who see to forks themselves."""
-    return cast(Lock, threading.RLock())  # noqa: TID251
+    return cast(Lock, threading.RLock())  # noqa: TID251  # made here alone
 
 
 _imports = lock()

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from nervure.inspection.words import amount, giga, head, near, time_text
+from nervure.inspection.words import amount, giga, head, machine, place_of, time_text
 from nervure.transformers.report import CompilationReport, Limits, Line, Place, Step, table
 
 _FLOAT32 = 4
@@ -54,9 +54,7 @@ def details(report: CompilationReport, seconds: float | None, limits: Limits | N
     if report.temporaries or report.in_place or report.panels:
         blocks.append(_memory(report))
     if limits is not None:
-        threads, moved, computed = limits
-        plural = "s" * (threads != 1)
-        blocks.append(f"machine, {threads} thread{plural}: {giga(moved)} GB/s, {giga(computed)} GFLOP/s")
+        blocks.append(machine(limits))
     return "\n\n".join(blocks)
 
 
@@ -80,7 +78,7 @@ def _step(step: Step, rates: Rates) -> str:
 
 def _line(line: Line) -> tuple[str, ...]:
     name = f"{line.op} {line.name}" if line.name else line.op
-    return name, line.type, "" if line.file is None else f"{near(line.file)}:{line.line}", line.scope
+    return name, line.type, place_of(line), line.scope
 
 
 def _place(place: Place) -> tuple[str, ...]:

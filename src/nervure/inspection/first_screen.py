@@ -24,13 +24,12 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from nervure.inspection.words import head, near, time_text
+from nervure.inspection.details import rates_of
+from nervure.inspection.words import head, machine, place_of, time_text
 from nervure.transformers.report import CompilationReport, Limits, Step, table
 
 MOST = 10
 """Rows of a table on the first screen."""
-
-_FLOAT32 = 4
 
 
 def first_screen(report: CompilationReport, seconds: float | None, limits: Limits | None) -> str:
@@ -125,8 +124,7 @@ def _where(step: Step) -> str:
     line = step.main
     if line is None:
         return ""
-    place = "" if line.file is None else f"{near(line.file)}:{line.line}"
-    return " ".join([part for part in (line.scope, place, "backward" if line.is_derivative else "") if part])
+    return " ".join([part for part in (line.scope, place_of(line), "backward" if line.is_derivative else "") if part])
 
 
 # -- memory and machine --------------------------------------------------------------------------------------
@@ -155,11 +153,8 @@ def _machine(report: CompilationReport, seconds: float | None, limits: Limits) -
     """The limits of the machine, and what share of them a call reaches: the time that the slower of moving bytes and
     computing takes at the limit, for each step.
     """
-    least = sum([max((step.bytes or 0) / limits.bytes_per_second,
-                     (step.operations or 0) * (step.width / _FLOAT32) / limits.operations_per_second)
-                 for step in report.steps])
+    rates = [(rates_of(step, limits), step.seconds or 0.0) for step in report.steps]
+    least = sum([max(each.share_of_bytes or 0.0, each.share_of_operations or 0.0) * time for each, time in rates])
     share = f": a call reaches {least / seconds:.0%} of that" if seconds else ""
-    threads = f"{limits.threads} thread{'s' * (limits.threads != 1)}"
-    moved, computed = [f"{rate * 1e-9:.3g}" for rate in limits[1:]]
-    return f"machine, {threads}: {moved} GB/s, {computed} GFLOP/s{share}"
+    return f"{machine(limits)}{share}"
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 
-from nervure.inspection.words import near
+from nervure.inspection.words import place_of
 from nervure.transformers.report import CompilationReport, Step
 
 _MICROSECONDS = 1e6
@@ -42,7 +42,7 @@ def _name(step: Step) -> str:
 
 def _told(step: Step) -> dict[str, object]:
     line = step.main
-    place = "" if line is None or line.file is None else f"{near(line.file)}:{line.line}"
     return {"step": step.number, "kernel": step.name, "ops": ", ".join([entry.op for entry in step.ops]),
-            "module": "" if line is None else line.scope, "line": place, "bytes": step.bytes,
-            "operations": step.operations, "backward": line is not None and line.is_derivative}
+            "module": "" if line is None else line.scope, "line": "" if line is None else place_of(line),
+            "bytes": step.bytes, "operations": step.operations,
+            "backward": line is not None and line.is_derivative}

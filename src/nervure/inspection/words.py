@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from nervure.transformers.report import CompilationReport, Count
+from nervure.transformers.report import CompilationReport, Count, Limits, Line
 
 
 def head(report: CompilationReport, seconds: float | None) -> str:
@@ -29,6 +29,17 @@ def counts(report: CompilationReport) -> str:
 def near(file: str) -> str:
     """A file as seen from the current directory, if it is below."""
     return file.removeprefix(os.getcwd() + os.sep)
+
+
+def place_of(line: Line) -> str:
+    """The file and line of an op, as far as they are known."""
+    return "" if line.file is None else f"{near(line.file)}:{line.line}"
+
+
+def machine(limits: Limits) -> str:
+    """``machine, 2 threads: 53.5 GB/s, 515 GFLOP/s``."""
+    threads, moved, computed = limits
+    return f"machine, {threads} thread{'s' * (threads != 1)}: {giga(moved)} GB/s, {giga(computed)} GFLOP/s"
 
 
 def amount(number: Count) -> str:
