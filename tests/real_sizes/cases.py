@@ -20,9 +20,12 @@ import nervure as nv
 from nervure.computation import Computation
 from nervure.front.creation import AssignableTensorOp, variables_below
 from nervure.front.tensor import Tensor
+from nervure.ir.function import Function
 from nervure.ir.kinds import Structured, multiply_body
+from nervure.ir.leaves import Parameter, ReadVariable
+from nervure.ir.traverse import rebuild
 from nervure.passes.decompose import decompose
-from nervure.transformers.base import Transformer
+from nervure.transformers.base import Executable, Transformer
 from tests.real_sizes.elements import elements_of
 from tests.real_sizes.layers import NETWORKS, Draw
 
@@ -43,7 +46,8 @@ whose parts were larger: much less than any of its terms.
 
 class Case(NamedTuple):
     """Stages of a network from ``first`` on, of which kind their numbers are, and what is computed: the results
-    ("forward"), gradients beside them ("gradients"), or new values of all weights, too ("step").
+    ("forward"), gradients beside them ("gradients"), or new values of all weights, too ("step"). ``given``: weights are
+    arguments, of which nothing is prepacked.
     """
 
     seed: int
@@ -53,25 +57,29 @@ class Case(NamedTuple):
     batches: tuple[int, int]
     whole: bool
     mode: str
+    given: bool = False
 
     def __str__(self) -> str:
         shape, _ = NETWORKS[self.network][self.first]
         return (f"{self.seed}: {self.count} of {self.network} from {shape}, batches {self.batches[0]} and "
-                f"{self.batches[1]}, {'whole' if self.whole else 'real'} numbers, {self.mode}")
+                f"{self.batches[1]}, {'whole' if self.whole else 'real'} numbers, {self.mode}"
+                f"{', weights given' * self.given}")
 
 
 class Program(NamedTuple):
-    """The computation of a case for a batch, a number or a symbol; ``weights`` in the order of the gradients."""
+    """A compiled case for a batch, a number or a symbol; ``weights`` in the order of the gradients, and the values of
+    those that are ``given`` by each call.
+    """
 
-    computation: Computation[Any]
+    function: Function
+    executable: Executable
     weights: list[AssignableTensorOp]
+    given: list[np.ndarray]
 
     def outcome(self, data: Sequence[np.ndarray]) -> list[np.ndarray]:
         """The results of a call, and the values behind it of the variables that it has changed."""
-        results = self.computation(*data)
-        arrays = [np.asarray(entry) for entry in results if entry is not None]
-        written = [variable for variable, _ in self.computation.function.updates]
-        return [*arrays, *[np.asarray(self.computation.transformer.get(variable)) for variable in written]]
+        written = [variable for variable, _ in self.function.updates]
+        return [*self.executable(data), *[np.asarray(self.executable.transformer.get(entry)) for entry in written]]
 
 
 def draw_case(seed: int, work: float = 3e8) -> Case:
@@ -84,8 +92,8 @@ def draw_case(seed: int, work: float = 3e8) -> Case:
     whole, mode = bool(random.random() < 0.6), str(random.choice(["forward", "gradients", "step"]))
     case = Case(seed, network, first, count, (1, 1), whole, mode)
     most = int(min(max(work / work_of(case), 1), 128))
-    large = int(random.integers((most + 1) // 2, most + 1))
-    return case._replace(batches=(large, int(random.integers(1, most + 1))))
+    large, other = int(random.integers((most + 1) // 2, most + 1)), int(random.integers(1, most + 1))
+    return case._replace(batches=(large, other), given=bool(mode != "step" and random.random() < 0.4))
 
 
 def work_of(case: Case) -> float:
@@ -113,32 +121,35 @@ def program(case: Case, batch: object, transformer: Transformer) -> Program:
     x = nv.placeholder((batch, *NETWORKS[case.network][case.first][0]))
     y = _result(case, draw, x)
     if case.mode == "forward":
-        return Program(transformer.computation([y], x), [])
+        return _compiled(case, transformer.computation([y], x), [])
     weights = sorted(variables_below(y), key=lambda entry: entry.id)
     error = nv.placeholder(y.shape)
     x_gradient, *gradients = nv.deriv(nv.sum(y * error), [x, *weights])
     if case.mode == "gradients":
-        return Program(transformer.computation([y, x_gradient, *gradients], x, error), weights)
+        return _compiled(case, transformer.computation([y, x_gradient, *gradients], x, error), weights)
     news = [nv.assign(entry, entry - 0.5 * gradient) for entry, gradient in zip(weights, gradients, strict=True)]
-    return Program(transformer.computation([x_gradient, *news], x, error), weights)
+    return _compiled(case, transformer.computation([x_gradient, *news], x, error), weights)
 
 
-def arguments(case: Case, batch: int) -> list[np.ndarray]:
-    """The data of a batch, and for each element of the result how much it counts."""
+def _compiled(case: Case, made: Computation[Any], weights: list[AssignableTensorOp]) -> Program:
+    """The program of a computation; with a parameter in place of each variable, where a case has its weights given."""
+    if not case.given:
+        return Program(made.function, made.executable, weights, [])
+    reads = [op for op in made.function.operations if isinstance(op, ReadVariable)]
+    table = {op.value: Parameter(op.dtype, op.shape).value for op in reads}
+    parameters = [*made.function.parameters, *[value.op for value in table.values()]]
+    rebuild(made.function.operations, table)
+    function = Function([table.get(value, value) for value in made.function.results], parameters)
+    return Program(function, made.transformer.build(function), [],
+                   [np.asarray(op.variable.initial_value()) for op in reads])
+
+
+def arguments(case: Case, made: Program, batch: int) -> list[np.ndarray]:
+    """The data of a batch, for each element of the result how much it counts, and what is given of a program."""
     draw = Draw(np.random.default_rng([case.seed, batch]), case.whole, False)
-    fixed = program_shapes(case)
-    data = draw.data((batch, *fixed[0]))
-    if case.mode == "forward":
-        return [data]
-    error = draw.data((batch, *fixed[1]))
-    return [data, np.clip(error, -1, 1) if case.whole else error]
-
-
-def program_shapes(case: Case) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The shapes of an example and of its result."""
-    own = NETWORKS[case.network][case.first][0]
-    y = _result(case, Draw(np.random.default_rng(0), case.whole, False), nv.placeholder((1, *own)))
-    return own, tuple(y.shape[1:])
+    count = len(made.function.parameters) - len(made.given)
+    data, *errors = [draw.data((batch, *value.shape[1:])) for value in made.function.parameters[:count]]
+    return [data, *[np.clip(error, -1, 1) if case.whole else error for error in errors], *made.given]
 
 
 def check(case: Case) -> None:
@@ -147,7 +158,8 @@ def check(case: Case) -> None:
         symbolic = program(case, nv.dim("n", min=1), transformer)
         start = [transformer.get(weight).copy() for weight in symbolic.weights]
         for batch in dict.fromkeys(case.batches):
-            data, fixed = arguments(case, batch), program(case, batch, transformer)
+            fixed = program(case, batch, transformer)
+            data = arguments(case, fixed, batch)
             for weight, value in zip(symbolic.weights, start, strict=True):
                 transformer.set(weight, value)
             got, expected = symbolic.outcome(data), fixed.outcome(data)
@@ -161,7 +173,7 @@ def _check_elements(case: Case, made: Program, data: Sequence[np.ndarray], got: 
     random = np.random.default_rng([case.seed, 1])
     places = [random.integers(0, entry.size, SAMPLES) if entry.size > SAMPLES else np.arange(entry.size)
               for entry in got]
-    wanted = elements_of(made.computation.function, data, places)
+    wanted = elements_of(made.function, data, places)
     for number, (entry, at, exact) in enumerate(zip(got, places, wanted, strict=True)):
         mine, largest = entry.reshape(-1)[at].astype(np.float64), np.max(np.abs(exact), initial=0)
         size = np.sqrt(np.mean(exact * exact)) + np.abs(exact)

@@ -72,7 +72,7 @@ def test_two_convolutions_of_digits_with_a_symbolic_batch(batch):
 @pytest.mark.parametrize("network", NETWORKS)
 def test_stages_fit_each_other(network):
     for first, (shape, _) in enumerate(NETWORKS[network][:-1]):
-        made = program(Case(0, network, first, 1, (1, 1), True, "forward"), 1, NULL).computation.function.results[0]
+        made = program(Case(0, network, first, 1, (1, 1), True, "forward"), 1, NULL).function.results[0]
         assert made.shape[1:] == NETWORKS[network][first + 1][0], (network, first, shape)
 
 
@@ -80,13 +80,13 @@ def test_stages_fit_each_other(network):
 def test_the_oracle_agrees_with_the_interpreter(seed):
     """Element by element it takes other roads than a whole value does."""
     case = draw_case(seed, 2e7)
-    made, data = program(case, 1, INTERPRETER), arguments(case, 1)
-    whole = made.computation.executable(data)
-    count = len(made.computation.function.results)
-    sizes = [value.shape for value in (*made.computation.function.results,
-                                       *[value for _, value in made.computation.function.updates])]
+    made = program(case, 1, INTERPRETER)
+    data = arguments(case, made, 1)
+    whole = made.executable(data)
+    count = len(made.function.results)
+    sizes = [value.shape for value in (*made.function.results, *[value for _, value in made.function.updates])]
     places = [np.arange(0, np.prod(shape, dtype=int), 7)[:50] for shape in sizes]
-    for number, exact in enumerate(elements_of(made.computation.function, data, places)[:count]):
+    for number, exact in enumerate(elements_of(made.function, data, places)[:count]):
         mine = np.asarray(whole[number]).reshape(-1)[places[number]]
         assert np.allclose(mine, exact, rtol=1e-4, atol=1e-4 * np.abs(exact).max(initial=1))
 
