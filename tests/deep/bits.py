@@ -1,7 +1,8 @@
-"""The bits of random functions, kept from one commit and compared on another.
+"""The bits of random functions and of networks at real sizes, kept from one commit and compared on another.
 
-    python -m tests.deep.bits keep FILE --count 300      writes functions as text, and digests of their results
-    python -m tests.deep.bits compare FILE               runs the same texts; exits with the number of differences
+    python -m tests.deep.bits keep FILE                  writes functions as text, networks as seeds, and digests of
+                                                         their results (--count 400 --networks 200)
+    python -m tests.deep.bits compare FILE               runs the same programs; exits with the number of differences
 
 A change that promises to keep every bit is checked with it: ``keep`` runs on the commit before, ``compare`` after.
 """
@@ -23,8 +24,12 @@ from nervure.ir.function import Function
 from nervure.ir.parser import parse_function
 from nervure.ir.printer import print_function
 from tests.fuzz.graphs import arguments, random_case, random_rows, states
+from tests.real_sizes import cases
 
 TRANSFORMERS = ("interpreter", "cpu")
+
+WORK = 3e8
+"""Multiply-adds of a network: about a second of both of its batches."""
 
 
 def kept(seed: int) -> dict[str, Any] | None:
@@ -68,21 +73,44 @@ def differences(entry: dict[str, Any]) -> list[str]:
             if before != after]
 
 
+def kept_network(seed: int) -> dict[str, Any]:
+    """The digests of a network at real sizes, whose batch is a symbol."""
+    return {"network": seed, "digests": network_digests(seed)}
+
+
+def network_digests(seed: int) -> list[list[str]]:
+    """For each batch of the case of a seed the digests of its results, on the cpu."""
+    case = cases.draw_case(seed, WORK)
+    with nv.transformers.make_transformer("cpu") as transformer:
+        made = cases.program(case, nv.dim("n", min=1), transformer)
+        return [[_digest(array) for array in made.outcome(cases.arguments(case, made, batch))]
+                for batch in case.batches]
+
+
+def network_differences(entry: dict[str, Any]) -> list[str]:
+    """A line that says how the digests of a kept network differ, if they do."""
+    now = network_digests(entry["network"])
+    return [] if now == entry["digests"] else [f"network {entry['network']}: {entry['digests']} became {now}"]
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Keeps or compares, as the command line says; the number of differences, at most 100."""
     parser = argparse.ArgumentParser(prog="python -m tests.deep.bits", description="the bits of random functions")
     parser.add_argument("action", choices=("keep", "compare"))
     parser.add_argument("file", type=Path)
-    parser.add_argument("--count", type=int, default=300, help="how many functions are kept")
+    parser.add_argument("--count", type=int, default=400, help="how many functions are kept")
+    parser.add_argument("--networks", type=int, default=200, help="how many networks are kept")
     options = parser.parse_args(arguments)
     if options.action == "keep":
         entries = [entry for entry in map(kept, range(options.count)) if entry is not None]
+        entries += map(kept_network, range(options.networks))
         options.file.write_text("".join([json.dumps(entry) + "\n" for entry in entries]))
-        print(f"{len(entries)} functions kept")
+        print(f"{len(entries)} programs kept")
         return 0
     lines = options.file.read_text().splitlines()
-    found = [line for entry in map(json.loads, lines) for line in differences(entry)]
-    print("\n".join([*found, f"{len(lines)} functions, {len(found)} differences"]))
+    found = [line for entry in map(json.loads, lines)
+             for line in (network_differences if "network" in entry else differences)(entry)]
+    print("\n".join([*found, f"{len(lines)} programs, {len(found)} differences"]))
     return min(len(found), 100)
 
 
