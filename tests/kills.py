@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 import nervure as nv
-from nervure.model_formats import load_state
+from nervure.files.model_formats import load_state
 
 ARRAYS, LENGTH = 190, 3000
 """Each array is longer than what is written at once."""

@@ -15,7 +15,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from nervure.forks import importing
+from nervure.support.forks import importing
 
 __version__ = "0.1.0"
 
@@ -23,7 +23,7 @@ _NAMES = {
     "nervure.errors": "AxisMismatch DtypeMismatch FormatError Immutable InUse IndexOutOfRange InternalError "
                       "InvalidArgument NervureError NodeNotFound NotShared NotSupported NumericError ShapeMismatch "
                       "UnknownName WrongKind",
-    "nervure.config": "show_config",
+    "nervure.inspection.config": "show_config",
     "nervure.types.dtype": "DType as_dtype bfloat16 bool_ complex64 complex128 float8_e3m4 float8_e4m3 "
                            "float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz "
                            "float8_e8m0fnu float16 float32 float64 int4 int8 int16 int32 int64 uint4 uint8 "
@@ -50,13 +50,13 @@ _NAMES = {
     "nervure.eager": "call_optimizer parameter proceed rand randn reset_grad",
     "nervure.tensor_storage": "mref",
     "nervure.jit": "grad jit value_and_grad",
-    "nervure.saving": "load load_notes load_together save",
-    "nervure.explain": "explain",
-    "nervure.state_dict": "StateDict from_state_dict make_state_dict parse_state_dict_key",
-    "nervure.state_loading": "load_from_state_dict",
-    "nervure.model_formats": "define_model_format load_weights save_weights",
+    "nervure.files.saving": "load load_notes load_together save",
+    "nervure.inspection.explain": "explain",
+    "nervure.files.state_dict": "StateDict from_state_dict make_state_dict parse_state_dict_key",
+    "nervure.files.state_loading": "load_from_state_dict",
+    "nervure.files.model_formats": "define_model_format load_weights save_weights",
     "nervure.build": "CompiledComposite build forward train_step",
-    "nervure.profiling": "disassemble proceed_bench proceed_time",
+    "nervure.inspection.profiling": "disassemble proceed_bench proceed_time",
     "nervure.training.trainer": "Trainer",
 }
 """The modules of the public names, but for those of the modules below, which list theirs in ``__all__``."""
@@ -93,7 +93,7 @@ def _search(name: str) -> Any:
         module = _imported(module_name)
         if name in module.__all__:
             return getattr(module, name)
-    from nervure.elsewhere import unknown_function
+    from nervure.support.elsewhere import unknown_function
     raise unknown_function(name, __dir__())
 
 

@@ -22,11 +22,11 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from nervure import notebook, transformers
+from nervure import transformers
 from nervure.autodiff.derivative import deriv
 from nervure.computation import build_function, given_below
-from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, WrongKind, did_you_mean
+from nervure.front import display
 from nervure.front.argument_parsing import members, shown, truth
 from nervure.front.creation import AssignableTensorOp, as_tensor, variables_below
 from nervure.front.effects import Effect
@@ -39,9 +39,10 @@ from nervure.ir.identity import Identity
 from nervure.ir.leaves import ReadVariable
 from nervure.ir.printer import print_function
 from nervure.ir.provenance import is_no_grad
-from nervure.lazy import once
 from nervure.ops.arithmetic import Add
 from nervure.passes.cut import Cut, cut
+from nervure.support.elsewhere import explain_keywords
+from nervure.support.lazy import once
 from nervure.tensor_storage import hold
 from nervure.transformers.base import Executable, Transformer
 from nervure.transformers.binding import Binder, Bindings
@@ -333,7 +334,7 @@ class CompiledComposite(Identity):
         places = [*[("input", place) for place in self.inputs.values()],
                   *[("parameter", place) for place in self.parameters]]
         rows = [(role, place.name or "unnamed", described_type(place)) for role, place in places]
-        return notebook.table(("role", "name", "type") if rows else (), rows, repr(self))
+        return display.table(("role", "name", "type") if rows else (), rows, repr(self))
 
     def __repr__(self) -> str:
         result = self._function.results[0]

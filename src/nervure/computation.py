@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Never, TypeVar, over
 import numpy as np
 
 from nervure import transformers
-from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, WrongKind, did_you_mean
 from nervure.front.creation import AssignableTensorOp, as_tensor, handle_of
 from nervure.front.effects import Effect
@@ -33,8 +32,9 @@ from nervure.ir.leaves import Parameter, ReadVariable
 from nervure.ir.op import Value
 from nervure.ir.traverse import postorder
 from nervure.ir.variable import Variable
-from nervure.lazy import once
 from nervure.ops.order import placed_operands
+from nervure.support.elsewhere import explain_keywords
+from nervure.support.lazy import once
 from nervure.transformers.devices.choice import transformer_for
 from nervure.types.axes import Axes, make_axes
 from nervure.types.description import BasicTensorDescription, TensorDescription

@@ -20,7 +20,6 @@ import numpy as np
 from nervure import transformers
 from nervure.autodiff.derivative import deriv
 from nervure.computation import computation, evaluate, run
-from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.alignment import assume_shape
 from nervure.front.argument_parsing import shown, truth
@@ -38,6 +37,7 @@ from nervure.ir.op import Value
 from nervure.ir.provenance import is_no_grad
 from nervure.ir.traverse import postorder, rebuild
 from nervure.ops.order import Assign, placed_operands
+from nervure.support.elsewhere import explain_keywords
 from nervure.tensor_storage import allocate_now as allocate_now
 from nervure.tensor_storage import mref as mref
 from nervure.tensor_storage import peek as peek

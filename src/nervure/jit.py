@@ -24,7 +24,6 @@ import numpy as np
 from nervure import ops, transformers
 from nervure.autodiff.derivative import deriv
 from nervure.computation import Computation, build_function, placeholders_below
-from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, Location, WrongKind, did_you_mean
 from nervure.front import pytrees
 from nervure.front.argument_parsing import members
@@ -40,6 +39,7 @@ from nervure.ir.device import devices_in_force
 from nervure.ir.identity import is_found_by_name
 from nervure.ir.ordered_locks import OrderedLock, Visit, holding, visiting
 from nervure.ir.provenance import fresh_scope, with_gradients
+from nervure.support.elsewhere import explain_keywords
 from nervure.transformers.devices.choice import transformer_for
 from nervure.types.axes import Axes
 from nervure.types.axis import Axis

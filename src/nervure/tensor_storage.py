@@ -20,7 +20,6 @@ import numpy as np
 
 from nervure import transformers
 from nervure.computation import evaluate
-from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, NervureError, NotSupported, ShapeMismatch, WrongKind
 from nervure.front.accessors import memory_of, place_below
 from nervure.front.argument_parsing import shown
@@ -32,6 +31,7 @@ from nervure.front.tensor import Tensor
 from nervure.ir.device import Element, Facet, keeps_arrays
 from nervure.ir.function import Function
 from nervure.ir.leaves import Constant, Parameter
+from nervure.support.elsewhere import explain_keywords
 from nervure.transformers.arguments import as_array
 from nervure.transformers.binding import Binder, Bindings
 from nervure.transformers.cells import Cell

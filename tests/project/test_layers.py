@@ -11,8 +11,8 @@ from tests.project.source import PACKAGE, module_name, parse, python_files
 # One row per layer, from the ground up. Names in one row are neighbours that do not import each other. Below all
 # stand errors; above all stands src/nervure/__init__.py, which names everything and is imported by nothing inside.
 LAYERS = (
-    ("errors", "forks", "equivalents"),
-    ("elsewhere", "flags", "atomic_file", "notebook", "lazy"),
+    ("errors",),
+    ("support", "flags"),
     ("types",),
     ("ir",),
     ("ops",),
@@ -22,21 +22,12 @@ LAYERS = (
     ("memory",),
     ("kernel",),
     ("transformers",),
-    ("inspection",),
-    ("tensor_file",),
-    ("computation", "function_file"),
-    ("tensor_storage",),
-    ("eager",),
-    ("saving", "jit", "config"),
-    ("explain", "devices", "build", "testing"),
-    ("profiling",),
-    ("nn", "optim", "data"),
-    ("state_entries", "renaming"),
-    ("state_dict",),
-    ("state_loading",),
-    ("torch_weights",),
-    ("model_formats",),
-    ("training", "bridges"),
+    ("computation",),
+    ("tensor_storage", "jit", "testing"),
+    ("eager", "build"),
+    ("inspection", "nn", "optim", "data"),
+    ("files",),
+    ("training",),
     ("tools",),
     ("__main__",),
 )
@@ -55,7 +46,7 @@ CIRCLES = {
 }
 
 # What imports modules that a table names: the transformers, each at its first use, and what another thread imports.
-TABLES = {"nervure/transformers/__init__.py", "nervure/forks.py"}
+TABLES = {"nervure/transformers/__init__.py", "nervure/support/forks.py"}
 
 # The command line is a user of the package like any other and may say "import nervure as nv".
 USERS = {"tools"}

@@ -26,7 +26,6 @@ EXAMPLE = re.compile(r"^ *>>> .*?(?:\n\s*\n|\Z)", re.MULTILINE | re.DOTALL)
 SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n\s*\n")
 
 UNMENDED = frozenset("""
-atomic_file.py
 autodiff/slices.py
 build.py
 computation.py
@@ -36,8 +35,13 @@ data/promises.py
 data/sources.py
 eager.py
 errors.py
-explain.py
-forks.py
+files/function_file.py
+files/model_formats.py
+files/renaming.py
+files/saving.py
+files/state_entries.py
+files/state_loading.py
+files/torch_weights.py
 front/accessors.py
 front/alignment.py
 front/apply.py
@@ -60,9 +64,10 @@ front/random.py
 front/record.py
 front/reductions.py
 front/windows.py
-function_file.py
 inspection/details.py
+inspection/explain.py
 inspection/first_screen.py
+inspection/profiling.py
 ir/body_parser.py
 ir/device.py
 ir/field.py
@@ -152,7 +157,6 @@ kernel/simplify/folding.py
 kernel/simplify/loops.py
 kernel/time_model.py
 memory/arena.py
-model_formats.py
 nn/calls.py
 nn/composites.py
 nn/copying.py
@@ -210,15 +214,11 @@ passes/rearranged.py
 passes/rewrite.py
 passes/seen.py
 passes/window_sizes.py
-profiling.py
-renaming.py
-saving.py
-state_entries.py
-state_loading.py
+support/atomic_file.py
+support/forks.py
 tensor_storage.py
 tools/recipes.py
 tools/train.py
-torch_weights.py
 training/best.py
 training/callbacks.py
 training/checkpoints.py

@@ -10,7 +10,7 @@ import pytest
 import nervure as nv
 from nervure import nn
 from nervure.errors import FormatError, InvalidArgument, ShapeMismatch, WrongKind
-from nervure.tensor_file import read_tensors, write_tensors
+from nervure.files.tensor_file import read_tensors, write_tensors
 from tests.training.samples import DATA, INPUTS, SETTINGS, TARGETS, network, optimizer, state, trainer
 
 entropy = nn.losses.cross_entropy

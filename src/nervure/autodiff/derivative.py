@@ -16,7 +16,6 @@ from typing import overload
 
 from nervure import ops
 from nervure.autodiff.reverse import gradients
-from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front import alignment
 from nervure.front.apply import converted_to
@@ -27,6 +26,7 @@ from nervure.ir.op import Value
 from nervure.ir.traverse import postorder
 from nervure.ir.variable import Variable
 from nervure.ops.order import Together
+from nervure.support.elsewhere import explain_keywords
 from nervure.types.dim import equal
 
 

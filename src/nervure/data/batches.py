@@ -16,10 +16,10 @@ from typing import cast
 import numpy as np
 
 from nervure.data.nested import Batch, arrays_of, mapped, read_structure
-from nervure.elsewhere import explains_keywords
 from nervure.errors import InvalidArgument, ShapeMismatch
 from nervure.front.argument_parsing import integer, truth
 from nervure.ir.identity import Identity
+from nervure.support.elsewhere import explains_keywords
 
 
 class Batches(Identity):

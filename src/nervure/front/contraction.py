@@ -18,7 +18,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from nervure import ops
-from nervure.elsewhere import explain_keywords
 from nervure.errors import AxisMismatch, InvalidArgument, NervureError, ShapeMismatch, warn_user
 from nervure.front import alignment
 from nervure.front.apply import converted_to, product_dtype, promoted_pair
@@ -31,6 +30,7 @@ from nervure.ir.op import Value
 from nervure.ir.signature import Signature
 from nervure.ir.where_string import is_run
 from nervure.ops.einsum import REPEATED, Notation, Shape, einsum_notation, matmul_notation
+from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxesLike
 from nervure.types.axis import Axis, match
 from nervure.types.dim import DimLike, equal

@@ -17,7 +17,6 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from nervure import ops
-from nervure.elsewhere import explain_keywords
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch
 from nervure.front import alignment
 from nervure.front.alignment import reordered
@@ -27,6 +26,7 @@ from nervure.front.tensor import Operand, Tensor
 from nervure.front.views import renamed
 from nervure.front.windows import setting, step, window_settings, with_length
 from nervure.ir.op import Value
+from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxesLike
 from nervure.types.axis import Axis
 from nervure.types.dim import equal, product

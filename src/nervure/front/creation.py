@@ -20,7 +20,6 @@ from typing import ClassVar, cast
 
 import numpy as np
 
-from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, NervureError, WrongKind, user_location
 from nervure.front.alignment import arranged, fitted
 from nervure.front.argument_parsing import truth
@@ -46,6 +45,7 @@ from nervure.ir.variable import Variable
 from nervure.ops.order import Computed, value_operands
 from nervure.ops.statistics import Extent
 from nervure.ops.views import Broadcast
+from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxesLike, make_axes
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import Dim, DimLike

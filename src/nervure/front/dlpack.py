@@ -12,12 +12,12 @@ is shared, and no write on one side is seen on the other.
 
 from __future__ import annotations
 
-from nervure.elsewhere import explain_keywords
 from nervure.errors import NotShared, WrongKind
 from nervure.front.argument_parsing import as_integer, shown, truth
 from nervure.front.creation import AssignableTensorOp, constant
 from nervure.front.given_arrays import check_numbers
 from nervure.front.tensor import Tensor
+from nervure.support.elsewhere import explain_keywords
 from nervure.types.dlpack import CPU, borrow, lend
 from nervure.types.dtype import as_dtype
 

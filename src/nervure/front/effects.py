@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast, overload
 
 from nervure import ops
-from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, WrongKind, warn_user
 from nervure.front import alignment, argument_parsing
 from nervure.front.apply import converted_to
@@ -30,6 +29,7 @@ from nervure.ir.leaves import ReadVariable
 from nervure.ir.op import Op, Value
 from nervure.ir.variable import Variable
 from nervure.ops.order import Assign, DoAll, Sequential, kept
+from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes
 from nervure.types.frozen import put
 from nervure.types.index_map import IndexMap

@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 
 from nervure import ops
-from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front import alignment
 from nervure.front.apply import common_dtype, converted_to, is_weak, operate, operate_real, truth
@@ -19,6 +18,7 @@ from nervure.front.creation import as_tensor, expression
 from nervure.front.op_functions import divide, floordivide, is_finite, log, mod, multiply
 from nervure.front.tensor import Operand, Tensor, is_scalar
 from nervure.front.traced_numbers import TracedNumber
+from nervure.support.elsewhere import explain_keywords
 from nervure.types.dtype import DType, DTypeLike, as_dtype
 
 __all__ = ["atan2", "bitcast", "clip", "convert", "divmod", "elu", "gelu", "leaky_relu", "logical_not",

@@ -24,7 +24,6 @@ from typing import cast
 
 import numpy as np
 
-from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.accessors import memory_of, node, place_below
 from nervure.front.argument_parsing import shown, truth
@@ -34,6 +33,7 @@ from nervure.front.gradients import requires_grad as has_gradient
 from nervure.front.record import held_value
 from nervure.front.tensor import Number, Tensor, checked_name, is_scalar, is_tracing, upward
 from nervure.ir.device import Device, Facet, devices_of
+from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import AxesLike
 from nervure.types.dim import Dim, dim
 from nervure.types.dtype import DTypeLike, as_dtype, float32

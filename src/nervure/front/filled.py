@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from nervure import ops
-from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind
 from nervure.front.creation import as_tensor, constant, read_axes
 from nervure.front.promotion import type_alone
 from nervure.front.tensor import Number, Tensor, TensorLike, is_scalar
 from nervure.front.traced_numbers import TracedNumber
+from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxesLike, make_axes
 from nervure.types.dim import Dim
 from nervure.types.dtype import DType, DTypeLike, as_dtype, float32, float64, int64

@@ -19,7 +19,6 @@ from typing import NamedTuple
 import numpy as np
 
 from nervure import ops
-from nervure.elsewhere import explain_keywords
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind, did_you_mean
 from nervure.front import alignment
 from nervure.front.alignment import reordered
@@ -32,6 +31,7 @@ from nervure.front.tensor import Tensor, TensorLike
 from nervure.front.traced_numbers import TracedNumber
 from nervure.front.views import inverse, permuted, renamed
 from nervure.ir.op import Value
+from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxesLike, AxisLike, make_axes
 from nervure.types.axis import Axis
 from nervure.types.axis import axis as named_axis

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
-from nervure.elsewhere import explain_keywords
 from nervure.errors import WrongKind, warn_user
 from nervure.front.argument_parsing import shown
 from nervure.front.creation import AssignableTensorOp, make_place, variables_below
@@ -21,6 +20,7 @@ from nervure.front.effects import Effect
 from nervure.front.elementwise import stop_gradient
 from nervure.front.record import record_of
 from nervure.front.tensor import Tensor
+from nervure.support.elsewhere import explain_keywords
 
 
 @runtime_checkable

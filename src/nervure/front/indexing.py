@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from nervure import ops
-from nervure.elsewhere import explain_keywords
 from nervure.errors import WrongKind
 from nervure.front import alignment, op_functions
 from nervure.front.apply import converted_to
@@ -28,6 +27,7 @@ from nervure.front.index_expressions import FULL, Choice, choose, is_integer
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.front.views import base_of, renamed
 from nervure.ir.op import Value
+from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import AxesLike, AxisLike
 
 

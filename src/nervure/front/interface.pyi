@@ -189,7 +189,7 @@ class Interface:
         """The device that ``__dlpack__`` puts the elements on: (kDLCPU, 0). Nothing is computed."""
 
     def _repr_html_(self) -> str:
-        """The table of a tensor."""
+        """The table of a tensor: its axes, below what ``repr`` says."""
 
     def sum(self, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False, initial: Number | None = None, dtype: DTypeLike | None = None, out: None = None) -> Tensor:
         """``nv.sum`` of this tensor; ``dtype`` converts it first."""

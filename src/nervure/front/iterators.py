@@ -19,13 +19,13 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind, did_you_mean
 from nervure.front import argument_parsing
 from nervure.front.effects import assign
 from nervure.front.tensor import Tensor, upward
 from nervure.ops.conversion import converted
 from nervure.ops.tracing import traced
+from nervure.support.elsewhere import explain_keywords
 from nervure.types.dim import Dim, DimLike
 from nervure.types.layout import Layout
 from nervure.types.loop_nest import BlockView, LoopNest, loop_nest

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nervure import ops
-from nervure.elsewhere import explain_keywords
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
 from nervure.front import alignment
 from nervure.front.apply import common_dtype, converted_to
@@ -23,6 +22,7 @@ from nervure.front.indexing import slice_along_axis
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.front.views import new_axis, permuted
 from nervure.ir.op import Value
+from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxisLike
 from nervure.types.axis import Axis
 from nervure.types.dim import equal

@@ -17,7 +17,6 @@ from typing import Any
 
 from numpy import ndarray, ufunc
 
-from nervure.elsewhere import explains_keywords
 from nervure.errors import WrongKind
 from nervure.front import (
     accessors,
@@ -37,6 +36,7 @@ from nervure.front import (
 from nervure.front.apply import Made
 from nervure.front.numpy_functions import array_function, not_into
 from nervure.front.tensor import Operand, Tensor, is_operand, upward
+from nervure.support.elsewhere import explains_keywords
 from nervure.types.dtype import DTypeLike
 from nervure.types.foreign import answers_itself
 

@@ -16,7 +16,6 @@ import math
 from collections.abc import Callable
 
 from nervure import ops
-from nervure.elsewhere import explain_keywords
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch
 from nervure.front import alignment
 from nervure.front.alignment import reordered
@@ -31,6 +30,7 @@ from nervure.front.reductions import sum as sum_over
 from nervure.front.tensor import Operand, Tensor
 from nervure.ir.op import Op, Value
 from nervure.ops.softmax import weighed
+from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxesLike
 from nervure.types.dim import equal, product
 from nervure.types.dtype import DType

@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nervure import ops
-from nervure.elsewhere import explains_keywords
 from nervure.front import alignment
 from nervure.front.apply import described, operate, operate_real, truth
 from nervure.front.tensor import Operand, Tensor
 from nervure.ir.op import Op
+from nervure.support.elsewhere import explains_keywords
 from nervure.types.element_groups import BOOL, INTEGERS
 
 

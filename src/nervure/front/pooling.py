@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from nervure import ops
-from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, WrongKind, did_you_mean
 from nervure.front.apply import converted_to
 from nervure.front.argument_parsing import positions_of
@@ -19,6 +18,7 @@ from nervure.front.creation import as_tensor
 from nervure.front.promotion import floating
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.front.windows import step, window_settings, with_length
+from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes
 
 

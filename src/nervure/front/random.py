@@ -33,7 +33,6 @@ import ml_dtypes
 import numpy as np
 
 from nervure import ops
-from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.apply import converted_to, operate
 from nervure.front.argument_parsing import integer, positions_of
@@ -46,6 +45,7 @@ from nervure.ir.leaves import ReadVariable
 from nervure.ir.op import Op
 from nervure.ir.provenance import current_scope
 from nervure.ir.variable import Variable
+from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxesLike
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import Dim

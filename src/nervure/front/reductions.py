@@ -16,7 +16,6 @@ from functools import partial
 import numpy as np
 
 from nervure import ops
-from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, NervureError, WrongKind
 from nervure.front.alignment import reordered
 from nervure.front.apply import converted_to, described
@@ -28,6 +27,7 @@ from nervure.ir.leaves import fit_number
 from nervure.ir.op import Op, Value
 from nervure.ops.conversion import converted
 from nervure.ops.reductions import Extremum
+from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxesLike
 from nervure.types.dim import product
 from nervure.types.dtype import DType, bool_, float32

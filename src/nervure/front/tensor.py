@@ -25,8 +25,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard, cast
 
 import numpy as np
 
-from nervure import forks
-from nervure.elsewhere import unknown_attribute
 from nervure.errors import Immutable, InvalidArgument, WrongKind
 from nervure.front.interface import Interface
 from nervure.ir.device import Device
@@ -35,6 +33,8 @@ from nervure.ir.kinds import View
 from nervure.ir.leaves import Constant, Full, ReadVariable
 from nervure.ir.op import Op, Value, as_value, put_handle
 from nervure.ops.order import Computed
+from nervure.support import forks
+from nervure.support.elsewhere import unknown_attribute
 from nervure.types.axes import Axes, make_axes
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import Dim, DimLike, product

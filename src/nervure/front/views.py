@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from nervure import ops
-from nervure.elsewhere import explain_keywords
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
 from nervure.front import alignment
 from nervure.front.alignment import reordered
@@ -22,6 +21,7 @@ from nervure.front.creation import as_tensor, expression, read_axes
 from nervure.front.tensor import Number, Tensor, TensorLike
 from nervure.ir.kinds import View
 from nervure.ir.op import Value
+from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxesLike, AxisLike
 from nervure.types.axis import Axis, FlattenedAxis, make_axis
 from nervure.types.axis import axis as named_axis

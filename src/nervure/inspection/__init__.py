@@ -1,1 +1,1 @@
-"""Reports as people read them: a first screen, every detail, and a trace of the time. They know reports alone."""
+"""Reports on the machine and on computations: what was made of one, where its time goes, and how that reads."""

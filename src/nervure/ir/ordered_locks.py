@@ -34,8 +34,9 @@ from operator import methodcaller
 from typing import Any, NamedTuple, Protocol, TypeVar
 from weakref import WeakSet
 
-from nervure import flags, forks
+from nervure import flags
 from nervure.errors import InUse
+from nervure.support import forks
 
 LOOK_EVERY = 0.1
 """Seconds between two looks at what the holder of a lock does."""

@@ -25,10 +25,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from nervure import forks
 from nervure.ir.function import Function
 from nervure.ir.notation import array_text
 from nervure.ir.printer import Printer
+from nervure.support import forks
 from nervure.types.dtype import as_dtype
 
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
-from nervure.elsewhere import unknown_layer
 from nervure.nn import initialisers as initialisers
 from nervure.nn import losses as losses
 from nervure.nn.activations import (
@@ -37,6 +36,7 @@ from nervure.nn.layers import Dropout, Embedding, Linear, LinearLayer
 from nervure.nn.module import Module
 from nervure.nn.normalisers import BatchNorm, GroupNorm, LayerNorm, RMSNorm
 from nervure.nn.sliding import AveragePool, Conv, MaxPool
+from nervure.support.elsewhere import unknown_layer
 
 __all__ = ["AveragePool", "BatchNorm", "Conv", "Dropout", "ELU", "Embedding", "Functional", "GELU", "GroupNorm",
            "Identity", "LayerNorm", "LeakyReLU", "Linear", "LinearLayer", "LogSoftmax", "MaxPool", "Module", "PReLU",

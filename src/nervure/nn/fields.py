@@ -29,8 +29,8 @@ import types
 import typing
 from collections.abc import Mapping, Sequence
 
-from nervure.elsewhere import unknown_keyword
 from nervure.errors import InvalidArgument, WrongKind
+from nervure.support.elsewhere import unknown_keyword
 
 _WIDER = {float: (float, int), complex: (complex, float, int)}
 """The types whose values Python's own annotations admit beside their own."""

@@ -31,12 +31,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.argument_parsing import real
 from nervure.front.creation import read_axes
 from nervure.front.random import fans, next_key, outputs_of, seed_words
 from nervure.front.tensor import Number
+from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxesLike
 
 

@@ -12,7 +12,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from nervure.elsewhere import explains_keywords
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
 from nervure.front.argument_parsing import integer, real
 from nervure.front.contraction import dot, matmul
@@ -34,6 +33,7 @@ from nervure.nn.parameters import (
     optional,
     parameter,
 )
+from nervure.support.elsewhere import explains_keywords
 from nervure.types.axes import Axes, AxesLike
 from nervure.types.axis import Axis, make_axis
 from nervure.types.dtype import DTypeLike

@@ -21,7 +21,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from nervure import ops
-from nervure.elsewhere import explain_keywords, unknown_layer
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind, did_you_mean
 from nervure.front import alignment
 from nervure.front.apply import common_dtype, converted_to
@@ -54,6 +53,7 @@ from nervure.front.reductions import sum as sum_over
 from nervure.front.tensor import Number, Operand, Tensor, TensorLike, is_scalar
 from nervure.front.views import reshape
 from nervure.ir.op import Value
+from nervure.support.elsewhere import explain_keywords, unknown_layer
 from nervure.types.axes import Axes, AxisLike
 from nervure.types.dim import DimLike
 from nervure.types.dim import equal as equal_lengths

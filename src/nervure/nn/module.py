@@ -34,9 +34,8 @@ from weakref import WeakKeyDictionary, ref
 
 from numpy import ndarray
 
-from nervure import notebook
-from nervure.elsewhere import unknown_member
 from nervure.errors import InvalidArgument, NervureError, NotSupported, WrongKind
+from nervure.front import display
 from nervure.front.argument_parsing import shown, truth
 from nervure.front.creation import AssignableTensorOp, constant, placeholder
 from nervure.front.given_arrays import numpy_array
@@ -48,6 +47,7 @@ from nervure.nn.calls import Call, caller, noted, noting
 from nervure.nn.copying import copied_fields, remember_places
 from nervure.nn.summary import Line, Summary
 from nervure.nn.work import operations
+from nervure.support.elsewhere import unknown_member
 from nervure.types.axes import AxesLike
 from nervure.types.dim import Dim, DimLike, product
 from nervure.types.dtype import as_dtype
@@ -270,7 +270,7 @@ class Module:
                                                           if not isinstance(entry, Module)]))
                 for path, module in self.named_modules()]
         total = f"{type(self).__name__}: {_size(self.parameters()):,} parameters"
-        return notebook.table(("path", "module", "parameters and buffers"), rows, total)
+        return display.table(("path", "module", "parameters and buffers"), rows, total)
 
 
 def _call(module: Module, inputs: tuple[object, ...], named: dict[str, object]) -> object:

@@ -15,7 +15,6 @@ together with the step's other updates, and nothing has to be collected.
 
 from __future__ import annotations
 
-from nervure.elsewhere import explains_keywords
 from nervure.errors import InvalidArgument, ShapeMismatch
 from nervure.front.argument_parsing import position_of, real
 from nervure.front.creation import AssignableTensorOp, as_tensor
@@ -39,6 +38,7 @@ from nervure.nn.parameters import (
     names_of,
     optional,
 )
+from nervure.support.elsewhere import explains_keywords
 from nervure.types.axes import Axes, AxesLike
 from nervure.types.axis import make_axis
 from nervure.types.dim import dim_max, equal, less_equal, product

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from nervure.elsewhere import explains_keywords
 from nervure.errors import InvalidArgument, ShapeMismatch
 from nervure.front.argument_parsing import truth
 from nervure.front.convolution import convolution
@@ -36,6 +35,7 @@ from nervure.nn.parameters import (
     optional,
     parameter,
 )
+from nervure.support.elsewhere import explains_keywords
 from nervure.types.axes import Axes, AxesLike
 from nervure.types.axis import Axis
 from nervure.types.dtype import DTypeLike

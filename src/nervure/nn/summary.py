@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nervure import notebook
+from nervure.front import display
 from nervure.types.dim import DimLike
 
 HEADS = ("module", "result", "bytes", "parameters", "their bytes", "operations")
@@ -69,7 +69,7 @@ class Summary:
                 f"buffers {self.buffer_bytes:,} bytes")
 
     def _repr_html_(self) -> str:
-        return notebook.table(HEADS, [line.cells for line in self.lines], self.totals)
+        return display.table(HEADS, [line.cells for line in self.lines], self.totals)
 
 
 def _amount(number: DimLike) -> str:

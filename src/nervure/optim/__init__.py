@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
-from nervure.elsewhere import unknown_optimiser
 from nervure.optim.accumulation import Accumulated
 from nervure.optim.adam import Adam, AdamW
 from nervure.optim.averages import MovingAverage
@@ -23,6 +22,7 @@ from nervure.optim.optimizer import Optimizer
 from nervure.optim.rule import Rule
 from nervure.optim.schedules import Schedule, constant, cosine, exponential, one_cycle, stepped, warm_up
 from nervure.optim.wrapper import Groups
+from nervure.support.elsewhere import unknown_optimiser
 
 __all__ = ["SGD", "Accumulated", "Adagrad", "Adam", "AdamW", "Clipped", "Groups", "Lion", "MovingAverage", "Muon",
            "Optimizer", "RMSProp", "Rule", "Schedule", "clip_by_norm", "clip_by_value", "constant", "cosine",

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nervure.elsewhere import explains_keywords
 from nervure.errors import InvalidArgument
 from nervure.front.argument_parsing import integer
 from nervure.front.creation import AssignableTensorOp, persistent_tensor
@@ -22,6 +21,7 @@ from nervure.front.op_functions import greater_equal
 from nervure.optim.kept import Kept, Slots, slot_like
 from nervure.optim.optimizer import Change, Optimizer, Step, working_type
 from nervure.optim.wrapper import Wrapper
+from nervure.support.elsewhere import explains_keywords
 from nervure.types.dtype import int64
 
 

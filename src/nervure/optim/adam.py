@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from nervure.elsewhere import explains_keywords
 from nervure.front.elementwise import power
 from nervure.front.op_functions import rsqrt, sqrt
 from nervure.front.tensor import Tensor
 from nervure.optim.descent import Rate, decayed
 from nervure.optim.hyperparameters import DECAY, NOT_NEGATIVE, number, optional
 from nervure.optim.rule import Rule, State
+from nervure.support.elsewhere import explains_keywords
 
 
 class Adam(Rule):

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nervure.elsewhere import explains_keywords
 from nervure.errors import InvalidArgument
 from nervure.front.creation import AssignableTensorOp, persistent_tensor
 from nervure.front.effects import Effect, assign, doall
@@ -26,6 +25,7 @@ from nervure.optim.hyperparameters import DECAY, number
 from nervure.optim.kept import Kept, Slots, slot_like
 from nervure.optim.optimizer import Change, Optimizer, Step, working_type
 from nervure.optim.wrapper import Wrapper
+from nervure.support.elsewhere import explains_keywords
 from nervure.types.dtype import float64, int64
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nervure.elsewhere import explain_keywords, explains_keywords
 from nervure.errors import InvalidArgument
 from nervure.front.argument_parsing import members
 from nervure.front.creation import AssignableTensorOp, as_tensor
@@ -24,6 +23,7 @@ from nervure.optim.hyperparameters import POSITIVE, number
 from nervure.optim.kept import Slots
 from nervure.optim.optimizer import Change, Optimizer, Step, working_type
 from nervure.optim.wrapper import Wrapper
+from nervure.support.elsewhere import explain_keywords, explains_keywords
 
 
 def global_norm(tensors: Sequence[TensorLike]) -> Tensor:

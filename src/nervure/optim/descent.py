@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from nervure.elsewhere import explains_keywords
 from nervure.front.argument_parsing import truth
 from nervure.front.op_functions import sqrt
 from nervure.front.tensor import Tensor
 from nervure.optim.hyperparameters import DECAY, NOT_NEGATIVE, number, optional
 from nervure.optim.rule import Rule, State
 from nervure.optim.schedules import Schedule
+from nervure.support.elsewhere import explains_keywords
 
 Rate = float | Tensor | Schedule
 """A learning rate: a number, a scalar tensor, or a schedule."""

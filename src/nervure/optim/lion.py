@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from nervure.elsewhere import explains_keywords
 from nervure.front.op_functions import sign
 from nervure.front.tensor import Tensor
 from nervure.optim.adam import shrunk
 from nervure.optim.descent import Rate
 from nervure.optim.hyperparameters import DECAY, number, optional
 from nervure.optim.rule import Rule, State
+from nervure.support.elsewhere import explains_keywords
 
 
 class Lion(Rule):

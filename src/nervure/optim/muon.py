@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from nervure.elsewhere import explains_keywords
 from nervure.errors import InvalidArgument
 from nervure.front.argument_parsing import integer, truth
 from nervure.front.contraction import matmul
@@ -28,6 +27,7 @@ from nervure.optim.descent import Rate
 from nervure.optim.hyperparameters import DECAY, NOT_NEGATIVE, number, optional
 from nervure.optim.optimizer import Change, Step
 from nervure.optim.rule import Rule, State
+from nervure.support.elsewhere import explains_keywords
 from nervure.types.dim import Dim
 
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)

@@ -19,7 +19,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from nervure.autodiff.derivative import deriv
-from nervure.elsewhere import unknown_method
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.alignment import fitted
 from nervure.front.argument_parsing import members, shown
@@ -30,6 +29,7 @@ from nervure.front.tensor import Tensor, TensorLike
 from nervure.front.traced_numbers import is_number
 from nervure.ir.identity import Identity
 from nervure.optim.kept import Slots, variable_of
+from nervure.support.elsewhere import unknown_method
 from nervure.types.dtype import DType, float32, float64
 
 if TYPE_CHECKING:

@@ -18,7 +18,6 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.argument_parsing import integer, shown
 from nervure.front.creation import AssignableTensorOp, as_tensor, persistent_tensor
@@ -29,6 +28,7 @@ from nervure.front.tensor import Operand, Tensor
 from nervure.front.traced_numbers import is_number
 from nervure.ir.identity import Identity
 from nervure.optim.hyperparameters import NOT_NEGATIVE, POSITIVE, checked
+from nervure.support.elsewhere import explain_keywords
 from nervure.types.dtype import float64
 
 if TYPE_CHECKING:

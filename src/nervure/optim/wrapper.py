@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from nervure.elsewhere import explains_keywords
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.argument_parsing import members, shown
 from nervure.front.creation import AssignableTensorOp
@@ -19,6 +18,7 @@ from nervure.ir.variable import Variable
 from nervure.optim.kept import Slots, variable_of
 from nervure.optim.optimizer import Change, Optimizer, Step
 from nervure.optim.rule import Rule
+from nervure.support.elsewhere import explains_keywords
 
 
 def checked_optimizer(value: object, op: str) -> Optimizer:

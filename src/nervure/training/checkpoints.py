@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from nervure.errors import FormatError, notice
-from nervure.state_dict import StateDict, paths_text, with_paths
-from nervure.tensor_file import read_tensors, write_tensors
+from nervure.files.state_dict import StateDict, paths_text, with_paths
+from nervure.files.tensor_file import read_tensors, write_tensors
 from nervure.training.draws import Random
 from nervure.training.standing import ARRAYS, Standing, from_text
 

@@ -23,6 +23,9 @@ from nervure.computation import Computation
 from nervure.data.nested import Batch, Structure
 from nervure.data.sources import Source
 from nervure.errors import FormatError
+from nervure.files.state_dict import make_state_dict, variable_of
+from nervure.files.state_entries import Home, home_around
+from nervure.files.state_loading import fitting
 from nervure.front.creation import AssignableTensorOp, handle_of
 from nervure.front.pytrees import Pattern, flatten
 from nervure.front.random import SEED, STEP
@@ -31,9 +34,6 @@ from nervure.ir.identity import Identity
 from nervure.ir.variable import Variable
 from nervure.nn.module import Module
 from nervure.optim.optimizer import Optimizer
-from nervure.state_dict import make_state_dict, variable_of
-from nervure.state_entries import Home, home_around
-from nervure.state_loading import fitting
 from nervure.training import checkpoints
 from nervure.training.best import BestWeights, Values
 from nervure.training.checkpoints import Checkpoint

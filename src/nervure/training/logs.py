@@ -16,9 +16,9 @@ import math
 import os
 from collections.abc import Sequence
 
-from nervure.atomic_file import replace_file
 from nervure.errors import InvalidArgument, NotSupported
-from nervure.saving import file_name
+from nervure.files.saving import file_name
+from nervure.support.atomic_file import replace_file
 from nervure.training.readings import Entry
 
 History = Sequence[Entry]

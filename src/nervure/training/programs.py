@@ -34,9 +34,9 @@ from nervure.front.tensor import Tensor
 from nervure.ir.function import Function
 from nervure.ir.identity import Identity
 from nervure.ir.provenance import fresh_scope
-from nervure.lazy import once
 from nervure.nn.module import Module
 from nervure.optim.optimizer import Optimizer
+from nervure.support.lazy import once
 from nervure.training.draws import Draws
 from nervure.training.metrics import Metric
 from nervure.training.parts import Parts, Roles

@@ -23,13 +23,13 @@ from nervure import transformers
 from nervure.data.batches import Batches
 from nervure.data.nested import Structure
 from nervure.data.sources import Source, Stream, as_source
-from nervure.elsewhere import explains_keywords
 from nervure.errors import InvalidArgument, WrongKind
+from nervure.files.saving import file_name
 from nervure.front.argument_parsing import integer, members, shown, truth
 from nervure.front.effects import Effect
 from nervure.front.tensor import Tensor
 from nervure.nn.composites import as_module
-from nervure.saving import file_name
+from nervure.support.elsewhere import explains_keywords
 from nervure.training import checkpoints
 from nervure.training.callbacks import Callback, read_callbacks
 from nervure.training.early_stop import EarlyStop

@@ -18,8 +18,9 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from nervure import flags, forks
+from nervure import flags
 from nervure.errors import InvalidArgument, NotSupported, WrongKind, did_you_mean, notice
+from nervure.support import forks
 
 if TYPE_CHECKING:
     from nervure.transformers.base import Transformer

@@ -22,7 +22,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from nervure import forks
 from nervure.errors import DtypeMismatch, InvalidArgument, NotSupported, ShapeMismatch, WrongKind
 from nervure.ir.function import Function
 from nervure.ir.gc_paused import gc_paused
@@ -30,6 +29,7 @@ from nervure.ir.identity import Identity
 from nervure.ir.op import Op
 from nervure.ir.ordered_locks import holding
 from nervure.ir.variable import Variable
+from nervure.support import forks
 from nervure.transformers.cells import Cell, Cells, store_together
 from nervure.transformers.executable import Executable
 from nervure.types.description import BasicTensorDescription

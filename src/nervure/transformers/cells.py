@@ -23,11 +23,11 @@ from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 import numpy as np
 
-from nervure import forks
 from nervure.errors import ShapeMismatch, warn_user
 from nervure.ir.identity import Identity
 from nervure.ir.ordered_locks import OrderedLock, holding
 from nervure.ir.variable import Variable
+from nervure.support import forks
 from nervure.transformers.arguments import as_array
 from nervure.types.ordered_arrays import has_own_memory, in_order
 

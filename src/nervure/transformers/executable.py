@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Never, TypeVar
 
 import numpy as np
 
-from nervure import forks
 from nervure.errors import (
     InternalError,
     InvalidArgument,
@@ -34,6 +33,7 @@ from nervure.ir.gc_paused import gc_paused
 from nervure.ir.identity import Identity
 from nervure.ir.ordered_locks import holding
 from nervure.ir.variable import Variable
+from nervure.support import forks
 from nervure.transformers.binding import Binder, Bindings
 from nervure.transformers.cells import Cell, store_together
 from nervure.transformers.memory_estimate import check_fits, numbers

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from nervure import flags, forks
+from nervure import flags
 from nervure.ir.function import Function
 from nervure.ir.variable import Variable
 from nervure.memory.arena import LINE
+from nervure.support import forks
 from nervure.transformers.base import Executable
 from nervure.transformers.binding import Binder, Bindings
 from nervure.transformers.cpu import runtime

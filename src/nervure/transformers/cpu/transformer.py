@@ -14,10 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from weakref import WeakSet
 
-from nervure import flags, forks
+from nervure import flags
 from nervure.ir.function import Function
 from nervure.ir.leaves import Leaf
 from nervure.ir.op import Op
+from nervure.support import forks
 from nervure.transformers.base import Executable, Transformer
 from nervure.transformers.cpu import runtime
 from nervure.transformers.cpu.cache import executable_cache

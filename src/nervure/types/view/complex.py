@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from nervure.errors import InvalidArgument, ShapeMismatch
-from nervure.lazy import lazy
+from nervure.support.lazy import lazy
 from nervure.types.dim import DimLike, dim_max, dim_min, equal, evaluate, less_equal
 from nervure.types.frozen import frozen_dataclass, put
 from nervure.types.index_map import IndexMap, indices

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from nervure.errors import ShapeMismatch
-from nervure.lazy import lazy
+from nervure.support.lazy import lazy
 from nervure.types.dim import DimLike, equal, less_equal, product, simplify
 from nervure.types.frozen import frozen_dataclass
 from nervure.types.index_map import IndexMap, index_ranges, indices

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from nervure.errors import InvalidArgument, ShapeMismatch
-from nervure.lazy import lazy
+from nervure.support.lazy import lazy
 from nervure.types.dim import DimLike, equal, product
 from nervure.types.frozen import frozen_dataclass, put
 from nervure.types.index_map import IndexMap, indices

@@ -31,8 +31,8 @@ from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from nervure import flags
-from nervure.atomic_file import remove_abandoned, replace_file
 from nervure.errors import notice
+from nervure.support.atomic_file import remove_abandoned, replace_file
 
 _FORMAT = 1                 # raised when what is stored, or how, changes
 _MAGIC = b"nervure" + bytes([_FORMAT])

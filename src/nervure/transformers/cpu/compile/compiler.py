@@ -35,8 +35,8 @@ from functools import cache
 from types import SimpleNamespace
 from typing import NamedTuple
 
-from nervure import forks
 from nervure.errors import InternalError
+from nervure.support import forks
 from nervure.transformers.cpu.cache import library_cache
 from nervure.transformers.cpu.cache.loader import Library
 from nervure.transformers.cpu.compile.llvm.library import Message, using_llvm

@@ -23,7 +23,8 @@ from weakref import WeakSet, WeakValueDictionary
 
 import numpy as np
 
-from nervure import flags, forks
+from nervure import flags
+from nervure.support import forks
 from nervure.transformers.cpu.runtime import pooled_arrays, records
 
 CONSTANT = ctypes.c_int64(0)

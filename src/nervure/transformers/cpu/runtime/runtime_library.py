@@ -13,7 +13,8 @@ from contextlib import suppress
 from functools import cache
 from typing import TypeVar
 
-from nervure import flags, forks
+from nervure import flags
+from nervure.support import forks
 from nervure.transformers.cpu.cache.code_cache import make_key
 from nervure.transformers.cpu.cache.fingerprint import package_fingerprint
 from nervure.transformers.cpu.cache.library_cache import load_or_make

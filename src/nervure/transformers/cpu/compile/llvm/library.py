@@ -27,8 +27,8 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
-from nervure import forks
 from nervure.errors import NotSupported
+from nervure.support import forks
 from nervure.transformers.cpu.settings import llvm_file
 
 _TEXT = ctypes.POINTER(c_char_p)  # where LLVM puts a string of its own

@@ -30,8 +30,8 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeGuard
 
 import numpy as np
 
-from nervure.atomic_file import open_regular, write_atomically
 from nervure.errors import FormatError, InvalidArgument
+from nervure.support.atomic_file import open_regular, write_atomically
 from nervure.types.dtype import DType, as_dtype, uint8
 from nervure.types.shape import MAX_RANK
 

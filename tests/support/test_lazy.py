@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from nervure.lazy import lazy, once
+from nervure.support.lazy import lazy, once
 
 
 class Thing:

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 import nervure as nv
-from nervure import ops, tensor_file
+from nervure import ops
 from nervure.errors import (
     DtypeMismatch,
     FormatError,
@@ -29,20 +29,21 @@ from nervure.errors import (
     NotSupported,
     ShapeMismatch,
 )
-from nervure.function_file import load_function, save_function
+from nervure.files import tensor_file
+from nervure.files.function_file import load_function, save_function
+from nervure.files.tensor_file import DIGEST, read_tensors, write_tensors
 from nervure.ir.function import Function
 from nervure.ir.parser import parse_function
 from nervure.ir.printer import print_function
 from nervure.ir.structural import equal
 from nervure.ir.variable import Variable
-from nervure.tensor_file import DIGEST, read_tensors, write_tensors
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import dim
 from nervure.types.dtype import all_dtypes, as_dtype, complex64, float32, int4
 from nervure.types.layout import dense
 from tests.ir.functions import EXAMPLES
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 DEEP = bool(os.environ.get("DEEP_TESTS"))
 
 
@@ -225,7 +226,7 @@ class _Full:
 
 def test_a_killed_save_leaves_the_file_that_was_there(saved):
     before = saved.read_bytes()
-    program = ("import os, sys\nfrom nervure.function_file import load_function, save_function\n"
+    program = ("import os, sys\nfrom nervure.files.function_file import load_function, save_function\n"
                "function, state = load_function(sys.argv[1])\nos.replace = lambda *names, **folders: os._exit(9)\n"
                "save_function(sys.argv[1], function, {})\n")
     assert subprocess.run([sys.executable, "-c", program, saved], check=False).returncode == 9

@@ -14,13 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, WrongKind, warn_user
-from nervure.front.argument_parsing import shown
-from nervure.front.creation import AssignableTensorOp
-from nervure.ir.variable import Variable
-from nervure.renaming import Rename, renaming
-from nervure.state_dict import (
+from nervure.files.renaming import Rename, renaming
+from nervure.files.state_dict import (
     OPTIMIZERS,
     StateDict,
     described,
@@ -28,7 +24,11 @@ from nervure.state_dict import (
     transformer_of,
     variable_of,
 )
-from nervure.state_entries import Entry, entries_of, home_of
+from nervure.files.state_entries import Entry, entries_of, home_of
+from nervure.front.argument_parsing import shown
+from nervure.front.creation import AssignableTensorOp
+from nervure.ir.variable import Variable
+from nervure.support.elsewhere import explain_keywords
 from nervure.transformers.base import Transformer
 from nervure.types.dtype import as_dtype
 

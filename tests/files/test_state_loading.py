@@ -10,7 +10,7 @@ import pytest
 
 import nervure as nv
 from nervure.errors import InvalidArgument, WrongKind
-from tests.test_state_dict import Fronted, Square, Swapped, linear, no_warning, trained, transformer
+from tests.files.test_state_dict import Fronted, Square, Swapped, linear, no_warning, trained, transformer
 
 __all__ = ["no_warning", "transformer"]
 

@@ -12,8 +12,8 @@ import pytest
 
 import nervure as nv
 from nervure.errors import IndexOutOfRange, InvalidArgument, NotSupported, WrongKind
-from nervure.explain import Explanation
 from nervure.inspection.details import Rates
+from nervure.inspection.explain import Explanation
 from nervure.transformers import report
 from nervure.transformers.cpu.inspect import timing
 from nervure.transformers.cpu.target import Target
@@ -342,7 +342,7 @@ WORDS = {"kernel", "host", "op", "print", "explain", "repeat", "passes", "decomp
 
 def test_the_document_names_fields_that_exist():
     """Each word in code style that could be an attribute is one of the parts of an explanation, or one of these."""
-    text = (Path(__file__).parents[1] / "docs" / "explain.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "explain.md").read_text(encoding="utf-8")
     words = set(re.findall(r"`(?:found\.)?([a-z]\w+)(?:\([\w ,.=]*\))?`", re.sub(r"(?s)```.*?```", "", text)))
     parts = [Explanation, Rates, *[entry for entry in vars(report).values() if isinstance(entry, type)]]
     known = {name for part in parts for name in [*dir(part), *getattr(part, "__dataclass_fields__", ())]}

@@ -26,14 +26,14 @@ from collections.abc import Mapping
 import numpy as np
 
 from nervure import transformers
-from nervure.elsewhere import explain_keywords
 from nervure.errors import FormatError, InvalidArgument, WrongKind, did_you_mean
+from nervure.files.state_entries import entries_of
 from nervure.front.argument_parsing import shown, truth
 from nervure.front.creation import AssignableTensorOp
 from nervure.front.given_arrays import numpy_array
 from nervure.front.tensor import Tensor
 from nervure.ir.variable import Variable
-from nervure.state_entries import entries_of
+from nervure.support.elsewhere import explain_keywords
 from nervure.transformers.base import Transformer
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dtype import as_dtype

@@ -14,7 +14,7 @@ import pytest
 import nervure as nv
 from nervure.errors import FormatError, InvalidArgument, NervureError, WrongKind
 from nervure.types.layout import row_major
-from tests.test_function_file import contents, forged
+from tests.files.test_function_file import contents, forged
 
 LARGE = np.arange(40, dtype=np.float32)
 
@@ -239,7 +239,7 @@ def test_a_training_that_was_stopped_in_mid_epoch_goes_on_to_the_bit(tmp_path):
     """T292: in another process, by a file."""
     def run(path, first, last):
         done = subprocess.run([sys.executable, "-m", "tests.resuming", path, str(first), str(last)], check=True,
-                              text=True, capture_output=True, cwd=Path(__file__).parents[1])
+                              text=True, capture_output=True, cwd=Path(__file__).parents[2])
         return done.stdout
 
     whole = run(tmp_path / "whole", 0, 11)

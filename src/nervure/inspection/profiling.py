@@ -18,12 +18,12 @@ from collections.abc import Sequence
 from nervure.build import CompiledComposite
 from nervure.computation import Computation, computation
 from nervure.eager import proceed
-from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, WrongKind
-from nervure.explain import Explanation, explain, time_text
 from nervure.front.argument_parsing import integer, shown
 from nervure.front.creation import as_tensor
 from nervure.front.tensor import Operand, Tensor
+from nervure.inspection.explain import Explanation, explain, time_text
+from nervure.support.elsewhere import explain_keywords
 from nervure.transformers.base import Executable
 from nervure.transformers.report import Step, table
 

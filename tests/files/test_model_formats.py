@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 import nervure as nv
-from nervure import model_formats
 from nervure.errors import FormatError, InvalidArgument, WrongKind
-from nervure.tensor_file import write_tensors
+from nervure.files import model_formats
+from nervure.files.tensor_file import write_tensors
 from nervure.types.dtype import all_dtypes
-from tests.test_state_dict import Fronted, Network, Square, Swapped, bits, linear, trained
+from tests.files.test_state_dict import Fronted, Network, Square, Swapped, bits, linear, trained
 from tests.transformers.devices.own import Lists
 
 DEEP = bool(os.environ.get("DEEP_TESTS"))
@@ -327,7 +327,7 @@ def test_a_kill_between_any_two_system_calls_leaves_a_complete_file(tmp_path, fo
     """T284: the one before or the new one, in formats of users too; what is left over is gone with the next save."""
     every = 1 if DEEP else 10
     done = subprocess.run([sys.executable, "-m", "tests.kills", tmp_path, str(every), format], check=False, text=True,
-                          capture_output=True, cwd=Path(__file__).parents[1])
+                          capture_output=True, cwd=Path(__file__).parents[2])
     if "ptrace" in done.stderr:
         pytest.skip("processes may not be traced here")
     assert done.returncode == 0, done.stderr

@@ -80,7 +80,7 @@ def importing() -> Iterator[None]:
     module of ours already goes on as Python has it, since others may wait for that module.
 
     >>> with importing():
-    ...     import nervure.explain
+    ...     import nervure.inspection.explain
     """
     if threading.get_ident() in _under_way().values():
         yield

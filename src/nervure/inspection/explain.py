@@ -20,16 +20,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, NoReturn, Protocol, runtime_checkable
 
-from nervure import notebook
-from nervure.atomic_file import replace_file
 from nervure.computation import Computation
 from nervure.errors import InvalidArgument, WrongKind
+from nervure.front import display
 from nervure.front.argument_parsing import integer
 from nervure.inspection.details import Rates, details, rates_of
 from nervure.inspection.first_screen import first_screen
 from nervure.inspection.trace import trace_text
 from nervure.inspection.words import counts, head, time_text
 from nervure.jit import Jitted
+from nervure.support.atomic_file import replace_file
 from nervure.transformers.base import Executable
 from nervure.transformers.report import CompilationReport, Limits, Step
 
@@ -189,7 +189,7 @@ class Explanation:
                  "" if step.operations is None else f"{step.operations:,}",
                  "" if step.seconds is None else time_text(step.seconds)) for step in self.steps]
         title = head(self.report, self.seconds)
-        return notebook.table(("step", "kind", "name", "ops", "bytes", "operations", "time"), rows, title)
+        return display.table(("step", "kind", "name", "ops", "bytes", "operations", "time"), rows, title)
 
     @property
     def counts(self) -> str:

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from nervure import forks
+from nervure.support import forks
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 # Claim Q30. Children are forked at any moment of what two threads do, from the first import of a module on.
 BESIDE_THREADS = """

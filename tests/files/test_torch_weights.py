@@ -8,8 +8,8 @@ import pytest
 import nervure as nv
 from nervure import nn
 from nervure.errors import FormatError, InvalidArgument, WrongKind
-from nervure.tensor_file import read_tensors, write_tensors
-from tests.test_state_dict import bits, transformer
+from nervure.files.tensor_file import read_tensors, write_tensors
+from tests.files.test_state_dict import bits, transformer
 
 __all__ = ["transformer"]
 generator = np.random.default_rng(0)

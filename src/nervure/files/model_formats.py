@@ -24,17 +24,11 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from nervure import torch_weights
-from nervure.atomic_file import open_regular, write_atomically, write_with
-from nervure.elsewhere import explain_keywords
 from nervure.errors import FormatError, InvalidArgument, WrongKind, did_you_mean
-from nervure.front.argument_parsing import shown, truth
-from nervure.front.devices import usable_device
-from nervure.front.tensor import Tensor
-from nervure.ir.device import Device
-from nervure.renaming import Rename
-from nervure.saving import file_name
-from nervure.state_dict import (
+from nervure.files import torch_weights
+from nervure.files.renaming import Rename
+from nervure.files.saving import file_name
+from nervure.files.state_dict import (
     OPTIMIZERS,
     PATHS,
     StateDict,
@@ -44,8 +38,14 @@ from nervure.state_dict import (
     transformer_of,
     with_paths,
 )
-from nervure.state_loading import Fitting, NotLoaded, fitting
-from nervure.tensor_file import read_tensors, write_tensors
+from nervure.files.state_loading import Fitting, NotLoaded, fitting
+from nervure.files.tensor_file import read_tensors, write_tensors
+from nervure.front.argument_parsing import shown, truth
+from nervure.front.devices import usable_device
+from nervure.front.tensor import Tensor
+from nervure.ir.device import Device
+from nervure.support.atomic_file import open_regular, write_atomically, write_with
+from nervure.support.elsewhere import explain_keywords
 from nervure.transformers.base import Transformer
 from nervure.transformers.devices.elements import allocated, filled
 from nervure.types.dtype import as_dtype

@@ -21,6 +21,10 @@ from typing import NamedTuple
 import numpy as np
 
 from nervure.errors import InvalidArgument, WrongKind
+from nervure.files.renaming import Rename, renaming
+from nervure.files.state_dict import described, transformer_of, variable_of
+from nervure.files.state_loading import Fitting, NotLoaded, fitness
+from nervure.files.tensor_file import read_tensors, write_tensors
 from nervure.front.argument_parsing import shown
 from nervure.front.creation import AssignableTensorOp
 from nervure.front.promotion import promote
@@ -30,10 +34,6 @@ from nervure.nn.layers import Embedding, LinearLayer
 from nervure.nn.module import Module, parts_of
 from nervure.nn.normalisers import BatchNorm, GroupNorm, LayerNorm, RMSNorm
 from nervure.nn.sliding import Conv
-from nervure.renaming import Rename, renaming
-from nervure.state_dict import described, transformer_of, variable_of
-from nervure.state_loading import Fitting, NotLoaded, fitness
-from nervure.tensor_file import read_tensors, write_tensors
 from nervure.transformers.base import Transformer
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dtype import as_dtype

@@ -13,9 +13,9 @@ import threading
 
 import pytest
 
-from nervure import atomic_file
-from nervure.atomic_file import open_regular, write_atomically
 from nervure.errors import FormatError, InvalidArgument
+from nervure.support import atomic_file
+from nervure.support.atomic_file import open_regular, write_atomically
 
 ABANDONED = f".nervure-{'0' * 16}.tmp"
 
@@ -50,7 +50,7 @@ def test_what_killed_writers_leave_is_removed_by_the_next(tmp_path):
     write_atomically(str(path), [b"whole"])
     code = """if True:
         import sys, time
-        from nervure.atomic_file import write_atomically
+        from nervure.support.atomic_file import write_atomically
         def pieces():
             yield b"x" * 100_000
             print("written", flush=True)

@@ -6,8 +6,8 @@ import pytest
 
 import nervure as nv
 from nervure.errors import InvalidArgument, WrongKind
-from nervure.renaming import renaming
-from tests.test_state_dict import linear, transformer
+from nervure.files.renaming import renaming
+from tests.files.test_state_dict import linear, transformer
 
 __all__ = ["transformer"]
 

@@ -33,6 +33,7 @@ from nervure.errors import (
     ShapeMismatch,
     did_you_mean,
 )
+from nervure.files.tensor_file import DIGEST, read_tensors, write_tensors
 from nervure.ir.field import function_of_host
 from nervure.ir.function import Function
 from nervure.ir.names import Names
@@ -40,7 +41,6 @@ from nervure.ir.op import registry
 from nervure.ir.parser import parse_function
 from nervure.ir.printer import FORMAT, nested_functions, print_function
 from nervure.ir.variable import Variable
-from nervure.tensor_file import DIGEST, read_tensors, write_tensors
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dtype import as_dtype
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, Self, TypeVar, overload
 
-from nervure import forks
+from nervure.support import forks
 
 Owner = TypeVar("Owner")
 Value = TypeVar("Value", covariant=True)

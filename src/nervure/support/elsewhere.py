@@ -19,7 +19,8 @@ from functools import update_wrapper
 from types import FunctionType
 from typing import TypeVar
 
-from nervure.equivalents import (
+from nervure.errors import UnknownName, WrongKind, did_you_mean
+from nervure.support.equivalents import (
     FUNCTIONS,
     IN_PLACE,
     KEYWORD_ADVICE,
@@ -30,7 +31,6 @@ from nervure.equivalents import (
     OPTIMISERS,
     TENSORS,
 )
-from nervure.errors import UnknownName, WrongKind, did_you_mean
 
 Function = TypeVar("Function", bound=Callable[..., object])
 

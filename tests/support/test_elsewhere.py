@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import nervure as nv
-from nervure import elsewhere
 from nervure.errors import InvalidArgument, UnknownName, WrongKind
+from nervure.support import elsewhere
 from tests.project.test_names import unknown
 
 X = nv.placeholder("N=4, F=3").named("x")

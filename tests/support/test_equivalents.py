@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import nervure as nv
-from nervure import elsewhere, equivalents, errors
+from nervure import errors
+from nervure.support import elsewhere, equivalents
 from tests.names_elsewhere import FUNCTIONAL, TENSOR, TORCH
 from tests.project.test_names import unknown
 

@@ -29,15 +29,15 @@ import numpy as np
 
 from nervure import transformers
 from nervure.computation import Computation, Results
-from nervure.elsewhere import explain_keywords
 from nervure.errors import FormatError, InvalidArgument, NotSupported, WrongKind
+from nervure.files.function_file import Content, is_part, load_content, save_function, save_functions, written
+from nervure.files.tensor_file import read_tensors
 from nervure.front.argument_parsing import shown
 from nervure.front.creation import AssignableTensorOp, placeholder
-from nervure.function_file import Content, is_part, load_content, save_function, save_functions, written
 from nervure.ir.function import Function
 from nervure.ir.leaves import Parameter
 from nervure.ir.variable import Variable
-from nervure.tensor_file import read_tensors
+from nervure.support.elsewhere import explain_keywords
 from nervure.transformers.devices.choice import transformer_for
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dtype import as_dtype

@@ -9,8 +9,8 @@ import pytest
 
 import nervure as nv
 from nervure.errors import InvalidArgument, WrongKind
-from nervure.explain import Explanation
-from nervure.profiling import profile
+from nervure.inspection.explain import Explanation
+from nervure.inspection.profiling import profile
 from nervure.transformers.report import CompilationReport, Line, Step
 
 
