@@ -1,4 +1,4 @@
-"""Readers of real data, batches of it, and a check for data of one's own."""
+"""Readers of real data, batches of it, and a check for users' own data."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Batches of arrays, in an order that follows from a seed and the number of the epoch alone.
 
-So any place of any epoch can be gone back to, and nothing has to be kept for that but two numbers:
+So reading can go back to any place of any epoch, and two numbers are enough to remember it:
 
 >>> data = Batches(np.arange(5), np.arange(5) * 10, size=2, seed=1)
 >>> whole = [inputs.tolist() for inputs, _ in data.epoch(3)]
@@ -23,10 +23,10 @@ from nervure.support.elsewhere import explains_keywords
 
 
 class Batches(Identity):
-    """Arrays of as many examples each, ``size`` at a time; the last batch of an epoch has what is left.
+    """Arrays of equally many examples, ``size`` at a time; the last batch of an epoch has the rest.
 
-    A batch has the form of what is given: a tuple with an entry for each of ``arrays``, or, of a dict alone, a dict.
-    An entry may be a tuple or dict of arrays itself. The order of epoch ``number`` is drawn from ``(seed, number)``;
+    A batch has the form of the arguments: a tuple with an entry for each of ``arrays``, or, for a single dict, a dict.
+    An entry may itself be a tuple or dict of arrays. The order of epoch ``number`` is drawn from ``(seed, number)``;
     with ``shuffled=False`` it is that of the arrays.
 
     >>> data = nv.data.Batches(np.arange(5), size=2, shuffled=False)
@@ -51,14 +51,16 @@ class Batches(Identity):
 
     @property
     def kind(self) -> dict[str, int]:
-        """What its order follows from: examples, their number in a batch, seed, and whether they are shuffled."""
+        """The numbers that determine its order: examples, their number in a batch, seed, and whether they are
+        shuffled.
+        """
         return {"examples": self._count, "size": self.size, "seed": self.seed, "shuffled": int(self.shuffled)}
 
     def __len__(self) -> int:
         return (self._count + self.size - 1) // self.size
 
     def epoch(self, number: int, start: int = 0) -> Iterator[Batch]:
-        """The batches of an epoch, from number ``start`` on; both count from 0."""
+        """Yields the batches of an epoch, from number ``start`` on; both count from 0."""
         count = self._count
         order = np.random.default_rng([self.seed, number]).permutation(count) if self.shuffled else np.arange(count)
         for first in range(start * self.size, count, self.size):
@@ -73,7 +75,7 @@ class Batches(Identity):
 
 
 def _checked_length(structure: Batch) -> int:
-    """The number of examples that all arrays of a structure have."""
+    """Returns the number of examples that all arrays of a structure have."""
     lengths = [len(array) for array in arrays_of(structure)]
     if not lengths:
         raise InvalidArgument("there is nothing to take batches of", op="Batches", got="no arrays",

@@ -28,14 +28,14 @@ class Examples(NamedTuple):
 
 
 class Split(NamedTuple):
-    """Examples to learn from, and those that are held back."""
+    """Examples for training, and those that are held back."""
 
     train: Examples
     test: Examples
 
 
 def load_digits(held_back: float = 0.2, seed: int = 0) -> Split:
-    """The digits, with a fraction of each class held back; which ones depends on the seed. NotSupported without
+    """Loads the digits, with a fraction of each class held back; the ``seed`` decides which. NotSupported without
     scikit-learn.
 
     >>> data = nv.data.load_digits(held_back=0.2)
@@ -52,7 +52,9 @@ def load_digits(held_back: float = 0.2, seed: int = 0) -> Split:
 
 
 def split_by_class(images: np.ndarray, labels: np.ndarray, held_back: float, seed: int) -> Split:
-    """Holds back the same fraction of every class, chosen by the seed."""
+    """Splits ``images`` and ``labels``: the fraction ``held_back`` of every class, chosen by the ``seed``, is held
+    back.
+    """
     if not 0 < held_back < 1:
         raise InvalidArgument("the fraction that is held back lies between 0 and 1", op="split_by_class", got=held_back)
     generator = np.random.default_rng(seed)

@@ -23,10 +23,10 @@ CLASSES = ("T-shirt", "trousers", "pullover", "dress", "coat", "sandal", "shirt"
 
 
 def load_fashion(folder: str | os.PathLike[str] | None = None) -> Split:
-    """60,000 examples to learn from and 10,000 to test, in float32 of shape (number, 28, 28) and int64 labels.
+    """Loads 60,000 examples to learn from and 10,000 to test, float32 of shape (number, 28, 28) and int64 labels.
 
-    NotSupported where the files are not in the folder (absent: where Debian's package puts them); FormatError where
-    one of them is damaged.
+    Raises NotSupported if the files are not in the ``folder`` (absent: that of Debian's package); FormatError if one
+    of them is damaged.
 
     >>> nv.data.load_fashion("nowhere")
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""The IDX format of MNIST and its kin: arrays of bytes or numbers in a file, plain or compressed by gzip.
+"""The IDX format of MNIST and similar data: arrays of bytes or numbers in a file, plain or compressed by gzip.
 
 A file starts with two zero bytes, a byte for the element type and one for the number of dimensions; then come the
 lengths, 32 bits each, and the elements, most significant byte first (LeCun, Cortes and Burges, "The MNIST database").
@@ -27,7 +27,9 @@ _MOST_DIMENSIONS = 8
 
 
 def read_idx(path: str | os.PathLike[str]) -> np.ndarray:
-    """The array of a file, in the machine's byte order; FormatError for one that is damaged, cut short or too long."""
+    """Reads the array of a file, in the machine's byte order; FormatError for one that is damaged, cut short or too
+    long.
+    """
     with Path(path).open("rb") as file:
         if file.peek(2)[:2] != b"\x1f\x8b":
             return parse_idx(file, os.fspath(path))
@@ -39,7 +41,9 @@ def read_idx(path: str | os.PathLike[str]) -> np.ndarray:
 
 
 def parse_idx(file: BinaryIO, name: str) -> np.ndarray:
-    """The array of an open file; ``name`` is for errors. Nothing is allocated before its size is known to be sound."""
+    """Reads the array of an open file; ``name`` is for errors. Nothing is allocated before its size is known to be
+    sound.
+    """
     start = file.read(4)
     if len(start) < 4 or start[:2] != b"\0\0" or start[2] not in _TYPES:
         raise _damaged(name, "this is no IDX file", got=start.hex(" ") or "nothing",
@@ -56,7 +60,7 @@ def parse_idx(file: BinaryIO, name: str) -> np.ndarray:
 
 
 def _elements(file: BinaryIO, dtype: np.dtype, shape: tuple[int, ...], name: str) -> np.ndarray:
-    """The rest of a file, which has as many bytes as its shape says. They are read in pieces: a header may lie."""
+    """Reads the rest of a file, as many bytes as ``shape`` needs, in pieces, since a header may be wrong."""
     size, pieces, have = math.prod(shape) * dtype.itemsize, [], 0
     while have <= size:
         piece = file.read(min(1 << 24, size + 1 - have))

@@ -1,4 +1,4 @@
-"""Structures: arrays in tuples and dicts, nested as one likes. Batches are such, and so is what models give.
+"""Structures: arrays in tuples and dicts, nested in any way. Batches are structures, and so are the results of models.
 
 >>> pair = {"words": np.arange(3), "sizes": (np.ones(3), np.zeros(3))}
 >>> [(path, leaf.tolist()) for path, leaf in leaves(pair)]
@@ -32,25 +32,25 @@ Flat: TypeAlias = "tuple[np.ndarray, ...]"
 
 
 def leaves(structure: object, path: str = "") -> list[tuple[str, object]]:
-    """What stands in a structure, in its order, with paths such as ``sizes[0]``."""
+    """Lists the leaves of a structure in order, with paths such as ``sizes[0]``."""
     return [leaf for name, entry in _entries(structure, path) for leaf in leaves(entry, name)] if _is_nested(
         structure) else [(path, structure)]
 
 
 def is_flat(structure: object) -> TypeGuard[Flat]:
-    """Whether a structure is a tuple of arrays, as most batches are, which are not to take long."""
+    """Whether a structure is a tuple of arrays, as most batches are: a quick test."""
     return type(structure) is tuple and all([type(entry) is np.ndarray for entry in structure])
 
 
 def arrays_of(structure: object) -> list[np.ndarray]:
-    """The arrays of a structure, in its order."""
+    """Lists the arrays of a structure, in its order."""
     if is_flat(structure):
         return list(structure)
     return [leaf for leaf in flatten(structure)[0] if isinstance(leaf, np.ndarray)]
 
 
 def mapped(function: Callable[[object], object], structure: object) -> object:
-    """A structure of the same form, with what the function gives for each leaf."""
+    """Returns a structure of the same form, with the result of the function for each leaf."""
     if is_flat(structure):
         return tuple([function(entry) for entry in structure])
     found, pattern = flatten(structure)
@@ -58,8 +58,8 @@ def mapped(function: Callable[[object], object], structure: object) -> object:
 
 
 def leaves_like(form: object, structure: object, op: str, path: str = "") -> list[object]:
-    """What stands in a structure in the places of a form's leaves, in the form's order; InvalidArgument where it is
-    made up in another way.
+    """Lists the entries of ``structure`` at the leaves of ``form``, in the form's order. InvalidArgument if it has
+    another form.
 
     >>> leaves_like({"a": 0, "b": (0, 0)}, {"b": ("x", ["y"]), "a": 3}, "fit")
     [3, 'x', ['y']]
@@ -77,8 +77,8 @@ def leaves_like(form: object, structure: object, op: str, path: str = "") -> lis
 
 
 def read_structure(value: object, op: str, lists: bool = False) -> Structure:
-    """Arrays in dicts and tuples, each as NumPy reads it; a tuple of numbers is an array, and so is a list, but for one
-    of arrays where ``lists`` of them are entries, as other libraries' loaders give them.
+    """Reads arrays in dicts and tuples, each as NumPy does. A tuple or list of numbers is an array; a list of arrays
+    is one, too, unless ``lists`` makes its arrays entries, as in the batches of other libraries' loaders.
     """
     if isinstance(value, Mapping):
         _check_names(value, op)
@@ -90,7 +90,7 @@ def read_structure(value: object, op: str, lists: bool = False) -> Structure:
 
 
 def read_batch(value: object, op: str) -> Batch:
-    """One batch of a source: a dict, or a tuple or list of entries; anything else is one entry alone."""
+    """Reads one batch of a source: a dict, or a tuple or list of entries; anything else is a single entry."""
     if is_flat(value) and all([array.ndim and array.dtype.kind in "fiub" for array in value]):
         return value
     if isinstance(value, Mapping):
@@ -102,13 +102,13 @@ def read_batch(value: object, op: str) -> Batch:
 
 
 def examples(batch: Batch) -> int:
-    """The number of examples in a batch."""
+    """Returns the number of examples in a batch."""
     first = batch[0] if type(batch) is tuple and batch else None
     return len(first if isinstance(first, np.ndarray) else arrays_of(batch)[0])
 
 
 def _array(value: object, op: str) -> np.ndarray:
-    """An array as it is, anything else as NumPy reads it; with an axis for the examples."""
+    """Returns an array as it is, anything else as NumPy reads it; it must have an axis for the examples."""
     if not isinstance(value, np.ndarray):
         array = value.numpy() if isinstance(value, Tensor) else numpy_array(value, op)
     else:
@@ -121,7 +121,7 @@ def _array(value: object, op: str) -> np.ndarray:
 
 
 def has_arrays(value: object) -> bool:
-    """Whether arrays stand in lists and tuples, and not numbers alone."""
+    """Whether lists and tuples contain arrays, rather than numbers alone."""
     if isinstance(value, (tuple, list)):
         return any([has_arrays(entry) for entry in value])
     return isinstance(value, (Tensor, Mapping)) or (is_array(value) and not isinstance(value, np.generic))
@@ -132,7 +132,7 @@ def _is_nested(value: object) -> bool:
 
 
 def _entries(structure: object, path: str) -> Iterator[tuple[str, object]]:
-    """The entries of a tuple or dict with their paths."""
+    """Yields the entries of a tuple or dict with their paths."""
     if isinstance(structure, Mapping):
         yield from [(f"{path}.{name}" if path else str(name), entry) for name, entry in structure.items()]
     elif isinstance(structure, (tuple, list)):
@@ -145,7 +145,7 @@ def _keys(structure: object) -> list[object]:
 
 
 def _form(structure: object) -> str:
-    """The form of a structure, as errors show it."""
+    """Returns the form of a structure, as errors show it."""
     if isinstance(structure, Mapping):
         return f"a dict of {', '.join(map(str, structure)) or 'nothing'}"
     return f"{len(structure)} entries" if isinstance(structure, (tuple, list)) else "an array"

@@ -1,4 +1,4 @@
-"""Whether data of one's own keep what they promise: a batch follows from a seed, its epoch and its number alone.
+"""A check that users' data are reproducible: a batch follows from a seed, its epoch and its number alone.
 
 >>> class Drawn:
 ...     def __init__(self):
@@ -32,11 +32,12 @@ HELP = "draw from np.random.default_rng([seed, number, i]) for batch i of epoch 
 
 
 def check(data: object, epochs: int = 2, batches: int = 100) -> None:
-    """Reads data as a training does that is interrupted, and raises InvalidArgument where they differ: each of the
-    first ``epochs`` twice, the second time after all others, and from several batches on; at most ``batches`` of each.
+    """Reads data as an interrupted training does, and raises InvalidArgument if the readings differ. It reads each of
+    the first ``epochs`` twice, the second time after all others, and from several batches on; at most ``batches`` of
+    each.
 
-    All batches of an epoch have one form, and one type and shape but for the number of examples; the length and the
-    kind of the data, where they have such, are what they say.
+    All batches of an epoch must have one form, and one type and shape but for the number of examples; the length and
+    the kind of the data, if they have them, must be true.
 
     >>> nv.data.check(nv.data.Batches(np.arange(10), size=3, seed=1))
     """
@@ -60,7 +61,9 @@ def check(data: object, epochs: int = 2, batches: int = 100) -> None:
 
 
 def difference(expected: Batch, found: Batch) -> tuple[str, str, str] | None:
-    """Where two batches differ first: the path of the entry, what was found and what was expected; None if nowhere."""
+    """Returns the first difference of two batches: the path of the entry, and both values as text; None if there is
+    none.
+    """
     try:
         others = leaves_like(expected, found, "check")
     except InvalidArgument as error:
@@ -75,7 +78,7 @@ def difference(expected: Batch, found: Batch) -> tuple[str, str, str] | None:
 
 
 def _element(one: np.ndarray, other: np.ndarray) -> tuple[str, str]:
-    """The first element that differs in its bits."""
+    """Returns the first element that differs in its bits."""
     bits = [np.ascontiguousarray(array).reshape(-1, 1).view(np.uint8).reshape(array.size, -1) for array in (one, other)]
     at = int(np.flatnonzero((bits[0] != bits[1]).any(axis=1))[0])
     index = ", ".join([str(int(i)) for i in np.unravel_index(at, one.shape)])
@@ -83,7 +86,7 @@ def _element(one: np.ndarray, other: np.ndarray) -> tuple[str, str]:
 
 
 def _read(source: Source, number: int, start: int, most: int) -> list[Batch]:
-    """At most so many batches, copied: the next one may be made in the same memory."""
+    """Reads at most ``most`` batches, copied, since the next one may be made in the same memory."""
     return [_copied(batch) for batch in islice(source.epoch(number, start), most)]
 
 
@@ -105,7 +108,9 @@ def _compare(expected: list[Batch], found: list[Batch], start: int, message: str
 
 
 def _check_form(batches: list[Batch], number: int) -> None:
-    """Arrays of one batch have one number of examples; those of one entry one type, and one shape but for that."""
+    """Checks that the arrays of a batch have one number of examples, and that an entry has one type, and one shape but
+    for that.
+    """
     if not batches:
         raise InvalidArgument("there are no batches", op="check", operand=f"epoch {number}", got="no batches",
                               expected="one or more", help="look where the data come from")

@@ -1,7 +1,7 @@
-"""Sources: whatever gives batches, as data whose epochs can be read from any batch on.
+"""Sources: any object that gives batches, as data whose epochs can be read from any batch on.
 
-A source of one's own is an object with ``epoch(number, start)``, which gives the batches of an epoch from ``start`` on.
-What batch ``i`` is follows from ``[seed, number, i]`` alone, so that training goes on from any place:
+A source of one's own is an object with ``epoch(number, start)``, which returns the batches of an epoch from ``start``
+on. Batch ``i`` follows from ``[seed, number, i]`` alone, so that training can go on from any place:
 
 >>> class Noise:
 ...     def epoch(self, number, start=0):
@@ -35,10 +35,10 @@ from nervure.ir.identity import Identity
 
 @runtime_checkable
 class Data(Protocol):
-    """What has epochs: ``epoch(number, start)`` gives the batches of one from ``start`` on, both counting from 0.
+    """Data with epochs: ``epoch(number, start)`` returns the batches of one from ``start`` on, both counting from 0.
 
-    A batch follows from the numbers of its epoch and its own, and a seed, alone. ``__len__``, the batches of an epoch,
-    and ``kind``, a dict of integers that tells one set of data from another, may be there beside it.
+    A batch follows from the number of its epoch, its own number, and a seed alone. Optional members are ``__len__``,
+    the batches of an epoch, and ``kind``, a dict of integers that distinguishes one set of data from another.
 
     >>> class Noise:
     ...     def epoch(self, number, start=0):
@@ -48,15 +48,15 @@ class Data(Protocol):
     """
 
     def epoch(self, number: int, start: int = 0) -> Iterable[object]:
-        """The batches of epoch ``number`` from batch ``start`` on."""
+        """Returns the batches of epoch ``number`` from batch ``start`` on."""
 
 
 Read = Callable[[int, int], Iterable[object]]
 
 
 class Source(Identity):
-    """Batches by epoch, each read and checked. ``length`` is the number of batches of an epoch, None where that is not
-    known; ``repeats`` says whether a batch that was given once can be expected again.
+    """Batches by epoch, each read and checked. ``length`` is the number of batches of an epoch, None if it is not
+    known; ``repeats`` says whether a batch that was given once can be read again.
     """
 
     def __init__(self, read: Read, length: int | None, kind: Mapping[str, int], op: str, steps: int | None = None,
@@ -68,7 +68,8 @@ class Source(Identity):
             raise _too_short(length, steps, op)
 
     def epoch(self, number: int, start: int = 0) -> Iterator[Batch]:
-        """The batches of an epoch, from number ``start`` on; InvalidArgument where there are fewer than ``steps``."""
+        """Yields the batches of an epoch, from number ``start`` on; InvalidArgument if there are fewer than ``steps``.
+        """
         at = start
         for value in islice(self._read(number, start), None if self.steps is None else self.steps - start):
             batch = read_batch(value, self.op)
@@ -86,24 +87,24 @@ class Source(Identity):
         return True
 
     def first(self) -> Batch:
-        """The first batch of all, which is given again; InvalidArgument where there is none."""
+        """Returns the first batch of all, which is given again later; InvalidArgument if there is none."""
         for batch in self.epoch(0):
             return batch
         raise InvalidArgument("there are no batches", op=self.op, operand="data", got="no batches",
                               expected="one or more", help="look where the data come from")
 
     def used(self) -> None:
-        """The batch that was given last has done what it is for."""
+        """Marks the batch that was given last as used."""
 
     def begin(self) -> None:
-        """Begins a training that does not go on with one before."""
+        """Begins a training that does not continue an earlier one."""
 
 
 class Stream(Source):
     """An iterator, such as a generator, whose batches come once: an epoch is the next ``steps`` of them, or all.
 
-    ``taken`` counts those that it has given. A training that goes on in another process is given a new one, of which
-    the batches before are passed over; in the same process it may be given the same one, which stands further on.
+    ``taken`` counts the batches given so far. A training that goes on in another process receives a new iterator, of
+    which earlier batches are skipped; in the same process it may receive the same one, which has advanced.
     """
 
     repeats = False
@@ -114,11 +115,11 @@ class Stream(Source):
         self._begun, self._last = 0, list[object]()
 
     def used(self) -> None:
-        """It is not given again."""
+        """Marks the last batch as used, so that it is not given again."""
         self._last = []
 
     def begin(self) -> None:
-        """What follows is the first epoch, of what there is left."""
+        """Makes the rest of the iterator the first epoch."""
         self._begun = self.taken - len(self._last)
 
     def can_give(self, number: int, start: int) -> bool:
@@ -129,14 +130,14 @@ class Stream(Source):
         return self._begun + number * (self.steps or 0) + start
 
     def first(self) -> Batch:
-        """The next batch, which is given again."""
+        """Returns the next batch, which is given again later."""
         self._pull()
         if not self._last:
             return super().first()
         return read_batch(self._last[0], self.op)
 
     def _pull(self) -> None:
-        """Holds the next batch, if there is one and none is held that was not used."""
+        """Holds the next batch, if there is one and no unused batch is held."""
         if not self._last:
             self._last = list(islice(self.iterator, 1))
             self.taken += len(self._last)
@@ -157,15 +158,15 @@ class Stream(Source):
                 return
             at, (batch,) = self.taken - 1, self._last
             if at >= wanted:
-                yield batch  # held until it was used: after a step that fails it comes again
+                yield batch  # held until it has been used: after a step that fails it comes again
             self.used()
 
 
 def as_source(value: object, op: str, steps: int | None = None, known: Source | None = None, size: int = 32,
               seed: int = 0, shuffled: bool = True) -> Source:
-    """Data as a source: ``Batches``, what has an ``epoch``, arrays in a tuple or dict or alone, a list of batches or
-    what else gives them in a loop, a function from the number of an epoch to that, and an iterator; ``known`` is one
-    that is given again.
+    """Returns data as a source. ``value`` is ``Batches``, an object with an ``epoch``, an array, a tuple or dict of
+    arrays, an iterable of batches, a function from the number of an epoch to an iterable, or an iterator. ``known`` is
+    the source of an iterator that may be given again.
     """
     if isinstance(known, Stream) and known.iterator is value and known.steps == steps:
         return known
@@ -193,16 +194,18 @@ def as_source(value: object, op: str, steps: int | None = None, known: Source | 
 
 
 def _is_list_of_batches(value: object) -> bool:
-    """Whether a list has batches, tuples or dicts of arrays, and not arrays."""
+    """Whether a list contains batches, which are tuples or dicts of arrays, rather than arrays."""
     return isinstance(value, list) and bool(value) and all([isinstance(entry, (tuple, Mapping)) and has_arrays(entry)
                                                             for entry in value])
 
 
 def _of_number(function: Callable[..., object], op: str) -> Callable[[int], object]:
-    """A function of an epoch's number as it is, one of nothing as one; WrongKind for one that takes more."""
+    """Returns a function of an epoch's number as it is, one without parameters as such; WrongKind for one that takes
+    more.
+    """
     try:
         signature = inspect.signature(function)
-    except ValueError:  # a function of C says nothing of what it takes
+    except ValueError:  # a function of C has no signature
         return function
     for given in ((0,), ()):
         try:
@@ -223,7 +226,7 @@ def _iterated(value: object, op: str) -> Iterable[object]:
 
 
 def _check_epoch(value: Data, op: str) -> None:
-    """WrongKind where ``epoch`` cannot be read from a batch on."""
+    """Raises WrongKind if ``epoch`` cannot be read from a batch on."""
     try:
         inspect.signature(value.epoch).bind(0, 0)
     except TypeError as error:
@@ -231,7 +234,7 @@ def _check_epoch(value: Data, op: str) -> None:
                         operand="data", got=f"epoch{inspect.signature(value.epoch)}", expected="epoch(number, start)",
                         help="training goes on from any batch of any epoch") from None
     except ValueError:
-        pass  # a function of C says nothing of what it takes
+        pass  # a function of C has no signature
 
 
 def _checked_kind(kind: object, op: str) -> dict[str, int]:

@@ -1,4 +1,5 @@
-"""What a tensor is made of and where its elements lie: read off the graph, without computing anything.
+"""Accessors for the structure of a tensor and the memory of its elements, read off the graph without computing
+anything.
 
 >>> import nervure as nv
 >>> x = nv.tensor([[1., 2., 3.], [4., 5., 6.]])
@@ -37,8 +38,8 @@ from nervure.types.view import SimpleView
 
 
 class Memory(NamedTuple):
-    """Where the elements of a tensor lie: in the storage of ``base``, of shape ``shape``, by ``layout``; ``views`` lead
-    from the base to the tensor.
+    """The memory of a tensor: its elements lie in the storage of ``base``, of shape ``shape``, by ``layout``.
+    ``views`` lead from the base to the tensor.
     """
 
     base: Value
@@ -48,7 +49,7 @@ class Memory(NamedTuple):
 
 
 def memory_of(x: Tensor) -> Memory:
-    """The memory of a tensor. A view that no strides can say is computed, so that it is a base itself."""
+    """Returns the memory of a tensor. A view that strides cannot describe is computed, and is then a base itself."""
     return _memory_of(x.value)
 
 
@@ -83,7 +84,7 @@ def _layout_of(base: Value) -> Layout:
 
 
 def place_below(x: Tensor) -> AssignableTensorOp | None:
-    """The place or the constant in whose memory a tensor lies; None where it is computed."""
+    """Returns the place or the constant in whose memory a tensor lies, or None if the tensor is computed."""
     if isinstance(x, AssignableTensorOp):
         return x
     op = kept(memory_of(x).base)
@@ -110,17 +111,17 @@ def numel(x: Tensor) -> int:
 
 
 def orig_shape(x: Tensor) -> Shape:
-    """The shape of the storage that the tensor lies in: that of the tensor which it is a view of."""
+    """The shape of the storage that the tensor lies in: that of the tensor it is a view of."""
     return _memory_now(x).shape
 
 
 def offset(x: Tensor) -> DimLike:
-    """The place of the first element in the storage, counted in elements."""
+    """The position of the first element in the storage, in elements."""
     return _memory_now(x).layout.offset
 
 
 def strides(x: Tensor) -> tuple[DimLike, ...]:
-    """For each axis the elements between one position and the next."""
+    """The distance in memory between neighbours along each axis, in elements."""
     return _memory_now(x).layout.strides
 
 
@@ -143,14 +144,14 @@ def is_view(x: Tensor) -> bool:
 
 
 def is_scalar(x: Tensor) -> bool:
-    """Whether it has no axes."""
+    """Whether the tensor has no axes."""
     return x.ndim == 0
 
 
 def description(x: Tensor) -> TensorDescription:
-    """Element type, axes, the layout of what lies in the memory of a place, and whether that can be assigned through
-    the tensor (else it is ``read_only``). Of a view ``base_tensor`` describes what it is a view of, by ``view``;
-    ``storage`` is the tensor's ``buffer_id``.
+    """The element type, the axes, and the layout of a tensor that lies in the memory of a place. It is ``read_only``
+    if no assignment through the tensor is possible. For a view, ``base_tensor`` describes the tensor it is a view of,
+    and ``view`` how; ``storage`` is the tensor's ``buffer_id``.
     """
     chain = [x]
     while isinstance(op := node(chain[-1]), View) and len(op.operands) == 1:
@@ -167,7 +168,9 @@ def description(x: Tensor) -> TensorDescription:
 
 
 def is_writable(x: Tensor) -> bool:
-    """Whether an assignment to the tensor changes the value of a place: it is one, or a view that writes go through."""
+    """Whether an assignment to the tensor changes the value of a place: the tensor is a place, or a view that writes
+    go through.
+    """
     if isinstance(x, AssignableTensorOp):
         return not x.is_constant
     try:
@@ -186,8 +189,8 @@ def node(x: Tensor) -> Op | None:
 
 
 def parents(x: Tensor) -> tuple[Tensor, ...]:
-    """The operands of the op that makes the tensor: the very tensors as long as somebody has them, as they were before
-    they were aligned and converted for it.
+    """The operands of the op that makes the tensor, as the user gave them: before they were aligned and converted for
+    the op. They are the same objects as long as the program still holds them.
     """
     op = x.value.op
     operands = op.operands[1:] if isinstance(op, Computed) else op.operands
@@ -196,14 +199,16 @@ def parents(x: Tensor) -> tuple[Tensor, ...]:
 
 
 def _given(operand: Value) -> Value:
-    """What a user gave for an operand, below what the front has put between."""
+    """Returns the value that a user gave for an operand, without the views and conversions that the front inserted."""
     while operand.handle is None and isinstance(operand.op, (View, Convert)) and len(operand.op.operands) == 1:
         operand = operand.op.operands[0]
     return operand
 
 
 def _tensor(value: Value, common: Axes | None) -> Tensor:
-    """The tensor over a value: the place that it reads, else what was made over it, else one with these axes."""
+    """Returns the tensor over a value: the place that it reads, or the tensor made over it, or a new one with axes
+    ``common``.
+    """
     op, handle = kept(value), value.handle
     place = handle_of(op.variable) if isinstance(op, ReadVariable) else None
     if place is not None and (handle is None or handle[1] is place._axes):
@@ -220,13 +225,13 @@ _count = itertools.count(1)
 
 
 def identifier(x: Tensor) -> int:
-    """A number that no other tensor of the process ever has; one tensor keeps it."""
+    """A number that is unique to this tensor in the process and never changes."""
     return _number(_identity(x))
 
 
 def buffer_identifier(x: Tensor) -> int:
-    """The number of the memory that the tensor lies in: one for a place and its views, whatever is assigned to it, and
-    for what ops write in their place.
+    """The number of the memory that the tensor lies in. A place and its views share one, whatever is assigned to the
+    place; so does the result of an op that writes in place.
     """
     place = place_below(x)
     if place is not None:
@@ -239,14 +244,16 @@ def buffer_identifier(x: Tensor) -> int:
 
 
 def _written(value: Value) -> Value | None:
-    """The operand in whose place an op writes a result, as its where string says; None where it says no such thing."""
+    """Returns the operand in whose place an op writes a result, by its where string; None if the result has its own
+    memory.
+    """
     rule = value.op.type_rule
     target = None if rule is None else rule.targets[value.index]
     return None if target is None else value.op.operands[target]
 
 
 def _identity(x: Tensor) -> Hashable:
-    """What lives as long as what a tensor stands for: the variable of a place, else the value."""
+    """Returns the object whose lifetime is that of a tensor's value: the variable of a place, else the value itself."""
     if isinstance(x, AssignableTensorOp) and x.variable is not None:
         return x.variable
     return x.value

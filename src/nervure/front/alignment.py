@@ -1,4 +1,4 @@
-"""Broadcasting: operands are aligned by matching axes when these are named, by NumPy's rules when they are not.
+"""Broadcasting: operands are aligned by matching axes if they are named, else by NumPy's rules.
 
 >>> import nervure as nv
 >>> x = nv.placeholder("H=2, W=3")
@@ -6,7 +6,7 @@
 >>> print((x + y).axes)
 (H: 2, W: 3, N: 5)
 
-The strict core sees explicit permutations and broadcasts. Where the equality of two lengths is not known it sees an
+The strict core sees explicit permutations and broadcasts. Two lengths that may or may not be equal become an
 ``AssumeShape``, which every call checks.
 """
 
@@ -28,14 +28,15 @@ Shape = tuple[DimLike, ...]
 def common_axes(tensors: Sequence[Tensor], op: str) -> Axes | None:
     """The axes of an elementwise result of named tensors, or None if all are anonymous.
 
-    AxisMismatch for axes of one role and different lengths, and for anonymous tensors that names cannot be given to.
+    Raises AxisMismatch for axes of one role with different lengths, and for anonymous tensors that cannot take the
+    names.
     """
     return _lent(tensors, op)[1]
 
 
 def both_named(left: Tensor, right: Tensor, op: str) -> tuple[Tensor, Tensor]:
-    """Two tensors of which one has names, both with names: scalars meet them freely, another anonymous one takes
-    them by position where it may.
+    """Returns ``left`` and ``right``, at least one of them named, with names on both. A scalar gets no axes; another
+    anonymous tensor takes the names by position if it may.
     """
     tensors = []
     for own, other in ((left, right), (right, left)):
@@ -50,7 +51,9 @@ def both_named(left: Tensor, right: Tensor, op: str) -> tuple[Tensor, Tensor]:
 
 
 def aligned(tensors: Sequence[Tensor], op: str) -> tuple[list[Value], Axes | None, Shape]:
-    """Core values of one shape for an elementwise op, with the axes (None: anonymous) and shape of its result."""
+    """Returns core values of one shape for an elementwise op, with the axes (None: anonymous) and the shape of its
+    result.
+    """
     own, axes = _lent(tensors, op)
     if axes is None:
         shape = broadcast_shape([tensor.type.shape for tensor in tensors], op)
@@ -60,7 +63,7 @@ def aligned(tensors: Sequence[Tensor], op: str) -> tuple[list[Value], Axes | Non
 
 
 def fitted(value: Tensor, target: Tensor, op: str, position: int = 2) -> Value:
-    """A value on the axes of a target, as an assignment needs it; AxisMismatch where it has one that the target
+    """Returns a value on the axes of the target of an assignment; AxisMismatch if it has an axis that the target
     lacks.
     """
     if value.is_named and target.is_named:
@@ -82,9 +85,10 @@ def fitted(value: Tensor, target: Tensor, op: str, position: int = 2) -> Value:
 
 
 def arranged(tensor: Tensor, axes: Axes, op: str, operand: str | int) -> Tensor:
-    """A tensor with its axes in the order of those of a place that it is put into, found by their names.
+    """Returns a tensor with its axes in the order of ``axes``, those of the place that it is put into, matched by
+    name.
 
-    Where the tensor or the place has no names they go by position. AxisMismatch where the sets differ.
+    If the tensor or the place has no names, they match by position. Raises AxisMismatch if the sets of axes differ.
     """
     if not tensor.is_named or axes.is_anonymous:
         return tensor
@@ -99,7 +103,7 @@ def arranged(tensor: Tensor, axes: Axes, op: str, operand: str | int) -> Tensor:
 
 
 def move_to(value: Value, own: Axes, axes: Axes, op: str) -> Value:
-    """A value with axes ``own``, all of which occur in ``axes``, broadcast to ``axes`` in their order."""
+    """Broadcasts a value with axes ``own``, all of which occur in ``axes``, to ``axes`` in their order."""
     if own is axes:
         return value
     pairs = pairing(own, axes)
@@ -113,12 +117,14 @@ def move_to(value: Value, own: Axes, axes: Axes, op: str) -> Value:
 
 
 def reordered(value: Value, order: Sequence[int]) -> Value:
-    """A core value with its dimensions in another order; itself where that is its own."""
+    """Returns a core value with its dimensions in another order, or the value itself if that is the order it has."""
     return value if list(order) == list(range(value.rank)) else Permute(value, order).output
 
 
 def pairing(left: Axes, right: Axes) -> dict[int, int]:
-    """The axis of the right that each of the left matches, one to one; those known to match before those that may."""
+    """Maps each axis of ``left`` to the one axis of ``right`` that it matches. Certain matches are made before
+    possible ones.
+    """
     pairs: dict[int, int] = {}
     for wanted in (True, None):
         for here, axis in enumerate(left):
@@ -134,7 +140,9 @@ def pairing(left: Axes, right: Axes) -> dict[int, int]:
 
 
 def check_roles(left: Axes, right: Axes, pairs: dict[int, int], op: str, position: str | int) -> None:
-    """AxisMismatch for an axis without partner that has class and offset of an axis of the other operand."""
+    """Raises AxisMismatch for an axis outside ``pairs`` that has the class and the offset of an axis of the other
+    operand.
+    """
     alone = [(axis, right) for at, axis in enumerate(left) if at not in pairs]
     alone += [(axis, left) for at, axis in enumerate(right) if at not in pairs.values()]
     for axis, others in alone:
@@ -147,7 +155,8 @@ def check_roles(left: Axes, right: Axes, pairs: dict[int, int], op: str, positio
 
 
 def assume_shape(value: Value, shape: Shape, op: str) -> Value:
-    """The value with a shape that ``op`` may have to assume; itself if it has it already."""
+    """Returns the value with a shape that ``op`` may have to assume, or the value itself if it has that shape already.
+    """
     return value if value.type.shape == shape else AssumeShape(value, shape, needed_by=op).output
 
 
@@ -204,9 +213,10 @@ def _joined(left: Axes, right: Axes, op: str, position: int) -> Axes:
 
 
 def _lent(tensors: Sequence[Tensor], op: str) -> tuple[list[Axes], Axes | None]:
-    """The axes of each operand and of the result, from left to right; (.., None) where no operand has names.
+    """Returns the axes of each operand and of the result, from left to right; the result's are None if no operand has
+    names.
 
-    An anonymous operand takes the names of those before it together, or of the first named one.
+    An anonymous operand takes the names of all operands before it, or those of the first named one.
     """
     axes = next((tensor.axes for tensor in tensors if tensor.is_named), None)
     if axes is None:
@@ -225,7 +235,7 @@ def _lent(tensors: Sequence[Tensor], op: str) -> tuple[list[Axes], Axes | None]:
 
 
 def _check_takes_names(tensor: Tensor, named: Axes, op: str, position: int) -> None:
-    """An anonymous tensor takes names by position if ranks are equal and lengths provably so."""
+    """Checks that an anonymous tensor may take names by position: ranks are equal, and lengths provably so."""
     lengths = named.lengths
     own = tensor.type.shape
     if len(lengths) != len(own) or not all(equal(a, b) is True for a, b in zip(own, lengths, strict=True)):

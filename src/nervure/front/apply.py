@@ -73,7 +73,9 @@ def operate_real(name: str, core: Callable[..., Op], *operands: Operand, **attri
 
 
 def product_dtype(operands: tuple[Operand, ...], wanted: DTypeLike | None, op: str) -> DType:
-    """The type in which operands are multiplied and added up: their promoted one, or a wider one that is wanted."""
+    """Returns the type in which operands are multiplied and summed: their promoted type, or the wider one that is
+    ``wanted``.
+    """
     common = common_dtype(operands, op)
     if wanted is None:
         return common
@@ -86,7 +88,9 @@ def product_dtype(operands: tuple[Operand, ...], wanted: DTypeLike | None, op: s
 
 
 def promoted_pair(x: Operand, y: Operand, op: str, wanted: DTypeLike | None = None) -> tuple[Tensor, Tensor]:
-    """Two operands as tensors of their promoted element type, or a wider one, which stay on their own axes."""
+    """Returns ``x`` and ``y`` as tensors of their promoted element type, or of the wider type ``wanted``. Each keeps
+    its axes.
+    """
     dtype = product_dtype((x, y), wanted, op)
     tensors = [as_tensor(entry, op, position + 1, dtype) for position, entry in enumerate((x, y))]
     left, right = [Tensor(converted_to(entry.value, dtype), entry._axes) for entry in tensors]
@@ -94,7 +98,7 @@ def promoted_pair(x: Operand, y: Operand, op: str, wanted: DTypeLike | None = No
 
 
 def array_type(operand: object, op: str, position: int) -> DType:
-    """The element type of an array; WrongKind for what is none, or has elements that are no numbers."""
+    """Returns the element type of an array; WrongKind if the operand is no array or its elements are not numbers."""
     if not is_array(operand):
         value_only(operand, op, position)
     try:
@@ -111,7 +115,7 @@ def is_weak(operand: object) -> bool:
 
 
 def _everywhere(number: object, dtype: DType, shape: Shape) -> Op | Value:
-    """A number, also one that a call brings, or a length that is known then, at every index."""
+    """Returns a value that is ``number`` at every index; the number may be given by a call, or be a symbolic length."""
     if isinstance(number, TracedNumber):
         value: Value = number.tensor(dtype).value
         return ops.Broadcast(value, shape, range(len(shape))) if shape else value
@@ -119,7 +123,7 @@ def _everywhere(number: object, dtype: DType, shape: Shape) -> Op | Value:
 
 
 def converted_to(value: Value, dtype: DType, mode: str = "saturate") -> Value:
-    """A core value in another element type; itself if it has it."""
+    """Returns a core value in another element type, or the value itself if it has that type."""
     return value if value.type.dtype is dtype else ops.Convert(value, dtype, mode).output
 
 
@@ -130,9 +134,10 @@ def truth(x: Operand) -> Tensor:
 
 
 def described(function: Made, name: str, document: str | None, arguments: str, result: str) -> Made:
-    """The function with its name, and a docstring: what its op says, and the result of a call with these arguments.
+    """Gives a function its name and its docstring: ``document`` of its op, and the result of a call with
+    ``arguments``.
 
-    A result is a list, or a number to four digits, so that the example holds wherever it runs.
+    The result is a list, or a number that is rounded to four digits, so that the example holds on every machine.
     """
     call = f"nv.{name}({arguments})"
     shown = f"{call}.tolist()" if result.startswith("[") else f"round({call}.item(), 4)"

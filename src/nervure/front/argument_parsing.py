@@ -28,19 +28,21 @@ from nervure.types.axis import Axis, same_role
 
 
 def as_integer(value: Any) -> int | None:
-    """The integer that a value stands for, or None: a truth value or a float stands for none."""
+    """Returns the integer that a value stands for, or None; truth values and floats stand for none."""
     if isinstance(value, bool):
         return None
     try:
         return operator.index(value)
-    except NervureError:  # a tensor that has no value yet says so itself
+    except NervureError:  # a tensor without a value raises an error of its own
         raise
-    except Exception:  # whatever a foreign object raises
+    except Exception:  # a foreign object may raise anything
         return None
 
 
 def integer(value: object, op: str, operand: str, expected: str = "an integer", help: str | None = None) -> int:
-    """The integer that a value stands for; WrongKind if it stands for none."""
+    """Returns the integer that a value stands for, or raises WrongKind, which names ``op``, ``operand`` and
+    ``expected``.
+    """
     number = as_integer(value)
     if number is None:
         raise WrongKind(f"{operand} is an integer", op=op, operand=operand, got=shown(value), expected=expected,
@@ -49,7 +51,9 @@ def integer(value: object, op: str, operand: str, expected: str = "an integer", 
 
 
 def real(value: Any, op: str, operand: str, expected: str = "a number") -> float:
-    """The real number that a value stands for; WrongKind if it stands for none."""
+    """Returns the real number that a value stands for, or raises WrongKind, which names ``op``, ``operand`` and
+    ``expected``.
+    """
     is_number = isinstance(value, (int, float, np.floating, np.integer, np.bool_)) or (
         isinstance(value, np.generic) and value.dtype.kind == "V" and hasattr(value, "__float__"))  # ml_dtypes' floats
     if not is_number or isinstance(value, np.timedelta64):
@@ -59,7 +63,7 @@ def real(value: Any, op: str, operand: str, expected: str = "a number") -> float
 
 
 def truth(value: object, op: str, operand: str) -> bool:
-    """A switch; WrongKind for anything but a truth value or an integer."""
+    """Reads a switch; WrongKind for anything but a truth value or an integer."""
     if not isinstance(value, (bool, int, np.bool_)):
         raise WrongKind(f"{operand} is a switch", op=op, operand=operand, got=shown(value), expected="True or False",
                         help=f"write {operand}=True")
@@ -67,20 +71,22 @@ def truth(value: object, op: str, operand: str) -> bool:
 
 
 def members(value: object, op: str, operand: str, expected: str = "a list") -> list[object]:
-    """The entries of a list, tuple or other iterable, in its order; WrongKind for what has none."""
+    """Returns the entries of a list, tuple or other iterable in order; WrongKind, which names ``operand``, for any
+    other value.
+    """
     try:
         if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
             return list(value)
     except NervureError:
         raise
-    except Exception:  # whatever a foreign object raises; an array without dimensions, too
+    except Exception:  # a foreign object may raise anything; an array without dimensions raises, too
         pass
     raise WrongKind(f"{operand} is a list", op=op, operand=operand, got=shown(value), expected=expected,
                     help="write [x] for one alone")
 
 
 def shown(value: object) -> str:
-    """A value as errors show it: its type, and the beginning of its text."""
+    """Returns a value as errors show it: its type, and the beginning of its text."""
     return f"{type(value).__name__} {value!r:.60}"
 
 
@@ -88,7 +94,7 @@ def shown(value: object) -> str:
 
 
 def position_of(x: Tensor, axis: object, op: str) -> int:
-    """The position of one axis, given as an Axis, a name or a position (negative: from the end)."""
+    """Returns the position of one axis, given as an Axis, a name or a position (negative: from the end)."""
     if isinstance(axis, Axis):
         return _find(x, axis, op)
     if isinstance(axis, str):
@@ -109,7 +115,7 @@ def position_of(x: Tensor, axis: object, op: str) -> int:
 
 
 def positions_of(x: Tensor, axes: object, op: str) -> tuple[int, ...]:
-    """The positions of one axis or several, in the order given; InvalidArgument where one is named twice.
+    """Returns the positions of one axis or several, in the order given; InvalidArgument if one is named twice.
 
     A string is a name, or axes with their lengths: ``"H"``, ``"H=3, W=4"``.
     """
@@ -124,7 +130,7 @@ def positions_of(x: Tensor, axes: object, op: str) -> tuple[int, ...]:
 
 
 def either(axes: AxesLike | None, axis: AxesLike | None, op: str, name: str) -> AxesLike | None:
-    """Axes given as ``name=`` or by NumPy's ``axis=``; InvalidArgument for both."""
+    """Returns the axes given as ``name=`` or by NumPy's ``axis=``; InvalidArgument if both are given."""
     if axes is not None and axis is not None:
         raise InvalidArgument(f"axis= and {name}= say the same", op=op, help="give one of them", got="both",
                               expected="one of them")
@@ -137,7 +143,7 @@ def _is_list(axes: object) -> bool:
 
 
 def _find(x: Tensor, axis: Axis, op: str) -> int:
-    """The axis itself, or the one of its class, offset and length; AxisMismatch else."""
+    """Finds the axis itself, or the one of its class, offset and length; AxisMismatch if there is none."""
     for position, own in enumerate(x.axes):
         if own is axis:
             return position

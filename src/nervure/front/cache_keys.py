@@ -1,5 +1,4 @@
-"""Cache keys: the contents of a static argument in a form that is hashed and compared at a later call. A function
-that was compiled for a value is not used when the value has changed since.
+"""Cache keys: the contents of a static argument, in a form that can be hashed and compared at a later call.
 
 >>> table = np.arange(3)
 >>> before = cache_key(table)
@@ -10,6 +9,8 @@ True
 False
 >>> cache_key(-0.0) == cache_key(0.0), cache_key([1, {2}]) == cache_key([1, {2}])
 (False, True)
+
+A function that was compiled for a value is not used again once the value has changed.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _UNCHANGING = (type, FunctionType, BuiltinFunctionType, ModuleType, np.ufunc, Id
 
 
 class _Itself:
-    """A value compared by identity, and kept, so that no other gets its place in memory."""
+    """A value that is compared by identity, and kept alive so that no other object takes its address."""
 
     __slots__ = ("value",)
 
@@ -48,11 +49,10 @@ class _Itself:
 
 
 def cache_key(value: object, above: tuple[object, ...] = ()) -> object:
-    """The contents of a value, hashable: arrays by their elements, objects by their attributes, and the attributes of
-    those.
+    """Returns the contents of a value, hashable: arrays by their elements, objects by their attributes, recursively.
 
-    A class that defines ``__hash__`` is trusted with it. WrongKind for what changes by being used, and for what cannot
-    be compared; ``above`` are the objects that the value is a part of.
+    A class that defines ``__hash__`` is trusted with it. ``above`` are the objects that contain the value. Raises
+    WrongKind for a value that changes by being used, and for one that cannot be compared.
     """
     if any([value is part for part in above]):
         return "above"
@@ -62,7 +62,7 @@ def cache_key(value: object, above: tuple[object, ...] = ()) -> object:
     if isinstance(value, np.ndarray):
         return _array(value, above)
     if isinstance(value, (float, complex, np.generic)):
-        return type(value), repr(value)  # 0.0 and -0.0 are equal, but not the same
+        return type(value), repr(value)  # 0.0 and -0.0 compare equal, but differ
     if isinstance(value, _UNCHANGING) or hasattr(value, "__wrapped__"):
         return _Itself(value)
     parts = _parts(value)
@@ -86,7 +86,7 @@ def _array(value: np.ndarray, above: tuple[object, ...]) -> object:
 
 
 def _parts(value: object) -> list[object] | None:
-    """The entries of what holds others in an order, None for anything else."""
+    """Returns the entries of an ordered or unordered container, None for anything else."""
     if isinstance(value, (list, tuple, deque)):
         return list(value)
     if isinstance(value, Mapping):
@@ -103,7 +103,7 @@ def _parts(value: object) -> list[object] | None:
 
 
 def _object(value: object, above: tuple[object, ...]) -> object:
-    """An object by its attributes, and by its identity unless its class compares otherwise."""
+    """Returns the key of an object: its attributes, and its identity unless its class defines another equality."""
     if isinstance(value, (Iterator, random.Random, np.random.Generator, np.random.RandomState)):
         raise WrongKind("this changes by being used, and a function is traced once", op="jit",
                         got=f"{type(value).__name__} {value!r:.60}", expected="a value that stays",
@@ -124,7 +124,7 @@ def _names(slots: str | Iterable[str]) -> list[str]:
 def _hashed(value: object) -> object:
     try:
         hash(value)
-    except Exception:  # whatever a foreign object raises
+    except Exception:  # a foreign object may raise anything
         raise _unseen(value) from None
     return type(value), value
 
@@ -133,7 +133,7 @@ def _read(value: object) -> np.ndarray:
     """An array of another library as NumPy's."""
     try:
         return as_numpy(value)
-    except Exception:  # whatever a foreign object raises
+    except Exception:  # a foreign object may raise anything
         raise _unseen(value) from None
 
 

@@ -39,14 +39,16 @@ from nervure.types.dtype import DTypeLike
 
 def dot(x: Operand, y: Operand, batch: AxesLike = (), *, out_axes: AxesLike | None = None,
         dtype: DTypeLike | None = None) -> Tensor:
-    """The sum of products over the axes that match; ``batch`` axes, which both must have, stay where x has them.
+    """Sums products over the axes of ``x`` and ``y`` that match. ``batch`` axes, which both must have, stay where x
+    has them.
 
-    The result has x's axes without the contracted ones, then y's without contracted and batch ones; ``out_axes`` are
-    the same in another order. No axis that matches: the outer product. Where two or more match and none is left it
-    warns, as that is seldom the product of matrices that was meant, unless ``out_axes=()`` says so. Anonymous tensors
-    follow NumPy's ``dot``.
+    The result has x's axes without the contracted ones, then y's without contracted and batch ones; ``out_axes`` gives
+    another order. If no axis matches, the result is the outer product. If two or more match and none is left, a
+    warning says so, since a matrix product was probably meant; ``out_axes=()`` turns it off. Anonymous tensors follow
+    NumPy's ``dot``.
 
-    ``dtype`` is what both are converted to first, and the element type of the sum: one that holds the values of both.
+    Both operands are converted to ``dtype`` first, which is the element type of the sum, too; it must hold the values
+    of both.
 
     >>> x, w = nv.ones("N=2, F=3"), nv.ones("F=3, K=4")
     >>> print(nv.dot(x, w).axes)
@@ -68,7 +70,8 @@ def dot(x: Operand, y: Operand, batch: AxesLike = (), *, out_axes: AxesLike | No
 
 
 def outer(x: Operand, y: Operand, *, dtype: DTypeLike | None = None) -> Tensor:
-    """The product of every element of x with every element of y; nothing is contracted. ``dtype`` as in ``dot``.
+    """Multiplies every element of ``x`` with every element of ``y``; nothing is contracted. ``dtype`` is as in
+    ``dot``.
 
     >>> nv.outer(np.array([1, 2]), np.array([3, 4])).tolist()
     [[3, 4], [6, 8]]
@@ -81,8 +84,9 @@ def outer(x: Operand, y: Operand, *, dtype: DTypeLike | None = None) -> Tensor:
 
 
 def matmul(x: Operand, y: Operand, *, dtype: DTypeLike | None = None) -> Tensor:
-    """The matrix product over the last two axes, at each place of the others; NumPy's rules for vectors and batches.
-    ``dtype`` as in ``dot``.
+    """Multiplies matrices over the last two axes, at each index of the others; NumPy's rules for vectors and batches.
+
+    ``dtype`` is as in ``dot``.
 
     >>> nv.matmul(np.array([[1, 2], [3, 4]]), np.array([1, 1])).tolist()
     [3, 7]
@@ -105,9 +109,9 @@ def matmul_operator(x: Operand, y: Operand) -> Tensor:
 
 
 def einsum(subscripts: str, *operands: Operand, dtype: DTypeLike | None = None) -> Tensor:
-    """Einstein's sum. Named tensors: ``"N H W, W K -> N H K"`` over axis names; anonymous ones: ``"ij,jk->ik"``
-    over letters. A where string, ``"A[~ i j] B[~ j k] -> C[~ i k]"``, says it over positions, strictly.
-    ``dtype`` as in ``dot``.
+    """Einstein's sum. Named tensors: ``"N H W, W K -> N H K"`` over axis names; anonymous ones: ``"ij,jk->ik"`` over
+    letters. A where string, ``"A[~ i j] B[~ j k] -> C[~ i k]"``, gives the sum over positions, and is strict.
+    ``dtype`` is as in ``dot``.
 
     >>> nv.einsum("ij,j->i", [[1, 2], [3, 4]], [1, 10]).tolist()
     [21.0, 43.0]
@@ -136,8 +140,8 @@ Pair = tuple[int, int]
 
 
 def _check_one_reading(left: Tensor, right: Tensor) -> None:
-    """AxisMismatch where an anonymous matrix could take the names by position, and could be multiplied as NumPy
-    does.
+    """Raises AxisMismatch if an anonymous matrix could take the names by position, and could also be multiplied by
+    NumPy's rules.
     """
     if left.is_named == right.is_named or left.ndim != right.ndim or left.ndim < 2:
         return
@@ -149,7 +153,7 @@ def _check_one_reading(left: Tensor, right: Tensor) -> None:
 
 
 def _warn_of_nothing_left(left: Tensor, right: Tensor, pairs: Sequence[Pair]) -> None:
-    """A warning where all axes of both operands meet, two or more, without offsets."""
+    """Warns if all axes of both operands, two or more and without offsets, are contracted."""
     is_whole = len(pairs) > 1 and len(pairs) == left.ndim == right.ndim
     if is_whole and not any([axis.level for axis in (*left.axes, *right.axes)]):
         warn_user(f"dot: every axis of {left.axes} and {right.axes} is contracted, and a single number is left. Where "
@@ -158,7 +162,7 @@ def _warn_of_nothing_left(left: Tensor, right: Tensor, pairs: Sequence[Pair]) ->
 
 
 def _ordered(result: Tensor, out_axes: AxesLike | None) -> Tensor:
-    """A product with its axes in the order that was asked for."""
+    """Returns a product with its axes in the order ``out_axes``, if given."""
     if out_axes is None:
         return result
     order = positions_of(result, out_axes, "dot")
@@ -174,7 +178,7 @@ def _batch_axes(left: Tensor, right: Tensor, batch: AxesLike) -> list[Pair]:
 
 
 def _matching(left: Tensor, right: Tensor, batch: AxesLike) -> list[int]:
-    """The positions of the batch axes in the right operand."""
+    """Returns the positions of the batch axes in the right operand."""
     found = []
     for at in positions_of(left, batch, "dot"):
         partners = [other for other, axis in enumerate(right.axes) if match(left.axes[at], axis) is not False]
@@ -187,7 +191,7 @@ def _matching(left: Tensor, right: Tensor, batch: AxesLike) -> list[int]:
 
 
 def _contracted(left: Tensor, right: Tensor, batch: Sequence[Pair]) -> list[Pair]:
-    """The pairs of positions that are contracted."""
+    """Returns the pairs of positions that are contracted."""
     mine = [(at, axis) for at, axis in enumerate(left.axes) if at not in [pair[0] for pair in batch]]
     theirs = [(at, axis) for at, axis in enumerate(right.axes) if at not in [pair[1] for pair in batch]]
     by_offsets = any(axis.level for _, axis in [*mine, *theirs])
@@ -211,7 +215,7 @@ def _pairs(mine: Sequence[tuple[int, Axis]], theirs: Sequence[tuple[int, Axis]],
 
 
 def _check_lengths(mine: Sequence[tuple[int, Axis]], theirs: Sequence[tuple[int, Axis]], pairs: Sequence[Pair]) -> None:
-    """AxisMismatch for a class that both operands have and of which no pair contracts."""
+    """Raises AxisMismatch for a class that both operands have but no pair contracts."""
     met = {axis.axis_class for at, axis in mine if at in [pair[0] for pair in pairs]}
     for _, axis in mine:
         for _, other in theirs:
@@ -233,7 +237,7 @@ def _nothing_contracts(left: Tensor, right: Tensor) -> AxisMismatch:
 
 
 def _contract(left: Tensor, right: Tensor, pairs: Sequence[Pair], batch: Sequence[Pair]) -> Tensor:
-    """The core contraction for pairs of positions, with its axes."""
+    """Builds the core contraction for pairs of positions, and gives the result its axes."""
     y_of = {pair[1]: pair[0] for pair in [*pairs, *batch]}
     x_indices = tuple(range(left.ndim))
     y_indices = tuple([y_of.get(at, left.ndim + at) for at in range(right.ndim)])
@@ -267,8 +271,8 @@ def _numpy_dot(left: Tensor, right: Tensor) -> Tensor:
 
 
 def _alike(values: Sequence[Value], notation: Callable[[Sequence[Shape]], Notation], op: str) -> list[Value]:
-    """The operands of a sum of products with one length for each index, assumed where it is not known: a number, if
-    an operand has one. What certainly differs, and what is wrong otherwise, is left to the op.
+    """Returns the operands of a sum of products with one length for each index. An unknown equality is assumed, and
+    numbers are preferred to symbols. Lengths that certainly differ, and all other mistakes, are left to the op.
     """
     try:
         terms, _ = notation([value.type.shape for value in values])
@@ -289,7 +293,7 @@ def _alike(values: Sequence[Value], notation: Callable[[Sequence[Shape]], Notati
 
 
 def _einsum_by_names(subscripts: str, tensors: Sequence[Tensor], values: Sequence[Value]) -> Tensor:
-    """Terms of axis names, separated by spaces; each name must be an axis of its operand."""
+    """Evaluates terms of axis names, separated by spaces; each name must be an axis of its operand."""
     terms_text, arrow, result_text = subscripts.partition("->")
     terms = [term.split() for term in terms_text.split(",")]
     if not arrow or len(terms) != len(tensors):
@@ -315,7 +319,8 @@ def _einsum_by_names(subscripts: str, tensors: Sequence[Tensor], values: Sequenc
 
 
 def _einsum_by_where(where: str, values: Sequence[Value]) -> Tensor:
-    """The terms of a where string: a name is one length wherever it stands, ``~`` the same dimensions."""
+    """Evaluates the terms of a where string: a name is one length at all its positions, and ``~`` the same dimensions.
+    """
     rule = Signature.parse(where)
     entries = [entry for pattern in (*rule.operands, *rule.results) for entry in pattern.entries]
     strange = next((entry for entry in entries if isinstance(entry, int) or (is_run(entry) and entry != "~")), None)
@@ -336,7 +341,7 @@ def _einsum_by_where(where: str, values: Sequence[Value]) -> Tensor:
 
 
 def _in_order(term: Sequence[str], tensor: Tensor, value: Value, position: int, axes: dict[str, Axis]) -> Value:
-    """The operand with its axes in the order of its term."""
+    """Returns the operand with its axes in the order of its term."""
     if not tensor.is_named and tensor.ndim:
         raise AxisMismatch(f"operand {position + 1} has no axis names; give it axes=(...)", op="einsum",
                            operand=position + 1, got=str(tensor.type), expected=" ".join(term),

@@ -1,4 +1,4 @@
-"""Convolution by axes: what an axis does follows from its class, in any order of axes.
+"""Convolution by axes: the role of an axis follows from its class, whatever the order of axes.
 
 >>> import nervure as nv
 >>> x = nv.placeholder("N=8, C=3, H=32, W=32")
@@ -34,15 +34,15 @@ from nervure.types.dim import equal, product
 
 def convolution(x: Operand, f: Operand, spatial: AxesLike | None = None, strides: object = 1, dilations: object = 1,
                 padding: object = 0, groups: int = 1, out_axes: AxesLike | None = None) -> Tensor:
-    """Slides f along the spatial axes of x: at each place the sum of products with the window below it.
+    """Slides ``f`` along the spatial axes of ``x``: each result is the sum of products with the window at its place.
 
     ``spatial`` lists one to three axes of x, or maps each to its settings: ``{H: {"stride": 2, "padding": 1}}``.
-    Strides and dilations are an int for all, or a list or dict with one for each. A padding is an int, a tuple
-    (before, after), "same" (as many places as ``length / stride``, rounded up) or "valid" (none) for all, or a list
-    or dict of these.
+    ``strides`` and ``dilations`` are an int for all axes, or a list or dict with one for each. ``padding`` is an int,
+    a tuple (before, after), "same" (the result has ``length / stride`` places, rounded up) or "valid" (none) for all
+    axes, or a list or dict of these.
 
-    With ``groups`` the contracted axis of f is so many times shorter than x's. ``out_axes`` are the result's,
-    in its order or another.
+    With ``groups`` the contracted axis of f is that many times shorter than x's. ``out_axes`` are the result's axes,
+    in any order.
 
     >>> nv.convolution(np.ones((1, 1, 4)), np.ones((1, 1, 3)), padding=1).tolist()
     [[[2.0, 3.0, 3.0, 2.0]]]
@@ -88,7 +88,7 @@ def deconvolution(x: Operand, f: Operand, spatial: AxesLike | None = None, strid
 
 
 class Roles(NamedTuple):
-    """The roles of the axes, as positions; ``spatial`` pairs x's with f's, as ``contracted`` does."""
+    """The roles of the axes, as positions; ``spatial`` and ``contracted`` pair positions in x with positions in f."""
 
     x: Tensor
     f: Tensor
@@ -123,7 +123,9 @@ class Roles(NamedTuple):
         return _grouped(self.f.value, channels, [pair[1] for pair in self.spatial])
 
     def result(self, value: Value, channels: Sequence[Axis]) -> Tensor:
-        """(batch, channels, places) with the channels in the place of x's contracted axes, and x's order otherwise."""
+        """Returns the tensor over (batch, channels, places): ``channels`` take the place of x's contracted axes, and
+        x's order stays.
+        """
         x = self.x
         batch, lengths = self.batch, [axis.length for axis in channels]
         places = value.shape[2:]
@@ -194,8 +196,8 @@ def _spatial_places(op: str, x: Tensor, spatial: AxesLike) -> list[int]:
 
 
 def _window_axis(op: str, axis: Axis, f: Tensor) -> int:
-    """The axis of the filter that slides along an axis of x: the one of its class, and of its level if there
-    are several.
+    """Returns the axis of the filter that slides along ``axis`` of x: the one of its class, and among several of its
+    level.
     """
     found = [at for at, own in enumerate(f.axes) if own.axis_class == axis.axis_class]
     if len(found) > 1:
@@ -210,7 +212,7 @@ def _window_axis(op: str, axis: Axis, f: Tensor) -> int:
 
 def _contracted(op: str, x: Tensor, f: Tensor, places: Sequence[int], windows: Sequence[int],
                 groups: int) -> list[tuple[int, int]]:
-    """The pairs of axes that are contracted; with groups the one that they divide comes first."""
+    """Returns the pairs of axes that are contracted; with groups, the pair that they divide comes first."""
     pairs: list[tuple[int, int]] = []
     alone: list[tuple[Axis, Axis]] = []
     is_divided = groups == 1
@@ -238,7 +240,9 @@ def _contracted(op: str, x: Tensor, f: Tensor, places: Sequence[int], windows: S
 
 
 def _of_length(op: str, f: Tensor, same: Sequence[int], axis: Axis, groups: int) -> int | None:
-    """The axis of f of a class with the length of an axis of x over ``groups``: of two the one of level -1."""
+    """Returns the axis of f in the class of an axis of x, with x's length over ``groups``; level -1 decides between
+    two.
+    """
     for wanted in (True, None) if groups == 1 else (True,):
         found = [k for k in same if equal(f.type.shape[k] * groups, axis.length) is wanted]
         if len(found) > 1:
@@ -253,8 +257,8 @@ def _of_length(op: str, f: Tensor, same: Sequence[int], axis: Axis, groups: int)
 
 
 def _assumed(op: str, roles: Roles, groups: int) -> Roles:
-    """The roles with lengths of contracted axes assumed to be equal where that is not known: x's to be a number where
-    the filter has one. ``groups`` divide the first of the filter's.
+    """Returns the roles with contracted lengths assumed equal if that is not known. A length of x becomes a number if
+    the filter has one; ``groups`` divide the first contracted axis.
     """
     shapes = {0: list(roles.x.type.shape), 1: list(roles.f.type.shape)}
     for k, (at, other) in enumerate(roles.contracted):
@@ -270,7 +274,9 @@ def _assumed(op: str, roles: Roles, groups: int) -> Roles:
 
 
 def _grouped(value: Value, groups: Sequence[Sequence[int]], spatial: Sequence[int]) -> Value:
-    """A value with its dimensions in the order of the groups, each of which becomes one, and then the spatial ones."""
+    """Returns a value with its dimensions ordered by groups, each of which becomes one dimension, before the spatial
+    ones.
+    """
     shape = value.shape
     value = reordered(value, [*[at for group in groups for at in group], *spatial])
     lengths = [product([shape[at] for at in group]) for group in groups]

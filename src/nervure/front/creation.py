@@ -65,9 +65,9 @@ from nervure.types.shape import Shape
 class AssignableTensorOp(Tensor, is_device=False):
     """An l-tensor: a constant, or a place with a value that can be read and (unless constant) assigned.
 
-    What it is follows from four flags, a row of the table in docs/axes.md; ``constant``, ``trainable`` and ``input``
-    tensors are ``persistent`` unless that is said to be False, which is an InvalidArgument for them. All else is as
-    ``nv.constant`` and ``nv.variable`` take it.
+    Its role follows from four flags, a row of the table in docs/axes.md. ``constant``, ``trainable`` and ``input``
+    tensors are ``persistent``; saying ``persistent=False`` for them is an InvalidArgument. All other parameters are
+    those of ``nv.constant`` and ``nv.variable``.
 
     >>> w = nv.AssignableTensorOp("F=3", initial_value=0.5, trainable=True).named("w")
     >>> w, w.is_persistent, w.is_constant, nv.AssignableTensorOp("F=3").role
@@ -96,7 +96,7 @@ class AssignableTensorOp(Tensor, is_device=False):
     @classmethod
     def over(cls, role: str, axes: Axes | None, value: Value | None = None,
              variable: Variable | None = None) -> AssignableTensorOp:
-        """The tensor of a role over a value, which is constant, or over a variable."""
+        """Returns the tensor of a role over a value, which is constant, or over a variable."""
         made = object.__new__(cls) if value is None else cast("AssignableTensorOp", Tensor.__new__(cls, value, axes))
         put(made, "role", role)
         put(made, "variable", variable)
@@ -109,7 +109,9 @@ class AssignableTensorOp(Tensor, is_device=False):
 
     @property
     def value(self) -> Value:
-        """A new read of the place, which names what the place was computed from; the value itself for a constant."""
+        """A new read of the place, or the value itself for a constant. The read names the value that the place was
+        computed from.
+        """
         variable = self.variable
         if variable is None:
             return self._value
@@ -122,7 +124,7 @@ class AssignableTensorOp(Tensor, is_device=False):
 
     @property
     def type(self) -> BasicTensorDescription:
-        """Element type and shape; of a place whose axes got their lengths later, as they are now."""
+        """The element type and shape; for a place whose axes got their lengths later, with those lengths."""
         if self.variable is None:
             return self._value.type
         own = self.variable.type
@@ -130,34 +132,36 @@ class AssignableTensorOp(Tensor, is_device=False):
 
     @property
     def shape(self) -> tuple[DimLike, ...]:
-        """The length of each axis; of an input that holds a value that value's. The graph goes on with symbols."""
+        """The length of each axis. For an input that holds a value, the lengths of that value, while the graph keeps
+        its symbols.
+        """
         record = None if self.variable is None else self.variable.record
         held: tuple[int, ...] | None = None if record is None or record.memory is None else record.memory.shape
         return self.type.shape if held is None else held
 
     @property
     def is_constant(self) -> bool:
-        """Immutable, may be inlined."""
+        """Whether the tensor is immutable; a constant may be inlined."""
         return ROLES[self.role][0]
 
     @property
     def is_persistent(self) -> bool:
-        """Keeps its value between computations."""
+        """Whether the tensor keeps its value between computations."""
         return ROLES[self.role][1]
 
     @property
     def is_trainable(self) -> bool:
-        """A parameter: found by ``variables()``."""
+        """Whether the tensor is a parameter, which ``variables()`` finds."""
         return ROLES[self.role][2]
 
     @property
     def is_input(self) -> bool:
-        """Given by the caller."""
+        """Whether the caller gives the tensor its value."""
         return ROLES[self.role][3]
 
     @property
     def name(self) -> str | None:
-        """The label given by ``named``."""
+        """The label that ``named`` gave."""
         return self._value.op.name if self.variable is None else self.variable.name
 
     def named(self, name: str) -> AssignableTensorOp:
@@ -169,7 +173,8 @@ class AssignableTensorOp(Tensor, is_device=False):
         return self
 
     def given(self, value: object, op: str, operand: str | int) -> object:
-        """The argument for this place: a tensor as its elements, by the names of its axes."""
+        """Returns the argument for this place: a tensor ``value`` becomes its elements, with its axes matched by name.
+        """
         return arranged(value, self.axes, op, operand).numpy() if isinstance(value, Tensor) else value
 
     def __copy__(self) -> AssignableTensorOp:
@@ -197,7 +202,7 @@ def _as_constant(value: object, axes: AxesLike, dtype: DTypeLike | None) -> Assi
 
 
 def handle_of(variable: Variable) -> AssignableTensorOp:
-    """The tensor that stands for a variable: the user's own handle, or a new one where that is gone."""
+    """Returns the tensor that stands for a variable: the user's own handle, or a new one if that is gone."""
     if variable.handle is None:
         return AssignableTensorOp.over("variable" if variable.trainable else "persistent", None, variable=variable)
     kind, role, axes, reference = variable.handle
@@ -206,8 +211,8 @@ def handle_of(variable: Variable) -> AssignableTensorOp:
 
 
 def expression(x: Tensor) -> Tensor:
-    """A tensor as what a function gives that changes nothing: of a place one read, which sees the state where it is
-    placed; the place itself among the returns of a computation is its final value.
+    """Returns a tensor as the result of a function that changes nothing. A place becomes one read, of the state where
+    it is placed; among the returns of a computation, the place itself would be its final value.
 
     >>> v = nv.variable((), 1.0)
     >>> before, _, final = nv.computation([+v, nv.assign(v, v * 2), v])()
@@ -220,7 +225,7 @@ def expression(x: Tensor) -> Tensor:
 def variables_below(x: Tensor) -> list[AssignableTensorOp]:
     """The trainable variables that a tensor is computed from, in the order of the graph.
 
-    What a sequence assigns before its last member is not among them: its readers read what was assigned.
+    A variable that a sequence assigns before its last member is not among them: the reads see what was assigned.
     """
     if isinstance(x, AssignableTensorOp) and x.is_trainable:
         return [x]
@@ -229,7 +234,7 @@ def variables_below(x: Tensor) -> list[AssignableTensorOp]:
 
 
 def _spread_number(number: TracedNumber, axes: AxesLike | None, dtype: DTypeLike | None) -> Tensor:
-    """A number that a traced function is given, as ``constant`` makes it of one that is known."""
+    """Spreads a number that a traced function receives over ``axes``, as ``constant`` does with a known one."""
     own = as_tensor(number, dtype=None if dtype is None else as_dtype(dtype))
     if axes is None or not len(read_axes(axes)):
         return own
@@ -240,9 +245,9 @@ def _spread_number(number: TracedNumber, axes: AxesLike | None, dtype: DTypeLike
 def constant(value: object, axes: AxesLike | None = None, dtype: DTypeLike | None = None) -> AssignableTensorOp:
     """An immutable tensor from a number, nested lists or an array.
 
-    Python's numbers, alone or in lists, become float32 when no dtype is given; arrays keep their type.
-    With axes the value's shape must be their lengths; a single number fills them. A tensor keeps its axes, and goes
-    to other ones by their names.
+    Python's numbers, alone or in lists, become float32 when no ``dtype`` is given; arrays keep their type. With
+    ``axes`` the value's shape must be their lengths; a single number fills them. A tensor keeps its axes, or is
+    matched to other ones by name.
 
     >>> nv.constant([1, 2]).tolist(), nv.constant(np.array([1, 2])).dtype
     ([1.0, 2.0], nervure.int64)
@@ -269,7 +274,9 @@ def constant(value: object, axes: AxesLike | None = None, dtype: DTypeLike | Non
 
 
 def as_tensor(operand: object, op: str = "operand", position: int = 1, dtype: DType | None = None) -> Tensor:
-    """A tensor as it is; numbers, lengths, arrays (of their own type) and lists as anonymous constants."""
+    """Returns a tensor ``operand`` as it is; numbers, lengths, lists and arrays (in their own type) become anonymous
+    constants.
+    """
     if isinstance(operand, Tensor):
         return operand
     if isinstance(operand, Dim):
@@ -294,7 +301,8 @@ def as_tensor(operand: object, op: str = "operand", position: int = 1, dtype: DT
 
 
 def placeholder(axes: AxesLike = (), dtype: DTypeLike | None = None) -> AssignableTensorOp:
-    """A tensor that the caller of a computation supplies. Lengths may be symbolic: ``nv.placeholder("N=n, C=3")``.
+    """Makes a tensor that the caller of a computation supplies. Lengths may be symbolic: ``nv.placeholder("N=n,
+    C=3")``.
 
     >>> x = nv.placeholder("N=n, C=3")
     >>> double = nv.computation(x * 2, x)
@@ -306,7 +314,10 @@ def placeholder(axes: AxesLike = (), dtype: DTypeLike | None = None) -> Assignab
 
 def persistent_tensor(axes: AxesLike = (), initial_value: object = None,
                       dtype: DTypeLike | None = None) -> AssignableTensorOp:
-    """A tensor that keeps its value between computations, such as the velocity of an optimiser.
+    """Makes a tensor that keeps its value between computations, such as the velocity of an optimiser.
+
+    It has the given ``axes``, starts from ``initial_value`` (as in ``nv.variable``), and is float32 unless ``dtype``
+    or an initial array says otherwise.
 
     >>> count = nv.persistent_tensor(initial_value=0, dtype=nv.int32)
     >>> step = nv.computation(nv.assign(count, count + 1))
@@ -318,8 +329,8 @@ def persistent_tensor(axes: AxesLike = (), initial_value: object = None,
 
 def variable(axes: AxesLike = (), initial_value: object = None, dtype: DTypeLike | None = None,
              layout: Layout | str | None = None) -> AssignableTensorOp:
-    """A parameter: persistent and trainable. ``initial_value`` is a number, an array, a callable of the axes,
-    or a constant; ``layout`` a Layout, "C" or "F", in which the memory is kept.
+    """Makes a parameter: persistent and trainable. ``initial_value`` is a number, an array, a callable that receives
+    the axes, or a constant. ``layout`` is the Layout in which the memory is kept, "C" or "F".
 
     >>> w = nv.variable("F=3", initial_value=0.5).named("w")
     >>> w, w.tolist(), nv.deriv(nv.sum(w * w), w).tolist()
@@ -329,7 +340,7 @@ def variable(axes: AxesLike = (), initial_value: object = None, dtype: DTypeLike
 
 
 def temporary(axes: AxesLike = (), dtype: DTypeLike | None = None) -> AssignableTensorOp:
-    """Scratch: assigned and read inside one computation, forgotten at its end.
+    """Makes a scratch tensor: assigned and read inside one computation, forgotten at its end.
 
     >>> scratch = nv.temporary("H=2")
     >>> nv.evaluate(nv.sequential([nv.assign(scratch, [1, 2]), scratch * 10])).tolist()
@@ -340,7 +351,10 @@ def temporary(axes: AxesLike = (), dtype: DTypeLike | None = None) -> Assignable
 
 def tensor(data: object, axes: AxesLike | None = None, dtype: DTypeLike | None = None,
            requires_grad: bool = False) -> AssignableTensorOp:
-    """A persistent tensor from anything that NumPy reads; with ``requires_grad`` a variable, which has a gradient.
+    """Makes a persistent tensor from ``data``, anything that NumPy reads; with ``requires_grad`` a variable, which has
+    a gradient.
+
+    ``axes`` name its dimensions, and ``dtype`` converts its elements.
 
     >>> x = nv.tensor(np.array([1, 2]), axes="H=2")
     >>> x, x.tolist()
@@ -356,9 +370,10 @@ def tensor(data: object, axes: AxesLike | None = None, dtype: DTypeLike | None =
 
 
 def role_for(requires_grad: object, element: DType, op: str) -> str:
-    """The role of what keeps its value: that of a variable if it shall have a gradient, and gradients are not off.
+    """Returns the role of a place that keeps its value: a variable if it shall have a gradient and gradients are not
+    off.
 
-    WrongKind for an element type that has no derivatives.
+    Raises WrongKind for an element type that has no derivatives.
     """
     if not truth(requires_grad, op, "requires_grad") or is_no_grad():
         return "persistent"
@@ -371,8 +386,8 @@ def role_for(requires_grad: object, element: DType, op: str) -> str:
 def make_place(role: str, axes: AxesLike, dtype: DTypeLike | None, initial: object,
                kind: type[AssignableTensorOp] | None = None,
                layout: Layout | str | None = None) -> AssignableTensorOp:
-    """A new place of a role, over axes as users write them, as a tensor of a class (of the device in force where there
-    is a list), with a layout or "F" for column-major.
+    """Makes a place of a role over ``axes`` as users write them. ``kind`` is its class (absent: that of the device in
+    force, if there is a list), ``layout`` a Layout or "F" for column-major.
     """
     own = read_axes(axes)
     if isinstance(initial, Tensor):
@@ -382,7 +397,7 @@ def make_place(role: str, axes: AxesLike, dtype: DTypeLike | None, initial: obje
         initial.flags.writeable = False
         dtype = initial.dtype if dtype is None else dtype
     element = float32 if dtype is None else as_dtype(dtype)
-    is_known = all([axis.has_length for axis in own])  # others get theirs later, at the first use at the latest
+    is_known = all([axis.has_length for axis in own])  # missing lengths are set by the first use
     described = partial(_described, role, element, own, layout)
     constant, persistent, trainable, is_input = ROLES[role]
     place = Variable(described() if is_known else described, _initializer(initial, own, role), trainable=trainable,
@@ -392,7 +407,7 @@ def make_place(role: str, axes: AxesLike, dtype: DTypeLike | None, initial: obje
 
 
 def _class_in_force() -> type[AssignableTensorOp] | None:
-    """The class of the places on the first device of the list in force; None without a list."""
+    """Returns the class of the places on the first device of the list in force; None without a list."""
     listed = devices_in_force()
     if listed is None:
         return None
@@ -401,7 +416,7 @@ def _class_in_force() -> type[AssignableTensorOp] | None:
 
 
 def _described(role: str, element: DType, own: Axes, layout: Layout | str | None) -> BasicTensorDescription:
-    """The type of a place over these axes."""
+    """Returns the type of a place over the axes ``own``."""
     try:
         if role not in OF_ONE_RUN and any(isinstance(length, Dim) for length in own.lengths):
             raise InvalidArgument(f"a {role} tensor needs lengths that are numbers", operand="axes",
@@ -413,8 +428,8 @@ def _described(role: str, element: DType, own: Axes, layout: Layout | str | None
 
 
 def _checked_layout(layout: Layout | str | None, shape: Shape) -> Layout | None:
-    """The layout that a place is asked for, with the sizes of its memory where there are gaps; InvalidArgument for one
-    whose memory has no element for some index, WrongKind for what is none.
+    """Returns the layout that a place is asked for, with the sizes of its memory if there are gaps. Raises
+    InvalidArgument if its memory lacks an element for some index, WrongKind if it is no layout.
     """
     if layout == "F":
         return column_major(shape)
@@ -433,7 +448,9 @@ def _checked_layout(layout: Layout | str | None, shape: Shape) -> Layout | None:
 
 
 def _initializer(initial: object, axes: Axes, role: str) -> Callable[[], np.ndarray] | np.ndarray | None:
-    """The first value of a Variable, or what computes it: a user's callable receives the axes, may give a tensor."""
+    """Returns the first value of a Variable, or a function that computes it: a user's callable receives the axes, and
+    may return a tensor.
+    """
     if isinstance(initial, np.ndarray):
         return _stretched(initial, axes, role)
     if not callable(initial):
@@ -453,7 +470,7 @@ def _initializer(initial: object, axes: Axes, role: str) -> Callable[[], np.ndar
 
 
 def _spread(value: Tensor, axes: Axes, role: str) -> np.ndarray:
-    """The elements of a tensor over the axes of a place, spread by their names as an assignment does."""
+    """Spreads the elements of a tensor over the axes of a place by name, as an assignment does."""
     if not value.ndim:
         return value.numpy()
     place = Tensor(Full(0, value.dtype, axes.lengths), axes)
@@ -461,11 +478,13 @@ def _spread(value: Tensor, axes: Axes, role: str) -> np.ndarray:
 
 
 def _stretched(array: np.ndarray, axes: Axes, role: str) -> np.ndarray:
-    """An array with the lengths of axes; along axes without names it is stretched as NumPy does. A number stays one."""
+    """Returns an array with the lengths of ``axes``; along axes without names it is stretched as NumPy does. A number
+    stays one.
+    """
     if array.ndim and axes.is_anonymous and array.shape != axes.lengths:
         try:
             return np.broadcast_to(array, axes.lengths)  # type: ignore[arg-type]  # numbers, as was checked
-        except ValueError:  # not to be stretched: the error below
+        except ValueError:  # it cannot be stretched, and the error below says so
             pass
     if array.ndim:
         check_shape(array.shape, axes, role)
@@ -473,23 +492,26 @@ def _stretched(array: np.ndarray, axes: Axes, role: str) -> np.ndarray:
 
 
 def _elements(value: Tensor, axes: AxesLike | None, op: str) -> np.ndarray:
-    """The elements of a tensor on the axes of a place, as users write these (None: its own)."""
+    """Returns the elements of a tensor in the order of the axes of a place, as users write them (None: its own)."""
     own = value.axes if axes is None else read_axes(axes)
     return arranged(value, own, op, "value").numpy()
 
 
 def read_axes(axes: AxesLike) -> Axes:
-    """Axes from what users write: Axes, a list, a dict, a string, a plain shape, a single length, another tensor's."""
+    """Reads axes as users write them: Axes, a list, a dict, a string, a plain shape, a single length, or another
+    tensor's.
+    """
     if isinstance(axes, Tensor):
         return axes.axes
     return make_axes(axes)
 
 
 def received(value: object, dtype: DType, op: str, position: int = 2) -> Tensor:
-    """The operand of a write to a place of this element type: a tensor that converts to it, else WrongKind.
+    """Returns the operand of a write as a tensor that converts to ``dtype``, the element type of the place; else
+    WrongKind.
 
-    A conversion is allowed where NumPy calls it ``same_kind``. Scalars are weak, and so are known integers where
-    integers are stored: they are checked against the limits of the type instead.
+    A conversion is allowed if NumPy calls it ``same_kind``. Scalars are weak, and so are known integers where integers
+    are stored: these are checked against the limits of the type instead.
     """
     own = as_tensor(value, op, position, dtype if _is_weak(value, dtype, op) else None)
     if not is_same_kind(own.dtype, dtype):

@@ -30,8 +30,9 @@ from nervure.ir.op import Value
 Result = TypeVar("Result")
 
 
-class custom_vjp(Generic[Result]):  # a decorator
-    """Gives a function of tensors its own derivative: ``backward(gradient, *operands)`` returns a gradient an operand.
+class custom_vjp(Generic[Result]):  # lower case, as it is used as a decorator
+    """Gives a function of tensors its own derivative: ``backward(gradient, *operands)`` returns one gradient for each
+    operand.
 
     With several results ``gradient`` is a tuple. A gradient of None is zero. Use ``@f.defvjp`` or
     ``custom_vjp(f, backward)``.
@@ -64,7 +65,7 @@ class custom_vjp(Generic[Result]):  # a decorator
             raise InvalidArgument("no derivative has been declared", op=self.__name__, help="use @f.defvjp",
                                   got="no derivative", expected="backward(gradient, *operands)")
         tensors = [as_tensor(operand, self.__name__, position + 1) for position, operand in enumerate(operands)]
-        tensors = [Tensor(entry.value, entry._axes) for entry in tensors]  # one read, that the gradient goes to
+        tensors = [Tensor(entry.value, entry._axes) for entry in tensors]  # a single read, which the gradient goes to
         results: Any = self._function(*tensors)
         several = isinstance(results, (tuple, list))
         outputs = [as_tensor(entry, self.__name__) for entry in (results if several else [results])]
@@ -76,7 +77,7 @@ class custom_vjp(Generic[Result]):  # a decorator
 
     def _rule(self, tensors: Sequence[Tensor], outputs: Sequence[Tensor],
               backward: Callable[..., object]) -> Callable[..., object]:
-        """The user's rule on core values."""
+        """Returns the user's rule as a function of core values."""
         def rule(gradients: Sequence[Value | None], operands: Sequence[Value]) -> list[Value | None]:
             given = [Tensor(ops.Full(0, entry.dtype, entry.type.shape) if gradient is None else gradient, entry._axes)
                      for gradient, entry in zip(gradients, outputs, strict=True)]

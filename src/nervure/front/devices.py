@@ -1,4 +1,4 @@
-"""Devices as users name and write them, and what is declared for them.
+"""Devices as users name and write them, and the declarations for them.
 
 >>> import nervure as nv
 >>> class MyCPU(nv.CPUTensor):
@@ -70,7 +70,7 @@ class NumPyTensor(ArrayStorage, Tensor):
 
 
 class ScalarTensor(ArrayStorage, Tensor):
-    """Single numbers: it takes ops whose results all have the shape ().
+    """A device of single numbers: it takes ops whose results all have the shape ().
 
     >>> with nv.devices(nv.ScalarTensor, nv.CPUTensor):
     ...     (nv.sum(nv.ones((3,))) + 1).item()
@@ -85,7 +85,7 @@ class ScalarTensor(ArrayStorage, Tensor):
 
 
 class XLATensor(Tensor):
-    """Tensors that XLA computes, which nervure has no transformer for.
+    """A device of XLA, for which nervure has no transformer.
 
     >>> nv.XLATensor.missing()
     'nervure has no transformer for XLA'
@@ -108,9 +108,8 @@ _OWN: tuple[type[Device], ...] = (CPUTensor, NumPyTensor, ScalarTensor, XLATenso
 
 
 def devices(*priorities: type[Device], strict: bool = False) -> AbstractContextManager[DeviceList]:
-    """``with nv.devices(First, Second):`` places the ops that are built inside, each on the first device that
-    implements it. ``strict`` lets tensors pass between devices by inheritance and as ``nv.converts`` declares, and in
-    no other way.
+    """Places the ops built inside ``with nv.devices(First, Second):`` each on the first device that implements it.
+    ``strict`` lets tensors pass between devices by inheritance and as ``nv.converts`` declares, and in no other way.
 
     >>> with nv.devices(nv.NumPyTensor, nv.CPUTensor):
     ...     nv.device_in_force().__name__
@@ -125,7 +124,7 @@ def devices(*priorities: type[Device], strict: bool = False) -> AbstractContextM
 
 
 def device_in_force() -> type[Device]:
-    """The device of a tensor that is made now: the first of the list in force, else ``nv.CPUTensor``.
+    """Returns the device of a tensor that is made now: the first of the list in force, else ``nv.CPUTensor``.
 
     >>> nv.device_in_force().__name__
     'CPUTensor'
@@ -135,20 +134,22 @@ def device_in_force() -> type[Device]:
 
 
 def device_of_numbers() -> type[Device]:
-    """The device of a number that is made now: the first ``nv.ScalarTensor`` of the list in force, else its first."""
+    """Returns the device of a number that is made now: the first ``nv.ScalarTensor`` of the list in force, else its
+    first device.
+    """
     found = devices_in_force()
     of_numbers = [] if found is None else [device for device in found.devices if issubclass(device, ScalarTensor)]
     return of_numbers[0] if of_numbers else device_in_force()
 
 
 def _usable() -> str:
-    """The devices of nervure, and how to make others."""
+    """Says which devices nervure has, and how to make others."""
     own = names_of([device for device in _OWN if device.missing() is None])
     return f"classes below nv.AbstractTensor: {own}, or your own"
 
 
 def checked_device(device: object, op: str, operand: str | int = "device") -> type[Device]:
-    """The class as it is; WrongKind for what is no device."""
+    """Returns the class as it is; WrongKind if it is no device."""
     if isinstance(device, type) and issubclass(device, Tensor) and device.is_device:
         return device
     name = device.__name__ if isinstance(device, type) else f"{type(device).__name__} {device!r:.60}"
@@ -158,7 +159,7 @@ def checked_device(device: object, op: str, operand: str | int = "device") -> ty
 
 
 def usable_device(device: object, op: str, operand: str | int = "device") -> type[Device]:
-    """The same; NotSupported for a device that this machine cannot use."""
+    """Returns the class as it is; WrongKind if it is no device, NotSupported if this machine cannot use it."""
     checked = checked_device(device, op, operand)
     missing = checked.missing()
     if missing is None:
@@ -168,8 +169,7 @@ def usable_device(device: object, op: str, operand: str | int = "device") -> typ
 
 
 def show_backends() -> None:
-    """Prints the tree of devices: of each its place in the list in force, if it is in use, and what it says of
-    itself.
+    """Prints the tree of devices: for each its position in the list in force, if any, and the state that it reports.
 
     >>> class Quiet(nv.CPUTensor):
     ...     pass
@@ -185,7 +185,7 @@ def show_backends() -> None:
 
 
 def _tree(base: type, used: tuple[type[Device], ...], depth: int) -> Iterator[str]:
-    """A line for each device below a class, its own children after it."""
+    """Yields a line for each device below a class, followed by its own children."""
     for device in sorted(known_devices().values(), key=lambda device: device not in _OWN):
         if base in device.__bases__:
             place = str(used.index(device) + 1) if device in used else "-"
@@ -194,14 +194,14 @@ def _tree(base: type, used: tuple[type[Device], ...], depth: int) -> Iterator[st
             yield from _tree(device, used, depth + 1)
 
 
-# -- what is declared for devices ------------------------------------------------------------------------------------
+# -- declarations for devices ----------------------------------------------------------------------------------------
 
 
 def converts(source: type[Device], target: type[Device]) -> Callable[[Declared], Declared]:
-    """Declares how tensors pass from one device to another: a function that gives storage of ``target``.
+    """Declares a conversion from ``source`` to ``target``: a function that gives storage of ``target``.
 
-    It is called with the tensor, whose elements ``x.numpy()`` and ``x.vref(i)`` read, and returns what the target's
-    ``allocate`` would, filled in row-major order.
+    The function is called with a tensor, whose elements ``x.numpy()`` and ``x.vref(i)`` read. It returns storage as
+    the target's ``allocate`` makes it, filled in row-major order.
 
     >>> class Lists(nv.AbstractTensor):
     ...     def allocate(self, shape, dtype, initial_element=None, vec=None):
@@ -224,15 +224,15 @@ def converts(source: type[Device], target: type[Device]) -> Callable[[Declared],
 
 def implement(op: Node | type[Op], *, device: type[Device],
               mode: Literal["runtime", "generate"] = "runtime") -> Callable[[Declared], Declared]:
-    """Gives an op a forward on a device.
+    """Gives an op a forward on a ``device``.
 
-    "runtime": ``f(op, *operands, *results)`` is called in each run, and writes the results; operands and results are
-    tensors with ``shape``, ``strides``, ``offset``, ``storage``, ``vref`` and ``set_vref``. What the results
-    hold before is not defined, but for a result that the where string names like an operand: it holds that
-    operand's elements.
+    ``mode`` "runtime": ``f(op, *operands, *results)`` is called in each run, and writes the results; operands and
+    results are tensors with ``shape``, ``strides``, ``offset``, ``storage``, ``vref`` and ``set_vref``. The results'
+    elements are undefined before the call, except that a result with the name of an operand in the where string holds
+    that operand's elements.
 
     "generate": ``f(s, *scalars, **attributes)`` is called once and gives the result's element by functions of ``s``;
-    the device's transformer makes loops of it. What was compiled before stays as it is.
+    the device's transformer makes loops of it. Functions compiled before stay as they are.
 
     >>> class Noisy(nv.CPUTensor):
     ...     pass
@@ -268,7 +268,9 @@ def implement(op: Node | type[Op], *, device: type[Device],
 
 
 def _check_parameters(function: object, op_class: type[Op], mode: str) -> None:
-    """WrongKind for what cannot be called with what an op has, as far as that can be known."""
+    """Raises WrongKind if the function certainly cannot be called with the operands, results and attributes of
+    ``op_class``.
+    """
     results = [] if mode == "generate" else _result_names(op_class)
     names = ["s" if mode == "generate" else "op", *op_class.operand_names, *results]
     attributes = op_class.fields if mode == "generate" else {}
@@ -281,7 +283,7 @@ def _check_parameters(function: object, op_class: type[Op], mode: str) -> None:
                         got=getattr(function, "__name__", f"{function!r:.60}"),
                         expected=f"f({', '.join([*names, *attributes])})",
                         help="operands come in order, then results") from None
-    except ValueError:  # a function of C, of which nothing is known
+    except ValueError:  # a function of C has no signature to check
         return
 
 

@@ -1,4 +1,4 @@
-"""Tables as HTML, by which tensors, models and reports show themselves in a notebook. Nothing is computed for them.
+"""Tables as HTML: tensors, models and reports show themselves in a notebook by them. Nothing is computed for a table.
 
 >>> import nervure as nv
 >>> x = nv.placeholder("N=n, C=3").named("<x>")

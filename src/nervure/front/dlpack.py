@@ -6,8 +6,8 @@
 >>> np.from_dlpack(x * 2), from_dlpack(np.float32([3, 4])).tolist()
 (array([2., 4.], dtype=float32), [3.0, 4.0])
 
-A tensor lends what it is computed to, which belongs to the borrower; a constant keeps elements of its own. So nothing
-is shared, and no write on one side is seen on the other.
+A tensor is computed into memory that then belongs to the borrower; a constant owns its elements. So nothing is shared,
+and no write on one side is seen on the other.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from nervure.types.dtype import as_dtype
 
 
 def from_dlpack(x: object, /, *, device: object = None, copy: bool | None = None) -> AssignableTensorOp:
-    """A constant with the elements, and the element type, of anything that has ``__dlpack__``.
+    """Makes a constant with the elements, and the element type, of any object that has ``__dlpack__``.
 
-    The elements are copied, so ``copy=False`` is refused; ``device`` is "cpu" or None. NotShared (a BufferError) where
-    the elements are not in this machine's memory, or are of no type that there is here.
+    The elements are copied, so ``copy=False`` is refused; ``device`` is "cpu" or None. Raises NotShared (a
+    BufferError) if the elements are not in this machine's memory, or their type does not exist here.
 
     >>> x = nv.from_dlpack(np.array([1, 2], np.int16))
     >>> x.tolist(), x.dtype
@@ -39,7 +39,7 @@ def from_dlpack(x: object, /, *, device: object = None, copy: bool | None = None
     _check_asked("from_dlpack", copy, device)
     try:
         array = borrow(x)
-    except Exception as error:  # whatever a foreign object raises
+    except Exception as error:  # a foreign object may raise anything
         raise NotShared(f"the elements cannot be borrowed: {error}", op="from_dlpack", got=shown(x),
                         expected="elements in this machine's memory, of a type that NumPy or ml_dtypes has",
                         help="let its library copy or convert it first") from None
@@ -49,9 +49,11 @@ def from_dlpack(x: object, /, *, device: object = None, copy: bool | None = None
 
 def to_dlpack(x: Tensor, *, stream: None = None, max_version: tuple[int, int] | None = None,
               dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> object:
-    """A capsule with the elements, computed now: what ``torch.from_dlpack(x)`` and its like ask for.
+    """Returns a capsule with the elements of ``x``, computed now, as ``torch.from_dlpack(x)`` and similar functions
+    ask for it.
 
-    NotShared (a BufferError) for a stream, another device than the CPU, ``copy=False``, and 4-bit elements.
+    Raises NotShared (a BufferError) for a stream, a ``dl_device`` other than the CPU, ``copy=False``, and 4-bit
+    elements.
     """
     if stream is not None:
         raise NotShared("elements in this machine's memory have no stream", op="__dlpack__", operand="stream",
@@ -66,12 +68,12 @@ def to_dlpack(x: Tensor, *, stream: None = None, max_version: tuple[int, int] | 
 
 
 def dlpack_device(x: Tensor) -> tuple[int, int]:
-    """The device that ``__dlpack__`` puts the elements on: (kDLCPU, 0). Nothing is computed."""
+    """Returns the device that ``__dlpack__`` puts the elements on: (kDLCPU, 0). Nothing is computed."""
     return CPU
 
 
 def _check_asked(op: str, copy: object, device: object) -> None:
-    """NotShared unless a borrower asks for what can be: a copy, in this machine's memory."""
+    """Raises NotShared unless a borrower asks for a copy in this machine's memory."""
     if copy is not None and not truth(copy, op, "copy"):
         raise NotShared("elements are never handed over without a copy", op=op, operand="copy", got=copy,
                         expected="None or True", help="leave it out")
@@ -83,7 +85,7 @@ def _check_asked(op: str, copy: object, device: object) -> None:
 
 
 def _version(version: object) -> tuple[int, ...]:
-    """A version of DLPack, as two integers."""
+    """Reads a version of DLPack as two integers."""
     given = version if isinstance(version, (list, tuple)) else ()
     numbers = tuple([number for entry in given if (number := as_integer(entry)) is not None])
     if not len(given) == len(numbers) == 2:

@@ -6,7 +6,7 @@
 >>> nv.evaluate(nv.sequential([swap, x * 10 + y])).item()
 21.0
 
-What is built here says only what shall happen; :mod:`nervure.front.placement` decides which state each read sees.
+This module records only what shall happen; :mod:`nervure.front.placement` decides which state each read sees.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from nervure.types.index_map import IndexMap
 class Effect(Identity):
     """Something to be done that has no value: an assignment, or several side by side.
 
-    As an operand it is an error that says so, on either side of every operator.
+    Using it as an operand is an error that says so, on either side of every operator.
     """
 
     __slots__ = ("op",)
@@ -59,7 +59,7 @@ class Effect(Identity):
 
 
 def _refusal(op: str) -> Callable[..., object]:
-    """The method of an operator that takes no effect."""
+    """Makes the method of an operator, which refuses effects."""
     def method(self: Effect, *others: object) -> None:
         value_only(self, op, 1)
     return method
@@ -78,7 +78,8 @@ for _name, _op in {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "gre
 def assign(target: Tensor, value: TensorLike) -> Effect:
     """Writes ``value`` to a variable, persistent tensor, placeholder or temporary, or through a view to its base.
 
-    The value's axes are a subset of the target's (AxisMismatch); it is broadcast and converted to the target's type.
+    The value's axes must be a subset of the target's (else AxisMismatch); it is broadcast and converted to the
+    target's type.
 
     >>> w = nv.variable("H=2", 1.0)
     >>> step = nv.computation([nv.assign(w, w + 1), nv.assign(w[0], 0), w])
@@ -106,7 +107,7 @@ def fill(target: Tensor, number: Number) -> Effect:
 def set_item(target: Tensor, item: object, value: TensorLike) -> Effect:
     """``target[item] = value``: an assignment through the view ``target[item]``.
 
-    Where index arrays choose the elements, the whole target is written.
+    If index arrays choose the elements, the whole target is written.
 
     >>> w = nv.variable((3,))
     >>> nv.evaluate(nv.sequential([nv.set_item(w, 0, 5), w])).tolist()
@@ -119,7 +120,7 @@ def set_item(target: Tensor, item: object, value: TensorLike) -> Effect:
 
 
 def sequential(members: Iterable[object]) -> Any:
-    """Places members one after the other; its value is the last one's (an effect where the last has none).
+    """Places members one after the other; its value is the last one's (an effect if the last has none).
 
     >>> w = nv.variable((), 1.0)
     >>> nv.evaluate(nv.sequential([nv.assign(w, w + 1), nv.assign(w, w * 10), w])).item()
@@ -146,7 +147,8 @@ def doall(members: Iterable[object]) -> Effect:
 
 
 def value_of(x: Tensor) -> Tensor:
-    """The value of a tensor at this place: a read of a variable that is placed with the expression it stands in.
+    """The value of a tensor at this place: a read of a variable, placed together with the expression that it stands
+    in.
 
     >>> w = nv.variable((), 1.0)
     >>> before = nv.value_of(w)
@@ -158,7 +160,7 @@ def value_of(x: Tensor) -> Tensor:
 
 
 class Printed(Tensor, is_device=False):
-    """What ``print_op`` gives; it warns when it is gone and nothing has been made of it."""
+    """The result of ``print_op``; it warns if it is dropped before anything is made of it."""
 
     __slots__ = ("_is_read",)
 
@@ -180,8 +182,8 @@ class Printed(Tensor, is_device=False):
 
 
 def print_op(x: TensorLike, prefix: str | None = None) -> Tensor:
-    """Prints x to standard output at each run, and passes it on. A result that nothing reads is never printed: that is
-    a warning.
+    """Prints x to standard output at each run, and passes it on. A result that nothing reads is never printed, and a
+    warning says so.
 
     >>> nv.print_op(nv.constant([1, 2]), "x").tolist()
     x: [1. 2.]
@@ -205,9 +207,10 @@ def host_call(function: Callable[..., object], operands: Sequence[object], like:
               effectful: bool = False) -> Tensor | tuple[Tensor, ...]:
     """Calls a Python function with arrays while the graph runs.
 
-    ``like`` declares the results: a tensor whose axes and type the result has, or a list of them. An effectful
-    call runs once per run even where its results are not read. The function gets read-only arrays, which it may keep.
-    It may use other computations, but not change a variable of the one that it runs in: InUse.
+    ``like`` declares the results: a tensor with the axes and type of the result, or a list of such tensors. An
+    ``effectful`` call runs once per run even if its results are not read. The function receives the ``operands`` as
+    read-only arrays, which it may keep. It may use other computations, but changing a variable of the running one
+    raises InUse.
 
     >>> x = nv.constant([3, 1, 2])
     >>> nv.host_call(np.sort, [x], like=x).tolist()
@@ -240,7 +243,7 @@ def _member(member: object, op: str, position: int) -> Tensor | Effect:
 
 
 def _place_of(target: object) -> tuple[Variable, IndexMap | None]:
-    """The variable below a target, and the index map of the views between (None: all of it)."""
+    """Returns the variable below a target, and the index map of the views between (None: all of it)."""
     if not isinstance(target, Tensor):
         raise _no_place("assign", target)
     if isinstance(target, AssignableTensorOp):

@@ -1,4 +1,4 @@
-"""Elementwise functions that do more than apply one op; the others are made in :mod:`nervure.front.op_functions`.
+"""Elementwise functions that do more than apply one op; :mod:`nervure.front.op_functions` makes all others.
 
 >>> import nervure as nv
 >>> nv.clip(nv.constant([1, 5]), low=3).tolist()
@@ -27,7 +27,8 @@ __all__ = ["atan2", "bitcast", "clip", "convert", "divmod", "elu", "gelu", "leak
 
 
 def convert(x: Operand, dtype: DTypeLike, mode: str = "saturate") -> Tensor:
-    """x in another element type. ``mode`` "saturate" clamps what does not fit, "wrap" takes integers modulo 2**bits.
+    """Converts x to another element type. ``mode`` "saturate" clamps values that do not fit, "wrap" takes integers
+    modulo 2**bits.
 
     >>> nv.convert([1.7, 300.0], nv.uint8).tolist()
     [1, 255]
@@ -37,7 +38,7 @@ def convert(x: Operand, dtype: DTypeLike, mode: str = "saturate") -> Tensor:
 
 
 def bitcast(x: Operand, dtype: DTypeLike) -> Tensor:
-    """The same bits as elements of another type of the same width.
+    """Reinterprets the bits as elements of another type of the same width.
 
     >>> hex(nv.bitcast(np.float32(1.0), nv.int32).item())
     '0x3f800000'
@@ -47,7 +48,7 @@ def bitcast(x: Operand, dtype: DTypeLike) -> Tensor:
 
 
 def where(condition: Operand, a: Operand, b: Operand) -> Tensor:
-    """a where the condition holds, else b, element by element. Numbers count as true when they are not 0.
+    """Chooses a where the condition holds, else b, element by element. Numbers count as true when they are not 0.
 
     >>> x = np.array([-1.0, 2.0])
     >>> nv.where(x > 0, x, 0).tolist()
@@ -61,7 +62,7 @@ def where(condition: Operand, a: Operand, b: Operand) -> Tensor:
 
 
 def clip(x: Operand, low: Operand | None = None, high: Operand | None = None) -> Tensor:
-    """x limited to [low, high]; a bound of None does not limit. NaN stays.
+    """Limits x to the interval from ``low`` to ``high``; a bound of None does not limit. NaN stays.
 
     >>> nv.clip(np.array([-2.0, 0.5, 9.0]), 0, 1).tolist()
     [0.0, 0.5, 1.0]
@@ -122,7 +123,7 @@ def elu(x: Operand, alpha: float = 1.0) -> Tensor:
 
 
 def prelu(x: Operand, slope: Operand) -> Tensor:
-    """x where it is positive, else ``slope * x``, with a slope that is learnt.
+    """x where it is positive, else ``slope * x``, with a learnt slope.
 
     >>> nv.prelu(np.array([-4.0, 2.0]), 0.25).tolist()
     [-1.0, 2.0]
@@ -131,7 +132,7 @@ def prelu(x: Operand, slope: Operand) -> Tensor:
 
 
 def safelog(x: Operand, limit: float = -50.0) -> Tensor:
-    """The logarithm, limited from below so that it is finite at 0.
+    """The logarithm, limited from below by ``limit``, so that it is finite at 0.
 
     >>> round(nv.safelog(0.0).item(), 4)
     -50.0
@@ -160,7 +161,7 @@ def power(x: Operand, y: Operand) -> Tensor:
 
 
 def _exponent(y: int | np.integer) -> int | np.integer:
-    """An exponent for integers as it is, if it is one."""
+    """Returns an exponent for integers as it is, if it is an integer."""
     if y < 0:
         raise InvalidArgument("an integer has no negative powers", op="power", operand=2, got=y,
                               expected="0 or more", help="convert the base: x.astype(nv.float32) ** y")
@@ -187,13 +188,13 @@ def divmod(x: Operand, y: Operand) -> tuple[Tensor, Tensor]:
 
 
 MOST_DECIMALS = 30
-"""A power of ten within float32's range."""
+"""The most decimals: a power of ten within float32's range."""
 
 
 def round(x: Operand, decimals: int = 0) -> Tensor:
-    """x rounded to so many decimals, where it lies halfway to the even digit; negative ones round to tens, hundreds.
+    """Rounds x to ``decimals`` decimal places, halves to the even digit; negative ones round to tens, hundreds.
 
-    Integers have no decimals: they stay, and are not rounded to tens.
+    Integers have no decimals and are returned as they are; rounding integers to tens is an InvalidArgument.
 
     >>> import nervure as nv
     >>> nv.round(nv.constant([0.5, 1.5, 2.6])).tolist(), f"{nv.round(2.71828, 2):.4f}"

@@ -1,4 +1,4 @@
-"""Two facets of a tensor: one that exists, with numbers of its own, and an input, whose numbers come later.
+"""The two facets of a tensor: one that exists has numbers of its own; an input gets its numbers later.
 
 >>> import nervure as nv
 >>> x = nv.make_tensor((2, 3), initial_element=1.0)
@@ -45,7 +45,7 @@ _unnamed = itertools.count()
 
 
 class StoredTensor(AssignableTensorOp, is_device=False):
-    """A place on a device; it shows its elements where they are known."""
+    """A place on a device; it shows its elements if they are known."""
 
     __slots__ = ()
 
@@ -59,7 +59,7 @@ _place_classes: dict[type[Device], type[StoredTensor]] = {}
 
 
 def place_class(device: type[Device]) -> type[StoredTensor]:
-    """The class of the places on a device, which are instances of it, made once."""
+    """Returns the class whose instances are the places on a device; it is made once."""
     found = _place_classes.get(device)
     if found is None:
         parts = {"__slots__": (), "__module__": device.__module__, "__doc__": device.__doc__, "seen_as": device}
@@ -70,7 +70,7 @@ def place_class(device: type[Device]) -> type[StoredTensor]:
 
 
 def facet(x: Tensor) -> Facet:
-    """EXIST for a place that keeps its value, its views, and a constant; INPUT for what is given or computed later."""
+    """Returns EXIST for a place that keeps its value, for its views, and for a constant; INPUT for other tensors."""
     place = _place_of(x)
     if place is None:
         return Facet.INPUT
@@ -78,7 +78,7 @@ def facet(x: Tensor) -> Facet:
 
 
 def state(x: Tensor) -> str:
-    """"stored" where there are numbers, "unallocated" for an input without, "lazy" for what is computed."""
+    """"stored" if there are numbers, "unallocated" for an input without, "lazy" for a tensor to be computed."""
     place = _place_of(x)
     if place is None:
         return "lazy"
@@ -86,7 +86,7 @@ def state(x: Tensor) -> str:
 
 
 def truth_value(x: Tensor) -> bool:
-    """``bool(x)``: whether the only element of a tensor that exists is not 0; WrongKind for one that is computed."""
+    """``bool(x)``: whether the only element of a tensor that exists is not 0; WrongKind for a computed tensor."""
     place = place_below(x)
     if not is_tracing() and (place is None or state(place) != "stored"):
         raise WrongKind("a tensor that is computed has no truth value", op="bool", got=f"{x!r:.80}",
@@ -97,7 +97,7 @@ def truth_value(x: Tensor) -> bool:
 
 
 def _place_of(x: Tensor) -> AssignableTensorOp | None:
-    """The tensor itself or the place that it is a view of; None for what is computed, numbers among it."""
+    """Returns the tensor itself or the place that it is a view of; None for a computed tensor, and for numbers."""
     if isinstance(x, AssignableTensorOp):
         return x
     place = place_below(x)
@@ -105,8 +105,8 @@ def _place_of(x: Tensor) -> AssignableTensorOp | None:
 
 
 def device(x: Tensor) -> type[Device]:
-    """The class of tensors that the tensor is one of, where it is stored; of what will be computed the first device of
-    the list under which it was built.
+    """The device class that the tensor is stored on. For a tensor still to be computed, the first device of the list
+    under which it was built.
     """
     if isinstance(x, StoredTensor):
         return cast("type[Device]", type(x).seen_as)
@@ -119,12 +119,13 @@ def device(x: Tensor) -> type[Device]:
 def make_tensor(shape_or_scalar: AxesLike | Number, requires_grad: bool = False, dtype: DTypeLike | None = None,
                 order: str = "C", initial_element: Number | None = None, device: type[Device] | None = None,
                 view: object = None) -> Tensor:
-    """A tensor that exists: persistent, filled with ``initial_element`` (0 if absent), and live in ``storage``.
+    """Makes a tensor that exists: persistent, filled with ``initial_element`` (0 if absent), its memory in
+    ``storage``.
 
-    A list, a tuple or axes are a shape; a number is a scalar of that value. ``requires_grad`` makes a variable, which
-    has a gradient; inside of ``nv.no_grad()`` there is none. Of type float32 unless ``dtype`` says otherwise, in
-    row-major order or column-major (``order="F"``). With ``view``, an index, the tensor is seen through it. WrongKind
-    for an array.
+    ``shape_or_scalar`` is a shape (a list, a tuple or axes) or a number, which makes a scalar of that value.
+    ``requires_grad`` makes a variable, which has a gradient, except inside ``nv.no_grad()``. The element type is
+    float32 unless ``dtype`` says otherwise; the order is row-major, or column-major with ``order="F"``. With ``view``,
+    an index, the result is that view of the tensor. Raises WrongKind for an array.
 
     >>> nv.make_tensor((2, 3), initial_element=7.0, view=(slice(1), 0)).tolist(), nv.make_tensor(2.5).item()
     ([7.0], 2.5)
@@ -141,12 +142,12 @@ def make_tensor(shape_or_scalar: AxesLike | Number, requires_grad: bool = False,
 
 def make_input(shape: AxesLike, name: str | None, dtype: DTypeLike | None = None,
                order: str = "C", scalar: bool = False, like: Tensor | None = None) -> AssignableTensorOp:
-    """A tensor whose numbers come later: an argument of what is compiled, called ``name``, with no memory before
+    """Makes a tensor that gets its numbers later: an argument ``name`` of the compiled model, without memory until
     ``storage`` is first read.
 
-    Lengths may be symbols and expressions of symbols: a string is the symbol of that name. Without a name it is a
-    temporary, which gets a name of its own. ``scalar=True`` asks for no axes; ``like`` gives layout and element type
-    where these are not said.
+    The lengths in ``shape`` may be symbols and expressions of symbols: a string is the symbol of that name. Without a
+    ``name`` the tensor is a temporary, and is given one. ``scalar=True`` asks for no axes; ``like`` gives layout and
+    element type unless ``order`` and ``dtype`` do.
 
     >>> nv.make_input(("a", 2 * nv.dim("a") + 1), "x").shape, nv.make_input((3,), None).role
     ((a, 2*a + 1), 'temporary')
@@ -165,14 +166,14 @@ def make_input(shape: AxesLike, name: str | None, dtype: DTypeLike | None = None
 
 
 def _device_for(asked: type[Device] | None, shape_or_scalar: object) -> type[Device]:
-    """The device that was asked for, else that in force."""
+    """Returns the device that was asked for, else the device in force."""
     if asked is not None:
         return usable_device(asked, "make_tensor")
     return device_of_numbers() if is_scalar(shape_or_scalar) else device_in_force()
 
 
 def _shape_of(given: AxesLike | Number, initial: Number | None) -> tuple[AxesLike, Number | None]:
-    """The axes and the first element that ``make_tensor`` was asked for."""
+    """Returns the axes and the first element that ``make_tensor`` was asked for."""
     if isinstance(given, (int, float, complex, np.generic)):
         if initial is not None:
             raise InvalidArgument("a scalar is its own initial element", op="make_tensor", operand="initial_element",
@@ -196,7 +197,7 @@ def _shape_of(given: AxesLike | Number, initial: Number | None) -> tuple[AxesLik
 
 
 def _lengths(shape: AxesLike, scalar: bool) -> AxesLike:
-    """The axes of an input, of none where it shall be a scalar."""
+    """Returns the axes of an input: none for a scalar."""
     listed = _with_symbols([shape] if isinstance(shape, (int, Dim)) else shape)
     if not truth(scalar, "make_input", "scalar"):
         return listed
@@ -207,7 +208,7 @@ def _lengths(shape: AxesLike, scalar: bool) -> AxesLike:
 
 
 def _with_symbols(shape: AxesLike) -> AxesLike:
-    """A shape as it is, but that a string among the lengths is the symbol of that name."""
+    """Returns a shape with each string among its lengths replaced by the symbol of that name."""
     if isinstance(shape, dict):
         return {name: dim(entry) if isinstance(entry, str) else entry for name, entry in shape.items()}
     if isinstance(shape, (tuple, list)):
@@ -216,7 +217,7 @@ def _with_symbols(shape: AxesLike) -> AxesLike:
 
 
 def _layout(order: str, like: Tensor | None, shape: Shape) -> Layout | str:
-    """The layout of an input: as it was asked for, else that of another tensor, where it says one for this shape."""
+    """Returns the layout of an input: the ``order`` asked for, else that of ``like``, if it has one for this shape."""
     if order == "F" or like is None:
         return order
     if like.order != "A":
@@ -236,7 +237,7 @@ def _check_order(order: object, op: str) -> None:
 
 
 def _elements(x: AssignableTensorOp) -> str:
-    """The elements as far as they are known, most of them left out where there are many. Nothing is computed."""
+    """Returns the elements as far as they are known, abbreviated if there are many. Nothing is computed."""
     array = upward().peek(x) if facet(x) is Facet.EXIST else held_value(x)
     if array is not None:
         return np.array2string(array, precision=4, threshold=20, edgeitems=2)

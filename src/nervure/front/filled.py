@@ -6,7 +6,7 @@
 >>> nv.arange(2, 8, 3).tolist(), nv.iota(nv.axis("H", 3)).tolist(), nv.eye(2).tolist()
 ([2, 5], [0, 1, 2], [[1.0, 0.0], [0.0, 1.0]])
 
-Where axes are asked for, Axes, a list, a dict, a string, a plain shape or a tensor (for its axes) will do.
+A parameter ``axes`` takes Axes, a list, a dict, a string, a plain shape, or a tensor, for its axes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from nervure.types.dtype import DType, DTypeLike, as_dtype, float32, float64, in
 
 
 def full(axes: AxesLike, number: Number, dtype: DTypeLike | None = None) -> Tensor:
-    """One number everywhere; its default type is float32, for a bool, NumPy scalar or complex number its own.
+    """Fills ``axes`` with one ``number``. ``dtype`` defaults to float32, or to the type of a bool, NumPy scalar or
+    complex number.
 
     >>> nv.full("H=2", 7).tolist(), nv.full((2,), 7, nv.int8).tolist()
     ([7.0, 7.0], [7, 7])
@@ -43,7 +44,7 @@ def full(axes: AxesLike, number: Number, dtype: DTypeLike | None = None) -> Tens
 
 
 def zeros(axes: AxesLike = (), dtype: DTypeLike = float32) -> Tensor:
-    """Zeros.
+    """Fills ``axes`` with zeros, float32 unless ``dtype`` says otherwise.
 
     >>> nv.zeros((2,)).tolist(), nv.zeros("N=2, C=3").shape
     ([0.0, 0.0], (2, 3))
@@ -52,7 +53,7 @@ def zeros(axes: AxesLike = (), dtype: DTypeLike = float32) -> Tensor:
 
 
 def ones(axes: AxesLike = (), dtype: DTypeLike = float32) -> Tensor:
-    """Ones.
+    """Fills ``axes`` with ones, float32 unless ``dtype`` says otherwise.
 
     >>> nv.ones((2,), nv.int32).tolist()
     [1, 1]
@@ -61,7 +62,7 @@ def ones(axes: AxesLike = (), dtype: DTypeLike = float32) -> Tensor:
 
 
 def full_like(x: TensorLike, number: Number, dtype: DTypeLike | None = None) -> Tensor:
-    """One number everywhere, with the axes and, unless another is given, the element type of x.
+    """Fills the axes of ``x`` with one ``number``, in the element type of x unless ``dtype`` says otherwise.
 
     >>> nv.full_like(np.array([1, 2]), 7).tolist()
     [7, 7]
@@ -71,7 +72,7 @@ def full_like(x: TensorLike, number: Number, dtype: DTypeLike | None = None) -> 
 
 
 def zeros_like(x: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
-    """Zeros with the axes and, unless another is given, the element type of x.
+    """Fills the axes of ``x`` with zeros, in the element type of x unless ``dtype`` says otherwise.
 
     >>> nv.zeros_like(np.array([1, 2])).tolist()
     [0, 0]
@@ -80,7 +81,7 @@ def zeros_like(x: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
 
 
 def ones_like(x: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
-    """Ones with the axes and, unless another is given, the element type of x.
+    """Fills the axes of ``x`` with ones, in the element type of x unless ``dtype`` says otherwise.
 
     >>> nv.ones_like(np.array([5, 6]), dtype=nv.float32).tolist()
     [1.0, 1.0]
@@ -89,7 +90,7 @@ def ones_like(x: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
 
 
 def iota(axis: AxesLike, dtype: DTypeLike = int64) -> Tensor:
-    """0, 1, 2, ... along one axis: an Axis, ``"H=28"`` or a length.
+    """Counts 0, 1, 2, ... along one axis: an Axis, ``"H=28"`` or a length.
 
     >>> nv.iota("H=4").tolist()
     [0, 1, 2, 3]
@@ -102,7 +103,8 @@ def iota(axis: AxesLike, dtype: DTypeLike = int64) -> Tensor:
 
 
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: DTypeLike | None = None) -> Tensor:
-    """Numbers from start (0 if one is given alone) to before stop, step apart; int64 of integers, else float32.
+    """Counts from ``start`` (0 if only one number is given) to before ``stop`` in steps of ``step``; int64 for
+    integers, else float32.
 
     ``nv.arange(n)`` takes a symbolic length.
 
@@ -122,7 +124,7 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: DTypeLike | None 
         raise InvalidArgument("the step is 0", op="arange", operand="step", got=step, expected="a number but 0",
                               help="nv.full(axes, number) repeats a number")
     if all(isinstance(number, (int, np.integer)) for number in numbers):
-        count = max(-((int(start) - int(stop)) // int(step)), 0)  # rounded up; a range of so many may have no len
+        count = max(-((int(start) - int(stop)) // int(step)), 0)  # rounded up; len() fails for a range this long
         element = int64 if dtype is None else as_dtype(dtype)
         counted = ops.Convert(ops.Iota((count,), 0, int64) * int(step) + int(start), element)
         return Tensor(counted)
@@ -130,7 +132,7 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: DTypeLike | None 
 
 
 def _arange_of_floats(start: float, stop: float, step: float, dtype: DType) -> Tensor:
-    """NumPy's numbers, ``start + i * ((start + step) - start)`` in float64, made when they are needed."""
+    """Returns NumPy's numbers, ``start + i * ((start + step) - start)`` in float64, made when they are needed."""
     count = (stop - start) / step
     if not abs(count) < 2**63:
         raise InvalidArgument("there is no such number of numbers", op="arange", operand="stop",
@@ -141,9 +143,10 @@ def _arange_of_floats(start: float, stop: float, step: float, dtype: DType) -> T
 
 
 def eye(rows: AxesLike, columns: AxesLike | None = None, offset: int = 0, dtype: DTypeLike = float32) -> Tensor:
-    """A matrix with ones on a diagonal (``offset`` > 0: above the main one) and zeros elsewhere.
+    """Makes a matrix with ones on a diagonal (``offset`` > 0: above the main one) and zeros elsewhere.
 
-    The axes are lengths, one axis each, or both at once; columns default to rows (for a named axis: give both).
+    ``rows`` and ``columns`` are lengths, one axis each, or ``rows`` is both axes at once. ``columns`` defaults to
+    rows; a named axis needs both.
 
     >>> nv.eye(2).tolist(), nv.eye(2, 3, offset=1).tolist()
     ([[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
@@ -158,7 +161,8 @@ def eye(rows: AxesLike, columns: AxesLike | None = None, offset: int = 0, dtype:
 
 
 def tril(x: TensorLike, offset: int = 0) -> Tensor:
-    """The matrices in the last two axes with zeros above a diagonal (``offset`` > 0: one further up).
+    """Returns x with zeros above a diagonal of the matrices in its last two axes (``offset`` > 0: a diagonal further
+    up).
 
     >>> nv.tril([[1, 2], [3, 4]]).tolist()
     [[1.0, 0.0], [3.0, 4.0]]
@@ -168,7 +172,8 @@ def tril(x: TensorLike, offset: int = 0) -> Tensor:
 
 
 def triu(x: TensorLike, offset: int = 0) -> Tensor:
-    """The matrices in the last two axes with zeros below a diagonal (``offset`` > 0: one further up).
+    """Returns x with zeros below a diagonal of the matrices in its last two axes (``offset`` > 0: a diagonal further
+    up).
 
     >>> nv.triu([[1, 2], [3, 4]]).tolist()
     [[1.0, 2.0], [0.0, 4.0]]

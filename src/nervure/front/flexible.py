@@ -1,4 +1,4 @@
-"""Flexible tensors: where an axis may be added, so that a strict op takes a tensor of lower rank.
+"""Flexible tensors: they say at which position a strict op may add an axis, so that it takes a tensor of lower rank.
 
 >>> import nervure as nv
 >>> bias = nv.flexible(nv.zeros((10,)), 0)
@@ -19,7 +19,7 @@ from nervure.types.frozen import put
 
 
 class FlexibleTensor(Tensor, is_device=False):
-    """A tensor that says where broadcasting may add an axis: before the one of that position."""
+    """A tensor that says where broadcasting may add an axis: before the axis at the given position."""
 
     __slots__ = ("_at",)
     _at: int
@@ -35,7 +35,7 @@ class FlexibleTensor(Tensor, is_device=False):
 
 
 def flexible(x: TensorLike, at: int) -> Tensor:
-    """x as it is, with a position from 0 to its rank (negative: from the end) where a strict op may add an axis.
+    """Marks the position of x, from 0 to its rank (negative: from the end), at which a strict op may add an axis.
 
     Ops that are declared by a where string raise the rank of an operand nowhere else; the front's own operators
     broadcast by their own rules.
@@ -48,7 +48,7 @@ def flexible(x: TensorLike, at: int) -> Tensor:
 
 
 def flexible_at(x: Tensor) -> int | None:
-    """The position where broadcasting may add an axis, or None."""
+    """Returns the position at which broadcasting may add an axis, or None."""
     return x._at if isinstance(x, FlexibleTensor) else None
 
 

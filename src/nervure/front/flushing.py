@@ -1,4 +1,4 @@
-"""What decays comes to rest: numbers that are carried from call to call are 0 once they are below the normal ones.
+"""Flushing of denormals: numbers carried from call to call become 0 once they are below the normal range.
 
 A running mean whose input is 0 shrinks by a factor a call. Rounded to nearest, 0.9 times the least denormal is itself,
 so it never gets to 0, and each call computes with denormals, which costs some processors a hundred cycles each.
@@ -20,9 +20,9 @@ from nervure.front.tensor import Tensor
 
 
 def without_denormals(x: Tensor) -> Tensor:
-    """x of floats, with 0 for elements below the least normal number of the type in which is computed: that of float32
-    for float32 and bfloat16, that of float64 for float64. Those of narrower types stay: what is denormal in float16
-    is an ordinary float32.
+    """Replaces elements of a float x below the least normal number of the type that computes them by 0. That is
+    float32 for float32 and bfloat16, float64 for float64. Narrower types are left alone: a denormal float16 is an
+    ordinary float32.
 
     >>> without_denormals(nv.constant([1e-40, 1e-30, float("nan")])).tolist()
     [0.0, 1.0000000031710769e-30, nan]

@@ -43,11 +43,11 @@ MODES = {"set": "set", "add": "add", "multiply": "multiply", "mul": "multiply", 
 
 
 def gather(x: TensorLike, index: TensorLike, axis: AxisLike) -> Tensor:
-    """x with one axis replaced by a choice of its positions.
+    """Replaces one axis of ``x`` by a choice of its positions.
 
-    The index's axes stand in the place of the axis. Axes that a named index shares with x go together: x:(N,
-    W), index:(N) give (N). A list, or an index without names, leaves x its axis with another length. Positions
-    count from the end once when negative; one out of range is an IndexError when the graph runs.
+    The axes of ``index`` replace ``axis``. Axes that a named index shares with x go together: x:(N, W), index:(N) give
+    (N). A list, or an index without names, leaves x its axis with another length. A negative position counts from the
+    end, once; a position out of range is an IndexError when the graph runs.
 
     >>> nv.gather([[1, 2, 3], [4, 5, 6]], [2, 0], axis=1).tolist()
     [[3.0, 1.0], [6.0, 4.0]]
@@ -60,7 +60,8 @@ def gather(x: TensorLike, index: TensorLike, axis: AxisLike) -> Tensor:
 
 
 def scatter(x: TensorLike, index: TensorLike, updates: TensorLike, axis: AxisLike, mode: str = "set") -> Tensor:
-    """x with updates, which have the axes of ``gather(x, index, axis)`` or fewer, written to these positions.
+    """Returns x with ``updates``, which have the axes of ``gather(x, index, axis)`` or fewer, written to the positions
+    ``index``.
 
     ``mode`` is "set" (the last of several updates of an element stays), "add", "multiply", "min" or "max".
 
@@ -79,9 +80,10 @@ def scatter(x: TensorLike, index: TensorLike, updates: TensorLike, axis: AxisLik
 
 
 def gather_elements(x: TensorLike, index: TensorLike, axis: AxisLike) -> Tensor:
-    """For each element of index the element of x at that position along the axis, and at the same place otherwise.
+    """Takes, for each element of ``index``, the element of x at that position along ``axis``, and at the same place
+    otherwise.
 
-    The index has x's shape but for the axis: NumPy's ``take_along_axis``.
+    The index has x's shape except along the axis: NumPy's ``take_along_axis``.
 
     >>> nv.gather_elements([[1, 2], [3, 4]], [[1], [0]], axis=1).tolist()
     [[2.0], [3.0]]
@@ -111,7 +113,8 @@ def gather_elements(x: TensorLike, index: TensorLike, axis: AxisLike) -> Tensor:
 
 
 def gather_nd(x: TensorLike, index: TensorLike, batch: int = 0) -> Tensor:
-    """The slices of x at positions: the last dimension of index holds coordinates. For anonymous tensors.
+    """Takes slices of x at the coordinates in the last dimension of ``index``. ``batch`` leading dimensions are
+    shared. For anonymous tensors.
 
     >>> nv.gather_nd([[1, 2], [3, 4]], [[0, 1], [1, 0]]).tolist()
     [2.0, 3.0]
@@ -128,7 +131,7 @@ def gather_nd(x: TensorLike, index: TensorLike, batch: int = 0) -> Tensor:
 
 
 def one_hot(x: TensorLike, axis: AxesLike, dtype: DTypeLike = float32) -> Tensor:
-    """x's integers as vectors along a new first axis: 1 at the position they name, 0 elsewhere.
+    """Turns the integers of x into vectors along a new first axis: 1 at the position they name, 0 elsewhere.
 
     ``axis`` is an Axis or ``"C=10"``; for an anonymous x a length. Negative integers count from the end, once.
 
@@ -143,9 +146,9 @@ def one_hot(x: TensorLike, axis: AxesLike, dtype: DTypeLike = float32) -> Tensor
 
 def lookuptable(table: TensorLike, index: TensorLike, axes: AxesLike | None = None,
                 pad_idx: int | None = None) -> Tensor:
-    """The rows of a table of two axes that index names: index's axes, then the table's second.
+    """Looks up the rows of a ``table`` of two axes: the result has the axes of ``index``, then the table's second.
 
-    The row ``pad_idx`` has gradient zero. ``axes`` are the result's, in its order or another.
+    The row ``pad_idx`` has gradient zero. ``axes`` are the result's axes, in any order.
 
     >>> nv.lookuptable([[1, 2], [3, 4], [5, 6]], [2, 0]).tolist()
     [[5.0, 6.0], [1.0, 2.0]]
@@ -177,13 +180,13 @@ class _Plan(NamedTuple):
     axes: Axes | None
 
     def gather(self, x: Value) -> Value:
-        """The chosen elements, with the shared dimensions first."""
+        """Returns the chosen elements, with the shared dimensions first."""
         if not self.batch:
             return ops.Gather(reordered(x, self.x_order), self.positions, 0).output
         return ops.GatherNd(reordered(x, self.x_order), self._coordinates(), self.batch).output
 
     def scatter(self, x: Value, updates: Value, mode: str) -> Value:
-        """x with updates, which have the order of the result, written to the chosen elements."""
+        """Returns x with ``updates``, in the order of the result, written to the chosen elements."""
         moved, updates = reordered(x, self.x_order), reordered(updates, inverse(self.order))
         if self.batch:
             written: ops.Scatter | ops.ScatterNd = ops.ScatterNd(moved, self._coordinates(), updates, mode, self.batch)
@@ -192,7 +195,7 @@ class _Plan(NamedTuple):
         return reordered(written.output, inverse(self.x_order))
 
     def result(self, picked: Value) -> Tensor:
-        """The gathered elements, with the index's own dimensions in the place of the axis."""
+        """Returns the gathered elements as a tensor, with the index's own dimensions in the place of the axis."""
         return Tensor(reordered(picked, self.order), self.axes)
 
     def _coordinates(self) -> Value:
@@ -216,7 +219,7 @@ def _plan(x: Tensor, index: TensorLike, axis: AxisLike, op: str) -> _Plan:
     others = [d for d in range(x.ndim) if d != at and d not in shared.values()]
     x_order = [*[shared[d] for d in batch], at, *others]
     shape = [*[x.type.shape[shared[d]] for d in batch], *[positions.type.shape[d] for d in own]]
-    # Where each dimension of the result comes from among (shared, index's own, rest of x).
+    # The source of each dimension of the result among (shared, index's own, rest of x).
     places = {shared[d]: [k] for k, d in enumerate(batch)}
     places[at] = [len(batch) + k for k in range(len(own))]
     places |= {d: [len(batch) + len(own) + k] for k, d in enumerate(others)}
@@ -226,7 +229,7 @@ def _plan(x: Tensor, index: TensorLike, axis: AxisLike, op: str) -> _Plan:
 
 
 def _result_axes(x: Tensor, index: Tensor, at: int, own: Sequence[int]) -> Axes:
-    """x's axes with those of the index that x lacks in the place of the axis at a position."""
+    """Returns x's axes with the axis ``at`` replaced by the dimensions ``own`` of the index, those that x lacks."""
     if index.is_named or not own:
         fresh = [index.axes[d] for d in own]
     else:
@@ -235,7 +238,7 @@ def _result_axes(x: Tensor, index: Tensor, at: int, own: Sequence[int]) -> Axes:
 
 
 def _index(index: TensorLike, op: str, position: int = 1) -> Tensor:
-    """An index as an integer tensor; a list of Python's integers is one too."""
+    """Reads an index as an integer tensor; a list of Python's integers is one too."""
     if isinstance(index, TracedNumber) and weak_type(index) is int:
         index = index.tensor(int64)
     if not isinstance(index, Tensor):

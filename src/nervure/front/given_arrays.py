@@ -1,4 +1,4 @@
-"""Arrays from what users give, and the element types that these have.
+"""Arrays from the values that users give, and their element types.
 
 >>> import numpy as np
 >>> read_array([1, 2], None, "constant").dtype, read_array(np.array([1, 2]), None, "constant").dtype
@@ -17,7 +17,9 @@ from nervure.types.shape import check_room
 
 
 def read_array(value: object, dtype: DTypeLike | None, op: str) -> np.ndarray:
-    """An array of the element type that a constant of this value has; the caller's own memory is never kept."""
+    """Returns ``value`` as an array of ``dtype`` (absent: the type of a constant of it). The caller's own memory is
+    never kept.
+    """
     element: DType | None = None if dtype is None else as_dtype(dtype)
     array = numpy_array(value, op)
     own = as_dtype(array.dtype)
@@ -39,21 +41,23 @@ def read_array(value: object, dtype: DTypeLike | None, op: str) -> np.ndarray:
 
 
 def numpy_array(value: object, op: str) -> np.ndarray:
-    """The value as NumPy reads it, in memory of its own, if its elements are numbers."""
+    """Returns the value as NumPy reads it, in memory of its own; WrongKind, which names ``op``, if its elements are
+    not numbers.
+    """
     try:
-        if isinstance(value, np.ndarray):  # one may repeat few elements many times
+        if isinstance(value, np.ndarray):  # a broadcast array may repeat few elements many times
             check_room(value.shape, value.itemsize, "this array", op=op)
         array = np.array(as_numpy(value) if is_array(value) else value, copy=True)
     except NervureError:
         raise
-    except Exception as error:  # whatever a foreign object raises
+    except Exception as error:  # a foreign object may raise anything
         raise _unreadable(value, op, error) from None
     check_numbers(array, op, value)
     return array
 
 
 def check_numbers(array: np.ndarray, op: str, value: object = None) -> None:
-    """WrongKind for an array, made of a value, of words, dates, records or objects."""
+    """Raises WrongKind for an array, made of a value, whose elements are words, dates, records or objects."""
     if array.dtype.kind in "OUSMm" or (array.dtype.kind == "V" and array.dtype.names):
         value = array if value is None else value
         raise WrongKind("the elements are not numbers", op=op, got=f"{type(value).__name__} {value!r:.60}",
@@ -72,8 +76,9 @@ def _unreadable(value: object, op: str, error: Exception) -> InvalidArgument:
 
 
 def _default_type(value: object, own: DType) -> DType:
-    """Arrays keep their type, as do lists of arrays and NumPy's scalars; Python's numbers, of which ``np.float64`` and
-    ``np.complex128`` are some, are float32 or complex64, alone as in lists.
+    """The default type of an array of type ``own``, read from ``value``: arrays, lists of arrays and NumPy's scalars
+    keep it. Python's numbers, alone or in lists, become float32 or complex64; ``np.float64`` and ``np.complex128`` are
+    subclasses of these and count as Python's.
     """
     if _holds_arrays(value):
         return own
@@ -81,16 +86,14 @@ def _default_type(value: object, own: DType) -> DType:
 
 
 def _holds_arrays(value: object) -> bool:
-    """Whether the elements come from an array, a scalar of NumPy's, or a list of them, which have types of their
-    own.
-    """
+    """Whether the elements come from an array, a NumPy scalar, or a list of them, which have types of their own."""
     while isinstance(value, (list, tuple)) and value:
         value = value[0]
     return is_array(value) and not isinstance(value, (float, complex))
 
 
 def check_shape(shape: tuple[int, ...], axes: Axes, op: str) -> None:
-    """ShapeMismatch unless an array has the lengths of the axes."""
+    """Raises ShapeMismatch unless an array has the lengths of the axes."""
     if tuple(shape) != tuple(axes.lengths):
         raise ShapeMismatch("the value has another shape than the axes", op=op, got=tuple(shape),
                             expected=f"{tuple(axes.lengths)} for {axes}",

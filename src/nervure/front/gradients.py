@@ -28,11 +28,11 @@ class Updater(Protocol):
     """An optimiser, as hooks see it."""
 
     def update(self, parameter: AssignableTensorOp, gradient: AssignableTensorOp, /) -> Effect:
-        """What changes a parameter by its gradient."""
+        """Returns the effect that changes a parameter by its gradient."""
 
 
 def checked_update(effect: object, op: str) -> Effect:
-    """What an optimiser gave for a loss; WrongKind unless it is an effect."""
+    """Returns the value that an optimiser gave for a loss; WrongKind unless it is an effect."""
     if not isinstance(effect, Effect):
         raise WrongKind("the optimiser gives no effect", op=op, operand="optimizer", got=shown(effect),
                         expected="an effect, such as nv.doall([...]) of assignments",
@@ -46,7 +46,8 @@ def requires_grad(x: Tensor) -> bool:
 
 
 def grad(x: Tensor) -> AssignableTensorOp | None:
-    """The gradient of a parameter, a persistent tensor of its type, axes and device, at first zeros; None for others.
+    """The gradient of a parameter: a persistent tensor of its type, axes and device, at first zeros. None for other
+    tensors.
 
     ``backward`` writes it.
     """
@@ -54,7 +55,7 @@ def grad(x: Tensor) -> AssignableTensorOp | None:
 
 
 def gradient_of(parameter: AssignableTensorOp) -> AssignableTensorOp:
-    """The gradient of what is known to be a parameter, made now at the latest.
+    """Returns the gradient of a tensor that is known to be a parameter, made now if it does not exist yet.
 
     >>> w = nv.variable("F=2").named("w")
     >>> gradient_of(w)
@@ -68,17 +69,17 @@ def gradient_of(parameter: AssignableTensorOp) -> AssignableTensorOp:
 
 
 def has_param_ancestor(x: Tensor) -> bool:
-    """Whether a parameter is among what the tensor is computed from, itself included."""
+    """Whether the tensor is a parameter, or is computed from one."""
     return any([requires_grad(variable) for variable in variables_below(x)])
 
 
 def detach(x: Tensor) -> Tensor:
-    """The same elements, which no derivative goes past: what is below is neither differentiated nor compiled for it."""
+    """The same elements, cut off from differentiation: no derivative passes, and nothing below is compiled for one."""
     return stop_gradient(x)
 
 
 def parameter_of(x: object, op: str) -> tuple[AssignableTensorOp, AssignableTensorOp]:
-    """A parameter with its gradient; WrongKind for anything else."""
+    """Returns a parameter with its gradient; WrongKind for anything else."""
     gradient = grad(x) if isinstance(x, Tensor) else None
     if not isinstance(x, AssignableTensorOp) or gradient is None:
         raise WrongKind("this has no gradient", op=op, operand=1, got=f"{x!r:.80}", expected="a parameter",

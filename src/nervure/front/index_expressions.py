@@ -41,10 +41,9 @@ FULL = slice(None)
 
 
 class Picks(NamedTuple):
-    """Index arrays for some dimensions of a value: they broadcast together, and their shape takes the place of
-    the dimensions.
+    """Index arrays for some dimensions of a value: they broadcast together, and their shape replaces these dimensions.
 
-    It stands where the first of them stood if ``adjacent``, else in front: NumPy's rule.
+    The new dimensions stand where the first indexed one stood if ``adjacent``, else in front: NumPy's rule.
     """
 
     dimensions: tuple[int, ...]
@@ -52,14 +51,14 @@ class Picks(NamedTuple):
     adjacent: bool = True
 
     def gather(self, x: Value) -> Value:
-        """The elements of x."""
+        """Returns the chosen elements of x."""
         if len(self.dimensions) == 1:
             return ops.Gather(x, self.indices[0], self.dimensions[0]).output
         picked = ops.GatherNd(reordered(x, self._in_front(x.rank)), self._positions()).output
         return reordered(picked, self._from_front(picked.rank))
 
     def scatter(self, x: Value, updates: Value, mode: str) -> Value:
-        """x with updates, shaped as what ``gather`` gives, written to the elements."""
+        """Returns x with ``updates``, shaped like the result of ``gather``, written to the chosen elements."""
         if len(self.dimensions) == 1:
             return ops.Scatter(x, self.indices[0], updates, self.dimensions[0], mode).output
         order = self._in_front(x.rank)
@@ -68,7 +67,7 @@ class Picks(NamedTuple):
         return reordered(written, inverse(order))
 
     def remaining(self, view: Tensor) -> Axes | None:
-        """The axes of what is gathered; those of a named tensor are only picked from by single positions."""
+        """Returns the axes of the gathered elements. Index arrays pick from a named tensor only by single positions."""
         if not view.is_named:
             return None
         return Axes([axis for at, axis in enumerate(view.axes) if at not in self.dimensions])
@@ -78,7 +77,7 @@ class Picks(NamedTuple):
         return [*self.dimensions, *[d for d in range(rank) if d not in self.dimensions]]
 
     def _from_front(self, rank: int) -> list[int]:
-        """The order that puts the dimensions of the index arrays, which are in front, where they belong."""
+        """Returns the order that moves the dimensions of the index arrays from the front to their final place."""
         count = max(index.rank for index in self.indices)
         before = self.dimensions[0] if self.adjacent else 0
         rest = list(range(count, rank))
@@ -93,7 +92,7 @@ class Picks(NamedTuple):
 
 
 Entry: TypeAlias = EllipsisType | slice | int | Dim | TracedNumber | Tensor | np.ndarray | None
-"""One part of an item, when it has been read."""
+"""One entry of an item, after reading."""
 
 
 class Choice(NamedTuple):
@@ -114,7 +113,7 @@ def choose(x: Tensor, item: object) -> Choice:
 
 
 class _Reader:
-    """Goes through the entries of an item, and through the dimensions of a tensor."""
+    """Reads the entries of an item, and walks the dimensions of a tensor alongside."""
 
     def __init__(self, x: Tensor, has_arrays: bool) -> None:
         self._x, self._has_arrays = x, has_arrays
@@ -126,12 +125,12 @@ class _Reader:
         self._count = 0
 
     def take(self, entry: Entry) -> None:
-        """One entry of the item, for the next dimensions."""
+        """Reads one entry of the item, for the next dimensions."""
         self._count += 1
         if entry is None:
             self._keep(1, make_axis(1) if self._x.is_named else None)
         elif entry is Ellipsis:
-            pass  # stands for no dimension any more, but keeps index arrays apart
+            pass  # consumes no dimension, but separates index arrays
         elif isinstance(entry, slice):
             self._slice(entry)
         elif isinstance(entry, (Tensor, np.ndarray)):
@@ -143,7 +142,7 @@ class _Reader:
             self._position(entry)
 
     def choice(self) -> Choice:
-        """The view and the arrays, when all entries have been taken."""
+        """Returns the view and the arrays, after all entries have been read."""
         x = self._x
         value = x.value
         if any(entry != (0, length, 1) for entry, length in zip(self._ranges, x.type.shape, strict=True)):
@@ -165,7 +164,9 @@ class _Reader:
         self._keep(found[1], None if axis is None else axis.resized(found[1]))
 
     def _position(self, entry: DimLike) -> None:
-        """A position that is known to be inside is part of the view; others are looked up when the graph runs."""
+        """Takes a position: one that is known to be inside is part of the view; others are looked up when the graph
+        runs.
+        """
         length, axis = self._here()
         place = _inside(entry, length, len(self._ranges), self._x)
         if place is not None and not self._has_arrays:
@@ -175,7 +176,7 @@ class _Reader:
         self._pick(index.output)
 
     def _pick(self, index: Value) -> None:
-        """A whole dimension of the view, from which an index array picks."""
+        """Takes a whole dimension of the view, from which an index array picks."""
         length, axis = self._here()
         self._ranges.append((0, length, 1))
         self._indices[len(self._shape)] = index
@@ -183,7 +184,7 @@ class _Reader:
         self._keep(length, axis)
 
     def _index_arrays(self, entry: Tensor | np.ndarray) -> list[Value]:
-        """The index arrays of an entry: one, or for a mask one a dimension of the mask."""
+        """Returns the index arrays of an entry: a single one, or for a mask one for each of its dimensions."""
         if not _is_mask(entry):
             return [converted_to(as_tensor(entry, "x[...]").value, int64)]
         mask = _host_mask(entry)
@@ -225,7 +226,7 @@ def _listed(x: Tensor, item: object) -> list[object]:
 
 
 def _read(entry: object, x: Tensor) -> Entry:
-    """An entry in one of its forms: None, ``...``, a slice, an int, a Dim, a tensor or an array."""
+    """Reads an entry into one of its forms: None, ``...``, a slice, an int, a Dim, a tensor or an array."""
     if entry is None or entry is Ellipsis or isinstance(entry, (slice, Dim)):
         return entry
     if isinstance(entry, TracedNumber) and weak_type(entry) is int:
@@ -259,7 +260,7 @@ def is_integer(entry: object) -> bool:
 
 
 def _array(entry: object) -> int | np.ndarray:
-    """An index array; without dimensions an int."""
+    """Reads an index array; one without dimensions becomes an int."""
     array = entry if isinstance(entry, np.ndarray) else numpy_array(entry, "x[...]")
     if array.size == 0 and not isinstance(entry, np.ndarray):
         array = array.astype(np.int64)
@@ -270,8 +271,8 @@ def _array(entry: object) -> int | np.ndarray:
 
 
 def _completed(entries: list[Entry], x: Tensor) -> list[Entry]:
-    """The entries with the missing slices, in the place of ``...`` or at the end; InvalidArgument if there are
-    too many.
+    """Returns the entries with the missing slices, in place of ``...`` or at the end; InvalidArgument if there are too
+    many.
     """
     dots = [at for at, entry in enumerate(entries) if entry is Ellipsis]
     if len(dots) > 1:
@@ -300,7 +301,9 @@ def _is_mask(entry: object) -> TypeGuard[Tensor | np.ndarray]:
 
 
 def _inside(entry: DimLike, length: DimLike, dimension: int, x: Tensor) -> DimLike | None:
-    """The position counted from 0; IndexOutOfRange where it is known to be outside, None where that is not known."""
+    """Returns the position counted from 0, or None if it is not known to be inside. IndexOutOfRange if it is known to
+    be outside.
+    """
     is_negative = less_equal(entry, -1)
     if is_negative is None:
         return None
@@ -316,7 +319,7 @@ def _inside(entry: DimLike, length: DimLike, dimension: int, x: Tensor) -> DimLi
 
 
 def _integer_ends(entry: slice) -> slice:
-    """A slice with plain integers where anything else has an index (NumPy's, tensors with one element)."""
+    """Returns a slice with plain integers in place of index objects (NumPy's, tensors with one element)."""
     def read(end: object) -> object:
         is_plain = end is None or isinstance(end, (int, Dim)) or not hasattr(end, "__index__")
         return end if is_plain else integer(end, "x[...]", "an end of a slice")
@@ -324,7 +327,9 @@ def _integer_ends(entry: slice) -> slice:
 
 
 def _host_mask(mask: Tensor | np.ndarray) -> np.ndarray:
-    """The elements of a mask: how many are true decides a shape, so they must be known when the graph is built."""
+    """Returns the elements of a mask. The number of true ones decides a shape, so they must be known when the graph is
+    built.
+    """
     if isinstance(mask, np.ndarray):
         return mask
     try:

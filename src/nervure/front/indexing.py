@@ -10,7 +10,7 @@
 >>> y.at[1:].add(10).tolist()
 [1.0, 12.0, 13.0]
 
-How an item is read is in :mod:`nervure.front.index_expressions`.
+:mod:`nervure.front.index_expressions` reads the item.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from nervure.types.axes import AxesLike, AxisLike
 
 
 def get_item(x: Tensor, item: object) -> Tensor:
-    """``x[item]``: integers, slices, ``...``, None; a dict from axes to these; for anonymous tensors index
-    arrays and masks.
+    """``x[item]``: the item has integers, slices, ``...`` and None, or is a dict from axes to such entries. Anonymous
+    tensors take index arrays and masks, too.
     """
     chosen = choose(x, item)
     if not chosen.picks.dimensions:
@@ -43,7 +43,7 @@ def get_item(x: Tensor, item: object) -> Tensor:
 
 
 def tensor_slice(x: TensorLike, slices: Sequence[object], axes: AxesLike | None = None) -> Tensor:
-    """x with an integer or a slice for each axis, missing ones full; ``axes`` are those of the result.
+    """Takes an integer or a slice for each axis of x, missing ones full; ``axes`` are those of the result.
 
     >>> nv.tensor_slice([[1, 2], [3, 4]], [slice(None), 0]).tolist()
     [1.0, 3.0]
@@ -59,7 +59,7 @@ def tensor_slice(x: TensorLike, slices: Sequence[object], axes: AxesLike | None 
 
 
 def slice_along_axis(x: TensorLike, axis: AxisLike, slice: int | slice) -> Tensor:
-    """x with an integer or a slice for one axis.
+    """Takes an integer or a ``slice`` for one ``axis`` of x.
 
     >>> nv.slice_along_axis(nv.iota("H=5"), "H", slice(1, 3)).tolist()
     [1, 2]
@@ -70,10 +70,10 @@ def slice_along_axis(x: TensorLike, axis: AxisLike, slice: int | slice) -> Tenso
 
 
 class At:
-    """``x.at``: indexed, it is the place of some elements, where ``set``, ``add``, ... give a new tensor."""
+    """``x.at``: indexed, it gives the place of some elements, whose ``set``, ``add``, ... make a new tensor."""
 
     def __init__(self, x: Tensor) -> None:
-        self._x = Tensor(x.value, x._axes)  # one read, that is indexed and written to
+        self._x = Tensor(x.value, x._axes)  # a single read, which is indexed and written to
 
     def __getitem__(self, item: object) -> Place:
         return Place(self._x, choose(self._x, item))
@@ -83,9 +83,10 @@ class At:
 
 
 class Place:
-    """Some elements of a tensor. Each method gives the tensor with these elements changed; the tensor stays as it is.
+    """Some elements of a tensor. Each method returns the tensor with these elements changed; the tensor itself stays
+    as it is.
 
-    Where an index array names an element twice, ``set`` keeps the last value and the others combine all of them.
+    If an index array names an element twice, ``set`` keeps the last value and the other methods combine all of them.
     """
 
     def __init__(self, x: Tensor, chosen: Choice) -> None:
@@ -95,28 +96,28 @@ class Place:
         return f"<elements of {self._x!r}: .set(y), .add(y), .multiply(y), .min(y), .max(y) give a new tensor>"
 
     def get(self) -> Tensor:
-        """The elements."""
+        """Returns the elements."""
         view, picks = self._chosen
         return Tensor(picks.gather(view.value), picks.remaining(view)) if picks.dimensions else view
 
     def set(self, y: TensorLike) -> Tensor:
-        """With y in their place."""
+        """Returns the tensor with y in their place."""
         return self._changed(y, "set", lambda old, new: new)
 
     def add(self, y: TensorLike) -> Tensor:
-        """With y added to them."""
+        """Returns the tensor with y added to them."""
         return self._changed(y, "add", op_functions.add)
 
     def multiply(self, y: TensorLike) -> Tensor:
-        """Multiplied by y."""
+        """Returns the tensor with them multiplied by y."""
         return self._changed(y, "multiply", op_functions.multiply)
 
     def min(self, y: TensorLike) -> Tensor:
-        """With y where that is smaller."""
+        """Returns the tensor with the smaller of each of them and y."""
         return self._changed(y, "minimum", op_functions.minimum)
 
     def max(self, y: TensorLike) -> Tensor:
-        """With y where that is larger."""
+        """Returns the tensor with the larger of each of them and y."""
         return self._changed(y, "maximum", op_functions.maximum)
 
     mul = multiply
@@ -134,7 +135,7 @@ class Place:
 
 
 def _converted(y: TensorLike, target: Tensor, op: str) -> Value:
-    """The operand of a write, on the axes of its place and in its element type."""
+    """Returns the operand of a write, on the axes of its place and in its element type."""
     own = received(y, target.dtype, f"at.{op}")
     return converted_to(alignment.fitted(own, target, f"at.{op}"), target.dtype)
 

@@ -1,4 +1,4 @@
-"""The memory of an input: it holds a value of a length that may change, grows with longer ones and is kept for shorter.
+"""The memory of an input: it holds a value whose length may change, and grows, but never shrinks.
 
 >>> import numpy as np
 >>> memory = InputMemory(order=(0, 1))
@@ -20,7 +20,9 @@ import numpy as np
 
 
 class Block(Protocol):
-    """Memory that a device allocated for an input; ``flat`` is an array over it, None where elements go one by one."""
+    """Memory that a device allocated for an input; ``flat`` is an array over it, or None if elements are reached one
+    by one.
+    """
 
     flat: np.ndarray | None
 
@@ -40,8 +42,9 @@ class Block(Protocol):
 
 
 class InputMemory:
-    """``order`` are the dimensions from the one that moves slowest through memory; ``allocate`` gives memory of a
-    device for a shape, filled with zeros or (False) anything. Absent, the memory is an array.
+    """The value of an input and the memory it lies in. ``order`` lists the dimensions from the slowest to the fastest
+    in memory. ``allocate`` returns memory of a device for a shape, filled with zeros or (False) left undefined;
+    without it, the memory is an array.
     """
 
     __slots__ = ("order", "shape", "_allocate", "_array", "_block", "_outside")
@@ -56,8 +59,8 @@ class InputMemory:
 
     @property
     def array(self) -> np.ndarray | None:
-        """The value, at the start of the memory; None before there is one. What a device keeps without a buffer is
-        read now.
+        """The value, at the start of the memory; None before there is one. Elements that a device keeps without a
+        buffer are read now.
         """
         if self._outside is None or self._outside.flat is not None or self.shape is None:
             return self._array
@@ -69,8 +72,8 @@ class InputMemory:
         return self._array if self._outside is None else self._outside.storage
 
     def room(self, shape: tuple[int, ...], dtype: np.dtype, zeros: bool = True) -> np.ndarray | None:
-        """The value's array, of this shape from now on. Of another shape than before its elements are open, and zeros
-        (unless anything will do) where the memory is new. None where a device keeps it without a buffer.
+        """Returns the value's array, of this shape from now on. If the shape changes, the elements are undefined,
+        except that new memory is filled with zeros if ``zeros``. None if a device keeps them without a buffer.
         """
         if self.shape == shape:
             return self._array
@@ -87,7 +90,7 @@ class InputMemory:
         return self._over(self._outside, shape)
 
     def write(self, value: np.ndarray) -> None:
-        """Gives the input a value, which is copied."""
+        """Copies a value into the input."""
         array = self.room(value.shape, value.dtype, zeros=False)
         if array is not None:
             array[...] = value
@@ -105,12 +108,12 @@ class InputMemory:
             self._outside.put(index, number, self.shape)
 
     def adopt(self, array: np.ndarray) -> None:
-        """Takes over an array of somebody else's, which is the value from now on."""
+        """Takes over an array from outside, which is the value from now on."""
         self._block, self._array, self.shape = array.transpose(self.order).reshape(-1), array, array.shape
         self._outside = None
 
     def adopt_outside(self, block: Block, shape: tuple[int, ...]) -> None:
-        """Takes over memory that somebody else has made for the device."""
+        """Takes over memory that was made for the device elsewhere."""
         self._outside = block
         self._over(block, shape)
 

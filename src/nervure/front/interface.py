@@ -1,7 +1,7 @@
 """The operators and methods of tensors as type checkers see them: ``interface.pyi`` declares them.
 
-They are functions that make tensors and stand in files above the class of tensors, so that
-:mod:`nervure.front.methods` gives them to it.
+They are functions that make tensors, in files above the class of tensors, so :mod:`nervure.front.methods` attaches
+them to it.
 
 >>> import nervure as nv
 >>> issubclass(nv.Tensor, Interface)

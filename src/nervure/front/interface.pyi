@@ -125,7 +125,7 @@ class Interface:
         """``nv.not_equal``; ``x is y`` compares the tensors themselves."""
 
     def __bool__(self) -> bool:
-        """``bool(x)``: whether the only element of a tensor that exists is not 0; WrongKind for one that is computed."""
+        """``bool(x)``: whether the only element of a tensor that exists is not 0; WrongKind for a computed tensor."""
 
     def __neg__(self) -> Tensor:
         """-x; flips the sign of zero; integers wrap.
@@ -135,8 +135,8 @@ class Interface:
         """
 
     def __pos__(self) -> Tensor:
-        """A tensor as what a function gives that changes nothing: of a place one read, which sees the state where it is
-        placed; the place itself among the returns of a computation is its final value.
+        """Returns a tensor as the result of a function that changes nothing. A place becomes one read, of the state where
+        it is placed; among the returns of a computation, the place itself would be its final value.
 
         >>> v = nv.variable((), 1.0)
         >>> before, _, final = nv.computation([+v, nv.assign(v, v * 2), v])()
@@ -152,9 +152,9 @@ class Interface:
         """
 
     def __round__(self, decimals: int = 0) -> Tensor:
-        """x rounded to so many decimals, where it lies halfway to the even digit; negative ones round to tens, hundreds.
+        """Rounds x to ``decimals`` decimal places, halves to the even digit; negative ones round to tens, hundreds.
 
-        Integers have no decimals: they stay, and are not rounded to tens.
+        Integers have no decimals and are returned as they are; rounding integers to tens is an InvalidArgument.
 
         >>> import nervure as nv
         >>> nv.round(nv.constant([0.5, 1.5, 2.6])).tolist(), f"{nv.round(2.71828, 2):.4f}"
@@ -169,8 +169,8 @@ class Interface:
         """
 
     def __getitem__(self, item: object) -> Tensor:
-        """``x[item]``: integers, slices, ``...``, None; a dict from axes to these; for anonymous tensors index
-        arrays and masks.
+        """``x[item]``: the item has integers, slices, ``...`` and None, or is a dict from axes to such entries. Anonymous
+        tensors take index arrays and masks, too.
         """
 
     def __array_ufunc__(self, ufunc: ufunc, method: str, *inputs: Any, **keywords: object) -> object:
@@ -180,13 +180,15 @@ class Interface:
         """``Tensor.__array_function__``: the meaning of a function of NumPy for tensors."""
 
     def __dlpack__(self, *, stream: None = None, max_version: tuple[int, int] | None = None, dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> object:
-        """A capsule with the elements, computed now: what ``torch.from_dlpack(x)`` and its like ask for.
+        """Returns a capsule with the elements of ``x``, computed now, as ``torch.from_dlpack(x)`` and similar functions
+        ask for it.
 
-        NotShared (a BufferError) for a stream, another device than the CPU, ``copy=False``, and 4-bit elements.
+        Raises NotShared (a BufferError) for a stream, a ``dl_device`` other than the CPU, ``copy=False``, and 4-bit
+        elements.
         """
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """The device that ``__dlpack__`` puts the elements on: (kDLCPU, 0). Nothing is computed."""
+        """Returns the device that ``__dlpack__`` puts the elements on: (kDLCPU, 0). Nothing is computed."""
 
     def _repr_html_(self) -> str:
         """The table of a tensor: its axes, below what ``repr`` says."""
@@ -228,21 +230,24 @@ class Interface:
         """``nv.argmin`` of this tensor; ``dtype`` converts it first."""
 
     def astype(self, dtype: DTypeLike, mode: str = 'saturate') -> Tensor:
-        """x in another element type. ``mode`` "saturate" clamps what does not fit, "wrap" takes integers modulo 2**bits.
+        """Converts x to another element type. ``mode`` "saturate" clamps values that do not fit, "wrap" takes integers
+        modulo 2**bits.
 
         >>> nv.convert([1.7, 300.0], nv.uint8).tolist()
         [1, 255]
         """
 
     def dot(self, y: Operand, batch: AxesLike = (), *, out_axes: AxesLike | None = None, dtype: DTypeLike | None = None) -> Tensor:
-        """The sum of products over the axes that match; ``batch`` axes, which both must have, stay where x has them.
+        """Sums products over the axes of ``x`` and ``y`` that match. ``batch`` axes, which both must have, stay where x
+        has them.
 
-        The result has x's axes without the contracted ones, then y's without contracted and batch ones; ``out_axes`` are
-        the same in another order. No axis that matches: the outer product. Where two or more match and none is left it
-        warns, as that is seldom the product of matrices that was meant, unless ``out_axes=()`` says so. Anonymous tensors
-        follow NumPy's ``dot``.
+        The result has x's axes without the contracted ones, then y's without contracted and batch ones; ``out_axes`` gives
+        another order. If no axis matches, the result is the outer product. If two or more match and none is left, a
+        warning says so, since a matrix product was probably meant; ``out_axes=()`` turns it off. Anonymous tensors follow
+        NumPy's ``dot``.
 
-        ``dtype`` is what both are converted to first, and the element type of the sum: one that holds the values of both.
+        Both operands are converted to ``dtype`` first, which is the element type of the sum, too; it must hold the values
+        of both.
 
         >>> x, w = nv.ones("N=2, F=3"), nv.ones("F=3, K=4")
         >>> print(nv.dot(x, w).axes)
@@ -252,29 +257,28 @@ class Interface:
         """
 
     def reshape(self, *shape: AxesLike) -> Tensor:
-        """The elements in another shape: ``x.reshape(2, 3)``, ``x.reshape((2, 3))``, ``x.reshape(-1)``."""
+        """Arranges the elements in another shape: ``x.reshape(2, 3)``, ``x.reshape((2, 3))``, ``x.reshape(-1)``."""
 
     def transpose(self, *order: object) -> Tensor:
         """NumPy's ``transpose``: reversed without an order."""
 
     def flatten(self) -> Tensor:
-        """All axes as one, a FlattenedAxis where they are named.
+        """Joins all axes into one, a FlattenedAxis if they are named.
 
         >>> print(nv.flatten(nv.zeros("H=2, W=3")).axes)
         ((H, W): 6)
         """
 
     def broadcast_to(self, axes: AxesLike) -> Tensor:
-        """x with more axes (in any order), along which it repeats; its own must be among them. Anonymous: NumPy's
-        broadcast_to.
+        """Repeats x along further ``axes`` (in any order), which must include its own. Anonymous: NumPy's broadcast_to.
 
         >>> nv.broadcast([1, 2], (2, 2)).tolist()
         [[1.0, 2.0], [1.0, 2.0]]
         """
 
     def squeeze(self, axes: AxesLike | None = None) -> Tensor:
-        """x without its axes of length 1, or without those that are listed, which must have length 1: symbolic ones in
-        every call.
+        """Removes the axes of length 1, or those listed in ``axes``. A listed axis must have length 1; if it is symbolic,
+        every call checks it.
 
         >>> nv.squeeze([[[1, 2]]]).tolist()
         [1.0, 2.0]
@@ -283,7 +287,7 @@ class Interface:
     def variables(self) -> list[AssignableTensorOp]:
         """The trainable variables that a tensor is computed from, in the order of the graph.
 
-        What a sequence assigns before its last member is not among them: its readers read what was assigned.
+        A variable that a sequence assigns before its last member is not among them: the reads see what was assigned.
         """
 
     @property
@@ -296,13 +300,13 @@ class Interface:
 
     @property
     def at(self) -> At:
-        """``x.at``: indexed, it is the place of some elements, where ``set``, ``add``, ... give a new tensor."""
+        """``x.at``: indexed, it gives the place of some elements, whose ``set``, ``add``, ... make a new tensor."""
 
     def backward(self, accumulate: bool = False) -> None:
         """Writes the derivatives of a scalar to the ``grad`` of all parameters below it, or adds them (``accumulate``)."""
 
     def detach(self) -> Tensor:
-        """The same elements, which no derivative goes past: what is below is neither differentiated nor compiled for it."""
+        """The same elements, cut off from differentiation: no derivative passes, and nothing below is compiled for one."""
 
     def mref(self, *index: int) -> complex:
         """``nv.mref(x, i, j)``: one element of a tensor."""
@@ -319,8 +323,8 @@ class Interface:
 
     @property
     def storage(self) -> ndarray:
-        """The memory of a tensor that exists, or of an input, live on both sides; an array that is assigned is used as it
-        is. Of a view it is that of the tensor below.
+        """The memory of a tensor that exists, or of an input, live on both sides; an assigned array is used as it is. A
+        view has that of the tensor below.
         """
 
     @storage.setter
@@ -332,49 +336,50 @@ class Interface:
 
     @property
     def buffer_id(self) -> int:
-        """The number of the memory that the tensor lies in: one for a place and its views, whatever is assigned to it, and
-        for what ops write in their place.
+        """The number of the memory that the tensor lies in. A place and its views share one, whatever is assigned to the
+        place; so does the result of an op that writes in place.
         """
 
     @property
     def description(self) -> TensorDescription:
-        """Element type, axes, the layout of what lies in the memory of a place, and whether that can be assigned through
-        the tensor (else it is ``read_only``). Of a view ``base_tensor`` describes what it is a view of, by ``view``;
-        ``storage`` is the tensor's ``buffer_id``.
+        """The element type, the axes, and the layout of a tensor that lies in the memory of a place. It is ``read_only``
+        if no assignment through the tensor is possible. For a view, ``base_tensor`` describes the tensor it is a view of,
+        and ``view`` how; ``storage`` is the tensor's ``buffer_id``.
         """
 
     @property
     def device(self) -> type[Device]:
-        """The class of tensors that the tensor is one of, where it is stored; of what will be computed the first device of
-        the list under which it was built.
+        """The device class that the tensor is stored on. For a tensor still to be computed, the first device of the list
+        under which it was built.
         """
 
     @property
     def facet(self) -> Facet:
-        """EXIST for a place that keeps its value, its views, and a constant; INPUT for what is given or computed later."""
+        """Returns EXIST for a place that keeps its value, for its views, and for a constant; INPUT for other tensors."""
 
     @property
     def flexible_at(self) -> int | None:
-        """The position where broadcasting may add an axis, or None."""
+        """Returns the position at which broadcasting may add an axis, or None."""
 
     @property
     def grad(self) -> AssignableTensorOp | None:
-        """The gradient of a parameter, a persistent tensor of its type, axes and device, at first zeros; None for others.
+        """The gradient of a parameter: a persistent tensor of its type, axes and device, at first zeros. None for other
+        tensors.
 
         ``backward`` writes it.
         """
 
     @property
     def has_param_ancestor(self) -> bool:
-        """Whether a parameter is among what the tensor is computed from, itself included."""
+        """Whether the tensor is a parameter, or is computed from one."""
 
     @property
     def id(self) -> int:
-        """A number that no other tensor of the process ever has; one tensor keeps it."""
+        """A number that is unique to this tensor in the process and never changes."""
 
     @property
     def is_scalar(self) -> bool:
-        """Whether it has no axes."""
+        """Whether the tensor has no axes."""
 
     @property
     def is_view(self) -> bool:
@@ -386,7 +391,7 @@ class Interface:
 
     @property
     def offset(self) -> DimLike:
-        """The place of the first element in the storage, counted in elements."""
+        """The position of the first element in the storage, in elements."""
 
     @property
     def order(self) -> str:
@@ -394,12 +399,12 @@ class Interface:
 
     @property
     def orig_shape(self) -> Shape:
-        """The shape of the storage that the tensor lies in: that of the tensor which it is a view of."""
+        """The shape of the storage that the tensor lies in: that of the tensor it is a view of."""
 
     @property
     def parents(self) -> tuple[Tensor, ...]:
-        """The operands of the op that makes the tensor: the very tensors as long as somebody has them, as they were before
-        they were aligned and converted for it.
+        """The operands of the op that makes the tensor, as the user gave them: before they were aligned and converted for
+        the op. They are the same objects as long as the program still holds them.
         """
 
     @property
@@ -408,7 +413,7 @@ class Interface:
 
     @property
     def state(self) -> str:
-        """"stored" where there are numbers, "unallocated" for an input without, "lazy" for what is computed."""
+        """"stored" if there are numbers, "unallocated" for an input without, "lazy" for a tensor to be computed."""
 
     @property
     def state_dict_name(self) -> str | None:
@@ -416,7 +421,7 @@ class Interface:
 
     @property
     def strides(self) -> tuple[DimLike, ...]:
-        """For each axis the elements between one position and the next."""
+        """The distance in memory between neighbours along each axis, in elements."""
 
     @property
     def view_spec(self) -> tuple[SimpleView, ...]:

@@ -33,7 +33,7 @@ from nervure.types.loop_nest import BlockView, LoopNest, loop_nest
 __all__ = ["call_with_view", "compiled_loop", "offset_of", "size_of", "stride_of", "under_multi_thread"]
 
 Block = Callable[..., object]
-"""What is called with a view of each tensor."""
+"""A function that is called with a view of each tensor."""
 
 
 class _State(threading.local):
@@ -44,7 +44,7 @@ _state = _State()
 
 
 def under_multi_thread() -> bool:
-    """Whether this is a block that runs beside others, on a thread of ``parallel=True``.
+    """Whether this code is a block that runs beside others, on a thread of ``parallel=True``.
 
     >>> nv.under_multi_thread()
     False
@@ -53,7 +53,7 @@ def under_multi_thread() -> bool:
 
 
 def size_of(view: BlockView, dimension: int = 0) -> DimLike:
-    """How many elements a block has along one of its dimensions.
+    """Returns the number of elements that a block has along one of its dimensions.
 
     >>> _ = nv.call_with_view(lambda view: print(nv.size_of(view)), [nv.make_tensor((4, 5))])
     20
@@ -62,7 +62,7 @@ def size_of(view: BlockView, dimension: int = 0) -> DimLike:
 
 
 def stride_of(view: BlockView, dimension: int = 0) -> DimLike:
-    """How far apart in the storage neighbours of a block are, counted in elements.
+    """Returns the distance in the storage between neighbours of a block along a dimension, in elements.
 
     >>> _ = nv.call_with_view(lambda view: print(nv.stride_of(view)), [nv.make_tensor((4, 5))[:, 0]])
     5
@@ -71,7 +71,7 @@ def stride_of(view: BlockView, dimension: int = 0) -> DimLike:
 
 
 def offset_of(view: BlockView) -> DimLike:
-    """Where in the storage the first element of a block lies, counted in elements.
+    """Returns the position in the storage of the first element of a block, in elements.
 
     >>> _ = nv.call_with_view(lambda view: print(nv.offset_of(view)), [nv.make_tensor((4, 5))[2:]])
     10
@@ -81,13 +81,13 @@ def offset_of(view: BlockView) -> DimLike:
 
 def call_with_view(function: Block, tensors: Sequence[Tensor], at_least_dim: int = 1, force_order: bool = False,
                    parallel: bool = False) -> LoopNest:
-    """Calls ``function`` with a view of each tensor, as often as loops over their shape need it; returns the loops,
-    which can be printed.
+    """Calls ``function`` with a view of each tensor, once for each iteration of loops over their shape. Returns the
+    loops, which can be printed.
 
-    ``at_least_dim`` dimensions are left to the function, which loops over them itself. Others are interchanged and
+    ``at_least_dim`` dimensions are left to the function, which loops over them itself. The others are interchanged and
     collapsed, so that memory is walked through in small steps, unless ``force_order``. With ``parallel`` calls run on
-    several threads. All tensors have one shape: ShapeMismatch. Where loops, not blocks, have symbolic
-    lengths: InvalidArgument.
+    several threads. Raises ShapeMismatch unless all tensors have one shape, and InvalidArgument if the loops, rather
+    than the blocks, have symbolic lengths.
 
     >>> x = nv.make_tensor((100, 100, 100))
     >>> print(nv.call_with_view(lambda view: None, [x], at_least_dim=2))
@@ -105,12 +105,12 @@ def call_with_view(function: Block, tensors: Sequence[Tensor], at_least_dim: int
     return nest
 
 
-class compiled_loop:  # a decorator, and something to iterate
+class compiled_loop:  # lower case, as it is used as a decorator
     """Loops over tensors of one shape: a decorator that runs a block at once, or an iterable of views.
 
-    As ``call_with_view``, with ``kernel_size`` in place of ``at_least_dim`` and ``collapse`` in place of
-    ``not force_order``. Every length is a number. ``mode="generate"`` takes a scalar expression over the namespace of
-    scalars instead, ``function(s, x, ...)``, for the elements of the last tensor, and compiles it.
+    The parameters are those of ``call_with_view``, with ``kernel_size`` in place of ``at_least_dim`` and ``collapse``
+    in place of ``not force_order``. Every length is a number. ``mode="generate"`` takes a scalar expression over the
+    namespace of scalars instead, ``function(s, x, ...)``, for the elements of the last tensor, and compiles it.
 
     >>> x = nv.make_tensor((2, 3), initial_element=1.0)
     >>> [view.size for view, in nv.compiled_loop([x[:, :2]])]
@@ -136,7 +136,7 @@ class compiled_loop:  # a decorator, and something to iterate
         return self._nest.blocks()
 
     def __call__(self, function: Block) -> Any:
-        """Runs the block; gives the block back, or with ``mode="generate"`` the computation, to run again."""
+        """Runs the block. Returns the block, or with ``mode="generate"`` the computation, to run again."""
         _checked_block(function, "compiled_loop")
         if self._mode == "runtime":
             _run(function, self._nest, self._parallel)
@@ -146,7 +146,7 @@ class compiled_loop:  # a decorator, and something to iterate
         return computation
 
     def _generated(self, expression: Block) -> Any:
-        """What writes the expression of the other tensors' elements to the last one."""
+        """Builds the computation that writes the expression of the other tensors' elements to the last one."""
         *sources, target = self._tensors
         value = traced(expression, [source.value for source in sources], getattr(expression, "__name__", "expression"))
         effect = assign(target, Tensor(converted(value, target.dtype), target._axes))
@@ -158,7 +158,7 @@ class compiled_loop:  # a decorator, and something to iterate
 
 def _planned(tensors: Sequence[Tensor], block_rank: object, keep_order: bool, op: str,
              operand: str) -> tuple[LoopNest, list[Tensor]]:
-    """The nest for tensors of one shape, and these."""
+    """Returns the loop nest for tensors of one shape, and the tensors."""
     if isinstance(block_rank, bool) or not isinstance(block_rank, int) or block_rank < 1:
         raise InvalidArgument("a block has one dimension or more", op=op, operand=operand, got=repr(block_rank),
                               expected="1, 2, ...", help="1 is for work on single elements, 2 for matrices")

@@ -1,4 +1,4 @@
-"""Stack, concatenate and split: tensors side by side along a new axis, end to end along an old one, and apart again.
+"""Joining and splitting: tensors side by side along a new axis or end to end along an existing one, and apart again.
 
 >>> import nervure as nv
 >>> x, y = nv.constant([1., 2.], axes="H=2"), nv.constant([3., 4., 5.], axes="H=3")
@@ -28,12 +28,12 @@ from nervure.types.axis import Axis
 from nervure.types.dim import equal
 
 MOST_PARTS = 1 << 16
-"""``split`` makes a tensor for each part. An empty axis, and one of symbolic length, would have any number of them."""
+"""``split`` makes a tensor for each part. An empty or symbolic axis could otherwise have any number of them."""
 
 
 def stack(xs: Sequence[TensorLike], axis: AxisLike | None = None, pos: int | None = None) -> Tensor:
-    """Tensors of one set of axes side by side along a new axis at position ``pos`` (absent: in front); its length is
-    their number. ``stack(xs, 1)`` with an int is NumPy's.
+    """Puts tensors side by side along a new ``axis`` at position ``pos`` (absent: in front). Its length is their
+    number. ``stack(xs, 1)`` with an int is NumPy's.
 
     >>> nv.stack([[1, 2], [3, 4]], 1).tolist()
     [[1.0, 3.0], [2.0, 4.0]]
@@ -58,7 +58,7 @@ def stack(xs: Sequence[TensorLike], axis: AxisLike | None = None, pos: int | Non
 
 
 def concat_along_axis(xs: Sequence[TensorLike], axis: AxisLike) -> Tensor:
-    """Tensors end to end along an axis, found by its class in each; the lengths along it may differ.
+    """Puts tensors end to end along an ``axis``, found by its class in each; the lengths along it may differ.
 
     >>> nv.concat_along_axis([nv.zeros("H=2"), nv.ones("H=3")], "H").tolist()
     [0.0, 0.0, 1.0, 1.0, 1.0]
@@ -93,7 +93,7 @@ def concatenate(xs: Sequence[TensorLike], axis: AxisLike = 0) -> Tensor:
 
 
 def split(x: TensorLike, parts: object, axis: AxisLike = 0) -> list[Tensor]:
-    """x cut along an axis: into ``parts`` equal pieces, or before each position of a list.
+    """Cuts x along an axis: into ``parts`` equal pieces, or before each position of a list.
 
     >>> [part.tolist() for part in nv.split([1, 2, 3, 4], 2)], [part.tolist() for part in nv.split([1, 2, 3], [1])]
     ([[1.0, 2.0], [3.0, 4.0]], [[1.0], [2.0, 3.0]])
@@ -153,7 +153,7 @@ def _like(first: Tensor, other: Tensor, op: str, position: int) -> Value:
 
 
 def _along(x: Tensor, axis: AxisLike, op: str) -> int:
-    """The position of the axis of this class in a tensor; InvalidArgument where two have it."""
+    """Returns the position of the axis of this class in a tensor; InvalidArgument if two have it."""
     if not isinstance(axis, Axis):
         return position_of(x, axis, op)
     found = [at for at, own in enumerate(x.axes) if own.axis_class == axis.axis_class]
@@ -164,7 +164,7 @@ def _along(x: Tensor, axis: AxisLike, op: str) -> int:
 
 
 def _order_like(first: Tensor, at: int, other: Tensor, place: int, position: int) -> list[int]:
-    """The positions of the first tensor's axes in another one; the joined axis is where it is joined."""
+    """Returns the positions of the first tensor's axes in another one; the joined axis ``at`` is at ``place`` there."""
     op = "concat_along_axis"
     if other.ndim != first.ndim:
         raise ShapeMismatch("the tensors differ in rank", op=op, operand=position, got=str(other.axes),

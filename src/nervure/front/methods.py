@@ -1,7 +1,7 @@
 """The operators and methods of tensors: functions of the front with the tensor as an operand.
 
-This file stands above the others of the front, and ``nervure/front/__init__.py`` loads it. What it adds to the class
-is declared in ``interface.pyi``, which is made from the table ``METHODS``.
+This file stands above the others of the front, and ``nervure/front/__init__.py`` loads it. ``interface.pyi``, which is
+made from the table ``METHODS``, declares the methods that it adds.
 
 >>> import nervure as nv
 >>> x = nv.constant([[1., 2.], [3., 4.]])
@@ -66,7 +66,7 @@ UFUNC_NAMES = {"true_divide": "divide", "remainder": "mod", "floor_divide": "flo
                "isinf": "is_inf", "isfinite": "is_finite", "rint": "round", "arcsin": "asin", "arccos": "acos",
                "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
                "invert": "bitwise_not", "fabs": "absolute", "bitwise_invert": "bitwise_not"}
-"""NumPy's names of functions that have another one here."""
+"""NumPy's names of functions that have another name here."""
 
 UFUNCS: dict[str, Callable[..., object]] = {
     "matmul": contraction.matmul_operator, **op_functions.FUNCTIONS,
@@ -74,7 +74,9 @@ UFUNCS: dict[str, Callable[..., object]] = {
 
 
 def _operator(name: str, function: Callable[..., object], reflected: bool = False) -> Callable[..., object]:
-    """A binary operator: NotImplemented for what is no operand or wants to answer itself, so that Python asks it."""
+    """Makes a binary operator. It returns NotImplemented, so that Python asks the other operand, if that is none of
+    ours or answers itself.
+    """
     def method(self: Tensor, other: Operand) -> object:
         is_ours = is_operand(other) or type(other).__module__ == "builtins" or hasattr(other, "has_no_value")
         if not is_ours or answers_itself(other, self.__array_priority__):
@@ -86,8 +88,8 @@ def _operator(name: str, function: Callable[..., object], reflected: bool = Fals
 
 
 def _equality(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """``==`` or ``!=``, element by element. None, a text and other things without elements are no operands: Python
-    then answers by identity.
+    """Makes ``==`` or ``!=``, element by element. None, a text and other things without elements are no operands:
+    Python then compares by identity.
     """
     def method(self: Tensor, other: object) -> Tensor:
         has_elements = is_operand(other) or isinstance(other, (list, tuple)) or hasattr(other, "has_no_value")
@@ -99,19 +101,19 @@ def _equality(name: str, function: Callable[..., Tensor]) -> Callable[..., Tenso
 
 
 def _reduction(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """A reduction that may also be called as NumPy's: ``x.sum(axis=None, dtype=None, out=None)``."""
+    """Makes a reduction method that may also be called as NumPy's: ``x.sum(axis=None, dtype=None, out=None)``."""
     def method(self: Tensor, *arguments: object, dtype: DTypeLike | None = None, out: None = None,
                **keywords: object) -> Tensor:
         if out is not None:
             raise not_into(out, name)
         return function(self if dtype is None else elementwise.convert(self, dtype), *arguments, **keywords)
 
-    method.__dict__["__signature__"] = _joined(function, method)  # which inspect looks for
+    method.__dict__["__signature__"] = _joined(function, method)  # inspect looks for it
     return _called(method, name, f"``nv.{function.__name__}`` of this tensor; ``dtype`` converts it first.")
 
 
 def _called(method: Made, name: str, document: str) -> Made:
-    """A method that is found by its name, like one that is written out."""
+    """Names a method and documents it like one that is written out."""
     method.__name__, method.__qualname__, method.__doc__ = name, f"Tensor.{name}", document
     return method
 
@@ -135,14 +137,14 @@ def array_ufunc(x: Tensor, ufunc: ufunc, method: str, *inputs: Any, **keywords: 
 
 
 def _instead(name: str) -> str:
-    """What to do in the place of a universal function of NumPy's."""
+    """Says what to use in place of one of NumPy's universal functions."""
     array = "x.numpy() gives an array, without a derivative"
     return f"nv.{name} does it for each element; {array}" if name in UFUNCS else array
 
 
 def storage(x: Tensor) -> ndarray:
-    """The memory of a tensor that exists, or of an input, live on both sides; an array that is assigned is used as it
-    is. Of a view it is that of the tensor below.
+    """The memory of a tensor that exists, or of an input, live on both sides; an assigned array is used as it is. A
+    view has that of the tensor below.
     """
     array: ndarray = upward().storage(x)
     return array
@@ -179,7 +181,7 @@ ACCESSORS: dict[str, Callable[..., object]] = {
     "parents": accessors.parents, "requires_grad": gradients.requires_grad, "state": facets.state,
     "state_dict_name": accessors.state_dict_name, "strides": accessors.strides, "view_spec": accessors.view_spec,
 }
-"""What a tensor tells of itself."""
+"""The properties of a tensor."""
 
 METHODS: dict[str, Callable[..., object] | property] = {
     **{f"__{name}__": _operator(f"__{name}__", function) for name, function in (OPERATORS | COMPARISONS).items()},

@@ -1,4 +1,4 @@
-"""Ops of the user's: a class and a where string become an op class, and a function of tensors.
+"""Ops of the user's own: a class and a where string become an op class, and a function of tensors.
 
 >>> import nervure as nv
 >>> @nv.defnode("A[~ i j] B[~ j k] -> C[~ i k]")
@@ -30,7 +30,7 @@ from nervure.types.frozen import Frozen, put
 
 
 class Node(Frozen):
-    """An op of the user's: called with tensors and attributes it gives tensors. ``op`` is the op class.
+    """An op of the user's own: called with tensors and attributes, it returns tensors. ``op`` is the op class.
 
     ``nv.implement`` takes it in place of the class.
     """
@@ -59,10 +59,10 @@ class Node(Frozen):
         results = [Tensor(value, _axes_of(value, tensors)) for value in op.outputs]
         if len(results) == 1:
             return results[0]
-        return cast("Tensor", tuple(results))  # several are unpacked, as a tensor may be
+        return cast("Tensor", tuple(results))  # several results can be unpacked, as a tensor can
 
     def _raised(self, tensors: Sequence[Tensor]) -> list[Value]:
-        """The operands as values; one with a flexible axis gets the leading dimensions of the others there."""
+        """Returns the operands as values; one with a flexible axis gets the leading dimensions of the others there."""
         rule = self.op.type_rule
         assert rule is not None
         patterns = rule.patterns(len(tensors))
@@ -85,7 +85,9 @@ class Node(Frozen):
 
 
 def _run(pattern: Pattern, tensor: Tensor) -> tuple[DimLike, ...] | None:
-    """What ``~`` stands for in an operand; None where its pattern has none, or the rank does not fit it."""
+    """Returns the dimensions that ``~`` stands for in an operand; None if its pattern has no ``~``, or does not fit
+    the rank.
+    """
     if "~" not in pattern.entries or len([entry for entry in pattern.entries if is_run(entry)]) > 1:
         return None
     start = pattern.entries.index("~")
@@ -94,7 +96,7 @@ def _run(pattern: Pattern, tensor: Tensor) -> tuple[DimLike, ...] | None:
 
 
 def _axes_of(value: Value, tensors: Sequence[Tensor]) -> Axes | None:
-    """The axes of a result: named, where the where string says for each of them which axis of an operand it is."""
+    """Returns the axes of a result, named if the where string identifies each of them with an axis of an operand."""
     labels = value.labels
     if labels is None or None in labels or len(set(labels)) < len(labels):
         return None
@@ -108,16 +110,15 @@ def _axes_of(value: Value, tensors: Sequence[Tensor]) -> Axes | None:
 
 
 def defnode(where: str) -> Callable[[type], Node]:
-    """Declares an op by a where string: a decorator of a class, which becomes a function of tensors.
+    """Declares an op by a where string: a decorator that turns a class into a function of tensors.
 
-    The string says how many operands there are, which shapes and types fit, the shapes and types of the
-    results, and with a result that is named like an operand that it is written in its place;
-    :mod:`nervure.ir.signature` has its notation. It is strict: ``~`` is the same dimensions in every operand,
-    and a rank is raised at an axis that ``nv.flexible`` marks, nowhere else.
+    The string declares the operands, the shapes and types that fit, and the shapes and types of the results. A result
+    with the name of an operand is written in its place. :mod:`nervure.ir.signature` has the notation. It is strict:
+    ``~`` is the same dimensions in every operand, and only an axis that ``nv.flexible`` marks can raise a rank.
 
-    The class may have fields (attributes of the op), ``decompose(self, a, b)``, which writes the op with
-    others, and ``vjp(self, gradient, a, b)``, which gives a gradient for each operand; both get and give
-    tensors. What ``nv.implement`` gives for a device comes before ``decompose``.
+    The class may have fields (attributes of the op), ``decompose(self, a, b)``, which expresses the op by others, and
+    ``vjp(self, gradient, a, b)``, which returns a gradient for each operand; both take and return tensors. An
+    implementation that ``nv.implement`` gives for a device takes precedence over ``decompose``.
 
     >>> @nv.defnode("A[~] B[~] -> C[~]")
     ... class Difference:
@@ -163,7 +164,9 @@ def _op_class(cls: type, where: str) -> type[Op]:
 
 
 def _over_tensors(method: Callable[..., object], is_single: bool) -> Callable[..., object]:
-    """A method of tensors as one of core values; what is not in a tuple stays alone, or is put into one."""
+    """Turns a method of tensors into one of core values; a result outside a tuple stays alone if ``is_single``, else
+    is put into one.
+    """
     def of_values(self: Op, *given: object) -> object:
         found = method(self, *[_as_tensors(entry) for entry in given])
         if isinstance(found, (tuple, list)):
@@ -185,7 +188,7 @@ def _as_value(found: object) -> object:
 
 
 def _check_pointwise(op: type[Op]) -> None:
-    """InvalidArgument where a scalar expression is declared for shapes that differ."""
+    """Raises InvalidArgument if a scalar expression is declared for shapes that differ."""
     rule = op.type_rule
     assert rule is not None
     shapes = {pattern.entries for pattern in (*rule.operands, *rule.results)}

@@ -37,9 +37,10 @@ from nervure.types.dtype import DType
 
 
 def softmax(x: Operand, normalization_axes: AxesLike | None = None, *, axis: AxesLike | None = None) -> Tensor:
-    """exp(x) over its sum along the axes; without axes along all but batch (N) and time (REC).
+    """exp(x) over its sum along ``normalization_axes`` or ``axis``; by default along all axes but batch (N) and time
+    (REC).
 
-    An anonymous tensor of two axes or more has to be given the axes (InvalidArgument).
+    An anonymous tensor with two axes or more needs the axes (InvalidArgument).
 
     >>> nv.softmax([[0, 0], [5, 5]], axis=1).tolist()
     [[0.5, 0.5], [0.5, 0.5]]
@@ -48,7 +49,8 @@ def softmax(x: Operand, normalization_axes: AxesLike | None = None, *, axis: Axe
 
 
 def log_softmax(x: Operand, normalization_axes: AxesLike | None = None, *, axis: AxesLike | None = None) -> Tensor:
-    """The logarithm of the softmax, finite for all finite x.
+    """The logarithm of the softmax, finite for all finite x; ``normalization_axes`` and ``axis`` are as in
+    ``softmax``.
 
     >>> print(nv.log_softmax([0.0, 0.0]).numpy().round(4))
     [-0.6931 -0.6931]
@@ -57,11 +59,11 @@ def log_softmax(x: Operand, normalization_axes: AxesLike | None = None, *, axis:
 
 
 def cross_entropy_multi(y: Operand, t: Operand, usebits: bool = False, out_axes: AxesLike | None = None) -> Tensor:
-    """``-sum(t * log(y))`` over all axes but ``out_axes`` (absent: N and REC), in nats or bits.
+    """``-sum(t * log(y))`` over all axes but ``out_axes`` (absent: N and REC), in nats, or in bits with ``usebits``.
 
-    y are probabilities: a softmax is recognised and its logits used; of a log_softmax y are the logarithms. t
-    are probabilities or one-hot vectors over the same axes in any order. Where t is 0 nothing is counted,
-    whatever y is.
+    ``y`` are probabilities. A softmax is recognised and its logits are used; the result of a log_softmax is taken as
+    logarithms. ``t`` are probabilities or one-hot vectors over the same axes in any order. Elements with t = 0 count
+    nothing, whatever y is.
 
     >>> y, t = nv.softmax(nv.zeros("N=2, C=4")), nv.one_hot(nv.constant(np.array([3, 1]), "N=2"), "C=4")
     >>> nv.cross_entropy_multi(y, t, usebits=True).numpy().round(4).tolist()
@@ -84,9 +86,10 @@ def cross_entropy_multi(y: Operand, t: Operand, usebits: bool = False, out_axes:
 
 
 def cross_entropy_binary(y: Operand, t: Operand, usebits: bool = False, out_axes: AxesLike | None = None) -> Tensor:
-    """``-sum(t * log(y) + (1 - t) * log(1 - y))`` over all axes but ``out_axes`` (absent: N and REC), in nats or bits.
+    """``-sum(t * log(y) + (1 - t) * log(1 - y))`` over all axes but ``out_axes`` (absent: N and REC).
 
-    y are probabilities; a sigmoid is recognised and its logits used. t has the same axes in any order.
+    The result is in nats, or in bits with ``usebits``. ``y`` are probabilities; a sigmoid is recognised and its logits
+    are used. ``t`` has the same axes in any order.
 
     >>> y, t = nv.sigmoid(nv.zeros("N=2, C=3")), nv.ones("N=2, C=3")
     >>> nv.cross_entropy_binary(y, t, usebits=True).numpy().round(4).tolist()
@@ -106,7 +109,8 @@ def cross_entropy_binary(y: Operand, t: Operand, usebits: bool = False, out_axes
 
 def layer_norm(x: Operand, axes: AxesLike | None = None, scale: Operand | None = None, shift: Operand | None = None,
                epsilon: float = 1e-5, *, axis: AxesLike | None = None) -> Tensor:
-    """x less its mean, over its deviation, along some axes (absent: as for softmax); then times scale, plus shift.
+    """Subtracts the mean of x along ``axes`` (absent: as for softmax), divides by the deviation, multiplies by
+    ``scale`` and adds ``shift``.
 
     ``(x - mean) / sqrt(variance + epsilon)``: Ba et al. 2016.
 
@@ -120,8 +124,8 @@ def layer_norm(x: Operand, axes: AxesLike | None = None, scale: Operand | None =
 
 def rms_norm(x: Operand, axes: AxesLike | None = None, scale: Operand | None = None, epsilon: float = 1e-6, *,
              axis: AxesLike | None = None) -> Tensor:
-    """x over the root of its mean square along some axes (absent: as for softmax); then times scale (Zhang and
-    Sennrich 2019).
+    """Divides x by its root mean square along ``axes`` (absent: as for softmax), then multiplies by ``scale`` (Zhang
+    and Sennrich 2019).
 
     >>> nv.rms_norm([3.0, 3.0], axis=0, epsilon=0.0).numpy().round(4).tolist()
     [1.0, 1.0]
@@ -135,11 +139,12 @@ def rms_norm(x: Operand, axes: AxesLike | None = None, scale: Operand | None = N
 
 def batch_norm(x: Operand, scale: Operand | None = None, shift: Operand | None = None, mean_of: Operand | None = None,
                variance_of: Operand | None = None, channels: AxesLike | None = None, epsilon: float = 1e-5) -> Tensor:
-    """x standardised for each channel over all other axes (Ioffe and Szegedy 2015); then times scale, plus shift.
+    """Standardises x for each channel over all other axes (Ioffe and Szegedy 2015), multiplies by ``scale`` and adds
+    ``shift``.
 
-    ``channels`` are the axes that are kept apart (absent: C; the second of anonymous axes). With ``mean_of``
-    and ``variance_of``, tensors over the channels, these are used, as in inference. A tensor over the channels
-    has their axes; for anonymous x it is reshaped to them.
+    ``channels`` are the axes of the channels (absent: C; the second of anonymous axes). ``mean_of`` and
+    ``variance_of``, tensors over the channels, replace the statistics of x, as in inference. A tensor over the
+    channels has their axes; for anonymous x it is reshaped to them.
 
     >>> nv.batch_norm(nv.constant([[1, 5], [3, 5]], "N=2, C=2")).numpy().round(4).tolist()
     [[-1.0, 0.0], [1.0, 0.0]]
@@ -165,8 +170,8 @@ def _normalized(name: str, core: Callable[..., Op], x: Operand, axes: AxesLike |
 
 
 def _along(x: Tensor, axes: AxesLike | None, op: str) -> tuple[int, ...]:
-    """The positions along which x is normalised: those given, else all but N and REC; InvalidArgument where that is
-    no choice.
+    """Returns the positions along which x is normalised: those given, else all but N and REC; InvalidArgument if that
+    leaves the choice open.
     """
     along = tuple(sorted(chosen_axes(x, axes, None, op)[0]))
     if axes is None and x.ndim and (not along or (len(along) > 1 and not x.is_named)):
@@ -177,7 +182,9 @@ def _along(x: Tensor, axes: AxesLike | None, op: str) -> tuple[int, ...]:
 
 
 def _computing(op: str, x: Operand, *others: Operand | None) -> tuple[Tensor, list[Operand | None], DType]:
-    """x and the others in the type in which arithmetic takes place, and the type to which the result is rounded."""
+    """Returns x and the others in the type in which arithmetic takes place, and the type to which the result is
+    rounded.
+    """
     given = [entry if entry is None or is_weak(entry) else as_tensor(entry, op, position + 2)
              for position, entry in enumerate(others)]
     own = as_tensor(x, op)
@@ -187,7 +194,9 @@ def _computing(op: str, x: Operand, *others: Operand | None) -> tuple[Tensor, li
 
 
 def paired(y: Operand, t: Operand, op: str) -> tuple[Tensor, Value, DType]:
-    """Predictions; targets on their axes, in the type in which arithmetic takes place; the type of the result."""
+    """Returns predictions ``y``, targets ``t`` on their axes in the type in which arithmetic takes place, and the type
+    of the result.
+    """
     dtype = floating(common_dtype((y, t), op))
     own = as_tensor(y, op, 1, dtype)
     targets = as_tensor(t, op, 2, dtype)
@@ -201,9 +210,9 @@ def paired(y: Operand, t: Operand, op: str) -> tuple[Tensor, Value, DType]:
 
 
 def _made_by(y: Value, *classes: type[Op]) -> tuple[Op | None, tuple[int, ...]]:
-    """The op of one of these classes that a value is made by, and the order of its dimensions in the value.
+    """Returns the op, of one of ``classes``, that makes a value, and the order of its dimensions in the value.
 
-    It is looked for through permutations and conversions between float types.
+    The search goes through permutations and conversions between float types.
     """
     order: tuple[int, ...] = tuple(range(y.rank))
     while isinstance(y.op, (ops.Permute, ops.Convert)) and y.dtype.is_float and y.op.operands[0].dtype.is_float:
@@ -214,7 +223,7 @@ def _made_by(y: Value, *classes: type[Op]) -> tuple[Op | None, tuple[int, ...]]:
 
 
 def _logits(y: Value) -> tuple[Value | None, tuple[int, ...]]:
-    """The logits of a softmax or log-softmax and the axes it goes along; None for other values."""
+    """Returns the logits of a softmax or log-softmax and the axes it goes along; None for other values."""
     softmax, order = _made_by(y, ops.Softmax, ops.LogSoftmax)
     if not isinstance(softmax, (ops.Softmax, ops.LogSoftmax)):
         return None, ()
@@ -235,14 +244,14 @@ def _kept(x: Tensor, axes: AxesLike | None, op: str) -> list[int]:
 
 
 def _spread(reduction: Callable[..., Tensor], x: Tensor, kept: list[int]) -> Tensor:
-    """A reduction over all axes but those kept, in a form that aligns with x."""
+    """Applies a reduction over all axes but ``kept``, in a form that aligns with x."""
     if x.is_named:
         return reduction(x, out_axes=kept)
     return reduction(x, axis=[at for at in range(x.ndim) if at not in kept], keepdims=True)
 
 
 def _standardized(x: Tensor, kept: list[int], epsilon: Operand) -> Tensor:
-    """x less its mean, over its deviation, along all axes but those kept."""
+    """Subtracts the mean of x along all axes but ``kept``, and divides by the deviation."""
     if isinstance(epsilon, (int, float)):
         return Tensor(ops.Standardize(x.value, [at for at in range(x.ndim) if at not in kept], epsilon), x._axes)
     centred = subtract(x, _spread(mean, x, kept))
@@ -267,10 +276,10 @@ def _channels(x: Tensor, channels: AxesLike | None) -> list[int]:
 
 
 def _over_channels(x: Tensor, kept: list[int], entry: Operand) -> Tensor:
-    """A tensor over the channels, which for anonymous x gets lengths of 1 in the other places."""
+    """Returns a tensor over the channels, which for anonymous x gets lengths of 1 in the other places."""
     own = as_tensor(entry, "batch_norm")
     if x.is_named or own.is_named or own.ndim == 0:
-        return own  # names beside an anonymous x are refused where the two meet
+        return own  # names beside an anonymous x are refused when the two are combined
     channels = product([x.type.shape[at] for at in kept])
     if equal(product(own.type.shape), channels) is False:
         raise ShapeMismatch("the channels of x are others", op="batch_norm", operand="x",

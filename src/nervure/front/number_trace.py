@@ -1,4 +1,4 @@
-"""Trace of Python numbers: those that a call gives, what Python computes of them in order, and what tensors meet.
+"""A trace of Python numbers: those that a call gives, the computations on them in order, and the tensors they meet.
 
 >>> from nervure.types.dtype import float16
 >>> trace = NumberTrace("f", [3, 0.5])
@@ -27,7 +27,7 @@ from nervure.types.dtype import DType
 
 
 class NumberTrace:
-    """Numbers ``given`` to the function ``name``, and the notes of what becomes of them."""
+    """The numbers ``given`` to the function ``name``, and a record of the computations on them."""
 
     def __init__(self, name: str, given: Sequence[object]) -> None:
         self.name, self.values = name, list(given)
@@ -37,17 +37,17 @@ class NumberTrace:
 
     @property
     def parameters(self) -> list[AssignableTensorOp]:
-        """The placeholders without axes that stand for numbers among tensors."""
+        """The placeholders without axes that stand for the numbers where they meet tensors."""
         return list(self._parameters.values())
 
     def noted(self, function: Callable[..., object], *operands: object) -> TracedNumber:
-        """The result of a function of Python, computed now and at each call."""
+        """Returns the result of a function of Python, computed now and at each call."""
         self.values.append(self._applied(function, operands, self.values))
         self._steps.append((function, operands))
         return TracedNumber(self.values[-1], self, len(self.values) - 1)
 
     def tensor(self, number: TracedNumber, dtype: DType) -> Tensor:
-        """A number as a tensor of an element type that it fits."""
+        """Returns a number as a tensor of element type ``dtype``, which it must fit."""
         key = number.slot, dtype
         if key not in self._parameters:
             fit_number(number.example, dtype)
@@ -55,16 +55,16 @@ class NumberTrace:
         return self._parameters[key]
 
     def alone(self, number: TracedNumber) -> Tensor:
-        """A number as the tensor that it is where it meets none."""
+        """Returns a number that meets no tensor as a tensor of its own type."""
         return as_tensor(number)
 
     def array_ufunc(self, ufunc: np.ufunc, method: str, *inputs: object, **keywords: object) -> object:
-        """A function of NumPy's with arrays among the numbers: that of nv."""
+        """Applies a function of NumPy's that has arrays among the numbers: the function of nv does."""
         read = [as_tensor(entry) if isinstance(entry, np.ndarray) else entry for entry in inputs]
         return array_ufunc(as_tensor(read[0]), ufunc, method, *read, **keywords)
 
     def replayed(self, given: Sequence[object]) -> list[object] | None:
-        """All values for other numbers; None where one is of another type than when the function was traced."""
+        """Recomputes all values for other numbers; None if one has another type than when the function was traced."""
         values = list(given)
         for function, operands in self._steps:
             values.append(self._applied(function, operands, values))
@@ -72,11 +72,12 @@ class NumberTrace:
         return values if alike else None
 
     def arrays(self, values: Sequence[object]) -> list[np.ndarray]:
-        """The arguments of the parameters for such values; InvalidArgument for one that does not fit."""
+        """Returns the arguments of the parameters for ``values``; InvalidArgument if one does not fit."""
         return [np.array(fit_number(values[slot], dtype), dtype.numpy) for slot, dtype in self._parameters]
 
     def value(self, entry: object, values: Sequence[object]) -> object:
-        """An entry of a result that is no tensor: a number by its value, an effect as None, all else as it is."""
+        """Returns an entry of a result that is no tensor: a number by its value, an effect as None, all else as it is.
+        """
         if isinstance(entry, TracedNumber):
             return values[self._slot(entry)]
         return None if isinstance(entry, Effect) else entry

@@ -1,5 +1,5 @@
-"""The ``__array_function__`` protocol: NumPy's functions of tensors. Those with a derivative go on building the graph;
-those that compare, test, print or save compute.
+"""The ``__array_function__`` protocol: NumPy's functions of tensors. Functions with a derivative build the graph;
+functions that compare, test, print or save compute at once.
 
 >>> import numpy as np
 >>> import nervure as nv
@@ -10,9 +10,9 @@ those that compare, test, print or save compute.
 >>> np.allclose(y, [0.0, 2.0, 3.0])
 True
 
-They mean what they mean for arrays: ``np.sum(x)`` is over all axes, N too; only products of named tensors go by
-names, as ``@`` does. Every other function is an error that names the one of nv; none gives an array that has
-silently lost its derivative. ``np.asarray(x)`` computes.
+They mean what they mean for arrays: ``np.sum(x)`` is over all axes, N too; only products of named tensors go by names,
+as ``@`` does. Every other function is an error that names its counterpart in nv, so that no array silently loses its
+derivative. ``np.asarray(x)`` computes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from nervure.types.dtype import DTypeLike
 COMPUTING = frozenset(
     "allclose isclose array_equal array_equiv isin shares_memory may_share_memory "
     "array_repr array_str array2string save savez savez_compressed savetxt".split())
-"""Functions that are called for an answer or a file: they get the numbers."""
+"""Functions that give an answer or write a file: they receive the numbers."""
 
 INSTEAD = {
     **dict.fromkeys("vstack hstack append insert delete roll block".split(), "concatenate"),
@@ -47,7 +47,7 @@ INSTEAD = {
     **dict.fromkeys("nan_to_num select choose extract piecewise nansum nanmean nanmax nanmin".split(), "where"),
     "linalg.matmul": "matmul", "linalg.outer": "outer", "linalg.matrix_norm": "L2_norm",
     "linalg.vector_norm": "L2_norm", "empty_like": "zeros_like", "average": "mean", "ptp": "max"}
-"""Functions that nv writes otherwise, and with which of its own."""
+"""Functions that have another name in nv, with that name."""
 
 
 def array_function(x: Tensor, function: Callable[..., object], types: Sequence[type],
@@ -68,7 +68,7 @@ def array_function(x: Tensor, function: Callable[..., object], types: Sequence[t
 
 
 def _bound(name: str, arguments: Sequence[object], keywords: dict[str, object], out: object) -> inspect.BoundArguments:
-    """The arguments as the function takes them; WrongKind for those that are not for tensors."""
+    """Binds the arguments to the function's parameters; WrongKind for those that tensors do not support."""
     if out is not None:
         raise not_into(out, f"np.{name}")
     signature = inspect.signature(GRAPH[name])
@@ -82,13 +82,13 @@ def _bound(name: str, arguments: Sequence[object], keywords: dict[str, object], 
 
 
 def not_into(out: object, op: str) -> WrongKind:
-    """The error of an array to write into."""
+    """Returns the error for an array to write into."""
     return WrongKind("a tensor is not computed into an array", op=op, operand="out", got=type(out).__name__,
                      expected="no out=", help="the result is a new tensor; nv.assign writes variables")
 
 
 def _numbers(value: object) -> object:
-    """Arguments with arrays in the place of tensors."""
+    """Returns arguments with arrays in place of tensors."""
     if isinstance(value, Tensor):
         return value.numpy()
     if isinstance(value, dict):
@@ -103,7 +103,7 @@ def _numbers(value: object) -> object:
 
 def _reduced(name: str, a: Operand, axis: AxesLike | None, dtype: DTypeLike | None = None,
              **settings: object) -> Tensor:
-    """A reduction whose None for the axes is NumPy's: all of them, those that nv keeps too."""
+    """Applies a reduction. ``axis`` of None means all axes, as in NumPy, including those that nv keeps."""
     own = as_tensor(a, name)
     own = own if dtype is None else elementwise.convert(own, dtype)
     result: Tensor = getattr(reductions, name)(own, axis=_everywhere(own, axis), **settings)

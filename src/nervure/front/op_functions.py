@@ -1,4 +1,4 @@
-"""Functions made from elementwise op classes: one for each class with a ``surface``, of the name that it gives.
+"""Functions made from elementwise op classes: one for each class with a ``surface``, which names it.
 
 >>> import nervure as nv
 >>> nv.ops.Maximum.surface
@@ -6,7 +6,7 @@
 >>> nv.maximum(nv.constant([1, 5]), 3).tolist()
 [3.0, 5.0]
 
-``op_functions.pyi``, which is made from what stands here when the module has run, tells them to type checkers.
+``op_functions.pyi``, made from the functions that exist when this module has run, declares them for type checkers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from nervure.types.element_groups import BOOL, INTEGERS
 
 
 def _plain(name: str, core: type[Op]) -> Callable[..., Tensor]:
-    """The operands' promoted type."""
+    """Makes a function that computes in its operands' promoted type."""
     if core.arity == 1:
         def unary(x: Operand) -> Tensor:
             return operate(name, core, (x,))
@@ -35,7 +35,7 @@ def _plain(name: str, core: type[Op]) -> Callable[..., Tensor]:
 
 
 def _real(name: str, core: type[Op]) -> Callable[..., Tensor]:
-    """Functions of real numbers: integers and bool become float32."""
+    """Makes a function of real numbers: integers and bool become float32."""
     def unary(x: Operand) -> Tensor:
         return operate_real(name, core, x)
 
@@ -45,7 +45,7 @@ def _real(name: str, core: type[Op]) -> Callable[..., Tensor]:
 
 
 def _logical(name: str, core: type[Op]) -> Callable[..., Tensor]:
-    """Functions of truth values: numbers count as true when they are not 0."""
+    """Makes a function of truth values: numbers count as true when they are not 0."""
     def binary(x: Operand, y: Operand) -> Tensor:
         values, axes, _ = alignment.aligned([truth(x), truth(y)], name)
         return Tensor(core(*values), axes)
@@ -53,7 +53,7 @@ def _logical(name: str, core: type[Op]) -> Callable[..., Tensor]:
 
 
 def _function(core: object) -> Callable[..., Tensor]:
-    """The function of an op class. How element types are chosen follows from those that the op admits."""
+    """Makes the function of an op class. The types that the op admits decide how it chooses element types."""
     name, _, call = core.surface.partition("(")
     arguments, _, result = call.rpartition(") -> ")
     family = _logical if core.admits == BOOL else _plain if core.admits & INTEGERS else _real

@@ -2,7 +2,7 @@
 
 A ``Placement`` walks expressions as Python would evaluate them: operands from the left, then the op, each op once, at
 its first place. It keeps the current value of every variable, binds each read to it, and turns assignments into new
-current values, so that what is left is pure:
+current values, so that the result is pure:
 
 >>> import nervure as nv
 >>> x = nv.variable((), 0.0)
@@ -35,11 +35,11 @@ from nervure.types.dtype import bool_
 from nervure.types.index_map import IndexMap
 
 ENUMERATED = 1 << 20
-"""Two writes of at most so many elements are compared element by element; larger ones count as overlapping."""
+"""The largest writes that are compared element by element, counted in elements; larger ones count as overlapping."""
 
 
 class Write(NamedTuple):
-    """One assignment as it landed, and what the variable was before (None: nothing)."""
+    """One assignment after it took effect, and the variable's value before (None: nothing)."""
 
     variable: Variable
     map: IndexMap | None
@@ -61,11 +61,11 @@ class Placement:
         self._token = Full(False, bool_, (0,)).output
 
     def supply(self, variable: Variable, value: Value) -> None:
-        """The value that a variable has at entry, where the caller gives it."""
+        """Sets the value that a variable has at entry, if the caller gives it."""
         self.state[variable] = value
 
     def place(self, value: Value) -> Value:
-        """Places one expression now; returns its pure form. What has been placed before keeps the value it had."""
+        """Places one expression now; returns its pure form. Expressions placed before keep the value they had."""
         self._walk(value.op)
         return self._pure(value)
 
@@ -75,7 +75,7 @@ class Placement:
         return [self._pure(value) for value in values]
 
     def current(self, variable: Variable, op: Op | None = None) -> Value:
-        """The value of a variable at this point."""
+        """Returns the value of a variable at this point."""
         value = self.state.get(variable, self.entry.get(variable))
         if value is None:
             if not variable.persistent:
@@ -90,14 +90,14 @@ class Placement:
         return value
 
     def updates(self) -> list[tuple[Variable, Value]]:
-        """New values for the persistent variables that have been written."""
+        """Returns the new values of the persistent variables that have been written."""
         return [(variable, value) for variable, value in self.state.items()
                 if variable.persistent and value is not self.entry.get(variable)]
 
-    # -- the walk: a stack of ops, and of what is to be done between the members of a doall --------
+    # -- the walk: a stack of ops, and of tasks between the members of a doall -----------------------
 
     def _walk(self, root: Op) -> None:
-        """Finishes every op below the root after its operands; an op that is found on the way back is not entered."""
+        """Finishes every op below the root after its operands; an op met again during the walk is not entered twice."""
         placed, entered = self._placed, set[Op]()
         stack: list[Op | Callable[[], None]] = [root]
         while stack:
@@ -116,14 +116,14 @@ class Placement:
                 stack.extend(reversed(self._tasks(op)))
 
     def _tasks(self, op: Op) -> Sequence[Op | Callable[[], None]]:
-        """The operands that are placed before an op."""
+        """Returns the operands that are placed before an op."""
         operands = [operand.op for operand in placed_operands(op)]
         if type(op) is Together:
-            return [*operands[1:], operands[0]]  # what it is derived from takes place first
+            return [*operands[1:], operands[0]]  # the values that it is derived from are placed first
         return _SideBySide(self, operands).tasks() if type(op) is DoAll else operands
 
     def _finish(self, op: Op) -> None:
-        """Gives an op its pure form, on the pure forms of its operands."""
+        """Gives an op its pure form, based on the pure forms of its operands."""
         if type(op) is ReadVariable:
             pure = self.current(op.variable, op)
         elif type(op) is Sequential:
@@ -156,7 +156,7 @@ class Placement:
     # -- writes ------------------------------------------------------------------------------------
 
     def write(self, variable: Variable, index_map: IndexMap | None, value: Value, op: Op) -> None:
-        """Lets an assignment land: all of the variable, or what the map visits, is the value from here on."""
+        """Performs an assignment: the variable, or the part that ``index_map`` visits, has ``value`` from here on."""
         self._writes.append(Write(variable, index_map, value, op, self.state.get(variable)))
         if index_map is not None:
             with on_behalf_of(op.provenance):
@@ -164,12 +164,12 @@ class Placement:
         self.state[variable] = value
 
     def begin_writes(self) -> list[Write]:
-        """Starts a list of writes of its own; returns the one before."""
+        """Starts a separate list of writes; returns the previous one."""
         before, self._writes = self._writes, []
         return before
 
     def undo_writes(self, outer: list[Write]) -> list[Write]:
-        """Takes back what has been written since ``begin_writes`` gave ``outer``; returns those writes."""
+        """Undoes the writes since ``begin_writes`` returned ``outer``; returns those writes."""
         writes, self._writes = self._writes, outer
         for write in reversed(writes):
             if write.before is None:
@@ -180,7 +180,9 @@ class Placement:
 
 
 class _SideBySide:
-    """The members of one doall: each on the state at entry; then all writes, which may not touch one element twice."""
+    """The members of one doall: each sees the state at entry; then all writes take effect, and none may touch an
+    element twice.
+    """
 
     def __init__(self, placement: Placement, members: Sequence[Op]) -> None:
         self._placement, self._members = placement, members
@@ -188,7 +190,9 @@ class _SideBySide:
         self._landed: dict[Variable, _Landed] = {}
 
     def tasks(self) -> list[Op | Callable[[], None]]:
-        """The members, each between the beginning and the end of its own writes; then the landing of them all."""
+        """Returns the members, each between the start and the end of its own writes, then the task that applies all
+        writes.
+        """
         between = [task for member in self._members for task in (self._begin, member, self._end)]
         return [*between, self._land]
 
@@ -209,7 +213,7 @@ class _SideBySide:
 
 
 class _Landed:
-    """Writes to one variable, and which of them touches each element, as far as that is known."""
+    """The writes to one variable, and which of them touches each element, as far as that is known."""
 
     def __init__(self) -> None:
         self.writes: list[Write] = []
@@ -217,7 +221,7 @@ class _Landed:
         self._at: dict[tuple[int, ...], Write] = {}
 
     def add(self, write: Write) -> None:
-        """One more write, of a member that may write an element again."""
+        """Adds a write of a member, which may write an element again."""
         cells = None if write.map is None else _cells(write.map)
         self.writes.append(write)
         if cells is None:
@@ -226,7 +230,7 @@ class _Landed:
             self._at.update(dict.fromkeys(cells, write))
 
     def join(self, other: _Landed) -> None:
-        """The writes of another member; InvalidArgument naming both that may touch one element."""
+        """Adds the writes of another member; InvalidArgument, which names both, if two may touch one element."""
         before, after = self._clash(other)
         if before is not None and after is not None:
             raise InvalidArgument("two writes side by side may touch one element", op="doall",
@@ -239,7 +243,7 @@ class _Landed:
         self._at.update(other._at)
 
     def _clash(self, other: _Landed) -> tuple[Write | None, Write | None]:
-        """A write of each that may touch one element; None where no two do."""
+        """Returns a write of each that may touch one element; None if no two do."""
         if not self.writes:
             return None, None
         if self._anywhere is not None or other._anywhere is not None:
@@ -251,7 +255,7 @@ class _Landed:
 
 
 def _cells(index_map: IndexMap) -> list[tuple[int, ...]] | None:
-    """The elements that a map visits; None where they are too many or symbolic."""
+    """Returns the elements that a map visits; None if they are too many or symbolic."""
     lengths = [entry for entry in index_map.shape if not isinstance(entry, Dim)]
     if len(lengths) < index_map.rank or math.prod(lengths) > ENUMERATED:
         return None

@@ -1,4 +1,4 @@
-"""Pooling: the largest element or the mean of each window, over axes that are named.
+"""Pooling: the largest element or the mean of each window, over named axes.
 
 >>> import nervure as nv
 >>> x = nv.constant([[1., 2., 3., 4.], [5., 6., 7., 8.]], axes="N=2, W=4")
@@ -26,9 +26,9 @@ def pooling(x: TensorLike, kind: str, window: object, strides: object = None, pa
             count_padding: bool = False) -> Tensor:
     """The largest element ("max") or the mean ("avg") of each window.
 
-    ``window`` maps axes to lengths, ``{H: 3, W: 3}``; for anonymous tensors an int or a list goes by position
-    from the third axis on. ``strides`` (absent: the window) and ``padding`` are those of ``convolution``. A
-    mean leaves out the padding unless ``count_padding``.
+    ``window`` maps axes to lengths, ``{H: 3, W: 3}``; for anonymous tensors an int or a list goes by position from the
+    third axis on. ``strides`` (absent: the window) and ``padding`` are those of ``convolution``. A mean leaves out the
+    padding unless ``count_padding``. An unknown ``kind`` is an InvalidArgument.
 
     >>> nv.pooling(nv.constant([[1, 3, 2, 5]], "N=1, W=4"), "max", {"W": 2}).tolist()
     [[3.0, 5.0]]
@@ -57,7 +57,7 @@ def pooling(x: TensorLike, kind: str, window: object, strides: object = None, pa
 
 
 def _pooling_window(x: Tensor, window: object) -> tuple[list[int], list[int]]:
-    """The positions that windows go over, and their lengths."""
+    """Returns the positions that windows move along, and the windows' lengths."""
     if isinstance(window, Mapping):
         places = list(positions_of(x, list(window), "pooling"))
         lengths = list(window.values())

@@ -1,7 +1,7 @@
 """Type promotion: the element type of a mixture of types.
 
-Between tensors bool < integers < floats < complex; inside a kind the wider wins. Python and NumPy scalars are
-weak: they take the tensors' type unless their own kind is higher.
+Between tensors bool < integers < floats < complex; inside a kind the wider wins. Python and NumPy scalars are weak:
+they take the tensors' type unless their own kind is higher.
 
 >>> from nervure.types.dtype import bfloat16, float16, int8, uint8
 >>> promote([float16, bfloat16]), promote([int8, uint8]), promote([int8], [float])
@@ -28,7 +28,8 @@ _SIGNED = {8: types.int8, 16: types.int16, 32: types.int32, 64: types.int64}
 def promote(strong: Iterable[DType], weak: Iterable[type] = (), op: str = "promotion") -> DType:
     """The common type of tensors of types ``strong`` and of weak scalars of Python types ``weak``.
 
-    WrongKind (a TypeError) where there is none: uint64 with a signed integer, float8 or 4-bit types with any other.
+    Raises WrongKind (a TypeError) if there is none: for uint64 with a signed integer, and float8 or 4-bit types with
+    any other.
     """
     result: DType | None = None
     for entry in strong:
@@ -55,7 +56,7 @@ def weak_type(value: object) -> type:
 
 
 def type_alone(number: object) -> DType:
-    """The element type of a scalar where no tensor gives one: of Python's ints and floats float32."""
+    """The element type of a scalar without tensors beside it: float32 for Python's ints and floats."""
     if isinstance(number, TracedNumber):
         number = number.example
     if isinstance(number, np.generic) and number.dtype != np.float64:

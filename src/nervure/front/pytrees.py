@@ -17,7 +17,7 @@ from typing import NamedTuple
 from nervure.errors import InvalidArgument
 
 DEEPEST = 100
-"""The depth that nesting may have: far past any use, well inside Python's own stack."""
+"""The deepest nesting allowed: far beyond any use, well inside Python's own stack."""
 
 
 class Leaf(NamedTuple):
@@ -25,7 +25,8 @@ class Leaf(NamedTuple):
 
 
 class Nest(NamedTuple):
-    """One container: how it is made, the keys of its entries, a pattern an entry, and a defaultdict's factory."""
+    """One container: its constructor, the keys of its entries, a pattern for each entry, and a defaultdict's factory.
+    """
 
     kind: type
     keys: tuple[object, ...]
@@ -56,12 +57,12 @@ def flatten(value: object, depth: int = 0) -> tuple[list[object], Pattern]:
 
 
 def unflatten(pattern: Pattern, leaves: Iterable[object]) -> object:
-    """The nested value of a pattern with these leaves."""
+    """Builds the nested value that has this pattern and these leaves."""
     return _build(pattern, iter(leaves))
 
 
 def _parts(value: object) -> tuple[Iterable[object], Iterable[object]] | None:
-    """Keys and entries of a container, None for a leaf."""
+    """Returns the keys and entries of a container, None for a leaf."""
     if isinstance(value, Mapping):
         return list(value), [value[key] for key in value]
     if isinstance(value, (list, tuple)):
@@ -73,7 +74,7 @@ def _parts(value: object) -> tuple[Iterable[object], Iterable[object]] | None:
 
 
 def _attributes(value: object, fields: Iterable[str]) -> list[str]:
-    """The attributes of a dataclass, also those that its constructor does not take, and those set since."""
+    """Returns the names of a dataclass's attributes: of ``fields`` those that it has, and those set since."""
     present = [name for name in fields if hasattr(value, name)]
     return list(dict.fromkeys([*present, *getattr(value, "__dict__", ())]))
 
@@ -94,5 +95,5 @@ def _build(pattern: Pattern, leaves: Iterator[object]) -> object:
         return kind(named)
     made = object.__new__(pattern.kind)
     for name, entry in named.items():
-        object.__setattr__(made, str(name), entry)  # as it was, frozen ones too; nothing is computed anew
+        object.__setattr__(made, str(name), entry)  # as it was, frozen fields too; nothing is computed anew
     return made

@@ -10,16 +10,16 @@ False
 >>> nv.evaluate(nv.uniform("N=2, C=3", low=-1.0)).tolist() == first.tolist()
 True
 
-Each op draws from a stream of its own, counted within its name scope; the numbers are a function of (seed,
-step, stream, position). Seed and step are variables like any other, which every random op reads; a computation with
-random ops raises the step by one update at its end. So a transformer keeps what it draws next in its cells, where it
-is saved with the rest:
+Each op draws from a stream of its own, counted within its name scope; the numbers are a function of (seed, step,
+stream, position). Seed and step are variables, which every random op reads; a computation with random ops raises the
+step by one update at its end. So the state of the generator lives in a transformer's cells, and is saved with the
+rest:
 
 >>> draw, none = nv.computation(x), nv.computation(nv.zeros("N=2"))
 >>> sorted(variable.name for variable in draw.function.variables), none.function.variables
 (['random_seed', 'random_step'], ())
 
-A tensor stands for its axes.
+A tensor given as ``axes`` stands for its axes.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ STEP = Variable(BasicTensorDescription(uint64, ()), initial=0, name="random_step
 
 
 def seed_words(seed: object) -> tuple[int, int]:
-    """A seed from 0 to 2**64 - 1 as two words.
+    """Splits a seed from 0 to 2**64 - 1 into two words.
 
     >>> seed_words(1 << 40)
     (0, 256)
@@ -72,8 +72,8 @@ def seed_words(seed: object) -> tuple[int, int]:
 
 
 def uniform(axes: AxesLike, low: Operand = 0.0, high: Operand = 1.0, dtype: DTypeLike = float32) -> Tensor:
-    """Numbers drawn evenly from [low, high), numbers or tensors that are rounded to the element type; low where no
-    number of that type lies between.
+    """Draws numbers evenly from [``low``, ``high``), which are numbers or tensors and are rounded to the element type.
+    The result is low if no number of that type lies between.
 
     >>> x = nv.evaluate(nv.uniform((10_000,), low=-1.0))
     >>> bool(-1 <= x.min() and x.max() < 1), bool(abs(x.mean()) < 0.1)
@@ -88,7 +88,8 @@ def uniform(axes: AxesLike, low: Operand = 0.0, high: Operand = 1.0, dtype: DTyp
 
 
 def normal(axes: AxesLike, loc: Operand = 0.0, scale: Operand = 1.0, dtype: DTypeLike = float32) -> Tensor:
-    """Numbers from the normal distribution with mean ``loc`` and standard deviation ``scale``, numbers or tensors.
+    """Draws numbers from the normal distribution with mean ``loc`` and standard deviation ``scale``, numbers or
+    tensors.
 
     >>> x = nv.evaluate(nv.normal((10_000,), loc=5.0, scale=2.0))
     >>> bool(abs(x.mean() - 5) < 0.2), bool(abs(x.std() - 2) < 0.2)
@@ -98,7 +99,7 @@ def normal(axes: AxesLike, loc: Operand = 0.0, scale: Operand = 1.0, dtype: DTyp
 
 
 def bernoulli(axes: AxesLike, p: float = 0.5, dtype: DTypeLike = bool) -> Tensor:
-    """True, or 1 in another element type, with probability p.
+    """Draws True, or 1 in another element type, with probability ``p``.
 
     >>> nv.bernoulli((4,), p=1.0).tolist(), nv.bernoulli("N=2, C=3", dtype=nv.float32).shape
     ([True, True, True, True], (2, 3))
@@ -108,7 +109,7 @@ def bernoulli(axes: AxesLike, p: float = 0.5, dtype: DTypeLike = bool) -> Tensor
 
 
 def dropout(x: TensorLike, rate: float = 0.5) -> Tensor:
-    """x with each element set to 0 with probability ``rate``, and the others divided by ``1 - rate``.
+    """Returns x with each element set to 0 with probability ``rate``, and the others divided by ``1 - rate``.
 
     >>> sorted(set(nv.dropout(nv.ones((1000,)), rate=0.5).tolist()))
     [0.0, 2.0]
@@ -125,9 +126,10 @@ def dropout(x: TensorLike, rate: float = 0.5) -> Tensor:
 
 
 def glorot(axes: AxesLike, out_axes: AxesLike | None = None) -> Tensor:
-    """A weight drawn evenly from +-sqrt(6 / (inputs + outputs)) (Glorot and Bengio 2010): an ``initial_value``.
+    """Draws a weight evenly from +-sqrt(6 / (inputs + outputs)) (Glorot and Bengio 2010), for use as an
+    ``initial_value``.
 
-    Outputs are the elements of ``out_axes`` (absent: of the last axis), inputs those of the others.
+    Outputs are the elements of ``out_axes`` (absent: of the last axis), inputs those of the other axes.
 
     >>> w = nv.variable("F=3, K=3", initial_value=nv.glorot)
     >>> bool(abs(w.numpy()).max() <= 1)
@@ -139,7 +141,8 @@ def glorot(axes: AxesLike, out_axes: AxesLike | None = None) -> Tensor:
 
 
 def he(axes: AxesLike, out_axes: AxesLike | None = None) -> Tensor:
-    """A weight from the normal distribution with deviation sqrt(2 / inputs) (He et al. 2015): an ``initial_value``.
+    """Draws a weight from the normal distribution with deviation sqrt(2 / inputs) (He et al. 2015), for use as an
+    ``initial_value``.
 
     Axes are as for ``glorot``.
 
@@ -152,24 +155,26 @@ def he(axes: AxesLike, out_axes: AxesLike | None = None) -> Tensor:
 
 
 class _Seed:
-    """The seed that was set last, for whatever transformer."""
+    """The seed that was set last, for any transformer."""
 
     number = 0
 
 
 def begin_streams(seed: int) -> None:
-    """Counts streams from 0 again; what is drawn on the host, such as a first weight, has this seed from now on."""
+    """Counts streams from 0 again; numbers drawn on the host, such as a first weight, use this seed from now on."""
     _Seed.number = seed
     current_scope().root.restart("stream")
 
 
 def next_key() -> tuple[int, int]:
-    """The seed and the stream of what is drawn next on the host."""
+    """Returns the seed and the stream of the next draw on the host."""
     return _Seed.number, next_stream()
 
 
 def next_stream() -> int:
-    """The stream of the next random op: its name scope, and how many the scope has made before it."""
+    """Returns the stream of the next random op: its name scope, and the number of random ops that the scope has made
+    before.
+    """
     scope = current_scope()
     return zlib.crc32(scope.path.encode()) << 32 | scope.count("stream")
 
@@ -180,7 +185,7 @@ def _drawn(core: Callable[..., Op], axes: Axes, **attributes: object) -> Tensor:
 
 
 def _scaled(numbers: Tensor, start: Operand, scale: Operand) -> Tensor:
-    """numbers * scale + start, where scale 1 and start 0 leave no trace."""
+    """Returns numbers * scale + start, without ops for a scale of 1 or a start of 0."""
     if not (is_scalar(scale) and scale == 1):
         numbers = multiply(numbers, scale)
     return numbers if is_scalar(start) and start == 0 else add(numbers, start)
@@ -209,7 +214,8 @@ def _probability(p: Any, op: str) -> float:
 
 
 def fans(axes: AxesLike, out_axes: AxesLike | None, op: str, window_axes: AxesLike = ()) -> tuple[int, int]:
-    """The numbers of inputs and outputs of a weight: an element of a window is an input, and an output, of its own.
+    """Counts the inputs and outputs of a weight over ``axes``: each element of a window is an input, and an output, of
+    its own.
 
     >>> fans("C=3, H=5, W=5, K=64", "K", "glorot", ["H", "W"])
     (75, 1600)
@@ -225,7 +231,7 @@ def fans(axes: AxesLike, out_axes: AxesLike | None, op: str, window_axes: AxesLi
 
 
 def outputs_of(axes: Axes, out_axes: AxesLike | None, op: str) -> tuple[int, ...]:
-    """The positions of the output axes of a weight; absent, of the last one."""
+    """Returns the positions of the output axes of a weight; absent, that of the last axis."""
     if out_axes is None:
         return (len(axes) - 1,) if len(axes) else ()
     return positions_of(Tensor(ops.Full(0, float32, axes.lengths), axes), out_axes, op)

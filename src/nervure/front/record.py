@@ -1,7 +1,7 @@
-"""What a place has beyond its value: its device, gradient and optimiser, and the module that it sits in.
+"""Records of places beyond their values: device, gradient, optimiser, and the module that holds the place.
 
-Few tensors have any of it, so it is one record, reached from the variable below the tensor and made when it is first
-asked for.
+Few tensors have any of these, so they share one record, reached from the variable below the tensor and made when it is
+first asked for.
 
 >>> import nervure as nv
 >>> w = nv.variable("F=3")
@@ -24,10 +24,10 @@ from nervure.types.layout import Layout
 
 
 class Record:
-    """``device`` is a class of devices (None: the first of the list in force), ``gradient`` a persistent tensor of the
-    place's type, ``optimizer`` what was hooked to it, ``updated_by`` the optimiser that last made an update of it,
-    ``owner`` the module that it sits in, under the name ``slot``; ``expression`` what the place was computed from,
-    ``memory`` that of an input.
+    """The record of one place. ``device`` is a device class (None: the first of the list in force), ``gradient`` a
+    persistent tensor of the place's type, ``optimizer`` the optimiser hooked to it. ``updated_by`` is the optimiser
+    that last made an update of it, ``owner`` the module that holds it, under the name ``slot``. ``expression`` is the
+    expression that the place was computed from, ``memory`` that of an input.
     """
 
     __slots__ = ("device", "expression", "gradient", "memory", "optimizer", "owner", "slot", "updated_by")
@@ -46,7 +46,7 @@ class Record:
 
 
 def record_of(place: AssignableTensorOp) -> Record:
-    """The record of a place; WrongKind for a constant, which is none."""
+    """Returns the record of a place; WrongKind for a constant, which is no place."""
     variable = place.variable
     if variable is None:
         raise WrongKind("a constant has no gradient, optimiser or owner", op="record", got=repr(place),
@@ -58,14 +58,14 @@ def record_of(place: AssignableTensorOp) -> Record:
 
 
 def known_record(x: object) -> Record | None:
-    """The record of a place that has one by now; None for all other tensors."""
+    """Returns the record of a place that already has one; None for all other tensors."""
     variable = x.variable if isinstance(x, AssignableTensorOp) else None
     found: Record | None = None if variable is None else variable.record
     return found
 
 
 def memory_order(place: AssignableTensorOp) -> tuple[int, ...]:
-    """The axes of a place from the one that moves slowest through its memory."""
+    """Returns the axes of a place from the slowest to the fastest in its memory."""
     order = None if place.variable is None else place.variable.type.order
     if isinstance(order, Layout):
         return tuple(sorted(range(place.ndim), key=lambda d: -order.strides[d]))
@@ -74,7 +74,7 @@ def memory_order(place: AssignableTensorOp) -> tuple[int, ...]:
 
 def input_memory(place: AssignableTensorOp,
                  allocate: Callable[[tuple[int, ...], bool], Block] | None = None) -> InputMemory:
-    """The memory of an input, which has none yet where nobody has asked before; ``allocate`` makes that of a device."""
+    """Returns the memory of an input, made when it is first asked for; ``allocate`` makes that of a device."""
     record = record_of(place)
     if record.memory is None:
         record.memory = InputMemory(memory_order(place), allocate)
@@ -82,6 +82,6 @@ def input_memory(place: AssignableTensorOp,
 
 
 def held_value(x: object) -> np.ndarray | None:
-    """The value that an input holds between runs; None where there is none, and for other tensors."""
+    """Returns the value that an input holds between runs; None if there is none, and for other tensors."""
     record = known_record(x)
     return None if record is None or record.memory is None else record.memory.array

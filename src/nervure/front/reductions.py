@@ -1,11 +1,12 @@
-"""Reductions: over the axes that are named, or over all but those that are kept.
+"""Reductions: over the named axes, or over all but the kept ones.
 
 >>> import nervure as nv
 >>> x = nv.constant([[1., 2.], [3., 4.]], axes="N=2, H=2")
 >>> nv.sum(x).tolist(), nv.sum(x, out_axes=()).tolist(), nv.max(x, "N").tolist()
 ([3.0, 7.0], 10.0, [3.0, 4.0])
 
-Without axes everything is reduced but batch (N) and time (REC). Positions do where names do: ``nv.sum(x, 0)``.
+Without axes, a reduction goes over all but batch (N) and time (REC). Positions serve in place of names: ``nv.sum(x,
+0)``.
 """
 
 from __future__ import annotations
@@ -35,7 +36,11 @@ from nervure.types.dtype import DType, bool_, float32
 
 def chosen_axes(x: Tensor, reduction_axes: AxesLike | None, out_axes: AxesLike | None,
                 op: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The positions that are reduced, and those that stay, in the order of the result."""
+    """Returns the positions that are reduced, and those that stay, in the order of the result.
+
+    ``reduction_axes`` lists the former and ``out_axes`` the latter; if both are given, they must partition the axes of
+    x.
+    """
     if reduction_axes is None and out_axes is None:
         kept = [at for at, axis in enumerate(x.axes) if x.is_named and (axis.is_batch or axis.is_recurrent)]
         return tuple([at for at in range(x.ndim) if at not in kept]), tuple(kept)
@@ -54,7 +59,7 @@ def chosen_axes(x: Tensor, reduction_axes: AxesLike | None, out_axes: AxesLike |
 def reduce(name: str, core: Callable[..., Op], x: TensorLike, reduction_axes: AxesLike | None,
            out_axes: AxesLike | None, axis: AxesLike | None, keepdims: bool,
            dtype: Callable[[DType], DType], **attributes: object) -> Tensor:
-    """Applies a core reduction: ``dtype`` maps the element type to the one that is reduced."""
+    """Applies a core reduction: ``dtype`` maps the element type of ``x`` to the type that is reduced."""
     own = as_tensor(x, name)
     reduced, kept = chosen_axes(own, either(reduction_axes, axis, name, "reduction_axes"), out_axes, name)
     value = core(converted_to(own.value, dtype(own.dtype)), axes=tuple(sorted(reduced)), **attributes).outputs[0]
@@ -62,7 +67,7 @@ def reduce(name: str, core: Callable[..., Op], x: TensorLike, reduction_axes: Ax
 
 
 def _arranged(value: Value, own: Tensor, reduced: tuple[int, ...], kept: tuple[int, ...], keepdims: bool) -> Tensor:
-    """The reduced value with its axes: in the order asked for, or with lengths of 1 in the old places."""
+    """Returns the reduced value with its axes: in the order asked for, or with lengths of 1 in the old places."""
     if truth(keepdims, type(value.op).__name__, "keepdims"):
         shape = tuple([1 if at in reduced else length for at, length in enumerate(own.type.shape)])
         value = ops.Reshape(value, shape).output
@@ -75,7 +80,7 @@ def _arranged(value: Value, own: Tensor, reduced: tuple[int, ...], kept: tuple[i
 
 def _reduction(name: str, core: type[Op], dtype: Callable[[DType], DType], arguments: str,
                result: str) -> Callable[..., Tensor]:
-    """A reduction by its name; its docstring shows the result for some arguments."""
+    """Makes the reduction ``name``; its docstring shows the ``result`` for some ``arguments``."""
     def reduction(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *,
                   axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
         return reduce(name, core, x, reduction_axes, out_axes, axis, keepdims, dtype)
@@ -84,7 +89,7 @@ def _reduction(name: str, core: type[Op], dtype: Callable[[DType], DType], argum
 
 def _fold(name: str, core: type[Op], combine: type[Op], dtype: Callable[[DType], DType], arguments: str,
           result: str) -> Callable[..., Tensor]:
-    """A reduction that may begin with a number: ``combine`` is what it does to two elements."""
+    """Makes a reduction that may start from a number: ``combine`` is its operation on two elements."""
     def reduction(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *,
                   axis: AxesLike | None = None, keepdims: bool = False, initial: Number | None = None) -> Tensor:
         if initial is None:
@@ -96,7 +101,7 @@ def _fold(name: str, core: type[Op], combine: type[Op], dtype: Callable[[DType],
 
 
 def _begun(name: str, core: type[Op], combine: type[Op], initial: Number, value: Value, axes: tuple[int, ...]) -> Op:
-    """The reduction of a value and a number."""
+    """Builds the reduction of a value and an initial number."""
     if not isinstance(initial, (int, float, complex, np.generic)):
         raise WrongKind("a reduction begins with a number", op=name, operand="initial", expected="a number",
                         got=f"{initial!r:.60} ({type(initial).__name__})",
@@ -106,7 +111,7 @@ def _begun(name: str, core: type[Op], combine: type[Op], initial: Number, value:
     except NervureError as error:
         error.operand = "initial"
         raise error.within(name) from None
-    wide = converted(value, value.dtype.compute)  # one rounding in all
+    wide = converted(value, value.dtype.compute)  # rounded once
     reduced = core(wide, axes, of_nothing=True) if issubclass(core, Extremum) else core(wide, axes)
     begun = combine(reduced.outputs[0], reduced.outputs[0].full(number)).outputs[0]
     return converted(begun, value.dtype).op
@@ -138,7 +143,7 @@ L1_norm = _reduction("L1_norm", ops.L1Norm, floating, "[3.0, -4.0]", "7.0")
 
 def variance(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *,
              axis: AxesLike | None = None, keepdims: bool = False, ddof: int = 0) -> Tensor:
-    """The mean squared distance from the mean; divides by n - ``ddof``. Integers give float32.
+    """The mean squared distance from the mean over the reduced axes; divides by n - ``ddof``. Integers give float32.
 
     >>> nv.variance([1, 2, 3, 4]).item(), nv.variance([1, 3], ddof=1).item()
     (1.25, 2.0)
@@ -148,7 +153,7 @@ def variance(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: Ax
 
 def std(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *,
         axis: AxesLike | None = None, keepdims: bool = False, ddof: int = 0) -> Tensor:
-    """The square root of the variance.
+    """The square root of the variance, with the same axes and ``ddof``. Integers give float32.
 
     >>> nv.std([[1, 5], [2, 2]], axis=1).tolist()
     [2.0, 0.0]
@@ -157,7 +162,7 @@ def std(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLik
 
 
 def tensor_size(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None) -> Tensor:
-    """The number of elements that a reduction over these axes would combine, as a float32 scalar.
+    """The number of elements that a reduction over ``reduction_axes`` or ``out_axes`` combines, as a float32 scalar.
 
     >>> nv.tensor_size(nv.zeros("N=4, H=2, W=3")).item()
     6.0
@@ -168,7 +173,7 @@ def tensor_size(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes:
 
 
 def batch_size(x: TensorLike) -> Tensor:
-    """The length of the batch axis, as a float32 scalar; 1 where there is none.
+    """The length of the batch axis, as a float32 scalar; 1 if there is none.
 
     >>> nv.batch_size(nv.zeros("N=4, H=2")).item()
     4.0

@@ -1,4 +1,4 @@
-"""Roles of tensors with a job, and the four flags that make them up.
+"""Roles of tensors in a computation, and the four flags that define them.
 
 >>> role_of(constant=False, persistent=None, trainable=True, input=False)
 'variable'
@@ -17,12 +17,12 @@ ROLES = {"constant": (True, True, False, False), "placeholder": (False, True, Fa
 """The flags of each role."""
 
 OF_ONE_RUN = ("placeholder", "temporary")
-"""The roles whose values are of one run, which settles symbolic lengths."""
+"""The roles whose values last for one run, which settles symbolic lengths."""
 
 
 def role_of(**flags: object) -> str:
-    """The role that has these flags, where ``persistent`` of None is what the others imply; InvalidArgument where none
-    has.
+    """Returns the role that has these flags; ``persistent`` of None follows from the others. InvalidArgument if no
+    role has them.
     """
     known = {name: None if flag is None else truth(flag, "AssignableTensorOp", name) for name, flag in flags.items()}
     if known["persistent"] is None:

@@ -46,7 +46,7 @@ from nervure.types.view import SimpleView
 _SETTING = {
     "grad": "nv.reset_grad(x) makes it zeros; x.grad.storage holds its elements, and nv.assign(x.grad, y) sets them",
     "requires_grad": "nv.parameter(x) makes a tensor that has a gradient, and x.detach() ends derivatives"}
-"""What does what setting an attribute does elsewhere."""
+"""Replacements for setting an attribute, which other libraries allow."""
 
 
 class _State(threading.local):
@@ -59,7 +59,9 @@ _state = _State()
 
 @contextmanager
 def tracing(name: str) -> Iterator[None]:
-    """While the function ``name`` is traced: asking a tensor for its number is an error that says what to use."""
+    """Marks that the function ``name`` is being traced: asking a tensor for its number is then an error that says what
+    to use.
+    """
     before, _state.tracing = _state.tracing, name
     try:
         yield
@@ -68,18 +70,18 @@ def tracing(name: str) -> Iterator[None]:
 
 
 def is_tracing() -> bool:
-    """Whether a function is traced now, in this thread."""
+    """Whether a function is being traced in this thread."""
     return _state.tracing is not None
 
 
 def upward() -> ModuleType:
-    """The module that computes what tensors are asked for, which stands above the front."""
+    """Returns the module that computes tensors on demand, which stands above the front."""
     with forks.importing():
         return importlib.import_module("nervure.eager")
 
 
 class Tensor(Frozen, Device, Interface, Identity, is_device=False):
-    """A value of the graph with axes. ``axes`` are all named, or all anonymous (a plain shape, NumPy's rules).
+    """A value of the graph with axes: all named, or all anonymous (a plain shape, NumPy's rules).
 
     >>> x = nv.constant([[1, 2], [3, 4]], axes="H=2, W=2")
     >>> y = x * 2 + 1
@@ -114,7 +116,7 @@ class Tensor(Frozen, Device, Interface, Identity, is_device=False):
             put_handle(value, (type(made), axes, weakref.ref(made)))
         return made
 
-    # -- what it is --------------------------------------------------------------------------------
+    # -- identity ----------------------------------------------------------------------------------
 
     @property
     def value(self) -> Value:
@@ -146,7 +148,7 @@ class Tensor(Frozen, Device, Interface, Identity, is_device=False):
 
     @property
     def shape(self) -> tuple[DimLike, ...]:
-        """The length of each axis: ints, and symbolic dimensions."""
+        """The length of each axis: an int, or a symbolic dimension."""
         return self.type.shape
 
     @property
@@ -174,7 +176,7 @@ class Tensor(Frozen, Device, Interface, Identity, is_device=False):
     # -- numbers -----------------------------------------------------------------------------------
 
     def numpy(self) -> np.ndarray:
-        """The elements, computed now, as an array of the caller's own."""
+        """Computes the elements and returns them as an array that the caller owns."""
         self.check_not_traced("numpy", "a tensor has no numbers",
                                "nv.where(condition, x, y) chooses element by element; what decides a branch or a "
                                "loop is a Python value, such as an argument in static=")
@@ -182,13 +184,15 @@ class Tensor(Frozen, Device, Interface, Identity, is_device=False):
         return array
 
     def check_not_traced(self, op: str, what: str, help: str) -> None:
-        """WrongKind while a function is traced, where what was asked for would be that of one specialisation alone."""
+        """Raises WrongKind, which names ``op``, while a function is traced, if the answer would hold for one
+        specialisation alone.
+        """
         if _state.tracing is not None:
             raise WrongKind(f"{what} while {_state.tracing} is traced", op=op, got=repr(self),
                             expected="what can be known without numbers", help=help)
 
     def item(self) -> Any:
-        """The only element, as a Python number."""
+        """Returns the only element, as a Python number."""
         array = self.numpy()
         if array.size != 1:
             raise InvalidArgument("only a tensor of one element is a number", op="item", got=str(self.type),
@@ -196,7 +200,7 @@ class Tensor(Frozen, Device, Interface, Identity, is_device=False):
         return array.item()
 
     def tolist(self) -> Any:
-        """The elements as nested lists."""
+        """Returns the elements as nested lists."""
         return self.numpy().tolist()
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
@@ -226,7 +230,7 @@ class Tensor(Frozen, Device, Interface, Identity, is_device=False):
         return math.ceil(self.item())
 
     def __format__(self, spec: str) -> str:
-        """``f"{x:.3f}"`` is the only element's text; without a format it is the tensor's, and computes nothing."""
+        """``f"{x:.3f}"`` formats the only element; an empty format gives the tensor's text, and computes nothing."""
         return format(self.item(), spec) if spec else str(self)
 
     def __index__(self) -> int:
@@ -258,13 +262,13 @@ class Tensor(Frozen, Device, Interface, Identity, is_device=False):
         return f"<{type(self).__name__} {self._described(type(op).__name__, known_elements(op))}>"
 
     def _described(self, *words: str) -> str:
-        """Type, axes, some words and the label, as ``repr`` shows them."""
+        """Returns the type, the axes, some words and the label, as ``repr`` shows them."""
         label = repr(self.name) if self.name else ""
         return " ".join(filter(None, [described_type(self), *words, label]))
 
-    # -- what there is not -------------------------------------------------------------------------
+    # -- attributes that do not exist -------------------------------------------------------------
 
-    if not TYPE_CHECKING:  # to a type checker what is missing is missing
+    if not TYPE_CHECKING:  # type checkers see missing attributes as missing
         def __getattr__(self, name: str) -> NoReturn:
             if name.startswith("_"):
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -291,7 +295,7 @@ class Tensor(Frozen, Device, Interface, Identity, is_device=False):
 
 
 _SHOWING = (ReadVariable, View, Computed)
-"""The ops that may show what lies in the memory of a place."""
+"""The ops that may show the memory of a place."""
 
 AbstractTensor = Tensor
 """The same class by the name that devices are derived from."""
@@ -307,7 +311,7 @@ TensorLike = Operand | list[Any] | tuple[object, ...]
 
 
 def _class_over(value: Value) -> type[Tensor]:
-    """The class of a tensor over a value: a device, where that is a read or a view of a place on the device."""
+    """Returns the class of a tensor over a value: a device, if the value is a read or a view of a place on it."""
     while isinstance(op := value.op, _SHOWING):
         if isinstance(op, ReadVariable):
             handle = op.variable.handle
@@ -322,7 +326,7 @@ def _class_over(value: Value) -> type[Tensor]:
 
 
 def known_elements(op: Op) -> str:
-    """The elements of a constant on one line, most of them left out where there are many; "" for other ops."""
+    """Returns the elements of a constant on one line, abbreviated if there are many; "" for other ops."""
     if isinstance(op, Full):
         return str(op.dtype.numpy.type(op.number))
     if not isinstance(op, Constant):
@@ -337,7 +341,7 @@ def described_type(x: Tensor) -> str:
 
 
 def checked_name(name: object) -> str:
-    """A label as it is; WrongKind for anything but a non-empty string."""
+    """Returns a label as it is; WrongKind for anything but a non-empty string."""
     if not isinstance(name, str) or not name:
         raise WrongKind("a name is a non-empty string", op="named", got=repr(name), expected="str",
                         help="x.named(\"logits\")")
@@ -345,7 +349,7 @@ def checked_name(name: object) -> str:
 
 
 def is_scalar(value: object) -> TypeGuard[Number]:
-    """A weak scalar: a Python number or a NumPy one."""
+    """Whether a value is a weak scalar: a Python number or a NumPy one."""
     if isinstance(value, (bool, int, float, complex)):
         return True
     return isinstance(value, np.generic) and not isinstance(value, (np.flexible, np.datetime64, np.timedelta64))
@@ -357,7 +361,7 @@ def is_operand(value: object) -> TypeGuard[Operand]:
 
 
 def value_only(operand: object, op: str, position: int) -> NoReturn:
-    """Raises what tells a user why something cannot be an operand."""
+    """Raises the error that tells a user why a value cannot be an operand."""
     if hasattr(operand, "has_no_value"):
         raise InvalidArgument(f"{operand} has no value", op=op, operand=position, got="an effect",
                               expected="a tensor, a number or a NumPy array",

@@ -1,4 +1,4 @@
-"""Traced numbers: the arithmetic of a traced function among numbers, which Python does again at each call.
+"""Traced numbers: Python's arithmetic on numbers inside a traced function, repeated at each call.
 
 >>> import nervure as nv
 >>> @nv.jit
@@ -7,8 +7,8 @@
 >>> scaled(np.int8([1, 2]), 3)
 (array([1.5, 3. ], dtype=float32), 1.5)
 
-So a number keeps its kind and every digit, and fails as it does outside. Where it meets a tensor it takes the
-tensor's type, like a number that is written out, and is one parameter of the compiled function for each such type.
+So a number keeps its kind and every digit, and fails as it does outside. When it meets a tensor it takes the tensor's
+type, like a literal, and is one parameter of the compiled function for each such type.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class Trace(Protocol):
 
 
 class TracedNumber:
-    """A number whose value comes with each call; ``example`` is the one that came when the function was traced.
+    """A number whose value comes with each call; ``example`` is its value when the function was traced.
 
-    ``owner`` is the trace that keeps what is computed of its numbers, each in a ``slot`` of its own.
+    ``owner`` is the trace that records the computations on its numbers, each in a ``slot`` of its own.
     """
 
     __slots__ = ("example", "owner", "slot")
@@ -49,11 +49,13 @@ class TracedNumber:
         self.example, self.owner, self.slot = example, owner, slot
 
     def tensor(self, dtype: DType) -> Tensor:
-        """The number as a tensor of an element type; InvalidArgument at each call where it does not fit."""
+        """Returns the number as a tensor of an element type; each call in which it does not fit raises
+        InvalidArgument.
+        """
         return self.owner.tensor(self, dtype)
 
     def noted(self, function: Callable[..., object], *others: object) -> TracedNumber:
-        """The result of a function of Python, now and at each call."""
+        """Returns the result of a function of Python, computed now and at each call."""
         return self.owner.noted(function, self, *others)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **keywords: object) -> object:
@@ -73,7 +75,7 @@ class TracedNumber:
         return operator.floordiv(other, self), operator.mod(other, self)
 
     def __getattr__(self, name: str) -> object:
-        if isinstance(self.example, np.generic):  # which has the methods of arrays
+        if isinstance(self.example, np.generic):  # NumPy's scalars have the methods of arrays
             return getattr(self.owner.alone(self), name)
         raise AttributeError(f"{type(self.example).__name__!r} object has no attribute {name!r}")
 
@@ -82,7 +84,7 @@ class TracedNumber:
 
 
 def is_number(value: object) -> TypeGuard[Number | TracedNumber]:
-    """A scalar, or one that a traced function is given."""
+    """Whether a value is a scalar, or a number given to a traced function."""
     return isinstance(value, TracedNumber) or is_scalar(value)
 
 
@@ -101,7 +103,7 @@ def _unary(function: Callable[..., object]) -> Callable[[TracedNumber], TracedNu
 
 
 def _refusal(name: str) -> Callable[..., NoReturn]:
-    """A method that would need the number itself, which is another one at each call."""
+    """Makes a method that is refused, since it would need the number itself, which differs from call to call."""
     def method(self: TracedNumber, *arguments: object, **keywords: object) -> NoReturn:
         raise WrongKind(f"a number that {self.owner.name} is given has no value while it is traced", op=name,
                         got=repr(self), expected="what can be known without numbers",

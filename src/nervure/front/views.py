@@ -1,4 +1,4 @@
-"""Views: transpose, reshape, broadcast, pad; other axes, another order or shape for the same elements.
+"""Views: transpose, reshape, broadcast, pad; the same elements with other axes, in another order or shape.
 
 >>> import nervure as nv
 >>> x = nv.constant([[1., 2., 3.], [4., 5., 6.]], axes="H=2, W=3")
@@ -31,8 +31,7 @@ from nervure.types.shape import checked_dim
 
 
 def broadcast(x: TensorLike, axes: AxesLike) -> Tensor:
-    """x with more axes (in any order), along which it repeats; its own must be among them. Anonymous: NumPy's
-    broadcast_to.
+    """Repeats x along further ``axes`` (in any order), which must include its own. Anonymous: NumPy's broadcast_to.
 
     >>> nv.broadcast([1, 2], (2, 2)).tolist()
     [[1.0, 2.0], [1.0, 2.0]]
@@ -60,7 +59,7 @@ def broadcast(x: TensorLike, axes: AxesLike) -> Tensor:
 
 
 def axes_with_order(x: TensorLike, axes: AxesLike) -> Tensor:
-    """x with its axes in another order: the same set, by axes, names or positions.
+    """Reorders the axes of x: the same set, given by axes, names or positions.
 
     >>> print(nv.axes_with_order(nv.zeros("H=2, W=3"), ["W", "H"]).axes)
     (W: 3, H: 2)
@@ -75,12 +74,12 @@ def axes_with_order(x: TensorLike, axes: AxesLike) -> Tensor:
 
 
 def inverse(order: Sequence[int]) -> list[int]:
-    """The order that undoes an order."""
+    """Returns the permutation that undoes an order."""
     return sorted(range(len(order)), key=order.__getitem__)
 
 
 def permuted(x: Tensor, order: Sequence[int]) -> Tensor:
-    """x with its axes in the order of these positions."""
+    """Returns x with its axes permuted: axis ``order[i]`` moves to position i."""
     if list(order) == list(range(x.ndim)):
         return expression(x)
     return Tensor(reordered(x.value, order), Axes([x.axes[at] for at in order]) if x.is_named else None)
@@ -109,7 +108,7 @@ def matrix_transposed(x: Tensor) -> Tensor:
 
 
 def cast_axes(x: TensorLike, axes: AxesLike) -> Tensor:
-    """The same tensor with other axes of the same lengths, position by position. Costs nothing.
+    """Replaces the axes of x by others of the same lengths, position by position. Costs nothing.
 
     >>> print(nv.cast_axes(nv.zeros((2, 3)), "H=2, W=3").axes)
     (H: 2, W: 3)
@@ -142,8 +141,8 @@ def map_roles(x: TensorLike, roles: Mapping[Axis | str, Axis | str]) -> Tensor:
 
 
 def expand_dims(x: TensorLike, axis: AxisLike | None = None, dim: object = None) -> Tensor:
-    """x with a new axis of length 1 (or of the axis's own length, along which it repeats) at position ``dim`` (absent:
-    in front).
+    """Inserts a new ``axis`` of length 1 at position ``dim`` (absent: in front). An axis with a length of its own
+    repeats x along it.
 
     ``expand_dims(x, 1)`` with an int is NumPy's, for anonymous tensors.
 
@@ -161,8 +160,8 @@ def expand_dims(x: TensorLike, axis: AxisLike | None = None, dim: object = None)
 
 
 def squeeze(x: TensorLike, axes: AxesLike | None = None) -> Tensor:
-    """x without its axes of length 1, or without those that are listed, which must have length 1: symbolic ones in
-    every call.
+    """Removes the axes of length 1, or those listed in ``axes``. A listed axis must have length 1; if it is symbolic,
+    every call checks it.
 
     >>> nv.squeeze([[[1, 2]]]).tolist()
     [1.0, 2.0]
@@ -183,7 +182,7 @@ def squeeze(x: TensorLike, axes: AxesLike | None = None) -> Tensor:
 
 
 def reshape(x: TensorLike, shape: AxesLike) -> Tensor:
-    """The elements, in row-major order, in another shape; one length may be -1. Axes in place of lengths name
+    """Arranges the elements, in row-major order, in another shape; one length may be -1. Axes in place of lengths name
     the result.
 
     >>> nv.reshape([1, 2, 3, 4], (2, -1)).tolist()
@@ -213,7 +212,7 @@ def _reshaped(own: Tensor, shape: Sequence[DimLike]) -> Value:
 
 
 def _without_wildcard(own: Tensor, lengths: list[DimLike]) -> list[DimLike]:
-    """-1 replaced by what is left of the elements."""
+    """Replaces -1 by the length that is left for it."""
     wild = [at for at, entry in enumerate(lengths) if isinstance(entry, int) and entry == -1]
     if not wild:
         return lengths
@@ -227,12 +226,12 @@ def _without_wildcard(own: Tensor, lengths: list[DimLike]) -> list[DimLike]:
 
 
 def reshape_method(x: Tensor, *shape: AxesLike) -> Tensor:
-    """The elements in another shape: ``x.reshape(2, 3)``, ``x.reshape((2, 3))``, ``x.reshape(-1)``."""
+    """Arranges the elements in another shape: ``x.reshape(2, 3)``, ``x.reshape((2, 3))``, ``x.reshape(-1)``."""
     return reshape(x, shape[0] if len(shape) == 1 else shape)
 
 
 def flatten(x: TensorLike) -> Tensor:
-    """All axes as one, a FlattenedAxis where they are named.
+    """Joins all axes into one, a FlattenedAxis if they are named.
 
     >>> print(nv.flatten(nv.zeros("H=2, W=3")).axes)
     ((H, W): 6)
@@ -245,7 +244,7 @@ def flatten(x: TensorLike) -> Tensor:
 
 
 def flatten_at(x: TensorLike, index: int) -> Tensor:
-    """Two axes: those before position ``index`` flattened, and the rest. At 0, or past the last, all as one.
+    """Joins the axes into two: those before position ``index``, and the rest. At 0, or past the last, all become one.
 
     >>> print(nv.flatten_at(nv.zeros("N=4, H=2, W=3"), 1).axes)
     (N: 4, (H, W): 6)
@@ -263,7 +262,7 @@ def flatten_at(x: TensorLike, index: int) -> Tensor:
 
 
 def unflatten(x: TensorLike) -> Tensor:
-    """Every flattened axis taken apart again.
+    """Takes every flattened axis apart again.
 
     >>> print(nv.unflatten(nv.flatten(nv.zeros("H=2, W=3"))).axes)
     (H: 2, W: 3)
@@ -280,7 +279,8 @@ def unflatten(x: TensorLike) -> Tensor:
 
 def pad(x: TensorLike, paddings: object, axes: AxesLike | None = None, mode: str = "constant",
         value: Number = 0) -> Tensor:
-    """x with more elements at both ends: an int, or a pair (before, after), for each axis; negative crops.
+    """Adds elements to x at both ends of its axes: ``paddings`` has an int or a pair (before, after) for each;
+    negative ones crop.
 
     ``mode`` is "constant" (``value``), "edge", "reflect", "symmetric" or "wrap". ``axes`` are those of the result.
 
@@ -303,7 +303,7 @@ def pad(x: TensorLike, paddings: object, axes: AxesLike | None = None, mode: str
 
 
 def _pairs(own: Tensor, paddings: object) -> tuple[tuple[object, object], ...]:
-    """A pair (before, after) for each axis; in a dict for the axes that are there."""
+    """Returns a pair (before, after) for each axis; a dict gives them for some axes."""
     if isinstance(paddings, Mapping):
         table = {position_of(own, axis, "pad"): entry for axis, entry in paddings.items()}
         paddings = [table.get(at, 0) for at in range(own.ndim)]
@@ -326,7 +326,7 @@ def _pair(padding: object) -> tuple[object, object]:
 
 
 def reverse(x: TensorLike, axes: AxesLike | None = None) -> Tensor:
-    """The elements from the last to the first along some axes (absent: all).
+    """Returns x with its elements in reverse order along some ``axes`` (absent: all).
 
     >>> nv.reverse([1, 2, 3]).tolist()
     [3.0, 2.0, 1.0]
@@ -337,10 +337,10 @@ def reverse(x: TensorLike, axes: AxesLike | None = None) -> Tensor:
 
 
 def base_of(value: Value, stop: Value | None = None) -> tuple[Value, IndexMap | None]:
-    """The base of a chain of views, and the map from the view to it (None where there is no view), for writing
+    """Returns the base of a chain of views, and the index map from the view to it (None without a view), for writing
     through it.
 
-    The chain ends at ``stop``, or where the views end. InvalidArgument for a view that no write goes through.
+    The chain ends at ``stop``, or where the views end. Raises InvalidArgument for a view that no write goes through.
     """
     index_map = None
     while value is not stop and isinstance(value.op, View):
@@ -363,7 +363,9 @@ def _check_writable(op: View) -> None:
 
 
 def renamed(x: Tensor, axes: AxesLike | None) -> Tensor:
-    """x with the axes that a user asked for as ``axes=``: its own in another order, or others of the same lengths."""
+    """Returns x with the axes that a user asked for as ``axes=``: its own in another order, or others of the same
+    lengths.
+    """
     if axes is None:
         return x
     target = read_axes(axes)
@@ -383,8 +385,9 @@ def new_position(x: Tensor, position: object, op: str) -> int:
 
 
 def new_axis(x: Tensor, axis: object, position: object, op: str, operand: str) -> tuple[int, Axis]:
-    """The position and the axis that x gets: an Axis, a name, ``"N=4"``, or None for one of length 1 without a name.
-    A position in the place of the axis is NumPy's; a second one, in the argument ``operand``, must be the same.
+    """Returns the position and the axis that x gets: an Axis, a name, ``"N=4"``, or None for one of length 1 without a
+    name. An int in place of the axis is NumPy's position; a second position, in the argument ``operand``, must equal
+    it.
     """
     given = as_integer(axis)
     at = new_position(x, (0 if given is None else given) if position is None else position, op)

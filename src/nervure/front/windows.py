@@ -7,7 +7,8 @@
 2 (0, 1)
 1 (0, 1)
 
-A setting is one for all axes, a list with one for each, or a dict from some axes; a tuple of two ints is one padding.
+A setting is a value for all axes, a list with one for each, or a dict from some axes; a tuple of two ints is one
+padding.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ Padding = tuple[DimLike, DimLike]
 
 
 class Window(NamedTuple):
-    """The motion of a window along one axis."""
+    """The settings of a window along one axis."""
 
     stride: int
     dilation: int
@@ -33,7 +34,7 @@ class Window(NamedTuple):
     output_padding: object = 0
 
     def paddings(self, length: DimLike, window: DimLike) -> Padding:
-        """The padding as a pair, for an axis and a window of these lengths."""
+        """Returns the padding as a pair, for an axis of ``length`` and a window of length ``window``."""
         if self.padding != "same":
             return self.padding
         places = (length + self.stride - 1) // self.stride
@@ -41,7 +42,7 @@ class Window(NamedTuple):
         return total // 2, total - total // 2
 
     def transposed_paddings(self, window: DimLike) -> tuple[Padding, object]:
-        """The padding as a pair and the output padding, for the transpose."""
+        """Returns the padding as a pair and the output padding, for the transpose."""
         if self.padding != "same":
             return self.padding, self.output_padding
         total = self.dilation * (window - 1) + 1 - self.stride
@@ -56,7 +57,9 @@ _NAMES = {"stride": "stride", "strides": "stride", "dilation": "dilation", "dila
 
 def window_settings(op: str, x: Tensor, places: Sequence[int],
                     own: Mapping[int, Mapping[str, object]] | None = None, **given: object) -> list[Window]:
-    """A Window for each of the axes at ``places``: an axis's ``own`` settings, and ``given`` ones where it has none."""
+    """Returns a Window for each of the axes at ``places``: from an axis's ``own`` settings, else from the ``given``
+    ones.
+    """
     lists = {name: _each(op, x, places, name, value) for name, value in given.items()}
     windows = []
     for k, at in enumerate(places):
@@ -77,7 +80,7 @@ def window_settings(op: str, x: Tensor, places: Sequence[int],
 
 
 def setting(op: str, entry: object) -> Mapping[str, object]:
-    """The settings of one axis; None for none of its own."""
+    """Reads the settings of one axis; None for none of its own."""
     if entry is not None and not isinstance(entry, Mapping):
         raise WrongKind("the settings of an axis are a dict", op=op, operand="spatial", got=f"{entry!r:.60}",
                         expected='{"strides": 2, "padding": 1}', help='spatial={H: {"stride": 2}}')
@@ -85,7 +88,7 @@ def setting(op: str, entry: object) -> Mapping[str, object]:
 
 
 def _each(op: str, x: Tensor, places: Sequence[int], name: str, value: object) -> list[object]:
-    """One value an axis: the same for all, or from a list or a dict."""
+    """Returns one value for each axis: the same for all, or from a list or a dict."""
     is_pair = (name == "padding" and isinstance(value, tuple) and len(value) == 2
                and all(isinstance(part, int) for part in value))
     if isinstance(value, Mapping):
@@ -106,7 +109,7 @@ def _each(op: str, x: Tensor, places: Sequence[int], name: str, value: object) -
 
 
 def _padding(op: str, value: object) -> Padding | Literal["same"]:
-    """A pair, or "same"."""
+    """Reads a padding: a pair, or "same"."""
     if isinstance(value, str):
         if value not in ("same", "valid"):
             raise InvalidArgument("unknown padding", op=op, operand="padding", got=repr(value),
@@ -125,7 +128,9 @@ _OF_ONE = {"window": "a window of 1 leaves an axis as it is",
 
 
 def step(op: str, name: str, value: object) -> int:
-    """A positive int, such as a stride."""
+    """Reads a positive int, such as a stride; WrongKind or InvalidArgument, which names ``op`` and ``name``, for
+    anything else.
+    """
     number = integer(value, op, name)
     if number < 1:
         raise InvalidArgument(f"{name} must be 1 or more", op=op, operand=name, got=number, expected="1 or more",
@@ -134,5 +139,5 @@ def step(op: str, name: str, value: object) -> int:
 
 
 def with_length(axis: Axis, length: DimLike) -> Axis:
-    """The axis of places: the spatial axis itself where it keeps its length."""
+    """Returns the axis of the windows' places: the spatial axis itself if its length stays."""
     return axis if equal(axis.length, length) is True else axis.resized(length)

@@ -43,7 +43,7 @@ __all__ = ["AveragePool", "BatchNorm", "Conv", "Dropout", "ELU", "Embedding", "F
            "RMSNorm", "ReLU", "Residual", "Sequential", "SiLU", "Sigmoid", "Softmax", "Softplus", "Tanh"]
 
 
-if not TYPE_CHECKING:  # to a type checker what is missing is missing
+if not TYPE_CHECKING:  # type checkers see missing attributes as missing
     def __getattr__(name: str) -> NoReturn:
         if name.startswith("__"):
             raise AttributeError(f"module 'nervure.nn' has no attribute {name!r}")

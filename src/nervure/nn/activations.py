@@ -22,14 +22,14 @@ from nervure.types.dim import equal
 
 
 class Identity(Module):
-    """x itself.
+    """The identity: returns x itself.
 
     >>> nv.nn.Identity()(nv.constant([1, 2])).tolist()
     [1.0, 2.0]
     """
 
     def forward(self, x: TensorLike) -> Tensor:
-        """x itself."""
+        """Returns x itself."""
         return expression(as_tensor(x, "Identity"))
 
 
@@ -60,7 +60,7 @@ class LeakyReLU(Module):
 
 
 class PReLU(Module):
-    """x where it is positive, else x times a slope that is learnt: one, or one for each element of some axes.
+    """x where it is positive, else x times a learnt slope: a single one, or one for each element of some axes.
 
     ``axes`` are those of the slope: ``"C=64"``, or 64 for the second axis of x without names.
 
@@ -165,7 +165,7 @@ class Softplus(Module):
 
 
 class Softmax(Module):
-    """exp(x) over its sum along some axes (absent: all but N and REC).
+    """exp(x) over its sum along ``axes`` (absent: all but N and REC).
 
     >>> nv.nn.Softmax(-1)(nv.constant([[0, 0]])).tolist()
     [[0.5, 0.5]]
@@ -179,7 +179,7 @@ class Softmax(Module):
 
 
 class LogSoftmax(Module):
-    """The logarithm of the softmax along some axes (absent: all but N and REC).
+    """The logarithm of the softmax along ``axes`` (absent: all but N and REC).
 
     >>> print(nv.nn.LogSoftmax(-1)(nv.constant([[0, 0]])).numpy().round(4))
     [[-0.6931 -0.6931]]

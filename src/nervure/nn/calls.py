@@ -1,4 +1,4 @@
-"""Calls of modules, noted while they happen: what a summary is made of.
+"""Calls of modules, recorded as they happen; a summary is made of them.
 
 >>> with noting() as calls:
 ...     with noted("outer", (), "Outer") as note:
@@ -17,8 +17,8 @@ from contextlib import contextmanager
 
 
 class Call:
-    """A call of a module: what it was given and gave, inside of how many others it happened, the ``outermost`` module
-    of those, and the ``names`` on the way from that one.
+    """One call of a module, with its ``arguments`` and ``result``. ``depth`` counts the calls around it, ``outermost``
+    is the module of the first of these, and ``names`` lead from that module to this one.
     """
 
     __slots__ = ("module", "arguments", "depth", "result", "outermost", "names")
@@ -42,7 +42,7 @@ _state = _State()
 
 @contextmanager
 def noting() -> Iterator[list[Call]]:
-    """The calls of modules on this thread, in the order in which they begin."""
+    """Yields the calls of modules on this thread, in the order in which they begin."""
     before, _state.calls, _state.callers = (_state.calls, _state.callers), [], []
     try:
         yield _state.calls
@@ -52,7 +52,7 @@ def noting() -> Iterator[list[Call]]:
 
 @contextmanager
 def noted(module: object, arguments: tuple[object, ...], name: str) -> Iterator[Call]:
-    """One call of a module by its name in the caller, which is kept where somebody is noting them."""
+    """Makes a call of a module, by its name in the caller, and records it if ``noting`` is active."""
     call = Call(module, arguments, name, _state.callers[-1] if _state.callers else None)
     if _state.calls is not None:
         _state.calls.append(call)
@@ -64,5 +64,5 @@ def noted(module: object, arguments: tuple[object, ...], name: str) -> Iterator[
 
 
 def caller() -> object:
-    """The module whose call is under way on this thread; None outside of all calls."""
+    """Returns the module whose call is under way on this thread; None outside of all calls."""
     return _state.callers[-1].module if _state.callers else None

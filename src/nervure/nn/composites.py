@@ -22,7 +22,7 @@ from nervure.types.dim import equal
 
 
 class Functional(Module):
-    """A function of tensors as a module; further arguments are given to it at each call.
+    """A function of tensors as a module, which passes further arguments to it at each call.
 
     >>> nv.nn.Functional(nv.clip, low=0, high=6)
     Functional(clip, low=0, high=6)
@@ -37,7 +37,7 @@ class Functional(Module):
         self.function, self.arguments, self.named = function, arguments, named
 
     def forward(self, *inputs: object, **named: object) -> Any:
-        """What the function gives for the inputs, followed by its own arguments."""
+        """Returns the result of the function for the inputs, followed by its own arguments."""
         return self.function(*inputs, *self.arguments, **{**self.named, **named})
 
     def __repr__(self) -> str:
@@ -47,7 +47,7 @@ class Functional(Module):
 
 
 def as_module(thing: object, op: str) -> Module:
-    """A module as it is, a function as a module."""
+    """Returns a module as it is, a function as a module."""
     if isinstance(thing, Module):
         return thing
     if callable(thing) and not isinstance(thing, type):
@@ -58,7 +58,8 @@ def as_module(thing: object, op: str) -> Module:
 
 
 class Sequential(Module):
-    """Modules and functions, each on what the one before gives. The slots of its members are ``0``, ``1``, ...
+    """Modules and functions in a row, each applied to the result of the one before. The slots of its members are
+    ``0``, ``1``, ...
 
     >>> model = nv.nn.Sequential(nv.nn.LinearLayer(2, 3), nv.relu)
     >>> model[1], len(model), [path for path, _ in model.named_parameters()]
@@ -72,7 +73,7 @@ class Sequential(Module):
             setattr(self, str(position), as_module(member, "Sequential"))
 
     def forward(self, *inputs: object) -> Any:
-        """The result of the last member; the first one takes all inputs."""
+        """Returns the result of the last member; the first one takes all inputs."""
         members = list(self)
         if not members:
             if len(inputs) != 1:
@@ -97,7 +98,7 @@ class Sequential(Module):
     def __getitem__(self, position: slice) -> Sequential: ...
 
     def __getitem__(self, position: int | slice) -> Module | Sequential:
-        """A member; a slice gives a sequence that shares its members with this one."""
+        """Returns a member; a slice gives a sequence that shares its members with this one."""
         if isinstance(position, slice):
             return Sequential(*list(self)[position])
         at = integer(position, "Sequential", "position")
@@ -108,7 +109,7 @@ class Sequential(Module):
 
 
 class Residual(Module):
-    """x plus what a module gives for x (He et al. 2016); ``shortcut`` is what stands in the place of x.
+    """Adds x to the result of a module for x (He et al. 2016); ``shortcut``, applied to x, replaces the summand x.
 
     >>> nv.nn.Residual(nv.square)(nv.constant([1, 3])).tolist()
     [2.0, 12.0]
@@ -122,7 +123,7 @@ class Residual(Module):
         self.shortcut = None if shortcut is None else as_module(shortcut, "Residual")
 
     def forward(self, x: TensorLike) -> Tensor:
-        """The sum. AxisMismatch where its two sides have different axes."""
+        """Returns the sum. AxisMismatch if its two sides have different axes."""
         own = as_tensor(x, "Residual")
         beside = own if self.shortcut is None else as_tensor(self.shortcut(own), "Residual")
         change = as_tensor(self.inner(own), "Residual")
@@ -135,7 +136,7 @@ class Residual(Module):
 
 
 def _differ(x: Tensor, y: Tensor) -> bool:
-    """Whether lengths of tensors without names differ: one of 1 would be spread."""
+    """Whether lengths of tensors without names differ: a length of 1 would be broadcast."""
     return not x.is_named and any([equal(mine, theirs) is False for mine, theirs in zip(x.type.shape, y.type.shape)])
 
 

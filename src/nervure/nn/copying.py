@@ -25,12 +25,12 @@ from nervure.ops.order import value_operands
 from nervure.transformers.cells import copy_cells
 
 Memo = dict[int, object]
-"""What has been copied by now, by the identity of the original, as ``copy.deepcopy`` hands it on."""
+"""The copies made so far, by the identity of the original, as ``copy.deepcopy`` passes them on."""
 
 
 def remember_places(places: Iterable[AssignableTensorOp], memo: Memo) -> None:
-    """Puts a copy of each place that has none yet into the memo: of one type, axes, name and device, with the value
-    that the place has on each transformer. Gradients and what optimisers keep are not copied.
+    """Puts a copy of each place that has none yet into the memo. A copy has the type, axes, name and device of the
+    place, and its value on each transformer; gradients and the slots of optimisers are not copied.
     """
     fresh = [place for place in places if id(place) not in memo]
     pairs = dict[Variable, Variable]()
@@ -48,7 +48,7 @@ def remember_places(places: Iterable[AssignableTensorOp], memo: Memo) -> None:
 
 
 def copied_fields(module: object, places: Iterable[AssignableTensorOp], memo: Memo) -> Iterator[tuple[str, object]]:
-    """The fields of a module, copied; InvalidArgument for a tensor that is computed from one of its places."""
+    """Yields the copied fields of a module; InvalidArgument for a tensor that is computed from one of its places."""
     own = {place.variable for place in places}
     for name, value in vars(module).items():
         for entry in _tensors(value):
@@ -65,7 +65,7 @@ def copied_fields(module: object, places: Iterable[AssignableTensorOp], memo: Me
 
 
 def _tensors(value: object) -> Iterator[Tensor]:
-    """The tensors that a field holds: itself, or in lists, tuples and dicts."""
+    """Yields the tensors that a field holds: itself, or in lists, tuples and dicts."""
     waiting, seen = [value], set[int]()
     while waiting:
         entry = waiting.pop()

@@ -1,4 +1,4 @@
-"""Typed fields: what the annotations of a class say about its attributes.
+"""Typed fields: the attributes that the annotations of a class declare.
 
 >>> class Block:
 ...     width: int
@@ -18,7 +18,7 @@ nervure.errors.WrongKind: Block: the field width has another type
   help:     the class Block declares it with width: int
 ...
 
-Annotations that lead nowhere, such as names that only type checkers import, are fields that hold anything.
+Annotations that cannot be resolved, such as names that only type checkers import, are fields that hold anything.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from nervure.errors import InvalidArgument, WrongKind
 from nervure.support.elsewhere import unknown_keyword
 
 _WIDER = {float: (float, int), complex: (complex, float, int)}
-"""The types whose values Python's own annotations admit beside their own."""
+"""The types whose annotations admit values of other types, too, by Python's own rule."""
 
 
 def fields_of(owner: type) -> dict[str, object]:
-    """The names of the fields of a class with their annotations, those of its bases first."""
+    """Maps the names of the fields of a class to their annotations, those of its bases first."""
     known: dict[str, object] | None = vars(owner).get("_fields")
     if known is None:
         hints = {name: hint for base in reversed(owner.__mro__) for name, hint in _hints(base).items()}
@@ -48,14 +48,14 @@ def fields_of(owner: type) -> dict[str, object]:
 
 
 def _hints(owner: type) -> dict[str, object]:
-    """The annotations of one class; as they are written where they cannot be resolved."""
+    """Returns the annotations of one class; those that cannot be resolved stay as they are written."""
     try:
         return inspect.get_annotations(owner, eval_str=True)
-    except Exception:  # whatever stands in an annotation: it is for type checkers first
+    except Exception:  # an annotation may be anything: it is for type checkers first
         return _as_written(owner)
 
 
-if sys.version_info >= (3, 14):  # which evaluates annotations where they are asked for, unless it is told not to
+if sys.version_info >= (3, 14):  # it evaluates annotations on request unless told not to
     _UNRESOLVED = 3  # annotationlib.Format.FORWARDREF
 
     def _as_written(owner: type) -> dict[str, object]:
@@ -66,12 +66,12 @@ else:
 
 
 def _is_of_class(hint: object) -> bool:
-    """Whether an annotation says that an attribute is the class's own."""
+    """Whether an annotation says that an attribute belongs to the class."""
     return "ClassVar" in hint.partition("[")[0] if isinstance(hint, str) else typing.get_origin(hint) is typing.ClassVar
 
 
 def check(owner: type, name: str, value: object) -> None:
-    """WrongKind where a value is not of the type that its field is declared with."""
+    """Raises WrongKind if a value is not of the type that its field is declared with."""
     hint = fields_of(owner).get(name, object)
     if not admits(hint, value):
         raise WrongKind(f"the field {name} has another type", op=owner.__name__, operand=name,
@@ -80,7 +80,7 @@ def check(owner: type, name: str, value: object) -> None:
 
 
 def admits(hint: object, value: object) -> bool:
-    """Whether a value is of the type that an annotation names; what cannot be told is admitted.
+    """Whether a value is of the type that an annotation names; a type that cannot be checked admits everything.
 
     >>> admits(int | None, None), admits(float, 1), admits(list[str], ()), admits(typing.Any, ())
     (True, True, False, True)
@@ -95,12 +95,12 @@ def admits(hint: object, value: object) -> bool:
         return True
     try:
         return isinstance(value, _WIDER.get(kind, kind))
-    except TypeError:  # a protocol that cannot be asked
+    except TypeError:  # a protocol that isinstance cannot check
         return True
 
 
 def bound(owner: type, values: Sequence[object], named: Mapping[str, object]) -> dict[str, object]:
-    """The value of each field, given in order or by name, else the default that stands in the class."""
+    """Returns the value of each field of ``owner``: given in order or by name, else the default in the class."""
     names = list(fields_of(owner))
     if len(values) > len(names):
         raise WrongKind(f"there are {len(names)} fields", op=owner.__name__, got=f"{len(values)} values",

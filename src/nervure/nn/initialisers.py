@@ -1,4 +1,4 @@
-"""Initialisers: what a parameter starts from, as functions of its axes.
+"""Initialisers: the first values of parameters, as functions of their axes.
 
 >>> import nervure as nv
 >>> from nervure.nn import initialisers
@@ -7,13 +7,13 @@
 >>> bool(abs(w.numpy().std() - 0.1) < 0.01)
 True
 
-Inputs and outputs are counted by axes: outputs are the elements of ``out_axes`` (absent: of the last axis; a layer says
-which are its own), inputs those of all others; an element of a window is an input, and an output, of its own.
+Inputs and outputs are counted by axes: outputs are the elements of ``out_axes`` (absent: of the last axis; a layer
+passes its own), inputs those of all others; an element of a window is an input, and an output, of its own.
 
-Numbers are drawn from NumPy's generator Philox under a key of a seed and a stream. With ``seed=`` the streams are
-counted by the initialiser: its first weight is always the same, its second another one. Without, the seed is that of
-the last ``nv.seed``, for whatever transformer, and a layer takes its streams when it is made, so that a model made
-after ``nv.seed(1)`` starts the same each time:
+Numbers are drawn from NumPy's generator Philox under a key of a seed and a stream. With ``seed=`` the initialiser
+counts the streams: its first weight is always the same, its second a different one. Without, the seed is that of the
+last ``nv.seed``, for any transformer, and a layer takes its streams when it is made, so that a model made after
+``nv.seed(1)`` starts the same each time:
 
 >>> nv.seed(1)
 >>> first = nv.nn.LinearLayer(2, 2).weights.tolist()
@@ -41,7 +41,7 @@ from nervure.types.axes import Axes, AxesLike
 
 
 class Weight(NamedTuple):
-    """What is drawn: a shape, the numbers of inputs and outputs, and which dimensions are outputs."""
+    """A weight to be drawn: its shape, its numbers of inputs and outputs, and which dimensions are outputs."""
 
     shape: tuple[int, ...]
     inputs: int
@@ -53,7 +53,7 @@ Draw = Callable[[np.random.Generator, Weight], np.ndarray]
 
 
 class Initialiser:
-    """A function of axes that gives an array: an ``initial_value``. Each call draws anew.
+    """A function of axes that returns an array: an ``initial_value``. Each call draws anew.
 
     >>> start = nv.nn.initialisers.uniform(0, 1, seed=3)
     >>> start("F=2, K=2").shape, bool((start("F=2") == start("F=2")).all())
@@ -70,15 +70,15 @@ class Initialiser:
         return self.bound()(read_axes(axes))
 
     def bound(self, out_axes: AxesLike | None = None, window_axes: AxesLike = ()) -> Callable[[Axes], np.ndarray]:
-        """This initialiser with a stream of its own, for one weight that is drawn later: a function of axes without
-        memory. The axes given here are taken where the initialiser says none.
+        """Returns this initialiser with a stream of its own, for one weight that is drawn later: a function of axes
+        without memory. The axes given here are used if the initialiser has none.
         """
         out = out_axes if self._out_axes is None else self._out_axes
         windows = window_axes if self._window_axes is None else self._window_axes
         return partial(self._drawn, self._key(), out, windows)
 
     def _key(self) -> np.ndarray:
-        """The next key: a seed and the number of a stream."""
+        """Returns the next key: a seed and the number of a stream."""
         if self._seed is None:
             return np.array(next_key(), np.uint64)
         self._used += 1
@@ -96,13 +96,13 @@ class Initialiser:
 
 
 def _number(seed: int) -> int:
-    """A seed that fits."""
+    """Reads a seed, which must fit in 64 bits."""
     low, high = seed_words(seed)
     return low | high << 32
 
 
 def constant(value: Number) -> Initialiser:
-    """One number everywhere.
+    """Fills the axes with one number.
 
     >>> nv.nn.initialisers.constant(0.5)("F=2").tolist()
     [0.5, 0.5]
@@ -112,7 +112,7 @@ def constant(value: Number) -> Initialiser:
 
 
 def zeros() -> Initialiser:
-    """0 everywhere.
+    """Fills the axes with 0.
 
     >>> nv.nn.initialisers.zeros()("F=2").tolist()
     [0.0, 0.0]
@@ -121,7 +121,7 @@ def zeros() -> Initialiser:
 
 
 def ones() -> Initialiser:
-    """1 everywhere.
+    """Fills the axes with 1.
 
     >>> nv.nn.initialisers.ones()("F=2").tolist()
     [1.0, 1.0]
@@ -130,7 +130,7 @@ def ones() -> Initialiser:
 
 
 def uniform(low: float = -1.0, high: float = 1.0, *, seed: int | None = None) -> Initialiser:
-    """Numbers drawn evenly from [low, high).
+    """Draws numbers evenly from [``low``, ``high``).
 
     >>> x = nv.nn.initialisers.uniform(0, 2, seed=1)("N=1000")
     >>> bool(0 <= x.min() < 0.1 and 1.9 < x.max() < 2)
@@ -144,7 +144,7 @@ def uniform(low: float = -1.0, high: float = 1.0, *, seed: int | None = None) ->
 
 
 def normal(loc: float = 0.0, scale: float = 1.0, *, seed: int | None = None) -> Initialiser:
-    """Numbers from the normal distribution with mean ``loc`` and standard deviation ``scale``.
+    """Draws numbers from the normal distribution with mean ``loc`` and standard deviation ``scale``.
 
     >>> bool(abs(nv.nn.initialisers.normal(5, seed=1)("N=10000").mean() - 5) < 0.05)
     True
@@ -155,8 +155,8 @@ def normal(loc: float = 0.0, scale: float = 1.0, *, seed: int | None = None) -> 
 
 def truncated_normal(loc: float = 0.0, scale: float = 1.0, low: float = -2.0, high: float = 2.0, *,
                      seed: int | None = None) -> Initialiser:
-    """Numbers from the normal distribution, drawn again where they lie outside of ``low`` to ``high`` deviations from
-    the mean.
+    """Draws numbers from the normal distribution, again if they lie outside ``low`` to ``high`` deviations from the
+    mean.
 
     >>> x = nv.nn.initialisers.truncated_normal(0, 3, seed=1)("N=10000")
     >>> bool(5.9 < abs(x).max() <= 6)
@@ -179,12 +179,12 @@ def truncated_normal(loc: float = 0.0, scale: float = 1.0, low: float = -2.0, hi
 
 
 _RAREST = 0.001
-"""The smallest share of the numbers that may lie between bounds: they are drawn again until all do."""
+"""The smallest share of the numbers that must lie between the bounds, since they are drawn again until all do."""
 
 
 def xavier_uniform(gain: float = 1.0, *, out_axes: AxesLike | None = None, window_axes: AxesLike | None = None,
                    seed: int | None = None) -> Initialiser:
-    """Numbers drawn evenly from +-gain * sqrt(6 / (inputs + outputs)) (Glorot and Bengio 2010).
+    """Draws numbers evenly from +-gain * sqrt(6 / (inputs + outputs)) (Glorot and Bengio 2010).
 
     >>> w = nv.nn.initialisers.xavier_uniform(seed=1)("F=200, K=100")
     >>> round(float(abs(w).max() / (6 / 300) ** 0.5), 2)
@@ -195,7 +195,8 @@ def xavier_uniform(gain: float = 1.0, *, out_axes: AxesLike | None = None, windo
 
 def xavier_normal(gain: float = 1.0, *, out_axes: AxesLike | None = None, window_axes: AxesLike | None = None,
                   seed: int | None = None) -> Initialiser:
-    """Numbers from the normal distribution with deviation gain * sqrt(2 / (inputs + outputs)) (Glorot and Bengio 2010).
+    """Draws numbers from the normal distribution with deviation gain * sqrt(2 / (inputs + outputs)) (Glorot and Bengio
+    2010).
 
     >>> w = nv.nn.initialisers.xavier_normal(seed=1)("F=200, K=100")
     >>> round(float(w.std() / (2 / 300) ** 0.5), 1)
@@ -206,7 +207,7 @@ def xavier_normal(gain: float = 1.0, *, out_axes: AxesLike | None = None, window
 
 def he_uniform(slope: float = 0.0, *, out_axes: AxesLike | None = None, window_axes: AxesLike | None = None,
                seed: int | None = None) -> Initialiser:
-    """Numbers drawn evenly from +-sqrt(6 / inputs / (1 + slope**2)), for rectifiers with that slope below 0 (He et al.
+    """Draws numbers evenly from +-sqrt(6 / inputs / (1 + slope**2)), for rectifiers with that slope below 0 (He et al.
     2015).
 
     >>> w = nv.nn.initialisers.he_uniform(seed=1)("F=200, K=100")
@@ -218,7 +219,7 @@ def he_uniform(slope: float = 0.0, *, out_axes: AxesLike | None = None, window_a
 
 def he_normal(slope: float = 0.0, *, out_axes: AxesLike | None = None, window_axes: AxesLike | None = None,
               seed: int | None = None) -> Initialiser:
-    """Numbers from the normal distribution with deviation sqrt(2 / inputs / (1 + slope**2)) (He et al. 2015).
+    """Draws numbers from the normal distribution with deviation sqrt(2 / inputs / (1 + slope**2)) (He et al. 2015).
 
     >>> w = nv.nn.initialisers.he_normal(seed=1)("F=200, K=100")
     >>> round(float(w.std() / (2 / 200) ** 0.5), 1)
@@ -229,7 +230,7 @@ def he_normal(slope: float = 0.0, *, out_axes: AxesLike | None = None, window_ax
 
 def lecun_uniform(gain: float = 1.0, *, out_axes: AxesLike | None = None, window_axes: AxesLike | None = None,
                   seed: int | None = None) -> Initialiser:
-    """Numbers drawn evenly from +-gain * sqrt(3 / inputs) (LeCun et al. 1998).
+    """Draws numbers evenly from +-gain * sqrt(3 / inputs) (LeCun et al. 1998).
 
     >>> w = nv.nn.initialisers.lecun_uniform(seed=1)("F=200, K=100")
     >>> round(float(abs(w).max() / (3 / 200) ** 0.5), 2)
@@ -240,7 +241,7 @@ def lecun_uniform(gain: float = 1.0, *, out_axes: AxesLike | None = None, window
 
 def lecun_normal(gain: float = 1.0, *, out_axes: AxesLike | None = None, window_axes: AxesLike | None = None,
                  seed: int | None = None) -> Initialiser:
-    """Numbers from the normal distribution with deviation gain * sqrt(1 / inputs) (LeCun et al. 1998).
+    """Draws numbers from the normal distribution with deviation gain * sqrt(1 / inputs) (LeCun et al. 1998).
 
     >>> w = nv.nn.initialisers.lecun_normal(seed=1)("F=200, K=100")
     >>> round(float(w.std() / (1 / 200) ** 0.5), 1)
@@ -250,8 +251,8 @@ def lecun_normal(gain: float = 1.0, *, out_axes: AxesLike | None = None, window_
 
 
 def orthogonal(gain: float = 1.0, *, out_axes: AxesLike | None = None, seed: int | None = None) -> Initialiser:
-    """A matrix of inputs by outputs with orthonormal columns (or rows, where these are fewer), times gain (Saxe et al.
-    2014).
+    """Draws a matrix of inputs by outputs with orthonormal columns (or rows, if there are fewer), times gain (Saxe et
+    al. 2014).
 
     >>> w = nv.nn.initialisers.orthogonal(seed=1)("F=5, K=3")
     >>> bool(np.allclose(w.T @ w, np.eye(3)))
@@ -266,7 +267,7 @@ def orthogonal(gain: float = 1.0, *, out_axes: AxesLike | None = None, seed: int
         rows = math.prod(moved) // max(outputs, 1)
         tall = generator.standard_normal((max(rows, outputs), min(rows, outputs)))
         q, r = np.linalg.qr(tall)
-        q = q * np.where(np.diagonal(r) < 0, -1.0, 1.0)  # so that all such matrices are equally likely
+        q = q * np.where(np.diagonal(r) < 0, -1.0, 1.0)  # makes all such matrices equally likely
         return factor * (q if rows >= outputs else q.T).reshape(moved).transpose(np.argsort(last))
     return Initialiser("orthogonal", draw, out_axes, seed=seed)
 
@@ -277,7 +278,7 @@ kaiming_uniform, kaiming_normal = he_uniform, he_normal
 
 def _scaled(name: str, shape: Callable[[float], Draw], gain: float, fan: Callable[[Weight], float],
             out_axes: AxesLike | None, window_axes: AxesLike | None, seed: int | None) -> Initialiser:
-    """Numbers of variance ``gain**2 / fan``."""
+    """Makes an initialiser of numbers with variance ``gain**2 / fan``."""
     factor = real(gain, name, "gain")
 
     def draw(generator: np.random.Generator, weight: Weight) -> np.ndarray:
@@ -315,7 +316,9 @@ def _deviation(scale: float, op: str) -> float:
 
 
 def bound(initial: object, out_axes: AxesLike | None = None, window_axes: AxesLike = ()) -> object:
-    """An ``initial_value`` for one weight: an initialiser with a stream of its own, anything else as it is."""
+    """Returns an ``initial`` value for one weight: an initialiser gets a stream of its own, anything else stays as it
+    is.
+    """
     if isinstance(initial, Initialiser):
         return initial.bound(out_axes, window_axes)
     if callable(initial) and getattr(initial, "__module__", None) == __name__:

@@ -1,4 +1,4 @@
-"""Layers of dense products and tables: what a network learns, and what it forgets on purpose.
+"""Layers of dense products and tables, and dropout.
 
 >>> import nervure as nv
 >>> dense = nv.nn.LinearLayer("C=8, H=4, W=4", "Y=10")
@@ -40,11 +40,11 @@ from nervure.types.dtype import DTypeLike
 
 
 class LinearLayer(Module):
-    """``x`` times weights, plus a bias: the input axes, wherever they stand in x, become the output axes, at its end.
+    """``x`` times weights, plus a bias: the input axes, anywhere in x, become the output axes, at the end.
 
-    Axes with names, one or several: ``LinearLayer("F=784", "K=10")`` has weights over (F, K) and a bias over K. Plain
+    Named axes, one or several: ``LinearLayer("F=784", "K=10")`` has weights over (F, K) and a bias over K. Plain
     lengths: ``LinearLayer(784, 10)`` takes the last axis of x, and has weights of shape (784, 10). An axis that is
-    input and output is one level higher among those of the weights. ``weights`` and ``bias`` are what they start from
+    input and output is one level higher among those of the weights. ``weights`` and ``bias`` are initial values
     (absent: numbers drawn evenly from +-1 / sqrt(inputs)), or variables to be shared; ``bias=False`` leaves it out.
 
     >>> layer = nv.nn.LinearLayer("F=2", "K=2", weights=[[1, 2], [3, 4]], bias=0.5)
@@ -70,7 +70,7 @@ class LinearLayer(Module):
         self.bias = optional(out, bias, start, dtype)
 
     def forward(self, x: TensorLike) -> Tensor:
-        """(..., inputs) to (..., outputs)."""
+        """Maps (..., inputs) to (..., outputs)."""
         own = as_tensor(x, "LinearLayer")
         check_input("LinearLayer", own, self.weights)
         if not self.weights.is_named:
@@ -86,7 +86,7 @@ Linear = LinearLayer
 
 
 def _raised(into: Axes, out: Axes) -> Axes:
-    """The input axes as the weights have them: a level higher where a class is among the outputs too."""
+    """Returns the input axes as the weights have them: a level higher for a class that is among the outputs, too."""
     classes = {axis.axis_class for axis in out}
     if into.is_anonymous or not any([axis.axis_class in classes for axis in into]):
         return into
@@ -94,11 +94,11 @@ def _raised(into: Axes, out: Axes) -> Axes:
 
 
 class Embedding(Module):
-    """The rows of a table that integers name: their axes, and then the columns.
+    """Looks up rows of a table by integers: the result has the axes of the integers, then the columns.
 
-    ``Embedding("V=1000", "F=64")`` or ``Embedding(1000, "F=64")`` for integers with names, ``Embedding(1000, 64)`` for
-    others. The table starts from the normal distribution. The row ``pad_idx`` stays as it is: 0, if nothing else is
-    said.
+    ``Embedding("V=1000", "F=64")`` or ``Embedding(1000, "F=64")`` is for integers with named axes, ``Embedding(1000,
+    64)`` for others. The table starts from the normal distribution. The row ``pad_idx`` has gradient zero; it is zeros
+    unless ``weights`` are given.
 
     >>> words = nv.nn.Embedding("V=3", "F=2", weights=[[1, 2], [3, 4], [5, 6]])
     >>> words(nv.constant(np.array([2, 0]), "N=2")).tolist()
@@ -119,7 +119,7 @@ class Embedding(Module):
         self.weights = parameter([table, features], start, dtype=dtype)
 
     def forward(self, index: TensorLike) -> Tensor:
-        """(...) integers to (..., columns)."""
+        """Maps (...) integers to (..., columns)."""
         own = as_tensor(index, "Embedding")
         if not own.dtype.is_integer:
             raise WrongKind("an index is of integers", op="Embedding", operand="index", got=str(own.type),
@@ -136,7 +136,7 @@ def _one(axes: AxesLike, operand: str) -> Axis:
 
 
 def _row(pad_idx: object, rows: Axis) -> int:
-    """The number of a row, which there is."""
+    """Returns the number of a row; InvalidArgument if the table has no such row."""
     row, length = integer(pad_idx, "Embedding", "pad_idx"), count([rows])
     if not -length <= row < length:
         raise InvalidArgument("pad_idx is no row of the table", op="Embedding", operand="pad_idx", got=row,
@@ -145,7 +145,7 @@ def _row(pad_idx: object, rows: Axis) -> int:
 
 
 def _with_empty_row(start: Initialiser, row: int | None) -> Callable[[Axes], np.ndarray]:
-    """What an initialiser draws, with zeros in one row."""
+    """Returns an initialiser like ``start``, with zeros in one row."""
     draw = start.bound()
 
     def drawn(axes: Axes) -> np.ndarray:
@@ -157,8 +157,8 @@ def _with_empty_row(start: Initialiser, row: int | None) -> Callable[[Axes], np.
 
 
 class Dropout(Module):
-    """In training each element is 0 with probability ``rate``, and the others are divided by ``1 - rate``; otherwise x
-    itself.
+    """In training, sets each element to 0 with probability ``rate``, and divides the others by ``1 - rate``; in
+    evaluation, returns x.
 
     >>> layer, x = nv.nn.Dropout(0.5), nv.ones((100,))
     >>> sorted(set(layer(x).tolist())), layer.eval()(x) is x
@@ -173,7 +173,7 @@ class Dropout(Module):
                                   expected="0 to 1", help="0.5 drops every other element")
 
     def forward(self, x: TensorLike) -> Tensor:
-        """x, or what is left of it."""
+        """Returns x, or in training x with elements dropped."""
         return dropout(x, self.rate) if self.training else expression(as_tensor(x, "Dropout"))
 
 

@@ -1,4 +1,4 @@
-"""Losses: how far what a model gives is from what it should, and derivatives that say how to come closer.
+"""Losses: the distance of a model's predictions from their targets, with derivatives.
 
 >>> import nervure as nv
 >>> from nervure.nn import losses
@@ -8,11 +8,11 @@
 >>> round(losses.mean_squared_error([1.0, 2.0], [1.0, 4.0]).item(), 4)
 2.0
 
-All of them end in a ``reduction``: "mean" (over all numbers), "sum", "batch" (the sum over the length of the batch:
-of the axis N, or of the first one where axes have no names), or "none". Predictions and targets have the same axes,
-those with names in any order; a target that lacks one is refused, since it would be spread along it. A loss has the
-element type of what is compared (float16 and bfloat16 compute in float32 and are rounded once); signs, weights and
-variances do not change it. A distance of complex numbers is real.
+All of them end in a ``reduction``: "mean" (over all numbers), "sum", "batch" (the sum over the length of the batch: of
+the axis N, or of the first axis of tensors without names), or "none". Predictions and targets have the same axes,
+named ones in any order; a target that lacks an axis is refused, since it would be broadcast along it. A loss has the
+common element type of predictions and targets (float16 and bfloat16 compute in float32 and are rounded once); signs,
+weights and variances do not change it. A distance of complex numbers is real.
 """
 
 from __future__ import annotations
@@ -70,12 +70,12 @@ def cross_entropy(logits: TensorLike, targets: TensorLike, axis: AxisLike | None
                   reduction: str = "mean") -> Tensor:
     """``-sum(t * log_softmax(logits))`` along the axis of the classes, from logits.
 
-    Targets are class numbers, over the axes of the logits but that one, or probabilities, over all of them. The axis
-    (absent): with names the one that class numbers lack, or the only one beside N and REC; without, the second (of one
-    axis alone that one). ``weights`` has a number for each class, ``smoothing`` is the share of a target that is spread
-    evenly over all classes, and positions with the class number ``ignore_index`` count nothing. Any other number below
-    0, or past the last class, is an IndexError of the run. The "mean" of class numbers is weighted: the sum over the
-    weights of what counts.
+    ``targets`` are class numbers, over the axes of the logits but that one, or probabilities, over all of them. The
+    default ``axis`` of named logits is the one that class numbers lack, or the only one beside N and REC; that of
+    others is the second (or the only one). ``weights`` has a number for each class, ``smoothing`` is the share of a
+    target that is spread evenly over all classes, and positions with the class number ``ignore_index`` count nothing.
+    Any other number below 0, or past the last class, is an IndexError of the run. The "mean" of class numbers is
+    weighted: the sum over the weights of the positions that count.
 
     >>> print(nv.nn.losses.cross_entropy(nv.zeros("N=3, Y=4"), [0, 3, 2]).numpy().round(4))
     1.3863
@@ -88,8 +88,8 @@ def cross_entropy(logits: TensorLike, targets: TensorLike, axis: AxisLike | None
 def negative_log_likelihood(logarithms: TensorLike, targets: TensorLike, axis: AxisLike | None = None,
                             weights: TensorLike | None = None, ignore_index: int | None = None,
                             reduction: str = "mean") -> Tensor:
-    """``-sum(t * logarithms)`` along the axis of the classes, from logarithms of probabilities, such as a log_softmax
-    gives. Else as ``cross_entropy``.
+    """``-sum(t * logarithms)`` along the axis of the classes, from logarithms of probabilities, such as those of
+    ``log_softmax``. All else is as in ``cross_entropy``.
 
     >>> nv.nn.losses.negative_log_likelihood([[-1.0, -2.0]], [1]).item()
     2.0
@@ -103,7 +103,7 @@ def negative_log_likelihood(logarithms: TensorLike, targets: TensorLike, axis: A
 
 def binary_cross_entropy(logits: TensorLike, targets: TensorLike, weights: TensorLike | None = None,
                          positive_weights: TensorLike | None = None, reduction: str = "mean") -> Tensor:
-    """``-t * log(sigmoid(x)) - (1 - t) * log(1 - sigmoid(x))`` from logits x, without overflow.
+    """``-t * log(sigmoid(x)) - (1 - t) * log(1 - sigmoid(x))`` from ``logits`` x and ``targets`` t, without overflow.
 
     ``positive_weights`` multiply the first term, ``weights`` all of it.
 
@@ -124,9 +124,9 @@ def binary_cross_entropy(logits: TensorLike, targets: TensorLike, weights: Tenso
 
 def kl_divergence(logarithms: TensorLike, targets: TensorLike, log_targets: bool = False,
                   reduction: str = "mean") -> Tensor:
-    """``t * (log(t) - logarithms)``: from logarithms of probabilities to targets t, which are probabilities or, with
-    ``log_targets``, logarithms too. ``reduction="batch"`` gives the divergence as it is defined. Where t is 0 nothing
-    counts.
+    """``t * (log(t) - logarithms)``, from logarithms of probabilities to ``targets`` t. The targets are probabilities,
+    or logarithms, too, with ``log_targets``. ``reduction="batch"`` gives the divergence by its definition. Elements
+    with t = 0 count nothing.
 
     >>> import math
     >>> print(nv.nn.losses.kl_divergence([[math.log(0.5)] * 2], [[1.0, 0.0]], reduction="batch").numpy().round(4))
@@ -145,7 +145,7 @@ def kl_divergence(logarithms: TensorLike, targets: TensorLike, log_targets: bool
 
 
 def mean_squared_error(x: TensorLike, targets: TensorLike, reduction: str = "mean") -> Tensor:
-    """``(x - t)**2``, of complex numbers ``|x - t|**2``.
+    """``(x - t)**2`` for ``targets`` t; ``|x - t|**2`` for complex numbers.
 
     >>> nv.nn.losses.mean_squared_error([1.0, 2.0], [1.0, 4.0]).item()
     2.0
@@ -157,7 +157,7 @@ def mean_squared_error(x: TensorLike, targets: TensorLike, reduction: str = "mea
 
 
 def mean_absolute_error(x: TensorLike, targets: TensorLike, reduction: str = "mean") -> Tensor:
-    """``|x - t|``.
+    """``|x - t|`` for ``targets`` t.
 
     >>> nv.nn.losses.mean_absolute_error([1.0, 2.0], [1.0, 4.0]).item()
     1.0
@@ -167,7 +167,7 @@ def mean_absolute_error(x: TensorLike, targets: TensorLike, reduction: str = "me
 
 
 def huber(x: TensorLike, targets: TensorLike, delta: float = 1.0, reduction: str = "mean") -> Tensor:
-    """``d**2 / 2`` of a distance d up to ``delta``, ``delta * (d - delta / 2)`` of a larger one (Huber 1964).
+    """``d**2 / 2`` for a distance d up to ``delta``, ``delta * (d - delta / 2)`` for a larger one (Huber 1964).
 
     >>> nv.nn.losses.huber([0.0, 0.0], [1.0, 3.0], reduction="none").tolist()
     [0.5, 2.5]
@@ -178,7 +178,7 @@ def huber(x: TensorLike, targets: TensorLike, delta: float = 1.0, reduction: str
 
 
 def smooth_l1(x: TensorLike, targets: TensorLike, beta: float = 1.0, reduction: str = "mean") -> Tensor:
-    """``d**2 / 2 / beta`` of a distance d up to ``beta``, ``d - beta / 2`` of a larger one.
+    """``d**2 / 2 / beta`` for a distance d up to ``beta``, ``d - beta / 2`` for a larger one.
 
     >>> nv.nn.losses.smooth_l1([0.0, 0.0], [1.0, 3.0], beta=2.0, reduction="none").tolist()
     [0.25, 2.0]
@@ -189,8 +189,8 @@ def smooth_l1(x: TensorLike, targets: TensorLike, beta: float = 1.0, reduction: 
 
 
 def poisson(logarithms: TensorLike, counts: TensorLike, reduction: str = "mean") -> Tensor:
-    """``exp(x) - t * x``: the negative log likelihood of counts t under rates of logarithms x, without what does not
-    depend on x.
+    """``exp(x) - t * x``: the negative log likelihood of counts t at rates with logarithms x, without terms that do
+    not depend on x.
 
     >>> nv.nn.losses.poisson([0.0], [3.0]).item()
     1.0
@@ -201,8 +201,9 @@ def poisson(logarithms: TensorLike, counts: TensorLike, reduction: str = "mean")
 
 def gaussian(x: TensorLike, targets: TensorLike, variances: TensorLike, epsilon: float = 1e-6,
              reduction: str = "mean") -> Tensor:
-    """``(log(v) + (x - t)**2 / v) / 2``: the negative log likelihood of targets t under normal distributions with
-    means x and variances v, which count as ``epsilon`` at least, without what does not depend on them.
+    """``(log(v) + (x - t)**2 / v) / 2``: the negative log likelihood of ``targets`` t under normal distributions.
+    Their means are x, their variances v, which count as ``epsilon`` at least; terms that depend on neither are left
+    out.
 
     >>> nv.nn.losses.gaussian([1.0], [3.0], [1.0]).item()
     2.0
@@ -217,8 +218,9 @@ def gaussian(x: TensorLike, targets: TensorLike, variances: TensorLike, epsilon:
 
 
 def cosine_similarity(x: TensorLike, y: TensorLike, axis: AxisLike | None = None, epsilon: float = 1e-8) -> Tensor:
-    """The cosine of the angle between x and y along an axis (absent: with names the only one beside N and REC, else
-    the last one): from -1 to 1, the larger the more alike. Norms count as ``epsilon`` at least.
+    """The cosine of the angle between x and y along an axis: from -1 to 1, larger for more similar vectors. The
+    default ``axis`` of named tensors is the only one beside N and REC, else the last. Norms count as ``epsilon`` at
+    least.
 
     >>> print(nv.nn.losses.cosine_similarity([[3.0, 0.0]], [[1.0, 1.0]]).numpy().round(4))
     [0.7071]
@@ -232,7 +234,9 @@ def cosine_similarity(x: TensorLike, y: TensorLike, axis: AxisLike | None = None
 
 def cosine_embedding(x: TensorLike, y: TensorLike, signs: TensorLike, margin: float = 0.0,
                      axis: AxisLike | None = None, reduction: str = "mean") -> Tensor:
-    """``1 - c`` where the sign is 1, ``max(0, c - margin)`` where it is -1, for the cosines c of x and y.
+    """``1 - c`` for a sign of 1, ``max(0, c - margin)`` for a sign of -1, for the cosines c of x and y.
+
+    ``signs`` are over the axes of the cosines; ``axis`` is as in ``cosine_similarity``.
 
     >>> x, y = [[1.0, 0.0], [1.0, 0.0]], [[0.0, 1.0], [2.0, 0.0]]
     >>> nv.nn.losses.cosine_embedding(x, y, [1.0, -1.0], reduction="none").tolist()
@@ -247,7 +251,7 @@ def cosine_embedding(x: TensorLike, y: TensorLike, signs: TensorLike, margin: fl
 
 def margin_ranking(x: TensorLike, y: TensorLike, signs: TensorLike, margin: float = 0.0,
                    reduction: str = "mean") -> Tensor:
-    """``max(0, margin - sign * (x - y))``: x shall be larger than y where the sign is 1, smaller where it is -1.
+    """``max(0, margin - sign * (x - y))``: x should be larger than y for a sign of 1, smaller for a sign of -1.
 
     >>> nv.nn.losses.margin_ranking([1.0, 1.0], [2.0, 2.0], [1.0, -1.0], reduction="none").tolist()
     [1.0, 0.0]
@@ -271,8 +275,8 @@ def hinge(scores: TensorLike, signs: TensorLike, margin: float = 1.0, reduction:
 
 def triplet_margin(anchor: TensorLike, like: TensorLike, unlike: TensorLike, margin: float = 1.0,
                    axis: AxisLike | None = None, reduction: str = "mean") -> Tensor:
-    """``max(0, |anchor - like| - |anchor - unlike| + margin)`` for distances along an axis, which is as in
-    ``cosine_similarity``. To each difference 1e-6 is added, as in PyTorch, so that equal points have a derivative: the
+    """``max(0, |anchor - like| - |anchor - unlike| + margin)``, with distances along an ``axis``, as in
+    ``cosine_similarity``. Each difference has 1e-6 added, as in PyTorch, so that equal points have a derivative: the
     distance of two equal points of n numbers is ``sqrt(n) * 1e-6``.
 
     >>> print(nv.nn.losses.triplet_margin([[0.0, 0.0]], [[3.0, 4.0]], [[0.0, 5.0]]).numpy().round(4))
@@ -283,12 +287,12 @@ def triplet_margin(anchor: TensorLike, like: TensorLike, unlike: TensorLike, mar
     return _reduced(losses, reduction, promote([first, second], op="triplet_margin"), "triplet_margin")
 
 
-# -- what they share ---------------------------------------------------------------------------------
+# -- shared parts -------------------------------------------------------------------------------------
 
 
 class _Goal(NamedTuple):
-    """Targets on the axes of the logits, weights in them; the position of the axis of the classes; and what a mean is
-    taken over: None for all positions, else how much each counts.
+    """Targets on the axes of the logits, multiplied by the weights, and the position of the axis of the classes.
+    ``counted`` has the weights of a mean: how much each position counts, or None for all positions alike.
     """
 
     targets: Tensor
@@ -299,7 +303,7 @@ class _Goal(NamedTuple):
 
 def _classified(op: str, logits: TensorLike, targets: TensorLike, axis: AxisLike | None, weights: TensorLike | None,
                 smoothing: float, ignore_index: int | None) -> tuple[Tensor, _Goal]:
-    """Logits, or logarithms, in the type in which arithmetic takes place, and what they are compared with."""
+    """Returns logits, or logarithms, in the type in which arithmetic takes place, and their targets as a ``_Goal``."""
     given = as_tensor(logits, op)
     dtype = floating(given.dtype)
     own = convert(given, dtype.compute)
@@ -324,7 +328,7 @@ def _classified(op: str, logits: TensorLike, targets: TensorLike, axis: AxisLike
 
 
 def _labels(own: Tensor, labels: Tensor, at: int, op: str) -> Tensor:
-    """Class numbers on the axes of the logits but that of the classes."""
+    """Returns class numbers on the axes of the logits but that of the classes, which is at ``at``."""
     rest = [place for place in range(own.ndim) if place != at]
     template = Tensor(ops.Full(0, labels.dtype, tuple([own.type.shape[place] for place in rest])),
                       Axes([own.axes[place] for place in rest]) if own.is_named else None)
@@ -332,7 +336,7 @@ def _labels(own: Tensor, labels: Tensor, at: int, op: str) -> Tensor:
 
 
 def _check_targets(own: Tensor, goal: Tensor, at: int, op: str) -> None:
-    """Errors of targets that are neither class numbers nor probabilities, with the shapes that they may have."""
+    """Raises an error that names the possible shapes if targets are neither class numbers nor probabilities."""
     has_numbers = goal.ndim == own.ndim - 1
     expected = f"class numbers {_without(own, at)}, or probabilities {_without(own)}"
     if has_numbers and not goal.dtype.is_integer:
@@ -347,7 +351,7 @@ def _check_targets(own: Tensor, goal: Tensor, at: int, op: str) -> None:
 
 
 def _class_help(own: Tensor, goal: Tensor, at: int) -> str:
-    """What to do about targets that do not fit: another axis of the classes, or none of length 1 in them."""
+    """Suggests a change for targets that do not fit: another axis of the classes, or dropping one of length 1."""
     if goal.ndim == own.ndim and equal_lengths(goal.type.shape[at], 1):
         return f"nv.squeeze(targets, {at}) drops the axis of length 1"
     shape = own.type.shape
@@ -364,13 +368,14 @@ def _same_lengths(lengths: Sequence[DimLike], goal: Tensor) -> bool:
 
 
 def _without(own: Tensor, at: int | None = None) -> str:
-    """The axes of a tensor but for one: of an anonymous one as NumPy writes a shape, ``(n,)``."""
+    """Describes the axes of a tensor but for one; for an anonymous tensor as NumPy writes a shape, ``(n,)``."""
     rest = [axis for place, axis in enumerate(own.axes) if place != at]
     return f"({rest[0].length},)" if len(rest) == 1 and not own.is_named else str(Axes(rest))
 
 
 def _counting(own: Tensor, labels: Tensor, at: int, ignore_index: int | None) -> tuple[Tensor, list[Tensor]]:
-    """Class numbers without those that are ignored, and 1 where they count, 0 where not (nothing where all do)."""
+    """Returns class numbers without the ignored ones, and 1 for those that count, 0 for others (nothing if all count).
+    """
     if ignore_index is None:
         return labels, []
     kept = not_equal(labels, ignore_index)
@@ -381,13 +386,13 @@ def _counting(own: Tensor, labels: Tensor, at: int, ignore_index: int | None) ->
 
 
 def _vectors(own: Tensor, labels: Tensor, at: int) -> Tensor:
-    """Class numbers as vectors on the axes of the logits."""
+    """Returns class numbers as one-hot vectors on the axes of the logits."""
     numbers = converted_to(labels.value, int64)
     return Tensor(ops.OneHot(numbers, own.type.shape[at], own.dtype, at, from_end=False), own._axes)
 
 
 def _of_classes(value: Value, own: Tensor, goal: _Goal, reduction: str, op: str) -> Tensor:
-    """The losses of classes, over all axes but theirs, reduced."""
+    """Reduces the losses of classes, which are over all axes but theirs."""
     rest = Axes([axis for place, axis in enumerate(own.axes) if place != goal.axis]) if own.is_named else None
     losses = Tensor(value, rest)
     if reduction == "mean" and goal.counted is not None:
@@ -396,7 +401,7 @@ def _of_classes(value: Value, own: Tensor, goal: _Goal, reduction: str, op: str)
 
 
 def _class_axis(own: Tensor, goal: Tensor, axis: AxisLike | None, op: str) -> int:
-    """The position of the axis of the classes."""
+    """Returns the position of the axis of the classes."""
     if axis is not None:
         return position_of(own, axis, op)
     if not own.is_named:
@@ -417,7 +422,7 @@ def _class_axis(own: Tensor, goal: Tensor, axis: AxisLike | None, op: str) -> in
 
 
 def _over_classes(weights: TensorLike, own: Tensor, at: int, op: str) -> Tensor:
-    """A number for each class in a form that aligns with the logits."""
+    """Returns a number for each class in a form that aligns with the logits."""
     given = convert(as_tensor(weights, op), own.dtype)
     if given.ndim != 1:
         raise ShapeMismatch("weights have a number for each class", op=op, operand="weights", got=str(given.type),
@@ -431,7 +436,9 @@ def _over_classes(weights: TensorLike, own: Tensor, at: int, op: str) -> Tensor:
 
 
 def _pair(x: TensorLike, t: TensorLike, op: str) -> tuple[Tensor, Tensor, DType]:
-    """Predictions and targets of the same axes, in the type in which arithmetic takes place; and that of the result."""
+    """Returns predictions and targets on the same axes, in the type in which arithmetic takes place, and the type of
+    the result.
+    """
     mine, theirs = _read(x, op, 1), _read(t, op, 2)
     if isinstance(mine, Tensor) and isinstance(theirs, Tensor):
         _check_spread(mine, theirs, op)
@@ -440,8 +447,8 @@ def _pair(x: TensorLike, t: TensorLike, op: str) -> tuple[Tensor, Tensor, DType]
 
 
 def _check_spread(own: Tensor, targets: Tensor, op: str) -> None:
-    """AxisMismatch for targets that lack an axis, ShapeMismatch for those without names that have a length of 1 in its
-    place: they would be spread along it.
+    """Raises AxisMismatch for targets that lack an axis, and ShapeMismatch for anonymous ones with a length of 1 in
+    its place: these would be broadcast.
     """
     help = "reshape or index one of them: what lacks an axis, or has a length of 1 there, would be spread along it"
     if own.ndim != targets.ndim:
@@ -454,23 +461,23 @@ def _check_spread(own: Tensor, targets: Tensor, op: str) -> None:
 
 
 def _read(x: TensorLike, op: str, position: int) -> Operand:
-    """An operand; lists as tensors."""
+    """Reads an operand; lists become tensors."""
     return x if is_scalar(x) else as_tensor(x, op, position)
 
 
 def _type_of(x: TensorLike, op: str) -> DType:
-    """The type of a loss of x."""
+    """Returns the type of a loss of x."""
     return floating(common_dtype((_read(x, op, 1),), op))
 
 
 def _on_axes(goal: Tensor, own: Tensor, op: str) -> Tensor:
-    """Probabilities on the axes of the logits."""
+    """Returns probabilities on the axes of the logits."""
     _, targets, _ = paired(own, goal, op)
     return Tensor(converted_to(targets, own.dtype), own._axes)
 
 
 def _reduced(losses: Tensor, reduction: str, dtype: DType, op: str) -> Tensor:
-    """Losses reduced as was asked for, in the type of the result: that of a distance of complex numbers is real."""
+    """Returns losses reduced by ``reduction``, in the type of the result, which is real for complex numbers."""
     dtype = losses.dtype if dtype.is_complex else dtype
     if not isinstance(reduction, str) or reduction not in REDUCTIONS:
         raise InvalidArgument("unknown reduction", op=op, operand="reduction", got=f"{reduction!r:.60}",
@@ -485,7 +492,7 @@ def _reduced(losses: Tensor, reduction: str, dtype: DType, op: str) -> Tensor:
 
 
 def _batch(losses: Tensor) -> Operand:
-    """The length of the batch."""
+    """Returns the length of the batch."""
     return batch_size(losses) if losses.is_named or not losses.ndim else losses.type.shape[0]
 
 
@@ -495,18 +502,18 @@ def _huber(distance: Tensor, limit: float) -> Tensor:
 
 
 _APART = 1e-6
-"""What is added to the differences of a distance, so that equal points have a direction too."""
+"""A number added to the differences of a distance, so that equal points have a direction, too."""
 
 
 def _distance(x: TensorLike, y: TensorLike, axis: AxisLike | None) -> tuple[Tensor, DType]:
-    """The Euclidean distance along an axis, and the type to which it is rounded in the end."""
+    """Returns the Euclidean distance along an axis, and the type to which it is rounded in the end."""
     own, other, dtype = _pair(x, y, "triplet_margin")
     at = _vector_axis(own, axis, "triplet_margin")
     return sqrt(sum_over(square(add(subtract(own, other), _APART)), reduction_axes=[at])), dtype
 
 
 def _vector_axis(x: Tensor, axis: AxisLike | None, op: str) -> int:
-    """The position of the axis that vectors lie along."""
+    """Returns the position of the axis that vectors lie along."""
     if axis is not None:
         return position_of(x, axis, op)
     found = [at for at, one in enumerate(x.axes) if not (one.is_batch or one.is_recurrent)] if x.is_named \
@@ -518,7 +525,7 @@ def _vector_axis(x: Tensor, axis: AxisLike | None, op: str) -> int:
 
 
 def _last_axis(x: Tensor) -> str:
-    """An example of ``axis=`` with an axis that there is."""
+    """Returns an example of ``axis=`` with an axis that x has."""
     last = x.axes[-1].name if x.is_named and x.ndim else -1
     return f"axis={last!r} says that it is the last one" if x.ndim else "give a tensor with an axis"
 
@@ -545,7 +552,7 @@ __all__ = ["binary_cross_entropy", "cosine_embedding", "cosine_similarity", "cro
 
 explain_keywords(globals(), __all__)
 
-if not TYPE_CHECKING:  # to a type checker what is missing is missing
+if not TYPE_CHECKING:  # type checkers see missing attributes as missing
     def __getattr__(name: str) -> NoReturn:
         if name.startswith("__"):
             raise AttributeError(f"module 'nervure.nn.losses' has no attribute {name!r}")

@@ -1,7 +1,7 @@
-"""Modules: what holds parameters, and other modules, and computes a tensor of tensors.
+"""Modules: objects that hold parameters and other modules, and compute a tensor from tensors.
 
-A module is a class with typed fields and a ``forward``. Parameters are variables, set as attributes; nothing else has
-to be said:
+A module is a class with typed fields and a ``forward``. Parameters are variables, set as attributes, which needs no
+registration:
 
 >>> import nervure as nv
 >>> from nervure import nn
@@ -21,7 +21,7 @@ Scaled(
 >>> [path for path, _ in model.named_parameters()], [name for name in model.state_names().values()]
 (['inner.weights', 'inner.bias'], ['linearlayer.0.weights', 'linearlayer.0.bias'])
 
-A call builds the graph, once; ``train()`` and ``eval()`` say for the calls after them which one.
+A call builds the graph, once; ``train()`` and ``eval()`` choose which graph later calls build.
 """
 
 from __future__ import annotations
@@ -59,16 +59,16 @@ Output = TypeVar("Output", covariant=True)
 
 
 class Forwards(Protocol[Inputs, Output]):
-    """What has a ``forward``: to type checkers it is called with what that takes, and gives what that returns."""
+    """A class with a ``forward``: type checkers give a call the types of its parameters and its result."""
 
     def forward(self, *inputs: Inputs.args, **named: Inputs.kwargs) -> Output:
-        """What a call computes."""
+        """Computes the result of a call."""
 
 
 @dataclass_transform()
 class Module:
-    """What layers and models derive from. Annotations of the class are its fields, which ``Module(...)`` takes in order
-    or by name; a field with a value of another type is a WrongKind. ``__post_init__`` runs when they are set.
+    """The base class of layers and models. Annotations of the class are its fields, which ``Module(...)`` takes in
+    order or by name; a value of another type is a WrongKind. ``__post_init__`` runs after they are set.
 
     >>> class Doubled(nv.nn.Module):
     ...     times: int = 2
@@ -86,17 +86,17 @@ class Module:
         self.__post_init__()
 
     def __post_init__(self) -> None:
-        """What a class does when its fields are set, such as making parameters of their sizes."""
+        """Runs after the fields are set, for example to make parameters of their sizes."""
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
-        """What a call computes; each class has its own, whose types are those of a call."""
+        """Computes the result of a call; each class defines its own, whose types are those of a call."""
         raise NotSupported(f"{type(self).__name__} has no forward", op=type(self).__name__, operand="forward",
                            got="a call", expected="def forward(self, x): ...",
                            help="a module computes what its method forward returns")
 
     def __call__(self: Forwards[Inputs, Output], *inputs: Inputs.args, **named: Inputs.kwargs) -> Output:
-        """``forward``, in a name scope: of the module's name in the one that calls it, else of its class. An error
-        names the innermost module that it comes from, by its path in the outermost one.
+        """Runs ``forward`` in a name scope: that of the module's name in its caller, else of its class. An error names
+        the innermost module that it comes from, by its path in the outermost one.
         """
         return cast(Output, _call(cast(Module, self), inputs, named))
 
@@ -104,7 +104,7 @@ class Module:
         for name, value in vars(cls).items():
             _check_default(cls, name, value)
 
-    if not TYPE_CHECKING:  # to a type checker what is missing is missing
+    if not TYPE_CHECKING:  # type checkers see missing attributes as missing
         def __getattr__(self, name: str) -> NoReturn:
             if name.startswith("_"):
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -125,7 +125,7 @@ class Module:
         object.__delattr__(self, name)
 
     def _release(self, name: str) -> None:
-        """Lets go of the places of a field that gets another value."""
+        """Releases the places of a field that gets another value."""
         for _, _, found in _members(name, vars(self).get(name)):
             if isinstance(found, AssignableTensorOp) and found.variable is not None:
                 record = record_of(found)
@@ -133,7 +133,7 @@ class Module:
                     record.owner = record.slot = None
 
     def __deepcopy__(self: Own, memo: dict[int, object]) -> Own:
-        """A module of the same form, whose parameters and buffers are variables of its own with the same values."""
+        """Returns a module of the same form, whose parameters and buffers are new variables with the same values."""
         places = [place for _, place in self._places()]
         remember_places(places, memo)
         made = object.__new__(type(self))
@@ -142,11 +142,11 @@ class Module:
             setattr(made, name, value)
         return made
 
-    # -- what is inside ----------------------------------------------------------------------------
+    # -- contents ----------------------------------------------------------------------------------
 
     def named_modules(self) -> list[tuple[str, Module]]:
-        """The module itself and all inside, each once, depth first in the order of definition, with paths such as
-        ``"inner.0"``; its own is ``""``.
+        """Lists the module itself and all inside, each once, with paths such as ``"inner.0"``. They come depth first,
+        in the order of definition; the path of the module itself is ``""``.
         """
         found: dict[Module, str] = {}
         waiting: list[tuple[str, Module]] = [("", self)]
@@ -162,27 +162,29 @@ class Module:
         return [(path, module) for module, path in found.items()]
 
     def modules(self) -> list[Module]:
-        """The module itself and all inside, each once, depth first in the order of definition."""
+        """Lists the module itself and all inside, each once, depth first in the order of definition."""
         return [module for _, module in self.named_modules()]
 
     def named_parameters(self) -> list[tuple[str, AssignableTensorOp]]:
-        """The trainable variables of all modules, each once, with paths such as ``"inner.0.weights"``."""
+        """Lists the trainable variables of all modules, each once, with paths such as ``"inner.0.weights"``."""
         return [(path, place) for path, place in self._places() if place.is_trainable]
 
     def parameters(self) -> list[AssignableTensorOp]:
-        """The trainable variables of all modules, each once."""
+        """Lists the trainable variables of all modules, each once."""
         return [place for _, place in self.named_parameters()]
 
     def named_buffers(self) -> list[tuple[str, AssignableTensorOp]]:
-        """The other persistent tensors, such as running statistics, with their paths."""
+        """Lists the other persistent tensors, such as running statistics, with their paths."""
         return [(path, place) for path, place in self._places() if not place.is_trainable]
 
     def buffers(self) -> list[AssignableTensorOp]:
-        """The other persistent tensors, such as running statistics."""
+        """Lists the other persistent tensors, such as running statistics."""
         return [place for _, place in self.named_buffers()]
 
     def _places(self) -> list[tuple[str, AssignableTensorOp]]:
-        """The places that keep their values, each at its first path; adopted by the way, as a list may have grown."""
+        """Returns the places that keep their values, each at its first path, and adopts them, as a list may have
+        grown.
+        """
         found: dict[AssignableTensorOp, str] = {}
         for path, module in self.named_modules():
             for name, slot, entry in _entries(module):
@@ -192,7 +194,7 @@ class Module:
         return [(path, place) for place, path in found.items()]
 
     def state_names(self) -> dict[AssignableTensorOp, str]:
-        """The names of parameters and buffers in files: class, number among the modules of that class, slot.
+        """Names the parameters and buffers as files do: class, number among the modules of that class, slot.
 
         >>> model = nv.nn.Sequential(nv.nn.LinearLayer(2, 2), nv.nn.LinearLayer(2, 2, bias=False))
         >>> list(model.state_names().values())
@@ -209,7 +211,7 @@ class Module:
         return found
 
     def state_paths(self) -> dict[AssignableTensorOp, str]:
-        """The paths of parameters and buffers in files, each place once; InvalidArgument where two have one path.
+        """Maps parameters and buffers to their paths in files, each place once; InvalidArgument if two have one path.
 
         >>> list(nv.nn.Sequential(nv.nn.LinearLayer(2, 2)).state_paths().values())
         ['0.weights', '0.bias']
@@ -219,7 +221,7 @@ class Module:
         return found
 
     def place_at(self, path: str) -> AssignableTensorOp | None:
-        """The parameter or buffer at a path, any of those that it has; None where there is none.
+        """Returns the parameter or buffer at any of its paths; None if there is none.
 
         >>> layer = nv.nn.LinearLayer(2, 2)
         >>> nv.nn.Sequential(layer, layer).place_at("1.bias") is layer.bias
@@ -239,14 +241,14 @@ class Module:
         return self
 
     def eval(self: Own) -> Own:
-        """Sets this module and all inside to evaluation: nothing is dropped, running statistics stay as they are."""
+        """Sets this module and all inside to evaluation: nothing is dropped, and running statistics do not change."""
         return self.train(False)
 
-    # -- how it shows itself -----------------------------------------------------------------------
+    # -- display -----------------------------------------------------------------------------------
 
     def summary(self, *inputs: AxesLike | Tensor) -> Summary:
-        """A line for each call of a module that computing it from such inputs makes. Inputs are axes, with symbols or
-        numbers as lengths, or tensors where they are of another type than float32.
+        """Summarises the module: a line for each call of a module that computing it from such inputs makes. Inputs are
+        axes, with symbols or numbers as lengths, or tensors if their type is not float32.
 
         >>> print(nv.nn.Embedding("V=9", "F=4").summary(nv.placeholder("N=2", dtype=nv.int64)).totals)
         36 parameters, 144 bytes; buffers 0 bytes
@@ -274,7 +276,7 @@ class Module:
 
 
 def _call(module: Module, inputs: tuple[object, ...], named: dict[str, object]) -> object:
-    """What ``forward`` gives. It is called in a name scope, and what comes of it is noted."""
+    """Calls ``forward`` in a name scope, and records the call and its result."""
     name = _called(module, caller())
     with name_scope(name), noted(module, (*inputs, *named.values()), name) as call:
         try:
@@ -289,8 +291,8 @@ def _call(module: Module, inputs: tuple[object, ...], named: dict[str, object]) 
 
 
 def _taken(module: Module, given: object) -> object:
-    """What ``forward`` gets for an argument: of an array of real numbers a tensor of the type of the module's
-    parameters. Tensors, whose type was chosen, and all else come as they are.
+    """Returns the argument that ``forward`` receives: an array of real numbers becomes a tensor of the parameters'
+    type. Tensors, whose type was chosen, and all else stay as they are.
     """
     if isinstance(given, Tensor) or is_scalar(given) or not is_array(given):
         return given
@@ -305,13 +307,13 @@ def _taken(module: Module, given: object) -> object:
 
 
 def _entries(module: Module) -> Iterator[tuple[str, str, object]]:
-    """(path, slot, entry) of the modules and places in the fields of a module."""
+    """Yields (path, slot, entry) for the modules and places in the fields of a module."""
     for name, value in vars(module).items():
         yield from _members(name, value)
 
 
 def parts_of(module: Module) -> list[tuple[str, str, Module | AssignableTensorOp]]:
-    """(path, slot, part) of the modules, parameters and buffers in the fields of a module.
+    """Lists (path, slot, part) for the modules, parameters and buffers in the fields of a module.
 
     >>> [(path, slot) for path, slot, _ in parts_of(nv.nn.Sequential(nv.relu))]
     [('0', '0')]
@@ -321,7 +323,8 @@ def parts_of(module: Module) -> list[tuple[str, str, Module | AssignableTensorOp
 
 
 def _members(name: str, value: object) -> Iterator[tuple[str, str, object]]:
-    """(path, slot, entry) of the modules and places that a field holds: itself, or in lists, tuples and dicts."""
+    """Yields (path, slot, entry) for the modules and places that a field holds: itself, or in lists, tuples and dicts.
+    """
     waiting, seen = [(name, name, value)], set[int]()
     while waiting:
         path, slot, entry = waiting.pop()
@@ -335,7 +338,7 @@ def _members(name: str, value: object) -> Iterator[tuple[str, str, object]]:
 
 
 def _adopt(owner: Module, slot: str, place: AssignableTensorOp) -> None:
-    """Notes in which module a place sits, and under which name; a place that sits in one stays there."""
+    """Records which module holds a place, and in which slot; a place that has a module stays there."""
     if not _is_kept(place):
         return
     record = record_of(place)
@@ -346,7 +349,7 @@ def _adopt(owner: Module, slot: str, place: AssignableTensorOp) -> None:
 
 
 def _called(module: Module, by: object) -> str:
-    """The name that a module has in the one that calls it; that of its class where it is no part of it."""
+    """Returns the name of a module in its caller, or that of its class if it is no part of the caller."""
     names = [path for path, _, entry in (_entries(by) if isinstance(by, Module) else ()) if entry is module]
     if names:
         _nest(by, module)
@@ -357,7 +360,7 @@ _around: WeakKeyDictionary[object, ref[Module]] = WeakKeyDictionary()
 
 
 def _nest(module: object, inner: object) -> None:
-    """Notes in which module another one sits; the first stays for as long as it holds it."""
+    """Records which module holds another one; the first stays for as long as it holds it."""
     if isinstance(module, Module) and isinstance(inner, Module):
         before = _around.get(inner)
         if before is None or before() is not module and _module_around(inner) is None:
@@ -365,14 +368,14 @@ def _nest(module: object, inner: object) -> None:
 
 
 def _module_around(inner: Module) -> Module | None:
-    """The module that is known to hold another one."""
+    """Returns the module that is known to hold another one."""
     noted = _around.get(inner)
     known = None if noted is None else noted()
     return known if known is not None and any([entry is inner for _, _, entry in _entries(known)]) else None
 
 
 def outermost(module: Module) -> Module:
-    """The module at the end of all that are around this one.
+    """Returns the outermost of the modules around this one.
 
     >>> model = nv.nn.Sequential(nv.nn.Residual(nv.nn.LinearLayer(2, 2)))
     >>> outermost(model[0].inner) is model
@@ -386,7 +389,7 @@ def outermost(module: Module) -> Module:
 
 
 def located(module: Module, path: str) -> tuple[Module, str]:
-    """The innermost module on the way along a path, and the rest of the path.
+    """Returns the innermost module on the way along a path, and the rest of the path.
 
     >>> model = nv.nn.Sequential(nv.nn.LinearLayer(2, 2))
     >>> located(model, "0.bias") == (model[0], "bias")
@@ -402,7 +405,7 @@ def located(module: Module, path: str) -> tuple[Module, str]:
 
 
 def _check_inputs(module: Module, inputs: tuple[object, ...], named: dict[str, object], call: Call) -> None:
-    """WrongKind where ``forward`` does not take so many inputs, or none of such a name."""
+    """Raises WrongKind if ``forward`` does not take this number of inputs, or these keywords."""
     signature = inspect.signature(module.forward)
     try:
         signature.bind(*inputs, **named)
@@ -416,8 +419,8 @@ def _check_inputs(module: Module, inputs: tuple[object, ...], named: dict[str, o
 
 
 def _tell_where(error: Exception, call: Call) -> None:
-    """Says of an error which module it comes from, the innermost one, and what that was given; in a note where the
-    error is not one of ours.
+    """Tells an error which module it comes from, the innermost one, and with which inputs. An error of another library
+    gets a note.
     """
     if isinstance(error, NervureError):
         if error.module is None:
@@ -430,7 +433,7 @@ _NOTED = "in the module "
 
 
 def _described(call: Call) -> str:
-    """The path of a module in the outermost one, its class, and what it was given."""
+    """Describes a module: its path in the outermost one, its class, and its inputs."""
     first, kind = call.outermost, type(call.module).__name__
     paths = [path for path, module in outermost(first).named_modules() if module is first] if isinstance(
         first, Module) else []
@@ -440,7 +443,7 @@ def _described(call: Call) -> str:
 
 
 def _given(x: object) -> str:
-    """An argument by its type: elements would fill the screen."""
+    """Describes an argument by its type: elements would fill the screen."""
     if isinstance(x, Tensor):
         return described_type(x)
     return f"{x.dtype} array {x.shape}" if isinstance(x, ndarray) else f"{' '.join(shown(x).split()):.60}"
@@ -456,7 +459,7 @@ def _joined(path: str, name: str) -> str:
 
 
 def _check_names(names: dict[AssignableTensorOp, str], op: str) -> None:
-    """InvalidArgument where two places would have one name."""
+    """Raises InvalidArgument if two places would have one name."""
     for name, times in Counter(names.values()).items():
         if times > 1:
             raise InvalidArgument(f"two places are named {name}", op=op, got=name,
@@ -465,7 +468,9 @@ def _check_names(names: dict[AssignableTensorOp, str], op: str) -> None:
 
 
 def _check_default(owner: type, name: str, value: object) -> None:
-    """InvalidArgument for parameters that stand in a class: all of its modules would share them, and none find them."""
+    """Raises InvalidArgument for parameters in a class attribute: all modules of the class would share them, and none
+    would list them.
+    """
     for _, _, entry in _members(name, value):
         if isinstance(entry, AssignableTensorOp) and _is_kept(entry) or isinstance(entry, Module) and entry._places():
             raise InvalidArgument(f"the parameters of {name} are made once, for all modules of the class",
@@ -478,20 +483,20 @@ def _check_default(owner: type, name: str, value: object) -> None:
 
 
 def _texts(name: str, value: object) -> list[str]:
-    """The texts of a field: one, or one for each module and place in a list, tuple or dict of them."""
+    """Returns the texts of a field: one, or one for each module and place in a list, tuple or dict of them."""
     inside = list(_members(name, value)) if isinstance(value, (list, tuple, dict)) else []
     return [_shown(path, entry) for path, _, entry in inside] or [_shown(name, value)]
 
 
 def _shown(name: str, value: object) -> str:
-    """A field as the text of its module shows it."""
+    """Returns a field as the text of its module shows it."""
     if isinstance(value, AssignableTensorOp):
         return f"{name}={described_type(value)}"
     return f"{name}: {value!r}" if isinstance(value, Module) else f"{name}={value!r:.200}"
 
 
 def _line(call: Call, names: dict[Module, str]) -> Line:
-    """What a summary says of a call."""
+    """Returns the line of a summary for a call."""
     module = call.module
     assert isinstance(module, Module)
     results = [entry for entry in _flat(call.result) if isinstance(entry, Tensor)]

@@ -1,4 +1,4 @@
-"""Layers that normalise: by the statistics of a batch, of a sample, or of groups of its channels.
+"""Normalisation layers: by the statistics of a batch, of a sample, or of groups of its channels.
 
 >>> import nervure as nv
 >>> layer = nv.nn.BatchNorm("C=2", momentum=0.5)
@@ -8,9 +8,9 @@
 >>> layer.running_mean.tolist(), layer.running_variance.tolist()
 ([1.0, 2.5], [1.5, 0.5])
 
-In training what a batch normalisation gives carries along the effect that moves its running statistics: a sequence of
-that effect and the value. So whatever computes the value, a training step among them, moves them, once a call,
-together with the step's other updates, and nothing has to be collected.
+In training, the result of a batch normalisation carries the effect that moves its running statistics: it is a sequence
+of that effect and the value. So any computation of the value, a training step among them, moves them once a call,
+together with its other updates, and nothing has to be collected.
 """
 
 from __future__ import annotations
@@ -68,7 +68,9 @@ class _Scaled(Module):
         return own
 
     def _last(self, x: Tensor) -> list[int]:
-        """Where x has the axes of the layer: by name, or its last ones. ShapeMismatch where lengths differ."""
+        """Returns the positions of the layer's axes in x: found by name, or the last ones. ShapeMismatch if lengths
+        differ.
+        """
         op, own = type(self).__name__, self._axes
         named = list(range(-len(own), 0)) if own.is_anonymous else names_of(list(own))
         places = [position_of(x, name, op) for name in named]
@@ -79,10 +81,11 @@ class _Scaled(Module):
 
 
 class BatchNorm(_Scaled):
-    """x standardised for each channel over all other axes; then times scale, plus shift (Ioffe and Szegedy 2015).
+    """Standardises x for each channel over all other axes, multiplies by the scale and adds the shift (Ioffe and
+    Szegedy 2015).
 
-    ``axes`` are the channels: ``"C=64"``, or 64 for the second axis of x without names. In training the statistics
-    are those of x, and the running ones move by ``momentum`` towards them (the variance without bias); in evaluation
+    ``axes`` are the channels: ``"C=64"``, or 64 for the second axis of x without names. In training, the statistics
+    are those of x, and the running ones move by ``momentum`` towards them (the variance without bias); in evaluation,
     the running ones are used.
 
     >>> layer = nv.nn.BatchNorm(2).eval()
@@ -102,7 +105,7 @@ class BatchNorm(_Scaled):
         self.running_variance = buffer(self._axes, 1.0, dtype)
 
     def forward(self, x: TensorLike) -> Tensor:
-        """x normalised."""
+        """Returns x normalised."""
         own = self._input(x)
         if self._axes.is_anonymous and own.ndim > 1:
             check_length("BatchNorm", own, 1, count(self._axes), f"(N, {count(self._axes)}, ...)")
@@ -115,9 +118,9 @@ class BatchNorm(_Scaled):
         return carried
 
     def _moves(self, x: Tensor, channels: list[int] | list[str]) -> list[object]:
-        """The effects that move the running statistics; an empty batch moves none."""
+        """Returns the effects that move the running statistics; an empty batch moves none."""
         numbers = product([x.type.shape[at] for at in chosen_axes(x, None, channels, "BatchNorm")[0]])
-        unbiased = divide(numbers, dim_max(numbers - 1, 1))  # of one number alone the variance is 0
+        unbiased = divide(numbers, dim_max(numbers - 1, 1))  # the variance of a single number is 0
         found = mean(x, out_axes=channels), variance(x, out_axes=channels) * unbiased
         moves: list[object] = []
         for place, own in zip((self.running_mean, self.running_variance), found, strict=True):
@@ -128,9 +131,10 @@ class BatchNorm(_Scaled):
 
 
 class LayerNorm(_Scaled):
-    """x less its mean, over its deviation, along ``axes``; then times scale, plus shift (Ba et al. 2016).
+    """Subtracts the mean of x along ``axes``, divides by the deviation, multiplies by the scale and adds the shift (Ba
+    et al. 2016).
 
-    ``axes`` are ``"F=64"``, several of them, or plain lengths: the last axes of x.
+    ``axes`` is one or several named axes, as in ``"F=64"``, or plain lengths for the last axes of x.
 
     >>> print(nv.nn.LayerNorm(2)(np.float32([[1, 3]])).numpy().round(4))
     [[-1.  1.]]
@@ -142,13 +146,13 @@ class LayerNorm(_Scaled):
         super().__init__(axes, epsilon, scale, shift, dtype)
 
     def forward(self, x: TensorLike) -> Tensor:
-        """x normalised."""
+        """Returns x normalised."""
         own = self._input(x)
         return layer_norm(own, self._last(own), self.scale, self.shift, self.epsilon)
 
 
 class RMSNorm(_Scaled):
-    """x over the root of its mean square along ``axes``; then times scale (Zhang and Sennrich 2019).
+    """Divides x by its root mean square along ``axes``, then multiplies by the scale (Zhang and Sennrich 2019).
 
     >>> print(nv.nn.RMSNorm("F=2")(nv.constant([[3, 3]], "N=1, F=2")).numpy().round(4))
     [[1. 1.]]
@@ -160,16 +164,17 @@ class RMSNorm(_Scaled):
         super().__init__(axes, epsilon, scale, False, dtype)
 
     def forward(self, x: TensorLike) -> Tensor:
-        """x normalised."""
+        """Returns x normalised."""
         own = self._input(x)
         return rms_norm(own, self._last(own), self.scale, self.epsilon)
 
 
 class GroupNorm(_Scaled):
-    """x standardised in each sample for each of some groups of channels; then times scale, plus shift (Wu and He 2018).
+    """Standardises x in each sample for each group of channels, multiplies by the scale and adds the shift (Wu and He
+    2018).
 
-    ``axes`` is the axis of the channels: ``"C=64"``, or 64 for the second axis of x without names. A sample is what the
-    axes N and REC, or the first axis of x without names, tell apart.
+    ``axes`` is the axis of the channels: ``"C=64"``, or 64 for the second axis of x without names. The axes N and REC,
+    or the first axis of x without names, distinguish samples.
 
     >>> print(nv.nn.GroupNorm(2, 4)(np.float32([[1, 3, 5, 5]])).numpy().round(3))
     [[-1.  1.  0.  0.]]
@@ -186,7 +191,7 @@ class GroupNorm(_Scaled):
                                   expected=f"a divisor of {count(self._axes)}", help="1 takes all channels together")
 
     def forward(self, x: TensorLike) -> Tensor:
-        """x normalised."""
+        """Returns x normalised."""
         own = self._input(x)
         at = position_of(own, 1 if self._axes.is_anonymous else self._axes[0].name, "GroupNorm")
         if equal(own.type.shape[at], count(self._axes)) is False:
@@ -199,14 +204,14 @@ class GroupNorm(_Scaled):
         return self._scaled(result)
 
     def _divided(self, x: Tensor, at: int) -> AxesLike:
-        """The axes of x with the channels divided into groups."""
+        """Returns the axes of x with the channels divided into groups."""
         lengths = self.groups, count(self._axes) // self.groups
         if x.is_named:
             return Axes([*x.axes[:at], *map(make_axis, lengths), *x.axes[at + 1:]])
         return (*x.type.shape[:at], *lengths, *x.type.shape[at + 1:])
 
     def _scaled(self, x: Tensor) -> Tensor:
-        """x times scale, plus shift, for each channel."""
+        """Returns x times the scale, plus the shift, for each channel."""
         scale, shift = [entry if entry is None or x.is_named else reshape(entry, (-1, *[1] * (x.ndim - 2)))
                         for entry in (self.scale, self.shift)]
         result = x if scale is None else multiply(x, scale)

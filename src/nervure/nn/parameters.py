@@ -1,4 +1,4 @@
-"""Parameters of layers: made from axes and an initialiser, or taken as they are given.
+"""Parameters of layers: made from axes and an initialiser, or used as they are given.
 
 >>> import nervure as nv
 >>> parameter("F=3, K=2", nv.nn.initialisers.zeros())
@@ -24,12 +24,14 @@ from nervure.types.dim import equal
 from nervure.types.dtype import DTypeLike
 
 Initial = object
-"""What a parameter starts from: an initialiser, a number, an array, a function of axes; or the variable itself."""
+"""The start of a parameter: an initialiser, a number, an array, a function of axes; or the variable itself."""
 
 
 def parameter(axes: AxesLike, initial: Initial, out_axes: AxesLike | None = None, window_axes: AxesLike = (),
               dtype: DTypeLike | None = None) -> AssignableTensorOp:
-    """A variable over axes that starts from ``initial``; ShapeMismatch for a variable that has other lengths."""
+    """Makes a variable over ``axes`` that starts from ``initial``; ShapeMismatch for a variable that has other
+    lengths.
+    """
     own = read_axes(axes)
     if isinstance(initial, AssignableTensorOp) and initial.is_trainable:
         if initial.shape != own.lengths or initial.is_named == (own.is_anonymous and len(own) > 0):
@@ -40,30 +42,32 @@ def parameter(axes: AxesLike, initial: Initial, out_axes: AxesLike | None = None
 
 
 def optional(axes: AxesLike, initial: Initial, default: Initial, dtype: DTypeLike | None) -> AssignableTensorOp | None:
-    """A parameter that may be left out: True stands for the usual start, False and None for none."""
+    """Makes a parameter that may be left out: ``initial`` of True stands for ``default``, False and None for no
+    parameter.
+    """
     if initial is None or initial is False:
         return None
     return parameter(axes, default if initial is True else initial, dtype=dtype)
 
 
 def buffer(axes: AxesLike, initial: float, dtype: DTypeLike | None = None) -> AssignableTensorOp:
-    """A persistent tensor that starts from a number."""
+    """Makes a persistent tensor over ``axes`` that starts from the number ``initial``."""
     return persistent_tensor(axes, initial, dtype)
 
 
 def count(axes: Iterable[Axis]) -> int:
-    """The number of elements over axes whose lengths are numbers."""
+    """Counts the elements over axes whose lengths are numbers."""
     return math.prod([axis.length for axis in axes if isinstance(axis.length, int)])
 
 
 def evenly(inputs: int) -> Initialiser:
-    """What weights and biases start from when nothing is said: numbers drawn evenly from +-1 / sqrt(inputs)."""
+    """Returns the default initialiser of weights and biases: numbers drawn evenly from +-1 / sqrt(inputs)."""
     width = 1 / math.sqrt(max(inputs, 1))
     return uniform(-width, width)
 
 
 def layer_axes(axes: AxesLike, op: str, operand: str) -> Axes:
-    """The axes that a layer is made for: lengths that are numbers."""
+    """Returns the axes that a layer is made for, whose lengths are numbers."""
     try:
         own = read_axes(axes)
     except NervureError as error:
@@ -77,7 +81,7 @@ def layer_axes(axes: AxesLike, op: str, operand: str) -> Axes:
 
 
 def check_both_named(op: str, **axes: Axes) -> None:
-    """AxisMismatch unless all the axes of a layer have names, or none."""
+    """Raises AxisMismatch unless all the axes of a layer have names, or none has."""
     if len({own.is_anonymous for own in axes.values()}) > 1:
         raise AxisMismatch("axes with names and without do not mix", op=op, operand=", ".join(axes),
                            got=" and ".join(map(str, axes.values())), expected="names on all, or on none",
@@ -85,7 +89,7 @@ def check_both_named(op: str, **axes: Axes) -> None:
 
 
 def check_input(op: str, x: Tensor, own: Tensor | None) -> None:
-    """AxisMismatch where an input has names and the layer none, or the other way round."""
+    """Raises AxisMismatch if exactly one of the input ``x`` and the layer, with axes ``own``, has names."""
     if own is None or x.ndim == 0 or own.ndim == 0 or x.is_named == own.is_named:
         return
     raise AxisMismatch(f"the input has {'' if x.is_named else 'no '}names, the layer has "
@@ -96,8 +100,8 @@ def check_input(op: str, x: Tensor, own: Tensor | None) -> None:
 
 
 def check_length(op: str, x: Tensor, at: int, length: int, shape: str) -> None:
-    """ShapeMismatch where an anonymous input has another length than a layer is made for, or lacks the axis; ``shape``
-    is how it may look.
+    """Raises ShapeMismatch if an anonymous input ``x`` lacks the axis ``at``, or has another length there than the
+    layer. ``shape`` is the expected shape, for the error.
     """
     if x.is_named or -x.ndim <= at < x.ndim and equal(x.type.shape[at], length) is not False:
         return
@@ -107,7 +111,7 @@ def check_length(op: str, x: Tensor, at: int, length: int, shape: str) -> None:
 
 
 def names_of(axes: Sequence[Axis]) -> list[str]:
-    """The names of axes, which find them in a tensor whatever their lengths are."""
+    """Returns the names of axes, which find them in a tensor whatever their lengths are."""
     return [str(axis.name) for axis in axes]
 
 

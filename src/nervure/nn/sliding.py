@@ -1,4 +1,4 @@
-"""Layers that slide along axes: convolutions and poolings, over one to three of them.
+"""Sliding layers: convolutions and poolings over one to three axes.
 
 >>> import nervure as nv
 >>> from nervure import nn
@@ -44,11 +44,10 @@ from nervure.types.dtype import DTypeLike
 class Conv(Module):
     """A filter that slides along the axes of its window, plus a bias.
 
-    Axes with names: ``Conv("C=3", "K=64", "H=5, W=5")`` has weights over (C, H, W, K) and a bias over K; an axis that
-    is input and output, as in ``Conv("C=3", "C=64", ...)``, is one level lower among the inputs of the weights. Plain
-    lengths: ``Conv(3, 64, (5, 5))`` has weights of shape (64, 3, 5, 5), for x (N, C, H, W). ``strides``,
-    ``dilations`` and ``padding`` are those of ``nv.convolution``; with ``groups`` the weights have so many times
-    fewer inputs.
+    Named axes: ``Conv("C=3", "K=64", "H=5, W=5")`` has weights over (C, H, W, K) and a bias over K; an axis that is
+    input and output, as in ``Conv("C=3", "C=64", ...)``, is one level lower among the inputs of the weights. Plain
+    lengths: ``Conv(3, 64, (5, 5))`` has weights of shape (64, 3, 5, 5), for x (N, C, H, W). ``strides``, ``dilations``
+    and ``padding`` are those of ``nv.convolution``; with ``groups`` the weights have inputs / groups inputs.
 
     >>> layer = nv.nn.Conv(1, 1, 3, padding=1, weights=1.0, bias=False)
     >>> layer(np.ones((1, 1, 4))).tolist()
@@ -79,7 +78,7 @@ class Conv(Module):
         self._spatial = None if windows.is_anonymous else names_of(list(windows))
 
     def forward(self, x: TensorLike) -> Tensor:
-        """(N, inputs, places) to (N, outputs, places); axes with names may stand in any order."""
+        """Maps (N, inputs, places) to (N, outputs, places); named axes may be in any order."""
         own = as_tensor(x, "Conv")
         check_input("Conv", own, self.weights)
         if own.ndim == self.weights.ndim and not self.weights.is_named:
@@ -101,7 +100,7 @@ def _channels(axes: AxesLike, operand: str) -> Axis:
 
 
 def _of_a_group(into: Axis, out: Axis, groups: int) -> Axis:
-    """The inputs of one group; InvalidArgument where groups do not divide inputs and outputs."""
+    """Returns the inputs of one group; InvalidArgument if groups do not divide inputs and outputs."""
     inputs, outputs = count([into]), count([out])
     if inputs % groups or outputs % groups:
         raise InvalidArgument("groups divide the inputs and the outputs", op="Conv", operand="groups", got=groups,
@@ -111,7 +110,7 @@ def _of_a_group(into: Axis, out: Axis, groups: int) -> Axis:
 
 
 def _filter(into: Axis, windows: Axes, out: Axis) -> tuple[Axes, list[int]]:
-    """The axes of the weights, and where the window is among them."""
+    """Returns the axes of the weights, and the positions of the window among them."""
     if into.is_anonymous:
         return Axes([out, into, *windows]), list(range(2, 2 + len(windows)))
     own = into.offset(-1) if into.axis_class == out.axis_class else into
@@ -119,8 +118,8 @@ def _filter(into: Axis, windows: Axes, out: Axis) -> tuple[Axes, list[int]]:
 
 
 def _check_motion(op: str, window: Axes, has_all: bool, **settings: object) -> None:
-    """Says when a layer is made what the first input would be told: whether windows can move so. The input alone knows
-    the axes that a dict names, and how many there are where the window does not have them all.
+    """Checks the settings of a window when a layer is made, with the errors that its first input would raise. Only the
+    input knows the axes that a dict names, and their number if the window does not have them all.
     """
     for axis in window:
         step(op, "window", axis.length)
@@ -133,15 +132,15 @@ def _check_motion(op: str, window: Axes, has_all: bool, **settings: object) -> N
 
 
 def _entries(value: object, has_all: bool, at: int) -> list[object]:
-    """A setting, or what it says of each axis, as if that were said of one axis."""
+    """Returns a setting, or its entries, each as if it were given for one axis."""
     if isinstance(value, Mapping):
         return [{at: entry} for entry in value.values()]
     return [value] if has_all or not isinstance(value, (list, tuple)) else [{at: entry} for entry in value]
 
 
 class _Pool(Module):
-    """Windows that are reduced: over named axes, ``"H=2, W=2"``; without names a length for all axes from the third on,
-    or a list of them.
+    """Windows that are reduced: over named axes, ``"H=2, W=2"``, or over all axes from the third on, by one length or
+    a list of them.
     """
 
     kind: ClassVar[str] = "max"
@@ -160,19 +159,20 @@ class _Pool(Module):
 
 
 class MaxPool(_Pool):
-    """The largest element of each window. ``strides`` (absent: the window) and ``padding`` are those of ``nv.pooling``.
+    """The largest element of each ``window``. ``strides`` (absent: the window) and ``padding`` are those of
+    ``nv.pooling``.
 
     >>> nv.nn.MaxPool("W=2")(nv.constant([[1, 3, 2, 5]], "N=1, W=4")).tolist(), nv.nn.MaxPool(2)([[[1, 3]]]).tolist()
     ([[3.0, 5.0]], [[[3.0]]])
     """
 
     def forward(self, x: TensorLike) -> Tensor:
-        """x with fewer places."""
+        """Returns x with fewer places."""
         return self._pooled(x)
 
 
 class AveragePool(_Pool):
-    """The mean of each window, without the padding unless ``count_padding``; else as ``MaxPool``.
+    """The mean of each window, without the padding unless ``count_padding``; all else is as in ``MaxPool``.
 
     >>> nv.nn.AveragePool("W=2")(nv.constant([[1, 3, 2, 5]], "N=1, W=4")).tolist()
     [[2.0, 3.5]]
@@ -187,7 +187,7 @@ class AveragePool(_Pool):
         self.count_padding = truth(count_padding, "AveragePool", "count_padding")
 
     def forward(self, x: TensorLike) -> Tensor:
-        """x with fewer places."""
+        """Returns x with fewer places."""
         return self._pooled(x, count_padding=self.count_padding)
 
 

@@ -1,4 +1,4 @@
-"""Summaries: a line for each call of a module, with what it gives, what it holds and what it computes.
+"""Summaries: a line for each call of a module, with its result, its parameters and its operations.
 
 >>> import nervure as nv
 >>> model = nv.nn.Sequential(nv.nn.LinearLayer("F=784", "K=10"), nv.nn.ReLU())
@@ -22,9 +22,9 @@ HEADS = ("module", "result", "bytes", "parameters", "their bytes", "operations")
 
 @dataclass(frozen=True)
 class Line:
-    """One call of a module: its ``name`` and class, the type of the result and its bytes, the number of parameters of
-    the module and all inside, their bytes, and the operations of the call (an addition is 1, a function such as exp
-    16). Sizes are numbers, or expressions over symbols.
+    """One call of a module: its ``name`` and class, and the type of the result with its size in bytes. ``parameters``
+    counts those of the module and all inside, with their bytes. ``operations`` counts those of the call (an addition
+    is 1, a function such as exp 16). Sizes are numbers, or expressions over symbols.
     """
 
     depth: int
@@ -46,7 +46,7 @@ class Line:
 
 @dataclass(frozen=True, repr=False)
 class Summary:
-    """The lines of a summary in the order of the calls, and the totals, in which what is shared counts once."""
+    """The lines of a summary in the order of the calls, and the totals, in which shared parameters count once."""
 
     lines: tuple[Line, ...]
     parameters: int
@@ -64,7 +64,7 @@ class Summary:
 
     @property
     def totals(self) -> str:
-        """The last line."""
+        """The last line, with the totals."""
         return (f"{self.parameters:,} parameters, {self.parameter_bytes:,} bytes; "
                 f"buffers {self.buffer_bytes:,} bytes")
 

@@ -1,7 +1,7 @@
-"""Operations on elements, counted in the graph: what a piece of it computes, for all sizes.
+"""Operation counts: the scalar operations of a part of the graph, for all sizes.
 
-An addition is one operation, a multiplication another, a function such as exp 16. Composites count as what they are
-made of, before anything is fused or shared; views and copies count nothing.
+An addition is one operation, a multiplication another, a function such as exp 16. Composites count as the ops they
+consist of, before anything is fused or shared; views and copies count nothing.
 
 >>> import nervure as nv
 >>> x, w = nv.placeholder("N=n, F=784"), nv.variable("F=784, K=10")
@@ -21,7 +21,7 @@ from nervure.types.dim import DimLike, product
 
 
 def operations(results: Iterable[Tensor], inputs: Iterable[Tensor]) -> DimLike:
-    """The operations of everything between some inputs and the results."""
+    """Counts the operations of everything between ``inputs`` and ``results``."""
     seen = {tensor.value.op for tensor in inputs}
     waiting = [tensor.value.op for tensor in results]
     total: DimLike = 0
@@ -37,7 +37,7 @@ def operations(results: Iterable[Tensor], inputs: Iterable[Tensor]) -> DimLike:
 
 
 def _of_op(op: Op) -> DimLike:
-    """The operations of one op of the core."""
+    """Counts the operations of one op of the core."""
     if isinstance(op, Elementwise):
         return product(op.outputs[0].shape) * _of_expression(op.evaluate, len(op.operands))
     if not isinstance(op, Structured):
@@ -48,14 +48,14 @@ def _of_op(op: Op) -> DimLike:
 
 
 def _of_expression(expression: Callable[..., object], arity: int) -> int:
-    """The operations of an expression over scalars."""
+    """Counts the operations of an expression over scalars."""
     counter = _Counter()
     expression(counter, *[None] * arity)
     return counter.operations
 
 
 class _Counter:
-    """The scalar namespace of one who only counts: its scalars are nothing."""
+    """A scalar namespace that only counts: its scalars are None."""
 
     def __init__(self) -> None:
         self.operations = 0

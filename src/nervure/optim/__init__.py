@@ -1,4 +1,4 @@
-"""Optimisers: from a loss, or a parameter and its gradient, to the effect that improves variables.
+"""Optimisers: they turn a loss, or a parameter and its gradient, into the effect that improves variables.
 
 >>> import nervure as nv
 >>> w = nv.variable((), 1.0)
@@ -29,7 +29,7 @@ __all__ = ["SGD", "Accumulated", "Adagrad", "Adam", "AdamW", "Clipped", "Groups"
            "exponential", "global_norm", "one_cycle", "stepped", "warm_up"]
 
 
-if not TYPE_CHECKING:  # to a type checker what is missing is missing
+if not TYPE_CHECKING:  # type checkers see missing attributes as missing
     def __getattr__(name: str) -> NoReturn:
         if name.startswith("__"):
             raise AttributeError(f"module 'nervure.optim' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""Accumulation: gradients of several calls gather, and every so many calls an optimiser gets their mean.
+"""Gradient accumulation: the gradients of several calls are summed, and then an optimiser gets their mean.
 
 >>> import nervure as nv
 >>> w, x = nv.variable((), 1.0), nv.placeholder(())
@@ -26,10 +26,10 @@ from nervure.types.dtype import int64
 
 
 class Accumulated(Wrapper):
-    """An optimiser that is called every ``calls`` times, with the mean of the gradients since.
+    """An optimiser that is called every ``calls`` times, with the mean of the gradients since the last time.
 
-    In between parameters, moments and counts stay, to the bit. A parameter's ``total`` and ``collected``, how many
-    gradients are in it, are slots of it.
+    In between, parameters, moments and counts do not change by a bit. A parameter's ``total``, the sum, and
+    ``collected``, the number of gradients in it, are slots of the parameter.
 
     >>> list(nv.optim.Accumulated(nv.optim.SGD(0.1), calls=4).slots(nv.variable("F=3")))
     ['lr', 'n', 'collected', 'total']

@@ -25,12 +25,11 @@ from nervure.support.elsewhere import explains_keywords
 
 
 class Adam(Rule):
-    """Called with a loss, it gives one effect that updates variables, moments and step counts together.
+    """Adam: called with a loss, it returns one effect that updates variables, moments and step counts together.
 
-    A variable w becomes, at step n,
-    ``w - learning_rate * m / (1 - beta1**n) / (sqrt(v / (1 - beta2**n)) + epsilon)``
+    At step n, a variable w becomes ``w - learning_rate * m / (1 - beta1**n) / (sqrt(v / (1 - beta2**n)) + epsilon)``
     with ``m`` and ``v`` the running means of the gradient and its square. ``weight_decay * w`` is added to the
-    gradient; ``AdamW`` takes it off the variable.
+    gradient; ``AdamW`` subtracts it from the variable.
 
     >>> w = nv.variable((), 1.0)
     >>> loss = w * w
@@ -57,8 +56,8 @@ class Adam(Rule):
         return parameter - change, moments
 
     def scaled(self, gradient: Tensor, state: State) -> tuple[Tensor, Mapping[str, Tensor]]:
-        """What is taken off the parameter, and its moments. What all elements share is computed once, so that a step
-        divides once an element (Kingma and Ba 2015, section 2).
+        """Returns the amount to subtract from the parameter, and its moments. Factors that all elements share are
+        computed once, so that a step divides once per element (Kingma and Ba 2015, section 2).
         """
         rate = state["lr"] / (1.0 - power(state["beta1"], state["n"]))
         root_scale = rsqrt(1.0 - power(state["beta2"], state["n"]))
@@ -68,8 +67,8 @@ class Adam(Rule):
 
 
 class AdamW(Adam):
-    """Adam with decoupled weight decay (Loshchilov and Hutter 2019): ``learning_rate * weight_decay * w`` is taken off
-    beside Adam's step.
+    """Adam with decoupled weight decay: ``learning_rate * weight_decay * w`` is subtracted beside Adam's step
+    (Loshchilov and Hutter 2019).
 
     >>> w = nv.variable((), 1.0)
     >>> nv.evaluate(nv.optim.AdamW(0.5, weight_decay=0.5).update(w, 0.0)), w.item()
@@ -87,5 +86,5 @@ class AdamW(Adam):
 
 
 def shrunk(parameter: Tensor, state: State) -> Tensor:
-    """The parameter less ``learning_rate * weight_decay`` of it."""
+    """Returns the parameter less ``learning_rate * weight_decay`` of it."""
     return parameter * (1.0 - state["lr"] * state["weight_decay"]) if "weight_decay" in state else parameter

@@ -1,4 +1,4 @@
-"""Moving averages of weights (Polyak and Juditsky 1992): kept while training, exchanged for the weights to predict.
+"""Moving averages of weights (Polyak and Juditsky 1992): kept in training, swapped with the weights for prediction.
 
 >>> import nervure as nv
 >>> w = nv.variable((), 4.0)
@@ -30,10 +30,10 @@ from nervure.types.dtype import float64, int64
 
 
 class MovingAverage(Wrapper):
-    """An optimiser that keeps ``decay * average + (1 - decay) * w`` of what it updates.
+    """An optimiser that keeps ``decay * average + (1 - decay) * w`` of each parameter that it updates.
 
     The first average is the parameter itself, after its first update. ``exchange`` swaps parameters and averages: once
-    to predict with the averages, once more to go on. ``average`` and ``averaged``, how many values are in it, are
+    to predict with the averages, once more to go on. ``average``, and ``averaged``, the number of values in it, are
     slots of a parameter.
 
     >>> list(nv.optim.MovingAverage(nv.optim.SGD(0.1)).slots(nv.variable("F=3")))
@@ -62,7 +62,7 @@ class MovingAverage(Wrapper):
                 Change(own["average"], where(equal(own["averaged"], 0), value, mean))]
 
     def exchange(self) -> Effect:
-        """The effect that swaps all parameters that have an average with it.
+        """Returns the effect that swaps each parameter that has an average with it.
 
         >>> nv.optim.MovingAverage(nv.optim.SGD(0.1)).exchange()
         Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""Clipping: gradients limited before an optimiser gets them, each element or the length of all of them together.
+"""Clipping: gradients are limited before an optimiser gets them, each element or the norm of all together.
 
 >>> import nervure as nv
 >>> [gradient.tolist() for gradient in clip_by_norm([nv.constant([3.0]), nv.constant([4.0])], 1.0)]
@@ -27,7 +27,7 @@ from nervure.support.elsewhere import explain_keywords, explains_keywords
 
 
 def global_norm(tensors: Sequence[TensorLike]) -> Tensor:
-    """The Euclidean norm of all elements of several tensors, as one vector; in float32 at least.
+    """Computes the Euclidean norm of several tensors, taken together as one vector; in float32 at least.
 
     >>> nv.optim.global_norm([[3.0], [[4.0]]]).item()
     5.0
@@ -44,7 +44,7 @@ def global_norm(tensors: Sequence[TensorLike]) -> Tensor:
 
 
 def clip_by_norm(gradients: Sequence[TensorLike], limit: float | Tensor) -> list[Tensor]:
-    """The gradients, all made shorter by one factor where their global norm exceeds the limit (Pascanu et al. 2013).
+    """Scales all gradients by one factor if their global norm exceeds the limit (Pascanu et al. 2013).
 
     >>> nv.optim.clip_by_norm([[0.5]], 1.0)[0].tolist()
     [0.5]
@@ -55,7 +55,7 @@ def clip_by_norm(gradients: Sequence[TensorLike], limit: float | Tensor) -> list
 
 
 def clip_by_value(gradients: Sequence[TensorLike], limit: float | Tensor) -> list[Tensor]:
-    """The gradients with each element brought into [-limit, limit].
+    """Clips each element of the gradients to [-limit, limit].
 
     >>> nv.optim.clip_by_value([[3.0, -0.5]], 1.0)[0].tolist()
     [1.0, -0.5]

@@ -1,5 +1,4 @@
-"""Steps against the gradient: plain or with momentum (SGD), and divided by what the gradient usually is (Adagrad,
-RMSProp).
+"""Gradient descent: plain or with momentum (SGD), and divided by the usual size of the gradient (Adagrad, RMSProp).
 
 >>> import nervure as nv
 >>> w = nv.variable("F=2", [1.0, -1.0])
@@ -26,7 +25,7 @@ Rate = float | Tensor | Schedule
 
 
 def decayed(parameter: Tensor, gradient: Tensor, state: State) -> Tensor:
-    """The gradient of the loss plus ``weight_decay / 2`` times the square of the parameter."""
+    """Returns the gradient of the loss plus ``weight_decay / 2`` times the square of the parameter."""
     return gradient + state["weight_decay"] * parameter if "weight_decay" in state else gradient
 
 
@@ -88,8 +87,8 @@ class RMSProp(Rule):
     """``w - learning_rate * gradient / (sqrt(v) + epsilon)`` with ``v`` the running mean of the squared gradient
     (Hinton 2012).
 
-    ``centered`` subtracts the square of the gradient's running mean from ``v``; with ``momentum`` the steps gather in
-    ``m`` as those of ``SGD`` do.
+    ``centered`` subtracts the square of the gradient's running mean from ``v``; with ``momentum`` the steps accumulate
+    in ``m`` as those of ``SGD`` do.
 
     >>> w = nv.variable((), 1.0)
     >>> nv.evaluate(nv.optim.RMSProp(0.5, decay=0.75)(w * w)), round(w.item(), 4)

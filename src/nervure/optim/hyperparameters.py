@@ -1,7 +1,8 @@
-"""The numbers of an optimiser: checked where they are given, and kept where a computation can read and write them.
+"""Hyperparameters: the numbers of an optimiser are checked when given, and kept where computations read and write
+them.
 
-Each becomes a persistent tensor without axes, in float64, so that the number of the user's is kept as it is. A schedule
-assigns to it, a state dict saves it, and a computation that is compiled already reads what it has become.
+Each becomes a persistent tensor without axes, in float64, so that the user's number is kept exactly. A schedule
+assigns to it, a state dict saves it, and a computation that is already compiled reads its current value.
 
 >>> import nervure as nv
 >>> rate = number(0.1, "SGD", "learning_rate", NOT_NEGATIVE)
@@ -23,7 +24,7 @@ from nervure.types.dtype import float64
 
 
 class Range(NamedTuple):
-    """The numbers that are allowed: a test, and what an error says of those that are not."""
+    """The numbers that are allowed: a test, and the texts of the error for all others."""
 
     admits: Callable[[float], bool]
     problem: str
@@ -39,7 +40,9 @@ DECAY = Range(lambda value: 0 <= value < 1, "is no decay rate", "0 <= rate < 1",
 
 
 def checked(value: object, op: str, operand: str, accepted: Range) -> float:
-    """The number that was given; WrongKind if it is none, InvalidArgument outside of the range."""
+    """Returns a hyperparameter as a float; WrongKind if it is no number, InvalidArgument outside of the range
+    ``accepted``.
+    """
     found = real(value, op, operand)
     if not accepted.admits(found):
         raise InvalidArgument(f"{operand} {accepted.problem}", op=op, operand=operand, got=value,
@@ -48,20 +51,20 @@ def checked(value: object, op: str, operand: str, accepted: Range) -> float:
 
 
 def number(value: object, op: str, operand: str, accepted: Range) -> Tensor:
-    """A hyperparameter as a tensor: a scalar tensor as it is, a number in a persistent tensor of its own."""
+    """Returns a hyperparameter as a tensor: a scalar tensor ``value`` as it is, a number in a new persistent tensor."""
     if isinstance(value, Tensor) or isinstance(value, (list, tuple)):
         return _scalar(value, op, operand)
     return persistent_tensor((), checked(value, op, operand, accepted), float64).named(f"{op.lower()}_{operand}")
 
 
 def optional(value: object, op: str, operand: str, accepted: Range = NOT_NEGATIVE) -> Tensor | None:
-    """A hyperparameter that is None where it is 0: what it would do is then not computed."""
+    """Returns a hyperparameter as a tensor, or None if ``value`` is 0: its effect is then not computed."""
     found = number(value, op, operand, accepted)
     return None if not isinstance(value, Tensor) and value == 0 else found
 
 
 def _scalar(value: object, op: str, operand: str) -> Tensor:
-    """A tensor without axes; an error where a loss, or a list of variables, stands in the place of a number."""
+    """Returns a tensor without axes; an error if a loss, or a list of variables, is given in place of a number."""
     is_loss = isinstance(value, Tensor) and (
         value.ndim > 0 or (variables_below(value) and not isinstance(value, AssignableTensorOp)))
     if not isinstance(value, Tensor) or is_loss:

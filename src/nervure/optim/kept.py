@@ -1,4 +1,4 @@
-"""What is kept for each parameter, made at the first use, as long as the parameter lives.
+"""Slots: the persistent tensors of each parameter, made at the first use, which live as long as the parameter.
 
 >>> import nervure as nv
 >>> kept = Kept(lambda parameter: {"m": nv.persistent_tensor(parameter.axes)})
@@ -19,30 +19,30 @@ from nervure.ir.variable import Variable
 from nervure.types.dtype import DType
 
 Slots = dict[str, AssignableTensorOp]
-"""What is kept for a parameter, by names that are always in one order."""
+"""The slots of one parameter by name, always in one order."""
 
 
 class Kept:
-    """Slots by parameter; ``make`` makes those of a new one."""
+    """Slots by parameter; ``make`` creates those of a new one."""
 
     def __init__(self, make: Callable[[AssignableTensorOp], Slots]) -> None:
         self._make = make
         self._slots: WeakKeyDictionary[Variable, Slots] = WeakKeyDictionary()
 
     def of(self, parameter: AssignableTensorOp) -> Slots:
-        """The slots of a parameter."""
+        """Returns the slots of a parameter."""
         variable = variable_of(parameter)
         if variable not in self._slots:
             self._slots[variable] = self._make(parameter)
         return self._slots[variable]
 
     def parameters(self) -> list[AssignableTensorOp]:
-        """The parameters that have slots, in the order of their first use."""
+        """Lists the parameters that have slots, in the order of their first use."""
         return [handle_of(variable) for variable in self._slots]
 
 
 def variable_of(parameter: object) -> Variable:
-    """The variable below a parameter that can be updated; WrongKind for all else."""
+    """Returns the variable below a parameter that can be updated; WrongKind for all else."""
     variable = parameter.variable if isinstance(parameter, AssignableTensorOp) else None
     if variable is None or not variable.persistent:
         raise WrongKind("only a variable is updated", op="update", operand="parameter", got=shown(parameter),
@@ -54,7 +54,8 @@ def variable_of(parameter: object) -> Variable:
 
 
 def slot_like(parameter: AssignableTensorOp, name: str, dtype: DType | None = None) -> AssignableTensorOp:
-    """A persistent tensor with the axes of a parameter, and its element type unless another is given; zeros."""
+    """Makes a persistent tensor of zeros with the axes of a parameter, and its element type unless ``dtype`` is given.
+    """
     axes = parameter.axes if parameter.is_named else parameter.shape
     made = persistent_tensor(axes, dtype=parameter.dtype if dtype is None else dtype)
     return made.named(f"{parameter.name or 'variable'}_{name}")

@@ -1,4 +1,5 @@
-"""Lion (Chen et al. 2023, algorithm 2): the sign of the momentum, so that all elements move by the same amount.
+"""Lion (Chen et al. 2023, algorithm 2): it uses the sign of the momentum, so that all elements move by the same
+amount.
 
 >>> import nervure as nv
 >>> w = nv.variable("F=2", [1.0, -1.0])
@@ -20,8 +21,9 @@ from nervure.support.elsewhere import explains_keywords
 
 
 class Lion(Rule):
-    """``w - learning_rate * (sign(beta1 * m + (1 - beta1) * gradient) + weight_decay * w)``; ``m`` then is the running
-    mean of the gradient with ``beta2``.
+    """``w - learning_rate * (sign(beta1 * m + (1 - beta1) * gradient) + weight_decay * w)``.
+
+    ``m`` then becomes the running mean of the gradient with ``beta2``.
 
     >>> w = nv.variable((), 1.0)
     >>> nv.evaluate(nv.optim.Lion(0.25, weight_decay=1.0).update(w, 3.0)), w.item()

@@ -1,4 +1,5 @@
-"""Muon (Jordan et al. 2024): the momentum of a matrix, replaced by the closest matrix with orthonormal rows or columns.
+"""Muon (Jordan et al. 2024): the momentum of a matrix is replaced by the closest matrix with orthonormal rows or
+columns.
 
 >>> import numpy as np
 >>> import nervure as nv
@@ -7,8 +8,8 @@
 >>> bool((abs(singular - 1) < 0.4).all())
 True
 
-Newton and Schulz's iteration goes there by products alone; its coefficients, chosen for speed, bring every singular
-value near 1, and not quite to it.
+Newton and Schulz's iteration approaches that matrix by products alone; its coefficients, chosen for speed, bring every
+singular value near 1, but not quite to it.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ MOST_ITERATIONS = 100
 class Muon(Rule):
     """For matrices: ``w - learning_rate * scale * orthogonal(gradient + momentum * m)`` with ``m`` the momentum.
 
-    ``m`` becomes ``momentum * m + gradient``; without ``nesterov`` it is what is made orthogonal. The second axis is
-    that of the outputs, as in ``nv.glorot``; ``scale`` is ``sqrt(max(1, outputs / inputs))``. InvalidArgument for
-    parameters that are no matrices: give them to another rule with ``nv.optim.Groups``.
+    ``m`` becomes ``momentum * m + gradient``; without ``nesterov``, ``m`` itself is made orthogonal. The second axis
+    is that of the outputs, as in ``nv.glorot``; ``scale`` is ``sqrt(max(1, outputs / inputs))``. Raises
+    InvalidArgument for parameters that are no matrices: give them to another rule with ``nv.optim.Groups``.
 
     >>> w = nv.variable("F=2, K=2", [[1.0, 0.0], [0.0, 1.0]])
     >>> step = nv.optim.Muon(0.5).update(w, [[3.0, 0.0], [0.0, 3.0]])
@@ -81,7 +82,9 @@ class Muon(Rule):
 
 
 def orthogonal(x: Tensor, iterations: int, epsilon: Tensor) -> Tensor:
-    """A matrix whose singular values are brought near 1, on the side where it has fewer rows than columns."""
+    """Returns a matrix like x with its singular values brought near 1, by products on the side with fewer rows or
+    columns.
+    """
     rows, columns = x.shape
     if rows > columns:
         return orthogonal(x.T, iterations, epsilon).T

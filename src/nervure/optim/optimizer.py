@@ -1,7 +1,7 @@
-"""What all optimisers are: from a parameter and its gradient to the effect that improves the parameter.
+"""The interface of optimisers: from a parameter and its gradient to the effect that improves the parameter.
 
-``update(parameter, gradient)`` is the effect of one step; called with a loss, an optimiser gives the effect for all
-variables below it. What it remembers of a parameter, its slots, are persistent tensors, made at the first use.
+``update(parameter, gradient)`` is the effect of one step; called with a loss, an optimiser returns the effect for all
+variables below it. Its memory of a parameter, the slots, are persistent tensors, made at the first use.
 
 >>> import nervure as nv
 >>> w = nv.variable((), 1.0)
@@ -44,16 +44,16 @@ class Step(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A place, and the value that it gets."""
+    """A place, and its new value."""
 
     place: AssignableTensorOp
     value: Tensor
 
 
 class Optimizer(Identity, ABC):
-    """The base of optimisers, and of what wraps them: groups, clipping, accumulation, averages.
+    """The base class of optimisers, and of those that wrap others: groups, clipping, accumulation, averages.
 
-    A subclass says what changes and which slots it keeps; most are a ``Rule``, which does both by a formula.
+    A subclass defines the changes of a step and the slots it keeps; most are a ``Rule``, which does both by a formula.
 
     >>> isinstance(nv.optim.Adam(), nv.optim.Optimizer)
     True
@@ -61,22 +61,22 @@ class Optimizer(Identity, ABC):
 
     @abstractmethod
     def changes(self, steps: Sequence[Step]) -> list[Change]:
-        """The new values of parameters and of their slots, all computed from the values before."""
+        """Returns the new values of parameters and of their slots, all computed from the values before."""
 
     @abstractmethod
     def slots(self, parameter: AssignableTensorOp) -> Slots:
-        """What is kept for a parameter, by name; made at the first use."""
+        """Returns the slots of a parameter by name; they are made at the first use."""
 
     @abstractmethod
     def rules(self) -> list[Rule]:
-        """The rules below, each with numbers of its own."""
+        """Lists the rules below, each with its own hyperparameters."""
 
     def kind(self, parameter: AssignableTensorOp) -> str:
-        """The name that state dicts have for the rule of a parameter."""
+        """Returns the name that state dicts have for the rule of a parameter."""
         return type(self).__name__.lower()
 
     def update(self, parameter: AssignableTensorOp, gradient: TensorLike) -> Effect:
-        """The effect of one step on one parameter. The gradient has the parameter's axes, or fewer.
+        """Returns the effect of one step on one parameter. The gradient has the parameter's axes, or fewer.
 
         >>> w = nv.variable("F=2", 1.0)
         >>> nv.evaluate(nv.optim.SGD(0.5).update(w, 1.0)), w.tolist()
@@ -85,7 +85,7 @@ class Optimizer(Identity, ABC):
         return self.updates([parameter], [gradient])
 
     def updates(self, parameters: Sequence[AssignableTensorOp], gradients: Sequence[TensorLike]) -> Effect:
-        """The effect of one step on several parameters, side by side: all gradients are of the values before.
+        """Returns the effect of one step on several parameters, side by side: all gradients are of the values before.
 
         >>> v, w = nv.variable((), 1.0), nv.variable((), 2.0)
         >>> nv.evaluate(nv.optim.SGD(0.5).updates([v, w], [w, v])), v.item(), w.item()
@@ -105,7 +105,7 @@ class Optimizer(Identity, ABC):
         return doall([assign(place, value) for place, value in changes])
 
     def __call__(self, loss: Tensor, variables: Sequence[AssignableTensorOp] | None = None) -> Effect:
-        """The effect of one step on ``variables`` (absent: every trainable variable below the loss)."""
+        """Returns the effect of one step on ``variables`` (absent: every trainable variable below the loss)."""
         op = type(self).__name__
         if not isinstance(loss, Tensor):
             raise WrongKind("the loss is a tensor", op=op, operand="loss", got=shown(loss), expected="a scalar tensor",
@@ -116,7 +116,7 @@ class Optimizer(Identity, ABC):
                                   help="nv.variable makes one", expected="variables below the loss")
         return self.updates(chosen, deriv(loss, chosen))
 
-    if not TYPE_CHECKING:  # to a type checker what is missing is missing
+    if not TYPE_CHECKING:  # type checkers see missing attributes as missing
         def __getattr__(self, name: str) -> NoReturn:
             if name.startswith("_"):
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -124,12 +124,13 @@ class Optimizer(Identity, ABC):
 
 
 def working_type(dtype: DType) -> DType:
-    """The element type in which a parameter of this type is updated: its own, or float32 if that is narrower."""
+    """Returns the element type in which a parameter of this type is updated: its own, or float32 if that is narrower.
+    """
     return float64 if dtype is float64 else float32
 
 
 def _step(parameter: object, gradient: object, op: str) -> Step:
-    """A parameter with its gradient on its axes; WrongKind for what is no variable."""
+    """Returns a parameter with its gradient on its axes; WrongKind for anything but a variable."""
     variable_of(parameter)
     assert isinstance(parameter, AssignableTensorOp)
     own = as_tensor(gradient, op, 2, parameter.dtype if is_number(gradient) else None)

@@ -1,4 +1,4 @@
-"""Rules: optimisers that say in one formula what becomes of a parameter and of its moments.
+"""Rules: optimisers defined by one formula for the new values of a parameter and its moments.
 
 >>> import nervure as nv
 >>> class Signs(nv.optim.Rule):
@@ -31,9 +31,9 @@ from nervure.types.dtype import DType, float64, int64
 class Rule(Optimizer):
     """An optimiser that is a formula over a parameter, its gradient, numbers and moments.
 
-    A subclass names its ``moments`` (each has the axes and the type of the parameter, and is zeros at first), gives
-    its numbers and what it was called with to ``__init__``, and writes ``rule``. ``learning_rate`` and ``n``, the
-    number of updates of the first parameter, are tensors that computations read and write.
+    A subclass names its ``moments`` (each has the axes and the type of the parameter, and starts from zeros), passes
+    its numbers and its arguments to ``__init__``, and defines ``rule``. ``learning_rate`` and ``n``, the number of
+    updates of the first parameter, are tensors that computations read and write.
 
     >>> adam = nv.optim.Adam(0.01)
     >>> adam.learning_rate.item(), adam.n.item(), list(adam.slots(nv.variable("F=3")))
@@ -43,8 +43,8 @@ class Rule(Optimizer):
     moments: tuple[str, ...] = ()
 
     def __init__(self, given: Mapping[str, object], numbers: Mapping[str, Tensor | None] | None = None) -> None:
-        """``given`` are the arguments of the constructor, for the repr, with ``learning_rate`` among them; ``numbers``
-        the other hyperparameters by the names of their slots, None for what is left out.
+        """Keeps the arguments of the constructor, ``given``, for the repr; ``learning_rate`` is among them.
+        ``numbers`` are the other hyperparameters by the names of their slots; None leaves one out.
         """
         rate, op = given["learning_rate"], type(self).__name__
         self.schedule = rate if isinstance(rate, Schedule) else None
@@ -58,10 +58,10 @@ class Rule(Optimizer):
 
     @abstractmethod
     def rule(self, parameter: Tensor, gradient: Tensor, state: State) -> tuple[Tensor, Mapping[str, Tensor]]:
-        """The new value of a parameter, and those of its moments by name, of which denormal elements become 0.
+        """Returns the new value of a parameter, and those of its moments by name; denormal elements of moments become
+        0.
 
-        ``parameter`` and ``gradient`` are in the type in which is computed, float32 or float64; so is what ``state``
-        gives.
+        ``parameter``, ``gradient`` and the entries of ``state`` are in the type that computes, float32 or float64.
         """
 
     def changes(self, steps: Sequence[Step]) -> list[Change]:
@@ -70,7 +70,7 @@ class Rule(Optimizer):
     def _changes(self, parameter: AssignableTensorOp, gradient: Tensor) -> list[Change]:
         own, working = self._kept.of(parameter), working_type(parameter.dtype)
         value, moments = self.rule(convert(parameter, working), convert(gradient, working), State(self, own, working))
-        # The step itself is taken with moments of any size, so that none of them divides by 0 what another one keeps.
+        # The step itself uses moments of any size, so that it does not divide by a 0 where another moment is not 0.
         kept = [Change(own[name], without_denormals(entry)) for name, entry in moments.items()]
         found = [Change(own["n"], own["n"] + 1), *kept, Change(parameter, value)]
         if self.schedule is not None and own["n"] is self.n and isinstance(self.learning_rate, AssignableTensorOp):
@@ -86,8 +86,8 @@ class Rule(Optimizer):
         return [self]
 
     def rate(self, parameters: Container[AssignableTensorOp]) -> Tensor:
-        """The learning rate of the next step of those of its parameters that are among these; the count of each is its
-        own.
+        """Returns the learning rate of the next step of those of its parameters that are among ``parameters``; each
+        has a count of its own.
         """
         if self.schedule is None:
             return self.learning_rate
@@ -95,7 +95,9 @@ class Rule(Optimizer):
         return self.schedule.at(own[0] if own else self.n)
 
     def _made(self, parameter: AssignableTensorOp) -> Slots:
-        """The slots that a parameter does not share with others; the first one gets the count of the optimiser."""
+        """Makes the slots that a parameter does not share with others; the first parameter gets the count of the
+        optimiser.
+        """
         count = self._count() if self._kept.parameters() else self.n
         return {"n": count, **{name: slot_like(parameter, name) for name in self.moments}}
 
@@ -107,7 +109,7 @@ class Rule(Optimizer):
 
 
 class State:
-    """What a rule reads of one parameter: its moments and the optimiser's numbers, in one element type.
+    """The inputs of a rule for one parameter: its moments and the optimiser's numbers, in one element type.
 
     ``state["n"]`` is the number of this update, from 1.
     """
@@ -120,13 +122,13 @@ class State:
         return name in self._rule.numbers or name in self._own
 
     def __getitem__(self, name: str) -> Tensor:
-        """A number, a moment, or the count, by the name of its slot."""
+        """Returns a number, a moment, or the count, by the name of its slot."""
         if name not in self._made:
             self._made[name] = convert(self._tensor(name), self._working)
         return self._made[name]
 
     def rest(self, name: str) -> Tensor:
-        """1 minus a number, which is subtracted before it is rounded to the element type."""
+        """Returns 1 minus a number, subtracted before it is rounded to the element type."""
         return convert(1.0 - convert(self._rule.numbers[name], float64), self._working)
 
     def _tensor(self, name: str) -> Tensor:

@@ -1,7 +1,7 @@
-"""Schedules: learning rates that depend on how many steps have been taken.
+"""Schedules: learning rates that depend on the number of steps taken.
 
-A schedule stands in the place of a learning rate; its count is that of the optimiser, so that what saves the one
-resumes the other. Called with an optimiser whose rate is a number, it gives the effect that sets the rate for the next
+A schedule takes the place of a learning rate; its count is that of the optimiser, so that saving the optimiser saves
+the schedule. Called with an optimiser whose rate is a number, it returns the effect that sets the rate for the next
 step, to be placed before the update.
 
 >>> import nervure as nv
@@ -38,7 +38,7 @@ Formula = Callable[[Tensor], Tensor]
 
 
 class Schedule(Identity):
-    """A learning rate as a formula over the number of steps that have been taken, which is a float64 tensor.
+    """A learning rate as a formula over the number of steps taken, which is a float64 tensor.
 
     >>> halving = nv.optim.Schedule(lambda n: 0.5 ** n)
     >>> halving.at(3).item()
@@ -52,7 +52,7 @@ class Schedule(Identity):
         self._formula, self._text = formula, text
 
     def at(self, n: Operand) -> Tensor:
-        """The learning rate of the step after ``n`` others, a float64 tensor without axes."""
+        """Returns the learning rate of the step after ``n`` others, a float64 tensor without axes."""
         count = convert(as_tensor(n, "Schedule", dtype=float64 if is_number(n) else None), float64)
         rate = as_tensor(self._formula(count), "Schedule", dtype=float64)
         if rate.shape != ():
@@ -61,11 +61,11 @@ class Schedule(Identity):
         return convert(rate, float64)
 
     def place(self) -> AssignableTensorOp:
-        """A persistent tensor that starts with the rate of the first step."""
+        """Makes a persistent tensor that starts with the rate of the first step."""
         return persistent_tensor((), lambda axes: self.at(0.0), float64).named("learning_rate")
 
     def __call__(self, optimizer: Optimizer) -> Effect:
-        """The effect that sets the learning rates of an optimiser to those of its next step."""
+        """Returns the effect that sets the learning rates of an optimiser to those of its next step."""
         rules = getattr(optimizer, "rules", None)
         if rules is None:
             raise WrongKind("a schedule is called with an optimiser", op="Schedule", got=shown(optimizer),
@@ -85,7 +85,7 @@ def _settable(rate: Tensor) -> AssignableTensorOp:
 
 
 def constant(learning_rate: float) -> Schedule:
-    """The same rate for ever.
+    """Keeps the same rate for ever.
 
     >>> nv.optim.constant(0.1).at(1000).item()
     0.1
@@ -95,7 +95,7 @@ def constant(learning_rate: float) -> Schedule:
 
 
 def stepped(learning_rate: float, every: int, factor: float = 0.1) -> Schedule:
-    """A rate that is multiplied by ``factor`` after ``every`` so many steps.
+    """Multiplies a rate by ``factor`` after every ``every`` steps.
 
     >>> [nv.optim.stepped(1.0, every=10, factor=0.5).at(n).item() for n in (0, 9, 10, 25)]
     [1.0, 1.0, 0.5, 0.25]
@@ -107,7 +107,7 @@ def stepped(learning_rate: float, every: int, factor: float = 0.1) -> Schedule:
 
 
 def exponential(learning_rate: float, factor: float) -> Schedule:
-    """A rate that is multiplied by ``factor`` after each step.
+    """Multiplies a rate by ``factor`` after each step.
 
     >>> [nv.optim.exponential(1.0, 0.5).at(n).item() for n in (0, 1, 3)]
     [1.0, 0.5, 0.125]
@@ -118,7 +118,8 @@ def exponential(learning_rate: float, factor: float) -> Schedule:
 
 
 def cosine(learning_rate: float, steps: int, end: float = 0.0) -> Schedule:
-    """Half a cosine from the rate to ``end`` in so many steps, and ``end`` from then on (Loshchilov and Hutter 2017).
+    """Follows half a cosine from the rate to ``end`` in ``steps`` steps, and stays at ``end`` (Loshchilov and Hutter
+    2017).
 
     >>> [round(nv.optim.cosine(1.0, steps=100).at(n).item(), 3) for n in (0, 50, 100, 150)]
     [1.0, 0.5, 0.0, 0.0]
@@ -130,7 +131,7 @@ def cosine(learning_rate: float, steps: int, end: float = 0.0) -> Schedule:
 
 
 def warm_up(after: Schedule | float, steps: int, start: float = 0.0) -> Schedule:
-    """``start`` grows linearly, in so many steps, to the first rate of the schedule ``after``, which follows.
+    """Grows linearly from ``start``, in ``steps`` steps, to the first rate of the schedule ``after``, which follows.
 
     >>> warm = nv.optim.warm_up(nv.optim.exponential(1.0, 0.5), steps=4)
     >>> [warm.at(n).item() for n in (0, 1, 4, 5)]
@@ -146,8 +147,8 @@ def warm_up(after: Schedule | float, steps: int, start: float = 0.0) -> Schedule
 
 
 def one_cycle(peak: float, steps: int, rising: float = 0.3, first: float = 25.0, last: float = 1e4) -> Schedule:
-    """From ``peak / first`` up to ``peak`` in the part ``rising`` of the steps, then down to ``peak / first / last``,
-    both in half cosines (Smith and Topin 2019, as PyTorch has it).
+    """Rises from ``peak / first`` to ``peak`` in the part ``rising`` of the steps, then falls to ``peak / first /
+    last``. Both parts are half cosines (Smith and Topin 2019, as PyTorch has it).
 
     >>> cycle = nv.optim.one_cycle(1.0, steps=101)
     >>> [round(cycle.at(n).item(), 4) for n in (0, 29, 100)]
@@ -169,7 +170,7 @@ def one_cycle(peak: float, steps: int, rising: float = 0.3, first: float = 25.0,
 
 
 def _half_cosine(start: float, end: float, part: Tensor) -> Tensor:
-    """From start to end as ``part`` goes from 0 to 1, and end from then on."""
+    """Goes from ``start`` to ``end`` in half a cosine as ``part`` goes from 0 to 1, and stays at ``end``."""
     return end + (start - end) / 2 * (1.0 + cos(math.pi * minimum(part, 1.0)))
 
 

@@ -1,4 +1,4 @@
-"""Optimisers around an optimiser, and groups of them.
+"""Wrappers: optimisers around an optimiser, and groups of them.
 
 >>> import nervure as nv
 >>> w, b = nv.variable("F=2", 1.0), nv.variable((), 1.0)
@@ -22,7 +22,7 @@ from nervure.support.elsewhere import explains_keywords
 
 
 def checked_optimizer(value: object, op: str) -> Optimizer:
-    """An optimiser; WrongKind for all else, such as a loss."""
+    """Returns an optimiser as it is; WrongKind for all else, such as a loss."""
     if not isinstance(value, Optimizer):
         raise WrongKind("this is no optimiser", op=op, operand="optimizer", got=shown(value), expected="an optimiser",
                         help=f"as in nv.optim.{op}(nv.optim.Adam(1e-3), ...)")
@@ -30,7 +30,7 @@ def checked_optimizer(value: object, op: str) -> Optimizer:
 
 
 class Wrapper(Optimizer):
-    """An optimiser that changes what another one gets or does; as it stands it does what the other one does."""
+    """An optimiser that changes the inputs or the results of another one; as it stands it forwards everything."""
 
     def __init__(self, optimizer: Optimizer) -> None:
         self.optimizer = checked_optimizer(optimizer, type(self).__name__)
@@ -80,7 +80,7 @@ class Groups(Optimizer):
         self._chosen[variable] = optimizer
 
     def of(self, parameter: AssignableTensorOp) -> Optimizer:
-        """The optimiser of a parameter."""
+        """Returns the optimiser of a parameter."""
         found = self._chosen.get(variable_of(parameter), self.rest)
         if found is None:
             raise InvalidArgument("a parameter is in no group", op="Groups", operand=parameter.name,
