@@ -169,6 +169,13 @@ def test_tensors_know_nothing_of_the_functions_that_become_their_methods():
     assert "nervure.front.tensor" in below("nervure.front.methods", imports)
 
 
+def test_steps_know_nothing_of_the_rules_that_lower_them():
+    imports = imports_in_layers()
+    assert "nervure.kernel.cluster.steps" in imports["nervure.kernel.lower"]
+    found = set().union(*[below(name, imports) for name in imports if name.startswith("nervure.kernel.cluster")])
+    assert [name for name in sorted(found) if name.startswith("nervure.kernel.lower")] == []
+
+
 def test_circles_are_found():
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}, "e": {"e"}}) == [("b", "c"), ("e",)]
 

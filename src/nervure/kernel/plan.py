@@ -22,12 +22,11 @@ from nervure.ir.leaves import Constant, ReadVariable
 from nervure.ir.op import Op, Value
 from nervure.kernel.analysis import segments_of
 from nervure.kernel.cluster import Copy, Segments, Step, cluster
-from nervure.kernel.cluster.inside import places_inside
+from nervure.kernel.cluster.inside import Place, places_inside
 from nervure.kernel.failures import Failure
 from nervure.kernel.in_place import updates_in_place
 from nervure.kernel.ir import Buffer, Kernel
-from nervure.kernel.lower import BufferAssignment, HostCall, LoweredKernel
-from nervure.kernel.lower.kernel_builder import Place
+from nervure.kernel.lower import BufferAssignment, HostCall, LoweredKernel, lower_step
 from nervure.kernel.machine import GENERIC, Machine
 from nervure.kernel.printer import print_kernel
 from nervure.kernel.producers import ProducerAnalysis, dense_base
@@ -168,7 +167,8 @@ def make_plan(function: Function, machine: Machine = GENERIC,
     lasting = _lasting(function, memory)
     _place_values(clusters, memory, lasting)
     sharing = KernelSharing(memory, lasting, lambda step: [
-        scheduled for lowered in step.lower(memory) for scheduled in _scheduled(lowered, memory, lasting, machine)])
+        scheduled for lowered in lower_step(step, memory)
+        for scheduled in _scheduled(lowered, memory, lasting, machine)])
     steps = list(_made(clusters, sharing, begin))
     if flags.debug:
         _show(function, clusters, steps)

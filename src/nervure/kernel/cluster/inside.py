@@ -20,16 +20,33 @@ of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from nervure.ir.function import Function
-from nervure.ir.op import Value
+from nervure.ir.op import Op, Value
 from nervure.kernel.analysis import OpKind, segments_of
 from nervure.kernel.cluster.steps import Loops, Segments, Step
-from nervure.kernel.lower.kernel_builder import Place, is_inside
 from nervure.kernel.producers import ProducerAnalysis, Use, dense_base
+from nervure.types.dim import DimLike
 from nervure.types.shape import Shape
 from nervure.types.view.complex import Piece
+
+
+class Place(NamedTuple):
+    """The place of a value in a larger one: the elements from ``starts`` on, as many as ``shape`` says, which has the
+    lengths of the value but for lengths of 1.
+    """
+
+    whole: Value
+    starts: tuple[DimLike, ...]
+    shape: Shape
+
+
+def is_inside(op: Op, piece: Piece, places: Mapping[Value, Place]) -> bool:
+    """Whether a part of a view is there before its own loops run."""
+    place = None if piece.operand is None else places.get(dense_base(op.operands[piece.operand]))
+    return place is not None and place.whole is op.outputs[0] and place.starts == piece.starts
 
 
 def places_inside(function: Function, steps: Sequence[Step], producers: ProducerAnalysis) -> dict[Value, Place]:

@@ -1,11 +1,11 @@
-"""The kinds of steps that a function is divided into. Each says what it reads and stores, and how it is lowered.
+"""The kinds of steps that a function is divided into, as data: what each reads and stores, and its strategy.
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (8,))
 >>> print(Host(nv.ops.PrintOp(x)))
 on the host: PrintOp
 
-A new kind is a class that has what :class:`Step` names.
+A new kind is a class that has what :class:`Step` names, and a row of the table in ``kernel/lower/__init__.py``.
 """
 
 from __future__ import annotations
@@ -17,11 +17,6 @@ from typing import ClassVar, Protocol
 
 from nervure.ir.op import Op, Value
 from nervure.kernel.analysis import Level, segments_of
-from nervure.kernel.lower.blocks import lower_blocks
-from nervure.kernel.lower.kernel_builder import BufferAssignment, HostCall, LoweredKernel, lower_host
-from nervure.kernel.lower.rows import lower_cross_rows, lower_rows
-from nervure.kernel.lower.scatter import lower_scatter
-from nervure.kernel.lower.segments import lower_check, lower_copy, lower_pointwise, lower_segments
 from nervure.kernel.producers import ProducerAnalysis, Read
 from nervure.types.dim import DimLike, index
 from nervure.types.shape import Shape
@@ -48,9 +43,6 @@ class Step(Protocol):
     def why_apart(self, op: Op) -> str:
         """Why one of its ops is not in the step that makes the last of its operands."""
 
-    def lower(self, memory: BufferAssignment) -> Sequence[LoweredKernel | HostCall]:
-        """Its kernels, in the order in which they run. ``memory`` has a place for each value that is stored."""
-
     def level(self, op: Op) -> Level | None:
         """For what an op has an element in its loops; None in a step without loops that others could share."""
 
@@ -76,10 +68,6 @@ class Strategy(Enum):
     ROWS = "threads have rows of their own"
     BLOCKS = "threads share the blocks of a row"
     CROSS_ROWS = "rows, with reductions over the rows on the way"
-
-
-_RULES = {Strategy.POINTWISE: lower_pointwise, Strategy.ROWS: lower_rows, Strategy.BLOCKS: lower_blocks,
-          Strategy.CROSS_ROWS: lower_cross_rows}
 
 
 @dataclass(eq=False)
@@ -139,10 +127,6 @@ class Loops:
     def level(self, op: Op) -> Level | None:
         """For what one of the ops has an element."""
         return self.levels.get(op)
-
-    def lower(self, memory: BufferAssignment) -> list[LoweredKernel]:
-        """One kernel or two, by the rule for its strategy."""
-        return _RULES[self.strategy](self, memory)
 
     # -- rows ----------------------------------------------------------------------------------------------
 
@@ -238,10 +222,6 @@ class Copy(_Unshared):
         """It is no op of its own."""
         return "it is copied"
 
-    def lower(self, memory: BufferAssignment) -> list[LoweredKernel]:
-        """One kernel."""
-        return lower_copy(self, memory)
-
     def __str__(self) -> str:
         return f"copy {type(self.value.op).__name__} for root {self.root}"
 
@@ -290,10 +270,6 @@ class Segments(_OfOneOp):
         """Its loops are its own."""
         return "each of its parts is written by loops of its own"
 
-    def lower(self, memory: BufferAssignment) -> list[LoweredKernel]:
-        """One kernel, or one for each part."""
-        return lower_segments(self, memory)
-
     def __str__(self) -> str:
         return f"pieces: {type(self.op).__name__}"
 
@@ -307,10 +283,6 @@ class Scatter(_OfOneOp):
     def why_apart(self, _: Op) -> str:
         """Its places are its own."""
         return "it writes at places of its own"
-
-    def lower(self, memory: BufferAssignment) -> list[LoweredKernel]:
-        """A kernel that fills, one that writes, one that rounds where that is due."""
-        return lower_scatter(self, memory)
 
     def __str__(self) -> str:
         return f"scatter: {type(self.op).__name__}"
@@ -326,10 +298,6 @@ class Check(_OfOneOp):
         """It makes nothing."""
         return "it ends the call where a condition does not hold"
 
-    def lower(self, memory: BufferAssignment) -> list[LoweredKernel]:
-        """One kernel, which stores nothing."""
-        return lower_check(self, memory)
-
     def __str__(self) -> str:
         return f"check: {type(self.op).__name__}"
 
@@ -343,10 +311,6 @@ class Host(_OfOneOp):
     def why_apart(self, _: Op) -> str:
         """It has no kernel."""
         return "it runs in Python"
-
-    def lower(self, memory: BufferAssignment) -> list[HostCall]:
-        """The call."""
-        return lower_host(self, memory)
 
     def __str__(self) -> str:
         return f"on the host: {type(self.op).__name__}"

@@ -7,10 +7,9 @@ from them. The order in which elements are combined is that of a row kernel, so 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from nervure.ir.op import Value
 from nervure.kernel.analysis import Level, OpKind
+from nervure.kernel.cluster.steps import Loops
 from nervure.kernel.coordinates import Flat, Point, position, through
 from nervure.kernel.ir import BLOCK, TOTALS_ORDER, Reduce, Scalar, Variable
 from nervure.kernel.loop_index import LoopIndex
@@ -26,9 +25,6 @@ from nervure.kernel.lower.kernel_builder import (
 from nervure.kernel.lower.rows import Totals, note
 from nervure.memory.storage import Storage
 from nervure.types.dim import DimLike, dim_min, index, product
-
-if TYPE_CHECKING:
-    from nervure.kernel.cluster.steps import Loops
 
 
 def lower_blocks(step: Loops, memory: BufferAssignment) -> list[LoweredKernel]:

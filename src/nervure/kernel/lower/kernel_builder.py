@@ -9,26 +9,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from nervure.errors import InternalError
 from nervure.ir.op import Op, Value
 from nervure.kernel import combiners
+from nervure.kernel.cluster.inside import Place
+from nervure.kernel.cluster.steps import Host, Loops
 from nervure.kernel.coordinates import Coordinates, Flat, Point, position, through, without_ones
 from nervure.kernel.failures import Failure
 from nervure.kernel.ir import COMBINERS, Buffer, For, Kernel, Literal, Scalar, Statement, Store
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.lower.values import ValueLowering
-from nervure.kernel.producers import ProducerAnalysis, dense_base
+from nervure.kernel.producers import ProducerAnalysis
 from nervure.memory.storage import Storage, StorageKind
 from nervure.types.dim import Dim, DimLike, index, product
 from nervure.types.dtype import DType
 from nervure.types.index_map import indices
 from nervure.types.shape import Shape
-from nervure.types.view.complex import Piece
-
-if TYPE_CHECKING:
-    from nervure.kernel.cluster.steps import Host, Loops
 
 Indices = Sequence[tuple[LoopIndex, DimLike]]
 
@@ -52,22 +50,6 @@ class HostCall(NamedTuple):
     op: Op
     bases: dict[Value, Storage]
     outputs: tuple[Storage, ...]
-
-
-class Place(NamedTuple):
-    """The place of a value in a larger one: the elements from ``starts`` on, as many as ``shape`` says, which has the
-    lengths of the value but for lengths of 1.
-    """
-
-    whole: Value
-    starts: tuple[DimLike, ...]
-    shape: Shape
-
-
-def is_inside(op: Op, piece: Piece, places: Mapping[Value, Place]) -> bool:
-    """Whether a part of a view is there before its own loops run."""
-    place = None if piece.operand is None else places.get(dense_base(op.operands[piece.operand]))
-    return place is not None and place.whole is op.outputs[0] and place.starts == piece.starts
 
 
 class BufferAssignment:

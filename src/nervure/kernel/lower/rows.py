@@ -16,10 +16,11 @@ does.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nervure.ir.op import Op, Value
 from nervure.kernel.analysis import Level, OpKind
+from nervure.kernel.cluster.steps import Loops
 from nervure.kernel.coordinates import Coordinates, Flat, Point, through
 from nervure.kernel.ir import (
     BLOCK,
@@ -51,9 +52,6 @@ from nervure.kernel.lower.scalars import converted
 from nervure.kernel.lower.values import ValueLowering
 from nervure.memory.storage import Storage
 from nervure.types.dim import DimLike, dim_min, index, product
-
-if TYPE_CHECKING:
-    from nervure.kernel.cluster.steps import Loops
 
 
 class Totals:

@@ -7,10 +7,9 @@ sums add up in one order.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from nervure.ir.kinds import Element, Structure
 from nervure.ir.op import Value
+from nervure.kernel.cluster.steps import Scatter
 from nervure.kernel.ir import For, Scalar, Statement
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.lower.kernel_builder import (
@@ -28,9 +27,6 @@ from nervure.kernel.lower.scalars import converted
 from nervure.kernel.tuning import STRIPE, STRIPES
 from nervure.memory.storage import Storage
 from nervure.types.dim import DimLike, dim_min, index_symbols, product
-
-if TYPE_CHECKING:
-    from nervure.kernel.cluster.steps import Scatter
 
 
 def lower_scatter(step: Scatter, memory: BufferAssignment) -> list[LoweredKernel]:

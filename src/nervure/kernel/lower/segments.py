@@ -9,11 +9,12 @@ whose borders lie in the same lines of memory.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from nervure.errors import InternalError
 from nervure.ir.op import Value
 from nervure.kernel.analysis import OpKind, segments_of
+from nervure.kernel.cluster.inside import is_inside
+from nervure.kernel.cluster.steps import Check, Copy, Loops, Segments
 from nervure.kernel.coordinates import Coordinates, compose
 from nervure.kernel.failures import ConditionFailure
 from nervure.kernel.ir import Buffer, Literal, Scalar
@@ -23,7 +24,6 @@ from nervure.kernel.lower.kernel_builder import (
     KernelBuilder,
     LoweredKernel,
     here,
-    is_inside,
     loops_over,
     lower_store,
     nested,
@@ -33,9 +33,6 @@ from nervure.ops.effects import Guard
 from nervure.types.dim import product
 from nervure.types.dtype import int64
 from nervure.types.view.complex import Piece
-
-if TYPE_CHECKING:
-    from nervure.kernel.cluster.steps import Check, Copy, Loops, Segments
 
 
 def lower_pointwise(step: Loops, memory: BufferAssignment) -> list[LoweredKernel]:

@@ -13,7 +13,7 @@ Multiply strides (8, 1) root 0
 from __future__ import annotations
 
 from nervure.ir.op import Value
-from nervure.kernel.lower.kernel_builder import Place
+from nervure.kernel.cluster.inside import Place
 from nervure.kernel.plan import Plan
 from nervure.memory.storage import Storage, StorageKind
 from nervure.transformers.cpu.compiled import CompiledFunction
