@@ -344,33 +344,33 @@ def any(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLik
     """
 
 def argmax(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
-    """Where the largest element is, int64: its place within the reduced axes, flattened in row-major order.
+    """The position of the largest element within the reduced axes, flattened in row-major order, as int64.
 
-    The first of equal ones; NaN counts as larger than all numbers.
+    It is the first of equal ones; NaN counts as larger than all numbers.
 
     >>> nv.argmax([[1, 5], [4, 2]], axis=1).tolist()
     [1, 0]
     """
 
 def argmin(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
-    """Where the smallest element is, int64: its place within the reduced axes, flattened in row-major order.
+    """The position of the smallest element within the reduced axes, flattened in row-major order, as int64.
 
-    The first of equal ones; NaN counts as smaller than all numbers.
+    It is the first of equal ones; NaN counts as smaller than all numbers.
 
     >>> nv.argmin([[1, 5], [4, 2]], axis=1).tolist()
     [0, 1]
     """
 
 def count_nonzero(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
-    """How many elements are not 0, int64; NaN is not.
+    """The number of elements that are not 0, int64; NaN counts.
 
     >>> nv.count_nonzero([[0, 3], [1, 2]], axis=1).tolist()
     [1, 2]
     """
 
 def logsumexp(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
-    """log(sum(exp(x))), without overflow; of none -inf. Its derivative is the softmax; where all elements are -inf it
-    is 0.
+    """log(sum(exp(x))), without overflow; -inf for no elements. Its derivative is the softmax, or 0 if all elements
+    are -inf.
 
     >>> round(nv.logsumexp([0.0, 0.0, 0.0]).item(), 4)
     1.0986
@@ -386,7 +386,7 @@ def max(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLik
     """
 
 def mean(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
-    """The sum over the number of elements; of none NaN.
+    """The sum over the number of elements; NaN for no elements.
 
     >>> nv.mean([[1, 2], [3, 4]], axis=0).tolist()
     [2.0, 3.0]

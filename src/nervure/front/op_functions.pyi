@@ -225,7 +225,7 @@ def hard_swish(x: Operand) -> Tensor:
     """
 
 def hypot(x: Operand, y: Operand) -> Tensor:
-    """sqrt(x*x + y*y), without overflow in between; with an infinity infinite. Its derivative at the origin is 0.
+    """sqrt(x*x + y*y), without overflow in between; infinite if an operand is. Its derivative at the origin is 0.
 
     >>> round(nv.hypot(3.0, 4.0).item(), 4)
     5.0

@@ -7,8 +7,9 @@ An op is built on values, whose types it checks, and has the types of its output
 >>> str(nv.ops.MatMul(x, nv.ops.Permute(x, (1, 0))).type)
 'f32[2, 2]'
 
-The names are those of the classes that the families below register; ``__init__.pyi``, which is made from them, tells
-them to type checkers. What orders effects (``order.py``) is no part of it: the front writes that down itself.
+The names are those of the classes that the families below register; ``__init__.pyi``, which is made from them,
+declares them for type checkers. The ops that order effects (``order.py``) are no part of it: only the front makes
+them.
 """
 
 # ruff: noqa: F401  # the families are looked for among the names of this module

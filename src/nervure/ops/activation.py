@@ -5,7 +5,7 @@
 >>> Gelu(x).decompose(x.value)
 f32[3] Multiply(Multiply, Erfc)
 
-Those that one scalar function gives are core; the others are written with them. None overflows.
+Functions that are one scalar function are core ops; the others are composites. None overflows.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Relu(Elementwise):
 
 
 class Activation(ElementwiseComposite, abstract=True):
-    """A function of one float, written with others."""
+    """A function of one float, written in terms of other ops."""
 
 
 class LogSigmoid(Activation):
@@ -85,7 +85,8 @@ class Elu(Activation):
     alpha = field.real(1.0)
 
     def formula(self, x: Value) -> Value:
-        # The exponential sees no positive x: an overflow on the side that is not taken would make the derivative NaN.
+        # The exponential never receives a positive x: an overflow on the side that is not taken would make the
+        # derivative NaN.
         return where(_positive(x), x, Expm1(where(_positive(x), 0, x)) * self.alpha)
 
 

@@ -56,8 +56,8 @@ Mod = elementwise("modulo", name="Mod", surface="mod(np.array([7, -7]), 3) -> [1
 
 
 class Power(ScalarOp):
-    """x ** y; 0 ** 0 is 1. Integers wrap; an integer to a negative power is 0, but exact for 1 and -1, and
-    InvalidArgument where the exponent is a constant.
+    """x ** y; 0 ** 0 is 1. Integers wrap. An integer to a negative power is 0, except that powers of 1 and -1 are
+    exact; a negative constant exponent is InvalidArgument.
 
     The derivatives do not divide by x: that in x is 0 where y is 0, that in y is 0 where x is 0 and y is not negative.
     """
@@ -66,7 +66,7 @@ class Power(ScalarOp):
 
     def __init__(self, *arguments: Any, **attributes: object) -> None:
         super().__init__(*arguments, **attributes)
-        # What a pass or a parser makes of a valid graph stays valid: such a power has a value. It is the user who errs.
+        # A pass or a parser may build such a power from a valid graph; only a user's own is refused.
         if self.outputs[0].type.dtype.is_integer and not is_on_behalf():
             self._refuse_negative_constant(self.operands[1].op)
 
@@ -80,7 +80,7 @@ class Power(ScalarOp):
     def vjp(self, gradient: Value, x: Value, y: Value) -> Gradients:
         constant = Equal(y, y.full(0))
         slope = y * x ** where(constant, 1, y - 1)
-        # The limit of x**y log(x) at 0 is 0; there the logarithm sees 1.
+        # The limit of x**y log(x) at 0 is 0; there the logarithm reads 1.
         at_zero = LogicalAnd(Equal(x, x.full(0)), GreaterEqual(y, y.full(0)))
         logarithm = Log(where(at_zero, 1, x))
         return gradient * where(constant, 0, slope), gradient * (self * logarithm)

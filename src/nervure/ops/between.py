@@ -21,11 +21,11 @@ _WORDS: dict[int, DType] = {16: uint16, 32: uint32, 64: uint64}
 
 
 class Between(Pointwise, Composite):
-    """The number of [low, high) that x, from [0, 1), stands for: low + x * (high - low), rounded; low where there is
-    none. The bounds are finite; their distance may be more than the largest number.
+    """Maps x from [0, 1) to a number of [low, high): low + x * (high - low), rounded, or low if none exists. The
+    bounds are finite; their distance may be more than the largest number.
 
-    A number that rounds to high becomes the one before it. The derivative does not see that: it is high - low in x,
-    1 - x in low and x in high.
+    A number that rounds to high becomes the one before it. The derivative ignores that: it is high - low in x, 1 - x
+    in low and x in high.
     """
 
     operand_names = "x low high"
@@ -43,13 +43,13 @@ class Between(Pointwise, Composite):
 
 
 def _on_the_line(x: Value, low: Value, high: Value) -> Value:
-    """low + x * (high - low), at half the size: halves of finite bounds have a finite distance."""
+    """Returns low + x * (high - low), computed at half the size: halves of finite bounds have a finite distance."""
     start = low * 0.5
     return (start + x * (high * 0.5 - start)) * 2.0
 
 
 def _before(x: Value) -> Value:
-    """The largest number below a finite one: the word before where x > 0, the one after where x < 0."""
+    """Returns the largest number below a finite one: the word before for x > 0, the one after for x < 0."""
     dtype = _WORDS[x.dtype.bits]
     word = Bitcast(x, dtype).output
     smallest = word.full((1 << x.dtype.bits - 1) + 1)  # the negative number next to 0

@@ -23,7 +23,7 @@ UNKNOWN_HELP = "for some values of the symbols they differ; ops.AssumeShape stat
 
 
 def require_equal(op: Op, left: DimLike, right: DimLike, message: str, **parts: Unpack[Parts]) -> None:
-    """ShapeMismatch unless two dimensions are provably equal; ``parts`` are the fields of the error."""
+    """Raises ShapeMismatch unless ``left`` and ``right`` are provably equal; ``parts`` are the fields of the error."""
     if left is right or left == right:
         return
     verdict = equal(left, right)
@@ -35,7 +35,7 @@ def require_equal(op: Op, left: DimLike, right: DimLike, message: str, **parts: 
 
 
 def require_shape(op: Op, position: int, got: BasicTensorDescription, shape: Sequence[DimLike], message: str) -> None:
-    """ShapeMismatch unless the operand at ``position`` provably has this shape."""
+    """Raises ShapeMismatch unless the operand at ``position`` provably has this ``shape``."""
     parts: Parts = {"operand": op.operand_label(position), "got": got, "expected": got.with_(shape=tuple(shape)),
                     "help": "insert ops.Broadcast or a reshape; the core never broadcasts"}
     if len(got.shape) != len(shape):
@@ -45,7 +45,7 @@ def require_shape(op: Op, position: int, got: BasicTensorDescription, shape: Seq
 
 
 def require_same_dtype(op: Op, types: Sequence[BasicTensorDescription], positions: Sequence[int]) -> None:
-    """DtypeMismatch unless the operands at these positions have one element type."""
+    """Raises DtypeMismatch unless the operands at ``positions`` have one element type."""
     first = types[positions[0]]
     for position in positions[1:]:
         if types[position].dtype is not first.dtype:
@@ -55,7 +55,7 @@ def require_same_dtype(op: Op, types: Sequence[BasicTensorDescription], position
 
 
 def require_rank(op: Op, position: int, got: BasicTensorDescription, minimum: int) -> None:
-    """ShapeMismatch unless the operand has at least that rank."""
+    """Raises ShapeMismatch unless the rank of the operand at ``position`` is at least ``minimum``."""
     if len(got.shape) < minimum:
         raise op.fail(ShapeMismatch, "the rank is too low", operand=op.operand_label(position), got=got,
                       expected=f"rank {minimum} or more",
@@ -63,14 +63,16 @@ def require_rank(op: Op, position: int, got: BasicTensorDescription, minimum: in
 
 
 def require_index(op: Op, position: int, got: BasicTensorDescription) -> None:
-    """DtypeMismatch unless the operand holds integers."""
+    """Raises DtypeMismatch unless the operand at ``position`` holds integers."""
     if got.dtype not in INTEGERS:
         raise op.fail(DtypeMismatch, "indices must be integers", operand=op.operand_label(position), got=got,
                       expected=describe_types(INTEGERS), help="insert ops.Convert")
 
 
 def checked_axis(op: Op, axis: int, rank: int, name: str = "axis") -> int:
-    """The axis counted from 0; InvalidArgument naming the attribute if a tensor of that rank has no such axis."""
+    """Returns ``axis`` counted from 0; InvalidArgument, naming the attribute, if a tensor of that rank has no such
+    axis.
+    """
     if not -rank <= axis < rank:
         raise op.fail(InvalidArgument, f"attribute {name} is out of range", operand=name, got=axis,
                       expected=f"{-rank} to {rank - 1}" if rank else "nothing: the rank is 0",
@@ -79,7 +81,7 @@ def checked_axis(op: Op, axis: int, rank: int, name: str = "axis") -> int:
 
 
 def checked_axes(op: Op, axes: Sequence[int], rank: int, name: str = "axes") -> tuple[int, ...]:
-    """The axes counted from 0; InvalidArgument if one is out of range or occurs twice."""
+    """Returns the axes counted from 0; InvalidArgument if one is out of range or occurs twice."""
     normal = tuple([checked_axis(op, axis, rank, name) for axis in axes])
     if len(set(normal)) != len(normal):
         raise op.fail(InvalidArgument, f"attribute {name} names an axis twice", operand=name, got=tuple(axes),
@@ -89,9 +91,10 @@ def checked_axes(op: Op, axes: Sequence[int], rank: int, name: str = "axes") -> 
 
 def window_extent(op: Op, position: int, got: BasicTensorDescription, axis: int, window: DimLike, stride: int = 1,
                   dilation: int = 1, padding: Sequence[DimLike] = (0, 0)) -> DimLike:
-    """How many places a window has along an axis: ``(length + padding - dilation*(window - 1) - 1) // stride + 1``.
+    """Returns the number of places of a window along an axis: ``(length + padding - dilation*(window - 1) - 1) //
+    stride + 1``.
 
-    ShapeMismatch where the padded axis is certainly shorter than the window; but an empty axis has 0 places for a
+    Raises ShapeMismatch if the padded axis is certainly shorter than the window; but an empty axis has 0 places for a
     window of 1.
     """
     span = dilation * (window - 1) + 1
@@ -108,7 +111,9 @@ def window_extent(op: Op, position: int, got: BasicTensorDescription, axis: int,
 
 def fitting_windows(op: Op, lengths: Sequence[DimLike], windows: Sequence[DimLike], dilations: Sequence[int],
                     paddings: Sequence[tuple[DimLike, DimLike]]) -> list[Assumption]:
-    """What a call must find where lengths are symbols: that ``window_extent`` would take them as numbers, too."""
+    """Returns the assumptions that a call with symbolic ``lengths`` must check: that ``window_extent`` would accept
+    the numbers.
+    """
     found = []
     for length, window, dilation, padding in zip(lengths, windows, dilations, paddings, strict=True):
         span, padded = dilation * (window - 1) + 1, length + padding[0] + padding[1]
@@ -119,8 +124,8 @@ def fitting_windows(op: Op, lengths: Sequence[DimLike], windows: Sequence[DimLik
 
 
 def lengths_of_results(op: Op) -> list[Assumption]:
-    """What a call must find where lengths are symbols: that those of the results, which the operands' say nothing of,
-    are not negative.
+    """Returns the assumptions that symbolic lengths of results are not negative, unless the operands' lengths imply
+    it.
     """
     known = of_lengths([length for operand in op.operands for length in operand.type.shape])
     lengths = [length for value in op.outputs for length in value.type.shape if isinstance(length, Dim)]
@@ -130,9 +135,9 @@ def lengths_of_results(op: Op) -> list[Assumption]:
 
 def window_attributes(op: Op, count: int, strides: tuple[int, ...], dilations: tuple[int, ...],
                       paddings: tuple[tuple[DimLike, DimLike], ...] | None = None) -> Mapping[str, object]:
-    """The strides, dilations and (if it has some) paddings of an op with ``count`` window axes, completed and checked.
+    """Completes and checks the strides, dilations and (if it has some) paddings of an op with ``count`` window axes.
 
-    What is empty becomes ones, or no padding; InvalidArgument where an entry is missing or makes no sense.
+    An empty tuple becomes ones, or no padding; InvalidArgument if an entry is missing or makes no sense.
     """
     normal: dict[str, Sequence[int | tuple[DimLike, ...]]] = {
         "strides": strides or (1,) * count, "dilations": dilations or (1,) * count}

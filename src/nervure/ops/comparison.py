@@ -24,7 +24,7 @@ LessEqual = elementwise("less_equal", surface="less_equal(np.array([1, 2]), 1) -
 
 
 class _Reversed(Elementwise, abstract=True):
-    """A comparison that is another one with its operands exchanged."""
+    """A comparison that is another comparison with its operands swapped."""
 
     operand_names = "x y"
     admits = ORDERED

@@ -1,7 +1,7 @@
 """Composites in the compute type: a low-precision result is rounded once, at the end.
 
-A composite of several ops on float16 would round after each of them. One that derives from ``InComputeType`` states
-its formula and gets the conversions around it; an elementwise one needs no type rule either:
+A composite of several ops on float16 would round after each of them. A subclass of ``InComputeType`` states its
+formula and gets the conversions around it; an elementwise one needs no type rule either:
 
 >>> import nervure as nv
 >>> class Cube(ElementwiseComposite):
@@ -22,12 +22,12 @@ from nervure.types.element_groups import FLOATS
 
 
 class InComputeType(Composite, abstract=True):
-    """A composite that states a ``formula``. On low-precision elements it decomposes into itself on wider ones, so
-    that ``formula``, and ``vjp`` where it has one, only ever see types that compute in themselves.
+    """A composite that states a ``formula``. On low-precision elements it decomposes into itself on wider ones. So
+    ``formula``, and ``vjp`` if it has one, only ever see types in which they can compute directly.
     """
 
     def formula(self, *operands: Value) -> Operand:
-        """The result in terms of other ops."""
+        """Returns the result in terms of other ops."""
         raise NotImplementedError
 
     def decompose(self, *operands: Value) -> Operand:
@@ -43,8 +43,8 @@ class InComputeType(Composite, abstract=True):
 
 
 class ElementwiseComposite(Pointwise, InComputeType, abstract=True):
-    """A composite with the type rule of elementwise ops: one shape, one element type; of one operand, if not said
-    otherwise.
+    """A composite with the type rule of elementwise ops: one shape, one element type; it has one operand unless it
+    says otherwise.
     """
 
     operand_names = "x"

@@ -1,4 +1,4 @@
-"""The core op of everything that multiplies and adds up: ``Contract``, a sum of products of two tensors.
+"""The core op of all sums of products: ``Contract``, of two tensors.
 
 Each dimension is named by the number of its index, as in the sum ``c[i, j] = sum over k of a[i, k] * b[k, j]``:
 
@@ -7,7 +7,7 @@ Each dimension is named by the number of its index, as in the sum ``c[i, j] = su
 >>> Contract(a, b, x_indices=(0, 2), y_indices=(2, 1), indices=(0, 1))
 f32[2, 4] Contract(Parameter, Parameter)
 
-The names that people know it by (``MatMul``, ``Dot``, ``Einsum``) are in :mod:`nervure.ops.einsum`.
+The usual names (``MatMul``, ``Dot``, ``Einsum``) are in :mod:`nervure.ops.einsum`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Contract(Structured):
     The three attributes number the dimensions of x, y and the result. An index occurs at most once in each and in at
     least two of the three: in all three it is a batch dimension, in x and y alone it is contracted, in one operand and
     the result it is free. So a gradient of a contraction is a contraction. Low-precision floats add up in float32;
-    integers wrap; of bool it is the or of ands. The sum over nothing is 0.
+    integers wrap; for bool the result is the or of ands. The sum over nothing is 0.
     """
 
     operand_names = "x y"
@@ -76,7 +76,7 @@ class Contract(Structured):
     def structure(self, *types: BasicTensorDescription) -> Structure:
         extents = dict(zip(self.y_indices, types[1].shape, strict=True))
         extents.update(zip(self.x_indices, types[0].shape, strict=True))
-        contracted = sorted(set(self.x_indices).difference(self.indices))  # their order is that of the sum
+        contracted = sorted(set(self.x_indices).difference(self.indices))  # the sum runs in this order
         order = {entry: index(d) for d, entry in enumerate([*self.indices, *contracted])}
 
         def access(indices: Indices) -> Access:
@@ -92,9 +92,9 @@ class Contract(Structured):
 
 def contraction_extents(op: Op, terms: Sequence[Indices], types: Sequence[BasicTensorDescription],
                         spelled: Callable[[int], str] = "index {}".format) -> dict[int, DimLike]:
-    """The length of each index; ShapeMismatch naming the operand in which it has another.
+    """Returns the length of each index; ShapeMismatch, naming the operand, if two lengths differ.
 
-    ``spelled`` is how errors call an index.
+    ``spelled`` returns the text for an index in errors.
     """
     extents: dict[int, DimLike] = {}
     for position, (term, type) in enumerate(zip(terms, types, strict=True)):
@@ -108,7 +108,7 @@ def contraction_extents(op: Op, terms: Sequence[Indices], types: Sequence[BasicT
 
 
 def labels_by_index(operands: Sequence[Value], terms: Sequence[Indices], indices: Indices) -> Labels | None:
-    """The labels of a result whose dimensions are numbered as those of its operands."""
+    """Returns the labels of a result, taken from the dimensions of the operands with the same index."""
     known: dict[int, str | None] = {}
     for operand, term in zip(operands, terms, strict=True):
         for entry, label in zip(term, operand.labels or (None,) * len(term), strict=True):

@@ -23,8 +23,8 @@ class Convert(Elementwise):
     """x in another element type.
 
     Float to integer truncates and saturates, and NaN is 0. Integers that do not fit saturate, or in mode "wrap" are
-    taken modulo 2**bits. To bool it is x != 0; to a narrower float it rounds to nearest even; complex to real drops
-    the imaginary part.
+    taken modulo 2**bits. Conversion to bool is x != 0; to a narrower float it rounds to nearest even; complex to real
+    drops the imaginary part.
     """
 
     signature = "x[~] -> y:dtype[~]"
@@ -78,5 +78,5 @@ class StopGradient(Elementwise):
 
 
 def converted(x: Value, dtype: DType) -> Value:
-    """x in another element type, or x itself if it has that type."""
+    """Returns x in another element type, or x itself if it has that type."""
     return x if x.dtype is dtype else Convert(x, dtype).output

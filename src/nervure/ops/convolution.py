@@ -44,7 +44,7 @@ Shape = Sequence[DimLike]
 
 
 class Geometry(NamedTuple):
-    """How a filter moves: for each spatial dimension a stride, a dilation and a padding; and the groups."""
+    """The motion of a filter: a stride, a dilation and a padding for each spatial dimension, and the groups."""
 
     strides: tuple[int, ...]
     dilations: tuple[int, ...]
@@ -52,12 +52,14 @@ class Geometry(NamedTuple):
     groups: int
 
     def position(self, d: int, place: DimLike, offset: DimLike) -> DimLike:
-        """Where along spatial dimension d a window position at a place lies in the data."""
+        """Returns the position in the data, along spatial dimension ``d``, of the window position ``offset`` at
+        ``place``.
+        """
         return place * self.strides[d] + offset * self.dilations[d] - self.paddings[d][0]
 
     def structure(self, filter_shape: Shape, result_shape: Shape, known: tuple[int, int],
                   accumulate: DType) -> Structure:
-        """The iteration that computes one member of the form from the two that are ``known``.
+        """Returns the iteration that computes one member of the form from the two that are ``known``.
 
         The domain is (n, k, o..., c, w...); with groups (n, g, k, o..., c, w...): every coordinate is affine.
         """
@@ -78,7 +80,7 @@ class Geometry(NamedTuple):
 
 
 class ConvolutionForm(Op, abstract=True):
-    """What the ops share: the attributes, their checks, and the geometry.
+    """The common part of the ops: the attributes, their checks, and the geometry.
 
     There are 1 to 3 spatial dimensions. ``strides`` and ``dilations`` have an int >= 1 for each (empty: ones),
     ``paddings`` a pair (before, after) of elements that count as 0 (empty: none; negative: elements are left out).
@@ -95,7 +97,7 @@ class ConvolutionForm(Op, abstract=True):
 
     @property
     def geometry(self) -> Geometry:
-        """The attributes."""
+        """The attributes, as a Geometry."""
         return Geometry(self.strides, self.dilations, self.paddings, self.groups)
 
     @property
@@ -107,7 +109,7 @@ class ConvolutionForm(Op, abstract=True):
         none = (None,) * len(types[0].shape)
         given = {member: operand.labels for member, operand in zip(self.known, self.operands, strict=True)}
         data, filters, result = [given.get(member) or none for member in (DATA, FILTER, RESULT)]
-        is_whole = self.groups == 1  # else channels are divided
+        is_whole = self.groups == 1  # else groups divide the channels
         labels = {DATA: (result[0], filters[1] if is_whole else None, *result[2:]),
                   FILTER: (result[1], data[1] if is_whole else None, *none[2:]),
                   RESULT: (data[0], filters[0], *data[2:])}[self.unknown]
@@ -117,7 +119,7 @@ class ConvolutionForm(Op, abstract=True):
         return window_attributes(self, self._spatial(types), self.strides, self.dilations, self.paddings)
 
     def _spatial(self, types: Sequence[BasicTensorDescription]) -> int:
-        """The number of spatial dimensions, in which all operands agree."""
+        """Returns the number of spatial dimensions, on which all operands agree."""
         spatial = len(types[0].shape) - 2
         for position, type in enumerate(types):
             if not 3 <= len(type.shape) <= 5 or len(type.shape) - 2 != spatial:
@@ -138,7 +140,9 @@ class ConvolutionForm(Op, abstract=True):
 
     def _result_shape(self, data: BasicTensorDescription, kernel: BasicTensorDescription,
                       position: int) -> tuple[DimLike, ...]:
-        """The result's shape, from data and filters; where it has none, the operand at ``position`` is to blame."""
+        """Returns the result's shape, from data and filters; if there is none, the error names the operand at
+        ``position``.
+        """
         channels, filters, own = data.shape[1], kernel.shape[0], f"filters for {kernel.shape[1]} channels"
         require_equal(self, kernel.shape[1] * self.groups, channels, "the channels of filter and data differ",
                       operand=self.operand_label(position), expected=f"as many as the data have: {channels}",
@@ -158,14 +162,14 @@ class ConvolutionForm(Op, abstract=True):
                           help=f"by the other operand and the attributes; {LAYOUTS[RESULT]}")
 
     def _check_lengths(self, member: str) -> None:
-        """InvalidArgument unless the lengths of the unknown member are as many as there are spatial dimensions."""
+        """Raises InvalidArgument unless the unknown member has a length for each spatial dimension."""
         if len(self.lengths) != len(self.strides):
             raise self.fail(InvalidArgument, f"attribute lengths needs the {member}'s spatial lengths",
                             operand="lengths", got=self.lengths, expected=f"{len(self.strides)} lengths",
                             help=f"give the shape of the {member} from dimension 2")
 
     def assumptions(self) -> list[Assumption]:
-        """That every window fits, which a call checks for symbols."""
+        """Assumes that every window fits, which a call checks for symbols."""
         members = {**dict(zip(self.known, self.operands, strict=True)), self.unknown: self.outputs[0]}
         return fitting_windows(self, members[DATA].shape[2:], members[FILTER].shape[2:], self.dilations, self.paddings)
 
@@ -194,7 +198,8 @@ class Convolution(ConvolutionForm, Structured):
 
 
 class ConvolutionDataGradient(ConvolutionForm, Structured):
-    """What the result r (N, K, places) and filters f of a convolution give for its data (N, C, ``lengths``).
+    """The gradient for the data (N, C, ``lengths``) of a convolution, from the result's r (N, K, places) and filters
+    f.
 
     Each place adds the filters, times its own element, to its window.
     """
@@ -220,9 +225,10 @@ class ConvolutionDataGradient(ConvolutionForm, Structured):
 
 
 class ConvolutionFilterGradient(ConvolutionForm, Structured):
-    """What the data x and the result r (N, K, places) of a convolution give for its filters.
+    """The gradient for the filters of a convolution, from its data x and the result's r (N, K, places).
 
-    They are (K, C // groups, ``lengths``): the sum over batch and places of the windows, times the result's elements.
+    The result has shape (K, C // groups, ``lengths``): the sum over batch and places of the windows, times r's
+    elements.
     """
 
     operand_names = "x r"
@@ -249,8 +255,8 @@ class ConvolutionFilterGradient(ConvolutionForm, Structured):
 class ConvolutionTranspose(ConvolutionForm, Composite):
     """The transpose of the convolution with the same attributes, of x (N, K, places): (N, C, lengths).
 
-    A length is ``stride*(places - 1) - padding + dilation*(window - 1) + 1 + output_padding``, where the output
-    padding, from 0 to stride - 1, chooses among the lengths that a convolution maps to as many places.
+    A length is ``stride*(places - 1) - padding + dilation*(window - 1) + 1 + output_padding``. The output padding,
+    from 0 to stride - 1, chooses among the lengths that a convolution maps to the same number of places.
     """
 
     operand_names = "x f"
@@ -285,7 +291,7 @@ class ConvolutionTranspose(ConvolutionForm, Composite):
                       in zip(x[2:], kernel[2:], settings, strict=True)])
 
     def assumptions(self) -> list[Assumption]:
-        """That windows fit what is not negative, which a call checks for symbols."""
+        """Assumes that windows fit if lengths are not negative, which a call checks for symbols."""
         return [*lengths_of_results(self), *super().assumptions()]
 
     def decompose(self, x: Value, f: Value) -> Operand:

@@ -1,4 +1,4 @@
-"""An op that stands for its operands but has a derivative that a user wrote.
+"""An op that stands for its operands but has a derivative written by a user.
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (2,))
@@ -17,7 +17,7 @@ from nervure.types.description import BasicTensorDescription
 
 
 class CustomDerivative(Composite):
-    """Its first ``count`` operands; gradients go to the others, by ``rule(gradients, operands)``."""
+    """Returns its first ``count`` operands; gradients go to the other operands, by ``rule(gradients, operands)``."""
 
     operand_names = "*members"
     count = field.integer()

@@ -1,6 +1,6 @@
-"""Ops that touch the world: a call of a Python function, printing, a guard that ends the run.
+"""Ops with effects: a call of a Python function, printing, a guard that ends the run.
 
-They take place in the order of their Function's ``effects``; nothing drops, merges or reorders them.
+They happen in the order of their Function's ``effects``; nothing drops, merges or reorders them.
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (3,))
@@ -22,10 +22,10 @@ from nervure.types.dtype import bool_
 class HostCall(Op):
     """A Python function of NumPy arrays, with declared result types. Every transformer can run it.
 
-    ``function(*arrays)`` gets read-only arrays, which it may keep, and returns an array (a tuple of them where
-    ``types`` has several; None where it has none), which is converted as an argument of a call is. A call that is
-    not ``effectful`` must depend on its operands alone: it may be left out, merged with its equal, or run again.
-    The function may read the variables of the call that it runs in, but not change them (InUse).
+    ``function(*arrays)`` receives read-only arrays, which it may keep, and returns an array (a tuple of them if
+    ``types`` has several; None if it has none), which is converted like an argument of a call. A call that is not
+    ``effectful`` must depend on its operands alone: it may be left out, merged with an equal one, or run again. The
+    function may read the variables of the call that it runs in, but not change them (InUse).
     """
 
     operand_names = "*xs"
@@ -57,10 +57,9 @@ class PrintOp(Effect):
 
 
 class Guard(Effect):
-    """Ends the run with an error where an element of ``condition`` does not hold; then nothing has been
-    changed.
+    """Ends the run with an error if an element of ``condition`` is false; then nothing has been changed.
 
-    ``kind`` says which error: "value" an InvalidArgument, "numeric" a NumericError. It has no output.
+    ``kind`` selects the error: "value" an InvalidArgument, "numeric" a NumericError. It has no output.
     """
 
     operand_names = "condition"
@@ -75,7 +74,7 @@ class Guard(Effect):
         return ()
 
     def failure(self, position: tuple[int, ...] | None) -> NervureError:
-        """The error of a run in which the condition does not hold, at a position if that is known."""
+        """Returns the error of a run in which the condition is false, at a position if that is known."""
         return self.fail(NumericError if self.kind == "numeric" else InvalidArgument, self.message,
                          got=f"false at position {position}" if position else None,
                          expected="conditions that hold", help="nothing was changed by this call")

@@ -1,7 +1,7 @@
-"""Sums of products under the names that people know: ``Dot``, ``MatMul``, ``Einsum``.
+"""Sums of products under their usual names: ``Dot``, ``MatMul``, ``Einsum``.
 
-All are one composite with three notations: each says which index every dimension of its operands and of the result
-has; what follows (types, labels, the order of the products) is shared.
+All are one composite with three notations: each gives the index of every dimension of its operands and of the result;
+types, labels and the order of the products follow from these, in shared code.
 
 >>> import nervure as nv
 >>> a, b, c = nv.Parameter(nv.float32, (2, 3)), nv.Parameter(nv.float32, (3, 4)), nv.Parameter(nv.float32, (4,))
@@ -37,18 +37,19 @@ Notation = tuple[list[Indices], Indices]
 """The index of each dimension of each operand, and those of the result's dimensions."""
 
 REPEATED = -1
-"""In the place of an index: a dimension of 1 that is repeated along whatever the other operands have there."""
+"""Stands for the index of a dimension of 1 that is repeated along the other operands' dimension there."""
 
 
 class SumOfProducts(InComputeType, abstract=True):
     """The product of the operands, summed over every index that the result lacks."""
 
     def notation(self, shapes: Sequence[Shape]) -> Notation:
-        """The index of each dimension of each operand (``REPEATED`` where it has none), and those of the result."""
+        """Returns the index of each dimension of each operand (``REPEATED`` if it has none), and those of the result.
+        """
         raise NotImplementedError
 
     def spelled(self, entry: int) -> str:
-        """How errors call an index."""
+        """Returns the text for an index in errors."""
         return f"index {entry}"
 
     def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
@@ -75,7 +76,7 @@ class SumOfProducts(InComputeType, abstract=True):
         return value if order == tuple(range(len(order))) else Permute(value, order).output
 
     def decompose(self, *operands: Value) -> Operand:
-        # A contraction by itself adds up in the compute type and rounds once: only what takes more ops is converted.
+        # A single contraction adds up in the compute type and rounds once: only formulas of several ops are converted.
         return self.formula(*operands) if self._is_one_contraction() else super().decompose(*operands)
 
     def _is_one_contraction(self) -> bool:
@@ -87,8 +88,8 @@ Factor = tuple[Value, Indices]
 
 
 def _product(x: Factor, y: Factor, needed: set[int]) -> Factor:
-    """Two factors multiplied, summed over what nobody needs afterwards. The contraction numbers indices in the order of
-    x's dimensions, then y's: so it sums, and its gradients do, as memory lies.
+    """Multiplies two factors, and sums over the indices that are not ``needed`` afterwards. The contraction numbers
+    indices in the order of x's dimensions, then y's, so that it and its gradients sum in the order of memory.
     """
     x, y = _sum_out(x, needed.union(y[1])), _sum_out(y, needed.union(x[1]))
     entries = tuple(dict.fromkeys((*x[1], *y[1])))
@@ -106,7 +107,7 @@ def _sum_out(factor: Factor, needed: set[int]) -> Factor:
 
 
 def _without_repetition(value: Value, term: Indices) -> Factor:
-    """Drops the dimensions of 1 that are repeated; takes the diagonal of those that share an index."""
+    """Drops the dimensions of 1 that are repeated, and takes the diagonal of dimensions that share an index."""
     if REPEATED in term:
         kept = [d for d, entry in enumerate(term) if entry != REPEATED]
         value = Reshape(value, tuple([value.shape[d] for d in kept])).output
@@ -120,7 +121,7 @@ def _without_repetition(value: Value, term: Indices) -> Factor:
 
 
 def _cheapest_pair(pending: Sequence[Factor]) -> tuple[int, int]:
-    """The pair whose product takes the fewest multiplications; the first two where a length is not known."""
+    """Returns the pair whose product takes the fewest multiplications; the first two if a length is not known."""
     shapes = {entry: length for value, term in pending for entry, length in zip(term, value.shape, strict=True)}
     lengths = {entry: length for entry, length in shapes.items() if isinstance(length, int)}
     if len(pending) == 2 or len(lengths) < len(shapes):
@@ -132,7 +133,7 @@ def _cheapest_pair(pending: Sequence[Factor]) -> tuple[int, int]:
 
 
 def _mark_repeated(terms: list[Indices], shapes: Sequence[Shape], batch: Sequence[int]) -> list[Indices]:
-    """``REPEATED`` for each literal 1 under a batch index that is longer elsewhere."""
+    """Puts ``REPEATED`` for each literal 1 at a batch index that is longer elsewhere."""
     longer = {entry for term, shape in zip(terms, shapes, strict=True)
               for entry, length in zip(term, shape, strict=True) if entry in batch and length != 1}
     return [tuple([REPEATED if entry in longer and length == 1 else entry
@@ -171,8 +172,8 @@ class Dot(SumOfProducts):
 class MatMul(SumOfProducts):
     """The matrix product of the last two dimensions, at each place of the others (the batch), with NumPy's rules.
 
-    A vector is a row on the left and a column on the right, and the result lacks that dimension. Batch dimensions align
-    from the right; where an operand has a literal 1 it is repeated.
+    A vector is a row on the left and a column on the right, and the result lacks that dimension. Batch dimensions
+    align from the right; a literal 1 in an operand is repeated.
     """
 
     operand_names = "x y"
@@ -187,7 +188,7 @@ class MatMul(SumOfProducts):
 
 
 def matmul_notation(shapes: Sequence[Shape]) -> Notation:
-    """The indices of a matrix product of two tensors with a dimension or more."""
+    """Returns the indices of a matrix product of two tensors with at least one dimension each."""
     row, column, inner, first = 0, 1, 2, 3
     batches = [tuple(range(first + len(shape) - 3, first - 1, -1)) for shape in shapes]
     x = (*batches[0], row, inner) if len(shapes[0]) > 1 else (inner,)
@@ -198,11 +199,11 @@ def matmul_notation(shapes: Sequence[Shape]) -> Notation:
 
 
 class Einsum(SumOfProducts):
-    """Einstein's sum: ``"ij, jk -> ik"`` has a term of letters an operand, a letter a dimension.
+    """Einstein's sum: ``"ij, jk -> ik"`` has a term for each operand, with a letter for each dimension.
 
     Letters that the result lacks are summed; a letter twice in a term takes the diagonal. Without ``->`` the result
-    has the letters that occur once, in alphabetical order. ``...`` stands for dimensions that align from the right
-    and where a literal 1 is repeated. More than two operands are multiplied pair by pair, the cheapest first.
+    has the letters that occur once, in alphabetical order. ``...`` stands for dimensions that align from the right,
+    along which a literal 1 is repeated. More than two operands are multiplied pair by pair, the cheapest first.
     """
 
     operand_names = "*operands"
@@ -214,16 +215,17 @@ class Einsum(SumOfProducts):
     def notation(self, shapes: Sequence[Shape]) -> Notation:
         try:
             return einsum_notation(self.subscripts, shapes)
-        except ShapeMismatch as error:  # of one operand, which it numbers
+        except ShapeMismatch as error:  # raised for one operand, by its number
             position = int(error.operand or 1) - 1
             error.operand, error.got = self.operand_label(position), str(self.operands[position].type)
             raise
 
 
 def einsum_notation(subscripts: str, shapes: Sequence[Shape]) -> Notation:
-    """The indices of an Einstein sum: letters as their codes; what ``...`` stands for counts from -2 backwards.
+    """Returns the indices of an Einstein sum: letters as their codes; those that ``...`` stands for count from -2
+    backwards.
 
-    InvalidArgument where the subscripts make no sense, ShapeMismatch where an operand has another rank.
+    Raises InvalidArgument if the subscripts make no sense, ShapeMismatch if an operand has another rank.
     """
     text, arrow, result = subscripts.replace(" ", "").partition("->")
     words = text.split(",")
@@ -243,7 +245,7 @@ def einsum_notation(subscripts: str, shapes: Sequence[Shape]) -> Notation:
 
 
 def _hidden(word: str, shape: Shape, position: int) -> Indices:
-    """The indices that ``...`` stands for in a term: -2 is the last dimension, -3 the one before."""
+    """Returns the indices that ``...`` stands for in a term: -2 is the last dimension, -3 the one before."""
     letters = word.replace("...", "", 1)
     if not all([letter.isascii() and letter.isalpha() for letter in letters]):
         raise _wrong("a term has letters and at most one ...", got=repr(word), expected="a to z, A to Z, ...")

@@ -26,10 +26,10 @@ from nervure.types.index_map import IndexMap, indices
 
 
 class OneHot(Structured):
-    """A new dimension of ``depth`` at ``axis``: 1 where its position is the index, else 0.
+    """Adds a dimension of ``depth`` at ``axis``: 1 at the position that the index names, else 0.
 
-    A negative index counts from the end, once, unless ``from_end`` is False; out of range is an IndexError when the
-    graph runs.
+    A negative index counts from the end, once, unless ``from_end`` is False; an index out of range is an IndexError
+    when the graph runs.
     """
 
     signature = "index:integers[~axis ~] -> y:dtype[~axis depth ~]"
@@ -44,7 +44,7 @@ class OneHot(Structured):
     def structure(self, *types: BasicTensorDescription) -> Structure:
         here = tuple([index(d) for d in range(len(types[0].shape))])
         dtype = self.dtype
-        # Each place is written at most once, so that adding to zeros sets it.
+        # Each place is written at most once, so adding to zeros sets it.
         place = Element(0, here, self.depth, self.from_end)
         return Structure(domain=types[0].shape, reads=(None,), body=lambda s: s.constant(1, dtype), combine="add",
                          writes=(Access((*here[:self.axis], place, *here[self.axis:])),), accumulate=dtype)
@@ -54,7 +54,7 @@ class OneHot(Structured):
 
 
 class LookupTable(Composite):
-    """The rows of ``table`` that ``index`` names: shape index.shape + table.shape[1:].
+    """Looks up the rows of ``table`` that ``index`` names; the result has shape index.shape + table.shape[1:].
 
     The row ``pad_idx``, if given, has gradient zero, however often it is looked up.
     """

@@ -4,7 +4,7 @@
 >>> Log(Exp(nv.Parameter(nv.float32, (3,))))
 f32[3] Log(Exp)
 
-Where a derivative can be told from the result, it is: the exponential is not computed twice.
+A derivative that can be expressed by the result is: the exponential is not computed twice.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Exp = elementwise("exp", surface="exp(1.0) -> 2.7183", vjp=lambda self, gradient
 Exp2 = elementwise("exp2", surface="exp2(3.0) -> 8.0",
                    vjp=lambda self, gradient, x: gradient * (self * math.log(2)))
 
-# Not self + 1: where x is far below 0 that is all rounding error.
+# Not self + 1: far below 0 that would be rounding error alone.
 Expm1 = elementwise("expm1", surface="expm1(1.0) -> 1.7183", vjp=lambda self, gradient, x: gradient * Exp(x))
 
 Log = elementwise("log", surface="log(10.0) -> 2.3026", vjp=lambda self, gradient, x: gradient / x)

@@ -8,8 +8,8 @@ Elements ``x[..., index[i...], ...]``                        as x, but for the a
 Nd       ``x[a..., *index[a..., i..., :], b...]``            the last dimension is a position
 ======== ================================================== =====================================
 
-A negative index counts from the end, once; one that is out of range is an IndexError when the graph runs, and
-nothing has been changed.
+A negative index counts from the end, once; one that is out of range is an IndexError when the graph runs, and nothing
+has been changed.
 
 >>> import nervure as nv
 >>> table, rows = nv.Parameter(nv.float32, (10, 4)), nv.Parameter(nv.int64, (2, 3))
@@ -54,7 +54,9 @@ from nervure.types.element_groups import ANY, REALS
 
 
 class Places(NamedTuple):
-    """Which element of x is meant at each point of a domain: the domain, and a coordinate for each dimension of x."""
+    """The element of x that is addressed at each point of a domain: the domain, and a coordinate for each dimension of
+    x.
+    """
 
     domain: tuple[DimLike, ...]
     coordinates: tuple[DimLike | Element, ...]
@@ -96,7 +98,7 @@ def _at_positions(op: GatherNd | ScatterNd, x: BasicTensorDescription, indices: 
 
 
 class AlongAxis(Op, abstract=True):
-    """What is addressed by an index along one ``axis``."""
+    """An op that addresses elements by an index along one ``axis``."""
 
     axis = field.integer()
 
@@ -106,12 +108,12 @@ class AlongAxis(Op, abstract=True):
 
 
 class Gathering(Structured, abstract=True):
-    """Reads elements at places that data names. The gradient is added up where it was read."""
+    """Reads elements at places that data names. The gradient adds up at the places that were read."""
 
     counterpart: ClassVar[type[Op]]
 
     def places(self, x: BasicTensorDescription, indices: BasicTensorDescription) -> Places:
-        """Where each element of the result is read."""
+        """Returns the place from which each element of the result is read."""
         raise NotImplementedError
 
     def structure(self, *types: BasicTensorDescription) -> Structure:
@@ -124,7 +126,7 @@ class Gathering(Structured, abstract=True):
 
 
 class Gather(AlongAxis, Gathering):
-    """x with the positions along an axis chosen by index: x.shape[:axis] + index.shape + x.shape[axis + 1:]."""
+    """Chooses positions of x along an axis by index; the shape is x.shape[:axis] + index.shape + x.shape[axis + 1:]."""
 
     signature = "x[~axis n ~] index:integers[~at] -> y[~axis ~at ~]"
     places = _along_axis
@@ -138,7 +140,9 @@ class GatherElements(AlongAxis, Gathering):
 
 
 class GatherNd(Gathering):
-    """The slices of x at positions: index has ``batch`` dimensions that x has too, and coordinates as the last."""
+    """Takes slices of x at positions: index shares its first ``batch`` dimensions with x, and its last has the
+    coordinates.
+    """
 
     operand_names = "x index"
     batch = field.integer(0)
@@ -157,7 +161,7 @@ class GatherNd(Gathering):
 
 
 class Scattering(Structured, abstract=True):
-    """x with updates written at places that data names: ``mode`` says what becomes of what was there.
+    """Writes updates to x at places that data names; ``mode`` says how they combine with the elements there.
 
     "set": the last update in row-major order stays, and the gradient of the others is zero; "add", "multiply",
     "minimum", "maximum": all updates of a place and its old value are combined. Gradients of minimum and maximum
@@ -168,20 +172,20 @@ class Scattering(Structured, abstract=True):
     mode: str
 
     def places(self, x: BasicTensorDescription, indices: BasicTensorDescription) -> Places:
-        """Where each update is written."""
+        """Returns the place to which each update is written."""
         raise NotImplementedError
 
     def gathered(self, x: Value, indices: Value) -> Value:
-        """What x has where this op writes."""
+        """Returns the elements of x that this op overwrites."""
         return self.counterpart(x, indices, **self._address).outputs[0]
 
     def scattered(self, x: Value, indices: Value, updates: Value, mode: str) -> Value:
-        """The same op on other operands."""
+        """Returns this op on another ``x``, with other ``indices`` and ``updates``, in another ``mode``."""
         return type(self)(x, indices, updates, mode=mode, **self._address).outputs[0]
 
     @property
     def _address(self) -> dict[str, object]:
-        """The attributes that say how an index addresses x, which the counterpart has too."""
+        """The attributes that say how an index addresses x, which the counterpart shares."""
         return {name: value for name, value in self.attributes.items() if name != "mode"}
 
     def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
@@ -207,7 +211,7 @@ class Scattering(Structured, abstract=True):
         return self._gradients_of_extremum(gradient, x, index, updates)
 
     def _gradients_of_set(self, gradient: Value, indices: Value, updates: Value) -> Gradients:
-        """An update has a gradient where it is the last of its place: found by scattering the updates' numbers."""
+        """An update has a gradient if it is the last of its place; scattering the updates' numbers finds these."""
         number = Iota(updates.shape, None, int64).output
         last = self.scattered(Full(-1, int64, gradient.shape).output, indices, number, "set")
         stays = Equal(self.gathered(last, indices), number)
@@ -216,7 +220,7 @@ class Scattering(Structured, abstract=True):
                 Where(stays, self.gathered(gradient, indices), zeros).output)
 
     def _gradients_of_extremum(self, gradient: Value, x: Value, indices: Value, updates: Value) -> Gradients:
-        """The gradient goes in equal shares to whatever equals the result."""
+        """Divides the gradient equally among the elements that equal the result."""
         kept, hits = Equal(x, self.output), Equal(updates, self.gathered(self.output, indices))
         exact = x.dtype.compute
         ties = self.scattered(Convert(kept, exact).output, indices, Convert(hits, exact).output, "add")

@@ -1,4 +1,4 @@
-"""Iota, which counts positions, and what is made with it: the identity matrix, triangular matrices.
+"""Iota, which counts positions, and the ops based on it: the identity matrix, triangular matrices.
 
 >>> import nervure as nv
 >>> Iota((2, 3), 1, nv.int32)
@@ -25,7 +25,7 @@ from nervure.types.dtype import int64
 
 
 class Iota(Structured):
-    """Each element is its position along ``axis``, or in row-major order where axis is None. Integers wrap."""
+    """Each element is its position along ``axis``, or in row-major order if ``axis`` is None. Integers wrap."""
 
     signature = "-> x:dtype[~shape]"
     shape = field.shape()
@@ -72,7 +72,7 @@ class Eye(Composite):
 
 
 def _row_and_column(shape: tuple[DimLike, ...], offset: int) -> tuple[Value, Value]:
-    """The row's number plus the offset, and the column's number, at each element of matrices."""
+    """Returns the row's number plus the offset, and the column's number, at each element of matrices."""
     rank = len(shape)
     return Iota(shape, rank - 2, int64) + offset, Iota(shape, rank - 1, int64).output
 

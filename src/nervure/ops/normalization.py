@@ -1,4 +1,4 @@
-"""Normalization along axes: functions that keep the shape and whose elements depend on each other.
+"""Normalisation along axes: functions that keep the shape and whose elements depend on each other.
 
 >>> import nervure as nv
 >>> Standardize(nv.Parameter(nv.float32, (8, 10)), [1])
@@ -23,7 +23,7 @@ from nervure.types.element_groups import FLOATS
 
 
 class Normalization(ElementwiseComposite, abstract=True):
-    """One of these functions. No axes: each element is alone."""
+    """A normalisation along ``axes``. Without axes, each element is normalised alone."""
 
     axes = field.ints()
     admits = FLOATS
@@ -32,17 +32,17 @@ class Normalization(ElementwiseComposite, abstract=True):
         return {"axes": checked_axes(self, self.axes, len(types[0].shape))}
 
     def mean(self, x: Value) -> Value:
-        """The mean along the axes, at every element."""
+        """Returns the mean along the axes, at every element."""
         return spread(Mean(x, self.axes).output, self.axes, x.shape)
 
 
 class Standardize(Normalization):
-    """``(x - mean) / sqrt(variance + epsilon)`` along the axes: what layer and batch normalisation begin with.
+    """``(x - mean) / sqrt(variance + epsilon)`` along the axes: the common part of layer and batch normalisation.
 
     Its derivative is ``(g - mean(g) - y * mean(g * y)) / sqrt(variance + epsilon)`` for a gradient g of the result y
-    (Ioffe and Szegedy 2015, simplified): it needs two sums beside those of the result, and none of what cancels. Where
-    g is what somebody multiplied by a scale for each row, the scale comes last: the sums are the gradients of the scale
-    and of the shift then.
+    (Ioffe and Szegedy 2015, simplified): it needs two sums beside those of the result, and no terms that cancel. If g
+    is a product with a scale for each row, the scale is applied last: the sums are then the gradients of the scale and
+    of the shift.
     """
 
     epsilon = field.real(1e-5)
@@ -60,14 +60,14 @@ class Standardize(Normalization):
         return ((gradient - self.mean(gradient) - self.output * slope) * factor,)
 
     def _parts(self, x: Value) -> tuple[Value, Value]:
-        """x less its mean, and one over its deviation at every element."""
+        """Returns x less its mean, and the reciprocal of its deviation, at every element."""
         centred = x - self.mean(x)
         variance = Mean(Square(centred), self.axes).output
         return centred, spread(Rsqrt(variance + self.epsilon).output, self.axes, x.shape)
 
 
 def _scale(gradient: Value, axes: tuple[int, ...]) -> Value | None:
-    """What a gradient was multiplied by, if that is the same all along the axes."""
+    """Returns the factor of a gradient, if it is a product with a factor that is constant along the axes."""
     if not isinstance(gradient.op, Multiply):
         return None
     scale = gradient.op.operands[1]

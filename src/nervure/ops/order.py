@@ -1,8 +1,8 @@
 """Sequencing: assignments and their order, as ops that say when something happens.
 
-They stand in graphs that are being built and are gone when a Function exists: placing (:mod:`nervure.front.placement`)
-turns them into single assignment. Each has an output, so that it can be a member of another; an op that is done for
-its effect alone gives an empty *token*.
+They exist while a graph is being built and are gone from a finished Function: placement
+(:mod:`nervure.front.placement`) turns them into single assignment. Each has an output, so that it can be a member of
+another; an op that is used for its effect alone has an empty *token*.
 
 >>> import nervure as nv
 >>> x = nv.variable((), 1.0)
@@ -24,11 +24,11 @@ TOKEN = BasicTensorDescription(bool_, (0,))
 
 
 class Order(Op, abstract=True):
-    """An op that a Function cannot hold: it says when its operands take place."""
+    """An op that a Function cannot hold: it says when its operands are evaluated."""
 
 
 class Assign(Order):
-    """Writes a value to a variable; with ``map`` to the elements of it that the index map visits."""
+    """Writes a value to a variable; with ``map``, to the elements of it that the index map visits."""
 
     operand_names = "x"
     variable = field.variable()
@@ -67,9 +67,9 @@ class DoAll(Order):
 
 
 class Computed(Order):
-    """What was computed of an expression: its first operand, a read of the place that keeps it.
+    """The computed value of an expression: its first operand, a read of the place that keeps the value.
 
-    The second operand is the expression. It does not take place again; derivatives go to both.
+    The second operand is the expression. It is not evaluated again; derivatives go to both.
     """
 
     operand_names = "kept expression"
@@ -82,7 +82,7 @@ class Computed(Order):
 
 
 class Together(Order):
-    """Its first operand. When it is placed, the other operands take place before it."""
+    """Returns its first operand; placing it evaluates the other operands before."""
 
     operand_names = "*members"
 
@@ -94,24 +94,24 @@ class Together(Order):
 
 
 def value_operands(op: Op) -> Sequence[Value]:
-    """The operands that the value of an op is computed from: of those that say when, the one whose value it is."""
+    """Returns the operands that determine the value of an op; for ops that order, only the one whose value it has."""
     if type(op) is Sequential:
         return op.operands[-1:]
     return op.operands[:1] if type(op) is Together else op.operands
 
 
 def placed_operands(op: Op) -> Sequence[Value]:
-    """The operands that take place with an op: of what was computed before, the place that keeps it."""
+    """Returns the operands that are placed with an op; for a computed value, the place that keeps it."""
     return op.operands[:1] if type(op) is Computed else op.operands
 
 
 def kept(base: Value) -> Op:
-    """The op whose memory a base is: of what was computed before, the read of the place that keeps it."""
+    """Returns the op that owns the memory of a base; for a computed value, the read of the place that keeps it."""
     return base.op.operands[0].op if isinstance(base.op, Computed) else base.op
 
 
 def _members(op: Op, types: tuple[BasicTensorDescription, ...]) -> tuple[BasicTensorDescription, ...]:
-    """The types of members, of which there must be one."""
+    """Returns the types of members; there must be at least one."""
     if not types:
         raise op.fail(InvalidArgument, "there is no member", operand="members", got="no operands",
                       expected="one or more",

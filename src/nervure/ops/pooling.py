@@ -1,7 +1,7 @@
-"""Pooling: a reduction over windows, where ``Windows`` is a view that shows an element in each window it is in.
+"""Pooling: a reduction over windows, by ``Windows``, a view that shows an element in each window that contains it.
 
-So the rules of reductions hold for pooling too: the gradient of ``MaxPool`` goes in equal shares to the largest
-elements of a window, those of overlapping windows add up, and every derivative has derivatives.
+So the rules of reductions hold for pooling, too: the gradient of ``MaxPool`` goes in equal shares to the largest
+elements of a window, gradients of overlapping windows add up, and every derivative has derivatives.
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (8, 3, 32, 32))
@@ -63,7 +63,7 @@ class WindowForm(Op, abstract=True):
                 **window_attributes(self, len(self.axes), self.strides, self.dilations, paddings)}
 
     def places(self, x: BasicTensorDescription) -> tuple[DimLike, ...]:
-        """x's shape with the number of the window's places in place of each of the axes."""
+        """Returns x's shape with the number of the window's places in place of each of the axes."""
         if len(self.windows) != len(self.axes):
             raise self.fail(InvalidArgument, "attribute windows needs an entry for each axis", operand="windows",
                             got=self.windows, expected=f"{len(self.axes)} entries",
@@ -76,16 +76,16 @@ class WindowForm(Op, abstract=True):
 
 
     def assumptions(self) -> list[Assumption]:
-        """That every window fits, which a call checks for symbols."""
+        """Assumes that every window fits, which a call checks for symbols."""
         paddings = getattr(self, "paddings", ((0, 0),) * len(self.axes))
         lengths = [self.operands[0].shape[axis] for axis in self.axes]
         return fitting_windows(self, lengths, self.windows, self.dilations, paddings)
 
 
 class Windows(WindowForm, MappedView):
-    """Every window over some axes of x, which now count its places; its positions are dimensions at the end."""
+    """Every window over some axes of x: these axes count its places, and dimensions at the end its positions."""
 
-    composes = False  # it says better than an index map what it shows
+    composes = False  # it describes its elements better than an index map
 
     def describe(self, *types: BasicTensorDescription) -> views.Mapped:
         shape = self.places(types[0])
@@ -118,7 +118,7 @@ class Pooling(WindowForm, abstract=True):
         return any([entry != (0, 0) for entry in self.paddings])
 
     def over_windows(self, reduction: type[Op], x: Value, axes: tuple[int, ...], fill: Number) -> Value:
-        """A reduction of each window over ``axes`` of x, where padding reads ``fill``."""
+        """Reduces each window over ``axes`` of x by ``reduction``, with ``fill`` as the padding."""
         if self.is_padded:
             paddings: list[tuple[DimLike, DimLike]] = [(0, 0)] * x.rank
             for axis, padding in zip(axes, self.paddings, strict=True):
@@ -129,7 +129,7 @@ class Pooling(WindowForm, abstract=True):
 
 
 class MaxPool(Pooling, Composite):
-    """The largest element of each window; NaN if there is one. Padding counts as the smallest number.
+    """The largest element of each window; NaN if it contains one. Padding counts as the smallest number.
 
     The largest elements of a window share its gradient equally.
     """
@@ -141,9 +141,9 @@ class MaxPool(Pooling, Composite):
 
 
 class AveragePool(Pooling, InComputeType):
-    """The mean of each window: of the elements inside x, or with ``count_padding`` of all, where padding is 0.
+    """The mean of each window: of the elements inside x, or with ``count_padding`` of all, with 0 as the padding.
 
-    A window that lies in the padding altogether gives 0.
+    A window that lies entirely in the padding gives 0.
     """
 
     admits = FLOATS
@@ -156,7 +156,7 @@ class AveragePool(Pooling, InComputeType):
         return total / self._counts(x, total)
 
     def _counts(self, x: Value, total: Value) -> Value:
-        """How many elements of each window lie inside x (at least 1), with the type of the result."""
+        """Counts the elements of each window inside x (at least 1), in the type of the result."""
         kept = sorted(self.axes)
         ones = Full(1, x.dtype, tuple([x.shape[axis] for axis in kept])).output
         count = self.over_windows(Sum, ones, tuple([kept.index(axis) for axis in self.axes]), 0)
@@ -165,7 +165,7 @@ class AveragePool(Pooling, InComputeType):
 
 
 def smallest(dtype: DType) -> Number:
-    """Minus infinity, or the smallest number of a type that has none."""
+    """Returns minus infinity, or the smallest number of a type without infinities."""
     if dtype.is_float and np.isneginf(np.float64(dtype.numpy.type(-np.inf))):
         return -float("inf")
     return dtype.limits[0]

@@ -1,8 +1,8 @@
 """The derivative of a product of many factors, without a division: exact with any number of zeros.
 
-Each factor's derivative is the product of all the others. Dividing the whole product by the factor fails at a zero, and
-choosing by the number of zeros gives wrong second derivatives. So the product is formed as a tree, the first half of
-the axis times the second, again and again, and differentiated from the root to the leaves:
+Each factor's derivative is the product of all the others. Dividing the whole product by the factor fails at a zero,
+and case distinctions by the number of zeros give wrong second derivatives. So the product is formed as a tree, the
+first half of the axis times the second, again and again, and differentiated from the root to the leaves:
 
 >>> import nervure as nv
 >>> x, gradient = nv.Parameter(nv.float32, (2, 5)), nv.Parameter(nv.float32, (2,))
@@ -22,7 +22,8 @@ _MOST_LEVELS = 62  # halvings of the longest axis that an int64 can count
 
 
 def product_gradient(gradient: Value, x: Value, axis: int) -> Value:
-    """The gradient of x, from that of the product of x over one axis. The axis must not be known to be empty."""
+    """Returns the gradient of x, from that of the product of x over one ``axis``, which must not be known to be empty.
+    """
     pairs = []
     level = x
     for _ in range(_levels(x.shape[axis])):
@@ -41,7 +42,7 @@ def product_gradient(gradient: Value, x: Value, axis: int) -> Value:
 
 
 def _levels(length: DimLike) -> int:
-    """How many halvings leave at most one of this length: enough for the largest value of its symbols."""
+    """Returns the number of halvings that leave a length of at most 1, for the largest value of its symbols."""
     most = length if isinstance(length, int) else bounds(length)[1]
     return _MOST_LEVELS if most is None else min(max(most - 1, 0).bit_length(), _MOST_LEVELS)
 
@@ -55,7 +56,7 @@ def _part(x: Value, axis: int, start: DimLike, extent: DimLike) -> Value:
 
 
 def _padded(x: Value, axis: int, length: DimLike) -> Value:
-    """x with ones at the end of the axis, to that length."""
+    """Pads x with ones at the end of the axis, to ``length``."""
     missing = length - x.shape[axis]
     if isinstance(missing, int) and missing == 0:
         return x

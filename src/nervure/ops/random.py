@@ -1,17 +1,17 @@
 """Random numbers: each is a pure function of (seed, step, stream, its own index).
 
 The generator is Threefry-2x32 with 20 rounds (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011): a
-cipher that turns a counter of two words into two words of noise, under a key of two words. An op's key is the cipher of
-its stream under the cipher of the step under the seed; block k of its noise is the cipher of k. So the numbers do
-not depend on the order in which they are made, on threads, or on what else is drawn.
+cipher that turns a counter of two words into two words of noise, under a key of two words. The key of an op is the
+cipher of its stream, under a key that is the cipher of the step under the seed; block k of its noise is the cipher of
+k. So the numbers do not depend on the order in which they are made, on threads, or on other draws.
 
 >>> import nervure as nv
 >>> seed, step = nv.Parameter(nv.uint32, (2,)), nv.Parameter(nv.uint64, ())
 >>> RandomUniform(seed, step, stream=7, shape=(2, 3))
 f32[2, 3] RandomUniform(Parameter, Parameter)
 
-Every op takes the seed, uint32 (low word, high word), and the step, uint64. The words, and all that integers and
-exact arithmetic make of them, have the same bits on every transformer.
+Every op takes the seed, uint32 (low word, high word), and the step, uint64. The words, and everything that integers
+and exact arithmetic compute from them, have the same bits on every transformer.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _PARITY = 0x1BD11BDA
 
 
 def threefry(s: ScalarNamespace[Scalar], key: Words[Scalar], counter: Words[Scalar]) -> Words[Scalar]:
-    """The Threefry-2x32-20 cipher of a counter under a key, over scalars of type uint32."""
+    """Computes the Threefry-2x32-20 cipher of a counter under a key, over scalars of type uint32."""
     third = s.bitwise_xor(s.bitwise_xor(key[0], key[1]), s.constant(_PARITY, uint32))
     keys = (*key, third)
     x, y = s.add(counter[0], key[0]), s.add(counter[1], key[1])
@@ -59,13 +59,13 @@ def threefry(s: ScalarNamespace[Scalar], key: Words[Scalar], counter: Words[Scal
 
 
 def _rotated(s: ScalarNamespace[Scalar], x: Scalar, distance: int) -> Scalar:
-    """The bits of x, rotated to the left."""
+    """Rotates the bits of x to the left."""
     return s.bitwise_or(s.shift_left(x, s.constant(distance, uint32)),
                         s.shift_right(x, s.constant(32 - distance, uint32)))
 
 
 def _halves(s: ScalarNamespace[Scalar], x: Scalar) -> Words[Scalar]:
-    """A uint64 as two words, the low one first."""
+    """Splits a uint64 into two words, the low one first."""
     return s.wrap(x, uint32), s.wrap(s.shift_right(x, s.constant(32, uint64)), uint32)
 
 
@@ -112,13 +112,13 @@ class Random(Composite, abstract=True):
         return {"stream": _checked_stream(self, self.stream)}
 
     def blocks(self, seed: Value, step: Value, count: DimLike) -> tuple[Value, ...]:
-        """The noise of this op's stream, as two tensors of words."""
+        """Returns ``count`` blocks of the noise of this op's stream, as two tensors of words."""
         low, high = [Reshape(Slice(seed, [(k, 1, 1)]), ()) for k in (0, 1)]
         return RandomBlocks(*RandomKey(low, high, step, self.stream).outputs, count).outputs
 
 
 class RandomFloats(Random, abstract=True):
-    """Random numbers of one of the float types of at least 16 bits, ``dtype``."""
+    """Random numbers of type ``dtype``, a float type of at least 16 bits."""
 
     signature = "seed:uint32[2] step:uint64[] -> x:dtype[~shape]"
     admits = frozenset([dtype for dtype in FLOATS if dtype.bits >= 16])
@@ -144,7 +144,8 @@ class RandomBits(Random):
 class RandomUniform(RandomFloats):
     """Random numbers from [0, 1): multiples of 2**-p, all equally likely, where p is the precision of the type.
 
-    Up to float32, element i is made of the upper bits of word i % 2 of block i // 2, in float64 of both of block i.
+    Up to float32, element i is made of the upper bits of word i % 2 of block i // 2; in float64, of both words of
+    block i.
     """
 
     def decompose(self, seed: Value, step: Value) -> Operand:
@@ -158,9 +159,9 @@ class RandomUniform(RandomFloats):
 class RandomNormal(RandomFloats):
     """Random numbers from the normal distribution with mean 0 and variance 1, by the formula of Box and Muller (1958).
 
-    Elements 2k and 2k + 1 are r cos(a) and r sin(a), where r = sqrt(-2 log u) and a = 2 pi v. The integers that u and v
-    are made of are those of elements 2k and 2k + 1 of RandomUniform; u is one step larger, in (0, 1]. Types below
-    float32 are rounded from it.
+    Elements 2k and 2k + 1 are r cos(a) and r sin(a), where r = sqrt(-2 log u) and a = 2 pi v. u and v are made of the
+    integers of elements 2k and 2k + 1 of RandomUniform; u is one step larger, in (0, 1]. Types below float32 are
+    rounded from it.
     """
 
     def decompose(self, seed: Value, step: Value) -> Value:
@@ -174,7 +175,7 @@ class RandomNormal(RandomFloats):
         return converted(values, self.dtype)
 
     def _draws(self, seed: Value, step: Value, pairs: DimLike, dtype: DType) -> list[Value]:
-        """The integers that the two numbers of each pair are made of."""
+        """Returns the integers from which the two numbers of each pair are made."""
         if dtype is not float64:
             return [_draws(words, dtype) for words in self.blocks(seed, step, pairs)]
         draws = Reshape(_wide_draws(self.blocks(seed, step, 2 * pairs)), (pairs, 2))
@@ -182,7 +183,7 @@ class RandomNormal(RandomFloats):
 
 
 class RandomBernoulli(Random):
-    """True with a probability: where a uniform float32 number is below it."""
+    """True with a probability p: if a uniform float32 number is below it."""
 
     signature = "seed:uint32[2] step:uint64[] -> x:bool[~shape]"
     probability = field.real()
@@ -199,7 +200,7 @@ class RandomBernoulli(Random):
 
 
 def _checked_stream(op: Op, stream: int) -> int:
-    """The number of a stream; InvalidArgument if it is no word of 64 bits."""
+    """Returns the number of a stream; InvalidArgument unless it fits in 64 bits."""
     if not 0 <= stream < 1 << 64:
         raise op.fail(InvalidArgument, "attribute stream is out of range", operand="stream", got=stream,
                       expected="0 to 2**64 - 1", help="number the streams from 0")
@@ -207,28 +208,28 @@ def _checked_stream(op: Op, stream: int) -> int:
 
 
 def _precision(dtype: DType) -> int:
-    """The bits of the significand: 24 for float32."""
+    """Returns the number of bits in the significand: 24 for float32."""
     return int(ml_dtypes.finfo(dtype.numpy).nmant) + 1
 
 
 def _draws(words: Value, dtype: DType) -> Value:
-    """The upper bits of each word: as many as the type can hold."""
+    """Returns the upper bits of each word, as many as the type can hold."""
     return ShiftRight(words, words.full(32 - _precision(dtype))).output
 
 
 def _wide_draws(blocks: tuple[Value, ...]) -> Value:
-    """53 bits of each block, as uint64."""
+    """Returns 53 bits of each block, as uint64."""
     first, second = [Convert(words, uint64).output for words in blocks]
     return BitwiseOr(ShiftLeft(first, first.full(21)), ShiftRight(second, second.full(11))).output
 
 
 def _fraction(draws: Value, dtype: DType) -> Value:
-    """Integers of the type's precision, as that many binary places behind the point: exact."""
+    """Returns integers of the type's precision as fractions with that many binary places, exactly."""
     return Convert(draws, dtype) * 2.0 ** -_precision(dtype)
 
 
 def _interleaved(parts: tuple[Value, ...], shape: tuple[DimLike, ...]) -> Value:
-    """A tensor whose elements, in row-major order, come from two tensors in turn; one left over is dropped."""
+    """Interleaves two tensors, in row-major order; an element left over is dropped."""
     pairs, count = parts[0].shape[0], product(shape)
     columns = [Reshape(part, (pairs, 1)) for part in parts]
     flat = Reshape(Concatenate(*columns, axis=1), (2 * pairs,))

@@ -5,9 +5,10 @@
 >>> Sum(x, [0, -1]), ArgMax(x, [1])
 (f32[3] Sum(Parameter), i64[2, 4] ArgMax(Parameter))
 
-``axes`` may be negative and in any order; no axes reduce nothing. Over no elements Sum is 0, Prod 1, Any false and
-All true; the others refuse an axis that is known to be empty, unless the result is empty, too, and a call one that
-turns out to be. ``Max(x, axes, of_nothing=True)`` has -inf there, or the least number of its type.
+``axes`` may be negative and in any order; no axes reduce nothing. Over no elements Sum is 0, Prod 1, Any false and All
+true. The others refuse an axis that is known to be empty, unless the result is empty, too; an axis that turns out to
+be empty in a call is an error of the call. ``Max(x, axes, of_nothing=True)`` has -inf there, or the least number of
+its type.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from nervure.types.shape import at_least
 
 
 class Reduction(Op, abstract=True):
-    """The type rule of reductions. ``admits`` and ``result`` are as for elementwise ops; one that ``needs_elements``
+    """The type rule of reductions. ``admits`` and ``result`` are as for elementwise ops. An op that ``needs_elements``
     refuses axes that are known to be empty, unless the result has no elements, either.
     """
 
@@ -72,7 +73,7 @@ class Reduction(Op, abstract=True):
         return (tuple([labels[d] for d in self._kept(len(labels))]),)
 
     def over(self, x: Value, axes: Sequence[int]) -> Op:
-        """The same reduction of another tensor, over axes of that."""
+        """Returns the same reduction of another tensor, over ``axes`` of it."""
         return type(self)(x, **{**self.attributes, "axes": axes})
 
     def _needs_elements(self) -> bool:
@@ -83,7 +84,9 @@ class Reduction(Op, abstract=True):
 
     def fold(self, x: BasicTensorDescription, combine: str | ScalarExpression, body: ScalarExpression = identity_body,
              finish: ScalarExpression | None = None) -> Structure:
-        """The iteration over all elements, written at the kept indices."""
+        """Returns the iteration over all elements of ``x``, written at the kept indices, with ``combine`` and
+        ``body``.
+        """
         rank = len(x.shape)
         return Structure(domain=x.shape, reads=(identity_access(rank),),
                          writes=(Access(tuple([index(d) for d in self._kept(rank)])),),
@@ -116,7 +119,7 @@ class Prod(Fold):
     def vjp(self, gradient: Value, x: Value) -> Gradients:
         if 0 in x.shape:
             return (None,)
-        partial = [x]  # the last axis is reduced first, so that the numbers of the others stay
+        partial = [x]  # the last axis first, so that the numbers of the others stay valid
         for axis in reversed(self.axes[1:]):
             partial.append(Prod(partial[-1], (axis,)).output)
         for axis, factors in zip(self.axes, reversed(partial), strict=False):
@@ -127,7 +130,8 @@ class Prod(Fold):
 class Extremum(Fold, abstract=True):
     """Max and Min: NaN if there is one. All elements that attain the extremum share the gradient equally.
 
-    Over no elements they are an error, or with ``of_nothing`` the end of the element type that any element replaces.
+    Over no elements they are an error, or with ``of_nothing`` the extreme of the element type that any element
+    replaces.
     """
 
     of_nothing = field.boolean(False)
@@ -137,7 +141,7 @@ class Extremum(Fold, abstract=True):
     def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
         shape = types[0].shape
         has_elements = all([at_least(shape[axis], 1) for axis in checked_axes(self, self.axes, len(shape))])
-        return {**super().normalise(*types), "of_nothing": self.of_nothing and not has_elements}  # no twins
+        return {**super().normalise(*types), "of_nothing": self.of_nothing and not has_elements}  # equal ops merge
 
     def structure(self, *types: BasicTensorDescription) -> Structure:
         return replace(super().structure(*types), of_nothing=self.of_nothing)
@@ -147,7 +151,7 @@ class Extremum(Fold, abstract=True):
 
     def vjp(self, gradient: Value, x: Value) -> Gradients:
         attained = Equal(x, spread(self.output, self.axes, x.shape)).output
-        dtype = x.dtype.compute  # the count of ties may be more than a low-precision type can hold
+        dtype = x.dtype.compute  # the count of ties may exceed a low-precision type
         ties = Sum(converted(attained, dtype), self.axes).output
         share = converted(converted(gradient, dtype) / ties, x.dtype)
         return (where(attained, spread(share, self.axes, x.shape), 0),)
@@ -182,10 +186,10 @@ class All(Fold):
 
 
 class ProductChains(Reduction, Structured):
-    """For each of some factors the sum of its products with the last operand: products are rounded, and added one after
-    the other, in row-major order.
+    """Computes, for each of several factors, the sum of its products with the last operand. Products are rounded, then
+    added one after the other in row-major order.
 
-    Passes make it, once derivatives are there; it has none.
+    Passes make it, after differentiation; it has no derivative.
     """
 
     operand_names = "*xs"
@@ -222,7 +226,7 @@ class ProductChains(Reduction, Structured):
 
 
 class Position(Reduction, Structured, abstract=True):
-    """ArgMax and ArgMin: a fold over pairs of an element and its place, of which the place is kept."""
+    """ArgMax and ArgMin: a fold over pairs of an element and its position; the result is the position."""
 
     admits = ORDERED
     result = int64
@@ -238,7 +242,7 @@ class Position(Reduction, Structured, abstract=True):
 
         def better(s: ScalarNamespace[Scalar], left: tuple[Scalar, Scalar],
                    right: tuple[Scalar, Scalar]) -> tuple[Scalar, ...]:
-            """The pair on the left, unless the right one is strictly better; NaN is better than all numbers."""
+            """Returns the pair on the left, unless the right one is strictly better; NaN is better than all numbers."""
             wins = s.bitwise_and(s.bitwise_or(self.precedes(s, right[0], left[0]), s.is_nan(right[0])),
                                  s.bitwise_not(s.is_nan(left[0])))
             return tuple([s.where(wins, theirs, mine) for mine, theirs in zip(left, right, strict=True)])
@@ -246,7 +250,7 @@ class Position(Reduction, Structured, abstract=True):
         return self.fold(x, better, body=lambda s, element: (element, s.index(place)), finish=lambda s, pair: pair[1])
 
     def _place(self, shape: tuple[DimLike, ...]) -> DimLike:
-        """The place within the reduced axes, flattened in row-major order."""
+        """Returns the position within the reduced axes, flattened in row-major order."""
         place: DimLike = 0
         for axis in self.axes:
             place = place * shape[axis] + index(axis)
@@ -254,9 +258,9 @@ class Position(Reduction, Structured, abstract=True):
 
 
 class ArgMax(Position):
-    """Where the largest element is, int64: its place within the reduced axes, flattened in row-major order.
+    """The position of the largest element within the reduced axes, flattened in row-major order, as int64.
 
-    The first of equal ones; NaN counts as larger than all numbers.
+    It is the first of equal ones; NaN counts as larger than all numbers.
     """
 
     def precedes(self, s: ScalarNamespace[Scalar], x: Scalar, y: Scalar) -> Scalar:
@@ -264,9 +268,9 @@ class ArgMax(Position):
 
 
 class ArgMin(Position):
-    """Where the smallest element is, int64: its place within the reduced axes, flattened in row-major order.
+    """The position of the smallest element within the reduced axes, flattened in row-major order, as int64.
 
-    The first of equal ones; NaN counts as smaller than all numbers.
+    It is the first of equal ones; NaN counts as smaller than all numbers.
     """
 
     def precedes(self, s: ScalarNamespace[Scalar], x: Scalar, y: Scalar) -> Scalar:
@@ -274,5 +278,5 @@ class ArgMin(Position):
 
 
 def spread(x: Value, axes: tuple[int, ...], shape: tuple[DimLike, ...]) -> Value:
-    """x repeated along the axes that a reduction of a tensor of this shape has taken away."""
+    """Repeats x along the axes that a reduction of a tensor of this shape has removed."""
     return Broadcast(x, shape, axes).output if axes else x

@@ -1,4 +1,4 @@
-"""The scalar namespace: every function that an op's meaning may be written with, and what each gives for every value.
+"""The scalar namespace: every function that the meaning of an op may use, with its result for every value.
 
 A backend implements this class for its own notion of a scalar (the interpreter: whole NumPy arrays; XLA: traced
 arrays; the kernels: expressions of a loop). An op's ``evaluate`` or ``body`` receives an instance and never sees
@@ -7,13 +7,13 @@ more. So a sigmoid, whatever runs it, is
 >>> def sigmoid(s, x):
 ...     return s.divide(s.constant(1, x), s.add(s.constant(1, x), s.exp(s.negative(x))))
 
-All operands of a function have one element type, and so has the result, unless its line says otherwise. Floats
-follow IEEE 754: round to nearest even, NaN in gives NaN out (but for ``where`` and the predicates), denormals are
-kept. The sign and the payload of a NaN are open, but where its bits are moved. Elements of float16, bfloat16 and
+All operands of a function have one element type, and so has the result, unless its line says otherwise. Floats follow
+IEEE 754: round to nearest even, NaN in gives NaN out (except in ``where`` and the predicates), denormals are kept. The
+sign and the payload of a NaN are unspecified, except where its bits are only moved. Elements of float16, bfloat16 and
 float8 arrive as float32 and are rounded once, when the op's result is stored.
 
-The line above a function declares what else there is to know: the element types, the type of the result, what it
-costs, how exact it is (see :class:`nervure.ops.scalar_function.ScalarFunction`).
+The line above a function declares the other facts: the element types, the type of the result, its cost, its accuracy
+(see :class:`nervure.ops.scalar_function.ScalarFunction`).
 
 >>> SCALAR_FUNCTIONS["atan2"].operands, SCALAR_FUNCTIONS["atan2"].ulps
 (('y', 'x'), 4)
@@ -39,7 +39,7 @@ PAIRED = frozenset(dtype for dtype in FLOATS if dtype.pair is not None)
 
 
 class ScalarNamespace(ABC, Generic[Scalar]):
-    """The functions, each with its meaning for special values. Scalars are whatever the backend says they are."""
+    """The functions, each with its meaning for special values. The backend defines the type of scalars."""
 
     # -- values ------------------------------------------------------------------------------------------
 
@@ -53,9 +53,9 @@ class ScalarNamespace(ABC, Generic[Scalar]):
 
     @function(ALL, carried, cost=1)
     def convert(self, x: Scalar, dtype: DType) -> Scalar:
-        """To another type. Float to integer truncates and saturates, NaN is 0; integer to narrower integer
-        saturates; to bool is x != 0; to a narrower float rounds to nearest even (overflow: infinity, or NaN where
-        the type has none); complex to real drops the imaginary part.
+        """To another type. Float to integer truncates and saturates, NaN is 0; integer to narrower integer saturates.
+        Conversion to bool is x != 0; to a narrower float it rounds to nearest even (overflow: infinity, or NaN if the
+        type has none); complex to real drops the imaginary part.
         """
 
     @function(ALL, carried, cost=1, operations=0)
@@ -118,7 +118,7 @@ class ScalarNamespace(ABC, Generic[Scalar]):
         Floats: as IEEE pow.
         """
 
-    # Not commutative, nor is the minimum: of 0.0 and -0.0 they give either, by position.
+    # Not commutative, nor is the minimum: for 0.0 and -0.0 the position decides which one they return.
     @function(ORDERED, cost=1)
     def maximum(self, x: Scalar, y: Scalar) -> Scalar:
         """The larger; NaN if either is NaN; +0 over -0 is not promised."""

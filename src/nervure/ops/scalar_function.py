@@ -1,7 +1,7 @@
 """Declarations of scalar functions: type rule, cost, exactness and samples, stated once for ops, backends and tests.
 
-A function is a method of :class:`nervure.ops.scalar.ScalarNamespace`: its name, its operands and its meaning are the
-method's, and the facts stand above it.
+A function is a method of :class:`nervure.ops.scalar.ScalarNamespace`: its name, its operands and its meaning are those
+of the method, and the other facts are declared above it.
 
 >>> from nervure.types.element_groups import FLOATS
 >>> class Namespace:
@@ -24,7 +24,7 @@ from typing import Literal, TypeVar
 from nervure.types.dtype import DType, bool_
 
 Range = Literal["normal", "positive", "unit", "above one", "low", "high"]
-"""Where operands lie: anywhere, from 0.25 on, inside of [-0.9, 0.9], from 1.25 on, below -0.5, above 0.5."""
+"""The range of operands: anywhere, from 0.25 on, inside [-0.9, 0.9], from 1.25 on, below -0.5, above 0.5."""
 
 Result = Callable[[DType], DType]
 """The element type of a result, from that of the operands."""
@@ -33,27 +33,27 @@ Method = TypeVar("Method", bound=Callable[..., object])
 
 
 def same(dtype: DType) -> DType:
-    """The operands' own."""
+    """Returns the operands' own type."""
     return dtype
 
 
 def truth(dtype: DType) -> DType:
-    """bool: of comparisons and predicates."""
+    """Returns bool, the type of comparisons and predicates."""
     return bool_
 
 
 def part(dtype: DType) -> DType:
-    """That of the parts, where the operands are complex."""
+    """Returns the type of the parts if the operands are complex, else their own."""
     return dtype.part
 
 
 def pair(dtype: DType) -> DType:
-    """The complex type with such parts. The domain holds the types that have one."""
+    """Returns the complex type with parts of this type. The domain holds only types that have one."""
     return dtype.pair or dtype
 
 
 def carried(dtype: DType) -> DType:
-    """An argument of the function says it."""
+    """Stands for a type that is an argument of the function."""
     return dtype
 
 
@@ -61,15 +61,15 @@ def carried(dtype: DType) -> DType:
 class ScalarFunction:
     """The facts of one function.
 
-    ``domain`` are the element types that it is defined for (low-precision floats arrive as float32), ``result`` gives
-    that of its result. ``is_commutative`` says that the operands may be swapped without changing a bit.
+    ``domain`` are the element types that it is defined for (low-precision floats arrive as float32), ``result`` maps
+    them to the type of its result. ``is_commutative`` says that the operands may be swapped without changing a bit.
 
-    ``cost`` is the time that a vector takes, in additions; ``operations`` is how many operations it counts as (an
+    ``cost`` is the time that a vector takes, in additions; ``operations`` is the number of operations it counts as (an
     addition is 1, a function such as exp 16); ``is_short`` says that it is a few instructions.
 
-    ``ulps`` are the units in the last place that a float32 result may be off (0: exact, or correctly rounded);
-    ``absolute`` may come on top where the function has zeros that no float meets. ``sample`` says for each operand
-    where the function is smooth; the last entry counts for those that follow.
+    ``ulps`` is the greatest error of a float32 result in units in the last place (0: exact, or correctly rounded).
+    ``absolute`` is a further absolute error, for functions with zeros that are no floats. ``sample`` says for each
+    operand where the function is smooth; the last entry counts for all further ones.
     """
 
     name: str
@@ -98,7 +98,11 @@ SCALAR_FUNCTIONS: dict[str, ScalarFunction] = {}
 def function(domain: frozenset[DType], result: Result = same, *, commutative: bool = False, cost: int = 16,
              operations: int | None = None, short: bool | None = None, ulps: int = 0, absolute: float = 0.0,
              sample: Range | tuple[Range, ...] = "normal") -> Callable[[Method], Method]:
-    """Declares the method below as a function of scalars, which every backend has to have."""
+    """Declares the method below as a function of scalars, which every backend must implement.
+
+    ``domain``, ``result``, ``cost`` and the other facts are those of ``ScalarFunction``. ``operations`` default to the
+    cost, at most 16; a function is ``short`` by default if it counts as at most 2 operations.
+    """
     counted = min(cost, 16) if operations is None else operations
 
     def declare(method: Method) -> Method:

@@ -1,4 +1,4 @@
-"""Ops that are one function of scalars at every index: what the function declares is not said again.
+"""Ops that apply one function of scalars at every index: they reuse the facts that the function declares.
 
 >>> import nervure as nv
 >>> Sinc = elementwise("sin", name="Sinc", vjp=lambda self, gradient, x: gradient * nv.ops.Cos(x))
@@ -22,8 +22,8 @@ Rule = Callable[..., Operand | tuple[Operand | None, ...] | None]
 
 
 class ScalarOp(Elementwise, abstract=True):
-    """The function of scalars that ``function`` names. Its declaration gives what a class does not state: operands,
-    element types, cost, and whether operands may be swapped.
+    """An op of one function of scalars, named by ``function``. Its declaration gives all that a class does not state:
+    operands, element types, cost, and whether operands may be swapped.
     """
 
     function: ClassVar[str]
@@ -48,11 +48,12 @@ class ScalarOp(Elementwise, abstract=True):
 
 def elementwise(function: str, *, vjp: Rule | None = None, name: str | None = None,
                 doc: str | None = None, note: str = "", **parts: object) -> type[Elementwise]:
-    """The class of an op that is one function of scalars; its name is that of the function, as classes are spelled.
+    """Makes the class of an op that is one function of scalars; its name is the function's, in the spelling of
+    classes.
 
     ``vjp(self, gradient, x)`` is its derivative: one gradient for one operand, else a tuple; ``self`` stands for the
-    result. ``doc`` is its text, if not the function's, to which ``note`` adds. ``parts`` are what the class states
-    itself.
+    result. ``doc`` replaces the function's text, and ``note`` adds to it. ``parts`` are further attributes of the
+    class.
     """
     text = f"{SCALAR_FUNCTIONS[function].doc if doc is None else doc} {note}".rstrip()
     parts = {"function": function, "__doc__": text, "__module__": sys._getframe(1).f_globals["__name__"], **parts}

@@ -5,7 +5,7 @@
 >>> Where(Less(x, x.full(0)), -x, x)
 f32[3] Where(Less, Negative, Parameter)
 
-The gradient goes to the value that was chosen; equal candidates of Maximum and Minimum share it.
+The gradient goes to the chosen value; equal candidates of Maximum and Minimum share it.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from nervure.types.element_groups import ALL, ORDERED
 class Where(Elementwise):
     """x where the condition holds, else y, bit for bit.
 
-    The side that is not taken gets the gradient 0; where its own derivative is infinite there, 0 times that is NaN, so
-    a derivative that must be safe also replaces what the untaken side reads.
+    The side that is not taken gets the gradient 0. If its own derivative is infinite there, 0 times that is NaN, so a
+    derivative that must be safe also replaces the values that the untaken side reads.
     """
 
     signature = "condition:bool[~] x[~] y[~] -> z[~]"
@@ -67,7 +67,7 @@ class Clip(ElementwiseComposite):
 
 
 def where(condition: Operand, x: ValueLike, y: ValueLike) -> Value:
-    """``Where`` as a value; x or y may be a number."""
+    """Returns ``Where`` as a value; x or y may be a number."""
     like = x if isinstance(x, Operand) else y
     assert isinstance(like, Operand)
     sides = [side if isinstance(side, Operand) else like.full(side) for side in (x, y)]
@@ -75,6 +75,6 @@ def where(condition: Operand, x: ValueLike, y: ValueLike) -> Value:
 
 
 def _share(gradient: Value, first: Operand, second: Operand) -> tuple[Value, Value]:
-    """All of the gradient to the side that won, half to each at a tie."""
+    """Gives all of the gradient to the side that won, half to each at a tie."""
     half = gradient * 0.5
     return where(first, gradient, where(second, 0, half)), where(second, gradient, where(first, 0, half))

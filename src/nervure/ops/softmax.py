@@ -22,14 +22,14 @@ from nervure.ops.statistics import ReductionComposite
 
 
 class Shifted(Normalization, abstract=True):
-    """What is made of exponentials, none of which overflows."""
+    """A normalisation made of exponentials, none of which overflows."""
 
     def shifted(self, x: Value) -> Value:
-        """x less its largest element along the axes."""
+        """Returns x less its largest element along the axes."""
         return x - spread(Max(StopGradient(x), self.axes, of_nothing=True).output, self.axes, x.shape)
 
     def total(self, x: Value) -> Value:
-        """The sum along the axes, at every element."""
+        """Returns the sum along the axes, at every element."""
         return spread(Sum(x, self.axes).output, self.axes, x.shape)
 
 
@@ -38,7 +38,7 @@ class Softmax(Shifted):
 
     def formula(self, x: Value) -> Value:
         weights = Exp(self.shifted(x)).output
-        # One division for all elements that share a sum, and at most one unit in the last place more of error.
+        # One division for all elements that share a sum, at the cost of at most one unit in the last place.
         return weights * spread(Reciprocal(Sum(weights, self.axes)).output, self.axes, weights.shape)
 
     def vjp(self, gradient: Value, x: Value) -> Gradients:
@@ -57,7 +57,7 @@ class LogSoftmax(Shifted):
 
 
 class SoftmaxCrossEntropy(ReductionComposite):
-    """``-sum(targets * log_softmax(logits))`` over the axes; a target of 0 counts 0 even where the logit is -inf.
+    """``-sum(targets * log_softmax(logits))`` over the axes; a target of 0 counts 0 even if the logit is -inf.
 
     The derivative in the logits is ``softmax(logits) * sum(targets) - targets``.
     """
@@ -90,5 +90,5 @@ class SigmoidCrossEntropy(ElementwiseComposite):
 
 
 def weighed(weight: Value, x: Value) -> Value:
-    """weight * x, and 0 where the weight is 0, whatever x is."""
+    """Returns weight * x, and 0 for a weight of 0, whatever x is."""
     return where(Equal(weight, weight.full(0)), 0, weight * x)

@@ -27,7 +27,7 @@ ErfInv = elementwise("erf_inv", surface="erf_inv(0.5) -> 0.4769",
 
 
 def _bell(x: Operand) -> Value:
-    """The derivative of erf: 2/sqrt(pi) exp(-x*x)."""
+    """Returns the derivative of erf: 2/sqrt(pi) exp(-x*x)."""
     return Exp(-(x * x)) * (2 / math.sqrt(math.pi))
 
 

@@ -25,7 +25,7 @@ from nervure.types.element_groups import ANY, COMPLEX, FLOATS, REALS
 
 
 class Extent(Structured):
-    """A number that is known when the symbols are: an expression over them, everywhere, in an element type."""
+    """A number that is known once the symbols are: an expression over them, at every index, in an element type."""
 
     signature = "-> x:dtype[~shape]"
     length = field.dimension()
@@ -39,13 +39,13 @@ class Extent(Structured):
 
 
 class ReductionComposite(Reduction, InComputeType, abstract=True):
-    """A reduction that is written with others."""
+    """A reduction that is written in terms of other ops."""
 
     admits = FLOATS
 
 
 class Mean(ReductionComposite):
-    """The sum over the number of elements; of none NaN."""
+    """The sum over the number of elements; NaN for no elements."""
 
     admits = FLOATS | COMPLEX
 
@@ -54,7 +54,7 @@ class Mean(ReductionComposite):
 
 
 class Variance(ReductionComposite):
-    """The mean square of the distance from the mean, with ``count - ddof`` in the place of the count."""
+    """The mean square of the distance from the mean, divided by ``count - ddof`` in place of the count."""
 
     ddof = field.integer(0)
 
@@ -73,7 +73,7 @@ class Variance(ReductionComposite):
 
 
 class Std(ReductionComposite):
-    """The square root of the variance. Its derivative where the variance is 0 is 0."""
+    """The square root of the variance. Its derivative is 0 at a variance of 0."""
 
     ddof = field.integer(0)
 
@@ -107,7 +107,7 @@ class L1Norm(ReductionComposite):
 
 
 class CountNonzero(Reduction, Composite):
-    """How many elements are not 0, int64; NaN is not."""
+    """The number of elements that are not 0, int64; NaN counts."""
 
     admits = ANY
     result = int64
@@ -117,15 +117,15 @@ class CountNonzero(Reduction, Composite):
 
 
 class LogSumExp(ReductionComposite):
-    """log(sum(exp(x))), without overflow; of none -inf. Its derivative is the softmax; where all elements are -inf it
-    is 0.
+    """log(sum(exp(x))), without overflow; -inf for no elements. Its derivative is the softmax, or 0 if all elements
+    are -inf.
     """
 
     def formula(self, x: Value) -> Value:
         largest = Max(StopGradient(x), self.axes, of_nothing=True).output
         shift = where(IsFinite(largest), largest, 0)
         total = Sum(Exp(x - spread(shift, self.axes, x.shape)), self.axes).output
-        nothing = Equal(total, total.full(0))  # there the logarithm reads 1: times its slope at 0, 0 would be NaN
+        nothing = Equal(total, total.full(0))  # the logarithm reads 1 there: 0 times its slope at 0 would be NaN
         return where(nothing, float("-inf"), Log(where(nothing, 1, total)).output) + shift
 
 
@@ -134,13 +134,15 @@ def _count(x: Value, axes: tuple[int, ...]) -> DimLike:
 
 
 def _per(total: Value, count: DimLike) -> Value:
-    """A total over a count, which may be symbolic."""
+    """Returns a total over a count, which may be symbolic."""
     if isinstance(count, int):
         return total / count
     return total / Extent(count, total.dtype, total.shape)
 
 
 def _root(x: Value) -> Value:
-    """The square root with the derivative 0 at 0: there the root reads 1, since 0 times its infinite slope is NaN."""
+    """Returns the square root with the derivative 0 at 0: there the root reads 1, since 0 times its infinite slope is
+    NaN.
+    """
     zero = Equal(x, x.full(0))
     return where(zero, 0, Sqrt(where(zero, 1, x)).output)

@@ -1,4 +1,4 @@
-"""Scalar expressions as ops: what was written over the namespace of scalars becomes a graph.
+"""Scalar expressions as ops: code over the namespace of scalars becomes a graph.
 
 >>> import nervure as nv
 >>> x, y = nv.Parameter(nv.float32, (3,)), nv.Parameter(nv.float32, (3,))
@@ -24,7 +24,7 @@ from nervure.types.dtype import DType
 
 
 class TracingNamespace:
-    """The namespace of scalars, whose scalars are values of a graph of one shape: each function makes an op."""
+    """A namespace of scalars that are values of a graph, of one shape: each function makes an op."""
 
     def __init__(self, shape: Sequence[DimLike]) -> None:
         self._shape = tuple(shape)
@@ -73,21 +73,23 @@ class TracingNamespace:
 
 
 def _ops_of(function: str) -> list[type[ScalarOp]]:
-    """The ops that compute one function of scalars, such as that of bits, for integers and for truth values."""
+    """Returns the ops that compute one function of scalars, such as a bit function for integers and for truth values.
+    """
     return [cls for cls in registry.values() if issubclass(cls, ScalarOp) and cls.function == function
             and cls.__module__.startswith("nervure.")]
 
 
 def _fitting(classes: Sequence[type[ScalarOp]], operands: Sequence[Value]) -> type[ScalarOp]:
-    """The class that takes elements of the operands' type; the last one, which then says what it takes."""
+    """Returns the class that takes elements of the operands' type, else the last one, whose error says which it takes.
+    """
     return next((cls for cls in classes if operands and operands[0].dtype in cls.admits), classes[-1])
 
 
 def traced(expression: Callable[..., object], operands: Sequence[Value], op: str = "expression") -> Value:
-    """The value of ``expression(s, *elements)`` at every index of operands of one shape.
+    """Returns the value of ``expression(s, *elements)`` at every index of operands of one shape.
 
-    As in an op's own meaning, elements of low precision are float32 inside, and numbers that the expression gives
-    are of the first operand's type. WrongKind for an expression that gives no scalar.
+    As in an op's own meaning, elements of low precision are float32 inside, and numbers in the expression have the
+    first operand's type. Raises WrongKind for an expression that gives no scalar.
     """
     shape = operands[0].shape if operands else ()
     inside = [converted(operand, operand.dtype.compute) for operand in operands]

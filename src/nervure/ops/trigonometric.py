@@ -52,7 +52,7 @@ Atanh = elementwise("atanh", surface="atanh(0.5) -> 0.5493",
 
 
 def _one_minus_square(x: Value) -> Value:
-    """1 - x*x, as a product: near 1 the difference of the squares would lose its digits."""
+    """Returns 1 - x*x as a product: near 1 the difference of the squares would lose its digits."""
     return (1 - x) * (x + 1)
 
 
@@ -68,7 +68,7 @@ class Atan2(ScalarOp):
 
 
 class Hypot(Elementwise):
-    """sqrt(x*x + y*y), without overflow in between; with an infinity infinite. Its derivative at the origin is 0."""
+    """sqrt(x*x + y*y), without overflow in between; infinite if an operand is. Its derivative at the origin is 0."""
 
     surface = "hypot(3.0, 4.0) -> 5.0"
     operand_names = "x y"

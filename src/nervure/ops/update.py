@@ -1,4 +1,4 @@
-"""Reading, adding and writing through an index map: the view that all views compose to and what undoes it.
+"""Reading, adding and writing through an index map: the view that all views compose to, and its inverses.
 
 >>> import nervure as nv
 >>> from nervure.types.dim import index
@@ -39,14 +39,14 @@ from nervure.types.index_map import IndexMap, affine_form, indices
 
 
 class MappedView(View, abstract=True):
-    """A view of one tensor whose gradient is added up through its index map."""
+    """A view of one tensor whose gradient adds up through its index map."""
 
     def vjp(self, gradient: Value, x: Value) -> Gradients:
         return (accumulated(gradient, self.simple_view.index_map, x.shape),)
 
 
 def accumulated(x: Value, map: IndexMap, shape: tuple[DimLike, ...]) -> Value:
-    """``AccumulateView`` as a value."""
+    """Returns ``AccumulateView`` as a value: x added to zeros of ``shape`` through ``map``."""
     return AccumulateView(x, map, shape).output
 
 
@@ -62,9 +62,10 @@ class IndexView(MappedView):
 
 
 class FilledView(Structured):
-    """x seen through an index map that may lead outside of it, where ``number`` is: a border without memory.
+    """x seen through an index map that may lead outside of it, where the element is ``number``: a border without
+    memory.
 
-    Passes make it, once derivatives are there; it has none.
+    Passes make it, after differentiation; it has no derivative.
     """
 
     signature = "x[~] -> y[~map]"
@@ -116,7 +117,8 @@ class AccumulateView(Structured):
 class UpdateView(Structured):
     """x with y written over the elements that an index map visits, each once: result[map(i)] = y[i], the rest is x.
 
-    A map that certainly visits an element twice is refused; where that depends on symbols, the maker has seen to it.
+    A map that certainly visits an element twice is refused; if that depends on symbols, the caller must ensure that it
+    does not.
     """
 
     signature = "x[~] y[~map] -> z[~]"
@@ -140,7 +142,7 @@ class UpdateView(Structured):
 
 
 def _require_coordinates(op: Op, map: IndexMap, shape: tuple[DimLike, ...]) -> None:
-    """ShapeMismatch unless a map has a coordinate for each dimension of a shape."""
+    """Raises ShapeMismatch unless a map has a coordinate for each dimension of a shape."""
     if len(map.coordinates) != len(shape):
         raise op.fail(ShapeMismatch, "the index map needs a coordinate for each dimension", operand="map", got=map,
                       expected=f"{len(shape)} coordinates, for the shape {shape}",
@@ -148,9 +150,10 @@ def _require_coordinates(op: Op, map: IndexMap, shape: tuple[DimLike, ...]) -> N
 
 
 def _require_inside(op: Op, map: IndexMap, shape: tuple[DimLike, ...]) -> None:
-    """ShapeMismatch unless a map has a coordinate a dimension; IndexOutOfRange where one is certain to leave the shape.
+    """Raises ShapeMismatch unless ``map`` has a coordinate for each dimension of ``shape``; IndexOutOfRange if one
+    certainly leaves it.
 
-    Certain are maps without symbols whose coordinates are affine: the bounds of these are reached.
+    Only maps without symbols and with affine coordinates are certain: they reach their bounds.
     """
     _require_coordinates(op, map, shape)
     left = _left_dimension(map, shape)
@@ -163,8 +166,8 @@ def _require_inside(op: Op, map: IndexMap, shape: tuple[DimLike, ...]) -> None:
 
 @lru_cache(maxsize=1 << 10)
 def _left_dimension(map: IndexMap, shape: tuple[DimLike, ...]) -> tuple[int, int, int] | None:
-    """A dimension that a map is certain to leave, and the ends of its coordinate. Asked again for each op that takes
-    the place of another one, so that answers are kept: they depend on no symbol.
+    """Returns a dimension that a map certainly leaves, and the ends of its coordinate. Answers are cached, since each
+    op that replaces another asks again; they depend on no symbol.
     """
     extents = [length for length in map.shape if isinstance(length, int)]
     if 0 in extents or len(extents) < map.rank:
@@ -180,7 +183,7 @@ def _left_dimension(map: IndexMap, shape: tuple[DimLike, ...]) -> tuple[int, int
 
 
 def _ends(coordinate: DimLike, extents: Sequence[int]) -> tuple[int, int] | None:
-    """The least and the greatest value of an affine coordinate over a domain; None where none are known.
+    """Returns the least and the greatest value of an affine coordinate over a domain; None if they are not known.
 
     The bounds of the expression as it is written may be wider.
     """

@@ -7,8 +7,8 @@ f32[4, 2, 3] Permute(Parameter)
 >>> Reverse(x, [1]).view.index_map.coordinates
 (%0, 2 - %1, %2)
 
-The gradient of a view is its transpose: a view again where no element is visited twice, else the sum over the places
-where an element is visited.
+The gradient of a view is its transpose: a view again if no element is visited twice, else the sum over the places at
+which an element is visited.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ Shape = tuple[DimLike, ...]
 
 
 class Described(View, abstract=True):
-    """A view by a description made from the operands' shapes, whose errors become errors of this op."""
+    """A view by a description made from the operands' shapes; errors of the description become errors of this op."""
 
     operand_names = "x"
 
     def description(self, types: tuple[BasicTensorDescription, ...]) -> SimpleView | ComplexView:
-        """The view description."""
+        """Returns the view description."""
         raise NotImplementedError
 
     def describe(self, *types: BasicTensorDescription) -> SimpleView | ComplexView:
@@ -51,12 +51,12 @@ class Described(View, abstract=True):
             raise
 
     def assumptions(self) -> list[Assumption]:
-        """That no length is negative, which a call checks for symbols."""
+        """Assumes that no length is negative, which a call checks for symbols."""
         return lengths_of_results(self)
 
 
 class Broadcast(Described):
-    """x repeated along new dimensions: those of ``shape`` that ``axes`` lists. The others are x's, in order."""
+    """Repeats x along new dimensions: the dimensions of ``shape`` that ``axes`` lists. The others are x's, in order."""
 
     shape = field.shape()
     axes = field.ints()
@@ -128,7 +128,7 @@ class Slice(Described):
 
 
 class Reverse(Described):
-    """x with the dimensions in ``axes`` backwards."""
+    """Reverses x along the dimensions in ``axes``."""
 
     axes = field.ints()
 
@@ -143,7 +143,7 @@ class Reverse(Described):
 
 
 class Pad(Described):
-    """x with a number around it: ``paddings`` has a pair (before, after) a dimension; negative ones cut off."""
+    """Surrounds x with a number: ``paddings`` has a pair (before, after) for each dimension; negative ones cut off."""
 
     paddings = field.dim_pairs()
     number = field.number(0)
@@ -159,7 +159,7 @@ class Pad(Described):
 
 
 class FoldedPad(Described, MappedView):
-    """x with its own elements around it; ``paddings`` as ``Pad``'s, modes as NumPy's.
+    """Surrounds x with its own elements; ``paddings`` as ``Pad``'s, modes as NumPy's.
 
     "edge" repeats the last element; "reflect" mirrors at it, "symmetric" behind it; "wrap" starts again at the
     other end.
@@ -200,8 +200,8 @@ class Concatenate(Described):
 
 
 class Stack(Described):
-    """Tensors of one shape side by side along new dimensions: those of the result that ``axes`` lists, in ascending
-    order, of lengths ``counts``. The tensors are numbered in row-major order over them.
+    """Stacks tensors of one shape along new dimensions: those of the result that ``axes`` lists, in ascending order,
+    of lengths ``counts``. The tensors are numbered in row-major order over these.
     """
 
     operand_names = "*xs"
@@ -248,15 +248,15 @@ class Diagonal(Described, MappedView):
 
 
 class AssumeShape(Described):
-    """x itself, under the shape that it is assumed to have, which is checked before every call where not certain.
+    """x itself, with the shape that it is assumed to have, which is checked before every call unless it is certain.
 
-    A dimension that is certain to differ is a ShapeMismatch at once. ``needed_by`` names the op that needs the
+    A dimension that certainly differs is a ShapeMismatch at once. ``needed_by`` names the op that needs the
     assumption.
     """
 
     shape = field.shape()
     needed_by = field.string("AssumeShape")
-    composes = False  # what it assumes has been noted by the Function
+    composes = False  # the Function records its assumption
 
     def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Assumed:
         own = types[0].shape
@@ -267,7 +267,7 @@ class AssumeShape(Described):
         return views.Assumed(own, self.shape)
 
     def assumptions(self) -> list[Assumption]:
-        """The pairs of dimensions that a call must find to be equal."""
+        """Returns the pairs of dimensions that a call must find equal."""
         pairs = zip(self.operands[0].shape, self.shape, strict=True)
         return [Assumption(own, assumed, self.needed_by, self.location) for own, assumed in pairs
                 if equal(own, assumed) is not True]

@@ -1,4 +1,4 @@
-"""The best weights of a training: kept while it goes on, and put in the place of the last ones when it ends.
+"""The best weights of a training: kept while it runs, and put in place of the last ones when it ends.
 
 >>> import numpy as np
 >>> import nervure as nv
@@ -12,7 +12,8 @@
 >>> transformer.get(w).item()
 2.0
 
-To go on, a training needs the last weights: they are remembered for as long as nothing else has changed the best ones.
+To continue, a training needs the last weights: they are remembered for as long as nothing else has changed the best
+ones.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ Values = Mapping[Variable, np.ndarray]
 
 
 class BestWeights:
-    """The best weights on a transformer, and of which step they are."""
+    """The best weights on a transformer, and the step that they belong to."""
 
     def __init__(self, transformer: Transformer) -> None:
         self._transformer = transformer
@@ -38,12 +39,12 @@ class BestWeights:
         self._last: Values | None = None
 
     def note(self, steps: int, variables: Iterable[Variable]) -> None:
-        """The weights as they are, after so many steps, are the best so far."""
+        """Records the current weights, after ``steps`` steps, as the best so far."""
         self._steps, self._best = steps, self._now(variables)
 
     def put(self, steps: int, otherwise: Callable[[], Values | None] = lambda: None) -> bool:
-        """Puts the weights after so many steps in the place of the last ones; False where they are not known, nor
-        ``otherwise`` gives them.
+        """Puts the weights after ``steps`` steps in place of the last ones. False if they are not known and
+        ``otherwise`` does not return them.
         """
         found = self._best if self._steps == steps else otherwise()
         if found is None:
@@ -53,14 +54,14 @@ class BestWeights:
         return True
 
     def go_back(self) -> None:
-        """Puts the last weights back in their place, unless the best ones were changed since."""
+        """Puts the last weights back, unless the best ones were changed since."""
         if self._last is not None and self._are_in_place():
             self._transformer.restore(dict(self._last))
         self._last = None
 
     @contextmanager
     def away(self) -> Iterator[None]:
-        """The last weights in their place for a while."""
+        """Puts the last weights back for the duration of a ``with`` block."""
         last = self._last if self._last is not None and self._are_in_place() else {}
         self._transformer.restore(dict(last))
         try:
@@ -70,7 +71,7 @@ class BestWeights:
                 self._transformer.restore(dict(self._best))
 
     def forget(self) -> None:
-        """Another training begins."""
+        """Forgets all weights, as another training begins."""
         self._steps, self._best, self._last = None, {}, None
 
     def _are_in_place(self) -> bool:

@@ -1,4 +1,4 @@
-"""Callbacks: what a program of one's own does while a training runs.
+"""Callbacks: code of users that runs at the steps and epochs of a training.
 
 >>> import nervure as nv
 >>> class Halving(Callback):
@@ -36,11 +36,13 @@ if TYPE_CHECKING:
 
 
 class Callback:
-    """What is called while a training runs; a subclass has those of the methods that it needs.
+    """The base class of callbacks, whose methods are called while a training runs; a subclass overrides the ones it
+    needs.
 
-    A callback may read and set what the trainer has, put numbers into an ``entry`` of the history, and end the training
-    with ``trainer.stop()``. ``trainer.standing`` says how many epochs, batches of the next one, and steps are done.
-    ``state`` is what a training that goes on needs of it; a checkpoint keeps that, and ``restore`` gets it back.
+    A callback may read and set the attributes of the trainer, put numbers into an ``entry`` of the history, and end
+    the training with ``trainer.stop()``. ``trainer.standing`` holds how many epochs, batches of the next one, and
+    steps are done. ``state`` is the callback's memory: a checkpoint keeps it, and a training that goes on gives it to
+    ``restore``.
 
     >>> class Lowest(nv.training.Callback):
     ...     loss = float("inf")
@@ -53,33 +55,33 @@ class Callback:
     """
 
     def fit_begin(self, trainer: Trainer) -> None:
-        """A training begins, or goes on; ``restore`` was called before where it does."""
+        """Called when a training begins or goes on; in the latter case ``restore`` was called before."""
 
     def epoch_begin(self, trainer: Trainer) -> None:
-        """An epoch begins; not where a training goes on in the midst of one."""
+        """Called when an epoch begins, but not when a training goes on in the middle of one."""
 
     def step_begin(self, trainer: Trainer, batch: object) -> None:
-        """A step on this batch begins."""
+        """Called when a step on this batch begins."""
 
     def step_end(self, trainer: Trainer, means: Mapping[str, float]) -> None:
-        """A step is done and counted; loss, metrics and learning rates of its batch."""
+        """Called when a step is done and counted. ``means`` are the loss, metrics and learning rates of its batch."""
 
     def epoch_end(self, trainer: Trainer, entry: Entry) -> None:
-        """An epoch is done and validated, with this entry of the history, which is not written yet."""
+        """Called when an epoch is done and validated, with its entry of the history, before the entry is written."""
 
     def fit_end(self, trainer: Trainer) -> None:
-        """The training ends, however it does."""
+        """Called when the training ends, for whatever reason."""
 
     def state(self) -> Mapping[str, object]:
-        """What JSON can hold of what it keeps."""
+        """Returns the callback's memory, as values that JSON can hold."""
         return {}
 
     def restore(self, state: Mapping[str, object]) -> None:
-        """Takes back what ``state`` gave."""
+        """Takes back a state that ``state`` returned."""
 
 
 class Callbacks:
-    """Callbacks in their order, with names under which their states are kept."""
+    """Callbacks in order, with the names under which their states are kept."""
 
     def __init__(self, listed: Sequence[Callback] = ()) -> None:
         self._listed, numbers = tuple(listed), Counter[str]()
@@ -93,18 +95,18 @@ class Callbacks:
         return iter(self._listed)
 
     def states(self) -> dict[str, dict[str, object]]:
-        """The states of all, as JSON gives them back; WrongKind for what it cannot hold."""
+        """Returns the states of all callbacks, as JSON gives them back; WrongKind for values that JSON cannot hold."""
         return {name: _checked_state(entry, name) for name, entry in self._named.items()}
 
     def restore(self, states: Mapping[str, Mapping[str, object]]) -> None:
-        """Gives each its state, if it has one there."""
+        """Gives each callback its state, if there is one for it."""
         for name, entry in self._named.items():
             if name in states:
                 entry.restore(states[name])
 
 
 def read_callbacks(value: object) -> Callbacks:
-    """Callbacks as users list them; WrongKind for what is none."""
+    """Reads callbacks as users list them; WrongKind for anything that is no callback."""
     listed = [] if value is None else members(value, "fit", "callbacks", "a list of callbacks")
     found = [entry for entry in listed if isinstance(entry, Callback)]
     if len(found) < len(listed):
@@ -117,7 +119,9 @@ def read_callbacks(value: object) -> Callbacks:
 
 
 def check_entry(entry: Entry) -> None:
-    """Makes Python's numbers of what callbacks have put into an entry; WrongKind for what is none."""
+    """Converts the values that callbacks have put into an entry to Python's numbers; WrongKind for anything but
+    numbers.
+    """
     for name, value in entry.items():
         if type(value) in (int, float):
             continue
@@ -141,7 +145,7 @@ def _checked_state(callback: Callback, name: str) -> dict[str, object]:
 
 
 def _plain(value: object) -> object:
-    """A number of NumPy's as one of Python's."""
+    """Returns a number of NumPy's as one of Python's."""
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"{type(value).__name__} is none of its types")

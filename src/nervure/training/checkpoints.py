@@ -1,4 +1,4 @@
-"""Checkpoints: all that a training needs to go on as if nothing had happened, in one file that is there as a whole.
+"""Checkpoints: all that a training needs to go on as if nothing had happened, in one file, written atomically.
 
 >>> import tempfile
 >>> folder = tempfile.mkdtemp()
@@ -27,7 +27,7 @@ _STANDING, _RANDOM = "nervure.training", "nervure.random"
 
 
 class Checkpoint(NamedTuple):
-    """The state of model and optimiser, where the training stood, and where its random numbers."""
+    """The state of model and optimiser, the position of the training, and that of its random numbers."""
 
     path: str
     state: StateDict
@@ -36,12 +36,12 @@ class Checkpoint(NamedTuple):
 
 
 def path_in(folder: str, steps: int) -> str:
-    """The path of the checkpoint after so many steps."""
+    """Returns the path of the checkpoint after ``steps`` steps."""
     return os.path.join(folder, f"checkpoint-{steps:08}.safetensors")
 
 
 def paths(folder: str) -> list[str]:
-    """The checkpoints of a folder, the newest first."""
+    """Lists the checkpoints of a folder, the newest first."""
     with contextlib.suppress(FileNotFoundError):
         names = [found[0] for name in os.listdir(folder) if (found := _NAME.fullmatch(name))]
         return [os.path.join(folder, name) for name in sorted(names, key=_steps, reverse=True)]
@@ -49,13 +49,15 @@ def paths(folder: str) -> list[str]:
 
 
 def write(path: str, state: StateDict, standing: Standing, random: Random) -> None:
-    """Writes a checkpoint; until it is complete nothing has its name."""
+    """Writes a checkpoint of ``state``, ``standing`` and ``random`` to ``path``; until it is complete, no file has its
+    name.
+    """
     strings = {_STANDING: standing.text(), _RANDOM: json.dumps(random), **paths_text(state)}
     write_tensors(path, {**state.arrays(), **standing.arrays()}, strings)
 
 
 def read(path: str) -> Checkpoint:
-    """The checkpoint of a file; FormatError for a file that is damaged, or none."""
+    """Reads the checkpoint in a file; FormatError for a file that is damaged, or is no checkpoint."""
     table, strings = read_tensors(path)
     if _STANDING not in strings or _RANDOM not in strings:
         raise FormatError("the file holds no training to go on with", op="fit", operand=path,
@@ -67,19 +69,19 @@ def read(path: str) -> Checkpoint:
 
 
 class Folder:
-    """The checkpoints of a training in a folder: the newest ones, so many as to ``keep``, and the best one.
+    """The checkpoints of a training in a folder: the newest ones, as many as ``keep`` says, and the best one.
 
-    Damaged ones that it has met are neither counted nor removed: something of them may still be of use.
+    Damaged files are neither counted nor removed: something in them may still be of use.
     """
 
     def __init__(self, path: str, keep: int) -> None:
         self.path, self._keep = path, keep
         self._damaged: dict[str, str] = {}
-        self._start: int | None = -1  # None when what is not of this training is gone
+        self._start: int | None = -1  # None once the files of other trainings are gone
 
     def newest(self) -> Checkpoint | None:
-        """The newest checkpoint that is complete, None where there is none at all; a damaged one is told of and passed
-        over. FormatError where all are damaged.
+        """Returns the newest checkpoint that is complete, None if there is none at all. Damaged ones are skipped with
+        a warning; FormatError if all are damaged.
         """
         for path in paths(self.path):
             try:
@@ -98,11 +100,13 @@ class Folder:
         return None
 
     def go_on(self, steps: int) -> None:
-        """Training goes on after so many steps: what has more of them is of another one."""
+        """Continues a training after ``steps`` steps: files with more steps belong to another one."""
         self._start = steps
 
     def add(self, steps: int, write: Callable[[str], None], best: int | None) -> str:
-        """Lets a checkpoint after so many steps be written, and removes what is not to be kept; its path."""
+        """Calls ``write`` for a checkpoint after ``steps`` steps, removes the files that need not be kept, and returns
+        its path.
+        """
         if self._start is not None:
             spared = set(self._damaged) if self._start >= 0 else set[str]()
             _remove([path for path in paths(self.path) if _steps(path) > self._start and path not in spared])

@@ -1,7 +1,7 @@
-"""Random numbers of one training: a seed and a step of its own, which no other computation moves.
+"""The random numbers of one training: a seed and a step of its own, which no other computation advances.
 
-They start from where those of the transformer stand when a training begins, and the transformer's go on behind them
-when it ends. So two trainings side by side draw what each would draw alone.
+They start from the transformer's random state when a training begins, and the transformer continues after them when it
+ends. So two trainings side by side draw the numbers that each would draw alone.
 
 >>> import nervure as nv
 >>> nv.seed(3)
@@ -29,13 +29,13 @@ Random = tuple[int, int, int]
 
 
 class Draws(Identity):
-    """Variables for seed and step in the place of those that all computations of a transformer share."""
+    """Variables for seed and step that replace those that all computations of a transformer share."""
 
     def __init__(self) -> None:
         self.seed, self.step = [Variable(shared.type, 0, shared.name, is_local=True) for shared in (SEED, STEP)]
 
     def of(self, function: Function) -> Function:
-        """A function that draws from these."""
+        """Returns the function with its draws made from these variables."""
         own = {SEED: self.seed, STEP: self.step}
         table = dict[Value, Value]()
         for op in function.operations:
@@ -49,24 +49,24 @@ class Draws(Identity):
                         made.effects, made.assumptions, made.name)
 
     def begin(self, transformer: Transformer) -> None:
-        """Starts from where the random numbers of a transformer stand."""
+        """Starts from the random state of a transformer."""
         found = transformer.snapshot([SEED, STEP])
         transformer.restore({self.seed: found[SEED], self.step: found[STEP]})
 
     def end(self, transformer: Transformer) -> None:
-        """Lets the random numbers of a transformer go on after these, where they are of the same seed."""
+        """Advances the random state of a transformer past these draws, if it has the same seed."""
         found = transformer.snapshot([SEED, STEP, self.seed, self.step])
         if (found[SEED] == found[self.seed]).all() and found[STEP] < found[self.step]:
             transformer.restore({STEP: found[self.step]})
 
     def get(self, transformer: Transformer) -> Random:
-        """Where they stand."""
+        """Returns the current random state."""
         found = transformer.snapshot([self.seed, self.step])
         low, high = found[self.seed].tolist()
         return low, high, int(found[self.step])
 
     def cells(self, random: Random) -> dict[Variable, np.ndarray]:
-        """The values of the variables, these and those that all share, that let random numbers stand there."""
+        """Returns the values of the variables, these and the shared ones, for a random state."""
         seed, step = np.array(random[:2], np.uint32), np.array(random[2], np.uint64)
         return {self.seed: seed, SEED: seed, self.step: step, STEP: step}
 

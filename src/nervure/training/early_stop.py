@@ -1,4 +1,4 @@
-"""Early stop: training ends when it has not become better for some epochs.
+"""Early stop: training ends when it has not improved for some epochs.
 
 >>> stop, state = EarlyStop(patience=2), Progressed()
 >>> [stop.ends(state, {"loss": loss}) for loss in (3.0, 2.0, 2.5, 2.0)]
@@ -19,7 +19,7 @@ from nervure.front.argument_parsing import integer, real, truth
 
 @dataclass
 class Progressed:
-    """The best value so far, for how many epochs there has been no better one, and after how many steps it was."""
+    """The best value so far, the number of epochs without a better one, and the step it was reached at."""
 
     best: float | None = None
     waited: int = 0
@@ -27,10 +27,11 @@ class Progressed:
 
 
 class EarlyStop:
-    """Ends training when ``on`` has become no smaller (or ``larger``), by more than ``least``, for ``patience`` epochs.
+    """Ends training when the value ``on`` has not become smaller (or ``larger``), by more than ``least``, for
+    ``patience`` epochs.
 
-    ``on`` is a name of the history; absent: the loss on the validation data where there are such, else the loss. With
-    ``best`` a training that comes to its end, early or not, ends with the weights of its best epoch.
+    ``on`` is a name of the history; absent, it is the loss on the validation data if there are any, else the loss.
+    With ``best``, a training that comes to its end, early or not, ends with the weights of its best epoch.
 
     >>> nv.training.EarlyStop(3, on="validation_accuracy", larger=True)
     EarlyStop(patience=3, on='validation_accuracy', larger=True, least=0.0, best=True)
@@ -51,7 +52,7 @@ class EarlyStop:
         value = self._value(entry)
         start = -math.inf if self.larger else math.inf
         before = start if state.best is None else state.best
-        if (value - before) * (1 if self.larger else -1) > self.least:  # which NaN is not
+        if (value - before) * (1 if self.larger else -1) > self.least:  # false for NaN
             state.best, state.waited, steps = value, 0, entry.get("steps")
             state.steps = None if steps is None else int(steps)
         else:

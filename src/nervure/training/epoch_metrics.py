@@ -32,10 +32,10 @@ from nervure.types.dtype import float32
 
 
 class AUC(Metric):
-    """The area below the receiver operating characteristic: how often an example of class 1 has a larger output than
-    one of class 0, ties by half; NaN where all are of one class.
+    """The area below the receiver operating characteristic; NaN if all examples are of one class.
 
-    Outputs have the axes of the targets, 0 or 1, or one more of length 1, or of length 2: logits of both classes.
+    It is the share of pairs in which the example of class 1 has a larger output than that of class 0; ties count half.
+    Outputs have the axes of the targets, 0 or 1, or one more axis of length 1, or of length 2: logits of both classes.
 
     >>> nv.training.AUC().result(np.array([[0.1], [0.4], [0.3]]), np.array([0, 1, 1]), None)
     1.0
@@ -45,11 +45,11 @@ class AUC(Metric):
 
     @property
     def name(self) -> str:
-        """In small letters, as the others."""
+        """The name, in lower case like the others."""
         return "auc"
 
     def update(self, outputs: object, targets: object, weights: Tensor | None = None) -> object:
-        """The outputs and the targets themselves."""
+        """Returns the outputs and the targets themselves."""
         own, goal = as_tensor(outputs, "AUC"), as_tensor(targets, "AUC", 2)
         classes = own.shape[-1] if own.ndim == goal.ndim + 1 else 1
         if own.ndim - goal.ndim not in (0, 1) or isinstance(classes, Dim) or classes not in (1, 2):
@@ -58,7 +58,7 @@ class AUC(Metric):
         return own, goal, weights
 
     def result(self, *values: object) -> object:
-        """The area."""
+        """Returns the area."""
         scores, targets, weights = [None if value is None else np.asarray(value) for value in values]
         assert scores is not None and targets is not None
         if scores.ndim > targets.ndim:
@@ -74,7 +74,8 @@ class AUC(Metric):
 
 
 def area(scores: np.ndarray, is_positive: np.ndarray, weights: np.ndarray) -> float:
-    """The area below the curve: the weight of the pairs that stand right, ties by half, over that of all pairs.
+    """Computes the area below the curve of ``scores``: the weight of correctly ordered pairs, ties by half, over that
+    of all pairs.
 
     >>> area(np.array([1.0, 1.0, 2.0]), np.array([False, True, True]), np.ones(3))
     0.75
@@ -91,10 +92,10 @@ def area(scores: np.ndarray, is_positive: np.ndarray, weights: np.ndarray) -> fl
 
 
 class Confusion(Metric):
-    """A matrix of counts: of the examples of class i, ``matrix[i][j]`` have their largest output at class j.
+    """A matrix of counts: ``matrix[i][j]`` examples of class i have their largest output at class j.
 
-    The classes are the axis of the outputs that the targets, class numbers, lack; without names the last one. What has
-    the class ``ignore_index`` counts nothing.
+    The classes are the axis of the outputs that the targets, class numbers, lack; without names the last one. Examples
+    of the class ``ignore_index`` count nothing.
 
     >>> trainer = nv.Trainer(lambda x: x, nv.optim.SGD(0.1), nv.nn.losses.cross_entropy, [nv.training.Confusion()])
     >>> trainer.evaluate((np.eye(3), np.array([0, 1, 1])))["confusion"]
@@ -105,7 +106,7 @@ class Confusion(Metric):
         self.ignore_index = ignore_index
 
     def update(self, outputs: object, targets: object, weights: Tensor | None = None) -> object:
-        """The matrix of a batch."""
+        """Returns the matrix of a batch of ``outputs`` and ``targets``."""
         own, goal = as_tensor(outputs, "Confusion"), as_tensor(targets, "Confusion", 2)
         classes = own.shape[class_axis(own, goal, "Confusion")]
         counts = None if weights is None else spread(weights, goal)
@@ -123,7 +124,7 @@ class Confusion(Metric):
 
 
 class Perplexity(Metric):
-    """The exponential of the mean cross entropy of all class numbers of an epoch but those that are ``ignore_index``.
+    """The exponential of the mean cross entropy over the class numbers of an epoch, except ``ignore_index``.
 
     >>> words = nv.training.Perplexity()
     >>> trainer = nv.Trainer(lambda x: x, nv.optim.SGD(0.1), nv.nn.losses.cross_entropy, [words])
@@ -135,7 +136,7 @@ class Perplexity(Metric):
         self.axis, self.ignore_index = axis, ignore_index
 
     def update(self, outputs: object, targets: object, weights: Tensor | None = None) -> object:
-        """The sum of the cross entropies, and their number."""
+        """Returns the sum of the cross entropies of ``outputs``, and their number, both weighted by ``weights``."""
         own, goal = as_tensor(outputs, "Perplexity"), as_tensor(targets, "Perplexity", 2)
         each = cross_entropy(own, goal, self.axis, ignore_index=self.ignore_index, reduction="none")
         losses = convert(each, float32)
@@ -147,7 +148,7 @@ class Perplexity(Metric):
         return sum_over(multiply(losses, counts), out_axes=()), sum_over(counts, out_axes=())
 
     def result(self, *values: object) -> object:
-        """The exponential of their mean."""
+        """Returns the exponential of their mean."""
         total, count = [float(np.asarray(value)) for value in values]
         with np.errstate(over="ignore"):
             return float(np.exp(total / count)) if count > 0 else math.nan

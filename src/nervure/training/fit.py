@@ -1,4 +1,4 @@
-"""The loop of a training: batches, epochs, and what happens between them.
+"""The loop of a training: batches, epochs, and the work between them.
 
 >>> import numpy as np
 >>> import nervure as nv
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class Plan(NamedTuple):
-    """How long is trained, on what, and what is kept of it in a folder."""
+    """The plan of a training: its length, its data, and the files that it keeps in a folder."""
 
     data: Source
     epochs: int
@@ -51,7 +51,7 @@ class Plan(NamedTuple):
 
 
 class Fit:
-    """One training by a plan; ``is_new`` where it does not go on with one before it."""
+    """One training by a plan; ``is_new`` unless it continues an earlier one."""
 
     def __init__(self, trainer: Trainer, plan: Plan, is_new: bool = True) -> None:
         self._trainer, self._plan, self._is_new = trainer, plan, is_new
@@ -59,7 +59,7 @@ class Fit:
         self._last: Batch | None = None
 
     def run(self, standing: Standing) -> list[Entry]:
-        """Trains from where it stands to the end of the plan; the history. Interrupted by Ctrl-C."""
+        """Trains from ``standing`` to the end of the plan, and returns the history. Ctrl-C interrupts it."""
         plan, trainer = self._plan, self._trainer
         trainer.standing = self._standing = standing
         if plan.folder is not None:
@@ -97,7 +97,7 @@ class Fit:
             standing.has_ended and plan.stop is not None)
 
     def _end_with_best(self) -> None:
-        """The weights of the best epoch in the place of the last ones, where these are not the best."""
+        """Puts the weights of the best epoch in place of the last ones, unless these are the best."""
         plan, progressed = self._plan, self._standing.progressed
         if progressed.best is None or progressed.steps == self._standing.steps:
             return
@@ -135,8 +135,8 @@ class Fit:
         self._pause()
 
     def _batches(self) -> Iterator[Batch]:
-        """The batches from where the training stands; where it goes on from a batch that is known by a number, the data
-        are asked for that batch again, too.
+        """Returns the batches from the current position on. If a number of the batch before is known, the data are
+        also asked for that batch, to compare.
         """
         standing, data = self._standing, self._plan.data
         if standing.seen is None or standing.batch == 0 or not data.can_give(standing.epoch, standing.batch - 1):
@@ -148,7 +148,7 @@ class Fit:
         return batches
 
     def _learn(self, batch: Batch) -> None:
-        """A step, counted; NumericError that names what made the loss not finite."""
+        """Makes a step, and counts it; NumericError that names the origin of a loss that is not finite."""
         standing, trainer, callbacks = self._standing, self._trainer, self._plan.callbacks
         for callback in callbacks:
             callback.step_begin(trainer, batch)
@@ -167,12 +167,12 @@ class Fit:
             callback.step_end(trainer, {**reading.means, **reading.rates})
 
     def _validated(self) -> Entry:
-        """Loss and metrics on the validation data, if there are such."""
+        """Returns loss and metrics on the validation data, or nothing without such data."""
         validation = self._plan.validation
         return {} if validation is None else self._trainer.means(validation, self._pause)
 
     def _save(self) -> str | None:
-        """Writes a checkpoint; older ones go, but for the best, and of other trainings all."""
+        """Writes a checkpoint; older ones are removed, except the best, and so are all of other trainings."""
         plan, standing = self._plan, self._standing
         if standing.batch and self._last is not None:
             standing.seen = _number_of(self._last)
@@ -184,7 +184,7 @@ class Fit:
                                standing.progressed.steps)
 
     def _pause(self) -> None:
-        """Where training may be interrupted: what is learnt and what is counted agree."""
+        """Ends the training here if Ctrl-C was pressed: the state of the model and the counts agree."""
         if not self._is_pressed():
             return
         standing = self._standing
@@ -198,7 +198,7 @@ class Fit:
 
 
 def _number_of(batch: Batch) -> int:
-    """A number that follows from all bits of a batch."""
+    """Returns a number that follows from all bits of a batch."""
     number = 0
     for array in arrays_of(batch):
         number = zlib.crc32(np.ascontiguousarray(array).tobytes(), number)
@@ -206,7 +206,7 @@ def _number_of(batch: Batch) -> int:
 
 
 def _tell_of_other_data(data: Source, standing: Standing) -> None:
-    """InvalidArgument where data promise the batches of before and give others; a warning where they do not."""
+    """Raises InvalidArgument if data that promise the same batches give others; warns if they promise nothing."""
     message = f"batch {standing.batch} of epoch {standing.epoch + 1} is another one than before the interruption"
     if not data.repeats:
         warn_user(f"{message}: the training goes on with it, but is not what it would have been")

@@ -1,4 +1,4 @@
-"""Ctrl-C while training: the step that runs is finished, what is to be saved is saved, then it ends.
+"""Ctrl-C in a training: the current step is finished, everything is saved, and then the training ends.
 
 >>> import signal
 >>> with deferred() as is_pressed:
@@ -17,9 +17,9 @@ from types import FrameType
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C, after the step that ran then; its text says where the training stands and how to go on.
+    """Ctrl-C, raised after the current step; its text says where the training stands and how to go on.
 
-    ``checkpoint`` is the path of what was saved, if anything was.
+    ``checkpoint`` is the path of the checkpoint, if one was written.
 
     >>> issubclass(nv.training.Interrupted, KeyboardInterrupt)
     True
@@ -32,9 +32,9 @@ class Interrupted(KeyboardInterrupt):
 
 @contextmanager
 def deferred() -> Iterator[Callable[[], bool]]:
-    """A function that says whether Ctrl-C was pressed since. Pressed again, it is a KeyboardInterrupt at once.
+    """Yields a function that says whether Ctrl-C has been pressed. A second press raises KeyboardInterrupt at once.
 
-    Only the main thread hears of it, and a program that handles Ctrl-C by itself goes on doing so.
+    It works in the main thread alone, and a program that handles Ctrl-C itself continues to do so.
     """
     is_ours = threading.current_thread() is threading.main_thread()
     if not is_ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:

@@ -1,4 +1,4 @@
-"""What learns: a goal on a transformer, with its programs and its state, which a checkpoint holds and gives back.
+"""The learner: a goal on a transformer, with its programs and its state, which checkpoints save and restore.
 
 >>> import numpy as np
 >>> import nervure as nv
@@ -47,8 +47,9 @@ from nervure.transformers.base import Transformer
 
 
 class Learner(Identity):
-    """A goal, and what it is learnt with. ``standing`` is where the last training stands, None before the first;
-    ``steps_taken`` counts the steps of this process, ``seconds_computing`` those that calls of its programs took.
+    """A goal, with the programs and the state for learning it. ``standing`` is the position of the last training, None
+    before the first. ``steps_taken`` counts the steps of this process, ``seconds_computing`` is the time spent in
+    calls of its programs.
     """
 
     def __init__(self, goal: Goal, axes: object, transformer: Transformer) -> None:
@@ -65,14 +66,14 @@ class Learner(Identity):
     # -- calls -----------------------------------------------------------------------------------------
 
     def programs_for(self, batch: Batch) -> Programs:
-        """The programs for such batches, made at the first one."""
+        """Returns the programs for such batches, made at the first one."""
         if self._programs is None:
             self._programs = Programs(self.goal, places_for(batch, self._axes), self.transformer, self._draws)
         return self._programs
 
     def predicting(self, inputs: tuple[Structure, ...], has_names: bool) -> Prediction:
-        """The program for inputs alone, as the module is called with them: those that have names in a dict at the
-        end. Those of a training serve, where they are made up in the same way.
+        """Returns the program for inputs alone, as the module is called with them: if ``has_names``, the last is a
+        dict of named inputs. The programs of a training serve if their inputs have the same form.
         """
         pattern = flatten(inputs)[1]
         trained = self._programs
@@ -87,7 +88,7 @@ class Learner(Identity):
         return self._predictions[pattern, has_names].prediction
 
     def _axes_of(self, inputs: tuple[Structure, ...], has_names: bool) -> object:
-        """The axes of inputs, where some are known."""
+        """Returns the axes of inputs, if any are known."""
         if self._axes is None:
             return None
         known = self.goal.roles.parts(self._axes)
@@ -95,7 +96,7 @@ class Learner(Identity):
                 ) if has_names else known.inputs
 
     def prepare(self, batch: Batch) -> Computation[tuple[np.ndarray, ...]]:
-        """The step, compiled by now. What it updates belongs to its optimiser, whatever had updated it before."""
+        """Compiles the step. The variables that it updates belong to its optimiser from now on."""
         step = self.programs_for(batch).step
         if isinstance(self.goal.optimizer, Optimizer):
             for variable in step.function.variables:
@@ -104,18 +105,22 @@ class Learner(Identity):
         return step
 
     def learn(self, batch: Batch) -> Reading:
-        """One step; loss and metrics before it. NumericError, and nothing is changed, where the loss is not finite."""
+        """Makes one step, and returns loss and metrics before it. If the loss is not finite: NumericError, and nothing
+        is changed.
+        """
         reading = self._computed(self.programs_for(batch).stepping, batch)
         self.steps_taken += 1
         return reading
 
     @property
     def module(self) -> Module:
-        """What is trained."""
+        """The module that is trained."""
         return self.goal.module
 
     def means(self, data: Source, pause: Callable[[], None] = lambda: None) -> Entry:
-        """Loss and metrics over all data, each batch by its number of examples; ``pause`` runs after each."""
+        """Returns loss and metrics over all data, each batch weighted by its number of examples; ``pause`` runs after
+        each.
+        """
         tally, wholes = Tally(), tuple[Whole, ...]()
         for batch in data.epoch(0):
             program = self.programs_for(batch).evaluating
@@ -125,12 +130,12 @@ class Learner(Identity):
         return self.entry(tally, wholes)
 
     def entry(self, tally: Tally, wholes: Sequence[Whole]) -> Entry:
-        """What was read of an epoch, by name and in order."""
+        """Returns the readings of an epoch, by name and in order."""
         return tally.entry(wholes, ["loss", *self.goal.metrics])
 
     @property
     def wholes(self) -> tuple[Whole, ...]:
-        """The metrics of whole epochs that a step has."""
+        """The metrics of whole epochs that a step computes."""
         return () if self._programs is None else self._programs.stepping.layout.wholes
 
     def _computed(self, program: Program, batch: Batch) -> Reading:
@@ -142,27 +147,29 @@ class Learner(Identity):
     # -- state -----------------------------------------------------------------------------------------
 
     def state_names(self) -> Mapping[AssignableTensorOp, str]:
-        """The names of all that a step reads or writes beside slots of optimisers: those of the module, and
-        ``trainer.0.name`` for what is in no module.
+        """Names all that a step reads or writes, except slots of optimisers. Places in the module have its names for
+        them; others are ``trainer.0.name`` and so on.
         """
         names = self.goal.module.state_names()
         return {**names, **{place: f"trainer.{number}.{place.name or 'value'}"
                             for number, place in enumerate(self._places_beside(names))}}
 
     def state_paths(self) -> Mapping[AssignableTensorOp, str]:
-        """The paths of places in the module, and of others in the one around those, but for paths that both have."""
+        """Returns the paths of places: those in the module, and in the module around the others, unless a path occurs
+        in both.
+        """
         paths = self.goal.module.state_paths()
         taken, beside = set(paths.values()), self._home_beside().paths
         return {**paths, **{place: beside[place] for place in self._places_beside(paths)
                             if place in beside and beside[place] not in taken}}
 
     def place_at(self, path: str) -> AssignableTensorOp | None:
-        """The place at a path."""
+        """Returns the place at a path."""
         found = self.goal.module.place_at(path)
         return self._home_beside().place_at(path) if found is None else found
 
     def _places_beside(self, own: Iterable[AssignableTensorOp]) -> list[AssignableTensorOp]:
-        """What a step reads or writes beside places of its own and slots of optimisers."""
+        """Returns the places that a step reads or writes, besides ``own`` and the slots of optimisers."""
         if self._programs is None:
             return []
         variables = self._programs.step.function.variables
@@ -171,11 +178,11 @@ class Learner(Identity):
         return [handle_of(variable) for variable in variables if variable not in known]
 
     def _home_beside(self) -> Home:
-        """The module around what a step uses of other modules than its own."""
+        """Returns the module around the places of other modules that a step uses."""
         return home_around(self._places_beside(self.goal.module.state_names()))
 
     def _slots(self, variables: Iterable[Variable]) -> list[Variable | None]:
-        """What the optimiser keeps."""
+        """Returns the variables of the optimiser's slots."""
         optimizer = self.goal.optimizer
         if not isinstance(optimizer, Optimizer):
             return []
@@ -183,15 +190,15 @@ class Learner(Identity):
                 for slot in optimizer.slots(handle_of(variable)).values()]
 
     def save_checkpoint(self, path: str, standing: Standing) -> None:
-        """Writes all that a training needs to go on, as it is now."""
+        """Writes all that a training needs to go on, in its current state."""
         with self.best.away():
             checkpoints.write(path, make_state_dict(self, optimizers=True), standing,
                               self._draws.get(self.transformer))
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        """Goes back to a checkpoint, all at one moment; InvalidArgument, and nothing is changed, for another model's.
+        """Goes back to a checkpoint, all at one moment. For another model's: InvalidArgument, and nothing is changed.
 
-        The step is there by now: only then it is known what it keeps.
+        The step has been built before, since only the step shows which state it has.
         """
         found = fitting(self, checkpoint.state)
         if found.failed:
@@ -203,19 +210,19 @@ class Learner(Identity):
         self.best.forget()
 
     def note_best(self, steps: int) -> None:
-        """The weights as they are, after so many steps, are the best so far."""
+        """Records the current weights, after ``steps`` steps, as the best so far."""
         self.best.note(steps, self._weights())
 
     def end_with_best(self, progressed: Progressed, folder: str | None) -> bool:
-        """Puts the best weights in the place of the last ones: those that were noted, or of the checkpoint in the
-        folder, or in that of the checkpoint that training went on from. False where they are nowhere.
+        """Puts the best weights in place of the last ones; False if they are not found. They are the recorded ones, or
+        come from the checkpoint in ``folder``, or from the folder of the checkpoint that training went on from.
         """
         steps = progressed.steps
         return steps is not None and self.best.put(steps, lambda: next((values for place in (folder, self._origin) if (
             values := self._kept(place, steps, progressed)) is not None), None))
 
     def _kept(self, folder: str | None, steps: int, progressed: Progressed) -> Values | None:
-        """The weights of a checkpoint in a folder, if it is the best one."""
+        """Returns the weights of a checkpoint in a folder, if it is the best one."""
         if folder is None:
             return None
         try:
@@ -230,18 +237,20 @@ class Learner(Identity):
         return [variable_of(place) for place in self.state_names()]
 
     def begin(self, is_resumed: bool) -> None:
-        """Begins a training: its random numbers stand where it stood, or where those of the transformer do."""
+        """Begins a training, with the random state of the interrupted one if ``is_resumed``, else that of the
+        transformer.
+        """
         if is_resumed:
             self.transformer.restore(self._draws.cells(self._draws.get(self.transformer)))
         else:
             self._draws.begin(self.transformer)
 
     def recall(self) -> None:
-        """Lets weights be the last ones again, where the best ones took their place."""
+        """Puts the last weights back, if the best ones took their place."""
         self.best.go_back()
 
     def end(self) -> None:
-        """Ends a training: the random numbers of the transformer go on behind its own."""
+        """Ends a training: the transformer's random numbers continue after its own."""
         self._draws.end(self.transformer)
 
 

@@ -25,13 +25,13 @@ History = Sequence[Entry]
 
 
 def write_logs(folder: str, history: History) -> None:
-    """Writes ``history.csv`` and ``history.json``, which then are there as a whole."""
+    """Writes ``history.csv`` and ``history.json``, each atomically."""
     for name, text in (("history.csv", as_csv(history)), ("history.json", as_json(history))):
         replace_file(os.path.join(folder, name), [text.encode()])
 
 
 def as_csv(history: History) -> str:
-    """A line for each epoch below the names of all columns."""
+    """Returns the history as CSV: a line for each epoch below the names of all columns."""
     names = dict.fromkeys([name for entry in history for name in entry])
     text = io.StringIO()
     writer = csv.DictWriter(text, list(names), lineterminator="\n")
@@ -41,7 +41,8 @@ def as_csv(history: History) -> str:
 
 
 def as_json(history: History) -> str:
-    """A list with an object for each epoch; what is no finite number, which JSON lacks, is null.
+    """Returns the history as JSON: an object for each epoch, with null for numbers that are not finite, which JSON
+    lacks.
 
     >>> print(as_json([{"epoch": 1, "loss": math.nan}]))
     [
@@ -53,14 +54,14 @@ def as_json(history: History) -> str:
 
 
 def _finite(value: object) -> object:
-    """A number, or nested lists of numbers, with None for what is not finite."""
+    """Returns a number, or nested lists of numbers, with None for those that are not finite."""
     if isinstance(value, list):
         return [_finite(entry) for entry in value]
     return value if isinstance(value, (int, float)) and math.isfinite(value) else None
 
 
 def plot(history: History, path: str | os.PathLike[str], title: str = "") -> None:
-    """Losses and metrics by epoch, in the format that the ending of the path names. It needs matplotlib.
+    """Plots losses and metrics by epoch to ``path``, whose extension names the format. It needs matplotlib.
 
     >>> nv.training.plot([{"epoch": 1, "loss": 0.5}, {"epoch": 2, "loss": 0.25}], "history.png")
     """

@@ -1,13 +1,13 @@
-"""Metrics: what is shown beside the loss.
+"""Metrics: numbers that a training reports beside the loss.
 
-A function of what a model gives and of its targets is a mean over the examples of each batch, as the loss is:
+A function of outputs and targets is averaged over the examples of each batch, as the loss is:
 
 >>> import nervure as nv
 >>> accuracy(nv.constant([[0.1, 0.9], [0.8, 0.2]], "N=2, Y=2"), nv.constant([1, 1], "N=2")).item()
 0.5
 
-A ``Metric`` is computed once, of a whole epoch: ``update`` gives tensors of each batch, which are summed up (or put one
-after the other, where it ``gathers``), and ``result`` makes a number of them, or an array.
+A ``Metric`` is computed once for a whole epoch: ``update`` returns tensors for each batch, which are summed (or
+concatenated, if it ``gathers``), and ``result`` makes a number, or an array, of them.
 
 >>> class RootMeanSquare(Metric):
 ...     def update(self, outputs, targets):
@@ -50,13 +50,12 @@ def _what_was_summed(self: Metric, *values: object) -> object:
 
 
 class Metric(Identity):
-    """A number of a whole epoch, which is no mean over its batches.
+    """A metric of a whole epoch, which is no mean over its batches.
 
-    ``update(outputs, targets)`` is built into the step, as a loss is; what it gives, a tensor or several in tuples and
-    dicts, is summed up over the batches of an epoch in float64 or int64. With ``gathers`` it is put one after the other
-    along the examples instead. ``result`` gets that as arrays, one argument for each entry of a tuple. An ``update``
-    with a parameter ``weights`` gets those of the examples, None where there are none. Without a ``result`` of its own
-    it is what was summed up.
+    ``update(outputs, targets)`` is built into the step, as a loss is. It returns a tensor, or several in tuples and
+    dicts, which are summed over the batches of an epoch in float64 or int64. With ``gathers`` they are concatenated
+    along the examples instead. ``result`` receives these as arrays, one argument for each entry of a tuple; by default
+    it returns the sum. An ``update`` with a parameter ``weights`` receives the weights of the examples, or None.
 
     >>> nv.training.AUC().result(np.array([0.1, 0.9, 0.8]), np.array([0, 1, 0]), None)
     1.0
@@ -68,7 +67,7 @@ class Metric(Identity):
 
     @property
     def name(self) -> str:
-        """The name in the history, where none is given with it."""
+        """The name in the history, unless the user gives one."""
         return type(self).__name__.lower()
 
     def __repr__(self) -> str:
@@ -76,7 +75,8 @@ class Metric(Identity):
 
 
 class Gathered(Metric):
-    """A function of all outputs and targets of an epoch, which are arrays as the model and the data give tensors.
+    """A function of all outputs and targets of an epoch, which are arrays in the form that the model and the data
+    have.
 
     >>> worst = nv.training.Gathered(lambda outputs, targets: np.abs(outputs - targets).max())
     >>> trainer = nv.Trainer(lambda x: x, nv.optim.SGD(0.1), nv.nn.losses.mean_squared_error, {"worst": worst})
@@ -94,15 +94,15 @@ class Gathered(Metric):
 
     @property
     def name(self) -> str:
-        """That of the function."""
+        """The name of the function."""
         return getattr(self.function, "__name__", repr(self.function))
 
     def update(self, outputs: object, targets: object) -> object:
-        """Both, as they are."""
+        """Returns both, as they are."""
         return outputs, targets
 
     def result(self, *values: object) -> object:
-        """What the function gives."""
+        """Returns the result of the function."""
         outputs, targets = values
         return self.function(outputs, targets)
 
@@ -111,7 +111,8 @@ class Gathered(Metric):
 
 
 def accuracy(outputs: TensorLike, targets: TensorLike, weights: TensorLike | None = None) -> Tensor:
-    """The part of examples whose largest output is that of their class number; ``weights`` say how much each counts.
+    """Returns the share of examples whose largest output is that of their class number; ``weights`` say how much each
+    counts.
 
     The classes are the axis of the outputs that the targets lack; without names the last one.
 
@@ -124,13 +125,15 @@ def accuracy(outputs: TensorLike, targets: TensorLike, weights: TensorLike | Non
 
 
 def predicted(outputs: TensorLike, targets: Tensor, op: str) -> Tensor:
-    """The class of the largest output of each example."""
+    """Returns the class of the largest of the ``outputs`` of each example."""
     own = as_tensor(outputs, op)
     return argmax(own, class_axis(own, targets, op))
 
 
 def class_axis(own: Tensor, targets: Tensor, op: str) -> int:
-    """The axis of the outputs that class numbers lack; without names the last one."""
+    """Returns the axis of the outputs, ``own``, that the class numbers in ``targets`` lack; without names the last
+    one.
+    """
     if own.ndim != targets.ndim + 1:
         raise AxisMismatch("outputs have one axis more than class numbers", op=op, got=str(own.axes),
                            expected=f"{targets.axes} and an axis of classes", help="write a metric of your own")

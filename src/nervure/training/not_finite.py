@@ -1,4 +1,4 @@
-"""Where a number that is not finite comes from: the forward part is run once more, op by op, on the interpreter.
+"""A search for the origin of a number that is not finite: the forward part runs again, op by op, on the interpreter.
 
 >>> import numpy as np
 >>> import nervure as nv
@@ -31,9 +31,9 @@ HELP = "nothing was changed by this step; a smaller learning rate, nv.optim.Clip
 
 
 def origin(function: Function, arguments: Sequence[object], transformer: Transformer, where: str) -> NumericError:
-    """The error that names the first op on the way to the first result that makes something that is not finite.
+    """Returns an error that names the first op from which infinities or NaN spread to the first result that has one.
 
-    Variables are read as they are on the transformer, random numbers drawn as the failed call has drawn them.
+    Variables are read from the transformer as they are; random numbers are drawn as the failed call drew them.
     """
     with Interpreter() as interpreter:
         forward = decompose(Function(function.results[:1], function.parameters), interpreter.supports)
@@ -66,7 +66,7 @@ def _blamed(forward: Function, found: dict[Value, str], where: str) -> NumericEr
 
 
 def _reached(root: Value, found: dict[Value, str]) -> set[Value]:
-    """What is not finite on the way to a value, through what is not finite alone."""
+    """Returns the values that are not finite and lead to ``root`` through such values alone."""
     reached, waiting = set[Value](), [root] if root in found else []
     while waiting:
         value = waiting.pop()
@@ -90,7 +90,7 @@ def _error(op: Op, got: str, where: str) -> NumericError:
 
 
 def _not_finite(array: np.ndarray) -> str | None:
-    """The first element that is not finite, and how many there are; None if all are."""
+    """Describes the first element that is not finite, and their number; None if all are finite."""
     wide = widen(array)
     if wide.dtype.kind not in "fc":
         return None

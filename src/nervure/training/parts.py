@@ -1,5 +1,4 @@
-"""The parts of a batch: what goes into the module, what the loss compares its outputs with, and how much each example
-counts.
+"""The parts of a batch: the inputs of the module, the targets of the loss, and the weights of the examples.
 
 >>> Roles().parts(("image", "label"))
 Parts(inputs=('image',), named={}, targets='label', weights=None)
@@ -17,11 +16,11 @@ from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.argument_parsing import shown
 
 Key = int | str
-"""An entry of a batch: its place in a tuple, or its name in a dict."""
+"""An entry of a batch: its position in a tuple, or its name in a dict."""
 
 
 class Parts(NamedTuple):
-    """What a module is called with, in order and by name; the targets, and the weights, None where there are none."""
+    """The inputs of a module, in order and by name; the targets, and the weights, None if there are none."""
 
     inputs: tuple[object, ...]
     named: dict[str, object]
@@ -34,8 +33,8 @@ class Parts(NamedTuple):
 
 
 class Roles(NamedTuple):
-    """Which entries of a batch are targets, and which one has weights. Absent targets are the last entry of a tuple,
-    beside the weights; a batch of one entry is input and target at once.
+    """The roles of the entries of a batch: which are targets, and which has weights. Absent targets are the last entry
+    of a tuple besides the weights; the entry of a batch of one is input and target at once.
     """
 
     targets: tuple[Key, ...] | None = None
@@ -48,7 +47,9 @@ class Roles(NamedTuple):
         return isinstance(self.weights if self.targets is None else self.targets[0], str)
 
     def parts(self, batch: object) -> Parts:
-        """The parts of a batch, or of what is made up as one; InvalidArgument where it lacks an entry."""
+        """Returns the parts of a batch, or of any structure with the form of one; InvalidArgument if it lacks an
+        entry.
+        """
         if isinstance(batch, Mapping):
             return self._of_names(batch)
         assert isinstance(batch, Sequence)
@@ -82,14 +83,14 @@ class Roles(NamedTuple):
                      None if weights is None else batch[weights])
 
     def _chosen(self, entries: list[object]) -> object:
-        """One target alone, or several as a tuple, or a dict by their names."""
+        """Returns a single target, or several as a tuple, or a dict by their names."""
         if self.is_one:
             return entries[0]
         return dict(zip(map(str, self.targets or ()), entries)) if self.names_entries else tuple(entries)
 
 
 def read_roles(targets: object, weights: object) -> Roles:
-    """Roles as users write them: a name or place, or several targets in a list or tuple."""
+    """Reads roles as users write them: a name or position, or several targets in a list or tuple."""
     is_one = not isinstance(targets, (list, tuple))
     listed = () if targets is None else _listed(targets)
     keys = [*listed, *([] if weights is None else [weights])]

@@ -48,14 +48,14 @@ from nervure.types.dim import Dim, dim, symbols
 from nervure.types.dtype import as_dtype, float32, float64
 
 Measure = Callable[..., Tensor]
-"""A loss or metric: a function of what a model gives and of targets."""
+"""A loss or metric: a function of outputs and targets."""
 
 NOT_FINITE = "the loss is not finite"
 
 
 class Goal(NamedTuple):
-    """What is trained, by what, to make which loss small; metrics are shown beside it; roles say what of a batch is
-    what.
+    """A goal: the module, the optimiser, the loss to minimise, the metrics to report, and the roles of a batch's
+    entries.
     """
 
     module: Module
@@ -66,7 +66,7 @@ class Goal(NamedTuple):
 
 
 class Form:
-    """How batches are made up: the places of their arrays, which tell in which order programs take those."""
+    """The form of batches: the places of their arrays, which determine the order of a program's arguments."""
 
     def __init__(self, places: object) -> None:
         self.places = places
@@ -74,27 +74,27 @@ class Form:
             [isinstance(entry, (tuple, list, dict)) for entry in places]) else None
 
     def arguments(self, batch: object) -> Sequence[object]:
-        """The arrays of a batch in the order of the places; InvalidArgument where it is made up in another way."""
+        """Returns the arrays of a batch in the order of the places; InvalidArgument if it has another form."""
         if is_flat(batch) and len(batch) == self._count:
             return batch
         return leaves_like(self.places, batch, "fit")
 
 
 class Program(NamedTuple):
-    """A computation of a batch, in the order of its form, and what its results are."""
+    """A computation of a batch, in the order of its form, and the layout of its results."""
 
     run: Computation[tuple[np.ndarray, ...]]
     layout: Layout
     form: Form
 
     def read(self, batch: Batch) -> Reading:
-        """What it gives of one batch."""
+        """Runs the program on a batch, and returns the reading."""
         return self.layout.read(self.run(*self.form.arguments(batch)), examples(batch))
 
 
 class Prediction(NamedTuple):
-    """A computation of inputs, how what it gives is made up, and the axis of the examples of each array, None where
-    it has none.
+    """A computation of inputs, the pattern of its result, and the axis of the examples in each output (None if it has
+    none).
     """
 
     run: Computation[tuple[np.ndarray, ...]]
@@ -103,7 +103,7 @@ class Prediction(NamedTuple):
     form: Form
 
     def joined(self, batches: Iterable[Batch]) -> object:
-        """What the module gives, for batch after batch, put together."""
+        """Runs the module on batch after batch, and returns the outputs joined."""
         found = [self.run(*self.form.arguments(batch)) for batch in batches]
         if len(found) == 1:
             return unflatten(self.pattern, found[0])
@@ -118,8 +118,8 @@ class Prediction(NamedTuple):
 
 
 class Programs(Identity):
-    """A goal as computations over placeholders, which are made up as batches are (``form``). Without targets there is
-    but a prediction, of ``parts`` that are inputs alone.
+    """A goal as computations over placeholders in the ``form`` of batches. Without targets there is only a prediction,
+    for ``parts`` that are inputs alone.
     """
 
     def __init__(self, goal: Goal, form: object, transformer: Transformer, draws: Draws,
@@ -130,12 +130,14 @@ class Programs(Identity):
 
     @property
     def step(self) -> Computation[tuple[np.ndarray, ...]]:
-        """Loss and metrics, and the update of all that is learnt; where the loss is not finite, nothing is changed."""
+        """The training step: loss and metrics, and the update of all parameters; if the loss is not finite, nothing is
+        changed.
+        """
         return self.stepping.run
 
     @once
     def stepping(self) -> Program:
-        """The step, with what its results are."""
+        """The training step, with the layout of its results."""
         with _switched(self.goal.module, True):
             results, layout = self._measures()
             update = self._update(results[0])
@@ -150,14 +152,14 @@ class Programs(Identity):
 
     @once
     def evaluating(self) -> Program:
-        """Loss and metrics; nothing is learnt."""
+        """The evaluation: loss and metrics; nothing is learnt."""
         with _switched(self.goal.module, False):
             results, layout = self._measures()
             return Program(self.transformer.computation(tuple(results), *self.places), layout, self.form)
 
     @once
     def prediction(self) -> Prediction:
-        """What the module gives."""
+        """The prediction: the outputs of the module."""
         inputs = self.parts.without_targets()
         places = cast("list[AssignableTensorOp]", flatten(inputs)[0])
         with _switched(self.goal.module, False):
@@ -174,7 +176,7 @@ class Programs(Identity):
         return self.goal.module(*self.parts.inputs, **self.parts.named)
 
     def _measures(self) -> tuple[list[Tensor], Layout]:
-        """Loss and metrics, and what is which."""
+        """Returns loss and metrics, and their layout."""
         outputs, parts = self._outputs(), self.parts
         named = {"loss": self.goal.loss, **self.goal.metrics}
         wholes = [(name, metric) for name, metric in named.items() if isinstance(metric, Metric)]
@@ -196,7 +198,7 @@ class Programs(Identity):
         return measure(outputs, self.parts.targets)
 
     def _whole(self, name: str, metric: Metric, outputs: object) -> tuple[list[Tensor], Whole]:
-        """The tensors of a metric of whole epochs, and how they are put together."""
+        """Returns the tensors of a metric of whole epochs, and how they are joined."""
         weights = {"weights": self.parts.weights} if takes(metric.update, "weights") else {}
         found, pattern = flatten(metric.update(outputs, self.parts.targets, **weights))
         tensors = [None if entry is None else _tensor(entry, name) for entry in found]
@@ -212,7 +214,9 @@ class Programs(Identity):
         return [entry for entry in tensors if entry is not None], Whole(name, metric, pattern, tuple(axes))
 
     def _rates(self, loss: Tensor) -> dict[str, Tensor]:
-        """The learning rates of a step, one for each rule of the optimiser, which knows its parameters by now."""
+        """Returns the learning rates of a step, one for each rule of the optimiser, which knows its parameters by
+        then.
+        """
         rules = self.goal.optimizer.rules() if isinstance(self.goal.optimizer, Optimizer) else []
         own = set(variables_below(loss))
         rates = [as_tensor(rule.rate(own)) for rule in rules]
@@ -224,9 +228,9 @@ class Programs(Identity):
 
 
 def places_for(batch: Batch, axes: object) -> object:
-    """A placeholder for each array of a batch, made up as the batch: over the axes that are given for it, else of its
-    shape with any number of examples. Numbers in float64 are read as float32, as everywhere; a placeholder among the
-    axes stands for itself.
+    """Makes a placeholder for each array of a batch, in the form of the batch. It has the ``axes`` that are given,
+    else the array's shape with any number of examples. float64 is read as float32, as everywhere; a placeholder among
+    the axes is used itself.
     """
     paths = iter([path for path, _ in leaves(batch)])
     if axes is None:
@@ -256,7 +260,9 @@ def _place(array: object, axes: AxesLike | Tensor | None, path: str) -> Assignab
 
 
 def examples_axis(tensor: Tensor, places: Sequence[AssignableTensorOp]) -> int | None:
-    """The axis of a tensor whose length follows from the number of examples in places; None where not one does."""
+    """Returns the axis whose length follows from the number of examples in ``places``; None unless there is exactly
+    one.
+    """
     known = frozenset().union(*[symbols(place.shape[0]) for place in places if isinstance(place.shape[0], Dim)])
     found = [at for at, length in enumerate(tensor.shape) if isinstance(length, Dim) and symbols(length) & known]
     return found[0] if len(found) == 1 else None
@@ -279,7 +285,7 @@ def _scalar(value: object, name: str) -> Tensor:
 
 @contextmanager
 def _switched(module: Module, training: bool) -> Iterator[None]:
-    """The module in training or evaluation; the streams of its random numbers are those of a program of its own."""
+    """Sets the module to training or evaluation; random ops built inside count their streams from 0."""
     before = {entry: entry.training for entry in module.modules()}
     module.train(training)
     try:

@@ -1,4 +1,4 @@
-"""Progress while training: a bar on a terminal, and a line for each epoch.
+"""Progress of a training: a bar on a terminal, and a line for each epoch.
 
 >>> line({"epoch": 2, "steps": 90, "loss": 0.25, "validation_loss": 0.5}, epochs=10, seconds=75.0)
 'epoch 2/10: loss 0.2500, validation loss 0.5000; 1:15 left'
@@ -15,23 +15,23 @@ from nervure.training.readings import Entry
 from nervure.training.standing import Standing
 
 OFTEN = 0.1
-"""Seconds between two numbers that people can read."""
+"""The seconds between two updates that people can still read."""
 
 
 def line(entry: Entry, epochs: int, seconds: float) -> str:
-    """An epoch's entry of the history as a line; ``seconds`` are those that are left."""
+    """Returns an epoch's entry of the history as a line; ``seconds`` are those that remain."""
     return f"epoch {entry['epoch']}/{epochs}: {numbers(entry)}; {clock(seconds)} left"
 
 
 def numbers(entry: Mapping[str, float]) -> str:
-    """The numbers of an entry that are to become better or worse."""
+    """Returns the numbers of an entry that a training should improve."""
     return ", ".join([f"{name.replace('_', ' ')} {value:.4f}" for name, value in entry.items()
                       if name not in ("epoch", "steps") and not name.startswith("learning_rate")
                       and isinstance(value, (int, float))])
 
 
 def clock(seconds: float) -> str:
-    """A time as minutes and seconds, with hours where there are some.
+    """Returns a time as minutes and seconds, with hours if there are any.
 
     >>> clock(59.6), clock(3700)
     ('1:00', '1:01:40')
@@ -42,7 +42,9 @@ def clock(seconds: float) -> str:
 
 
 class Progress(AbstractContextManager["Progress"]):
-    """Shows a training of so many epochs, each of so many batches (None: nobody knows), from where it stands."""
+    """Shows a training of ``epochs`` epochs with ``batches`` batches each (None: unknown), from its current position
+    on.
+    """
 
     def __init__(self, standing: Standing, epochs: int, batches: int | None, shows: bool) -> None:
         from tqdm import tqdm
@@ -53,7 +55,7 @@ class Progress(AbstractContextManager["Progress"]):
                          mininterval=OFTEN, disable=not (shows and sys.stderr.isatty()))
 
     def batch(self) -> None:
-        """One more batch is done."""
+        """Counts one more batch."""
         if self._bar.disable:
             return
         now = time.perf_counter()
@@ -64,14 +66,14 @@ class Progress(AbstractContextManager["Progress"]):
         self._bar.update()
 
     def epoch(self, entry: Entry) -> None:
-        """An epoch is done."""
+        """Ends an epoch."""
         if self._shows:
             self._bar.clear()
             print(line(entry, self._epochs, self._left()), flush=True)
             self._bar.refresh()
 
     def _left(self) -> float:
-        """The seconds that the rest takes at the speed so far."""
+        """Returns the seconds that the rest takes at the speed so far."""
         done = self._standing.steps - self._first
         steps, epoch = self._standing.steps, max(self._standing.epoch, 1)
         total = self._epochs * (steps / epoch) if self._total is None else self._total

@@ -1,5 +1,6 @@
-"""Readings: what a step or an evaluation gives of one batch, told apart: means, rates, and what metrics of whole epochs
-put together.
+"""Readings: the results of a step or an evaluation for one batch.
+
+A reading has means, learning rates, and the tensors that metrics of whole epochs collect.
 
 >>> import nervure as nv
 >>> one = nv.constant(1.0)
@@ -22,17 +23,16 @@ from nervure.front.pytrees import Pattern, unflatten
 from nervure.training.metrics import Metric
 
 Entry = dict[str, float]
-"""What is known of an epoch: its number from 1, the steps so far, means and metrics by name. A metric whose result is
-an array stands there as nested lists.
+"""The numbers of an epoch: its number from 1, the steps so far, means and metrics by name. An array is a nested list.
 """
 
 
 Parts = list[list[np.ndarray] | None]
-"""What a metric has put together: for each array of its ``update`` the pieces, None for what is not there."""
+"""The data that a metric has collected: for each array of its ``update`` the pieces, None for an absent one."""
 
 
 class Reading(NamedTuple):
-    """The means of a batch by name, how much each counts, learning rates, and the arrays of metrics of whole epochs."""
+    """The means of a batch by name with their weights, learning rates, and the arrays of metrics of whole epochs."""
 
     means: dict[str, float]
     amounts: dict[str, float]
@@ -41,8 +41,8 @@ class Reading(NamedTuple):
 
 
 class Whole(NamedTuple):
-    """A metric of whole epochs: by which name, how what its ``update`` gave is made up, and, where it gathers, the axis
-    of the examples of each array; None stands for what is not there.
+    """A metric of whole epochs: its name, the pattern of the result of its ``update``, and the axis of the examples of
+    each array. The axis matters if the metric gathers; None stands for an absent array.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Whole(NamedTuple):
     axes: tuple[int | None, ...]
 
     def result(self, parts: Sequence[np.ndarray | None]) -> float:
-        """The metric of all that was put together, as it stands in the history."""
+        """Returns the metric of all collected data, as the history has it."""
         made = unflatten(self.pattern, parts)
         value = self.metric.result(*made) if isinstance(made, tuple) else self.metric.result(made)
         array = np.asarray(value)
@@ -59,10 +59,10 @@ class Whole(NamedTuple):
             raise WrongKind(f"{self.name} is a number, or an array of numbers", op="Trainer", operand=self.name,
                             got=shown(value), expected="a number or an array",
                             help="result makes one of what update gave")
-        return cast("float", array.astype(np.float64).tolist())  # of an array nested lists
+        return cast("float", array.astype(np.float64).tolist())  # an array becomes nested lists
 
     def joined(self, before: Parts | None, parts: Sequence[np.ndarray | None]) -> Parts:
-        """What was put together, with that of one more batch: pieces that wait to be joined, or one sum."""
+        """Adds the arrays of one more batch to the collected ones: pieces that will be joined later, or one sum."""
         if before is not None and [piece is None for piece in before] != [part is None for part in parts]:
             raise InvalidArgument(f"what {self.name} put together before is of another metric", op="fit",
                                   operand=self.name, got=f"{len(before)} arrays", expected=f"{len(parts)}",
@@ -74,14 +74,14 @@ class Whole(NamedTuple):
                 for old, new in zip(before, pieces, strict=True)]
 
     def whole(self, parts: Parts) -> list[np.ndarray | None]:
-        """What was put together, as arrays."""
+        """Returns the collected data as arrays."""
         return [None if pieces is None else pieces[0] if len(pieces) == 1 else np.concatenate(pieces, axis or 0)
                 for pieces, axis in zip(parts, self.axes, strict=True)]
 
 
 class Layout(NamedTuple):
-    """What the results of a program are, in order: means, of which some are ``weighted``; the sum of the weights if
-    there are such; the arrays of metrics of whole epochs; last the ``rates``.
+    """The results of a program, in order: means, of which some are ``weighted``; the sum of the weights if there are
+    any. Then come the arrays of metrics of whole epochs, and last the ``rates``.
     """
 
     means: tuple[str, ...]
@@ -91,7 +91,7 @@ class Layout(NamedTuple):
     wholes: tuple[Whole, ...]
 
     def read(self, values: Sequence[np.ndarray], examples: int) -> Reading:
-        """The results of a batch of so many examples."""
+        """Returns the results of a batch of ``examples`` examples as a reading."""
         rest = iter(values)
         means = {name: float(next(rest)) for name in self.means}
         amount = float(next(rest)) if self.has_weights else 0.0
@@ -102,7 +102,8 @@ class Layout(NamedTuple):
 
 
 class Tally:
-    """What has been read of an epoch so far: sums of means, what they count, the last rates, what metrics put together.
+    """The readings of an epoch so far: sums of means, their weights, the last rates, the data that metrics have
+    collected.
 
     >>> tally = Tally()
     >>> for loss, count in ((1.0, 3), (5.0, 1)):
@@ -117,7 +118,7 @@ class Tally:
         self.parts = dict(parts)
 
     def count(self, reading: Reading, wholes: Sequence[Whole]) -> None:
-        """One more batch."""
+        """Adds one more batch."""
         for name, value in reading.means.items():
             amount = reading.amounts[name]
             self.sums[name] = self.sums.get(name, 0.0) + (value * amount if amount else 0.0)
@@ -127,26 +128,26 @@ class Tally:
             self.parts[whole.name] = whole.joined(self.parts.get(whole.name), reading.parts[whole.name])
 
     def settle(self, wholes: Sequence[Whole]) -> None:
-        """Joins the pieces that wait for it."""
+        """Joins the waiting pieces."""
         for whole in wholes:
             if whole.name in self.parts:
                 joined = whole.whole(self.parts[whole.name])
                 self.parts[whole.name] = [None if array is None else [array] for array in joined]
 
     def means(self) -> Entry:
-        """The means so far."""
+        """Returns the means so far."""
         return {name: total / self.amounts[name] if self.amounts[name] else math.nan
                 for name, total in self.sums.items()}
 
     def entry(self, wholes: Sequence[Whole], order: Sequence[str]) -> Entry:
-        """Means and metrics in this order, then rates."""
+        """Returns means and metrics in this order, then rates."""
         found = {**self.means(), **{whole.name: whole.result(whole.whole(self.parts[whole.name])) for whole in wholes
                                     if whole.name in self.parts}}
         return {**{name: found[name] for name in order if name in found}, **self.rates}
 
 
 def _wide(part: np.ndarray) -> np.ndarray:
-    """A part to be summed up: in float64, or int64."""
+    """Returns a part to be summed in float64, or int64."""
     return part.astype(np.int64 if part.dtype.kind in "iub" else np.float64)
 
 

@@ -1,4 +1,4 @@
-"""Where a training stands: all that is no tensor of the model, as text and arrays, and back.
+"""The position of a training: everything except the model's tensors, as text and arrays, and back.
 
 >>> from nervure.training.readings import Reading
 >>> standing = Standing({"examples": 4})
@@ -23,15 +23,16 @@ from nervure.training.early_stop import Progressed
 from nervure.training.readings import Entry, Parts, Reading, Tally, Whole
 
 ARRAYS = "epoch:"
-"""How the names of arrays begin that are no state of a model, but of an epoch."""
+"""The prefix of names of arrays that belong to an epoch, rather than to the state of a model."""
 
 
 @dataclass
 class Standing:
-    """``epoch`` epochs are complete, and ``batch`` batches of the next one; ``steps`` counts all batches.
+    """The position: ``epoch`` epochs are complete, and ``batch`` batches of the next one; ``steps`` counts all
+    batches.
 
-    ``tally`` is what was read of this epoch, ``data`` the kind of the data, ``seen`` a number that follows from the
-    last batch, where a checkpoint was written after it, and ``callbacks`` the states of callbacks by name.
+    ``tally`` holds the readings of this epoch, and ``data`` the kind of the data. ``seen`` is a number that follows
+    from the last batch, if a checkpoint was written after it. ``callbacks`` are the states of callbacks by name.
     """
 
     data: dict[str, int]
@@ -46,7 +47,7 @@ class Standing:
     tally: Tally = field(default_factory=Tally)
 
     def count(self, reading: Reading, wholes: Sequence[Whole]) -> None:
-        """One more batch."""
+        """Counts one more batch."""
         self.tally.count(reading, wholes)
         self.batch += 1
         self.steps += 1
@@ -62,7 +63,7 @@ class Standing:
         return entry
 
     def text(self) -> str:
-        """All of it but for arrays as JSON, every number to its last bit."""
+        """Returns all of it but arrays as JSON, every number to its last bit."""
         own = {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name != "tally"}
         tally = self.tally
         counts = {name: [None if pieces is None else len(pieces) for pieces in parts]
@@ -71,13 +72,14 @@ class Standing:
                            "rates": tally.rates, "parts": counts})
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """What metrics of whole epochs have put together, by names that begin as no key of a state dict does."""
+        """Returns the data that metrics of whole epochs have collected; no key of a state dict starts like the names.
+        """
         return {f"{ARRAYS}{name}.{at}.{number}": piece for name, parts in self.tally.parts.items()
                 for at, pieces in enumerate(parts) for number, piece in enumerate(pieces or ())}
 
 
 def from_text(text: str, arrays: Mapping[str, np.ndarray], name: str) -> Standing:
-    """The inverse of ``text`` and ``arrays``; FormatError, naming the file, for anything else."""
+    """Reads the result of ``text`` and ``arrays`` back; FormatError, which names the file, for anything else."""
     try:
         found = json.loads(text)
         parts = {metric: _parts(metric, counts, arrays) for metric, counts in found.pop("parts").items()}
@@ -93,7 +95,7 @@ def from_text(text: str, arrays: Mapping[str, np.ndarray], name: str) -> Standin
 
 
 def _parts(metric: str, counts: Sequence[int | None], arrays: Mapping[str, np.ndarray]) -> Parts:
-    """The pieces of a metric, of which there are so many of each array."""
+    """Returns the pieces of a metric: ``counts`` gives their number for each array, None for an absent one."""
     return [None if count is None else [arrays[f"{ARRAYS}{metric}.{at}.{number}"] for number in range(count)]
             for at, count in enumerate(counts)]
 
@@ -118,5 +120,5 @@ def _is_number(value: object) -> bool:
 
 
 def _is_value(value: object) -> bool:
-    """Whether a value may stand in a history: a number, or nested lists of such."""
+    """Whether a value may be in a history: a number, or nested lists of numbers."""
     return all([_is_value(entry) for entry in value]) if isinstance(value, list) else _is_number(value)

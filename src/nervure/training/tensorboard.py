@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 
 class TensorBoard(Callback):
-    """Writes each number of the history under its name, by the number of steps, to a folder; and, with ``every``, loss,
-    metrics and learning rates of each so manieth step under ``step/``. What a training that goes on repeats replaces
-    what stands there. NotSupported without tensorboardX.
+    """Writes each number of the history under its name, by the number of steps, to a folder. With ``every``, it also
+    writes loss, metrics and learning rates of every ``every``-th step, below ``step/``. Steps that a training repeats
+    when it goes on replace the earlier ones. NotSupported without tensorboardX.
 
     >>> trainer = nv.Trainer(nv.nn.LinearLayer(2, 1), nv.optim.SGD(0.1), nv.nn.losses.mean_squared_error)
     >>> data = np.ones((8, 2)), np.ones((8, 1))
@@ -48,19 +48,19 @@ class TensorBoard(Callback):
         self._open, self._writer = SummaryWriter, None
 
     def fit_begin(self, trainer: Trainer) -> None:
-        """Opens a file; TensorBoard drops what others have from the step on with which it begins."""
+        """Opens a file; TensorBoard drops the data of other files from its first step on."""
         standing = trainer.standing
         steps = 0 if standing is None else standing.steps
         self._writer = self._open(self.folder, purge_step=steps + 1 if steps else None)
 
     def step_end(self, trainer: Trainer, means: Mapping[str, float]) -> None:
-        """The numbers of a step."""
+        """Writes the numbers of a step."""
         steps = 0 if trainer.standing is None else trainer.standing.steps
         if self.every is not None and steps % self.every == 0:
             self._write({f"step/{name}": value for name, value in means.items()}, steps)
 
     def epoch_end(self, trainer: Trainer, entry: Entry) -> None:
-        """The numbers of an epoch."""
+        """Writes the numbers of an epoch."""
         self._write({name: value for name, value in entry.items() if name not in ("epoch", "steps")},
                     int(entry["steps"]))
 

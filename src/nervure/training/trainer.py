@@ -1,4 +1,4 @@
-"""The trainer: a module, an optimiser and a loss, fitted to data, with all that is around that.
+"""The trainer: fits a module to data by an optimiser and a loss, with checkpoints, validation and logs.
 
 >>> import numpy as np
 >>> import nervure as nv
@@ -44,23 +44,24 @@ from nervure.training.weighting import loss_with_weights
 from nervure.transformers.base import Transformer
 
 MEASURED = 256
-"""Examples at a time where nothing is learnt."""
+"""The number of examples in a batch when nothing is learnt."""
 
 _BEGUN = ("validation_", "learning_rate_")
 _TAKEN = ("loss", "epoch", "steps", "learning_rate")
 
 
 class Trainer(Learner):
-    """Trains a module, or a function of tensors: ``loss`` and ``metrics`` are functions of what it gives and targets.
+    """Trains a module, or a function of tensors; ``loss`` and ``metrics`` are functions of its outputs and targets.
 
     A metric that is a function is a mean over the examples of a batch; a ``Metric`` is one number of a whole epoch. It
-    has the name that is given with it, or its own. ``axes`` are those of each array of a batch, made up as a batch is;
-    absent: of plain shapes, with any number of examples. State is on ``transformer`` (absent: the default one).
+    has the name that is given with it, or its own. ``axes`` are those of each array of a batch, in the form of a
+    batch; absent, they are plain shapes with any number of examples. State is on ``transformer`` (absent: the default
+    one).
 
-    A batch is a tuple, inputs first and targets last, or one array that is both, or a dict, of which ``targets`` names
-    the entries that are targets, one or a list; the others are inputs by name. An entry may be a tuple or dict of
-    arrays. ``weights`` names the entry, or its place in a tuple, that says how much each example counts: a loss with
-    ``reduction=`` becomes the weighted mean, one with ``weights=`` gets them.
+    A batch is a tuple, inputs first and targets last, or one array that is both, or a dict. Of a dict, ``targets``
+    names the entries that are targets, one or a list; the others are inputs by name. An entry may be a tuple or dict
+    of arrays. ``weights`` names the entry, or its position in a tuple, that says how much each example counts: a loss
+    with a parameter ``reduction`` becomes the weighted mean, one with a parameter ``weights`` receives them.
 
     >>> model = nv.nn.Sequential(nv.nn.LinearLayer("F=2", "Y=1"))
     >>> trainer = nv.Trainer(model, nv.optim.SGD(0.1), nv.nn.losses.mean_squared_error, axes=("N=n, F=2", "N=n, Y=1"))
@@ -92,7 +93,7 @@ class Trainer(Learner):
 
     @property
     def history(self) -> list[Entry]:
-        """What is known of each epoch of the last training."""
+        """The entries of all epochs of the last training."""
         return [] if self.standing is None else self.standing.history
 
     @explains_keywords
@@ -100,24 +101,24 @@ class Trainer(Learner):
             steps: int | None = None, folder: str | os.PathLike[str] | None = None,
             resume: bool | str | os.PathLike[str] = False, save_every: int | None = None, keep: int = 2,
             stop: EarlyStop | None = None, callbacks: Iterable[Callback] = (), shows: bool = True) -> list[Entry]:
-        """Trains for so many epochs, and returns the history: of each its number, the steps so far, loss and metrics
-        over its batches as they were learnt from, the learning rate of its last step, and loss and metrics over the
-        validation data.
+        """Trains for ``epochs`` epochs, and returns the history: one entry for each epoch. An entry has the epoch's
+        number, the steps so far, loss and metrics over its batches as they were learnt from, the learning rate of its
+        last step, and loss and metrics over the ``validation`` data.
 
-        Data are a tuple or a dict of arrays, of which batches of ``size`` are taken in an order drawn from ``seed``; or
-        ``nv.data.Batches``; or an object with ``epoch(number, start)``, as ``nv.data.Data`` describes it; or a function
-        of an epoch's number that returns batches, such as a generator function; or what gives batches in a loop; or a
-        generator, whose next ``steps`` batches are an epoch. ``steps`` are the batches of an epoch, absent all. Each
-        of ``callbacks`` is called at steps and epochs.
+        ``data`` are a tuple or a dict of arrays, from which batches of ``size`` are taken in an order drawn from
+        ``seed``; or ``nv.data.Batches``; or an object with ``epoch(number, start)``, as ``nv.data.Data`` describes it;
+        or a function of an epoch's number that returns batches, such as a generator function; or an iterable of
+        batches; or a generator, whose next ``steps`` batches are an epoch. ``steps`` is the number of batches in an
+        epoch; absent, an epoch has all. Each of ``callbacks`` is called at steps and epochs.
 
-        ``folder`` gets a checkpoint after each epoch and every ``save_every`` steps, of which the newest ``keep`` stay,
-        and with ``stop`` the best, and the history as CSV and JSON. ``resume`` goes on from the newest of them (where
-        there is none, from the start), from a checkpoint that is given, or, without a folder, from where this trainer
-        stands: to the bit as if it had not been interrupted. With ``stop`` training ends with the weights of its best
-        epoch.
+        ``folder`` receives the history as CSV and JSON, and a checkpoint after each epoch and every ``save_every``
+        steps. The newest ``keep`` checkpoints stay, and with ``stop`` the best one. ``resume`` goes on from the newest
+        of them (from the start if there is none), from a checkpoint that is given, or, without a folder, from the
+        trainer's current position: the result has the same bits as without the interruption. With ``stop`` training
+        ends with the weights of its best epoch.
 
-        Ctrl-C ends it after the step that runs: Interrupted, a KeyboardInterrupt, when a checkpoint is written. A loss
-        that is not finite is a NumericError that names what made it so; that step has changed nothing.
+        Ctrl-C ends it after the current step: once a checkpoint is written, Interrupted, a KeyboardInterrupt, is
+        raised. A loss that is not finite is a NumericError that names its origin; that step has changed nothing.
 
         >>> trainer = nv.Trainer(nv.nn.LinearLayer(2, 1), nv.optim.SGD(0.1), nv.nn.losses.mean_squared_error)
         >>> data = np.ones((8, 2)), np.ones((8, 1))
@@ -146,13 +147,13 @@ class Trainer(Learner):
         return Fit(self, plan, not is_resumed).run(standing)
 
     def stop(self) -> None:
-        """Ends the training that runs after this step, or this epoch at its end: ``fit`` writes a checkpoint and
+        """Ends the running training after this step, or at the end of this epoch: ``fit`` writes a checkpoint and
         returns. ``resume=True`` goes on from there.
         """
         self.is_stopped = True
 
     def _go_back(self, resume: bool | str | os.PathLike[str], plan: Plan) -> bool:
-        """Whether there is something to resume; all is as it was there then."""
+        """Goes back to the state that ``resume`` names; returns whether there is one."""
         if not isinstance(resume, (bool, int, np.bool_)):
             self._restored(checkpoints.read(file_name(resume, "fit")), plan)
             return True
@@ -174,7 +175,7 @@ class Trainer(Learner):
             plan.folder.go_on(checkpoint.standing.steps)
 
     def evaluate(self, data: object, size: int = MEASURED) -> Entry:
-        """Loss and metrics over data, in evaluation: nothing is learnt or drawn.
+        """Computes loss and metrics over data, in evaluation mode: nothing is learnt or drawn.
 
         >>> model = nv.nn.LinearLayer(2, 1, weights=0.0, bias=False)
         >>> trainer = nv.Trainer(model, nv.optim.SGD(0.1), nv.nn.losses.mean_squared_error)
@@ -186,8 +187,8 @@ class Trainer(Learner):
         return self.means(own)
 
     def predict(self, *inputs: object, size: int = MEASURED, **named: object) -> np.ndarray:
-        """What the module gives for inputs, in order and by name, in evaluation, ``size`` examples at a time: an array,
-        or arrays in tuples and dicts as the module gives tensors.
+        """Returns the outputs of the module for inputs, in order and by name, in evaluation mode, ``size`` examples at
+        a time. The result is an array, or arrays in tuples and dicts, in the form of the module's output.
 
         >>> model = nv.nn.LinearLayer(2, 1, weights=2.0, bias=False)
         >>> trainer = nv.Trainer(model, nv.optim.SGD(0.1), nv.nn.losses.mean_squared_error)
@@ -207,7 +208,7 @@ class Trainer(Learner):
                    for batch in Batches(*given, size=size, shuffled=False).epoch(0))
         first = next(batches)
         found = self.predicting(first, has_names=bool(named)).joined(itertools.chain([first], batches))
-        return cast("np.ndarray", found)  # or whatever the module gives tensors in
+        return cast("np.ndarray", found)  # or in the form that the module returns
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a checkpoint, from which ``fit(..., resume=path)`` goes on. InvalidArgument before any training."""
@@ -224,7 +225,7 @@ class Trainer(Learner):
 
 
 def _named(metrics: object) -> dict[str, Measure | Metric]:
-    """Metrics by name, in their order."""
+    """Returns metrics by name, in their order."""
     found: dict[str, Measure | Metric] = {}
     listed: list[tuple[object, object]] = list(metrics.items()) if isinstance(metrics, Mapping) else [
         (entry.name if isinstance(entry, Metric) else getattr(entry, "__name__", repr(entry)), entry)
@@ -257,7 +258,7 @@ def _checked_stop(stop: object) -> EarlyStop | None:
 
 
 def _again(validation: object) -> Source:
-    """Validation data, which are gone through after each epoch."""
+    """Returns validation data as a source that can be read after each epoch."""
     source = as_source(validation, "fit", None, None, MEASURED, 0, False)
     if isinstance(source, Stream):
         raise WrongKind("validation data are gone through after each epoch", op="fit", operand="validation",
@@ -267,12 +268,12 @@ def _again(validation: object) -> Source:
 
 
 def _listed(axes: object) -> object:
-    """Axes as they are; those in an iterator, which gives them once, as a list."""
+    """Returns axes as they are; those in an iterator, which gives them once, as a list."""
     return axes if axes is None or isinstance(axes, (Mapping, tuple, list, str)) else members(axes, "Trainer", "axes")
 
 
 def _check_kind(standing: Standing | None, plan: Plan, path: str | None) -> None:
-    """InvalidArgument where a training would go on with other data, or in another order."""
+    """Raises InvalidArgument if a training would go on with other data, or in another order."""
     if standing is None or standing.data == plan.data.kind:
         return
     raise InvalidArgument("the training was on other data, or in another order", op="fit", operand=path,

@@ -1,7 +1,7 @@
-"""Weights of examples: how a loss or a metric, a function of outputs and targets, is given them.
+"""Weights of examples, and how they reach a loss or a metric, a function of outputs and targets.
 
-A function with a ``reduction``, as the losses of ``nn.losses`` have, is asked for the losses of all examples, whose
-weighted mean is taken; one with ``weights`` is called with them.
+A function with a parameter ``reduction``, as the losses of ``nn.losses`` have, is asked for the losses of all
+examples, whose weighted mean is taken; a function with a parameter ``weights`` is called with them.
 
 >>> import nervure as nv
 >>> outputs, targets = nv.constant([[1.0], [2.0]]), nv.constant([[0.0], [0.0]])
@@ -30,17 +30,17 @@ def takes(function: object, name: str) -> bool:
     """Whether a function has a parameter of this name."""
     try:
         return callable(function) and name in inspect.signature(function).parameters
-    except (TypeError, ValueError):  # a function of C may say nothing of what it takes
+    except (TypeError, ValueError):  # a function of C may have no signature
         return False
 
 
 def takes_weights(function: object) -> bool:
-    """Whether weights of examples can be given to a measure."""
+    """Whether weights of examples can be passed to a measure."""
     return takes(function, "reduction") or takes(function, "weights")
 
 
 def measured(function: Callable[..., object], outputs: object, targets: object, weights: Tensor) -> object:
-    """What a loss or metric gives for examples that count by their weights."""
+    """Returns a loss or metric of ``outputs`` and ``targets`` for examples that count by their ``weights``."""
     if not takes(function, "reduction"):
         return function(outputs, targets, weights=weights)
     losses = function(outputs, targets, reduction="none")
@@ -51,8 +51,8 @@ def measured(function: Callable[..., object], outputs: object, targets: object, 
 
 
 def weighted_mean(values: Tensor, weights: TensorLike) -> Tensor:
-    """The sum of values times weights over that of the weights, which lack axes of the values, but not the first; 0
-    where all weights are 0.
+    """The sum of values times weights over the sum of the weights; 0 if all weights are 0. Weights may lack axes of
+    the values, but not the first.
 
     >>> weighted_mean(as_tensor([[1.0, 3.0], [5.0, 5.0]]), [1.0, 0.0]).item()
     2.0
@@ -71,7 +71,7 @@ def _working(dtype: DType) -> DType:
 
 
 def _on_axes_of(values: Tensor, weights: Tensor) -> Tensor:
-    """The means of values over the axes that weights lack."""
+    """Returns the means of values over the axes that weights lack."""
     if values.is_named and weights.is_named:
         lacking = [at for at, axis in enumerate(values.axes) if axis.name not in weights.axes.names]
     else:
@@ -83,7 +83,7 @@ def _on_axes_of(values: Tensor, weights: Tensor) -> Tensor:
 
 
 def spread(weights: TensorLike, values: Tensor) -> Tensor:
-    """Weights of examples on all axes of values.
+    """Broadcasts the weights of examples to all axes of values.
 
     >>> spread([1.0, 2.0], as_tensor([[0.0, 0.0], [0.0, 0.0]])).tolist()
     [[1.0, 1.0], [2.0, 2.0]]
@@ -97,7 +97,7 @@ def spread(weights: TensorLike, values: Tensor) -> Tensor:
 
 
 def loss_with_weights(loss: object) -> None:
-    """WrongKind for a loss to which weights cannot be given."""
+    """Raises WrongKind for a loss that weights cannot be passed to."""
     if not takes_weights(loss):
         name = getattr(loss, "__name__", "the loss")
         raise WrongKind(f"{name} takes no weights of examples", op="Trainer", operand="loss",
