@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from nervure.ops.views import Permute
 from nervure.types.dim import index
 from nervure.types.dtype import DType, all_dtypes
 from nervure.types.element_groups import ANY
@@ -59,6 +60,13 @@ def folded_pad(cls: Any, dtype: DType) -> Iterator[Sample]:
     for mode in ("edge", "reflect", "symmetric", "wrap"):
         for paddings in ([(1, 2), (0, 0)], [(7, 0), (1, 9)], [(-1, 1), (0, 0)]):
             yield Sample(lambda at, x, paddings=paddings, mode=mode: cls(x, paddings, mode), (Operand((A, B), dtype),))
+
+
+@of("Contiguous", types=all_dtypes)
+def contiguous(cls: Any, dtype: DType) -> Iterator[Sample]:
+    yield Sample(lambda at, x: cls(x), (Operand((A, B), dtype),))
+    yield Sample(lambda at, x: cls(Permute(x, [1, 0])), (Operand((N, M), dtype),))
+    yield Sample(lambda at, x: cls(x), (Operand((), dtype),))
 
 
 @of("IndexView", types=all_dtypes)

@@ -1,4 +1,4 @@
-"""Permutations that bring channels to the front go below what is computed of them, and change nothing."""
+"""What has its channels last in memory is computed so, as far as no bit changes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import nervure as nv
 from nervure import ops
 from nervure.ir.function import Function
 from nervure.ops.update import FilledView
-from nervure.passes.layouts import channels_stay_last
+from nervure.passes.layouts import with_layouts
+from nervure.passes.rearranged import in_memory, joined
 from nervure.types.index_map import IndexMap, indices
 from tests.passes.agreement import assert_agree, classes
 
@@ -43,7 +44,7 @@ def function(name: str) -> Function:
 @pytest.mark.parametrize("name", BELOW)
 def test_a_permutation_goes_below(name):
     before = function(name)
-    after = channels_stay_last(before)
+    after = with_layouts(before)
     made = classes(after)
     assert made.count("Permute") == int(not name.startswith("reduction")) and made[-1] in ("Permute", "Max", "Sum")
     values = np.random.default_rng(5).integers(-8, 8, (2, 4, 5, 6)).astype(np.float32)
@@ -53,7 +54,7 @@ def test_a_permutation_goes_below(name):
 def test_two_that_meet_vanish():
     x = nv.Parameter(nv.float32, (2, 4, 5, 6))
     both = ops.Permute(ops.Exp(ops.Permute(x, ORDER)), BACK)
-    assert classes(channels_stay_last(Function([both], [x]))) == ["Exp"]
+    assert classes(with_layouts(Function([both], [x]))) == ["Exp"]
 
 
 def test_what_is_not_all_permuted_stays():
@@ -62,12 +63,23 @@ def test_what_is_not_all_permuted_stays():
     for kept in (ops.Permute(x, ORDER) + y, ops.Exp(ops.Permute(x, (0, 2, 1, 3))),
                  ops.Sum(ops.Permute(x, ORDER), [1, 2]), ops.Concatenate(ops.Permute(x, ORDER), y, axis=3)):
         before = Function([kept], [x, y])
-        assert channels_stay_last(before) is before
+        assert with_layouts(before) is before
 
 
-def test_a_copy_of_what_is_computed_is_not_made():
+def test_what_is_computed_lies_in_memory_as_it_is():
     x = nv.Parameter(nv.float32, (2, 4, 5, 6))
-    nothing = [(0, 0)] * 4
-    assert classes(channels_stay_last(Function([ops.Pad(ops.Exp(x), nothing)], [x]))) == ["Exp"]
-    view = Function([ops.Pad(ops.Permute(x, BACK), nothing)], [x])
-    assert channels_stay_last(view) is view
+    computed, view = ops.Exp(x).output, ops.Permute(x, BACK).output
+    assert in_memory(computed) is computed and in_memory(joined(computed, 0)).op.operands == (computed,)
+    assert type(in_memory(view).op) is ops.Contiguous
+
+
+def test_labels_and_names_go_with_dimensions():
+    x = nv.Parameter(nv.float32, (2, 4, 5, 6))
+    images = ops.Permute(x, ORDER).output
+    images.labels = ("N", "C", "H", "W")
+    raised = ops.Exp(images)
+    raised.name = "raised"
+    made, = with_layouts(Function([raised], [x])).results
+    assert made.labels == ("N", "C", "H", "W") and made.op.name == "raised"
+    assert made.op.operands[0].labels == ("N", "H", "W", "C")
+    assert x.value.labels is None

@@ -132,11 +132,8 @@ kernel/simplify/loops.py
 kernel/time_model.py
 memory/arena.py
 passes/canonical_views.py
-passes/channels_last.py
 passes/cut.py
 passes/fold.py
-passes/layouts.py
-passes/lower_convolutions.py
 passes/lower_depthwise.py
 passes/lower_windows.py
 passes/manager.py

@@ -161,6 +161,7 @@ from nervure.ops.update import UpdateView as UpdateView
 from nervure.ops.views import AssumeShape as AssumeShape
 from nervure.ops.views import Broadcast as Broadcast
 from nervure.ops.views import Concatenate as Concatenate
+from nervure.ops.views import Contiguous as Contiguous
 from nervure.ops.views import Diagonal as Diagonal
 from nervure.ops.views import FoldedPad as FoldedPad
 from nervure.ops.views import Pad as Pad

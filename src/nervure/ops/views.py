@@ -158,6 +158,22 @@ class Pad(Described):
         return (Pad(gradient, [(-before, -after) for before, after in self.paddings]),)
 
 
+class Contiguous(Described):
+    """x itself, with its elements in memory in the row-major order of its own dimensions.
+
+    Values do not change. A pass puts it where a value is read in another order than the one in which it is made, so
+    that its elements move once, and not with every read.
+    """
+
+    composes = False
+
+    def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Pad:
+        return views.Pad(types[0].shape, ((0, 0),) * len(types[0].shape))
+
+    def vjp(self, gradient: Value, x: Value) -> Gradients:
+        return (gradient,)
+
+
 class FoldedPad(Described, MappedView):
     """Surrounds x with its own elements; ``paddings`` as ``Pad``'s, modes as NumPy's.
 

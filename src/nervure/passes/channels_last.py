@@ -7,7 +7,8 @@ The filters are packed as they are multiplied, once for each of their values.
 >>> import nervure as nv
 >>> from nervure.ops.convolution import Geometry
 >>> x, f = nv.Parameter(nv.float32, (8, 32, 28, 28)), nv.Parameter(nv.float32, (64, 32, 3, 3))
->>> slid = convolved(x, f, Geometry((2, 2), (1, 1), ((1, 1), (1, 1)), 1), (14, 14))
+>>> data, geometry = nv.ops.Permute(x, order(4)).output, Geometry((2, 2), (1, 1), ((1, 1), (1, 1)), 1)
+>>> slid = convolved(data, f.value, geometry, (14, 14))
 >>> for op in nv.Function([slid], [x, f]).operations:
 ...     print(type(op).__name__, op.outputs[0].shape)
 Parameter (8, 32, 28, 28)
@@ -19,10 +20,9 @@ Reshape (1, 64, 32, 3, 3)
 Permute (1, 3, 3, 32, 64)
 Contract (8, 14, 14, 1, 64)
 Reshape (8, 14, 14, 64)
-Permute (8, 64, 14, 14)
 
-The last permutation goes down to where somebody wants it (:mod:`nervure.passes.layouts`): a chain of such convolutions
-has none between them.
+What follows is computed in that order, too, as far as it can be (:mod:`nervure.passes.layouts`): between such
+convolutions nothing crosses memory.
 """
 
 from __future__ import annotations
@@ -31,22 +31,20 @@ from collections.abc import Collection, Sequence
 from math import prod
 
 from nervure.ir.function import Function
-from nervure.ir.kinds import Elementwise
 from nervure.ir.leaves import Constant, ReadVariable
 from nervure.ir.op import Op, Value
 from nervure.ops.contraction import Contract
 from nervure.ops.convolution import Convolution, ConvolutionDataGradient, Geometry
 from nervure.ops.reductions import Fold
 from nervure.ops.update import FilledView, IndexView
-from nervure.ops.views import Concatenate, Permute, Reshape, Reverse, Slice
+from nervure.ops.views import Permute, Reshape, Reverse
 from nervure.passes import outer_lines
 from nervure.passes.canonical_views import composes
+from nervure.passes.orders import Order, channels_last, goes_on
 from nervure.passes.rearranged import by_group, in_memory, joined, padded
 from nervure.types.dim import DimLike, less_equal, product
 from nervure.types.dtype import float32, float64
 from nervure.types.index_map import IndexMap, indices
-
-_GOES_ON = Elementwise, FilledView, Slice, Concatenate
 
 LEAST_FILTERS, FILTER_MULTIPLE = 48, 16
 """Filters of a group from which on their panel is wide enough: a main tile has 64 columns; and what fewer of them are a
@@ -60,10 +58,11 @@ Form = Convolution | ConvolutionDataGradient
 
 
 def chosen(function: Function) -> set[Value]:
-    """The leaves that filters come from whose data are to have channels last: those that stay from call to call, so
-    that their panels are packed once, of convolutions that gain more than it costs to bring data into that order and
-    results out of it. Between two of them, and before a reduction, nothing is brought anywhere: there one that gains
-    nothing by itself has channels last, too.
+    """Chooses the convolutions whose data have channels last, and gives the leaves that their filters are views of.
+
+    Their filters stay from call to call, so that panels are packed once, and they gain more than it costs to bring data
+    into that order and results out of it. Between two of them, and before a reduction, no elements move: there one that
+    gains nothing by itself has channels last, too.
     """
     written = {variable for variable, _ in function.updates}
     found = {op for op in function.operations if isinstance(op, Form) and _is_candidate(op, written)}
@@ -98,8 +97,9 @@ def _elements(op: Form) -> tuple[DimLike, DimLike]:
 
 
 def _gain(op: Form) -> DimLike:
-    """The multiply-adds of a place that are faster with channels last: those of filters that fill a panel, where an
-    element has several positions of a window.
+    """The multiply-adds of a place that are faster with channels last.
+
+    They are where filters fill a panel, and an element is at several positions of a window.
     """
     f, columns = op.operands[1], _columns(op)
     single = (1,) * len(op.strides) if isinstance(op, Convolution) else op.strides
@@ -124,7 +124,7 @@ def described(op: Op) -> str | None:
 
 
 def leaf_of(f: Value) -> Value:
-    """What filters are a view of."""
+    """The value that filters ``f`` are a view of."""
     while composes(f.op):
         f = f.op.operands[0]
     return f
@@ -143,7 +143,7 @@ def _reached(function: Function, ops: Collection[Op]) -> set[Value]:
     """The values that follow from results of ops, element by element, moved against each other or side by side."""
     found = {output for op in ops for output in op.outputs}
     for op in function.operations:
-        if isinstance(op, _GOES_ON) and not found.isdisjoint(op.operands):
+        if goes_on(op) and not found.isdisjoint(op.operands):
             found.update(op.outputs)
     return found
 
@@ -152,51 +152,48 @@ def _needed(function: Function, values: Collection[Value]) -> set[Value]:
     """The values from which some follow so."""
     found = {*values}
     for op in reversed(function.operations):
-        if isinstance(op, _GOES_ON) and not found.isdisjoint(op.outputs):
+        if goes_on(op) and not found.isdisjoint(op.outputs):
             found.update(op.operands)
     return found
 
 
-def first(x: Value) -> Value:
-    """With the last dimension behind the first."""
-    return Permute(x, (0, x.rank - 1, *range(1, x.rank - 1))).output
-
-
-def last(x: Value) -> Value:
-    """With channels last."""
-    return Permute(x, (0, *range(2, x.rank), 1)).output
+def order(rank: int) -> Order:
+    """The order of the dimensions of data (N, C, lengths)."""
+    return channels_last(rank)
 
 
 def convolved(x: Value, f: Value, geometry: Geometry, places: Sequence[DimLike], is_turned: bool = False) -> Value:
-    """The convolution of data (N, groups*C, lengths) with filters (groups*K, C, windows) at so many places; with the
-    positions of a window from the last to the first, if the filters are turned.
+    """The convolution of data ``x`` (N, lengths, groups*C) with filters ``f`` (groups*K, C, windows).
+
+    The result is (N, places, groups*K). The positions of a window count from the last one if ``is_turned``.
     """
     rank, groups = len(places), geometry.groups
     filters = Permute(by_group(f, groups, 0), (0, *range(3, 3 + rank), 2, 1)).output
     if is_turned:
         filters = Reverse(filters, range(1, 1 + rank)).output
-    if outer_lines.are_worth(x, geometry, f.shape[2:], places):
-        seen = outer_lines.in_lines(last(x), geometry, f.shape[2:], places)
+    if outer_lines.are_worth(x.dtype, x.shape[1:-1], geometry, f.shape[2:], places):
+        seen = outer_lines.in_lines(x, geometry, f.shape[2:], places)
     else:
         seen = _seen(_in_memory(x, geometry, f.shape[2:], places), geometry, filters.shape[:-1], places)
     *kept, group = range(2 + rank)
     points = range(2 + rank, seen.rank)
     product = Contract(seen, filters, (*kept, group, *points), (group, *points, seen.rank), (*kept, group, seen.rank))
-    return first(joined(product.output, 1 + rank))
+    return joined(product.output, 1 + rank)
 
 
 def unfolded(r: Value, f: Value, op: ConvolutionDataGradient) -> Value:
-    """Every place as a window, where windows lie side by side: each row of a product has the elements of one, all
-    channels of each position.
+    """The gradient for data of ``op``, whose windows lie side by side, as one product of ``r`` and ``f``.
+
+    A row of the product has the elements of a window, all channels of each position.
     """
     rank, groups = len(op.lengths), op.groups
     turned = Permute(by_group(f, groups, 0), (0, *range(3, 3 + rank), 2, 1)).output
     filters = Reshape(turned, (product(turned.shape[:-1]), turned.shape[-1], *[1] * rank)).output
-    whole = last(convolved(r, filters, single_positions(rank, groups), r.shape[2:]))
+    whole = convolved(r, filters, single_positions(rank, groups), r.shape[1:-1])
     apart = Reshape(whole, (*whole.shape[:-1], groups, *op.strides, f.shape[1])).output
     between = [axis for d in range(rank) for axis in (1 + d, 2 + rank + d)]
     near = Permute(apart, (0, *between, 1 + rank, 2 + 2 * rank))
-    return first(Reshape(near, (r.shape[0], *op.lengths, groups * f.shape[1])).output)
+    return Reshape(near, (r.shape[0], *op.lengths, groups * f.shape[1])).output
 
 
 def single_positions(rank: int, groups: int) -> Geometry:
@@ -208,13 +205,13 @@ def _in_memory(x: Value, geometry: Geometry, windows: Sequence[DimLike], places:
     """The data (N, lengths, C) with what windows see beside them, as they lie in memory."""
     around = [(before, (place - 1) * stride + (window - 1) * dilation + 1 - before - own)
               for (before, _), place, stride, window, dilation, own in zip(
-                  geometry.paddings, places, geometry.strides, windows, geometry.dilations, x.shape[2:], strict=True)]
+                  geometry.paddings, places, geometry.strides, windows, geometry.dilations, x.shape[1:-1], strict=True)]
     needs_none = all([before == 0 and isinstance(after, int) and after <= 0 for before, after in around])
-    return in_memory(last(x)) if needs_none else padded(last(x), [(0, 0), *around, (0, 0)])
+    return in_memory(x) if needs_none else padded(x, [(0, 0), *around, (0, 0)])
 
 
 def _seen(data: Value, geometry: Geometry, points: Sequence[DimLike], places: Sequence[DimLike]) -> Value:
-    """What windows see (N, places, groups, windows, C): ``points`` are the lengths of the last three."""
+    """The elements of all windows (N, places, groups, windows, C); ``points`` has the lengths of the last three."""
     groups, *windows, channels = points
     n, *rest = indices(1 + len(places) + len(points))
     at, (group, *offsets, c) = rest[:len(places)], rest[len(places):]

@@ -8,7 +8,7 @@ last one, kernels leave the products with these zeros out (:mod:`nervure.kernel.
 >>> from nervure.ops.convolution import Geometry
 >>> x = nv.Parameter(nv.float32, (1, 256, 14, 14))
 >>> geometry = Geometry((1, 1), (1, 1), ((1, 1), (1, 1)), 1)
->>> are_worth(x, geometry, (3, 3), (14, 14))
+>>> are_worth(x.dtype, (14, 14), geometry, (3, 3), (14, 14))
 True
 >>> in_columns(x, geometry, (3, 3), (14, 14))
 f32[1, 1, 3, 3, 256, 14, 14] FilledView(Slice)
@@ -27,6 +27,7 @@ from nervure.passes.places_first import positions
 from nervure.passes.rearranged import padded
 from nervure.passes.window_sizes import known_sizes
 from nervure.types.dim import DimLike
+from nervure.types.dtype import DType
 from nervure.types.index_map import IndexMap, indices
 
 LEAST_SHARE, LEAST_PLACES = 0.01, 6
@@ -35,11 +36,12 @@ that are worth one of its own: the rows of a register tile.
 """
 
 
-def are_worth(x: Value, geometry: Geometry, windows: Sequence[DimLike], places: Sequence[DimLike]) -> bool:
-    """Whether many products of data (N, C, lengths) are with zeros above and below them: sizes but those of images and
-    channels are known, windows are a step of 1 apart, and there are lines that they see whole.
+def are_worth(dtype: DType, lengths: Sequence[DimLike], geometry: Geometry, windows: Sequence[DimLike],
+              places: Sequence[DimLike]) -> bool:
+    """Whether many products of data of these lengths are with zeros above and below them: all sizes are known, windows
+    are a step of 1 apart, and there are lines that they see whole.
     """
-    sizes = known_sizes(x, geometry, windows, places)
+    sizes = known_sizes(dtype, lengths, geometry, windows, places)
     if sizes is None or any([stride != 1 for stride in sizes.strides]):
         return False
     (before, after), reach = sizes.paddings[0], (sizes.windows[0] - 1) * sizes.dilations[0]

@@ -14,7 +14,7 @@ are worth it, too.
 >>> is_worth(x, geometry, (3, 3), (4, 4))
 True
 >>> in_columns(x, geometry, (3, 3), (4, 4))
-f32[32, 1, 3, 3, 512, 4, 4] FilledView(Pad)
+f32[32, 1, 3, 3, 512, 4, 4] FilledView(Contiguous)
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ products that has to be left out to make up for tables of each position.
 def is_worth(x: Value, geometry: Geometry, windows: Sequence[DimLike], places: Sequence[DimLike]) -> bool:
     """Whether data (N, C, lengths) are better seen so: all sizes are known, and many products are with zeros."""
     images, channels, *_ = x.shape
-    sizes = known_sizes(x, geometry, windows, places)
+    sizes = known_sizes(x.dtype, x.shape[2:], geometry, windows, places)
     if sizes is None or not isinstance(channels, int) or not isinstance(images, int):
         return False
     each = channels // geometry.groups
@@ -68,7 +68,7 @@ def filters_are_worth(x: Value, geometry: Geometry, windows: Sequence[DimLike], 
     """Whether the gradient for filters is better computed of what windows see of the data themselves: all sizes but the
     number of images are known, and many products are with zeros.
     """
-    channels, sizes = x.shape[1], known_sizes(x, geometry, windows, places)
+    channels, sizes = x.shape[1], known_sizes(x.dtype, x.shape[2:], geometry, windows, places)
     if sizes is None or not isinstance(channels, int):
         return False
     is_whole = min(sizes.places) > 1 and min(sizes.windows) > 1 and channels >= LEAST_ROWS * geometry.groups

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from nervure.ir.kinds import View
 from nervure.ir.op import Value
-from nervure.ops.views import Pad, Reshape
+from nervure.ops.views import Contiguous, Pad, Reshape
 from nervure.types.dim import DimLike
 
 
@@ -21,8 +22,11 @@ def padded(x: Value, paddings: Sequence[tuple[DimLike, DimLike]]) -> Value:
 
 
 def in_memory(x: Value) -> Value:
-    """A value that lies in memory in its own order: a padding of nothing is a copy."""
-    return Pad(x, [(0, 0)] * x.rank).output
+    """A value that lies in memory in its own order: as it is where an op computes it, else moved there."""
+    made = x
+    while type(made.op) is Reshape:
+        made = made.op.operands[0]
+    return Contiguous(x).output if isinstance(made.op, View) else x
 
 
 def by_group(x: Value, groups: int, axis: int) -> Value:

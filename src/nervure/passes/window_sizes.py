@@ -5,10 +5,10 @@ Of a window of three places over rows of four they are 17 % along each length:
 >>> import nervure as nv
 >>> from nervure.ops.convolution import Geometry
 >>> geometry = Geometry((1, 1), (1, 1), ((1, 1), (1, 1)), 1)
->>> sizes = known_sizes(nv.Parameter(nv.float32, (32, 512, 4, 4)), geometry, (3, 3), (4, 4))
+>>> sizes = known_sizes(nv.float32, (4, 4), geometry, (3, 3), (4, 4))
 >>> round(sizes.share_left_out(), 3), round(sizes.of_lines().share_left_out(), 3)
 (0.306, 0.167)
->>> known_sizes(nv.Parameter(nv.float32, (32, 512, nv.dim("n"), 4)), geometry, (3, 3), (nv.dim("n"), 4)) is None
+>>> known_sizes(nv.float32, (nv.dim("n"), 4), geometry, (3, 3), (nv.dim("n"), 4)) is None
 True
 """
 
@@ -17,10 +17,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, TypeGuard
 
-from nervure.ir.op import Value
 from nervure.ops.convolution import Geometry
 from nervure.types.dim import DimLike
-from nervure.types.dtype import float32, float64
+from nervure.types.dtype import DType, float32, float64
 
 
 class Sizes(NamedTuple):
@@ -46,14 +45,14 @@ class Sizes(NamedTuple):
         return 1 - inside
 
 
-def known_sizes(x: Value, geometry: Geometry, windows: Sequence[DimLike], places: Sequence[DimLike]) -> Sizes | None:
-    """The sizes of a convolution of data (N, C, lengths); None where one of them is not known, or where the data are of
-    a type that no register tiles multiply.
+def known_sizes(dtype: DType, lengths: Sequence[DimLike], geometry: Geometry, windows: Sequence[DimLike],
+                places: Sequence[DimLike]) -> Sizes | None:
+    """The sizes of a convolution of data of these lengths; None where one of them is not known, or where the data are
+    of a type that no register tiles multiply.
     """
-    lengths = x.shape[2:]
     paddings = [(before, after) for before, after in geometry.paddings
                 if isinstance(before, int) and isinstance(after, int)]
-    if x.dtype not in (float32, float64) or len(paddings) < len(lengths):
+    if dtype not in (float32, float64) or len(paddings) < len(lengths):
         return None
     if not (_are_known(windows) and _are_known(places) and _are_known(lengths)):
         return None

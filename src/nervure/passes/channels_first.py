@@ -1,0 +1,177 @@
+"""Convolutions whose data lie in memory with the channels in front of the lengths, as they are given.
+
+Filters are the rows of a product, places its columns. The data lie in memory with zeros around them; a view shows each
+window's elements. The rows of places lie a fixed step apart, so that kernels may go through the zeros between two of
+them, too: then long stretches of memory are columns of one product (:mod:`nervure.kernel.schedule.products.lines`).
+
+>>> import nervure as nv
+>>> x, f = nv.Parameter(nv.float32, (8, 3, 32, 32)), nv.Parameter(nv.float32, (16, 3, 5, 5))
+>>> slid = convolved(x.value, f.value, Geometry((1, 1), (1, 1), ((2, 2), (2, 2)), 1), (32, 32))
+>>> for op in nv.Function([slid], [x, f]).operations:
+...     print(type(op).__name__, op.outputs[0].shape)
+Parameter (8, 3, 32, 32)
+Parameter (16, 3, 5, 5)
+Reshape (1, 16, 1, 3, 5, 5)
+Permute (1, 16, 5, 5, 3, 1)
+Contiguous (1, 16, 5, 5, 3, 1)
+Pad (8, 3, 36, 36)
+Reshape (8, 3, 1, 1296)
+Reshape (8, 1, 3, 1, 1296)
+IndexView (8, 1, 5, 5, 3, 32, 32)
+Contract (8, 1, 16, 1, 32, 32)
+Reshape (8, 16, 32, 32)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nervure.ir.op import Value
+from nervure.ops.contraction import Contract
+from nervure.ops.convolution import ConvolutionDataGradient, Geometry
+from nervure.ops.update import IndexView
+from nervure.ops.views import Permute, Reshape, Reverse
+from nervure.passes import channels_last, outer_lines, places_first
+from nervure.passes.orders import Order
+from nervure.passes.rearranged import by_group, in_memory, padded
+from nervure.types.dim import DimLike, product
+from nervure.types.index_map import IndexMap, indices
+
+Lengths = Sequence[DimLike]
+
+STRIP, LEAST_POINTS = 64, 128
+"""Filters of a strip that products read as columns: as many as the main tile has; and points that are worth it, since
+results are transposed then.
+"""
+
+
+def order(rank: int) -> Order:
+    """The order of the dimensions of data (N, C, lengths)."""
+    return tuple(range(rank))
+
+
+def convolved(x: Value, f: Value, geometry: Geometry, places: Lengths, is_turned: bool = False) -> Value:
+    """The convolution of data (N, groups*C, lengths) with filters (groups*K, C, windows) at ``places`` along each
+    length. Filters that are turned lie in memory as they are: products read them from the last position of a window to
+    the first.
+    """
+    windows, rank = f.shape[2:], 1 + len(places)
+    seen = x, geometry, windows, places
+    is_in_strips = _strip(f, geometry.groups) != 1
+    if is_in_strips and places_first.is_worth(*seen):
+        columns = places_first.in_columns(*seen)
+    elif is_in_strips and outer_lines.are_worth(x.dtype, x.shape[2:], *seen[1:]):
+        columns = outer_lines.in_columns(*seen)
+    else:
+        columns = Stretches(*seen).in_columns()
+    filters = _in_strips(f, geometry.groups)
+    filters = Reverse(filters, range(2, 1 + rank)).output if is_turned else filters
+    points, kept = range(3 + rank, 3 + 2 * rank), range(3 + rank)
+    slid = Contract(filters, columns, (1, 2, *points, 3), (0, 1, *points, *kept[4:]), kept)
+    return Reshape(slid, (x.shape[0], f.shape[0], *places)).output
+
+
+def unfolded(r: Value, f: Value, op: ConvolutionDataGradient) -> Value:
+    """The gradient for data whose windows lie side by side, as one product of ``r`` and the filters.
+
+    The rows of the product are the elements of a window; each then moves to its place in the data.
+    """
+    rank = len(op.lengths)
+    turned = by_group(f, op.groups, 0)
+    turned = Permute(turned, (0, *range(2, turned.rank), 1)).output
+    filters = Reshape(turned, (product(turned.shape[:-1]), turned.shape[-1], *[1] * rank)).output
+    whole = convolved(r, filters, channels_last.single_positions(rank, op.groups), r.shape[2:])
+    apart = Reshape(whole, (r.shape[0], op.groups * f.shape[1], *op.strides, *r.shape[2:])).output
+    between = [axis for pair in zip(range(2 + rank, 2 + 2 * rank), range(2, 2 + rank), strict=True) for axis in pair]
+    return Reshape(Permute(apart, (0, 1, *between)), op.outputs[0].shape).output
+
+
+def _strip(f: Value, groups: int) -> int:
+    """The number of filters that lie side by side for each point; 1 where these would not fill registers."""
+    filters, points, windows = f.shape[0], product(f.shape[1:]), f.shape[2:]
+    if not isinstance(filters, int) or all([length == 1 for length in windows]):
+        return 1
+    each = filters // groups
+    if each < channels_last.LEAST_FILTERS or each % channels_last.FILTER_MULTIPLE:
+        return 1
+    if isinstance(points, int) and points < LEAST_POINTS:
+        return 1
+    return STRIP if each % STRIP == 0 else each
+
+
+def _in_strips(f: Value, groups: int) -> Value:
+    """Filters (groups, strips, windows, C, filters of a strip), in this order in memory."""
+    strip, each = _strip(f, groups), f.shape[0] // groups
+    apart = Reshape(f, (groups, each // strip, strip, *f.shape[1:]))
+    strips = Permute(apart, (0, 1, *range(4, 2 + f.rank), 3, 2)).output
+    lies_so = strip == 1 and (all([length == 1 for length in f.shape[2:]]) or f.shape[1] == 1)
+    return strips if lies_so else in_memory(strips)
+
+
+class Stretches:
+    """Padded data as windows show them.
+
+    ``lengths`` are those of the data in memory, in places: from one row of places to the next it is as far as from one
+    row of data to the next. In front of them come the phases of the strides.
+    """
+
+    def __init__(self, x: Value, geometry: Geometry, windows: Lengths, places: Lengths) -> None:
+        self._windows, self._places = windows, places
+        self._steps = list(zip(geometry.strides, geometry.dilations, windows, strict=True))
+        self._phases = [1 if window == 1 else stride for stride, _, window in self._steps]
+        reaches = [(window - 1) * dilation // stride for stride, dilation, window in self._steps]
+        self.lengths = [place + reach for place, reach in zip(places, reaches, strict=True)]
+        self._data = by_group(self._in_memory(x, geometry), geometry.groups, 1)
+
+    def in_columns(self) -> Value:
+        """(N, groups, window positions, C, places)."""
+        batch, groups, channels = self._data.shape[:3]
+        shape = (batch, groups, *self._windows, channels, *self._places)
+        n, g, *rest = indices(len(shape))
+        offsets, c, at = rest[:len(self._places)], rest[len(self._places)], rest[len(self._places) + 1:]
+        return IndexView(self._data, IndexMap(shape, (n, g, c, *self._position(offsets, at)))).output
+
+    def in_rows(self) -> Value:
+        """(groups, C and window positions, N, places). The rows are one dimension where their number is known; of the
+        places each dimension is one.
+        """
+        batch, groups, channels = self._data.shape[:3]
+        apart = (channels, *self._windows)
+        is_known = all([isinstance(length, int) and length > 0 for length in apart])
+        rows = [product(apart)] if is_known else apart
+        g, *rest = indices(2 + len(rows) + len(self._places))
+        row, n, at = rest[:len(rows)], rest[len(rows)], rest[len(rows) + 1:]
+        c, *offsets = _unravelled(row[0], apart) if is_known else row
+        shape = (groups, *rows, batch, *self._places)
+        return IndexView(self._data, IndexMap(shape, (n, g, c, *self._position(offsets, at)))).output
+
+    def _position(self, offsets: Lengths, at: Lengths) -> tuple[DimLike, DimLike]:
+        """The phase, and the position in memory, of a window position at a place."""
+        phase: DimLike = 0
+        place: DimLike = 0
+        for d, (stride, dilation, _) in enumerate(self._steps):
+            if self._phases[d] != 1:
+                phase = phase * stride + offsets[d] * dilation % stride
+            place = place * self.lengths[d] + at[d] + offsets[d] * dilation // stride
+        return phase, place
+
+    def _in_memory(self, x: Value, geometry: Geometry) -> Value:
+        """The padded data (N, C, phases, lengths), with the elements of a phase, a stride apart, side by side."""
+        around = [(before, length * stride - before - own) for (before, _), length, stride, own
+                  in zip(geometry.paddings, self.lengths, geometry.strides, x.shape[2:], strict=True)]
+        data = padded(x, [(0, 0), (0, 0), *around])
+        if any([stride != 1 for stride in geometry.strides]):
+            n, c, *rest = indices(2 + 2 * len(self.lengths))
+            phases, places = rest[:len(self.lengths)], rest[len(self.lengths):]
+            coordinates = [place * stride + phase for place, stride, phase
+                           in zip(places, geometry.strides, phases, strict=True)]
+            shape = (*x.shape[:2], *self._phases, *self.lengths)
+            data = in_memory(IndexView(data, IndexMap(shape, (n, c, *coordinates))).output)
+        return Reshape(data, (*x.shape[:2], product(self._phases), product(self.lengths))).output
+
+
+def _unravelled(number: DimLike, lengths: Lengths) -> list[DimLike]:
+    """The coordinates of the element of this number, in row-major order."""
+    return [number // product(lengths[d + 1:]) % length for d, length in enumerate(lengths)]
+
+
