@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 
 import numpy as np
@@ -30,10 +31,11 @@ from nervure.passes.lower_convolutions import lower_convolutions
 from nervure.passes.lower_depthwise import lower_depthwise
 from nervure.passes.lower_windows import lower_windows
 from nervure.passes.permuted_products import permuted_products
-from nervure.passes.pipelines import minimal, native, standard
+from nervure.passes.pipelines import minimal, native, native_minimal, standard
 from nervure.transformers.interpreter.evaluate import evaluate
 from tests.ir.golden import check_golden
 from tests.passes.agreement import assert_agree, classes, special_values, twice_negated
+from tests.project.source import parse, python_files
 
 
 def training_step() -> Function:
@@ -185,6 +187,20 @@ def test_the_list_can_be_read():
     assert all(source.count(f'"{name}"') == names.count(name) for name in names)
 
 
+LISTED = frozenset("common_subexpressions lower_argmax lower_convolutions lower_depthwise lower_windows "
+                   "permuted_products".split())
+"""Passes that are parts of lists alone. ``decompose`` and ``dead_code`` are also what a function needs by itself."""
+
+
+def test_lists_of_passes_stand_in_one_file():
+    """No pass of a list runs elsewhere, and nothing else makes a list."""
+    elsewhere = [path for path in python_files("src/nervure") if path.name not in ("pipelines.py", "manager.py")]
+    found = [(path.name, node.lineno) for path in elsewhere for node in ast.walk(parse(path))
+             if isinstance(node, ast.Call) and ast.unparse(node.func) == "Pass"
+             or isinstance(node, ast.ImportFrom) and (node.module or "").removeprefix("nervure.passes.") in LISTED]
+    assert found == []
+
+
 def test_simplification_is_a_fixed_point():
     after = standard(training_step(), evaluate)
     again = standard(after, evaluate)
@@ -196,6 +212,13 @@ def test_minimal_only_decomposes():
     assert classes(minimal(Function([ops.Square(x * 1.0)], [x]))) == ["Full", "Multiply", "Multiply"]
     kept = minimal(Function([ops.Square(x)], [x]), lambda op_class: True)
     assert classes(kept) == ["Square"]
+
+
+def test_what_is_compiled_as_it_is_has_its_convolutions_written_out():
+    assert any("Convolution" in name for name in classes(windows()))
+    assert not any("Convolution" in name for name in classes(native_minimal(windows())))
+    plain = training_step()
+    assert native_minimal(plain) is plain
 
 
 def test_supported_composites_are_kept():

@@ -40,4 +40,9 @@ class Decomposition(Rule):
 
 def decompose(function: Function, supports: Supports | None = None) -> Function:
     """The function without composites, but for the classes of which ``supports`` is true."""
-    return Rewriter("decompose", [Decomposition(supports)], _VISITS)(function)
+    return decompose_by(function, Decomposition(supports))
+
+
+def decompose_by(function: Function, rule: Decomposition) -> Function:
+    """The function without the composites that ``rule`` decomposes."""
+    return Rewriter("decompose", [rule], _VISITS)(function)

@@ -1,4 +1,7 @@
-"""The lists of passes. Each can be read aloud.
+"""The lists of passes, all that there are. Each can be read aloud.
+
+The interpreter runs :func:`standard`, the cpu :func:`native`, and functions for several devices :func:`on_devices`
+before their parts run the lists of their own devices.
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (4,))
@@ -16,7 +19,7 @@ from nervure.ir.function import Function
 from nervure.passes import algebra, canonical_views, fold
 from nervure.passes.common_subexpressions import common_subexpressions
 from nervure.passes.dead_code import dead_code
-from nervure.passes.decompose import Supports, decompose
+from nervure.passes.decompose import Decomposition, Supports, decompose, decompose_by
 from nervure.passes.fold import Evaluate
 from nervure.passes.lower_argmax import lower_argmax
 from nervure.passes.lower_convolutions import lower_convolutions
@@ -55,13 +58,30 @@ def native(function: Function, evaluate: Evaluate | None = None, supports: Suppo
     tiles, and windows of a few elements along their places.
     """
     return standard(function, evaluate, supports, records, [Pass("lower_argmax", lower_argmax)],
-                    [Pass("lower_windows", lower_windows), Pass("lower_depthwise", lower_depthwise),
-                     Pass("lower_convolutions", lower_convolutions)])
+                    [Pass("lower_windows", lower_windows), *_CONVOLUTIONS])
+
+
+_CONVOLUTIONS = (Pass("lower_depthwise", lower_depthwise), Pass("lower_convolutions", lower_convolutions))
+
+
+def native_minimal(function: Function) -> Function:
+    """Convolutions written out, of which no loops are made, nothing else: for a function that is compiled as it is."""
+    return run(function, _CONVOLUTIONS)
 
 
 def minimal(function: Function, supports: Supports | None = None) -> Function:
     """Composites written out, nothing else."""
     return run(function, [Pass("decompose", partial(decompose, supports=supports))])
+
+
+def on_devices(function: Function, composites: Decomposition, rules: Sequence[Rewriter]) -> Function:
+    """What a function for several devices goes through before its ops are placed.
+
+    ``composites`` decomposes what no device takes whole, ``rules`` has the rewrites of each device with some. What
+    they make is decomposed again.
+    """
+    decomposition = Pass("decompose", partial(decompose_by, rule=composites))
+    return run(function, [decomposition, *rules, decomposition] if rules else [decomposition])
 
 
 @lru_cache(maxsize=8)

@@ -61,10 +61,9 @@ class CpuTransformer(Transformer):
 
     def make_executable(self, function: Function) -> Executable:
         with forks.importing():
-            from nervure.passes.lower_convolutions import lower_convolutions
-            from nervure.passes.lower_depthwise import lower_depthwise
+            from nervure.passes.pipelines import native_minimal
             from nervure.transformers.cpu.compile.compilation import compile_function
-        compilation = compile_function(lower_convolutions(lower_depthwise(function)), self.target)
+        compilation = compile_function(native_minimal(function), self.target)
         return CpuExecutable(function, self, self._gate, compilation.loaded, compilation)
 
     def close(self) -> None:

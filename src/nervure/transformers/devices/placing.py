@@ -33,13 +33,11 @@ from nervure.ir.kinds import View
 from nervure.ir.leaves import Leaf
 from nervure.ir.op import Op, Operand, Value
 from nervure.passes.decompose import Decomposition
-from nervure.passes.manager import Pass, run
+from nervure.passes.pipelines import on_devices
 from nervure.passes.rewrite import Replacement, Rewriter, Row
 from nervure.transformers.base import Transformer
 from nervure.transformers.devices.implementing import implemented, is_pointwise
 from nervure.types.view import SimpleView
-
-_VISITS = 1_000  # parts of parts of a composite are counted as visits of it
 
 
 class Placed(NamedTuple):
@@ -74,11 +72,9 @@ class Placing:
         """The function with its composites decomposed, as far as no device takes them whole, and with the devices' own
         rules applied.
         """
-        decompose = Pass("decompose", Rewriter("decompose", [_Unless(self)], _VISITS))
-        rules = [Pass(f"rules of {device.__name__}", Rewriter("rules", [_RuleOf(device, row, self)
-                                                                        for row in device.rewrites]))
+        rules = [Rewriter(f"rules of {device.__name__}", [_RuleOf(device, row, self) for row in device.rewrites])
                  for device in self._with_rules(function)]
-        return run(function, [decompose, *rules, decompose] if rules else [decompose])
+        return on_devices(function, _Unless(self), rules)
 
     def _with_rules(self, function: Function) -> list[type[Device]]:
         """The devices with rules of their own on which ops of a function may run."""
