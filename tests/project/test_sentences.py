@@ -19,14 +19,13 @@ from tests.project.source import PACKAGE, parse, python_files
 WORDS = 25
 """The longest that a first sentence may be."""
 
-QUESTION = re.compile(r"\W*(What|Where|How|Who)\b")
+QUESTION = re.compile(r"\W*(What|Where(?! strings?\b)|How|Who)\b")
 TICS = re.compile(r"\b(so many|what (every|each)|nobody|somebody|anybody|whoever|"
                   r"(?<!users )(?<!user )(?<!people )who)\b", re.IGNORECASE)
 EXAMPLE = re.compile(r"^ *>>> .*?(?:\n\s*\n|\Z)", re.MULTILINE | re.DOTALL)
 SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n\s*\n")
 
 UNMENDED = frozenset("""
-autodiff/slices.py
 build.py
 computation.py
 eager.py
@@ -42,20 +41,6 @@ inspection/details.py
 inspection/explain.py
 inspection/first_screen.py
 inspection/profiling.py
-ir/body_parser.py
-ir/device.py
-ir/field.py
-ir/function.py
-ir/kinds.py
-ir/notation.py
-ir/op.py
-ir/ordered_locks.py
-ir/parser.py
-ir/provenance.py
-ir/scanner.py
-ir/signature.py
-ir/variable.py
-ir/where_string.py
 jit.py
 kernel/analysis.py
 kernel/cluster/fusion.py
@@ -219,26 +204,6 @@ transformers/interpreter/structure.py
 transformers/interpreter/writing.py
 transformers/memory_estimate.py
 transformers/report.py
-types/__init__.py
-types/axis.py
-types/axis_class.py
-types/description.py
-types/dim/bounds.py
-types/dim/expression.py
-types/dim/lengths.py
-types/dim/normal_form.py
-types/dim/polynomial.py
-types/dim/queries.py
-types/foreign.py
-types/frozen.py
-types/index_map.py
-types/layout.py
-types/loop_nest.py
-types/ordered_arrays.py
-types/shape.py
-types/view/complex.py
-types/view/simple.py
-types/view/slicing.py
 """.split())
 """Files of the package whose docstrings do not obey yet. None is to be added."""
 
@@ -301,6 +266,7 @@ def test_what_is_no_sentence_is_found():
 
     assert found("Adds ``x`` to ``y``.", "x", "y", "out") == []
     assert found("What it adds.") == found("``How`` it adds.") == ["begins with a question word"]
+    assert found("Where strings: the type rule of an op as one line of text.") == []
     assert found("Whether it adds.") == found("Whatever is added is kept.") == []
     assert found("Adds so\nmany numbers.".replace("\n", " ")) == ["says 'so many'"]
     assert found("An array that nobody reads.") == ["says 'nobody'"]

@@ -39,11 +39,11 @@ def deriv(f: TensorLike, x: Sequence[Tensor], error: TensorLike | None = None) -
 
 
 def deriv(f: TensorLike, x: Tensor | Sequence[Tensor], error: TensorLike | None = None) -> Tensor | list[Tensor]:
-    """The derivative of ``f`` with respect to ``x``, with x's axes; for a list of tensors a list, in one pass.
+    """Returns the derivative of ``f`` with respect to ``x``, with x's axes; for a list of tensors a list, in one pass.
 
-    ``f`` is a scalar, or ``error`` gives the gradient of what follows with respect to f (of f's axes). A variable
-    means all its reads below f; another tensor means that very node. Zeros where x is not below f; an assignment
-    inside f cuts the path through the value it writes. WrongKind (a TypeError) for integers.
+    ``f`` is a scalar, or ``error`` gives the gradient of a later result with respect to f (of f's axes). A variable
+    means all its reads below f; another tensor means that very node. The result is zeros if x is not below f; an
+    assignment inside f cuts the path through the value it writes. Raises WrongKind (a TypeError) for integers.
 
     >>> x, y = nv.variable((), 3.0), nv.variable((), 5.0)
     >>> nv.deriv(x * x * y, x).item(), [gradient.item() for gradient in nv.deriv(x * x * y, [x, y])]
@@ -86,14 +86,14 @@ def _wanted(x: object) -> Tensor:
 
 
 def _places(x: Tensor, reads: Mapping[Variable, list[Value]]) -> list[Value]:
-    """The nodes that x stands for: the reads of a variable below f, or the tensor's own node."""
+    """Returns the nodes that x stands for: the reads of a variable below f, or the tensor's own node."""
     if not isinstance(x, AssignableTensorOp) or x.variable is None:
         return [x.value]
     return reads.get(x.variable, [])
 
 
 def _total(x: Tensor, parts: Sequence[Value | None], f: Value) -> Tensor:
-    """The sum of the gradients of all places of x, which takes place after f, on the reads of f."""
+    """Returns the sum of the gradients of all places of x, which takes place after f, on the reads of f."""
     total: Value | None = None
     for part in parts:
         if part is not None:

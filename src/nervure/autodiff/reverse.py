@@ -1,16 +1,16 @@
-"""Reverse mode: the derivatives of some values with respect to others, as a graph beside the one they come from.
+"""Reverse mode: the derivatives of some values with respect to others, as a graph beside the original one.
 
 A walk from the outputs back to the wanted values gives each value between them a *cotangent*: the derivative of the
 outputs, weighted by the seeds, with respect to it. An op turns the cotangent of its output into those of its operands
-(``Op.vjp``); what several users contribute adds up.
+(``Op.vjp``); contributions of several users add up.
 
 >>> import nervure as nv
 >>> x, y = nv.Parameter(nv.float32, (3,)), nv.Parameter(nv.float32, (3,))
 >>> gradients([nv.ops.Multiply(x, y)], [x], [None])
 [f32[3] Multiply(Full, Parameter)]
 
-The result is built of ordinary ops, so it can be differentiated again. Ops that no path from a wanted value reaches
-are not visited, and what is built carries the line of the op that it differentiates.
+The result consists of ordinary ops, so it can be differentiated again. Ops that no path from a wanted value reaches
+are not visited, and each new op carries the line of the op that it differentiates.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ from nervure.types.description import BasicTensorDescription
 
 def gradients(outputs: Sequence[Operand], wanted: Sequence[Operand],
               seeds: Sequence[Operand | None]) -> list[Value | None]:
-    """The derivative of the sum of ``seed * output`` with respect to each wanted value; None where it is zero because
-    no path leads there.
+    """Returns the derivative of the sum of ``seed * output`` with respect to each wanted value. It is None, for zero,
+    if no path leads there.
 
-    A seed has the type of its output; None stands for ones. Booleans and integers cut paths. WrongKind for a wanted
-    integer or bool (a TypeError), NotSupported for an op on a path that has no derivative, and for complex numbers.
+    A seed has the type of its output; None stands for ones. Booleans and integers cut paths. Raises WrongKind (a
+    TypeError) for a wanted integer or bool, and NotSupported for complex numbers, and for an op on a path that has no
+    derivative.
 
     >>> x = nv.Parameter(nv.float32, (3,))
     >>> [value.type.shape for value in nv.autodiff.gradients([nv.ops.Sum(x * x, (0,))], [x], [None])]
@@ -69,7 +70,7 @@ class _Walk:
         self.contributions: dict[Value, list[Value]] = {}
 
     def enter(self, order: Iterable[Op]) -> None:
-        """Marks what is active among ops in postorder and queues those ops."""
+        """Marks the active values among ops in postorder, and queues these ops."""
         active = self.active
         for op in order:
             if not any([operand in active for operand in op.operands]) or NO_GRAD in op.provenance.metadata:
@@ -80,11 +81,11 @@ class _Walk:
                 self.pending.append(op)
 
     def add(self, value: Value, cotangent: Value) -> None:
-        """One more contribution to a cotangent."""
+        """Adds a contribution to a cotangent."""
         self.contributions.setdefault(value, []).append(cotangent)
 
     def cotangent(self, value: Value) -> Value | None:
-        """The sum of the contributions so far; None if there is none."""
+        """Returns the sum of the contributions so far; None if there is none."""
         contributions = self.contributions.get(value)
         if contributions is None:
             return None
@@ -125,7 +126,7 @@ class _Walk:
                 self.add(operand, _checked(op, position, operand, as_value(contribution)))
 
     def _inline(self, op: Composite, received: Sequence[Value | None]) -> None:
-        """Puts the decomposition of a composite in its place: same operands, the cotangents moved to its results."""
+        """Replaces a composite by its decomposition: same operands, with the cotangents moved to its results."""
         results = op.decomposed()
         self.enter(postorder(results, {operand.op for operand in op.operands}))
         for result, cotangent in zip(results, received, strict=True):
@@ -150,7 +151,7 @@ def _call_vjp(op: Op, gradient: Gradient) -> Gradients:
 
 
 def _checked(op: Op, position: int, operand: Value, contribution: Value) -> Value:
-    """The contribution, if it has the type of its operand."""
+    """Returns the contribution, if it has the type of its operand."""
     got, expected = contribution.type, operand.type
     if got is expected or (got.dtype is expected.dtype and got.shape == expected.shape):
         return contribution
@@ -164,7 +165,7 @@ def _is_differentiable(value: Value) -> bool:
 
 
 def _differentiable(value: Value, position: int) -> Value:
-    """A value that may be asked for; WrongKind for integers, NotSupported for complex numbers."""
+    """Returns a value that may be asked for; WrongKind for integers, NotSupported for complex numbers."""
     dtype = value.type.dtype
     if dtype.is_complex:
         raise NotSupported("derivatives with respect to complex numbers are not defined", op="gradients",
@@ -179,7 +180,7 @@ def _differentiable(value: Value, position: int) -> Value:
 
 
 def _seed(seed: Value, output: Value, position: int) -> Value:
-    """A seed, if it has the type of its output."""
+    """Returns a seed, if it has the type of its output."""
     got: BasicTensorDescription = seed.type
     if got.dtype is not output.dtype:
         raise DtypeMismatch("a seed has another element type than its output", op="gradients", operand=position + 1,

@@ -1,4 +1,4 @@
-"""Cotangents of slices, put beside each other: each is zero where the others are not, so that nothing has to be added.
+"""Cotangents of slices, concatenated: each is zero where the others are not, so no addition is needed.
 
 >>> import nervure as nv
 >>> x, y, z = [nv.Parameter(nv.float32, (2, length)) for length in (3, 4, 5)]
@@ -18,7 +18,7 @@ from nervure.types.dim import equal
 
 
 def beside_each_other(contributions: Sequence[Value]) -> list[Value]:
-    """Contributions to a cotangent, where slices that follow each other along one axis have become one."""
+    """Returns contributions to a cotangent, with slices that follow each other along one axis joined."""
     found = list(contributions)
     pairs = permutations([entry for entry in found if type(entry.op) is Pad and entry.op.number == 0], 2)
     for first, second in pairs:
@@ -30,7 +30,7 @@ def beside_each_other(contributions: Sequence[Value]) -> list[Value]:
 
 
 def _joined(first: Value, second: Value) -> Value | None:
-    """Two slices as one, if the second one begins where the first one ends."""
+    """Returns two slices as one, if the second one begins where the first one ends."""
     left, right = first.op, second.op
     assert isinstance(left, Pad) and isinstance(right, Pad)
     apart = [d for d in range(first.rank) if left.paddings[d] != right.paddings[d]]
@@ -47,6 +47,6 @@ def _joined(first: Value, second: Value) -> Value | None:
 
 
 def _parts(value: Value, axis: int) -> Sequence[Value]:
-    """What a value consists of along an axis."""
+    """Returns the parts of a value along an axis."""
     op = value.op
     return op.operands if type(op) is Concatenate and op.axis == axis else [value]

@@ -1,4 +1,4 @@
-"""The core graph: typed nodes, functions over them, their text, and the walks that everything else is made of.
+"""The core graph: typed nodes, functions over them, their text, and the walks on which everything else is built.
 
 >>> import nervure as nv
 >>> from nervure.ir.printer import print_function

@@ -1,4 +1,4 @@
-"""Reading the body of one function, a statement a line. :mod:`nervure.ir.parser` reads what stands around it.
+"""A parser for the body of one function, a statement a line; :mod:`nervure.ir.parser` reads the text around it.
 
 A statement is an op, ``assume N = M``, ``update $w: f32[2] = %3``, ``effect %4`` or ``return %3, %5:1``. An op has
 its types, its name, its class with operands and attributes, and perhaps a comment that says where it was built:
@@ -46,14 +46,14 @@ _KEYWORD = token(r"(?:assume|update|effect|return)\b")
 _COMMENT = re.compile(r'# *(?:(?P<file>[\w./-]+|"(?:[^"\\]|\\.)*+"):(?P<line>[0-9]{1,9}))? *'
                       r'(?:in (?P<scope>[\w./-]+|"(?:[^"\\]|\\.)*+"))? *', re.ASCII)
 _NO_METADATA: Mapping[str, object] = MappingProxyType({})
-_CACHED = 200  # characters of attributes that are remembered with their values
-_SUGGESTED = 500  # names among which a misspelt one is looked for
+_CACHED = 200  # characters of attributes that are cached with their values
+_SUGGESTED = 500  # number of names among which a misspelt one is looked for
 
 Types = tuple[tuple[BasicTensorDescription, "Labels | None"], ...]
 
 
 class Surroundings(Reader, Protocol):
-    """What a body needs to know of the text around it."""
+    """The information about the surrounding text that a body needs."""
 
     source: str
     functions: dict[str, Function]
@@ -61,7 +61,7 @@ class Surroundings(Reader, Protocol):
 
 
 class Body:
-    """A function that is being read: its values by name, and what its statements have said."""
+    """A function that is being read: its values by name, and the content of its statements."""
 
     def __init__(self, parser: Surroundings, line: Scanner) -> None:
         self.parser = parser
@@ -87,7 +87,7 @@ class Body:
         line.end()
 
     def statement(self, line: Scanner, comment: str) -> None:
-        """One line of the body."""
+        """Reads one line of the body."""
         if self.results is not None:
             raise line.error("something stands after return", expected="}")
         keyword = line.match(_KEYWORD)
@@ -98,7 +98,7 @@ class Body:
             self._operation(line, comment)
 
     def finished(self, line: Scanner) -> Function:
-        """The function, at its closing brace."""
+        """Returns the function, at its closing brace."""
         if self.results is None:
             raise line.error("a function has no results", expected="return before }")
         try:
@@ -188,7 +188,7 @@ class Body:
         self._name(line, name, op, declared)
 
     def _malformed(self, line: Scanner) -> FormatError:
-        """What is missing in a line that is no statement."""
+        """Returns an error that says what is missing in a line that is no statement."""
         for pattern, expected in ((_TYPES, "a type such as f32[2, 3], or assume, update, effect, return"),
                                   (_RESULT, "the name of the result such as %3 ="), (_CLASS, "an op such as Add(")):
             if line.match(pattern) is None:
@@ -216,7 +216,7 @@ class Body:
         return tuple(types)
 
     def _attributes(self, line: Scanner, cls: type[Op]) -> dict[str, object]:
-        """The attributes to the end of the line. Short ones are remembered: most lines repeat what others say."""
+        """Reads the attributes to the end of the line. Short ones are cached, since most lines repeat earlier ones."""
         key = cls.__name__, line.text[line.position:]
         known = self.attributes.get(key)
         if known is not None:
@@ -242,7 +242,7 @@ class Body:
         before = set_override(self._provenance(line, comment))
         try:
             return cls(*operands, **attributes)
-        except Exception as error:  # the text is anyone's: whatever a type rule makes of it is an error of the text
+        except Exception as error:  # the text may come from anyone: any failure of a type rule is an error of the text
             raise line.wrapped(error, cls.__name__) from error
         finally:
             set_override(before)
@@ -292,7 +292,7 @@ _STATEMENTS: dict[str, Callable[[Body, Scanner, str], None]] = {
 
 
 def _same_type(left: BasicTensorDescription, right: BasicTensorDescription) -> bool:
-    """Whether two types are equal, in form or provably: what is known of a symbol may have grown since."""
+    """Whether two types are equal, in form or provably: more may be known of a symbol by now."""
     if left == right:
         return True
     return (left.dtype is right.dtype and len(left.shape) == len(right.shape)
@@ -300,5 +300,5 @@ def _same_type(left: BasicTensorDescription, right: BasicTensorDescription) -> b
 
 
 def suggestion(name: str, known: Iterable[str]) -> str | None:
-    """The closest of the names that were given last."""
+    """Returns the known name, among the last ones given, that is closest to ``name``."""
     return did_you_mean(name, list(known)[-_SUGGESTED:])

@@ -1,8 +1,8 @@
-"""Devices: classes of tensors that say where elements lie and which transformer computes with them.
+"""Devices: classes of tensors that define where elements lie and which transformer computes with them.
 
-A device is a class; the front's class of tensors derives from ``Device``, and every class below that is one. What an op
-shall run on is a list of them, in force where the op is built and kept with its provenance. Where none was in force the
-op has no list, and costs nothing.
+A device is a class; the front's class of tensors derives from ``Device``, and every class below that is one. A list of
+devices is in force where an op is built, and is kept with its provenance: the op shall run on one of them. Without a
+list in force, an op has none, and no cost.
 
 >>> class Paper(Device):
 ...     "Elements that are written down."
@@ -12,8 +12,9 @@ True
 >>> devices_in_force() is None, Paper.__name__ in known_devices()
 (True, True)
 
-``implementations`` is the one table of what is given for an op class on a device beside the op's own meaning, and
-``conversions`` that of how elements move between devices. Both are found by inheritance.
+``implementations`` is the one table of functions that implement an op class on a device, beside the op's own meaning,
+and ``conversions`` that of functions that move elements between devices. Both are searched along the inheritance of
+devices.
 """
 
 from __future__ import annotations
@@ -52,14 +53,13 @@ class Facet(Enum):
 
 
 class Device:
-    """What a class of tensors says of the memory of its tensors. A subclass is a device, unless it says
-    ``is_device=False``.
+    """The memory of a class of tensors. A subclass is a device, unless it is declared with ``is_device=False``.
 
-    ``transformer`` names the transformer that runs what is placed on the device; None, where the device is written in
-    Python: then it runs what ``nv.implement`` gives it, and views. The hooks say how storage is made and read, and
-    leave shapes, strides and offsets to nervure; storage is allocated for tensors whose ``facet`` is EXIST.
-    ``rewrites`` are rules for ops that may run on the device: pairs of a pattern (``nervure.passes.pattern``) and a
-    function of what it captures, which gives what replaces it.
+    ``transformer`` names the transformer that runs the ops placed on the device, or is None for a device that is
+    written in Python: it runs views, and the functions that ``nv.implement`` gives it. The hooks define how storage is
+    made and read, and leave shapes, strides and offsets to nervure; storage is allocated for tensors whose ``facet``
+    is EXIST. ``rewrites`` are rules for ops that may run on the device: pairs of a pattern
+    (``nervure.passes.pattern``) and a function of its captures, which returns the replacement.
     """
 
     __slots__ = ()
@@ -82,13 +82,13 @@ class Device:
 
     def allocate(self, shape: tuple[int, ...], dtype: DType, initial_element: Element | None = None,
                  vec: object = None) -> object:
-        """Storage of one dimension for the elements of ``shape``, all ``initial_element`` (None: anything), or
-        ``vec`` as it is.
+        """Allocates storage of one dimension for the elements of ``shape``, filled with ``initial_element`` (None:
+        undefined), or uses ``vec`` as it is.
         """
         raise _unwritten(self, "allocate", "shape, dtype, initial_element, vec")
 
     def vref(self, i: int) -> Element:
-        """Element ``i`` of the storage, a Python number."""
+        """Returns element ``i`` of the storage, a Python number."""
         raise _unwritten(self, "vref", "i")
 
     def set_vref(self, i: int, value: Element) -> None:
@@ -96,21 +96,21 @@ class Device:
         raise _unwritten(self, "set_vref", "i, value")
 
     def finalizer(self) -> None:
-        """Called once for storage that nervure made and lets go of."""
+        """Called once for storage that nervure made and no longer uses."""
 
     @classmethod
     def backend_state(cls) -> str:
-        """The device's line in ``nv.show_backends()``."""
+        """Returns the device's line in ``nv.show_backends()``."""
         return "no status"
 
     @classmethod
     def missing(cls) -> str | None:
-        """Why the device cannot be used on this machine; None where it can."""
+        """Returns the reason why the device cannot be used on this machine; None if it can."""
         return None
 
     @classmethod
     def admits(cls, op: Op) -> bool:
-        """Whether it takes an op at all, of a class that it implements."""
+        """Whether the device takes this op, of a class that it implements."""
         return True
 
 
@@ -136,7 +136,7 @@ class ArrayStorage(Device, is_device=False):
 
 
 def keeps_arrays(device: type[Device]) -> bool:
-    """Whether storage on a device is made as that of arrays is, so that any array of the elements will do."""
+    """Whether storage on a device is made like that of arrays, so that any array of the elements will do."""
     return device.allocate is ArrayStorage.allocate
 
 
@@ -152,12 +152,12 @@ _native: dict[str, type[Device]] = {}
 
 
 def known_devices() -> dict[str, type[Device]]:
-    """All devices by name, in the order in which they were declared; of one name the latest."""
+    """Returns all devices by name, in the order of their declaration; among devices of one name the latest."""
     return dict(_devices)
 
 
 def native_device(transformer: str) -> type[Device] | None:
-    """The first device that a transformer runs, which others of that transformer derive from."""
+    """Returns the first device that a transformer runs, from which its other devices derive."""
     return _native.get(transformer)
 
 
@@ -174,12 +174,12 @@ class DeviceList(NamedTuple):
         refuse_setting(self, name, value)
 
 
-_was_any_listed = False  # as long as no list was ever in force, nobody looks for one
+_was_any_listed = False  # as long as no list was ever in force, none is looked up
 
 
 @contextmanager
 def listed(devices: DeviceList) -> Iterator[DeviceList]:
-    """The ops that are built inside, on this thread, carry that list."""
+    """Gives the ops that are built inside, on this thread, that list."""
     global _was_any_listed
     _was_any_listed = True
     with metadata(**{_LIST: devices}):
@@ -187,25 +187,25 @@ def listed(devices: DeviceList) -> Iterator[DeviceList]:
 
 
 def devices_in_force() -> DeviceList | None:
-    """The list that an op would carry that is built now."""
+    """Returns the list that an op built now would get."""
     found = current_metadata().get(_LIST)
     assert found is None or isinstance(found, DeviceList)
     return found
 
 
 def devices_of(op: Op) -> DeviceList | None:
-    """The list that an op was built under; None where there was none."""
+    """Returns the list that an op was built under; None if there was none."""
     found = op.provenance.metadata.get(_LIST)
     assert found is None or isinstance(found, DeviceList)
     return found
 
 
-# -- what is given for an op on a device -----------------------------------------------------------------------------
+# -- implementations of ops on devices ---------------------------------------------------------------------------------
 
 
 class Implementation(NamedTuple):
-    """A function for an op: called in each run with the op, its operands and its results ("runtime"), or once,
-    with the namespace of scalars and a scalar for each operand ("generate").
+    """A function that implements an op. A "runtime" one is called in each run with the op, its operands and its
+    results. A "generate" one is called once, with the namespace of scalars and a scalar for each operand.
     """
 
     function: Callable[..., object]
@@ -220,7 +220,7 @@ conversions: dict[tuple[type[Device], type[Device]], Callable[..., object]] = {}
 
 
 def implementation_of(op_class: type[Op], device: type[Device]) -> Implementation | None:
-    """What is given for an op class on a device or the nearest one that it inherits from."""
+    """Returns the implementation of an op class on a device, or on the nearest device that it inherits from."""
     if not implementations:
         return None
     for base in device.__mro__:
@@ -231,7 +231,7 @@ def implementation_of(op_class: type[Op], device: type[Device]) -> Implementatio
 
 
 def conversion_of(source: type[Device], target: type[Device]) -> Callable[..., object] | None:
-    """The declared conversion: of the nearest devices that the two inherit from, the source's first."""
+    """Returns the declared conversion of the nearest devices that the two inherit from, the source's first."""
     for left in source.__mro__:
         for right in target.__mro__:
             found = conversions.get((left, right))
@@ -241,7 +241,7 @@ def conversion_of(source: type[Device], target: type[Device]) -> Callable[..., o
 
 
 def is_extended(device: type[Device], operations: Iterable[Op]) -> bool:
-    """Whether something is given on a device for one of these ops, or for what one may decompose into; or rules."""
+    """Whether a device has rewrites, or implements one of these ops or an op that one may decompose into."""
     if device.rewrites:
         return True
     given = {op_class for op_class, other in implementations if issubclass(device, other)}
@@ -257,10 +257,10 @@ def _is_built_in(op_class: type[Op]) -> bool:
 
 
 def are_listed(operations: Iterable[Op]) -> bool:
-    """Whether some op was built under a list of devices."""
+    """Whether an op was built under a list of devices."""
     return _was_any_listed and any([_LIST in op.provenance.metadata for op in operations])
 
 
 def names_of(devices: Sequence[type[Device]]) -> str:
-    """The names of devices, for people."""
+    """Returns the names of devices, for people."""
     return ", ".join([device.__name__ for device in devices])

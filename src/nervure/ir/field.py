@@ -1,6 +1,6 @@
 """The attributes of an op class, declared as typed fields.
 
-A kind of attribute says once what is done with a value: its normal form, its text, when two are equal. Called, it
+A kind of attribute defines everything that is done with a value: its normal form, its text, its equality. Called, it
 declares a field:
 
 >>> axes = ints()
@@ -47,9 +47,9 @@ def _itself(value: Hashable) -> Hashable:
 class Kind(Generic[T]):
     """One kind of attribute; a field of it is declared by a call.
 
-    ``words`` and an ``example`` tell people what it admits. ``check`` gives a value its normal form (TypeError or
-    ValueError if it is of another kind), ``format`` writes it, ``parse`` reads it back. ``key`` stands for it in a
-    table: equal for values that are equal in structure, bit for bit. ``dimensions`` are those that it holds.
+    ``words`` and an ``example`` tell people which values it admits. ``check`` gives a value its normal form (TypeError
+    or ValueError if it is of another kind), ``format`` writes it, ``parse`` reads it back. ``key`` stands for it in a
+    table: equal for values that are equal in structure, bit for bit. ``dimensions`` are those inside it.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Kind(Generic[T]):
     def __call__(self, default: object, optional: Literal[True]) -> Field[T | None]: ...
 
     def __call__(self, default: object = REQUIRED, optional: bool = False) -> Field[T] | Field[T | None]:
-        """A field of this kind, which may have a default; ``optional`` admits None."""
+        """Declares a field of this kind, which may have a default; ``optional`` admits None."""
         return Field(self, default, optional)
 
     def same(self, left: T, right: T) -> bool:
@@ -85,7 +85,7 @@ class Field(Generic[T]):
                  choices: tuple[str, ...] = ()) -> None:
         self.kind, self.default, self.optional, self.choices = kind, default, optional, choices
 
-    if TYPE_CHECKING:  # the class of the op turns it into a slot
+    if TYPE_CHECKING:  # the class of the op turns the field into a slot
 
         @overload
         def __get__(self, op: None, cls: type) -> Field[T]: ...
@@ -96,7 +96,7 @@ class Field(Generic[T]):
         def __get__(self, op: object, cls: type) -> Field[T] | T: ...
 
     def check(self, value: object, op: str, name: str) -> T | None:
-        """The value in its normal form; WrongKind or InvalidArgument if it is not of this field's kind."""
+        """Returns the value in its normal form; WrongKind or InvalidArgument if it is not of this field's kind."""
         if value is None and self.optional:
             return None
         try:
@@ -114,17 +114,17 @@ class Field(Generic[T]):
 
     @property
     def expected(self) -> str:
-        """What the field admits, in words."""
+        """The values that the field admits, in words."""
         if self.choices:
             return " or ".join(map(repr, self.choices))
         return self.kind.words + (" or None" if self.optional else "")
 
     def format(self, value: T | None, writer: Writer) -> str:
-        """The text of a value."""
+        """Returns the text of a value."""
         return "None" if value is None else self.kind.format(value, writer)
 
     def parse(self, line: Scanner, reader: Reader) -> T | None:
-        """The inverse of ``format``."""
+        """Reads back the text of ``format``."""
         return None if self.optional and line.accept("None") else self.kind.parse(line, reader)
 
 
@@ -132,7 +132,7 @@ class Field(Generic[T]):
 
 
 def exact(cls: type[T]) -> Callable[[object], T]:
-    """The check of what is an instance of a class, and stays as it is."""
+    """Returns a check for instances of a class, which stay as they are."""
     def check(value: object) -> T:
         if not isinstance(value, cls):
             raise TypeError
@@ -149,7 +149,7 @@ def _dim(value: Any) -> DimLike:
 
 
 def _scalar(value: object) -> Number:
-    """A Python scalar: what NumPy scalars and 0-d arrays hold counts too."""
+    """Returns a Python scalar, also for NumPy scalars and 0-d arrays."""
     value = value.item() if isinstance(value, (np.generic, np.ndarray)) else value
     if not isinstance(value, (bool, int, float, complex)):
         raise TypeError
@@ -157,9 +157,9 @@ def _scalar(value: object) -> Number:
 
 
 def _plain_array(value: object) -> np.ndarray:
-    """The array itself, read-only from now on for everyone who comes through the graph.
+    """Returns the array itself as a view that is read-only for all users of the graph.
 
-    In a foreign byte order it is copied; subclasses, whose operators may mean something else, are seen as plain arrays.
+    In a foreign byte order it is copied; subclasses, whose operators may differ, are seen as plain arrays.
     """
     if not isinstance(value, np.ndarray):
         raise TypeError
@@ -179,12 +179,12 @@ def _callable(value: object) -> Callable[..., Any]:
 
 
 def _bits(value: Number) -> Hashable:
-    """Numbers by bits: -0.0 is not 0.0, and a NaN is itself."""
+    """Returns numbers by bits: -0.0 differs from 0.0, and a NaN equals itself."""
     return type(value), repr(value)
 
 
 class _ArrayKey:
-    """An array in a key: equal by type, shape and bits, of which the hash looks at the first few."""
+    """An array in a key: equality is by type, shape and bits, and the hash reads the first few."""
 
     __slots__ = ("array", "_hash")
 
@@ -207,7 +207,7 @@ class _ArrayKey:
 
 
 def several(item: Kind[Any], name: str, words: str, example: str) -> Kind[Any]:
-    """Tuples of values of one kind."""
+    """Makes the kind of tuples of values of the kind ``item``."""
     def check(value: Iterable[object]) -> tuple[object, ...]:
         if isinstance(value, (str, bytes)):
             raise TypeError
@@ -236,7 +236,7 @@ dim_pairs: Kind[tuple[tuple[DimLike, DimLike], ...]] = several(
 
 
 def _range(value: Any) -> tuple[DimLike, ...]:
-    """A triple; a length is so many positions from the first."""
+    """Reads a (start, extent, step); a length stands for that many positions from the first."""
     return (0, _dim(value), 1) if hasattr(value, "__index__") or isinstance(value, Dim) else shape.check(value)
 
 
@@ -245,7 +245,7 @@ slices: Kind[tuple[tuple[DimLike, DimLike, DimLike], ...]] = several(
 strings: Kind[tuple[str, ...]] = several(string, "strs", "strings", "('a', 'b')")
 array = Kind("array", "a NumPy array", "np.zeros(3)", _plain_array, lambda value, writer: writer.array(value),
              notation.parse_array, key=_ArrayKey)
-# An op holds what its attributes are, so that identities stay good as long as a key is in use.
+# An op keeps its attributes alive, so identities stay valid as long as a key is in use.
 variable = Kind("variable", "a Variable", "Variable(type)", exact(Variable),
                 lambda value, writer: writer.variable(value), notation.parse_variable, key=id)
 index_map = Kind("index_map", "an IndexMap", "IndexMap.identity((2, 3))", exact(IndexMap), notation.map_text,
@@ -256,14 +256,14 @@ types: Kind[tuple[BasicTensorDescription, ...]] = several(
          lambda line, reader: notation.parse_type(line, reader)[0]), "types", "types of tensors", "(x.type,)")
 function_of_host = Kind("callable", "a Python function", "lambda x: x", _callable,
                         lambda value, writer: writer.host_function(value), notation.refuse_callable, key=id)
-"""A Python callable: it has no text, so what holds it cannot be saved."""
+"""A Python callable: it has no text, so an op that holds it cannot be saved."""
 
 
 def choice(*choices: str, default: object = REQUIRED) -> Field[str]:
-    """One of a few strings."""
+    """Declares one of a few strings."""
     return Field(string, default, choices=choices)
 
 
 def optional_index_map() -> Field[IndexMap | None]:
-    """An IndexMap or None."""
+    """Declares an IndexMap or None."""
     return index_map(None, optional=True)

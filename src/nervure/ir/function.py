@@ -1,7 +1,7 @@
 """A Function: parameters in, results out, new values for variables, and effects in their order.
 
-It is the unit that passes transform and transformers compile. Inside it is pure; what touches the world stands at
-its border.
+It is the unit that passes transform and transformers compile. Inside it is pure; all contact with the outside happens
+at its border.
 
 >>> import nervure as nv
 >>> a, b, c = (nv.Parameter(nv.float32, (32, 32)) for _ in range(3))
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 class Assumption(NamedTuple):
-    """Two dimensions that have to be equal in every call: who assumes it, and the user's line."""
+    """Two dimensions that must be equal in every call, with the op that assumes it and the user's line."""
 
     left: DimLike
     right: DimLike
@@ -50,8 +50,8 @@ class Assumption(NamedTuple):
 class Function(Identity, Frozen):
     """Parameters, results, updates (variable, new value), effects (ops in the order in which they happen).
 
-    Effectful ops that the results need and that ``effects`` does not list follow in the order of the graph. Every
-    parameter below the results must be listed, once.
+    Effectful ops that the results need and ``effects`` does not list follow in the order of the graph. Every parameter
+    below the results must be listed, once.
 
     >>> x = nv.Parameter(nv.float32, (2,))
     >>> double = nv.Function([nv.ops.Add(x, x)], [x], name="double")
@@ -83,7 +83,7 @@ class Function(Identity, Frozen):
         operations = self._ordered(listed)
         known = set(listed)
         unlisted = tuple([op for op in operations if is_effect(op) and op not in known])
-        if unlisted:  # they count as listed: the order of a function is that of its text, which lists all effects
+        if unlisted:  # they count as listed, since a function's text lists all effects
             operations = self._ordered(listed + unlisted)
         put(self, "effects", listed + unlisted)
         put(self, "operations", operations)
@@ -107,7 +107,7 @@ class Function(Identity, Frozen):
         return tuple(dict.fromkeys([*read, *[variable for variable, _ in self.updates]]))
 
     def dimensions(self) -> Iterator[DimLike]:
-        """The dimensions of all values, attributes and assumptions."""
+        """Yields the dimensions of all values, attributes and assumptions."""
         for op in self.operations:
             for value in op.outputs:
                 yield from value._type.shape
@@ -120,17 +120,19 @@ class Function(Identity, Frozen):
 
     @property
     def roots(self) -> tuple[Value, ...]:
-        """The values that must be computed: results, then updates, then what effects read."""
+        """The values that must be computed: results, then updates, then the operands of effects."""
         return (*self.results, *[value for _, value in self.updates])
 
     def rebuilt(self, transform: Transform | None = None,
                 replaced: dict[Value, Value] | None = None) -> Function:
-        """This function with each op replaced by what ``transform`` gives (None: kept); itself if nothing changed."""
+        """Returns this function with each op replaced by the result of ``transform`` (None: kept); itself if nothing
+        changed.
+        """
         table = rebuild(self.operations, {} if replaced is None else replaced, transform)
         return self.substituted(table)
 
     def substituted(self, table: Mapping[Value, Value]) -> Function:
-        """This function on the values that ``table`` gives for its own; itself if that changes nothing."""
+        """Returns this function with values replaced as in ``table``; itself if that changes nothing."""
         if not table:
             return self
         get = table.get
@@ -140,7 +142,7 @@ class Function(Identity, Frozen):
         return Function(results, self.parameters, updates, effects, self.assumptions, self.name)
 
     def __call__(self, *operands: Operand) -> tuple[Value, ...]:
-        """The results as an expression over other values in place of the parameters (inlining, not running)."""
+        """Returns the results as an expression over values in place of the parameters (inlining, not running)."""
         if len(operands) != len(self.parameters):
             raise InvalidArgument("wrong number of operands", op=self.name, got=len(operands),
                                   expected=len(self.parameters), help="give a value for each parameter")
@@ -149,7 +151,9 @@ class Function(Identity, Frozen):
         return tuple([table.get(value, value) for value in self.results])
 
     def find_by_name(self, name: str) -> Op:
-        """The op that the function's text calls ``%name``: a label is made unique there (``logits``, ``logits_1``)."""
+        """Returns the op that the function's text calls ``%name``: a label is made unique there (``logits``,
+        ``logits_1``).
+        """
         found = find_operation(self, name) if isinstance(name, str) else None
         if found is None:
             known = [op.name for op in self.operations if op.name is not None]
@@ -180,7 +184,7 @@ def _parse_function(line: Scanner, reader: Reader) -> Function:
 
 
 def is_effect(op: Op) -> bool:
-    """Whether an op touches the world, so that it is neither dropped nor merged nor reordered."""
+    """Whether an op has an effect, so that it is neither dropped nor merged nor reordered."""
     return bool(getattr(op, "effectful", False))
 
 
@@ -238,7 +242,7 @@ def _parameter(entry: object) -> Parameter:
 
 
 def moved(op: Op, table: Mapping[Value, Value]) -> Op:
-    """The op that stands for an effect after a rewrite: found through its output, or by rebuilding it."""
+    """Returns the op that stands for an effect after a rewrite: found through its output, or by rebuilding it."""
     if not op.outputs or op.outputs[0] not in table:
         return op.with_operands([table.get(value, value) for value in op.operands])
     moved = table[op.outputs[0]].op
@@ -256,7 +260,7 @@ def _assumed(operations: Iterable[Op]) -> list[Assumption]:
 
 
 def _unique(assumptions: Iterable[Assumption]) -> tuple[Assumption, ...]:
-    """One of each pair of dimensions, the first."""
+    """Returns the first assumption of each pair of dimensions."""
     table: dict[tuple[DimLike, DimLike], Assumption] = {}
     for entry in assumptions:
         table.setdefault((entry.left, entry.right), entry)

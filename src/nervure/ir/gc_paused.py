@@ -1,7 +1,7 @@
-"""Python's garbage collector, out of the way while a transformation allocates a large graph.
+"""Pauses of Python's garbage collector while a transformation allocates a large graph.
 
-An op and its values refer to each other, so each full collection visits all of them; between the many allocations of
-a walk over 100,000 ops nothing dies, and collections would take longer than the walk.
+An op and its values refer to each other, so each full collection visits all of them. During a walk over 100,000 ops no
+garbage arises, and collections would take longer than the walk.
 
 >>> with gc_paused():
 ...     gc.isenabled()
@@ -17,17 +17,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _pausing: set[int] = set()
-"""The threads that have stopped the collector, and will start it."""
+"""The threads that have stopped the collector, and will start it again."""
 
 
 @contextmanager
 def gc_paused() -> Iterator[None]:
-    """No cyclic collection inside. It may be nested, and threads that overlap leave the collector as it was."""
+    """Stops cyclic collection inside. It may be nested, and overlapping threads leave the collector as it was."""
     was_enabled, thread = gc.isenabled(), threading.get_ident()
     try:
         if was_enabled:
             _pausing.add(thread)
-        gc.disable()  # an interrupt behind it finds the end
+        gc.disable()  # an interrupt after this line reaches the end below
         yield
     finally:
         if was_enabled:
@@ -36,7 +36,7 @@ def gc_paused() -> Iterator[None]:
 
 
 def _begin_in_child() -> None:
-    """In a child of a fork, other threads do not come to start it."""
+    """Restarts the collector in a child of a fork, where other threads will not."""
     others = _pausing - {threading.get_ident()}
     _pausing.difference_update(others)
     if others and not _pausing:

@@ -1,4 +1,4 @@
-"""Objects known by their identity: a copy would be another one, so copying and pickling are errors that say so.
+"""Objects known by their identity: a copy would be a different one, so copying and pickling are errors that say so.
 
 >>> import copy
 >>> class Node(Identity):
@@ -37,7 +37,8 @@ class Identity:
 
 
 def is_found_by_name(function: object) -> bool:
-    """Whether a module has this function by its name; the program itself, which no other imports, does not count.
+    """Whether a module has this function under its name; the main program, which cannot be imported elsewhere, does
+    not count.
 
     >>> is_found_by_name(is_found_by_name), is_found_by_name(lambda: None)
     (True, False)

@@ -2,8 +2,8 @@
 
 * **Elementwise**: ``evaluate(self, s, x, ...)`` is an expression over scalars; ``s`` is the scalar namespace.
 * **View**: ``describe(self, *types)`` is an index translation, ``y[i] = x[f(i)]``, or a selector over several tensors.
-* **Structured**: ``structure(self, *types)`` is an iteration: a domain, where each operand is read, a scalar body,
-  where each output is written, and how writes to one place combine.
+* **Structured**: ``structure(self, *types)`` is an iteration: a domain, the places where each operand is read, a
+  scalar body, the places where each output is written, and how writes to one place combine.
 * **Composite**: ``decompose(self, *operands)`` is an expression over other ops.
 
 A backend implements the scalar namespace, index maps and the structured form once, and with them every op. A matrix
@@ -34,22 +34,22 @@ from nervure.types.frozen import frozen_dataclass
 from nervure.types.view import ComplexView, SimpleView
 
 Scalar = TypeVar("Scalar")
-"""What a backend has for one scalar."""
+"""A backend's scalar."""
 
 LANES = 64
-"""The logical lanes of a reduction, where nothing else is said; :mod:`nervure.kernel.ir` states their order."""
+"""The logical lanes of a reduction by default; :mod:`nervure.kernel.ir` states their order."""
 
 ScalarExpression = Callable[..., Any]
-"""A function of a scalar namespace and scalars (or tuples of them), which gives a scalar or a tuple of them."""
+"""A function of a scalar namespace and scalars (or tuples of them), which returns a scalar or a tuple of them."""
 
 
 class Pointwise(Op, abstract=True):
     """The type rule of ops whose result at an index depends on the operands at that index alone.
 
-    All operands have one shape and, unless said otherwise, one type. ``admits`` are the element types it is defined
-    for; ``result`` is the output's element type where it is not the operands' own. ``sample`` says for each operand
-    where the op is smooth, as :data:`nervure.ops.scalar_function.Range` does. ``surface`` is a call of its function on
-    the surface, ``"exp(1.0) -> 2.7183"``: an op of the package that has one gets that function.
+    All operands have one shape and, unless the class says otherwise, one type. ``admits`` are the element types it is
+    defined for; ``result`` is the output's element type if it is not the operands' own. ``sample`` says for each
+    operand where the op is smooth, as :data:`nervure.ops.scalar_function.Range` does. ``surface`` is an example call
+    of its function on the surface, ``"exp(1.0) -> 2.7183"``: an op of the package with one gets that function.
     """
 
     admits: ClassVar[frozenset[DType]] = ANY
@@ -64,7 +64,7 @@ class Pointwise(Op, abstract=True):
         return first if result is first.dtype else first.with_(dtype=result)
 
     def result_dtype(self, dtype: DType) -> DType:
-        """The output's element type, from the operands'."""
+        """Returns the output's element type, from the operands'."""
         return self.result or dtype
 
     def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
@@ -77,21 +77,21 @@ class Elementwise(Pointwise, abstract=True):
     cost = 16
 
     def evaluate(self, s: object, *elements: Scalar) -> Scalar:
-        """The scalar expression, written with the scalar namespace ``s``."""
+        """Returns the scalar expression, written with the scalar namespace ``s``."""
         raise NotImplementedError
 
 
 class View(Op, abstract=True):
-    """An index translation. ``describe`` gives the description of :mod:`nervure.types.view` that says which.
+    """An index translation, given by ``describe`` as a description of :mod:`nervure.types.view`.
 
-    A view of one tensor that ``composes`` may become one index map with the views around it, once derivatives have
-    been taken.
+    A view of one tensor that ``composes`` may be merged with the views around it into one index map, after
+    differentiation.
     """
 
     composes: ClassVar[bool] = True
 
     def describe(self, *types: BasicTensorDescription) -> SimpleView | ComplexView:
-        """The view description, from the operands' types."""
+        """Returns the view description, from the operands' types."""
         raise NotImplementedError
 
     def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
@@ -124,9 +124,9 @@ class View(Op, abstract=True):
 
 @frozen_dataclass(slots=True)
 class Element:
-    """A coordinate that is data: the element of an integer operand. Negative counts from the end once.
+    """A coordinate that is data: the element of an integer operand. A negative one counts from the end once.
 
-    ``bound`` is the length of the axis that is indexed; an element outside [-bound, bound) is an IndexError, and with
+    ``bound`` is the length of the indexed axis; an element outside [-bound, bound) is an IndexError, and with
     ``from_end=False`` each negative one, too.
     """
 
@@ -136,7 +136,7 @@ class Element:
     from_end: bool = True
 
     def refused(self, bound: int) -> dict[str, str]:
-        """What the error of an element that is out of range says of an axis of this length."""
+        """Returns the parts of the error for an element out of range, for an axis of length ``bound``."""
         first = -bound if self.from_end else 0
         rule = ("an index counts from the end once when negative" if self.from_end else
                 "class numbers count from 0; ignore_index= of a loss names one that counts nothing")
@@ -146,11 +146,11 @@ class Element:
 
 @frozen_dataclass(slots=True)
 class Access:
-    """Where a tensor is touched at each point of the domain: one coordinate a dimension.
+    """The element of a tensor that is read or written at each point of the domain: one coordinate for each dimension.
 
     A coordinate is an expression over the domain's indices ``index(0), index(1), ...`` or an ``Element``. ``fill``
-    (reads only) is the scalar that is read outside the tensor; without it the coordinates must stay inside. A
-    write outside is dropped where ``drop`` is set.
+    (reads only) is the scalar that is read outside the tensor; without it the coordinates must stay inside. A write
+    outside is dropped if ``drop`` is set.
     """
 
     coordinates: tuple[DimLike | Element, ...]
@@ -162,18 +162,18 @@ class Access:
 class Structure:
     """An iteration: ``for i in domain: out[write(i)] = combine(out[write(i)], body(x[read(i)], ...))``.
 
-    ``reads`` has one entry an operand: None where the body does not read it (it is the initial value, or indices that
-    an ``Element`` reads). ``body(s, *elements)``, given one element for each entry that is not None, gives one
-    scalar an output (a single scalar where there is one), in the compute type of the operands;
+    ``reads`` has one entry for each operand: None if the body does not read it (it is the initial value, or indices
+    that an ``Element`` reads). ``body(s, *elements)``, given one element for each entry that is not None, returns one
+    scalar for each output (a plain scalar for a single output), in the compute type of the operands;
     ``s.index(expression)`` gives it the value of an expression over the domain's indices.
 
-    ``combine`` is None (each place is written once), "set" (the last write in row-major order of the domain wins),
-    or "add", "multiply", "maximum", "minimum", "and", "or"; each output starts from the combiner's unit, or from
-    the operand whose number is ``initial``. Over nothing "maximum" and "minimum" are an error, unless ``of_nothing``
-    says that they are their units, the ends of the element type. A *custom* combiner is a function
-    ``(s, left, right) -> tuple`` over tuples of scalars (the body gives the tuple), associative, applied in order,
-    without a unit; then ``finish(s, tuple)`` gives the outputs. The order in which "add" adds is the backend's; the
-    element type it adds in is ``accumulate``.
+    ``combine`` is None (each place is written once), "set" (the last write in row-major order of the domain wins), or
+    "add", "multiply", "maximum", "minimum", "and", "or"; each output starts from the combiner's unit, or from the
+    operand whose number is ``initial``. Over no elements, "maximum" and "minimum" are an error, unless ``of_nothing``
+    makes them their units, the limits of the element type. A *custom* combiner is a function ``(s, left, right) ->
+    tuple`` over tuples of scalars (the body gives the tuple), associative, applied in order, without a unit; then
+    ``finish(s, tuple)`` gives the outputs. The order in which "add" adds is the backend's; the element type it adds in
+    is ``accumulate``.
     """
 
     domain: tuple[DimLike, ...]
@@ -188,7 +188,7 @@ class Structure:
 
     @property
     def needs_elements(self) -> bool:
-        """Whether it is an error to combine nothing."""
+        """Whether combining no elements is an error."""
         has_unit = not callable(self.combine) and (self.combine not in ("maximum", "minimum") or self.of_nothing)
         return self.initial is None and not has_unit
 
@@ -206,7 +206,7 @@ class Structure:
 
 
 def coordinate_symbols(coordinate: DimLike | Element) -> frozenset[str]:
-    """The names of the symbols that a coordinate depends on."""
+    """Returns the names of the symbols that a coordinate depends on."""
     if isinstance(coordinate, Element):
         return frozenset().union(*[symbols(entry) for entry in coordinate.coordinates])
     return symbols(coordinate) if isinstance(coordinate, Dim) else frozenset()
@@ -219,17 +219,17 @@ class Multiplying(Protocol[Scalar]):
 
 
 def multiply_body(s: Multiplying[Scalar], left: Scalar, right: Scalar) -> Scalar:
-    """The body of every contraction: backends recognise it by identity."""
+    """Returns ``left * right``: the body of every contraction, which backends recognise by identity."""
     return s.multiply(left, right)
 
 
 def identity_body(s: object, element: Scalar) -> Scalar:
-    """The body of plain reductions, and of what only moves elements."""
+    """Returns the element: the body of plain reductions, and of ops that only move elements."""
     return element
 
 
 def identity_access(rank: int) -> Access:
-    """Read or written at the domain's own index."""
+    """Returns an access at the domain's own index."""
     return Access(tuple([index(d) for d in range(rank)]))
 
 
@@ -237,12 +237,12 @@ class Structured(Op, abstract=True):
     """An iteration over a domain, in the form of :class:`Structure`."""
 
     def structure(self, *types: BasicTensorDescription) -> Structure:
-        """The iteration, from the operands' types."""
+        """Returns the iteration, from the operands' types."""
         raise NotImplementedError
 
 
 class Composite(Op, abstract=True):
-    """An op that is written in terms of others. It needs a type rule and ``decompose``, nothing else.
+    """An op written in terms of other ops. It needs a type rule and ``decompose``, nothing else.
 
     Its derivative is that of its decomposition, unless it declares ``vjp``. Without a type rule of its own
     it has the types of its decomposition.
@@ -250,15 +250,17 @@ class Composite(Op, abstract=True):
 
     @property
     def has_own_derivative(self) -> bool:
-        """Whether ``vjp`` is to be used, rather than the derivative of the decomposition."""
+        """Whether ``vjp`` is used, rather than the derivative of the decomposition."""
         return type(self).vjp is not Op.vjp
 
     def decompose(self, *operands: Value) -> Operand | Sequence[Operand]:
-        """The value (a tuple where there are several outputs) in terms of other ops."""
+        """Returns the value (a tuple for several outputs) in terms of other ops."""
         raise NotImplementedError
 
     def decomposed(self) -> tuple[Value, ...]:
-        """The decomposition of this node: one value an output, of its type (else DtypeMismatch or ShapeMismatch)."""
+        """Returns the decomposition of this node: one value for each output, of its type (else DtypeMismatch or
+        ShapeMismatch).
+        """
         results = self.decompose(*self.operands)
         values = [as_value(entry, type(self).__name__) for entry in
                   (results if isinstance(results, (tuple, list)) else (results,))]
@@ -278,14 +280,14 @@ class Composite(Op, abstract=True):
 
 
 def require_admitted(op: Op, type: BasicTensorDescription, admits: frozenset[DType], position: int = 0) -> None:
-    """DtypeMismatch unless the element type of an operand is one of those admitted."""
+    """Raises DtypeMismatch unless the element type of the operand at ``position`` is one of ``admits``."""
     if type.dtype not in admits:
         raise op.fail(DtypeMismatch, f"{type.dtype.name} elements are not supported", got=type,
                       operand=op.operand_label(position), expected=describe_types(admits), help="insert ops.Convert")
 
 
 def merge_labels(operands: Sequence[Value]) -> Labels | None:
-    """Labels of operands of one shape: the first name that is known for each dimension."""
+    """Returns the labels of operands of one shape: the first known name for each dimension."""
     merged: list[str | None] | None = None
     for operand in operands:
         if operand.labels is None:
@@ -298,9 +300,9 @@ def merge_labels(operands: Sequence[Value]) -> Labels | None:
 
 
 def labels_through(coordinates: Sequence[DimLike | Element], source: Sequence[str | None], rank: int) -> Labels | None:
-    """The labels after an index translation.
+    """Returns the labels after an index translation, ``coordinates``, of a tensor with labels ``source``.
 
-    A dimension has one where a single coordinate depends on it, and on no other dimension.
+    A dimension gets a label if exactly one coordinate depends on it, and on no other dimension.
     """
     used = [coordinate_symbols(entry) for entry in coordinates]
     labels: list[str | None] = [None] * rank

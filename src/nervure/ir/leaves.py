@@ -1,4 +1,4 @@
-"""Leaves of the graph: the ops without operands, from which values come.
+"""Leaves of the graph: ops without operands, from which all values derive.
 
 >>> import numpy as np
 >>> import nervure as nv
@@ -62,17 +62,17 @@ class Full(Leaf):
 
 
 class ReadVariable(Leaf):
-    """The value that a variable has at this op's place: in a Function, at its entry."""
+    """The value that a variable has at the position of this op; in a Function, at its entry."""
 
     variable = field.variable()
 
     def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
         own = self.variable.type
-        return own if own.layout is None else own.with_(layout=None)  # which is the memory's, not the value's
+        return own if own.layout is None else own.with_(layout=None)  # the layout is the memory's, not the value's
 
 
 def fit_number(number: Any, dtype: DType) -> Number:
-    """A Python scalar as the element type holds it; InvalidArgument where an integer does not fit.
+    """Returns a Python scalar as the element type holds it; InvalidArgument if an integer does not fit.
 
     >>> from nervure.types.dtype import float16, uint8
     >>> fit_number(0.1, float16), fit_number(3.0, uint8)
@@ -101,5 +101,5 @@ def fit_number(number: Any, dtype: DType) -> Number:
         value = math.copysign(math.inf, value)
     if low <= value <= high:
         return float(dtype.numpy.type(value))
-    with np.errstate(all="ignore"):  # infinities, NaN, and what rounds to an infinity
+    with np.errstate(all="ignore"):  # infinities, NaN, and numbers that round to an infinity
         return float(dtype.numpy.type(value))

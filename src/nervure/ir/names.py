@@ -1,4 +1,4 @@
-"""The names of ops in the text of a function: labels made unique, numbers for what has no label.
+"""The names of ops in the text of a function: labels made unique, and numbers for ops without labels.
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (2,))
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Names:
-    """Unique names: a label as it is or with ``_1, _2, ...``, and numbers for what has none."""
+    """Unique names: a label as it is or with ``_1, _2, ...``, and numbers without a label."""
 
     __slots__ = ("taken", "repeats", "unnamed")
 
@@ -31,7 +31,7 @@ class Names:
         self.unnamed = 0
 
     def choose(self, label: str | None) -> str:
-        """A name that has not been chosen before, as it stands in text."""
+        """Returns a name that has not been chosen before, as the text spells it."""
         if label is None:
             self.unnamed += 1
             return str(self.unnamed - 1)
@@ -44,13 +44,13 @@ class Names:
 
 
 def operation_names(function: Function, anonymous: bool = False) -> dict[Op, str]:
-    """The name of each op, parameters first, as it stands in text; if ``anonymous`` numbers alone."""
+    """Returns the name of each op, parameters first, as the text spells it; numbers alone if ``anonymous``."""
     names = Names()
     others = [op for op in function.operations if type(op) is not Parameter]
     return {op: names.choose(None if anonymous else op.name) for op in [*function.parameters, *others]}
 
 
 def find_operation(function: Function, name: str) -> Op | None:
-    """The op of that name in the function's text, None where there is none."""
+    """Returns the op of that name in the function's text, None if there is none."""
     wanted = (name_text(name), name)  # a label that looks like a number is quoted in text
     return next((op for op, own in operation_names(function).items() if own in wanted), None)

@@ -1,6 +1,6 @@
-"""Text of numbers, dimensions, types, arrays and index maps: a function that writes each, and one that reads it back.
+"""The text of numbers, dimensions, types, arrays and index maps: one function writes each kind, and one reads it back.
 
-The two are inverse: what is read equals what was written, bit for bit. Floats are hexadecimal, arrays the bits of
+The two are inverse: the value read equals the value written, bit for bit. Floats are hexadecimal, arrays the bits of
 their elements, most significant digit first.
 
 >>> float_text(0.1), sequence_text(["0", "N + 1"]), sequence_text(["2"])
@@ -34,7 +34,7 @@ Item = TypeVar("Item")
 
 
 class Writer(Protocol):
-    """What formatting needs to know of the text as a whole."""
+    """The information about the whole text that formatting needs."""
 
     def dim(self, x: DimLike) -> str: ...
     def array(self, array: np.ndarray) -> str: ...
@@ -44,7 +44,7 @@ class Writer(Protocol):
 
 
 class Reader(Protocol):
-    """What reading needs to know of the text as a whole."""
+    """The information about the whole text that reading needs."""
 
     def dim(self, line: Scanner, text: str, may_index: bool = False) -> DimLike: ...
     def array(self, line: Scanner, name: str) -> np.ndarray: ...
@@ -56,12 +56,12 @@ class Reader(Protocol):
 
 
 def sequence_text(entries: Sequence[str]) -> str:
-    """``(a, b)``, ``(a,)``, ``()``."""
+    """Returns ``(a, b)``, ``(a,)`` or ``()``."""
     return f"({entries[0]},)" if len(entries) == 1 else f"({', '.join(entries)})"
 
 
 def parse_sequence(line: Scanner, item: Callable[[], Item]) -> tuple[Item, ...]:
-    """The inverse of ``sequence_text``; ``item`` reads one entry."""
+    """Reads back the text of ``sequence_text``; ``item`` reads one entry."""
     line.expect("(")
     entries = []
     while not line.accept(")"):
@@ -77,12 +77,12 @@ _DIM_PIECE = re.compile(r"[^(),\]]*")
 
 
 def dim_text(x: DimLike, writer: Writer) -> str:
-    """A dimension; the text as a whole will declare its symbols."""
+    """Returns the text of a dimension; the whole text will declare its symbols."""
     return str(x) if type(x) is int else writer.dim(x)
 
 
 def parse_dim(line: Scanner, reader: Reader, may_index: bool = False) -> DimLike:
-    """A dimension: up to a comma or bracket that is not its own."""
+    """Reads a dimension: up to a comma or bracket that is not its own. ``may_index`` admits domain indices."""
     number = line.match(_PLAIN_LENGTH)
     if number is not None:
         return int(number)
@@ -106,8 +106,8 @@ _DTYPE = token(r"[a-z]\w*")
 
 
 def type_text(type: BasicTensorDescription, labels: Labels | None, writer: Writer) -> str:
-    """``f32[2, N]``, with labels ``f32[N=32, H=128]``; ``f32[2, N] order (1, 0)`` in memory that is not row-major, and
-    ``f32[2, 3] strides (4, 1) sizes (2, 4)`` in memory with gaps.
+    """Returns a type's text: ``f32[2, N]``, or with ``labels`` ``f32[N=32, H=128]``. Memory that is not row-major adds
+    ``order (1, 0)``; memory with gaps adds ``strides (4, 1) sizes (2, 4)``.
     """
     entries = [str(x) if isinstance(x, int) else writer.dim(x) for x in type.shape]
     if labels is not None:
@@ -121,7 +121,7 @@ def type_text(type: BasicTensorDescription, labels: Labels | None, writer: Write
 
 
 def parse_type(line: Scanner, reader: Reader) -> tuple[BasicTensorDescription, Labels | None]:
-    """A type and its labels, None where it has none."""
+    """Reads a type and its labels, None if it has none."""
     dtype = parse_dtype(line, reader)
     line.expect("[")
     shape: list[DimLike] = []
@@ -142,7 +142,7 @@ def parse_type(line: Scanner, reader: Reader) -> tuple[BasicTensorDescription, L
 
 
 def _parse_kept(line: Scanner) -> tuple[list[int], list[int] | None] | None:
-    """What is said of memory: an order, or strides and sizes."""
+    """Reads the description of memory: an order, or strides and sizes."""
     if line.accept("order"):
         return _parse_dimensions(line), None
     if not line.accept("strides"):
@@ -177,7 +177,7 @@ def _parse_dimensions(line: Scanner) -> list[int]:
 
 
 def parse_dtype(line: Scanner, reader: Reader) -> DType:
-    """An element type, by its name."""
+    """Reads an element type by its name."""
     name = line.take(_DTYPE, "an element type")
     try:
         return as_dtype(name)
@@ -192,14 +192,14 @@ _CONSTANT = token(r"True|False")
 
 
 def float_text(value: float, writer: Writer | None = None) -> str:
-    """A float as hexadecimal digits: every bit of it, but for the payload of a NaN."""
+    """Returns a float as hexadecimal digits: every bit of it, except the payload of a NaN."""
     mantissa, p, exponent = float(value).hex().partition("p")
     whole, point, fraction = mantissa.partition(".")
     return f"{whole}{point}{fraction.rstrip('0') or '0'}{p}{exponent}" if p else mantissa
 
 
 def parse_float(line: Scanner, reader: Reader | None = None) -> float:
-    """The inverse of ``float_text``."""
+    """Reads back the text of ``float_text``."""
     digits = line.take(_FLOAT, "a hexadecimal float such as 0x1.8p+1, inf or nan")
     try:
         return float.fromhex(digits)
@@ -208,19 +208,19 @@ def parse_float(line: Scanner, reader: Reader | None = None) -> float:
 
 
 def parse_bool(line: Scanner, reader: Reader) -> bool:
-    """True or False."""
+    """Reads True or False."""
     return line.take(_CONSTANT, "True or False") == "True"
 
 
 def number_text(value: Number, writer: Writer) -> str:
-    """A Python scalar, bit for bit."""
+    """Returns the text of a Python scalar, bit for bit."""
     if isinstance(value, complex):
         return f"complex({float_text(value.real)}, {float_text(value.imag)})"
     return float_text(value) if isinstance(value, float) else repr(value)
 
 
 def parse_number(line: Scanner, reader: Reader) -> Number:
-    """The inverse of ``number_text``."""
+    """Reads back the text of ``number_text``."""
     constant = line.match(_CONSTANT)
     if constant is not None:
         return constant == "True"
@@ -235,7 +235,7 @@ def parse_number(line: Scanner, reader: Reader) -> Number:
 
 
 def parse_string(line: Scanner, reader: Reader) -> str:
-    """A string in quotes."""
+    """Reads a string in quotes."""
     return line.unquoted(line.take(QUOTED, "a quoted string"))
 
 
@@ -246,7 +246,9 @@ _BOOLEAN, _NIBBLE = 1, 15  # the largest byte that an element of a bool array, o
 
 
 def array_text(array: np.ndarray, content: str | None = None) -> str:
-    """``array(f32[2], 3f800000 80000000)``: the type, then the bits of each element; or ``content`` in their place."""
+    """Returns ``array(f32[2], 3f800000 80000000)``: the type, then the bits of each element, or ``content`` in their
+    place.
+    """
     dtype = as_dtype(array.dtype)
     shape = ", ".join(map(str, array.shape))
     content = _bits(array, dtype) if content is None else content
@@ -263,12 +265,12 @@ def _bits(array: np.ndarray, dtype: DType) -> str:
     if dtype.kind == "bool":
         words = (words != 0).view("u1")
     elif dtype.bits == 4:
-        words = words & _NIBBLE  # the upper half of the byte is no part of the element
+        words = words & _NIBBLE  # the upper half of the byte does not belong to the element
     return words.astype(f">u{size}").tobytes().hex(" ", size)
 
 
 def parse_array(line: Scanner, reader: Reader) -> np.ndarray:
-    """The inverse of ``array_text``, or the name of an array that stands beside the text."""
+    """Reads back the text of ``array_text``, or the name of an array that is stored beside the text."""
     if line.accept("@"):
         return reader.array(line, line.name("the name of an array"))
     line.expect("array(")
@@ -280,7 +282,7 @@ def parse_array(line: Scanner, reader: Reader) -> np.ndarray:
     if len(shape) < type.rank:
         raise line.error("an array needs a shape of numbers", got=type)
     size = math.prod(shape) * type.dtype.itemsize
-    if len(content) != 2 * size:  # before anything is made of this size
+    if len(content) != 2 * size:  # checked before this size is allocated
         raise line.error("an array has another number of digits than its type needs", got=len(content),
                          expected=f"{2 * size} for {type}")
     word = _word_size(type.dtype)
@@ -295,30 +297,30 @@ def parse_array(line: Scanner, reader: Reader) -> np.ndarray:
         raise line.wrapped(error, "array") from error
 
 
-# -- what stands elsewhere -----------------------------------------------------------------------------------------
+# -- parts stored elsewhere --------------------------------------------------------------------------------------------
 
 
 def parse_variable(line: Scanner, reader: Reader) -> Variable:
-    """A reference to a declared variable."""
+    """Reads a reference to a declared variable."""
     line.expect("$")
     return reader.variable(line, line.name("the name of a variable"))
 
 
 def refuse_callable(line: Scanner, reader: Reader) -> NoReturn:
-    """FormatError: functions of the host program have no text."""
+    """Raises FormatError: functions of the host program have no text."""
     raise line.error("a function of the host program has no text", expected="an op without host functions",
                      help="save what stands before and after the host call, and call it from the host program")
 
 
 def map_text(value: IndexMap, writer: Writer) -> str:
-    """``(N, 3) -> (%0, %1 + 2)``."""
+    """Returns ``(N, 3) -> (%0, %1 + 2)``."""
     shape, coordinates = [sequence_text([dim_text(x, writer) for x in part])
                           for part in (value.shape, value.coordinates)]
     return f"{shape} -> {coordinates}"
 
 
 def parse_map(line: Scanner, reader: Reader) -> IndexMap:
-    """The inverse of ``map_text``."""
+    """Reads back the text of ``map_text``."""
     shape = parse_sequence(line, lambda: parse_dim(line, reader))
     line.expect("->")
     coordinates = parse_sequence(line, lambda: parse_dim(line, reader, may_index=True))

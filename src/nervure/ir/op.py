@@ -43,25 +43,25 @@ from nervure.types.dtype import DType
 from nervure.types.frozen import Frozen, put, slot_writers
 
 Inferred = BasicTensorDescription | tuple[BasicTensorDescription, ...]
-"""What a type rule gives: the type of each output, or that of the only one."""
+"""The result of a type rule: the type of each output, or that of the only one."""
 
 Gradient: TypeAlias = "Value | tuple[Value | None, ...]"
-"""What a derivative receives: the gradient of the output, or a tuple of them where there are several."""
+"""The argument of a derivative: the gradient of the output, or a tuple of them for several outputs."""
 
 Gradients = Sequence["Operand | None"]
-"""What a derivative gives: a gradient for each operand; None is zero."""
+"""The result of a derivative: a gradient for each operand; None is zero."""
 
 ValueLike: TypeAlias = "Operand | Number | np.generic"
-"""What an operator takes beside a value: a number becomes a constant of its type."""
+"""The other operand of an operator: a number becomes a constant of the value's type."""
 
 Failure = TypeVar("Failure", bound=NervureError)
 
 registry: dict[str, type[Op]] = {}
-"""The op classes by name. Classes alone: nodes are in no table."""
+"""The op classes by name. It holds classes alone: nodes are in no table."""
 
 
 def as_value(operand: object, op: str = "operand", position: int | None = None) -> Value:
-    """The value an operand stands for: itself, or the only output of an op."""
+    """Returns the value that an operand stands for: itself, or the only output of an op."""
     if type(operand) is Value:
         return operand
     if isinstance(operand, Op):
@@ -75,7 +75,7 @@ def as_value(operand: object, op: str = "operand", position: int | None = None) 
 
 
 def _operator(name: str, swap: bool = False) -> Callable[[Operand, ValueLike], Value]:
-    """The method of a binary operator, which the op of that name computes."""
+    """Makes the method of a binary operator, which the op of that name computes."""
     def method(self: Operand, other: ValueLike) -> Value:
         if isinstance(other, (bool, int, float, complex, np.generic)):
             other = self.full(other)
@@ -87,15 +87,15 @@ def _operator(name: str, swap: bool = False) -> Callable[[Operand, ValueLike], V
 
 
 class Operand(Identity, Frozen):
-    """What values and ops with one output share: a type, and strict operators.
+    """The common part of values and ops with one output: a type, and strict operators.
 
-    The operators demand equal element types and shapes; a number becomes a constant of the other's type. Nodes are
-    immutable: only an op's ``name``, a value's ``labels``, which mean nothing, and its ``handle`` may be set.
+    The operators demand equal element types and shapes; a number becomes a constant of the other operand's type. Nodes
+    are immutable: only an op's ``name``, a value's ``labels``, which mean nothing, and its ``handle`` may be set.
     """
 
     __slots__ = ()
     _plural = "nodes"
-    __array_ufunc__ = None  # a NumPy number on the left leaves the operator to us, an array is a TypeError
+    __array_ufunc__ = None  # NumPy leaves its scalar operators to us, and its arrays raise a TypeError
 
     @property
     def value(self) -> Value:
@@ -123,11 +123,11 @@ class Operand(Identity, Frozen):
         return len(self.type.shape)
 
     def full(self, number: Number | np.generic) -> Value:
-        """A tensor of one number with the type and shape of this."""
+        """Returns a tensor of one number with the type and shape of this one."""
         return registry["Full"](number, self.dtype, self.shape).outputs[0]
 
     def sum(self, axes: Sequence[int]) -> Value:
-        """The sum over some axes, which the result lacks."""
+        """Returns the sum over some axes, which the result lacks."""
         return registry["Sum"](self, axes).outputs[0]
 
     __add__ = _operator("Add")
@@ -161,8 +161,8 @@ class Operand(Identity, Frozen):
 
 
 class Value(Operand):
-    """One output of an op: an r-tensor with a type. Labels name dimensions for people and mean nothing; by ``handle``
-    the front finds its tensor again.
+    """One output of an op: an r-tensor with a type. Labels name dimensions for people and mean nothing; ``handle``
+    leads the front back to its tensor.
     """
 
     __slots__ = ("op", "index", "_type", "labels", "handle", "__weakref__")
@@ -206,7 +206,9 @@ def _are_labels(value: object, rank: int) -> TypeGuard[Labels]:
 
 _RESERVED = frozenset(
     "value type rank output outputs operands attributes provenance location name cost commutative".split())
-"""What an op is asked for; a field of that name would hide it. (``dtype`` and ``shape`` mean the same as fields.)"""
+"""Attributes of every op, which a field of the same name would hide. (``dtype`` and ``shape`` mean the same as
+fields.)
+"""
 
 
 class OpMeta(type):
@@ -243,7 +245,7 @@ class OpMeta(type):
 
 _STANDS_FOR = {field.integer: "count", field.dimension: "length", field.shape: "shape", field.index_map: "shape",
                field.dtype: "dtype"}
-"""What attributes mean in a where string."""
+"""The kinds of fields as a where string uses them."""
 
 
 def _declare_signature(cls: Any, namespace: dict[str, object]) -> None:
@@ -262,12 +264,12 @@ def _declare_signature(cls: Any, namespace: dict[str, object]) -> None:
 
 
 def _inherits_commutative(bases: Iterable[Any]) -> bool:
-    """Whether an abstract class says so: who derives from a concrete one may change its meaning."""
+    """Whether an abstract base says so; a subclass of a concrete one may change its meaning."""
     return any([base.commutative for base in bases if getattr(base, "abstract", False)])
 
 
 def _register(cls: type[Op]) -> None:
-    """Adds a class to the registry. A user's class may be declared again; a built-in name is taken for good."""
+    """Adds a class to the registry. A user's class may be declared again; a built-in name may not."""
     known = registry.get(cls.__name__)
     if known is not None and known.__module__.startswith("nervure.") and known.__module__ != cls.__module__:
         raise InvalidArgument(f"an op named {cls.__name__} is built in", op=cls.__name__, help="choose another name")
@@ -275,11 +277,11 @@ def _register(cls: type[Op]) -> None:
 
 
 class Op(Operand, metaclass=OpMeta, abstract=True):
-    """A node: operands (values), attributes (its class's fields), outputs (values) and where it comes from.
+    """A node: operands (values), attributes (its class's fields), outputs (values) and its provenance.
 
     A subclass declares ``operand_names`` (``"x y"``; ``"*xs"`` takes any number), fields, and either a ``signature``
-    (a where string, which also names the operands) or ``infer``. It is called with operands first, then attributes
-    by position or name.
+    (a where string, which also names the operands) or ``infer``. It is called with operands first, then attributes by
+    position or name.
     """
 
     __slots__ = ("operands", "outputs", "provenance", "name", "__weakref__")
@@ -288,7 +290,7 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
     signature: ClassVar[str | None] = None
     type_rule: ClassVar[Signature | None] = None
     commutative: ClassVar[bool] = False  # operands may be swapped without changing a bit
-    cost: ClassVar[int] = 2  # the time of one point, in additions: what is cheap is computed again
+    cost: ClassVar[int] = 2  # the time of one point, in additions: cheap ops are recomputed
     version: ClassVar[int] = 1  # raised when the meaning of the op or of a field changes; saved files carry it
     variadic: ClassVar[bool] = False
     arity: ClassVar[int | None]
@@ -318,7 +320,7 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
             if type(self).fields:
                 self._normalise(given)
             inferred = self.infer(*given)
-        except NervureError as error:  # the parts that the rules below an op do not know: whose rule it was
+        except NervureError as error:  # the error's op and location, which rules below an op do not know
             raise error.within(type(self).__name__, location=self.provenance.location) from None
         types = inferred if isinstance(inferred, tuple) else (inferred,)
         for entry in types:
@@ -381,22 +383,25 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
 
     @classmethod
     def usage(cls) -> str:
-        """How the op is called: ``Permute(x, order)``, ``Concatenate(*xs, axis=...)``."""
+        """Returns the call of the op as text: ``Permute(x, order)``, ``Concatenate(*xs, axis=...)``."""
         operands = [f"*{name}" if cls.variadic else name for name in cls.operand_names]
         entry = "{}=..." if cls.variadic else "{}"
         return f"{cls.__name__}({', '.join([*operands, *[entry.format(name) for name in cls.fields]])})"
 
-    # -- what subclasses declare ---------------------------------------------------------------------------
+    # -- declared by subclasses ------------------------------------------------------------------------------
 
     def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
-        """Attributes in the one form that they have for operands of these types, by name; ``infer`` comes after it.
+        """Returns attributes by name in their unique form for operands of these types; ``infer`` runs after it.
 
-        As ``{"axes": (0, 2)}`` for axes that were given as (-1, 0). What is in that form already stays as it is.
+        For example ``{"axes": (0, 2)}`` for axes that were given as (-1, 0). Attributes already in that form stay as
+        they are.
         """
         return {}
 
     def infer(self, *types: BasicTensorDescription) -> Inferred:
-        """The type of each output, from the operands' types; raises where they do not fit. Here: by the signature."""
+        """Returns the type of each output, from the operands' types; raises if they do not fit. The default uses the
+        signature.
+        """
         if self.type_rule is None:
             raise self.fail(WrongKind, "the op has no type rule", operand="infer", got="neither a signature nor infer",
                             expected="one of them", help='signature = "A[i j] -> B[i]", or a method infer')
@@ -404,17 +409,21 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
         return results[0] if len(results) == 1 else results
 
     def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...] | None:
-        """The labels of each output, from the operands'. Called where an operand has some. Here: by the signature."""
+        """Returns the labels of each output, from the operands'. Called if an operand has some. The default uses the
+        signature.
+        """
         if self.type_rule is None:
             return None
         before = [entry.labels for entry in self.operands]
         return self.type_rule.infer_labels(self, [entry.type for entry in self.operands], before)
 
     def vjp(self, gradient: Gradient, *operands: Value) -> Gradients:
-        """One gradient an operand (None: zero), from the gradient of the output (a tuple where there are several)."""
+        """Returns one gradient for each operand (None: zero), from the gradient of the output (a tuple for several
+        outputs).
+        """
         raise NotImplementedError(f"{type(self).__name__} has no derivative")
 
-    # -- what everyone may ask -----------------------------------------------------------------------------
+    # -- public ----------------------------------------------------------------------------------------------
 
     @property
     def output(self) -> Value:
@@ -432,14 +441,16 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
         return self.provenance.location
 
     def with_operands(self, operands: Sequence[Value]) -> Op:
-        """The same op on other operands; this op itself if they are the same."""
+        """Returns the same op on other operands; this op itself if they are the same."""
         operands = tuple(operands)
         if len(operands) == len(self.operands) and all(map(is_, operands, self.operands)):
             return self
         return self.copied(operands)
 
     def copied(self, operands: Sequence[Value]) -> Op:
-        """A new node like this one on these operands. Types are checked again where they differ from those before."""
+        """Returns a new node like this one on these operands. Types are checked again if they differ from those
+        before.
+        """
         cls = type(self)
         copy = cls.__new__(cls)
         for name in cls.fields:
@@ -466,19 +477,19 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
 
     @property
     def _instead(self) -> str:
-        """What to do instead of setting a part."""
+        """The advice of errors for setting a part."""
         if hasattr(self, "outputs"):
             return f"build a new op: {self.usage()}"
         return "give attributes another form in normalise(self, *types), which runs before infer"
 
     def fail(self, kind: type[Failure], message: str, **parts: Unpack[Parts]) -> Failure:
-        """An error of this op: named, and at the user's line when the op already has one."""
+        """Returns an error of this op: with its name, and at the user's line if the op already has one."""
         if hasattr(self, "provenance"):
             parts.setdefault("location", self.provenance.location)
         return kind(message, op=type(self).__name__, **parts)
 
     def operand_label(self, position: int) -> str:
-        """How errors call an operand: ``2 (y)``."""
+        """Returns the text for an operand in errors: ``2 (y)``."""
         names = type(self).operand_names
         name = names[min(position, len(names) - 1)] if names else "x"
         return f"{position + 1} ({name})"
@@ -494,12 +505,12 @@ _put_operands, _put_outputs, _put_provenance, _put_name = slot_writers(Op)
 
 
 def _alike(left: Value, right: Value) -> bool:
-    """Whether a type rule sees no difference between two operands."""
+    """Whether two operands are equal to a type rule."""
     return left is right or (left.labels == right.labels and (left._type is right._type or left._type == right._type))
 
 
 def same_types(op: Op, types: Sequence[BasicTensorDescription]) -> BasicTensorDescription:
-    """The one type all operands have; DtypeMismatch or ShapeMismatch naming the first that differs."""
+    """Returns the one type that all operands have; DtypeMismatch or ShapeMismatch names the first that differs."""
     first = types[0]
     for position, other in enumerate(types):
         if other is first or other == first:

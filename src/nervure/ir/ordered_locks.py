@@ -1,7 +1,7 @@
-"""Ordered locks, the prevention of deadlock: one call at a time uses what several share, and no two wait for good.
+"""Ordered locks, to prevent deadlock: one call at a time uses a shared object, and no two calls wait for each other.
 
-Calls take locks in one order, so that two of them cannot wait for each other. But a call may be inside of a function
-of the user's (a host call, a print, a signal handler), and that may do anything:
+Calls take locks in one order, so that two of them cannot wait for each other. But a call may be running a function of
+the user's (a host call, a print, a signal handler), which may do anything:
 
 * It may use a variable of the call that it stands in. It reads the value from before that call; a change would undo, or
   be undone by, what the call itself does, and is InUse at once.
@@ -39,7 +39,7 @@ from nervure.errors import InUse
 from nervure.support import forks
 
 LOOK_EVERY = 0.1
-"""Seconds between two looks at what the holder of a lock does."""
+"""Seconds between two looks at the state of a lock's holder."""
 
 _serials = itertools.count()
 _acquire, _release = methodcaller("acquire", True, LOOK_EVERY), methodcaller("release")
@@ -47,10 +47,10 @@ Answer = TypeVar("Answer")
 
 
 class OrderedLock:
-    """A lock with a place in the one order in which locks are taken.
+    """A lock with a position in the one order in which locks are taken.
 
-    A thread that holds it may take it again. ``holder`` is the thread that has it, for others to look at: it may be
-    out of date, since native code writes it too; whether this thread has it, only the lock knows for certain.
+    A thread that holds it may take it again. ``holder`` is the thread that has it, for others to look at. It may be
+    out of date, since native code writes it, too; only the lock itself knows for certain whether this thread holds it.
     ``only_reads`` says that the holder changes nothing, ``is_lost`` that it was left behind by a fork.
     """
 
@@ -67,8 +67,8 @@ class OrderedLock:
         return self.rlock._is_owned()
 
     def begin_in_child(self) -> None:
-        """Opens it in a child of a fork if the thread that holds it has stayed behind, unless that may have changed
-        something: it stays taken then.
+        """Opens it in a child of a fork if its holder is a thread that does not exist there. It stays taken if that
+        thread may have changed something.
         """
         if self.is_mine:
             return
@@ -83,14 +83,14 @@ _all: WeakSet[OrderedLock] = WeakSet()
 
 
 class Shared(Protocol):
-    """Something that one call at a time uses."""
+    """An object that one call at a time uses."""
 
     name: str | None
     lock: OrderedLock
 
 
 class Visit(NamedTuple):
-    """A function of the user's that runs now: how errors call it, and where it comes from."""
+    """A function of the user's that is running now: its name in errors, and its location."""
 
     name: str
     location: object
@@ -100,11 +100,11 @@ class Visit(NamedTuple):
 
 
 _visits: dict[int, tuple[Visit, ...]] = {}
-"""What runs inside of calls, by thread, the innermost last."""
+"""The functions that run inside of calls, by thread, the innermost last."""
 
 
 def visiting(visit: Visit, function: Callable[..., Answer], *arguments: Any) -> Answer:
-    """What a function of the user's returns; while it runs, others can tell."""
+    """Calls a user's ``function`` and returns its result; while it runs, other threads can see that."""
     thread = threading.get_ident()
     before = _visits.get(thread, ())
     try:
@@ -119,13 +119,14 @@ def visiting(visit: Visit, function: Callable[..., Answer], *arguments: Any) -> 
 
 def holding(things: Sequence[Shared], act: Callable[[], Answer], changed: Sequence[Shared] = (),
             op: str = "call") -> Answer:
-    """What ``act()`` returns, with the locks of several things held; it changes those in ``changed``.
+    """Returns the result of ``act()``, run with the locks of ``things`` held; it changes those in ``changed``.
 
-    InUse where this thread is inside of a call that uses what would be changed, and where a lock does not come free
-    because the call that has it is inside of a function of the user's for too long. Then nothing is held, or changed.
+    Raises InUse if this thread is inside of a call that uses a thing in ``changed``. It raises InUse, too, if a lock
+    stays taken because its holder is inside of a function of the user's for too long. Then nothing is held, or
+    changed.
 
-    Signal handlers may raise anywhere in Python's code, but not inside of a loop that is written in C. So the locks
-    are taken and given back by such loops, and none stays taken.
+    Signal handlers may raise anywhere in Python's code, but not inside of a loop that is written in C. So such loops
+    take and release the locks, and none stays taken.
     """
     for thing in changed:
         if thing.lock.is_mine:
@@ -147,7 +148,9 @@ def holding(things: Sequence[Shared], act: Callable[[], Answer], changed: Sequen
 
 
 def _marked(locks: Sequence[OrderedLock], act: Callable[[], Answer], changing: Set[OrderedLock]) -> Answer:
-    """What ``act()`` returns, while the locks say which thread holds them, and whether it is changing something."""
+    """Returns the result of ``act()``; meanwhile the locks say which thread holds them, and whether it changes
+    something.
+    """
     thread = threading.get_ident()
     try:
         for lock in locks:
@@ -159,7 +162,7 @@ def _marked(locks: Sequence[OrderedLock], act: Callable[[], Answer], changing: S
 
 
 class _Patience:
-    """How long one call has waited for another one that does not leave a function of the user's."""
+    """The time that one call has waited for another call that stays inside of a function of the user's."""
 
     def __init__(self, op: str) -> None:
         self._op = op
@@ -167,7 +170,7 @@ class _Patience:
         self._since = 0.0
 
     def look(self, thing: Shared) -> None:
-        """InUse if whoever holds it has been inside of one and the same function for too long."""
+        """Raises InUse if the holder of a thing's lock has been inside of one and the same function for too long."""
         if thing.lock.is_lost:
             raise InUse(f"{_name(thing)} was in use by a call when this process was forked", op=self._op,
                         operand=thing.name, got="a fork in the middle of a call",
@@ -196,7 +199,7 @@ def _name(thing: Shared) -> str:
 
 
 def _begin_in_child() -> None:
-    """In a child of a fork: what other threads of its parent were doing has ended, or is lost."""
+    """Prepares a child of a fork: the calls of the parent's other threads have ended there, or are lost."""
     for lock in list(_all):
         lock.begin_in_child()
     for thread in [thread for thread in _visits if thread != threading.get_ident()]:

@@ -1,8 +1,8 @@
-"""Text to functions: the inverse of :mod:`nervure.ir.printer`, for text that anyone may have written.
+"""Text to functions: the inverse of :mod:`nervure.ir.printer`, for text of any origin.
 
-Ops are built through their classes alone, so whatever is read is well typed, and the types in the text must be
-those that the ops infer. All else is a FormatError with the number of the line, what was found and what was
-expected. An op is known by the name of its class once the module that declares it has been imported.
+Ops are built through their classes alone, so the result is well typed, and the types in the text must be those that
+the ops infer. Any other text is a FormatError with the number of the line, the text found and the text expected. An op
+is known by the name of its class once the module that declares it has been imported.
 
 >>> from nervure import ops
 >>> f = parse_function('''nervure 1
@@ -42,11 +42,11 @@ T = TypeVar("T")
 def parse_function(text: str, *, arrays: Mapping[str, np.ndarray] | None = None,
                    variables: dict[str, Variable] | None = None, initial: Mapping[str, np.ndarray] | None = None,
                    source: str = "<text>") -> Function:
-    """The function that a text says: the last one in it; those before it are held by its ops.
+    """Reads the last function of a text; earlier functions are those that its ops hold.
 
-    ``arrays`` are the arrays that stand beside the text. Variables that the table ``variables`` has are used; the
-    others are made, of the ``initial`` values that are given for their names or of zeros, and added to it. An op's
-    place is its line of ``source``, unless a comment names one.
+    ``arrays`` are the arrays stored beside the text. Variables in the table ``variables`` are used; others are made,
+    from the value that ``initial`` has for their name or from zeros, and added to it. The location of an op is its
+    line of ``source``, unless a comment names another.
     """
     if not isinstance(text, str):
         raise WrongKind("the text of a function is a string", op="parse_function", got=type(text).__name__,
@@ -56,7 +56,7 @@ def parse_function(text: str, *, arrays: Mapping[str, np.ndarray] | None = None,
 
 
 class Parser:
-    """One reading of a text: what it has declared so far, and the function that is open."""
+    """The state of reading a text: its declarations so far, and the function that is open."""
 
     def __init__(self, arrays: Mapping[str, np.ndarray], variables: dict[str, Variable],
                  initial: Mapping[str, np.ndarray], source: str) -> None:
@@ -64,12 +64,12 @@ class Parser:
         self.symbols: dict[str, Dim] = {}
         self.declared: dict[str, Variable] = {}
         self.functions: dict[str, Function] = {}
-        self.used: set[str] = set()  # variables with $ and functions with @ that something refers to
+        self.used: set[str] = set()  # variables with $ and functions with @ that are referred to
         self.types: dict[str, Types] = {}
         self._dims: dict[str, DimLike] = {}
 
     def parse(self, text: str) -> Function:
-        """The last function of the text."""
+        """Returns the last function of the text."""
         body: Body | None = None
         last: Function | None = None
         is_headed = False
@@ -95,10 +95,10 @@ class Parser:
         self._check_used(line, [f"${name}" for name in self.declared])
         return last
 
-    # -- what attributes ask for -----------------------------------------------------------------------------
+    # -- for attributes -----------------------------------------------------------------------------------------
 
     def dim(self, line: Scanner, text: str, may_index: bool = False) -> DimLike:
-        """A dimension over declared symbols; in index maps over domain indices too."""
+        """Reads the ``text`` of a dimension over declared symbols; ``may_index`` admits domain indices, too."""
         known = self._dims.get(text)
         if known is None:
             try:
@@ -113,16 +113,16 @@ class Parser:
         return known
 
     def array(self, line: Scanner, name: str) -> np.ndarray:
-        """An array that stands beside the text."""
+        """Returns an array stored beside the text."""
         return self._known(line, "array", "@", name, self.arrays)
 
     def variable(self, line: Scanner, name: str) -> Variable:
-        """A declared variable."""
+        """Returns a declared variable."""
         self.used.add(f"${name}")
         return self._known(line, "variable", "$", name, self.declared)
 
     def function(self, line: Scanner, name: str) -> Function:
-        """A function that precedes this one."""
+        """Returns a function that precedes this one."""
         self.used.add(f"@{name}")
         return self._known(line, "function", "@", name, self.functions)
 
@@ -189,7 +189,7 @@ class Parser:
 
 
 def _without_comment(line: str) -> tuple[str, str]:
-    """The code of a line and its comment, if it has one."""
+    """Splits a line into its code and its comment, if it has one."""
     if "#" not in line:
         return line, ""
     end = _CODE.match(line).end()  # type: ignore[union-attr]  # it matches the empty string

@@ -14,10 +14,10 @@ function f(%a: f32[2, 3], %0: f32[2, 3]) {
   return %3
 }
 
-``%`` marks values, ``$`` variables, ``@`` what stands elsewhere: functions that an op holds, which precede the one that
-uses them, and arrays that are kept beside the text. A name is the op's label, made unique; the rest is numbered. The
-memory of a variable that is not row-major has an order, as in ``variable $w: f32[2, 3] order (1, 0) trainable``: its
-dimensions from the one that moves slowest.
+``%`` marks values, ``$`` variables, ``@`` objects defined elsewhere: functions that an op holds, which precede it, and
+arrays that are stored beside the text. A name is the op's label, made unique; other ops are numbered. The memory of a
+variable that is not row-major has an order, as in ``variable $w: f32[2, 3] order (1, 0) trainable``: its dimensions
+from the slowest to the fastest.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ if TYPE_CHECKING:
     from nervure.ir.function import Function
 
 FORMAT = 1
-INLINE = 16  # elements of an array that stands in the text although there is another place for it
+INLINE = 16  # most elements of an array that is written inline even if a table takes arrays
 
 
 def print_function(function: Function, *, arrays: dict[str, np.ndarray] | None = None,
                    variables: dict[str, Variable] | None = None, locations: bool = False, elide: bool = False) -> str:
-    """The text of a function and of all functions in it, the same for the same function each time.
+    """Returns the text of a function and of all functions in it, the same for the same function each time.
 
-    Arrays of more than 16 elements go to the table ``arrays`` where one is given, and leave their name in the text;
-    with ``elide`` their elements are left out (for people: such text cannot be parsed). The table ``variables``
-    receives the variables by their names in the text. ``locations`` adds the line and name scope of each op as a
-    comment, which is read back too.
+    Arrays of more than 16 elements go to the table ``arrays``, if given, and leave their name in the text; with
+    ``elide`` their elements are left out (for people: such text cannot be parsed). The table ``variables`` receives
+    the variables by their names in the text. ``locations`` adds the line and name scope of each op as a comment, which
+    is read back, too.
     """
     table = _ArrayTable(arrays) if arrays is not None else None
     long_array = table.reference if table is not None else _elided if elide else None
@@ -59,10 +59,11 @@ def print_function(function: Function, *, arrays: dict[str, np.ndarray] | None =
 
 
 class Printer:
-    """One printing of a function: the names given so far, and what the header has to declare.
+    """The state of printing a function: the names given so far, and the symbols and variables that the header
+    declares.
 
-    ``long_array`` writes arrays of more than ``INLINE`` elements, all are written out without it. With
-    ``anonymous`` nothing is written that means nothing: no names, no labels.
+    ``long_array`` writes arrays of more than ``INLINE`` elements; without it all are written out. ``anonymous`` leaves
+    out everything without a meaning: names and labels.
     """
 
     def __init__(self, function: Function, long_array: Callable[[np.ndarray], str] | None = None,
@@ -80,16 +81,16 @@ class Printer:
         self._function_names = {entry: functions.choose(self._label(entry.name)) for entry in self.functions}
 
     def lines(self) -> list[str]:
-        """The text, line by line."""
+        """Returns the text, line by line."""
         body = [line for function in self.functions for line in self._function(function)]
         symbols = [f"symbol {declaration(self.symbols[name])}" for name in sorted(self.symbols)]
         variables = [self._declared(variable, name) for variable, name in self._variable_names.items()]
         return [f"nervure {FORMAT}", *symbols, *variables, *body]
 
-    # -- what attributes ask for -----------------------------------------------------------------------------
+    # -- for attributes -----------------------------------------------------------------------------------------
 
     def dim(self, x: DimLike) -> str:
-        """A dimension. The header will declare its symbols, with the tightest bounds that anyone knows."""
+        """Returns the text of a dimension. The header declares its symbols, with the tightest bounds that occur."""
         text = self._dims.get(id(x))
         if text is None:
             self._dims[id(x)] = text = str(x)
@@ -101,11 +102,11 @@ class Printer:
         return text
 
     def array(self, array: np.ndarray) -> str:
-        """An array, or the reference that takes its place."""
+        """Returns the text of an array, or the reference that takes its place."""
         return array_text(array) if self.long_array is None or array.size <= INLINE else self.long_array(array)
 
     def variable(self, variable: Variable) -> str:
-        """A reference to a variable. The header will declare it."""
+        """Returns a reference to a variable, which the header declares."""
         name = self._variable_names.get(variable)
         if name is None:
             name = self._variable_names[variable] = self._variable_table.choose(self._label(variable.name))
@@ -113,11 +114,11 @@ class Printer:
         return f"${name}"
 
     def function(self, function: Function) -> str:
-        """A reference to a function that an op holds."""
+        """Returns a reference to a function that an op holds."""
         return f"@{self._function_names[function]}"
 
     def host_function(self, function: Callable[..., object]) -> str:
-        """A function of the host program, for people to see."""
+        """Returns the text of a function of the host program, for people."""
         return f"<host function {getattr(function, '__name__', type(function).__name__)}>"
 
     # -- the parts of the text -------------------------------------------------------------------------------
@@ -156,7 +157,7 @@ class Printer:
         yield "}"
 
     def _operation(self, op: Op, name: str, references: dict[Value, str]) -> str:
-        """``f32[2] %3 = Sum(%1, axes=(0,))``; names the outputs in ``references``."""
+        """Returns ``f32[2] %3 = Sum(%1, axes=(0,))``, and names the outputs in ``references``."""
         outputs = op.outputs
         if len(outputs) == 1:
             references[outputs[0]] = name
@@ -172,7 +173,9 @@ class Printer:
 
 
 def nested_functions(function: Function) -> list[Function]:
-    """The functions that ops of a function hold, and that theirs hold, each once and before its users; last itself."""
+    """Lists the functions that ops of a function hold, and theirs in turn, each once and before its users, and last
+    itself.
+    """
     order: dict[Function, None] = {}
     stack = [function]
     while stack:
@@ -197,7 +200,7 @@ def _held(function: Function) -> list[Function]:
 
 
 def _comment(provenance: Provenance) -> str:
-    """``  # model.py:12 in encoder/dense``."""
+    """Returns `` # model.py:12 in encoder/dense``."""
     location, scope = provenance.location, provenance.scope
     place = f" {name_text(location.file)}:{location.line}" if location else ""
     within = f" in {name_text(scope)}" if scope else ""
@@ -209,7 +212,7 @@ def _elided(array: np.ndarray) -> str:
 
 
 class _ArrayTable:
-    """Arrays beside the text, by name. An array that several constants share is there once."""
+    """Arrays beside the text, by name. An array that several constants share is stored once."""
 
     def __init__(self, arrays: dict[str, np.ndarray]) -> None:
         self.arrays = arrays

@@ -1,7 +1,7 @@
 """Provenance of nodes: the user's line, the name scope and the metadata in force when each was built.
 
-Scopes nest with ``/`` and count what is built inside them, so that names and random streams do not depend on what
-else the process has built:
+Scopes nest with ``/`` and count the ops built inside them, so that names and random streams do not depend on other
+code in the process:
 
 >>> with name_scope("encoder"), name_scope("dense"):
 ...     current_scope().path
@@ -21,15 +21,15 @@ from typing import NamedTuple
 from nervure.errors import InvalidArgument, Location, user_location
 from nervure.types.frozen import refuse_setting
 
-_new = tuple.__new__  # half the time of calling the class, which every node would
+_new = tuple.__new__  # half the time of calling the class, for every node
 _NOTHING: Mapping[str, object] = MappingProxyType({})
 NO_GRAD = "no_grad"
-"""The entry of the metadata of an op that derivatives do not pass."""
+"""The metadata entry of an op that no derivative passes through."""
 
 
 class Provenance(NamedTuple):
     """Location in the user's source, path of the name scope, metadata, and whether the node belongs to a derivative of
-    what was built there.
+    that code.
     """
 
     location: Location | None
@@ -42,7 +42,7 @@ class Provenance(NamedTuple):
 
 
 class Scope:
-    """A name scope: a path, its children by name, and counters of what was built in it. ``root`` holds them all."""
+    """A name scope: a path, its children by name, and counters of the things built in it. ``root`` holds them all."""
 
     __slots__ = ("path", "root", "children", "counters")
 
@@ -53,13 +53,13 @@ class Scope:
         self.counters: dict[str, int] = {}
 
     def child(self, name: str) -> Scope:
-        """The scope of that name inside this one, made at its first use."""
+        """Returns the scope of that name inside this one, made at its first use."""
         if name not in self.children:
             self.children[name] = Scope(f"{self.path}/{name}" if self.path else name, self.root)
         return self.children[name]
 
     def count(self, what: str) -> int:
-        """0, 1, 2, ... for one kind of thing."""
+        """Counts 0, 1, 2, ... for one kind of thing."""
         number = self.counters.get(what, 0)
         self.counters[what] = number + 1
         return number
@@ -67,13 +67,13 @@ class Scope:
     def restart(self, what: str) -> None:
         """Counts one kind of thing from 0 again, here and in all scopes inside."""
         scopes = [self]
-        for scope in scopes:  # the list grows by the scopes inside
+        for scope in scopes:  # the list grows by the scopes inside each
             scope.counters.pop(what, None)
             scopes.extend(scope.children.values())
 
 
 class _Context(threading.local):
-    """What is in force on this thread."""
+    """The provenance settings in force on this thread."""
 
     def __init__(self) -> None:
         self.override: Provenance | None = None
@@ -85,7 +85,7 @@ _context = _Context()
 
 
 def current_provenance() -> Provenance:
-    """What a node that is built now shall carry."""
+    """Returns the provenance of a node that is built now."""
     override = _context.override
     if override is not None:
         return override
@@ -93,34 +93,35 @@ def current_provenance() -> Provenance:
 
 
 def current_metadata() -> Mapping[str, object]:
-    """The metadata that a node would carry that is built now."""
+    """Returns the metadata of a node that is built now."""
     override = _context.override
     return _context.metadata if override is None else override.metadata
 
 
 def of_derivative(provenance: Provenance) -> Provenance:
-    """The provenance of what a derivative builds for a node."""
+    """Returns the provenance of the nodes that a derivative builds for a node."""
     return provenance if provenance.is_derivative else _new(Provenance, (*provenance[:3], True))
 
 
 def is_on_behalf() -> bool:
-    """Whether nodes are now built for others: by a pass, a derivative or a parser, not by a user's own call."""
+    """Whether nodes are now built on behalf of others: by a pass, a derivative or a parser, not by a user's own call.
+    """
     return _context.override is not None
 
 
 def is_no_grad() -> bool:
-    """Whether what is built now is left out of derivatives."""
+    """Whether nodes built now are left out of derivatives."""
     return NO_GRAD in _context.metadata
 
 
 def current_scope() -> Scope:
-    """The innermost name scope of this thread."""
+    """Returns the innermost name scope of this thread."""
     return _context.scope
 
 
 @contextmanager
 def on_behalf_of(provenance: Provenance) -> Iterator[None]:
-    """Nodes built inside carry that provenance: the line a user wrote, not the line of the pass."""
+    """Gives nodes built inside that provenance: the line a user wrote, not the line of the pass."""
     before, _context.override = _context.override, provenance
     try:
         yield
@@ -136,7 +137,7 @@ def set_override(provenance: Provenance | None) -> Provenance | None:
 
 @contextmanager
 def fresh_scope(path: str = "") -> Iterator[Scope]:
-    """A scope that has counted nothing yet: what is built inside does not depend on what was built before."""
+    """Opens a scope with fresh counters: names built inside do not depend on anything built before."""
     before, _context.scope = _context.scope, Scope(path)
     try:
         yield _context.scope
@@ -146,7 +147,7 @@ def fresh_scope(path: str = "") -> Iterator[Scope]:
 
 @contextmanager
 def name_scope(name: str) -> Iterator[Scope]:
-    """Names what is built inside: ``with nv.name_scope("encoder"): ...``; scopes nest with ``/``.
+    """Names the ops built inside: ``with nv.name_scope("encoder"): ...``; scopes nest with ``/``.
 
     >>> with nv.name_scope("encoder"), nv.name_scope("first"):
     ...     x = nv.exp(1.0)
@@ -168,7 +169,7 @@ def name_scope(name: str) -> Iterator[Scope]:
 
 @contextmanager
 def metadata(**entries: object) -> Iterator[None]:
-    """Attaches facts to what is built inside: ``with nv.metadata(layer="dense"): ...``; inner entries win.
+    """Attaches facts to the ops built inside: ``with nv.metadata(layer="dense"): ...``; inner entries win.
 
     >>> with nv.metadata(layer="dense"):
     ...     x = nv.exp(1.0)
@@ -181,7 +182,7 @@ def metadata(**entries: object) -> Iterator[None]:
 
 @contextmanager
 def no_grad() -> Iterator[None]:
-    """Nothing that is built inside is differentiated, and no tensor that is made inside has a gradient. It nests.
+    """Excludes everything built inside from differentiation; no tensor made inside has a gradient. It nests.
 
     >>> w = nv.variable((), 3.0)
     >>> with nv.no_grad():
@@ -195,14 +196,16 @@ def no_grad() -> Iterator[None]:
 
 @contextmanager
 def with_gradients() -> Iterator[None]:
-    """What is built inside is differentiated, whatever is in force outside: a function that is traced for good."""
+    """Makes the ops built inside differentiable, whatever is in force outside, for a function that is traced once and
+    kept.
+    """
     with _in_force({name: entry for name, entry in _context.metadata.items() if name != NO_GRAD}):
         yield
 
 
 @contextmanager
 def _in_force(entries: dict[str, object]) -> Iterator[None]:
-    """These facts, and no others, are attached to what is built inside."""
+    """Attaches these facts, and no others, to the ops built inside."""
     before, _context.metadata = _context.metadata, MappingProxyType(entries)
     try:
         yield

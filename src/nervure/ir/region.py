@@ -1,7 +1,7 @@
-"""A region: a Function that stands inside an op, with the values that it takes from around it made operands.
+"""A region: a Function inside an op, with the values that it uses from outside made operands.
 
-A branch or the body of a loop is written with values of the graph outside. Inside an op nothing may reach out, so
-what a body captures becomes a parameter of its Function and an operand of the op that holds it:
+A branch or the body of a loop is written with values of the graph outside. An op may not refer to them from inside, so
+each captured value becomes a parameter of its Function and an operand of the op that holds it:
 
 >>> import nervure as nv
 >>> outside = nv.Parameter(nv.float32, (3,)) * 2.0
@@ -31,9 +31,9 @@ from nervure.types.frozen import Frozen, put
 
 
 class Region(Frozen):
-    """``body`` is a pure Function of the region's own parameters followed by one for each captured value.
+    """``body`` is a pure Function of the region's own parameters, followed by one parameter for each captured value.
 
-    ``captured`` are those values, in the order in which the body first uses them; ``arity`` counts the own parameters.
+    ``captured`` are these values, in the order in which the body first uses them; ``arity`` counts the own parameters.
     """
 
     __slots__ = ("arity", "body", "captured")
@@ -54,10 +54,10 @@ class Region(Frozen):
 
     @classmethod
     def of(cls, results: Iterable[Operand], parameters: Iterable[Operand]) -> Region:
-        """The region of results that are written with ``parameters`` (Parameter ops) and any values around them.
+        """Returns the region of results that are written with ``parameters`` (Parameter ops) and any values outside.
 
-        What depends on a parameter is in the body; constants are too; every other value that the body uses is captured.
-        Effects below the results that depend on no parameter stay outside: they happen once, where they stand.
+        Ops that depend on a parameter, and constants, are in the body; every other value that the body uses is
+        captured. Effects below the results that depend on no parameter stay outside: they happen once, where they are.
         """
         outputs = [as_value(result) for result in results]
         own = [as_value(parameter).op for parameter in parameters]
@@ -76,7 +76,8 @@ class Region(Frozen):
         return cls(body, captured)
 
     def __call__(self, *operands: Operand) -> tuple[Value, ...]:
-        """The results as an expression over other values in place of the own parameters; what is captured stays."""
+        """Returns the results as an expression over other values in place of the own parameters; captured values stay.
+        """
         return self.body(*operands, *self.captured)
 
     def __repr__(self) -> str:
@@ -87,7 +88,7 @@ class Region(Frozen):
 
 
 def _inside(order: Iterable[Op], own: Sequence[Op]) -> set[Op]:
-    """The ops of the body: those that depend on an own parameter, the parameters, and constants."""
+    """Returns the ops of the body: the parameters, the ops that depend on them, and constants."""
     inside = set(own)
     for op in order:
         if isinstance(op, (Constant, Full)) or any([operand.op in inside and not _is_constant(operand.op)
@@ -101,11 +102,11 @@ def _is_constant(op: Op) -> bool:
 
 
 def _crossing(order: Iterable[Op], outputs: Sequence[Value], inside: set[Op]) -> list[Value]:
-    """The values from outside that the body uses, each once, in the order of their first use."""
+    """Returns the values from outside that the body uses, each once, in the order of their first use."""
     used = [operand for op in order if op in inside for operand in op.operands]
     return list(dict.fromkeys([value for value in (*used, *outputs) if value.op not in inside]))
 
 
 def has_effects(region: Region) -> bool:
-    """Whether anything in the body touches the world, so that it must join the effects of the op's Function."""
+    """Whether the body has effects, so that it must join the effects of the op's Function."""
     return any(is_effect(op) for op in region.body.operations)

@@ -1,4 +1,4 @@
-"""A cursor over one line of text, with errors that say where, what was found and what was expected.
+"""A cursor over one line of text, with errors that give the position, the text found and the text expected.
 
 >>> line = Scanner("axes = 0", number=7)
 >>> line.take(WORD, "a name"), line.accept("="), line.take(INTEGER, "a number")
@@ -20,14 +20,14 @@ from typing import Any
 
 from nervure.errors import FormatError, NervureError
 
-MAX_DIGITS = 40  # of an integer: twice what 64 bits need, so that no text makes arithmetic slow
+MAX_DIGITS = 40  # digits of an integer: twice those of 64 bits, so that no text makes arithmetic slow
 
 _PLAIN = r"[A-Za-z_][A-Za-z0-9_./-]*"
 _QUOTED = r'"(?:[^"\\]|\\.)*+"'
 
 
 def token(pattern: str) -> re.Pattern[str]:
-    """A pattern, in a group, after any spaces."""
+    """Returns a regular expression for a pattern, in a group, after any spaces."""
     return re.compile(f" *({pattern})", re.ASCII)
 
 
@@ -40,12 +40,12 @@ _IS_PLAIN = re.compile(_PLAIN, re.ASCII)
 
 
 def name_text(name: str) -> str:
-    """A name as it stands in text: as it is where that is unambiguous, else quoted. Numbers are no names."""
+    """Returns a name as the text has it: plain if that is unambiguous, else quoted. Numbers are no names."""
     return name if _IS_PLAIN.fullmatch(name) else json.dumps(name)
 
 
 class Scanner:
-    """A line, and how far it has been read. Spaces between tokens mean nothing."""
+    """A line, and the position up to which it has been read. Spaces between tokens mean nothing."""
 
     __slots__ = ("text", "position", "number")
 
@@ -53,7 +53,7 @@ class Scanner:
         self.text, self.number, self.position = text, number, position
 
     def match(self, pattern: re.Pattern[str]) -> str | None:
-        """The first group of a pattern if it comes next, else None."""
+        """Reads the first group of a pattern if it comes next, else returns None."""
         found = pattern.match(self.text, self.position)
         if found is None:
             return None
@@ -61,14 +61,14 @@ class Scanner:
         return found[1]
 
     def take(self, pattern: re.Pattern[str], expected: str) -> str:
-        """The first group of a pattern, which must come next."""
+        """Reads the first group of a pattern, which must come next."""
         found = self.match(pattern)
         if found is None:
             raise self.error(f"{expected} is missing", expected=expected)
         return found
 
     def accept(self, literal: str) -> bool:
-        """Whether these characters come next; then they are read."""
+        """Reads these characters if they come next; returns whether they did."""
         self.skip()
         if not self.text.startswith(literal, self.position):
             return False
@@ -76,7 +76,7 @@ class Scanner:
         return True
 
     def expect(self, literal: str) -> None:
-        """These characters must come next."""
+        """Reads these characters, which must come next."""
         if not self.accept(literal):
             raise self.error(f"{literal} is missing", expected=literal)
 
@@ -86,24 +86,24 @@ class Scanner:
             self.position += 1
 
     def end(self) -> None:
-        """Nothing may follow."""
+        """Checks that nothing follows."""
         self.skip()
         if self.position < len(self.text):
             raise self.error("something stands after the end", expected="the end of the line")
 
     def integer(self, expected: str = "a whole number") -> int:
-        """An integer of at most 40 digits."""
+        """Reads an integer of at most 40 digits."""
         digits = self.take(INTEGER, expected)
         if len(digits) > MAX_DIGITS:
             raise self.error("a number is too long", got=f"{len(digits)} digits", expected=f"at most {MAX_DIGITS}")
         return int(digits)
 
     def name(self, expected: str) -> str:
-        """A name as it is written."""
+        """Reads a name as it is written."""
         return self.take(NAME, expected)
 
     def unquoted(self, name: str) -> str:
-        """What a name or quoted string says."""
+        """Returns the name that a plain or quoted string stands for."""
         if not name.startswith('"'):
             return name
         try:
@@ -112,7 +112,7 @@ class Scanner:
             raise self.error("a quoted string is malformed", got=name, expected="a string as in JSON") from None
 
     def error(self, problem: str, **parts: Any) -> FormatError:
-        """An error at this place of the text."""
+        """Returns an error at this position of the text."""
         near = self.text[self.position:self.position + 40].strip()
         parts.setdefault("got", near or "the end of the line")
         parts.setdefault("op", "text")
@@ -120,7 +120,7 @@ class Scanner:
         return FormatError(f"line {self.number}: {problem}", **parts)
 
     def wrapped(self, error: Exception, op: str = "text") -> FormatError:
-        """An error that someone else found in what this line says, as an error at this line."""
+        """Returns another error, raised for the content of this line, as an error at this line."""
         if isinstance(error, NervureError):
             return FormatError(f"line {self.number}: {error.message}", op=error.op or op, operand=error.operand,
                                got=error.got, expected=error.expected, help=error.help)

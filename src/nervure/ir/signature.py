@@ -1,20 +1,20 @@
 """Where strings: the type rule of an op as one line of text.
 
-``A[~ i j] B[~ j k] -> C[~ i k]`` says it all for a matrix product: an operand or a result a bracket, a name a
-dimension. A name stands for one length wherever it occurs, a number for itself, and ``~`` for any dimensions (also
-none), the same wherever it occurs; ``~at`` is another such run. Relations follow ``where``. A division by 0 gives 0,
-as in all dimensions.
+``A[~ i j] B[~ j k] -> C[~ i k]`` is all that a matrix product needs: a bracket for each operand and result, a name for
+each dimension. A name stands for one length wherever it occurs, a number for itself, and ``~`` for any number of
+dimensions (possibly none), the same wherever it occurs; ``~at`` is another such run. Relations follow ``where``. A
+division by 0 gives 0, as in all dimensions.
 
 >>> rule = Signature.parse("A[~ i j] B[~ j k] -> C[~ i m] where m = k*2")
 >>> from nervure.types.dtype import float32
 >>> rule.infer(None, [BasicTensorDescription(float32, (7, 2, 3)), BasicTensorDescription(float32, (7, 3, 5))])
 (f32[7, 2, 10],)
 
-``C:bool[~]`` fixes an element type, ``C:integers[~]`` a group of them, ``A:S[~]`` names a type variable; all without
-either share the variable T. ``*A[i j]``, alone on the left, is any number of operands.
+``C:bool[~]`` fixes an element type, ``C:integers[~]`` a group of types, and ``A:S[~]`` names a type variable; all
+without either share the variable T. ``*A[i j]``, alone on the left, is any number of operands.
 
-Attributes of the op take part by their names: an int or a dimension as a length, in relations too; a shape (or an index
-map, by its shape) as a run; an element type as a type. A run that is called as an int attribute has that many
+Attributes of the op take part by their names: an int or a dimension as a length, in relations, too; a shape (or an
+index map, by its shape) as a run; an element type as a type. A run with the name of an int attribute has that many
 dimensions: ``x[~axis n ~] index:integers[~at] -> y[~axis ~at ~]`` gathers along an axis, and ``-> y:dtype[~shape]``
 fills a tensor. The text is read once, when the class is declared.
 """
@@ -40,7 +40,7 @@ ASSUME = "where they are equal in every call, ops.AssumeShape says so"
 
 
 class Known:
-    """What is bound in one use of a signature: lengths by ``n``, runs by ``~run``, element types by ``:T``."""
+    """The names bound in one use of a signature: lengths by ``n``, runs by ``~run``, element types by ``:T``."""
 
     __slots__ = ("lengths", "runs", "dtypes")
 
@@ -51,11 +51,11 @@ class Known:
 
 
 Place = tuple["str | int", int, "int | None"]
-"""Where an entry stands in a shape: the entry, its position, and of a run where it ends."""
+"""The place of an entry in a shape: the entry, its position, and the end of a run."""
 
 
 class Signature:
-    """A compiled where string. ``infer`` gives the types of the results from those of the operands."""
+    """A compiled where string. ``infer`` derives the types of the results from those of the operands."""
 
     __slots__ = ("text", "operands", "results", "relations", "variadic", "_attributes", "_given_runs", "_made")
 
@@ -71,9 +71,10 @@ class Signature:
 
     @staticmethod
     def parse(text: str, attributes: Attributes | None = None) -> Signature:
-        """The signature that a where string says; ``attributes`` says by name what attributes of the op stand for.
+        """Returns the signature of a where string; ``attributes`` maps attributes of the op to the kinds of things
+        they stand for.
 
-        InvalidArgument for anything malformed, and for a name in a result or a relation that nothing binds.
+        Raises InvalidArgument for anything malformed, and for a name in a result or a relation that nothing binds.
         """
         if not isinstance(text, str):
             raise WrongKind("a signature is a string", op="signature", got=type(text).__name__, expected="str")
@@ -81,7 +82,7 @@ class Signature:
 
     @property
     def targets(self) -> tuple[int | None, ...]:
-        """For each result the operand of its name, in whose place it is written: ``A[~] B[~] -> A[~]``; else None."""
+        """For each result the operand of its name, in whose memory it is written (``A[~] B[~] -> A[~]``), or None."""
         return tuple([self.operand_names.index(pattern.name) if pattern.name in self.operand_names else None
                       for pattern in self.results])
 
@@ -91,9 +92,9 @@ class Signature:
         return tuple([pattern.name for pattern in self.operands])
 
     def infer(self, op: Op | None, types: Sequence[BasicTensorDescription]) -> tuple[BasicTensorDescription, ...]:
-        """The types of the results; ShapeMismatch or DtypeMismatch naming every operand that does not fit.
+        """Returns the types of the results; ShapeMismatch or DtypeMismatch names every operand that does not fit.
 
-        ``op`` supplies attributes and names the error; None will do where neither is needed.
+        ``op`` supplies attributes and names the error; it may be None if neither is needed.
         """
         known = self._bound_by_attributes(op)
         layout = self._layout(op, types, known)
@@ -104,14 +105,17 @@ class Signature:
         return tuple([_result(made, placed, known, types) for made, placed in zip(self._made, layout[1])])
 
     def _known_result(self, pattern: Pattern) -> BasicTensorDescription | int | None:
-        """A result's type, which takes long to make, or the operand that has it, as far as either is known."""
+        """Returns a result's type, which is expensive to make, or the operand that has it, as far as either is known.
+        """
         if isinstance(pattern.dtype, DType) and not pattern.entries:
             return BasicTensorDescription(pattern.dtype, ())
         return next((at for at, operand in enumerate(self.operands) if operand[1:] == pattern[1:]), None)
 
     def infer_labels(self, op: Op | None, types: Sequence[BasicTensorDescription],
                      labels: Sequence[Labels | None]) -> tuple[Labels | None, ...]:
-        """The labels of the results: a name keeps the first label that one of its dimensions has, so does a run."""
+        """Returns the labels of the results: a name keeps the first label that one of its dimensions has, and so does
+        a run.
+        """
         layout = self._layout(op, types, self._bound_by_attributes(op))
         assert layout is not None  # the types of the results are known
         found: dict[object, str | None] = {}
@@ -123,7 +127,7 @@ class Signature:
         return tuple([entry if any(entry) else None for entry in named])
 
     def patterns(self, count: int) -> tuple[Pattern, ...]:
-        """The pattern of each of so many operands."""
+        """Returns the pattern of each of ``count`` operands."""
         return self.operands * count if self.variadic else self.operands
 
     def _bound_by_attributes(self, op: Op | None) -> Known:
@@ -148,7 +152,7 @@ class Signature:
         return _layout(self, ranks, self._lengths(op, known) if types and self._given_runs else ())
 
     def _lengths(self, op: Op | None, known: Known) -> tuple[tuple[str, int], ...]:
-        """How many dimensions the runs have of which attributes tell."""
+        """Returns the number of dimensions of the runs that attributes determine."""
         found = []
         for run, name in self._given_runs:
             count = len(known.runs[run]) if run in known.runs else known.lengths[name]
@@ -172,7 +176,7 @@ class Signature:
                              help=None if equal(left, right) is False else ASSUME)
 
     def _mismatch(self, op: Op | None, types: Sequence[BasicTensorDescription]) -> NervureError:
-        """The error with everything that does not fit, found by binding once more without stopping."""
+        """Returns an error that lists everything that does not fit, found by binding once more without stopping."""
         patterns, known = self.patterns(len(types)), self._bound_by_attributes(op)
         lengths = dict(self._lengths(op, known))
         problems: dict[str, list[Problem]] = {}
@@ -204,10 +208,10 @@ def _compiled(text: str, attributes: tuple[tuple[str, str], ...]) -> Signature:
     return Signature(text, read(text, dict(attributes)))
 
 
-# -- matching: where the entries stand depends on the ranks alone, and is found once ----------------------------------
+# -- matching: the places of entries depend on the ranks alone, and are found once -------------------------------------
 
 Placed = tuple["DType | frozenset[DType] | str", list[Place]]
-"""The element type of a pattern, and where its entries stand."""
+"""The element type of a pattern, and the places of its entries."""
 
 Layout = tuple[list[Placed], list[Placed]]
 """The operands and the results of a signature, at certain ranks."""
@@ -215,7 +219,9 @@ Layout = tuple[list[Placed], list[Placed]]
 
 @lru_cache(maxsize=4096)
 def _layout(signature: Signature, ranks: tuple[int, ...], lengths: tuple[tuple[str, int], ...]) -> Layout | None:
-    """Where the entries stand in operands of these ranks, with the lengths of some runs; None where they do not fit."""
+    """Returns the places of the entries in operands of these ranks, given the lengths of some runs; None if they do
+    not fit.
+    """
     known = dict(lengths)
     operands: list[Placed] = []
     for pattern, rank in zip(signature.patterns(len(ranks)), ranks, strict=True):
@@ -228,12 +234,14 @@ def _layout(signature: Signature, ranks: tuple[int, ...], lengths: tuple[tuple[s
 
 
 def _least_rank(pattern: Pattern, lengths: dict[str, int]) -> int:
-    """How many dimensions there are without runs of unknown length."""
+    """Returns the number of dimensions without runs of unknown length."""
     return sum([lengths.get(entry, 0) if is_run(entry) else 1 for entry in pattern.entries])
 
 
 def _placed(pattern: Pattern, rank: int, lengths: dict[str, int]) -> list[Place] | None:
-    """Where the entries of a pattern stand; a run of unknown length takes what the others leave."""
+    """Returns the places of the entries of a pattern; a run of unknown length takes the dimensions that the others
+    leave.
+    """
     rest = rank - _least_rank(pattern, lengths)
     if rest < 0 or (rest and not _is_open(pattern, lengths)):
         return None
@@ -252,13 +260,13 @@ def _is_open(pattern: Pattern, lengths: dict[str, int]) -> bool:
 
 
 def _dimensions(places: Iterable[Place]) -> Iterator[object]:
-    """What stands for each dimension: a name, a number, or a run and a position in it."""
+    """Yields the meaning of each dimension: a name, a number, or a run and a position in it."""
     for entry, start, stop in places:
         yield from [entry] if stop is None else [(entry, k) for k in range(stop - start)]
 
 
 def _fit(operands: Sequence[Placed], types: Sequence[BasicTensorDescription], known: Known) -> bool:
-    """Binds what the operands name; whether their types fit for certain. It stops at the first difference."""
+    """Binds the names of the operands; returns whether their types certainly fit. It stops at the first difference."""
     lengths, runs = known.lengths, known.runs
     for (dtype, places), type in zip(operands, types, strict=True):
         if isinstance(dtype, str):
@@ -301,18 +309,18 @@ def _result(made: BasicTensorDescription | int | None, placed: Placed, known: Kn
     return BasicTensorDescription(known.dtypes[dtype] if isinstance(dtype, str) else dtype, shape)
 
 
-# -- what to say where operands do not fit: each problem of each operand, with what would repair it ------------------
+# -- errors for operands that do not fit: each problem of each operand, with a repair ----------------------------------
 
 
 class Problem(NamedTuple):
-    """What is wrong with an operand and what to do about it, and whether it is the shape (or the element type)."""
+    """A problem of an operand with its repair, and whether it concerns the shape (or the element type)."""
 
     text: str
     is_shape: bool
 
 
 def dtype_problems(pattern: Pattern, type: BasicTensorDescription, known: Known) -> Iterator[Problem]:
-    """At most one problem; binds the type variable if it is free."""
+    """Yields at most one problem; binds the type variable if it is free."""
     wanted = pattern.dtype
     if isinstance(wanted, str):
         wanted = known.dtypes.setdefault(wanted, type.dtype)
@@ -325,7 +333,7 @@ def dtype_problems(pattern: Pattern, type: BasicTensorDescription, known: Known)
 
 def shape_problems(pattern: Pattern, type: BasicTensorDescription, known: Known,
                    lengths: dict[str, int]) -> Iterator[Problem]:
-    """All problems of the shape; binds what is free, so that later operands are compared with it."""
+    """Yields all problems of the shape of ``type``; binds free names, so that later operands are compared with it."""
     shape, name, needed = type.shape, pattern.name, _least_rank(pattern, lengths)
     more = " or more" if _is_open(pattern, lengths) else ""
     places = _placed(pattern, len(shape), lengths)
@@ -351,7 +359,7 @@ def _is_in_run(position: int, pattern: Pattern, lengths: dict[str, int]) -> bool
 
 
 def _length_problems(places: list[Place], type: BasicTensorDescription, name: str, known: Known) -> Iterator[Problem]:
-    """All problems of a shape that has the right number of dimensions."""
+    """Yields all problems of a shape that has the right number of dimensions."""
     shape = type.shape
     for entry, start, stop in places:
         if stop is not None:
@@ -370,7 +378,7 @@ def _length_problems(places: list[Place], type: BasicTensorDescription, name: st
 
 
 def expectation(pattern: Pattern, known: Known) -> str:
-    """The type an operand should have, as far as it is known: ``f32[3, k]``."""
+    """Returns the type an operand should have, as far as it is known: ``f32[3, k]``."""
     dtype = known.dtypes.get(pattern.dtype, pattern.dtype) if isinstance(pattern.dtype, str) else pattern.dtype
     entries: list[object] = []
     for entry in pattern.entries:
@@ -379,7 +387,7 @@ def expectation(pattern: Pattern, known: Known) -> str:
 
 
 def _wanted(places: Iterable[Place], known: Known) -> list[DimLike | None]:
-    """The lengths that a pattern asks for; None where any will do."""
+    """Returns the lengths that a pattern asks for; None if any will do."""
     wanted: list[DimLike | None] = []
     for entry, start, stop in places:
         if stop is not None:
@@ -394,7 +402,9 @@ def _agree(wanted: Sequence[DimLike | None], shape: Sequence[DimLike]) -> bool:
 
 
 def _missing_at(wanted: Sequence[DimLike | None], shape: Sequence[DimLike]) -> int:
-    """Where an axis is missing: the position that makes all others fit, else the front, as NumPy aligns shapes."""
+    """Returns the position of a missing axis: the one that makes all others fit, else the front, as NumPy aligns
+    shapes.
+    """
     if len(wanted) == len(shape) + 1:
         for position in range(len(wanted)):
             if _agree([*wanted[:position], *wanted[position + 1:]], shape):
@@ -403,7 +413,7 @@ def _missing_at(wanted: Sequence[DimLike | None], shape: Sequence[DimLike]) -> i
 
 
 def _swapped(wanted: Sequence[DimLike | None], shape: Sequence[DimLike]) -> tuple[int, int] | None:
-    """Two dimensions that make the shape fit when they are swapped, if it does not fit already."""
+    """Returns two dimensions that make the shape fit when they are swapped, if it does not fit already."""
     if _agree(wanted, shape):
         return None
     for left, right in combinations(range(len(shape)), 2):

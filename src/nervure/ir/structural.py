@@ -1,8 +1,8 @@
-"""Structural equality of functions: the same up to names, one op for one op, in the order of the graph.
+"""Structural equality of functions: equal up to names, one op for one op, in the order of the graph.
 
-A function is compared by its text without what means nothing, which is names, labels and places. Parameters are
-known by position, variables by their first use and their type, arrays by their bits. Two ``x + x`` and one that
-is used twice differ: sharing is part of the structure.
+A function is compared by its text without the parts that mean nothing: names, labels and locations. Parameters are
+known by position, variables by their first use and their type, arrays by their bits. Two ``x + x`` and one that is
+used twice differ: sharing is part of the structure.
 
 >>> import nervure as nv
 >>> def squared(name):
@@ -33,12 +33,12 @@ from nervure.types.dtype import as_dtype
 
 
 def equal(left: Function, right: Function) -> bool:
-    """Whether two functions are the same up to names. Takes time linear in their size, arrays included."""
+    """Whether two functions are equal up to names. It takes time linear in their size, arrays included."""
     return left is right or _lines(left) == _lines(right)
 
 
 def difference(left: Function, right: Function) -> str | None:
-    """The first place where two functions differ in structure, as a line of their texts; None if they do not."""
+    """Returns the first difference in structure, as a line of each text; None if there is none."""
     pairs = itertools.zip_longest(_lines(left), _lines(right), fillvalue="the end")
     for number, (mine, theirs) in enumerate(pairs, 1):
         if mine != theirs:
@@ -47,10 +47,10 @@ def difference(left: Function, right: Function) -> str | None:
 
 
 def fingerprint(function: Function) -> str:
-    """A digest (SHA-256, hexadecimal) that functions share if and only if they are equal.
+    """Returns a digest (SHA-256, hexadecimal) that functions share if and only if they are equal.
 
-    It is the same in every process, unless an op holds a function of the host program: such a digest is good
-    within this process, and is never given to another function.
+    It is the same in every process, unless an op holds a function of the host program: then it holds within this
+    process, and is never given to another function.
     """
     return hashlib.sha256("\n".join(_lines(function)).encode()).hexdigest()
 
@@ -60,7 +60,7 @@ def _lines(function: Function) -> list[str]:
 
 
 class _Anonymous(Printer):
-    """The text that equality compares: host functions are told apart."""
+    """The text that equality compares: host functions are distinguished."""
 
     def host_function(self, function: Callable[..., object]) -> str:
         return f"<host function {_token(function)}>"
@@ -77,9 +77,9 @@ _serial_numbers = itertools.count()
 
 
 def _token(function: object) -> int:
-    """A number for a function of the host program, the same as long as it lives, never given to another one.
+    """Returns a number for a function of the host program, stable as long as it lives, and never reused.
 
-    What cannot be remembered weakly (a NumPy ufunc) gets a new number each time: it equals nothing, which is safe.
+    A function without weak references (a NumPy ufunc) gets a new number each time: it equals nothing, which is safe.
     """
     with _tokens_lock:
         try:

@@ -16,12 +16,12 @@ from nervure.ir.op import Op, Operand, Value, as_value
 from nervure.ir.provenance import set_override
 
 Transform = Callable[[Op], Operand | None]
-"""What takes the place of an op's only output; None keeps it."""
+"""The replacement for an op's only output; None keeps it."""
 
 
 def postorder(roots: Iterable[Operand | Op], known: set[Op] | None = None,
               operands_of: Callable[[Op], Sequence[Value]] = attrgetter("operands")) -> list[Op]:
-    """Every op that the roots need, operands before users, in the order of a depth-first walk from the left.
+    """Lists every op that the roots need, operands before users, in the order of a depth-first walk from the left.
 
     ``known`` holds ops that count as visited already; it is extended. ``operands_of`` may hide operands from the walk.
     """
@@ -46,11 +46,11 @@ def postorder(roots: Iterable[Operand | Op], known: set[Op] | None = None,
 
 def rebuild(order: Iterable[Op], replaced: dict[Value, Value],
             transform: Transform | None = None) -> dict[Value, Value]:
-    """Copies a graph bottom-up where something below changed.
+    """Copies a graph bottom-up as far as something below changed.
 
-    ``order`` is a postorder; ``replaced`` maps old values to new ones and is extended by what is rebuilt.
-    ``transform(op)`` sees each op on its new operands: None keeps it, a value replaces its only output. New
-    nodes carry the old one's provenance.
+    ``order`` is a postorder; ``replaced`` maps old values to new ones and is extended by the rebuilt ones.
+    ``transform(op)`` receives each op on its new operands: None keeps it, a value replaces its only output. New nodes
+    carry the old one's provenance.
     """
     for op in order:
         operands = [replaced.get(operand, operand) for operand in op.operands]

@@ -32,12 +32,12 @@ _MAPPED_FROM = 1 << 16  # bytes
 class Variable(Identity, Frozen):
     """A persistent (or, with ``persistent=False``, a scratch) tensor, compared by identity.
 
-    ``initial`` is None (zeros), a number, an array, or a callable without arguments that gives one of them; it is
-    computed once, on the host, and kept, so that every transformer starts from the same bits. ``is_local`` marks
-    state that is expected to differ from transformer to transformer, such as the counter of random numbers.
+    ``initial`` is None (zeros), a number, an array, or a callable without arguments that returns one of these; it is
+    computed once, on the host, and kept, so that every transformer starts from the same bits. ``is_local`` marks state
+    that is expected to differ from transformer to transformer, such as the counter of random numbers.
 
-    What it is does not change: only ``name``, ``handle``, by which the front finds its tensor again, and ``record``,
-    what the front keeps of the place, may be set.
+    A variable does not change, except for ``name``, ``handle``, which leads the front back to its tensor, and
+    ``record``, where the front keeps facts about the place.
     """
 
     __slots__ = ("_type", "initial", "name", "trainable", "persistent", "location", "handle", "record", "is_local",
@@ -67,7 +67,9 @@ class Variable(Identity, Frozen):
 
     @property
     def type(self) -> BasicTensorDescription:
-        """Element type and shape. One that was given as a function, as a length was not known, is asked for now."""
+        """The element type and shape. A type that was given as a function, since a length was not known, is computed
+        now.
+        """
         if callable(self._type):
             put(self, "_type", self._type())
         return self._type  # type: ignore[return-value]  # no function any more
@@ -81,9 +83,9 @@ class Variable(Identity, Frozen):
         put(self, name, value)
 
     def initial_value(self) -> np.ndarray:
-        """The value that every transformer starts from: read-only, C-contiguous, of the variable's type.
+        """Returns the value that every transformer starts from: read-only, C-contiguous, of the variable's type.
 
-        InvalidArgument where ``initial`` asks for it in turn.
+        Raises InvalidArgument if ``initial`` asks for it in turn.
         """
         known = self._value
         if known is not None:
@@ -95,7 +97,9 @@ class Variable(Identity, Frozen):
         return holding([self], self._computed, op="initial_value")
 
     def known_value(self) -> np.ndarray | None:
-        """``initial_value`` where nothing has to be computed for it, perhaps one number for all elements; else None."""
+        """Returns ``initial_value`` if nothing has to be computed for it, perhaps as one number for all elements; else
+        None.
+        """
         if self._value is not None or callable(self.initial) or callable(self._type):
             return self._value
         lengths = [length for length in self._type.shape if not isinstance(length, Dim)]
@@ -130,7 +134,9 @@ class Variable(Identity, Frozen):
 
 
 def _lasting(value: np.ndarray, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """A value that nobody writes any more, of a shape and a type: itself, if it is such memory already."""
+    """Returns a value in memory that is never written again, in ``shape`` and ``dtype``: itself, if it is such memory
+    already.
+    """
     is_such = value.dtype == dtype and value.shape == shape and value.flags.c_contiguous and value.flags.owndata
     if is_such and not value.flags.writeable:
         return value
@@ -150,7 +156,7 @@ def _is_zero(number: np.ndarray, dtype: np.dtype) -> bool:
 
 
 def _zeros(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """Zeros that nobody writes. Pages of the system that are only read take no memory: an optimiser has many zeros,
+    """Returns zeros that are never written. Read-only pages of the system take no memory: an optimiser has many zeros,
     which live as long as their variable and are used once.
     """
     size = math.prod(shape) * dtype.itemsize

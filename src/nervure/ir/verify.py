@@ -1,4 +1,4 @@
-"""The verifier: what must hold of every function at any time. A pass that breaks it is named by the pass manager.
+"""The verifier: the invariants of every function. The pass manager names a pass that breaks one.
 
 >>> import nervure as nv
 >>> from nervure.types.frozen import put
@@ -32,12 +32,12 @@ from nervure.ir.variable import Variable
 
 
 def verify(function: Function, known: Set[Op] = frozenset()) -> None:
-    """Raises InternalError naming the first op for which something does not hold, and the user's line.
+    """Raises InternalError, naming the first op that violates an invariant, and the user's line.
 
-    Every op stands once, after what it reads and because something needs it; types are those that its rule infers;
+    Every op occurs once, after its operands and because something needs it; types are those that its rule infers;
     attributes are in normal form; parameters are the function's own; updates have the types of their variables, and
-    the effects are all ops that have one. The functions that ops hold are verified too. Ops in ``known`` have been
-    verified before; nodes never change, so that only their place in the function is checked.
+    the effects are all ops that have one. The functions that ops hold are verified, too. Ops in ``known`` have been
+    verified before; nodes never change, so only their position in the function is checked.
     """
     _check_lists(function)
     for entry in nested_functions(function):
@@ -58,7 +58,7 @@ def verify(function: Function, known: Set[Op] = frozenset()) -> None:
 
 
 def _check_lists(function: Function) -> None:
-    """The lists of a function hold what all other checks take them to hold."""
+    """Checks that the lists of a function hold the objects that all other checks expect."""
     for op in (*function.operations, *function.parameters, *function.effects):
         if not isinstance(op, Op):
             raise InternalError(f"{function.name}: {op!r:.80} stands among its ops")
@@ -71,7 +71,7 @@ def _check_lists(function: Function) -> None:
 
 
 def _check_slots(function: Function, op: Op) -> None:
-    """The parts of a node are of the classes that every node's are."""
+    """Checks that the parts of a node are of the right classes."""
     for name, entries in (("operands", op.operands), ("outputs", op.outputs)):
         if type(entries) is not tuple or not all([type(entry) is Value for entry in entries]):
             _fail(function, op, f"its {name} are {entries!r:.80}, not a tuple of values")
@@ -129,7 +129,7 @@ def _check_types(function: Function, op: Op) -> None:
     types = [operand.type for operand in op.operands]
     try:
         normal, inferred = op.normalise(*types), op.infer(*types)
-    except Exception as error:  # whatever a rule raises, the op at fault must be named
+    except Exception as error:  # the op at fault must be named, whatever a rule raises
         raise InternalError(_text(function, op, f"its type rule fails: {error}")) from error
     for name, value in normal.items():
         if not type(op).fields[name].kind.same(value, getattr(op, name)):
@@ -196,5 +196,5 @@ def _text(function: Function, op: Op, problem: str) -> str:
 
 
 def _describe(op: Op) -> str:
-    """The class and the name of an op; its repr may need what is broken."""
+    """Returns the class and the name of an op; its repr may need the broken part."""
     return f"{type(op).__name__} {op.name!r}" if op.name is not None else type(op).__name__

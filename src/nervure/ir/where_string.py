@@ -1,4 +1,4 @@
-"""Reading where strings: the text of a signature to its patterns and relations.
+"""A reader of where strings: from the text of a signature to its patterns and relations.
 
 >>> read("*A[n ~] -> B:bool[m] where m = n*2")
 Reading(operands=(A[n ~],), results=(B:bool[m],), relations=(m = 2*n,), variadic=True, attributes={})
@@ -20,10 +20,10 @@ _PATTERN = re.compile(r"\s*(?P<several>\*?)(?P<name>[A-Za-z_]\w*)(?::(?P<dtype>\
 _ENTRY = re.compile(r"~?[A-Za-z_]\w*|[0-9]{1,18}|~", re.ASCII)
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _FUNCTIONS = ("min", "max", "product")
-DEFAULT = ":T"  # the type variable of whatever names none
+DEFAULT = ":T"  # the type variable of patterns that name none
 
 Attributes = Mapping[str, str]
-"""What attributes of an op stand for: a "count" (an int), a "length" (an int or Dim), a "shape", or a "dtype"."""
+"""The kinds of an op's attributes: a "count" (an int), a "length" (an int or Dim), a "shape", or a "dtype"."""
 
 
 class Pattern(NamedTuple):
@@ -47,14 +47,14 @@ def is_run(entry: str | int) -> TypeGuard[str]:
 
 
 def spelled(dtype: DType | frozenset[DType] | str) -> str:
-    """An element type as a where string has it."""
+    """Returns an element type as a where string spells it."""
     if isinstance(dtype, DType):
         return dtype.name
     return dtype.removeprefix(":") if isinstance(dtype, str) else describe_types(dtype)
 
 
 class Relation(NamedTuple):
-    """``left = right``. ``defines`` is the name that it gives a value to, or None where both sides are known."""
+    """``left = right``. ``defines`` is the name that it gives a value to, or None if both sides are known."""
 
     left: DimLike
     right: DimLike
@@ -65,7 +65,7 @@ class Relation(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What a where string says. ``variadic``: its only operand stands for any number of them.
+    """The content of a where string. ``variadic``: its only operand stands for any number of operands.
 
     ``attributes`` are those that it uses.
     """
@@ -78,7 +78,7 @@ class Reading(NamedTuple):
 
 
 def read(text: str, attributes: Attributes | None = None) -> Reading:
-    """The parts of a where string. InvalidArgument if it is malformed, or uses a name that nothing binds."""
+    """Reads the parts of a where string. InvalidArgument if it is malformed, or uses a name that nothing binds."""
     attributes = attributes or {}
     sides, _, where = text.partition(" where ")
     left, arrow, right = sides.partition("->")
@@ -126,9 +126,9 @@ def _dtype(word: str | None, attributes: Attributes) -> DType | frozenset[DType]
 
 
 def _bound(text: str, operands: Sequence[Pattern], attributes: Attributes) -> set[str]:
-    """What the operands and attributes bind: names, runs, type variables.
+    """Returns the names that the operands and attributes bind: lengths, runs, type variables.
 
-    An operand has at most one run whose length neither an attribute nor an operand before it tells.
+    An operand may have at most one run whose length neither an attribute nor an earlier operand determines.
     """
     prefix = {"count": "", "length": "", "shape": "~", "dtype": ":"}
     bound = {prefix[kind] + name for name, kind in attributes.items()}
@@ -141,7 +141,7 @@ def _bound(text: str, operands: Sequence[Pattern], attributes: Attributes) -> se
 
 
 def _relation(text: str, part: str, bound: set[str]) -> Relation:
-    """``left = right``; a name that is not bound yet may stand alone on the left, and is bound from here on."""
+    """Reads ``left = right``; a name that is not bound yet may stand alone on the left, and is bound from here on."""
     sides = [side.strip() for side in part.split("=")]
     if len(sides) != 2:
         raise _malformed(text, "this is no relation", got=part.strip(), expected="k = n*2")

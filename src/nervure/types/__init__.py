@@ -1,4 +1,4 @@
-"""What describes a tensor without its elements: lengths, axes, element types, layouts, index maps and views.
+"""The description of a tensor without its elements: lengths, axes, element types, layouts, index maps and views.
 
 >>> import nervure as nv
 >>> from nervure.types.description import BasicTensorDescription

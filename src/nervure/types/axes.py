@@ -32,9 +32,8 @@ AxesLike = AxisLike | Dim | Mapping[str, DimLike] | Iterable[object]
 class Axes(Frozen):
     """An immutable, ordered set of axes, all named or all anonymous. Made by ``make_axes``.
 
-    Where an operation takes other axes, anything goes that ``make_axes`` accepts; ``==`` alone wants Axes.
-    Members are found by matching (``nervure.types.axis.match``), which reads the lengths of axes of one
-    class.
+    An operation that takes other axes accepts anything that ``make_axes`` does; only ``==`` demands Axes. Members are
+    found by matching (``nervure.types.axis.match``), which reads the lengths of axes of one class.
 
     >>> axes = nv.make_axes("N=4, H=2")
     >>> axes.lengths, axes.size, str(axes.sample_axes())
@@ -94,7 +93,7 @@ class Axes(Frozen):
                             help="axes.find_by_name(name) and axes.index(axis) look axes up") from None
 
     def index(self, item: Axis) -> int:
-        """The position of the axis that matches ``item``. AxisMismatch where none does."""
+        """Returns the position of the axis that matches ``item``. AxisMismatch if none does."""
         if not isinstance(item, Axis):
             raise WrongKind("an axis is needed", op="Axes.index", got=type(item).__name__, expected="Axis",
                             help="axes.find_by_name(name) finds an axis by its name")
@@ -104,7 +103,7 @@ class Axes(Frozen):
                            expected=f"one of {self}", help=self._why_unmatched(item))
 
     def find_by_name(self, name: str) -> Axis:
-        """The axis of this name. AxisMismatch where there is none, or where several bear it."""
+        """Returns the axis of this name. AxisMismatch if there is none, or if several have it."""
         if not isinstance(name, str):
             raise WrongKind("a name is a string", op="Axes.find_by_name", got=type(name).__name__,
                             expected="str", help="axes.index(axis) finds an axis by matching")
@@ -136,7 +135,7 @@ class Axes(Frozen):
     # As a set
 
     def __add__(self, other: object) -> Axes:
-        """These axes followed by the others. InvalidArgument where an axis is in both."""
+        """These axes followed by the others. InvalidArgument if an axis is in both."""
         added = make_axes(other)
         common = self & added
         if common:
@@ -154,7 +153,7 @@ class Axes(Frozen):
         return self._where(lambda one: one not in removed)
 
     def __and__(self, other: object) -> Axes:
-        """These axes that are in the other too, in this order."""
+        """The axes that are in both, in the order of these."""
         kept = make_axes(other)
         return self._where(lambda one: one in kept)
 
@@ -192,7 +191,7 @@ class Axes(Frozen):
     def is_not_equal_set(self, other: object) -> bool:
         return not self.is_equal_set(other)
 
-    # What the axes are
+    # As axes
 
     @property
     def lengths(self) -> tuple[DimLike, ...]:
@@ -215,35 +214,35 @@ class Axes(Frozen):
         return product(self.lengths)
 
     def batch_axis(self) -> Axis | None:
-        """The axis of class N, or None. InvalidArgument where there are several."""
+        """Returns the axis of class N, or None. InvalidArgument if there are several."""
         return self._sole(self.batch_axes(), "batch_axis")
 
     def recurrent_axis(self) -> Axis | None:
-        """The axis of class REC, or None. InvalidArgument where there are several."""
+        """Returns the axis of class REC, or None. InvalidArgument if there are several."""
         return self._sole(self._where(lambda one: one.is_recurrent), "recurrent_axis")
 
     def channel_axis(self) -> Axis | None:
-        """The axis of class C, or None. InvalidArgument where there are several."""
+        """Returns the axis of class C, or None. InvalidArgument if there are several."""
         return self._sole(self._where(lambda one: one.is_channel), "channel_axis")
 
     def batch_axes(self) -> Axes:
-        """The axes of class N."""
+        """Returns the axes of class N."""
         return self._where(lambda one: one.is_batch)
 
     def sample_axes(self) -> Axes:
-        """The axes of one sample: all but those of class N."""
+        """Returns the axes of one sample: all but those of class N."""
         return self._where(lambda one: not one.is_batch)
 
     def feature_axes(self) -> Axes:
-        """The axes of one time step of one sample: all but those of class N and REC."""
+        """Returns the axes of one time step of one sample: all but those of class N and REC."""
         return self._where(lambda one: not (one.is_batch or one.is_recurrent))
 
     def spatial_axes(self) -> Axes:
-        """All axes but those of class N, REC and C."""
+        """Returns all axes but those of class N, REC and C."""
         return self._where(lambda one: not (one.is_batch or one.is_recurrent or one.is_channel))
 
     def flatten(self) -> Axis:
-        """All axes as one: a FlattenedAxis, or the axis itself where there is just one."""
+        """Returns all axes as one: a FlattenedAxis, or the axis itself if there is just one."""
         return self._axes[0] if len(self) == 1 else FlattenedAxis(self._axes)
 
     def _sole(self, found: Axes, op: str) -> Axis | None:
@@ -253,7 +252,7 @@ class Axes(Frozen):
         return found[0] if found else None
 
     def with_lengths(self, lengths: Iterable[DimLike]) -> Axes:
-        """These axes with other lengths, one for each."""
+        """Returns these axes with other lengths, one for each."""
         return Axes([axis if axis.length is length else axis.resized(length)
                      for axis, length in zip(self._axes, lengths, strict=True)])
 
@@ -265,12 +264,12 @@ class Axes(Frozen):
 
 
 def make_axes(*items: object) -> Axes:
-    """Axes from axes, ints or symbolic dimensions (anonymous axes), and tuples of these (flattened axes).
+    """Makes Axes from axes, ints or symbolic dimensions (anonymous axes), and tuples of these (flattened axes).
 
-    They are given one by one, or as one list, tuple, generator, Axes, dict of name -> length, or string such
-    as ``"N=32, C=3"`` whose lengths may be expressions over symbols. Dict and string make axes with the class
-    of their name. WrongKind for anything else, sets included: they have no order. InvalidArgument for
-    duplicates, one name with two classes, and named beside anonymous axes.
+    The items are given one by one, or as one list, tuple, generator, Axes, dict of name -> length, or string such as
+    ``"N=32, C=3"`` whose lengths may be expressions over symbols. Dict and string make axes with the class of their
+    name. WrongKind for anything else, sets included: they have no order. InvalidArgument for duplicates, one name with
+    two classes, and named beside anonymous axes.
 
     >>> print(nv.make_axes("N=n, C=3"), nv.make_axes({"H": 2, "W": 3}), nv.make_axes((2, 3)))
     (N: n, C: 3) (H: 2, W: 3) (2, 3)

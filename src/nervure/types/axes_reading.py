@@ -23,7 +23,7 @@ from nervure.types.dim import Dim, DimLike, parse_dim
 
 
 def read_axes(items: Sequence[object]) -> list[Axis]:
-    """The axes that several items give, one each, or the axes in the only one: list, dict or string."""
+    """Returns the axes that several items stand for, one each, or the axes in a single item: a list, dict or string."""
     if len(items) != 1:
         return [_read_axis(item, 0) for item in items]
     [whole] = items
@@ -71,7 +71,7 @@ def _parse_axis(text: str) -> Axis:
 
 
 def split_at_commas(text: str) -> Iterator[str]:
-    """The pieces between commas outside parentheses: ``"H=min(n, 4), W=2"`` has two."""
+    """Yields the pieces between commas outside parentheses: ``"H=min(n, 4), W=2"`` has two."""
     start = depth = 0
     for position, character in enumerate(text):
         depth += (character == "(") - (character == ")")

@@ -1,4 +1,4 @@
-"""An axis says what a dimension means: its class, an offset, a length and a name.
+"""An axis gives a dimension its meaning: a class, an offset, a length and a name.
 
 Two axes *match* when they are the same axis, or agree in class, offset and length. Lengths may be symbolic,
 so whether two axes match is known (True, False) or open (None); ``==`` holds only where it is known to be
@@ -37,11 +37,11 @@ from nervure.types.frozen import Frozen, put
 if TYPE_CHECKING:
     from nervure.types.axes import Axes, AxesLike
 
-MAXIMUM_NESTING = 32  # of flattened axes in flattened axes: far past any use, well inside Python's own stack
+MAXIMUM_NESTING = 32  # depth of flattened axes: far past any use, well inside Python's own stack
 
 
 class _Root:
-    """What an axis shares with its relatives of other levels. A length can be set until ``is_fixed``."""
+    """The common part of an axis and its relatives of other levels. A length can be set until ``is_fixed``."""
 
     __slots__ = ("axis_class", "docstring", "is_anonymous", "is_fixed", "length", "name")
 
@@ -58,10 +58,9 @@ class _Root:
 class Axis(Frozen):
     """A dimension of a tensor with its meaning. Made by ``make_axis``, ``axis`` and ``make_axes``.
 
-    ``axis_class`` is what it means, ``level`` its offset (0 at first), ``length`` an int or a symbolic
-    dimension, ``name`` what it is called (None for an anonymous axis). Everything is fixed but a length that
-    was left out. Equality is ``match(a, b) is True``; the hash depends on class and level alone, so a length
-    may come later.
+    ``axis_class`` is its meaning, ``level`` its offset (0 at first), ``length`` an int or a symbolic dimension,
+    ``name`` its name (None for an anonymous axis). Everything is fixed except a length that was left out. Equality is
+    ``match(a, b) is True``; the hash depends on class and level alone, so a length may come later.
 
     >>> h = nv.axis("H", 28)
     >>> h.name, h.length, h == nv.axis("H", 28), h == nv.axis("H", 14)
@@ -112,12 +111,12 @@ class Axis(Frozen):
 
     @property
     def has_length(self) -> bool:
-        """Whether the length is known yet. Asking does not fix it."""
+        """Whether the length is known yet. Reading this does not fix it."""
         return self._known_length() is not None
 
     @property
     def length(self) -> DimLike:
-        """The length. Reading fixes it for good; InvalidArgument where it has not been set."""
+        """The length. Reading fixes it for good; InvalidArgument if it has not been set."""
         root = self._root
         if root.length is None:
             raise InvalidArgument(f"the length of axis {self.label} is needed, but has not been set",
@@ -154,16 +153,16 @@ class Axis(Frozen):
         return self._root.axis_class == CHANNEL
 
     def offset(self, k: int) -> Axis:
-        """The relative of this axis whose level is higher by ``k``; all else, the length too, is shared."""
+        """Returns the relative of this axis with a level higher by ``k``; they share all else, including the length."""
         step = self._checked_offset(k)
         return Axis(self._root, self._level + step) if step else self
 
     def transposed(self) -> Axis:
-        """The relative of level ``-1 - level``, which a transposed tensor has in place of this axis."""
+        """Returns the relative of level ``-1 - level``, which a transposed tensor has in place of this axis."""
         return self.offset(-1 - 2 * self._level)
 
     def resized(self, length: DimLike) -> Axis:
-        """A new axis of this name, class and level with another length, as slicing makes."""
+        """Returns a new axis of this name, class and level with another length, as slicing makes."""
         root = self._root
         if root.is_anonymous:
             return make_anonymous_axis(length)
@@ -177,7 +176,7 @@ class Axis(Frozen):
         return f"{self.name}{self._level:+d}" if self._level else str(self.name)
 
     def _known_length(self) -> DimLike | None:
-        """The length as it stands, for showing: unlike ``length`` this fixes nothing."""
+        """Returns the current length for display: unlike ``length`` this fixes nothing."""
         return self._root.length
 
     def _shown_length(self) -> str:
@@ -206,8 +205,8 @@ class Axis(Frozen):
         return hash((self._root.axis_class, self._level))
 
     def _beside(self, other: object, operator: str) -> Axes:
-        """This axis as Axes, for an operator of theirs."""
-        from nervure.types.axes import make_axes  # which builds on axes
+        """Returns this axis as Axes, for an operator of theirs."""
+        from nervure.types.axes import make_axes  # it builds on this module
         if isinstance(other, (int, Dim)):
             raise WrongKind("an axis and a number do not join", op=f"Axis {operator}", got=f"{self} and {other}",
                             expected="axes", help="axis.offset(1) is its relative of the next level, "
@@ -215,7 +214,7 @@ class Axis(Frozen):
         return make_axes(self)
 
     def __add__(self, other: AxesLike) -> Axes:
-        """This axis followed by the other's: Axes. InvalidArgument where an axis is in both."""
+        """This axis followed by the other's: Axes. InvalidArgument if an axis is in both."""
         return self._beside(other, "+") + other
 
     def __radd__(self, other: AxesLike) -> Axes:
@@ -237,8 +236,8 @@ class Axis(Frozen):
 class FlattenedAxis(Axis):
     """One axis that walks through several, the last fastest. It matches only a flattening of the same parts.
 
-    ``axes`` are axes of one level, all named or all anonymous, without duplicates. The length is the product
-    of theirs. ``parts`` gives them back.
+    ``axes`` are axes of one level, all named or all anonymous, without duplicates. The length is the product of
+    theirs. ``parts`` returns them.
 
     >>> FlattenedAxis([axis("H", 2), axis("W", 3)]).length
     6
@@ -287,7 +286,7 @@ class FlattenedAxis(Axis):
         return FlattenedAxis(part.offset(step) for part in self.parts) if step else self
 
     def resized(self, length: DimLike) -> Axis:
-        """A plain axis of a new class: a range of a flattened axis no longer has its parts."""
+        """Returns a plain axis of a new class: a range of a flattened axis no longer has its parts."""
         if self.is_anonymous:
             return make_anonymous_axis(length)
         return make_axis(checked_length(length)).offset(self._level)
@@ -306,16 +305,16 @@ def same_role(a: Axis, b: Axis) -> bool:
 
 
 def match(a: Axis, b: Axis) -> bool | None:
-    """Whether two axes match: True, False, or None where only their symbolic lengths are left to be compared.
+    """Whether two axes match: True, False, or None if only their symbolic lengths remain to be compared.
 
-    A caller that needs the match may go on at None, if it records the assumption that the lengths are equal.
+    A caller that needs the match may continue on None, if it records the assumption that the lengths are equal.
     """
     if a is b:
         return True
     if not same_role(a, b):
         return False
     if isinstance(a, FlattenedAxis) and isinstance(b, FlattenedAxis):
-        # Of one class, hence with as many parts, of the same roles.
+        # Axes of one class have equally many parts, of the same roles.
         answers = [match(part, other) for part, other in zip(a.parts, b.parts, strict=True)]
         if False in answers:
             return False
@@ -326,7 +325,7 @@ def match(a: Axis, b: Axis) -> bool | None:
 
 
 def ordered_members(items: object, op: str) -> tuple[object, ...] | None:
-    """What a list of any kind holds, None for what is no list. WrongKind for a set, which has no order."""
+    """Returns the members of a list of any kind, None for anything else. WrongKind for a set, which has no order."""
     if isinstance(items, (set, frozenset)):
         raise WrongKind("axes have an order, a set has none", op=op, got=type(items).__name__,
                         expected="a list, tuple or generator", help="put the axes into a list")
@@ -340,7 +339,7 @@ def ordered_members(items: object, op: str) -> tuple[object, ...] | None:
 
 
 def axis_tuple(axes: object, op: str) -> tuple[Axis, ...]:
-    """Axes as a tuple. WrongKind for a set, for what is no list, and for a member that is no axis."""
+    """Returns axes as a tuple. WrongKind for a set, for anything but a list, and for a member that is no axis."""
     members = ordered_members(axes, op)
     if members is None:
         raise WrongKind("a list of axes is needed", op=op, got=type(axes).__name__, expected="a list of axes",
@@ -353,14 +352,14 @@ def axis_tuple(axes: object, op: str) -> tuple[Axis, ...]:
 
 
 def check_together(axes: Sequence[Axis], op: str) -> bool:
-    """Check that axes may stand side by side, and say whether they are anonymous (as no axes at all are).
+    """Checks that axes may stand side by side; returns whether they are anonymous (as no axes at all are).
 
-    InvalidArgument for named axes beside anonymous ones, for axes that match, and for one name with two
+    Raises InvalidArgument for named axes beside anonymous ones, for axes that match, and for one name with two
     classes.
     """
     anonymous = [one.is_anonymous for one in axes]
     if all(anonymous):
-        return True  # each is of its own class; what they mean is their position
+        return True  # each is of its own class; their position is their meaning
     if any(anonymous):
         raise InvalidArgument("axes are all named or all anonymous", op=op, got=list_text(axes),
                               help='name the plain lengths too: nv.axis("H", 28)',
@@ -383,11 +382,11 @@ def check_together(axes: Sequence[Axis], op: str) -> bool:
 
 def make_axis(length: DimLike | None = None, name: str | None = None,
               axis_class: AxisClass | str | None = None, docstring: str | None = None) -> Axis:
-    """A new axis, matched by no other unless they share a class.
+    """Makes a new axis, which matches no other unless they share a class.
 
-    ``length`` is a non-negative int, a symbolic dimension, or None to be set later (``axis.length = n``).
-    Without ``name`` it is called ``Axis_7``, with the next free number. ``axis_class`` is a class or the name
-    of one; without it a unique class is made, but N, REC and C name the batch, time and channel classes.
+    ``length`` is a non-negative int, a symbolic dimension, or None to be set later (``axis.length = n``). Without
+    ``name`` it is called ``Axis_7``, with the next free number. ``axis_class`` is a class or the name of one; without
+    it a unique class is made, except that the names N, REC and C give the batch, time and channel classes.
 
     >>> make_axis(28, "H") == make_axis(28, "H"), make_axis(32, "N") == make_axis(32, "N")
     (False, True)
@@ -398,7 +397,7 @@ def make_axis(length: DimLike | None = None, name: str | None = None,
 
 
 def axis(name: str, length: DimLike | None = None, docstring: str | None = None) -> Axis:
-    """A new axis whose class is that of its name, so that it matches every such axis of its length.
+    """Makes an axis whose class is that of its ``name``, so that it matches every such axis of its ``length``.
 
     >>> str(nv.axis("H", 28)), nv.axis("H", 28) == nv.axis("H", 28)
     ('H: 28', True)
@@ -407,12 +406,12 @@ def axis(name: str, length: DimLike | None = None, docstring: str | None = None)
 
 
 def make_anonymous_axis(length: DimLike) -> Axis:
-    """An axis of a plain shape: no name, a class of its own, known by position alone."""
+    """Makes an axis of a plain shape: no name, a class of its own, known by position alone."""
     return Axis(_Root(checked_length(length), None, AxisClass.unique("anonymous"), is_anonymous=True))
 
 
 def checked_length(length: object) -> DimLike:
-    """A length as an int or a Dim. WrongKind for other types; InvalidArgument if it is always negative."""
+    """Returns a length as an int or a Dim. WrongKind for other types; InvalidArgument if it is always negative."""
     if isinstance(length, Dim):
         highest = bounds(length)[1]
         is_negative = highest is not None and highest < 0
@@ -426,7 +425,7 @@ def checked_length(length: object) -> DimLike:
 
 
 def list_text(items: Iterable[object]) -> str:
-    """Axes or labels as people write them: ``(N: 32, C: 3)``."""
+    """Returns axes or labels as people write them: ``(N: 32, C: 3)``."""
     return f"({', '.join(map(str, items))})"
 
 
@@ -455,7 +454,7 @@ def _integer(value: object, op: str, message: str) -> int:
     if not isinstance(value, bool):  # True is no length, though Python counts it among the integers
         try:
             return operator.index(value)  # type: ignore[arg-type]  # anything else is the TypeError below
-        except NervureError:  # a number that is not known yet says so itself
+        except NervureError:  # a number without a value raises an error of its own
             raise
         except TypeError:
             pass

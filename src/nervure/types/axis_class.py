@@ -1,4 +1,4 @@
-"""The class of an axis: what a dimension means, whatever its length.
+"""The class of an axis: the meaning of a dimension, whatever its length.
 
 >>> AxisClass("H") == AxisClass("H"), AxisClass.unique("H") == AxisClass("H")
 (True, False)
@@ -15,16 +15,15 @@ _serial_numbers = itertools.count(1)
 
 
 def automatic_name() -> str:
-    """``Axis_7``, with a number that no other automatic name has."""
+    """Returns ``Axis_7``, with a number that no other automatic name has."""
     return f"Axis_{next(_serial_numbers)}"
 
 
 class AxisClass(Frozen):
-    """What dimensions mean, whatever their length: height, channel, time.
+    """The meaning of dimensions, whatever their length: height, channel, time.
 
-    ``AxisClass("H")`` is the class of the name H: all classes of one name are equal, wherever they were made.
-    A *unique* class equals itself alone; its name is for people. The class of a flattened axis is that of its
-    parts.
+    ``AxisClass("H")`` is the class of the name H: all classes of one name are equal, wherever they were made. A
+    *unique* class equals only itself; its name is for people. The class of a flattened axis is that of its parts.
     """
 
     __slots__ = ("_hash", "_key", "name")
@@ -60,7 +59,7 @@ class AxisClass(Frozen):
         return self._hash
 
     def __reduce__(self) -> tuple[type[AxisClass], tuple[str, object]]:
-        return AxisClass, (self.name, self._key)  # the hash of a string is another one in another process
+        return AxisClass, (self.name, self._key)  # the hash of a string differs from process to process
 
     def __repr__(self) -> str:
         return f"AxisClass({self.name!r})"
@@ -71,7 +70,7 @@ RESERVED = {reserved.name: reserved for reserved in (BATCH, RECURRENT, CHANNEL)}
 
 
 def make_axis_class(name: str | None = None) -> AxisClass:
-    """The class of a name, equal wherever it is made; without a name a class that equals only itself.
+    """Returns the class of a name, equal wherever it is made; without a name a class that equals only itself.
 
     >>> nv.make_axis_class("H") == nv.make_axis_class("H"), nv.make_axis_class() == nv.make_axis_class()
     (True, False)
@@ -82,7 +81,7 @@ def make_axis_class(name: str | None = None) -> AxisClass:
 
 
 def checked_name(name: object, op: str) -> str:
-    """A name as it is; WrongKind for anything but a string."""
+    """Returns a name as it is; WrongKind for anything but a string."""
     if not isinstance(name, str):
         raise WrongKind("a name is a string", op=op, operand="name", got=type(name).__name__, expected="str",
                         help='nv.make_axis_class("features")')

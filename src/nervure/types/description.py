@@ -1,4 +1,4 @@
-"""Tensor descriptions: element type, shape, and layout where it is known; with axes, what the dimensions mean.
+"""Tensor descriptions: element type, shape, and layout if it is known; with axes, the meaning of the dimensions.
 
 A ``BasicTensorDescription`` is the type of a core value. It is immutable: ``with_`` makes another.
 
@@ -36,10 +36,10 @@ _UNCHANGED: Any = object()
 
 
 class BasicTensorDescription(Frozen):
-    """Element type, shape, whether the tensor is an r-tensor, and its layout where that is known (else None).
+    """Element type, shape, whether the tensor is an r-tensor, and its layout if that is known (else None).
 
-    ``shape`` holds non-negative ints and Dims. InvalidArgument for a negative length and for more than 2**63 - 1
-    bytes; WrongKind for what is no length.
+    ``shape`` holds non-negative ints and Dims. Raises InvalidArgument for a negative length and for more than 2**63 -
+    1 bytes; WrongKind for anything that is no length.
 
     >>> described = nv.BasicTensorDescription(nv.float32, (2, 3))
     >>> str(described), described.size, described.nbytes
@@ -86,8 +86,8 @@ class BasicTensorDescription(Frozen):
 
     @property
     def order(self) -> tuple[int, ...] | Layout | None:
-        """The dimensions from the one that moves slowest through memory, where a layout says so and has no gaps; the
-        layout itself where it has; None for row-major memory.
+        """The dimensions from the slowest to the fastest in memory, if the layout has no gaps. A layout with gaps is
+        returned itself; None stands for row-major memory.
         """
         if self.layout is None:
             return None
@@ -101,7 +101,7 @@ class BasicTensorDescription(Frozen):
 
     def with_(self, *, dtype: object = _UNCHANGED, shape: Iterable[DimLike] = _UNCHANGED,
               read_only: bool = _UNCHANGED, layout: Layout | None = _UNCHANGED) -> BasicTensorDescription:
-        """This description with some parts replaced. A new shape without a layout has none."""
+        """Returns this description with some parts replaced. A new ``shape`` without a ``layout`` has none."""
         if layout is _UNCHANGED:
             layout = self.layout if shape is _UNCHANGED else None
         return BasicTensorDescription(
@@ -109,7 +109,7 @@ class BasicTensorDescription(Frozen):
             self.read_only if read_only is _UNCHANGED else read_only, layout)
 
     def describe(self, labels: Sequence[str | None] | None = None) -> str:
-        """``f32[2, N]``, or with a label for each dimension (or None) ``f32[H=2, N]``."""
+        """Returns ``f32[2, N]``, or with a label for each dimension (or None) ``f32[H=2, N]``."""
         if labels is None:
             return f"{self.dtype.short}[{', '.join(map(str, self.shape))}]"
         pairs = zip(labels, self.shape, strict=True)
@@ -140,9 +140,9 @@ class BasicTensorDescription(Frozen):
 class TensorDescription(BasicTensorDescription):
     """A description whose dimensions are axes: the shape is their lengths.
 
-    It may say where the tensor comes from: of a view ``base_tensor`` describes the viewed tensor, and ``view`` what it
-    shows of it; tensors of equal ``storage`` lie in one memory (None where that is not known). Descriptions are equal
-    where all else is.
+    It may say where the tensor comes from: for a view, ``base_tensor`` describes the viewed tensor, and ``view`` the
+    view; tensors of equal ``storage`` lie in one memory (None if that is not known). Descriptions are equal if all
+    other parts are.
 
     >>> TensorDescription("float32", make_axes("N=32, H=128"))
     f32[N=32, H=128]
@@ -176,8 +176,8 @@ class TensorDescription(BasicTensorDescription):
     def with_(self, *, dtype: object = _UNCHANGED, shape: Iterable[DimLike] = _UNCHANGED,
               read_only: bool = _UNCHANGED, layout: Layout | None = _UNCHANGED,
               axes: Axes = _UNCHANGED) -> TensorDescription:
-        """This description with some parts replaced; its shape changes with its axes alone (else WrongKind). Where it
-        comes from is not known of another element type or other axes.
+        """Returns this description with some parts replaced; its shape changes only with its ``axes`` (else
+        WrongKind). With another element type or other axes, its origin is unknown.
         """
         if shape is not _UNCHANGED:
             raise WrongKind("the shape of a description with axes is the lengths of its axes", op="with_",

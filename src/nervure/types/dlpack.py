@@ -1,7 +1,7 @@
-"""DLPack: arrays lent from one library to another where they lie, in this machine's memory.
+"""DLPack: arrays lent from one library to another in place, in this machine's memory.
 
-NumPy speaks it for its own element types. Those of ml_dtypes travel as unsigned integers of their width, whose type
-is rewritten in the header of what is lent.
+NumPy implements it for its own element types. Types of ml_dtypes travel as unsigned integers of their width, and the
+type in the header of the loan is rewritten.
 
 >>> import ml_dtypes
 >>> x = np.array([1, 2], ml_dtypes.bfloat16)
@@ -25,7 +25,7 @@ from nervure.types import dtype as types
 from nervure.types.dtype import DType, as_dtype
 
 CPU = (1, 0)
-"""The device of all that is lent: kDLCPU, and its number."""
+"""The device of all loans: kDLCPU, and its number."""
 
 _UNSIGNED = 1
 _CODES: dict[DType, int] = {
@@ -67,7 +67,7 @@ _pointer_of.restype, _pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, 
 
 
 def lend(array: np.ndarray, **keywords: Any) -> Any:
-    """A capsule with an array, as ``__dlpack__`` gives it. BufferError for 4-bit types, which DLPack packs."""
+    """Returns a capsule with an array, as ``__dlpack__`` does. BufferError for 4-bit types, which DLPack packs."""
     dtype = as_dtype(array.dtype)
     if dtype.bits == 4:
         raise BufferError(f"{dtype.name} elements lie in bytes here, and are packed in DLPack")
@@ -80,14 +80,15 @@ def lend(array: np.ndarray, **keywords: Any) -> Any:
 
 
 def borrow(source: Any) -> np.ndarray:
-    """The array that an object with ``__dlpack__`` lends; it may be read-only. Raises whatever the object raises."""
+    """Returns the array that an object with ``__dlpack__`` lends; it may be read-only. Raises any error of the object.
+    """
     loan = _Loan(source)
     array = np.from_dlpack(loan)
     return array if loan.dtype is None else array.view(loan.dtype.numpy)
 
 
 class _Loan:
-    """An object with ``__dlpack__`` as NumPy can read it, and the element type that NumPy was not told."""
+    """An object with ``__dlpack__`` as NumPy can read it, and the element type that was hidden from NumPy."""
 
     def __init__(self, source: Any) -> None:
         self._source = source
@@ -106,7 +107,7 @@ class _Loan:
 
 
 def _type_of(capsule: object) -> Any:
-    """The element type in the header of what a capsule holds, to be read and written."""
+    """Returns the element type in the header of a capsule's content, to be read and written."""
     name = _name_of(capsule)
     structure = _NAMES.get(name)
     if structure is None:

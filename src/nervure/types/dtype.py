@@ -5,8 +5,8 @@ True
 >>> bfloat16, bfloat16.short, bfloat16.itemsize, bfloat16.compute
 (nervure.bfloat16, 'bf16', 2, nervure.float32)
 
-The table is NumPy's types and those of ml_dtypes. Which type a mixture of types has (promotion) is decided by
-the front, not here.
+The table has NumPy's types and those of ml_dtypes. Promotion, the type of a mixture of types, is decided by the front,
+not here.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from nervure.types.frozen import Frozen, put
 
 
 class DType(Frozen):
-    """An element type. There is one instance per type and no other can be made: compare with ``is``.
+    """An element type. There is one instance of each type and no other can be made: compare with ``is``.
 
-    ``==`` takes NumPy's dtypes, scalar types and names too, as ``dtype=`` does. As keys of a dict a type and its
+    ``==`` takes NumPy's dtypes, scalar types and names, too, as ``dtype=`` does. As keys of a dict a type and its
     NumPy dtype are one; classes and names, which hash otherwise, are not.
 
     ``name`` is NumPy's name (``float32``), ``short`` the name in printed graphs (``f32``); ``kind`` is one of
-    ``bool``, ``int``, ``uint``, ``float`` and ``complex``; ``bits`` is how many bits carry meaning (4 for
-    ``int4``) and ``itemsize`` how many bytes an element takes (1 for ``int4``). ``numpy`` is the NumPy dtype.
-    ``minimum`` and ``maximum`` are the finite limits as Python numbers, None for complex types.
-    ``is_low_precision`` types compute in float32; ``storage_only`` types admit conversions and moves alone.
+    ``bool``, ``int``, ``uint``, ``float`` and ``complex``; ``bits`` is the number of significant bits (4 for ``int4``)
+    and ``itemsize`` the size of an element in bytes (1 for ``int4``). ``numpy`` is the NumPy dtype. ``minimum`` and
+    ``maximum`` are the finite limits as Python numbers, None for complex types. ``is_low_precision`` types compute in
+    float32; ``storage_only`` types admit conversions and moves alone.
 
     >>> nv.int8.bits, nv.int8.minimum, nv.int8.maximum, nv.int8.is_integer, nv.bfloat16.compute
     (8, -128, 127, True, nervure.float32)
@@ -92,12 +92,12 @@ class DType(Frozen):
 
     @property
     def pair(self) -> DType | None:
-        """The complex type whose parts have this type; None where there is none."""
+        """The complex type whose parts have this type; None if there is none."""
         return next((pair for pair, part in _PARTS.items() if part is self), None)
 
     @property
     def dtype(self) -> np.dtype:
-        """The NumPy dtype, under the name by which NumPy and others find it: ``np.zeros(3, nv.float32)``."""
+        """The NumPy dtype, under the name that NumPy and other libraries look up: ``np.zeros(3, nv.float32)``."""
         return self.numpy
 
     __numpy_dtype__ = dtype  # the name since NumPy 2.4
@@ -168,7 +168,7 @@ _PARTS = {complex64: float32, complex128: float64}
 
 all_dtypes: tuple[DType, ...] = tuple(_BY_SCALAR.values())
 
-# Python's own number types take the default of their kind; C's integer names are aliases of the sized ones.
+# Python's number types stand for the default of their kind; C's integer names are aliases of the sized ones.
 _BY_SCALAR.update({bool: bool_, int: int32, float: float32, complex: complex64})
 _BY_SCALAR.update({np.dtype(code).type: _BY_NUMPY[np.dtype(code)] for code in np.typecodes["AllInteger"]})
 
@@ -177,11 +177,11 @@ _KINDS = ("bool", "uint", "int", "float", "complex")
 
 
 DTypeLike = DType | np.dtype | type | str
-"""What ``as_dtype`` reads."""
+"""The values that ``as_dtype`` reads."""
 
 
 def as_dtype(x: object) -> DType:
-    """The element type that ``x`` means.
+    """Returns the element type that ``x`` stands for.
 
     ``x`` is a DType, a NumPy dtype (a swapped byte order means the native type), a NumPy or ml_dtypes scalar
     type, one of Python's ``bool``, ``int`` (int32), ``float`` (float32), ``complex`` (complex64), or a name,
@@ -203,7 +203,7 @@ def as_dtype(x: object) -> DType:
 
 
 def _find(x: object) -> DType | None:
-    """The element type that a NumPy dtype, a name or a class means, if it means one."""
+    """Returns the element type of a NumPy dtype, a name or a class, if it has one."""
     if isinstance(x, np.dtype):
         return _BY_NUMPY.get(x) or _BY_NUMPY.get(x.newbyteorder("="))
     if isinstance(x, str):
@@ -222,6 +222,6 @@ def is_same_kind(source: DType, target: DType) -> bool:
 
 def _describe(x: object) -> str:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the repr of a foreign object may warn; that would hide our error
+        warnings.simplefilter("ignore")  # the repr of a foreign object may warn, which would hide our error
         text = repr(x)
     return text if len(text) <= 80 else f"{text[:77]}..."

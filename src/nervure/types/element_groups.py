@@ -1,4 +1,4 @@
-"""Groups of element types, which ops admit: floats, integers, whatever has an order.
+"""Groups of element types, which ops admit: floats, integers, all types with an order.
 
 >>> describe_types(FLOATS | BOOL), GROUPS["integers"] is INTEGERS
 ('booleans, floats', True)
@@ -9,7 +9,7 @@ from __future__ import annotations
 from nervure.types.dtype import DType, all_dtypes
 
 ALL = frozenset(all_dtypes)
-# 4-bit integers and the exponent-only float8_e8m0fnu are stored and converted; no arithmetic is defined on them.
+# 4-bit integers and the exponent-only float8_e8m0fnu are stored and converted; no arithmetic is defined on these.
 ANY = frozenset(entry for entry in all_dtypes if entry.bits > 4 and entry.name != "float8_e8m0fnu")
 FLOATS = frozenset(entry for entry in ANY if entry.kind == "float")
 COMPLEX = frozenset(entry for entry in ANY if entry.kind == "complex")
@@ -20,11 +20,11 @@ NUMBERS = REALS | COMPLEX
 ORDERED = REALS | BOOL
 
 GROUPS = {"integers": INTEGERS, "floats": FLOATS, "reals": REALS, "numbers": NUMBERS}
-"""What where strings call them."""
+"""The groups by their names in where strings."""
 
 
 def describe_types(admits: frozenset[DType]) -> str:
-    """Element types as people say them: "floats, integers"."""
+    """Describes element types in words: "floats, integers"."""
     groups = [("booleans", BOOL), ("integers", INTEGERS), ("floats", FLOATS), ("complex numbers", COMPLEX)]
     named = [name for name, group in groups if group <= admits]
     rest = admits - frozenset().union(*[group for _, group in groups if group <= admits])

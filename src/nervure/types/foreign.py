@@ -1,7 +1,7 @@
 """Arrays of other libraries: recognised by their protocols, and read as arrays of NumPy.
 
-An array is what NumPy or the array API standard takes for one: what has ``__array__``, ``__array_interface__`` or
-``__dlpack__``. That it knows nothing of us does not matter.
+The definition is NumPy's and the array API standard's: an object with ``__array__``, ``__array_interface__`` or
+``__dlpack__``. It need not know anything of nervure.
 
 >>> class Column:
 ...     def __array__(self, dtype=None, copy=None):
@@ -34,15 +34,15 @@ ForeignArray = _ReadByNumPy | _ReadByDLPack
 
 
 def is_array(value: object) -> bool:
-    """Whether a value is an array, of NumPy's or of another library."""
+    """Whether a value is an array, of NumPy or another library."""
     kind = type(value)
     return any([hasattr(kind, name) for name in (*_BY_NUMPY, "__dlpack__")])
 
 
 def as_numpy(value: Any) -> np.ndarray:
-    """An array as NumPy's, in the same memory where that can be; what NumPy has no types for comes through DLPack.
+    """Returns an array as NumPy's, in the same memory if possible; types that NumPy lacks come through DLPack.
 
-    Raises whatever the array raises, and ValueError for one of ``numpy.ma`` in which something is masked.
+    Raises any error of the array, and ValueError for a ``numpy.ma`` array with masked elements.
     """
     if isinstance(value, np.ndarray) and np.any(getattr(value, "mask", False)):
         raise ValueError("masked elements have no value; x.filled(0) gives them one")
@@ -50,15 +50,15 @@ def as_numpy(value: Any) -> np.ndarray:
     if any([hasattr(kind, name) for name in _BY_NUMPY]):
         try:
             return np.asarray(value)
-        except Exception:  # whatever a foreign object raises
+        except Exception:  # a foreign object may raise anything
             if not hasattr(kind, "__dlpack__"):
                 raise
     return borrow(value)
 
 
 def answers_itself(value: object, priority: float) -> bool:
-    """Whether an operator with an array is for its class to answer, by NumPy's rule: its ``__array_ufunc__`` is None,
-    or it has none and its ``__array_priority__`` is above ours.
+    """Whether NumPy's rule leaves an operator with this array to the array's class. That is so if its
+    ``__array_ufunc__`` is None, or if it has none and its ``__array_priority__`` is above ours.
     """
     kind = type(value)
     if hasattr(kind, "__array_ufunc__"):

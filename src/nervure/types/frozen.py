@@ -1,7 +1,7 @@
-"""Immutable objects: setting a part of one is an error that says what to do instead.
+"""Immutable objects: setting a part of one is an error that names the alternative.
 
-A constructor writes its parts with ``put``; nobody else does. A class says with ``_plural`` and ``_instead`` what the
-error calls its instances, and what to do.
+Only a constructor writes parts, with ``put``. A class sets ``_plural`` and ``_instead``, the error's name for its
+instances, and its advice.
 
 >>> class Point(Frozen):
 ...     __slots__ = ("x",)
@@ -27,23 +27,24 @@ from typing import Any, NoReturn, Self, TypeVar, dataclass_transform
 from nervure.errors import Immutable
 
 put = object.__setattr__
-"""Writes a part of something that is being made: ``put(self, "x", x)``."""
+"""Writes a part of an object under construction: ``put(self, "x", x)``."""
 
 Class = TypeVar("Class", bound=type)
 
 
 def slot_writers(cls: type) -> list[Callable[[object, object], None]]:
-    """A ``put`` for each slot of a class, in their order: faster, for constructors that run by the million."""
+    """Returns a ``put`` for each slot of a class, in their order: faster, for constructors that run millions of times.
+    """
     return [vars(cls)[name].__set__ for name in vars(cls)["__slots__"] if name != "__weakref__"]
 
 
 def refuse_setting(thing: object, name: str, value: object) -> NoReturn:
-    """The ``__setattr__`` of what never changes."""
+    """Refuses to set ``name`` to ``value``: the ``__setattr__`` of immutable objects."""
     raise _refusal(thing, name, "set", f"{value!r:.60}")
 
 
 def refuse_deleting(thing: object, name: str) -> NoReturn:
-    """The ``__delattr__`` of what never changes."""
+    """Refuses to delete ``name``: the ``__delattr__`` of immutable objects."""
     raise _refusal(thing, name, "deleted", None)
 
 
@@ -54,8 +55,8 @@ def _refusal(thing: object, name: str, done: str, got: str | None) -> Immutable:
 
 
 class Frozen:
-    """A base whose instances never change, so that one is its own copy. A class that lets some parts be set says which
-    in a ``__setattr__``.
+    """A base class of immutable instances, each of which is its own copy. A class that lets some parts be set
+    overrides ``__setattr__``.
     """
 
     __slots__ = ()
@@ -75,13 +76,13 @@ class Frozen:
         return self
 
     def __setstate__(self, state: tuple[None, dict[str, object]]) -> None:
-        for name, value in state[1].items():  # of what is read from a pickle
+        for name, value in state[1].items():  # attributes read from a pickle
             put(self, name, value)
 
 
 @dataclass_transform(frozen_default=True)
 def frozen_dataclass(**options: bool) -> Callable[[Class], Class]:
-    """A frozen dataclass with these errors."""
+    """Declares a frozen dataclass with these errors."""
     def made(cls: Class) -> Class:
         fresh: Any = dataclass(frozen=True, **options)(cls)
         fresh.__setattr__, fresh.__delattr__ = refuse_setting, refuse_deleting

@@ -41,8 +41,8 @@ from nervure.types.layout import Layout, row_major
 from nervure.types.shape import Shape, at_least
 
 _INDICES = tuple(index(k) for k in range(16))
-_ENUMERATED = 1 << 14  # positions of a domain that are looked at one by one
-_PROBED = 1 << 11  # positions at either end of one dimension, where two that meet are looked for
+_ENUMERATED = 1 << 14  # positions of a domain that are visited one by one
+_PROBED = 1 << 11  # positions at either end of one dimension that are searched for a collision
 
 Ranges = dict[str, tuple[DimLike | None, DimLike | None]]
 Values = int | np.ndarray
@@ -54,7 +54,7 @@ def indices(rank: int) -> tuple[Dim, ...]:
 
 
 def index_ranges(shape: Sequence[DimLike]) -> Ranges:
-    """The values that the indices of a domain have, as ``simplify`` and ``equal`` take them."""
+    """Returns the values that the indices of a domain have, as ``simplify`` and ``equal`` take them."""
     return {f"%{k}": (0, length - 1) for k, length in enumerate(shape)}
 
 
@@ -66,10 +66,10 @@ class AffineForm(NamedTuple):
 
 
 def affine_form(x: DimLike, shape: Sequence[DimLike]) -> AffineForm | None:
-    """The affine form of x over a domain, None where it has none or none is found.
+    """Returns the affine form of x over a domain, None if it has none or none is found.
 
-    The form is read off where x is written so; else the differences at the origin are the candidates, and hold if
-    that is proved: ``(%0 // 4) * 4 + %0 % 4`` is ``%0``.
+    The form is read off if x is written so. Else the differences at the origin are the candidates, which must then be
+    proved: ``(%0 // 4) * 4 + %0 % 4`` is ``%0``.
     """
     names = [f"%{k}" for k in range(len(shape))]
     parts = affine(x, names)
@@ -77,7 +77,7 @@ def affine_form(x: DimLike, shape: Sequence[DimLike]) -> AffineForm | None:
         return AffineForm(tuple([parts[0][name] for name in names]), parts[1])
     origin: dict[str, DimLike] = dict.fromkeys(names, 0)
     offset = substitute(x, origin)
-    # What is guessed may take symbols to be large (``1 // N`` is 0, ``1 % N`` is 1): the proof does not.
+    # The guess may take symbols to be large (``1 // N`` is 0, ``1 % N`` is 1): the proof does not.
     large: Ranges = dict.fromkeys(symbols(x), (2, None))
     slopes = tuple([simplify(substitute(x, {**origin, name: 1}) - offset, large) for name in names])
     candidate = _dot(slopes, indices(len(shape)), offset)
@@ -93,10 +93,10 @@ def _dot(left: Iterable[DimLike], right: Iterable[DimLike], start: DimLike) -> D
 
 @frozen_dataclass(slots=True)
 class IndexMap:
-    """For each index i of a domain of this shape the coordinates of an element, one a dimension of what is read.
+    """A map from each index of a domain of this shape to the coordinates of an element, one for each source dimension.
 
     Shape and coordinates are ints and Dims, over shape symbols and, the coordinates, ``index(k)`` for k below the rank
-    of the domain. Coordinates count from 0 and must be inside; that is whoever makes the map to see to.
+    of the domain. Coordinates count from 0 and must be inside; the maker of a map must ensure that.
     """
 
     shape: Shape
@@ -129,14 +129,14 @@ class IndexMap:
         return f"({left}) in {self.shape} -> ({right})"
 
     def simplified(self) -> IndexMap:
-        """The same map with coordinates as simple as the ranges of the indices let them be."""
+        """Returns the same map with coordinates simplified by the ranges of the indices."""
         ranges = self.ranges
         return IndexMap(self.shape, tuple([simplify(x, ranges) for x in self.coordinates]))
 
     def compose(self, inner: IndexMap) -> IndexMap:
-        """The map ``i -> self(inner(i))`` on the domain of ``inner``, simplified.
+        """Returns the map ``i -> self(inner(i))`` on the domain of ``inner``, simplified.
 
-        Where y is the view of x by ``self`` and z the view of y by ``inner``, it is the map of z as a view of x.
+        If y is the view of x by ``self`` and z the view of y by ``inner``, it is the map of z as a view of x.
         """
         if len(inner.coordinates) != self.rank:
             raise InvalidArgument("the inner map leads to another rank", op="IndexMap.compose", got=inner,
@@ -145,7 +145,8 @@ class IndexMap:
         return IndexMap(inner.shape, tuple([substitute(x, bindings) for x in self.coordinates])).simplified()
 
     def evaluate(self, at: Sequence[Values], bindings: Mapping[str, int] | None = None) -> tuple[Values, ...]:
-        """The coordinates at an index, or at many: the entries are ints, or int64 arrays that broadcast together.
+        """Returns the coordinates at one index or at many: the entries are ints, or int64 arrays that broadcast
+        together.
 
         ``bindings`` are the values of the shape symbols; InvalidArgument names one that is missing.
         """
@@ -156,7 +157,7 @@ class IndexMap:
         return tuple([evaluate_arrays(x, values) for x in self.coordinates])
 
     def take(self, array: np.ndarray, bindings: Mapping[str, int] | None = None) -> np.ndarray:
-        """The view of an array, as a new array: the meaning of the map, element by element."""
+        """Returns the view of an array, as a new array: the meaning of the map, element by element."""
         shape = [evaluate(length, bindings or {}) for length in self.shape]
         if 0 in shape:
             return np.empty(shape, array.dtype)
@@ -164,7 +165,9 @@ class IndexMap:
         return np.broadcast_to(array[found], shape).copy()
 
     def is_identity(self, source: Sequence[DimLike] | None = None) -> bool:
-        """Whether every index is known to lead to itself; with the shape of what is read, whether to all of it."""
+        """Whether every index is known to map to itself; given ``source``, the shape that is read, also whether it
+        covers all of it.
+        """
         if len(self.coordinates) != self.rank or (source is not None and len(source) != self.rank):
             return False
         if source is not None and not all(equal(a, b) is True for a, b in zip(self.shape, source, strict=True)):
@@ -174,14 +177,14 @@ class IndexMap:
             equal(a, b, self.ranges) is True for a, b in zip(self.coordinates, expected, strict=True))
 
     def permutes(self) -> tuple[int, ...] | None:
-        """The permutation p for which coordinate ``p[k]`` is ``index(k)``, None where the coordinates are not that."""
+        """Returns the permutation p for which coordinate ``p[k]`` is ``index(k)``, None if there is none."""
         places = {coordinate: d for d, coordinate in enumerate(self.coordinates) if isinstance(coordinate, Dim)}
         if len(self.coordinates) != self.rank or set(places) != set(indices(self.rank)):
             return None
         return tuple([places[entry] for entry in indices(self.rank)])
 
     def affine(self) -> tuple[AffineForm, ...] | None:
-        """The affine form of each coordinate, None where one has none."""
+        """Returns the affine form of each coordinate, None if one has none."""
         forms = []
         for coordinate in self.coordinates:
             form = affine_form(coordinate, self.shape)
@@ -196,9 +199,9 @@ class IndexMap:
         return self.affine() is not None
 
     def layout(self, base: Layout) -> Layout | None:
-        """The layout of the view of a tensor with layout ``base``; None where no strides and offset describe it.
+        """Returns the layout of the view of a tensor with layout ``base``; None if no strides and offset describe it.
 
-        Two coordinates that are not affine may be so together: a flattened row-major tensor is one stride.
+        Two coordinates that are not affine may be affine together: a flattened row-major tensor has one stride.
         """
         permutation = self.permutes()
         if permutation is not None:
@@ -209,8 +212,8 @@ class IndexMap:
     def is_injective(self, source: Sequence[DimLike] | None = None, thorough: bool = True) -> bool | None:
         """Whether no element is visited twice: True (for all values of symbols), False (for none), or None (unknown).
 
-        ``source``, the shape of what is read, helps to decide maps with ``//`` and ``%``. Where the coordinates
-        themselves decide nothing, indices are looked at if it is to be ``thorough``, which takes milliseconds.
+        ``source``, the shape that is read, helps to decide maps with ``//`` and ``%``. If the coordinates decide
+        nothing, a ``thorough`` search visits indices, which takes milliseconds.
         """
         if any(less_equal(length, 0) is True for length in self.shape):
             return True
@@ -231,7 +234,7 @@ class IndexMap:
         return self._is_injective_by_looking(moving) if thorough else None
 
     def _is_injective_by_looking(self, moving: Sequence[int]) -> bool | None:
-        """The verdict where every length is a number: on all indices if they are few, else on lines through 0."""
+        """Returns the verdict if every length is a number: on all indices if they are few, else on lines through 0."""
         lengths = [length for length in self.shape if isinstance(length, int)]
         if len(lengths) < self.rank or any(symbols(x) != index_symbols(x) for x in self.coordinates):
             return None
@@ -255,7 +258,7 @@ class IndexMap:
 
 
 def _are_determined(rows: Sequence[Sequence[DimLike]], shape: Sequence[DimLike], moving: Sequence[int]) -> bool:
-    """Whether the values of affine forms determine all moving indices: row by row, those already known left out."""
+    """Whether the values of affine forms determine all moving indices: row by row, leaving out those already known."""
     unknown = set(moving)
     is_progress = True
     while unknown and is_progress:
@@ -269,8 +272,9 @@ def _are_determined(rows: Sequence[Sequence[DimLike]], shape: Sequence[DimLike],
 
 
 def _is_positional(terms: Sequence[tuple[DimLike, DimLike]]) -> bool:
-    """Whether ``sum(coefficient * index)`` determines its indices, as digits do a number: each coefficient is more
-    than all smaller ones together can make."""
+    """Whether ``sum(coefficient * index)`` determines its indices, as digits do a number. Each coefficient must exceed
+    the largest sum of all smaller terms.
+    """
     sizes: list[tuple[DimLike, DimLike]] = []
     for coefficient, length in terms:
         if less_equal(0, coefficient) is True:

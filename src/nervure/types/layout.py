@@ -1,4 +1,4 @@
-"""Layouts: where in its memory an l-tensor keeps the element of an index.
+"""Layouts: the place in memory of each element of an l-tensor.
 
 Memory is a tensor of one dimension. A layout maps an index to the place ``offset + sum(strides[d] * index[d])``,
 counted in elements. ``sizes`` are the lengths that were allocated; past the shape they are padding, for alignment.
@@ -30,8 +30,8 @@ from nervure.types.shape import Shape, at_least, check_index, checked_dim, check
 class Layout:
     """Strides and offset, in elements, and the allocated sizes.
 
-    Entries are ints or Dims; strides may be negative or 0. ``sizes`` is None where the layout was not allocated but
-    taken from another one, as that of a slice.
+    Entries are ints or Dims; strides may be negative or 0. ``sizes`` is None if the layout was not allocated but
+    derived from another one, as that of a slice.
     """
 
     strides: tuple[DimLike, ...]
@@ -58,7 +58,7 @@ class Layout:
         return f"strides {self.strides}{offset}"
 
     def place(self, index: Sequence[DimLike], shape: Sequence[DimLike] | None = None) -> DimLike:
-        """The place of an element in memory, counted in elements.
+        """Returns the place of an element in memory, counted in elements.
 
         With ``shape`` the index is checked against it (IndexOutOfRange) and may be negative, from the end; without,
         its entries may be symbolic.
@@ -72,7 +72,7 @@ class Layout:
         return place
 
     def reach(self, shape: Sequence[DimLike]) -> tuple[DimLike, DimLike]:
-        """The lowest and the highest place of a tensor of this shape, which must not be empty."""
+        """Returns the lowest and the highest place of a tensor of this shape, which must not be empty."""
         self._check_rank(shape, "reach")
         low = high = self.offset
         for stride, length in zip(self.strides, shape, strict=True):
@@ -81,7 +81,7 @@ class Layout:
         return low, high
 
     def permuted(self, permutation: Iterable[int]) -> Layout:
-        """The layout whose dimension k is this one's ``permutation[k]``."""
+        """Returns the layout whose dimension k is this one's ``permutation[k]``."""
         order = checked_permutation(permutation, self.rank, "Layout.permuted")
         sizes = None if self.sizes is None else tuple([self.sizes[d] for d in order])
         return Layout(tuple([self.strides[d] for d in order]), self.offset, sizes)
@@ -101,7 +101,7 @@ class Layout:
         return _alike(lengths, self.strides, dense.strides)
 
     def walks_like(self, other: Layout, shape: Sequence[DimLike]) -> bool | None:
-        """Whether one walk serves both, the places of the other at a fixed distance: True, False or None."""
+        """Whether one walk serves both layouts, at a fixed distance between their places: True, False or None."""
         self._check_rank(shape, "walks_like")
         other._check_rank(shape, "walks_like")
         return _alike(shape, self.strides, other.strides)
@@ -123,7 +123,7 @@ def _checked_strides(strides: Iterable[DimLike]) -> tuple[DimLike, ...]:
 
 
 def _alike(shape: Sequence[DimLike], left: Sequence[DimLike], right: Sequence[DimLike]) -> bool | None:
-    """Whether two sets of strides lead through the shape alike. A dimension of one position has no steps."""
+    """Whether two sets of strides walk the shape alike. A dimension of one position has no steps."""
     if any(type(length) is int and length == 0 for length in shape):
         return True
     verdicts = set()
@@ -150,7 +150,7 @@ def _allocated(shape: Iterable[DimLike], sizes: Iterable[DimLike] | None, op: st
 
 
 def row_major(shape: Iterable[DimLike], sizes: Iterable[DimLike] | None = None) -> Layout:
-    """The last index moves fastest: strides are the products of the sizes to the right.
+    """Returns the layout whose last index moves fastest: strides are the products of the sizes to the right.
 
     ``sizes`` (the shape, if absent) must be known to be at least the shape, else InvalidArgument.
     """
@@ -160,14 +160,16 @@ def row_major(shape: Iterable[DimLike], sizes: Iterable[DimLike] | None = None) 
 
 
 def column_major(shape: Iterable[DimLike], sizes: Iterable[DimLike] | None = None) -> Layout:
-    """The first index moves fastest: strides are the products of the sizes to the left; else as ``row_major``."""
+    """Returns the layout whose first index moves fastest: strides are the products of the sizes to the left; else as
+    ``row_major``.
+    """
     allocated = _allocated(shape, sizes, "column_major")
     strides = list(accumulate(allocated[:-1], mul, initial=1)) if allocated else []
     return Layout(tuple(strides), 0, allocated)
 
 
 def dense(shape: Sequence[DimLike], order: Iterable[int]) -> Layout:
-    """Memory without gaps, in which the dimensions have this order: the last of it moves fastest.
+    """Returns a layout without gaps, with the dimensions in this ``order``: the last one listed moves fastest.
 
     >>> dense((2, 3, 5), (2, 0, 1)).strides
     (3, 1, 6)
@@ -178,8 +180,8 @@ def dense(shape: Sequence[DimLike], order: Iterable[int]) -> Layout:
 
 
 def order_of(layout: Layout, shape: Sequence[DimLike]) -> tuple[int, ...] | None:
-    """The order in which ``dense`` gives these places to a shape; None where there are gaps, steps backwards or an
-    offset, and where strides are symbols that are neither row-major nor column-major.
+    """Returns the order for which ``dense`` gives a shape this layout's places. None for gaps, steps backwards or an
+    offset, and for symbolic strides that are neither row-major nor column-major.
 
     >>> order_of(column_major((2, 3)), (2, 3)), order_of(Layout((4, 1)), (2, 3))
     ((1, 0), None)
@@ -195,8 +197,8 @@ def order_of(layout: Layout, shape: Sequence[DimLike]) -> tuple[int, ...] | None
 
 
 def memory_of(layout: Layout, shape: Sequence[DimLike]) -> tuple[int, ...] | Layout | None:
-    """What memory by a layout is: the dimensions from the one that moves slowest, where there are no gaps; the layout
-    with its sizes, where there are; None where some index has no element in memory of its own.
+    """Returns the dimensions from the slowest to the fastest in memory, or the layout with its sizes if there are
+    gaps. None if some index has no element of its own.
 
     >>> memory_of(Layout((1, 3)), (3, 2)), memory_of(Layout((1, 4)), (3, 2)).sizes, memory_of(Layout((0,)), (3,))
     ((1, 0), (4, 2), None)
@@ -209,8 +211,8 @@ def memory_of(layout: Layout, shape: Sequence[DimLike]) -> tuple[int, ...] | Lay
 
 
 def padded_of(layout: Layout, shape: Sequence[DimLike]) -> Layout | None:
-    """The layout with the sizes that it was allocated with, where memory has an element for each index of these, and
-    they hold the shape: the elements of a row side by side, rows that begin apart. None for other layouts.
+    """Returns the layout with its allocated sizes if these hold the shape and each index has its own element. The
+    elements of a row are adjacent, and rows may have gaps between them. None for other layouts.
 
     >>> padded_of(Layout((1, 4)), (3, 2)), padded_of(Layout((2,)), (3,))
     (Layout(strides=(1, 4), offset=0, sizes=(4, 2)), None)
@@ -230,8 +232,8 @@ def padded_of(layout: Layout, shape: Sequence[DimLike]) -> Layout | None:
 
 
 def collapse(shape: Sequence[DimLike], *layouts: Layout) -> tuple[tuple[int, ...], ...]:
-    """The dimensions in groups that walk as one in all layouts: neighbours, where a step of the outer one is a
-    whole walk of the inner one. Dimensions of length 1 join any group. What is not known to hold does not hold.
+    """Groups neighbouring dimensions that are walked as one in all layouts: a step of the outer is a whole walk of the
+    inner. Dimensions of length 1 join any group. Unknown conditions count as false.
 
     >>> collapse((4, 1, 5), Layout((5, 77, 1)), Layout((0, 0, 0)))
     ((0, 1, 2),)
@@ -252,7 +254,7 @@ def collapse(shape: Sequence[DimLike], *layouts: Layout) -> tuple[tuple[int, ...
 
 
 def collapsed(shape: Sequence[DimLike], groups: Sequence[Sequence[int]], layout: Layout) -> tuple[Shape, Layout]:
-    """The shape and the layout in which each group of ``collapse`` is one dimension."""
+    """Returns the shape and the layout in which each group of ``collapse`` is one dimension."""
     lengths: list[DimLike] = []
     strides: list[DimLike] = []
     for group in groups:

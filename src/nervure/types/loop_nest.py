@@ -1,8 +1,8 @@
-"""Loop nests: in which order loops visit the elements of tensors of one shape, and what is left for a block.
+"""Loop nests: the order in which loops visit the elements of tensors of one shape, and the part left for a block.
 
-A nest has loops outside and a block inside: the block is told sizes, strides and an offset for each tensor, and visits
-what the loops leave. Loops are interchanged so that memory is walked through in small steps, and neighbours that walk
-as one are collapsed.
+A nest has loops outside and a block inside: the block receives sizes, strides and an offset for each tensor, and
+visits the elements that the loops leave to it. Loops are interchanged so that memory is walked through in small steps,
+and neighbours that walk as one are collapsed.
 
 >>> from nervure.types.layout import Layout, row_major
 >>> print(loop_nest((4, 5, 6), [row_major((4, 5, 6)), Layout((5, 1, 0))]))
@@ -26,7 +26,7 @@ INDICES = "ijklmnopqrstuvwxyz"
 
 
 class BlockView(NamedTuple):
-    """What a block sees of one tensor: how many elements in each of its dimensions, how far apart, and the first one.
+    """A block's view of one tensor: the sizes and strides of its dimensions, and the offset of its first element.
 
     All are counted in elements of the storage. ``size`` and ``stride`` are those of the first dimension.
     """
@@ -42,7 +42,7 @@ class BlockView(NamedTuple):
 
     @property
     def stride(self) -> DimLike:
-        """From one element of the first dimension to the next."""
+        """The distance between elements of the first dimension."""
         return self.strides[0]
 
 
@@ -55,25 +55,25 @@ class LoopNest(NamedTuple):
 
     @property
     def is_symbolic(self) -> bool:
-        """Whether the loops, not the blocks, have symbolic lengths."""
+        """Whether the loops, rather than the blocks, have symbolic lengths."""
         return any([isinstance(length, Dim) for length in self.lengths])
 
     def views(self, index: Sequence[DimLike]) -> tuple[BlockView, ...]:
-        """The view of each tensor at one point of the loops."""
+        """Returns the view of each tensor at one point of the loops."""
         depth, block = len(self.lengths), (0,) * len(self.sizes)
         return tuple([BlockView(self.sizes, layout.strides[depth:], layout.place((*index, *block)))
                       for layout in self.layouts])
 
     def blocks(self) -> Iterator[tuple[BlockView, ...]]:
-        """The views of every point, in the order of the loops. Their lengths are numbers."""
+        """Yields the views of every point, in the order of the loops. Their lengths must be numbers."""
         if 0 in self.sizes:
             return
         for index in product(*[range(length) for length in self.lengths if isinstance(length, int)]):
             yield self.views(index)
 
     def parts(self, count: int) -> list[LoopNest]:
-        """At most so many nests which together visit what this one does: parts of the outermost loop, or of a block
-        of one dimension that has no loops around it.
+        """Splits the nest into at most ``count`` nests: parts of the outermost loop, or of a one-dimensional block
+        without loops.
         """
         whole = (*self.lengths, *self.sizes)
         if not whole or not isinstance(whole[0], int) or (not self.lengths and len(self.sizes) > 1):
@@ -96,7 +96,7 @@ class LoopNest(NamedTuple):
 
 
 def _described(sizes: Sequence[DimLike], layout: Layout, names: Sequence[str]) -> str:
-    """``6 by 1 from 6*i``: sizes, strides and offset of one tensor."""
+    """Describes sizes, strides and offset of one tensor: ``6 by 1 from 6*i``."""
     depth = len(names)
     spans = " x ".join([f"{size} by {stride}" for size, stride in zip(sizes, layout.strides[depth:], strict=True)])
     terms = [] if layout.offset == 0 and any(layout.strides[:depth]) else [str(layout.offset)]
@@ -107,11 +107,11 @@ def _described(sizes: Sequence[DimLike], layout: Layout, names: Sequence[str]) -
 
 def loop_nest(shape: Sequence[DimLike], layouts: Sequence[Layout], block_rank: int = 1,
               keep_order: bool = False) -> LoopNest:
-    """The loops over tensors of one shape, which leave ``block_rank`` dimensions to each block.
+    """Returns the loops over tensors of one shape, which leave ``block_rank`` dimensions to each block.
 
-    A block of rank 1 stands for work on single elements, so that any dimensions may be interchanged and collapsed. One
-    of a higher rank gets the last dimensions as they are, and the loops around it are free. ``keep_order`` keeps all
-    dimensions as they are. InvalidArgument where the shape has fewer dimensions than the block; a scalar is one
+    A block of rank 1 works on single elements, so any dimensions may be interchanged and collapsed. A block of a
+    higher rank gets the last dimensions as they are, and the loops around it are free. ``keep_order`` keeps all
+    dimensions as they are. Raises InvalidArgument if the shape has fewer dimensions than the block; a scalar is one
     element.
     """
     if block_rank == 1 and not shape:
@@ -130,12 +130,14 @@ def loop_nest(shape: Sequence[DimLike], layouts: Sequence[Layout], block_rank: i
 
 
 def _moved(layout: Layout, order: Sequence[int]) -> Layout:
-    """A layout with its dimensions in another order, or without some."""
+    """Returns a layout with its dimensions in another order, or without some."""
     return Layout(tuple([layout.strides[d] for d in order]), layout.offset)
 
 
 def _by_locality(shape: Sequence[DimLike], layouts: Sequence[Layout]) -> list[int]:
-    """The dimensions with long steps first, those of one position left out. Symbolic steps stay as they are."""
+    """Returns the dimensions with the longest steps first, without those of one position. Symbolic steps stay as they
+    are.
+    """
     moving = [d for d, length in enumerate(shape) if length != 1]
     steps = {d: sum([abs(stride) for layout in layouts if isinstance(stride := layout.strides[d], int)])
              for d in moving}
@@ -144,7 +146,9 @@ def _by_locality(shape: Sequence[DimLike], layouts: Sequence[Layout]) -> list[in
 
 
 def _collapsed(shape: Sequence[DimLike], layouts: Sequence[Layout], block_rank: int) -> LoopNest:
-    """The nest of dimensions in their final order: those outside of blocks are collapsed, all for single elements."""
+    """Returns the nest of dimensions in their final order: those outside of blocks are collapsed; for single elements,
+    all are.
+    """
     kept = 0 if block_rank == 1 else block_rank
     outer = shape[:len(shape) - kept]
     heads = [Layout(layout.strides[:len(outer)], layout.offset) for layout in layouts]

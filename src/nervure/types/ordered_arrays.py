@@ -1,6 +1,6 @@
-"""Arrays whose dimensions lie in memory in an order of their own, or with gaps between their rows.
+"""Arrays with their dimensions in any order in memory, or with gaps between their rows.
 
-An order lists the dimensions from the one that moves slowest; None is row-major; a layout has sizes above the shape.
+An order lists the dimensions from the slowest to the fastest; None is row-major; a layout has sizes above the shape.
 
 >>> made = empty((2, 3), np.dtype(np.float32), (1, 0))
 >>> made.strides, made.flags.owndata, is_in_order(made, (1, 0)), is_in_order(made, None)
@@ -25,13 +25,14 @@ Order = tuple[int, ...] | Layout | None
 
 
 def byte_strides(shape: tuple[int, ...], order: Order, itemsize: int) -> tuple[int, ...]:
-    """The strides of such an array, in bytes."""
+    """Returns the strides of an array of ``shape`` in an ``order``, in bytes."""
     layout = order if isinstance(order, Layout) else row_major(shape) if order is None else dense(shape, order)
     return tuple([stride * itemsize for stride in layout.strides if type(stride) is int])
 
 
 def empty(shape: tuple[int, ...], dtype: np.dtype, order: Order) -> np.ndarray:
-    """``np.empty`` in an order. The array has memory of its own; of one with gaps it is its base, and zeros there."""
+    """Returns ``np.empty`` in an order. The array owns its memory; if it has gaps, its base does, and is zeros there.
+    """
     if order is None:
         return np.empty(shape, dtype)
     strides = byte_strides(shape, order, dtype.itemsize)
@@ -41,12 +42,14 @@ def empty(shape: tuple[int, ...], dtype: np.dtype, order: Order) -> np.ndarray:
 
 
 def _allocated(layout: Layout) -> int:
-    """The number of elements that there is memory for."""
+    """Returns the number of elements that memory is allocated for."""
     return math.prod([size for size in layout.sizes or () if type(size) is int])
 
 
 def is_in_order(array: np.ndarray, order: Order) -> bool:
-    """Whether the elements lie so: side by side, or in rows as far apart as a layout says, with all of its memory."""
+    """Whether an array's elements are in this order: adjacent, or in rows as far apart as a layout says, with all of
+    its memory.
+    """
     if isinstance(order, Layout):
         strides = byte_strides(array.shape, order, array.itemsize)
         fits = [own == wanted for own, wanted, length in zip(array.strides, strides, array.shape, strict=True)
@@ -57,7 +60,7 @@ def is_in_order(array: np.ndarray, order: Order) -> bool:
 
 
 def in_order(array: np.ndarray, order: Order, copy: bool = False) -> np.ndarray:
-    """The same elements in an order: the array itself if they lie so, and aligned, unless a copy is asked for."""
+    """Returns the same elements in an order: the array itself if it has that order and is aligned, unless ``copy``."""
     if not copy and array.flags.aligned and is_in_order(array, order):
         return array
     made = empty(array.shape, array.dtype, order)
@@ -66,7 +69,7 @@ def in_order(array: np.ndarray, order: Order, copy: bool = False) -> np.ndarray:
 
 
 def has_own_memory(array: np.ndarray, order: Order) -> bool:
-    """Whether no other array lies in the memory of one in this order."""
+    """Whether no other array uses the memory of an array in this order."""
     if array.base is None:
         return array.flags.owndata
     is_whole = isinstance(order, Layout) and isinstance(array.base, np.ndarray) and array.base.flags.owndata
@@ -79,12 +82,12 @@ def _references_of_base(array: np.ndarray) -> int:
 
 
 _ONE = _references_of_base(empty((1,), np.dtype(np.uint8), Layout((1,), 0, (2,))))
-"""What Python counts for the base of one array."""
+"""The reference count that Python reports for the base of a single array."""
 
 
 def flat(array: np.ndarray) -> np.ndarray:
-    """The memory of an array from its first element to its last, with the gaps: one dimension, the same memory. No
-    dimension runs backwards.
+    """Returns the memory of an array from its first element to its last, with the gaps, as one dimension. No dimension
+    may run backwards.
     """
     reach = sum([(length - 1) * stride for length, stride in zip(array.shape, array.strides, strict=True)])
     count = reach // array.itemsize + 1 if array.size else 0

@@ -20,16 +20,16 @@ from nervure.types.dim import Dim, DimLike, bounds, less_equal
 
 Shape = tuple[DimLike, ...]
 
-LIMIT = 2**63 - 1  # of elements, of bytes and of any address computed from them
+LIMIT = 2**63 - 1  # of elements, of bytes and of any address computed from these
 MAX_RANK = 64  # NumPy's, whose arrays hold all results
 
 
 def checked_shape(shape: Iterable[DimLike], itemsize: int = 1, op: str | None = None) -> Shape:
-    """The shape as a tuple of ints and Dims.
+    """Returns the shape as a tuple of ints and Dims.
 
-    WrongKind unless every length is an integer or a Dim. InvalidArgument where there are more than 64 of them, where
-    a length is negative (a Dim: for all values of its symbols), or where ``itemsize`` bytes an element are more than
-    2**63 - 1 in all. A length of 0 does not excuse the others: strides are made of them.
+    Raises WrongKind unless every length is an integer or a Dim. Raises InvalidArgument for more than 64 lengths, for a
+    negative one (a Dim: for all values of its symbols), and for more than 2**63 - 1 bytes in all, at ``itemsize``
+    bytes an element. A length of 0 does not excuse the others, since strides are computed from them.
     """
     try:
         lengths = tuple(shape)
@@ -64,12 +64,14 @@ def checked_shape(shape: Iterable[DimLike], itemsize: int = 1, op: str | None = 
 
 
 def checked_dim(value: object, op: str | None = None) -> DimLike:
-    """An integer or a Dim as one; WrongKind for anything else."""
+    """Returns an integer or a Dim as one; WrongKind for anything else."""
     return value if isinstance(value, Dim) else _checked_integer(value, "this is no int or symbolic dimension", op)
 
 
 def checked_axes(axes: Iterable[int], rank: int, op: str | None = None) -> tuple[int, ...]:
-    """Positions of dimensions, all different, in the order given; a negative one counts from the end once."""
+    """Returns ``axes`` as positions of dimensions, all different, in the order given; a negative one counts from the
+    end once.
+    """
     positions = []
     for axis in axes:
         position = _checked_integer(axis, "a dimension is named by its position", op)
@@ -85,7 +87,7 @@ def checked_axes(axes: Iterable[int], rank: int, op: str | None = None) -> tuple
 
 
 def checked_permutation(permutation: Iterable[int], rank: int, op: str | None = None) -> tuple[int, ...]:
-    """All positions of ``rank`` dimensions, each once."""
+    """Returns all positions of ``rank`` dimensions, each once, as the permutation orders them."""
     positions = checked_axes(permutation, rank, op)
     if len(positions) != rank:
         raise InvalidArgument("a permutation names every dimension once", op=op, operand="order", got=positions,
@@ -94,11 +96,11 @@ def checked_permutation(permutation: Iterable[int], rank: int, op: str | None = 
 
 
 def check_index(index: Sequence[int], shape: Sequence[DimLike]) -> Shape:
-    """The index of one element, with negative entries counted from the end (once).
+    """Returns the index of one element, with negative entries counted from the end (once).
 
-    IndexOutOfRange, naming the position and its value, where an entry is not in [-length, length) or the number
-    of entries is not the rank. Of a symbolic length only what holds for all its values is known: an entry that
-    may be inside passes.
+    Raises IndexOutOfRange, naming the position and its value, if an entry is not in [-length, length) or the number of
+    entries is not the rank. For a symbolic length only facts about all its values are known: an entry that may be
+    inside passes.
     """
     try:
         entries = tuple(index)
@@ -125,7 +127,8 @@ def check_index(index: Sequence[int], shape: Sequence[DimLike]) -> Shape:
 
 def check_room(shape: Sequence[int], itemsize: int, what: str, op: str | None = None,
                **parts: Unpack[Parts]) -> None:
-    """InvalidArgument if an array would take more bytes than ``flags.allowed_bytes()``; called before it is made.
+    """Raises InvalidArgument if an array of ``shape`` would take more bytes than ``flags.allowed_bytes()``; called
+    before it is made.
 
     ``parts`` are the fields of the error.
     """
@@ -146,7 +149,7 @@ def _checked_integer(value: object, message: str, op: str | None) -> int:
         if isinstance(value, bool):
             raise TypeError
         return operator.index(value)  # type: ignore[arg-type]  # asked of anything
-    except NervureError:  # a number that is not known yet says so itself
+    except NervureError:  # a number without a value raises an error of its own
         raise
     except TypeError:
         raise WrongKind(message, op=op, got=f"{value!r} ({type(value).__name__})", expected="int") from None

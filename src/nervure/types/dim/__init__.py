@@ -1,9 +1,9 @@
 """Dimensions: sizes that are known numbers, or integer expressions over symbols that are bound later.
 
-A dimension is an ``int`` or a ``Dim``; a ``Dim`` is an immutable expression in normal form and is never a
-constant. ``+ - * // %`` work on both, floor division as Python's. ``==`` compares form alone; what holds for
-all values is asked with ``equal`` and ``less_equal``, which answer True, False or None (not known, or it
-depends). The same class serves index arithmetic: ``index(k)`` is the k-th index of a domain.
+A dimension is an ``int`` or a ``Dim``; a ``Dim`` is an immutable expression in normal form and is never a constant.
+``+ - * // %`` work on both, floor division as Python's. ``==`` compares form alone; ``equal`` and ``less_equal`` ask
+about all values of the symbols, and answer True, False or None (not known, or it depends). The same class serves index
+arithmetic: ``index(k)`` is the k-th index of a domain.
 
 >>> n = dim("N", min=1)
 >>> (n + 1) - 1, (4 * n + 3) // 4, dim_max(n, 0), n // 4 // 2
@@ -13,10 +13,10 @@ depends). The same class serves index arithmetic: ``index(k)`` is the k-th index
 >>> simplify((index(0) * 4 + index(1)) // 4, {"%1": (0, 3)})
 %0
 
-A symbol's bounds are part of what is known of it, not of its identity: expressions may differ in the bounds
-that they know for N, and what is built from both knows the tighter ones. In evaluation a division by 0
-gives 0. An expression that grows past all use (32 levels, 8,000 characters in one operation, coefficients of
-40 digits) is an InvalidArgument; a product that would multiply out to more than 128 terms stays a product.
+A symbol's bounds are facts about it, not part of its identity: expressions may differ in the bounds that they know for
+N, and an expression built from both knows the tighter ones. In evaluation a division by 0 gives 0. An expression that
+grows past all use (32 levels, 8,000 characters in one operation, coefficients of 40 digits) is an InvalidArgument; a
+product that would multiply out to more than 128 terms stays a product.
 """
 
 from nervure.types.dim.evaluation import compile_dim, evaluate, evaluate_arrays, evaluate_with

@@ -1,8 +1,8 @@
 """Bounds of polynomials: interval analysis, sharpened by eliminating one atom after another.
 
-``interval`` treats the atoms of a polynomial as independent. ``lower_bound`` also knows how they hang
-together: it replaces an atom by a polynomial below (or above) it, such as ``N//2`` by ``N/2``, and keeps the
-best interval met on the way. Both are sound: every value lies in the interval.
+``interval`` treats the atoms of a polynomial as independent. ``lower_bound`` also uses how they depend on each other:
+it replaces an atom by a polynomial below (or above) it, such as ``N//2`` by ``N/2``, and keeps the best interval met
+on the way. Both are sound: every value lies in the interval.
 
 >>> from nervure.types.dim.polynomial import Atom, Kind, constant, of_atom, symbol
 >>> n, half = symbol("N"), of_atom(Atom(Kind.FLOOR_DIVIDE, (symbol("N"), constant(2))))
@@ -33,13 +33,13 @@ from nervure.types.dim.polynomial import ZERO, Atom, Kind, Monomial, Polynomial,
 
 SymbolicInterval = tuple[Polynomial | None, Polynomial | None]
 
-_EFFORT = 400  # terms and factors that one lower_bound may look at
+_EFFORT = 400  # terms and factors that one lower_bound may visit
 _MAX_SHIFT_DEGREE = 4  # of polynomials that are rewritten around their lower corner
 _MAX_SHIFT_TERMS = 32
 
 
 class Ranges:
-    """What is known of each symbol: numbers for all, and polynomials over other symbols for some."""
+    """The known ranges of symbols: numbers for all, and polynomials over other symbols for some."""
 
     __slots__ = ("numeric", "symbolic", "_known")
 
@@ -50,7 +50,7 @@ class Ranges:
         self._known: dict[Atom, Interval] = {}
 
     def of(self, atom: Atom) -> Interval:
-        """The interval of an atom, computed once."""
+        """Returns the interval of an atom, computed once."""
         if atom.kind is Kind.SYMBOL:
             return self.numeric.get(atom, EVERYTHING)
         known = self._known.get(atom)
@@ -59,7 +59,7 @@ class Ranges:
         return known
 
     def within(self, name: str, low: int | None, high: int | None) -> Ranges | None:
-        """These ranges with one symbol bounded further; None where no value is left."""
+        """Returns these ranges with the symbol ``name`` bounded further; None if no value is left."""
         bounded = intersect(self.numeric.get(name, EVERYTHING), (low, high))
         if is_empty(bounded):
             return None
@@ -81,7 +81,7 @@ def _monomial_interval(monomial: Monomial, ranges: Ranges) -> Interval:
 
 
 def interval(polynomial: Polynomial, ranges: Ranges) -> Interval:
-    """The values of a polynomial, its atoms taken as independent."""
+    """Returns an interval of the values of a polynomial, with its atoms taken as independent."""
     low: int | None = 0
     high: int | None = 0
     for monomial, coefficient in polynomial.terms.items():
@@ -99,7 +99,7 @@ def interval(polynomial: Polynomial, ranges: Ranges) -> Interval:
 
 
 def _is_shiftable(polynomial: Polynomial, ranges: Ranges) -> bool:
-    """Whether rewriting around the lower corner may tell more: a product has a factor that starts off 0."""
+    """Whether rewriting around the lower corner may help: a product has a factor whose range does not start at 0."""
     terms = polynomial.terms
     if not 1 < len(terms) <= _MAX_SHIFT_TERMS or not 1 < max(map(len, terms)) <= _MAX_SHIFT_DEGREE:
         return False
@@ -107,10 +107,10 @@ def _is_shiftable(polynomial: Polynomial, ranges: Ranges) -> bool:
 
 
 def _shifted_low(polynomial: Polynomial, ranges: Ranges) -> int | None:
-    """A lower bound from writing each atom as its own lower bound plus something that is not negative.
+    """Returns a lower bound, found by writing each atom as its own lower bound plus a term that is not negative.
 
-    ``N*M - N`` with M >= 1 becomes ``N*m`` with m = M - 1: now no term is negative. An atom with an upper bound
-    alone is that bound less something that is not negative.
+    ``N*M - N`` with M >= 1 becomes ``N*m`` with m = M - 1: now no term is negative. An atom with an upper bound alone
+    is that bound less a term that is not negative.
     """
     shifted = ZERO
     for monomial, coefficient in polynomial.terms.items():
@@ -150,7 +150,7 @@ def _atom_interval(atom: Atom, ranges: Ranges) -> Interval:
 
 
 def lower_bound(polynomial: Polynomial, ranges: Ranges, enough: int | None = None) -> int | None:
-    """A number that no value of the polynomial is below, or None; stops early at ``enough``."""
+    """Returns a lower bound of the polynomial's values, or None; stops early at ``enough``."""
     best = interval(polynomial, ranges)[0]
     if polynomial.depth < 1 and not ranges.symbolic:
         return best  # there is nothing to eliminate
@@ -168,19 +168,19 @@ def lower_bound(polynomial: Polynomial, ranges: Ranges, enough: int | None = Non
 
 
 def upper_bound(polynomial: Polynomial, ranges: Ranges, enough: int | None = None) -> int | None:
-    """A number that no value of the polynomial is above, or None."""
+    """Returns an upper bound of the polynomial's values, or None; stops early at ``enough``."""
     bound = lower_bound(-polynomial, ranges, None if enough is None else -enough)
     return None if bound is None else -bound
 
 
 def is_nonnegative(polynomial: Polynomial, ranges: Ranges) -> bool:
-    """Whether it is known to be at least 0 everywhere."""
+    """Whether the polynomial is known to be at least 0 everywhere."""
     bound = lower_bound(polynomial, ranges, enough=0)
     return bound is not None and bound >= 0
 
 
 def is_nonzero(polynomial: Polynomial, ranges: Ranges) -> bool:
-    """Whether it is known to be 0 nowhere."""
+    """Whether the polynomial is known to be 0 nowhere."""
     low, high = interval(polynomial, ranges)
     if (low is not None and low > 0) or (high is not None and high < 0):
         return True
@@ -188,7 +188,7 @@ def is_nonzero(polynomial: Polynomial, ranges: Ranges) -> bool:
 
 
 def _eliminations(numerator: Polynomial, denominator: int, ranges: Ranges) -> list[tuple[Polynomial, int]]:
-    """Fractions below this one in which its deepest atom of known effect is gone."""
+    """Lists fractions below this one without its deepest atom of known effect."""
     atoms = {atom for monomial in numerator.terms for atom in monomial
              if atom.kind is not Kind.SYMBOL or atom in ranges.symbolic}
     for atom in sorted(atoms, key=lambda atom: (-atom.depth, atom)):
@@ -212,7 +212,7 @@ def _eliminations(numerator: Polynomial, denominator: int, ranges: Ranges) -> li
 
 
 def _bounding(atom: Atom, below: bool, ranges: Ranges) -> Iterator[Polynomial]:
-    """Polynomials nowhere above the atom (``below``), or nowhere below it."""
+    """Yields polynomials nowhere above the atom (``below``), or nowhere below it."""
     number = ranges.of(atom)[0 if below else 1]
     if number is not None:
         yield constant(number)
@@ -234,7 +234,7 @@ def _bounding(atom: Atom, below: bool, ranges: Ranges) -> Iterator[Polynomial]:
 
 def _undivided(atom: Atom, cofactor: Polynomial, rest: Polynomial, denominator: int, rising: bool,
                ranges: Ranges) -> Iterator[tuple[Polynomial, int]]:
-    """Uses p - q + 1 <= q * (p//q) <= p, for q >= 1."""
+    """Replaces a quotient p//q by p - q + 1 <= q * (p//q) <= p, for q >= 1."""
     dividend, divisor = atom.operands
     edge = dividend - divisor + 1 if rising else dividend
     size = divisor.constant

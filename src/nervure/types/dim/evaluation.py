@@ -1,4 +1,4 @@
-"""Evaluation of dimensions, on Python's integers, NumPy's arrays and the values of code that is generated.
+"""Evaluation of dimensions, on Python's integers, NumPy's arrays and the values of generated code.
 
 A polynomial is compiled to nested closures over four operations, in which dividing by 0 gives 0.
 
@@ -29,7 +29,7 @@ Operation = Callable[[Number, Number], Number]
 
 
 class Arithmetic(NamedTuple, Generic[Number]):
-    """The operations that polynomials are not made of."""
+    """The operations that polynomials do not have themselves."""
 
     floor_divide: Operation[Number]
     remainder: Operation[Number]
@@ -53,7 +53,8 @@ def _by_array(of_arrays: Callable[..., np.ndarray]) -> Operation[Integers]:
 
 
 def _either(of_numbers: Operation[int], of_arrays: Callable[..., Integers]) -> Operation[Integers]:
-    """Python's operation where both operands are its integers: exact at any size."""
+    """Returns an operation that is Python's, exact at any size, for two of its integers, and ``of_arrays`` otherwise.
+    """
     def operate(left: Integers, right: Integers) -> Integers:
         if isinstance(left, int) and isinstance(right, int):
             return of_numbers(left, right)
@@ -77,7 +78,7 @@ _ARRAYS: Arithmetic[Integers] = Arithmetic(_either(_floor_divide, _by_array(np.f
 
 
 def compiled(polynomial: Polynomial, arithmetic: Arithmetic[Number]) -> Evaluator[Number]:
-    """A function from the values of the symbols to the value of the polynomial."""
+    """Returns a function from the values of the symbols to the value of the polynomial."""
     offset = polynomial.terms.get((), 0)
     if polynomial.atom is not None:
         return _compiled_atom(polynomial.atom, arithmetic)
@@ -110,9 +111,9 @@ def _compiled_atom(atom: Atom, arithmetic: Arithmetic[Number]) -> Evaluator[Numb
 
 
 def evaluate(x: DimLike, bindings: Mapping[str, int]) -> int:
-    """The value of x where each symbol has the given value; dividing by 0 gives 0.
+    """Returns the value of x for the given values of symbols; dividing by 0 gives 0.
 
-    Raises InvalidArgument that names a symbol without a value.
+    Raises InvalidArgument, which names a symbol without a value.
     """
     if not isinstance(x, Dim):
         return parts(x, "evaluate")[0].constant or 0
@@ -127,7 +128,7 @@ def evaluate(x: DimLike, bindings: Mapping[str, int]) -> int:
 
 
 def evaluate_arrays(x: DimLike, bindings: Mapping[str, int | np.ndarray]) -> int | np.ndarray:
-    """The values of x where symbols have integer arrays as values, element by element, broadcast; in int64.
+    """Returns the values of x for integer arrays as values of symbols, element by element, broadcast; in int64.
 
     Raises InvalidArgument for a symbol without a value and for a coefficient past 64 bits.
     """
@@ -146,14 +147,16 @@ def evaluate_arrays(x: DimLike, bindings: Mapping[str, int | np.ndarray]) -> int
 
 def evaluate_with(x: DimLike, values: Mapping[str, Number], floor_divide: Operation[Number],
                   remainder: Operation[Number], minimum: Operation[Number], maximum: Operation[Number]) -> Number | int:
-    """The value of x over other numbers: what the symbols stand for has ``+ * **`` of its own, the rest is given."""
+    """Evaluates x over other numbers: the ``values`` of the symbols have ``+ * **`` of their own, and the other
+    operations are given.
+    """
     if not isinstance(x, Dim):
         return x
     return compiled(x._polynomial, Arithmetic(floor_divide, remainder, minimum, maximum))(values)
 
 
 def compile_dim(x: DimLike) -> Callable[[Mapping[str, int]], int]:
-    """A function from bindings to the value of x: ``evaluate`` without checks, for repeated use."""
+    """Returns a function from bindings to the value of x: ``evaluate`` without checks, for repeated use."""
     if not isinstance(x, Dim):
         return lambda bindings: x
     return compiled(x._polynomial, _NUMBERS)

@@ -1,6 +1,6 @@
 """The class of symbolic dimensions, its arithmetic and its constructors.
 
-A ``Dim`` is a polynomial in normal form together with what is known of the symbols in it.
+A ``Dim`` is a polynomial in normal form together with the known bounds of its symbols.
 
 >>> n = dim("N", min=1)
 >>> 2 * n + 1 - n, -(-n // 1), n * 6 // 4, declaration(n)
@@ -21,7 +21,7 @@ from nervure.types.dim.normal_form import extreme, floor_divide, remainder
 from nervure.types.dim.polynomial import Kind, Polynomial, constant, symbol
 from nervure.types.frozen import Frozen, slot_writers
 
-Declared = Mapping[str, Interval]  # of each symbol's name: the bounds that an expression knows
+Declared = Mapping[str, Interval]  # the bounds that an expression knows, by the names of symbols
 
 
 class Dim(Frozen):
@@ -38,7 +38,7 @@ class Dim(Frozen):
     _polynomial: Polynomial
     _declared: Declared
     _hash: int | None
-    __array_ufunc__ = None  # a NumPy integer on the left leaves the arithmetic to us
+    __array_ufunc__ = None  # NumPy leaves operators with its integers on the left to us
 
     def __init__(self, polynomial: Polynomial, declared: Declared) -> None:
         _put_polynomial(self, polynomial)
@@ -129,7 +129,7 @@ def _no_truth(question: str) -> WrongKind:
 
 
 def integer(value: object) -> int | None:
-    """The value of a Python or NumPy integer, else None."""
+    """Returns the value of a Python or NumPy integer, else None."""
     try:
         return operator.index(value)  # type: ignore[arg-type]  # asked of anything
     except TypeError:
@@ -155,7 +155,7 @@ def made(polynomial: Polynomial, declared: Declared) -> DimLike:
 
 
 def merged(left: Declared, right: Declared) -> Declared:
-    """What two expressions know of their symbols, together."""
+    """Returns the bounds of symbols that two expressions know together; InvalidArgument if no value is left."""
     if left is right or not right:
         return left
     if not left:
@@ -203,7 +203,7 @@ def _division(operation: Callable[..., Polynomial], left: object, right: object)
 
 
 def dim(name: str, min: int | None = 0, max: int | None = None) -> Dim:
-    """A symbol that stands for an integer from ``min`` to ``max``, both included; None is no bound.
+    """Makes a symbol that stands for an integer from ``min`` to ``max``, both included; None is no bound.
 
     Raises InvalidArgument for a name that is not an identifier, or bounds that leave no value.
 
@@ -231,7 +231,7 @@ def dim(name: str, min: int | None = 0, max: int | None = None) -> Dim:
 
 
 def index(k: int) -> Dim:
-    """The k-th index of a domain: a symbol with the reserved name ``%k``, at least 0."""
+    """Returns the k-th index of a domain: a symbol with the reserved name ``%k``, at least 0."""
     number = integer(k)
     if number is None or number < 0:
         raise InvalidArgument("an index is numbered from 0", op="index", got=repr(k), expected="an int >= 0")
@@ -245,7 +245,7 @@ def _index(number: int) -> Dim:
 
 
 def dim_min(*xs: DimLike) -> DimLike:
-    """The least of the dimensions.
+    """Returns the smallest of the dimensions.
 
     >>> str(nv.dim_min(nv.dim("n"), 8)), nv.dim_min(3, 8)
     ('min(n, 8)', 3)
@@ -254,7 +254,7 @@ def dim_min(*xs: DimLike) -> DimLike:
 
 
 def dim_max(*xs: DimLike) -> DimLike:
-    """The greatest of the dimensions.
+    """Returns the largest of the dimensions.
 
     >>> str(nv.dim_max(nv.dim("n"), 8)), nv.dim_max(3, 8)
     ('max(n, 8)', 8)
@@ -277,7 +277,7 @@ def _extreme(kind: Kind, of_numbers: Callable[[Sequence[int]], int], xs: Sequenc
 
 
 def product(xs: Iterable[DimLike]) -> DimLike:
-    """The product of the dimensions, 1 for none."""
+    """Returns the product of the dimensions, 1 for none."""
     result: DimLike = 1
     for x in xs:
         result = result * x
@@ -290,7 +290,8 @@ def _interval_text(values: Interval) -> str:
 
 
 def declaration(x: Dim) -> str:
-    """A symbol with its bounds: ``N`` (at least 0), ``N:1..4096``, ``N:1..``, ``N:..`` (any integer)."""
+    """Returns a symbol with its bounds as text: ``N`` (at least 0), ``N:1..4096``, ``N:1..``, ``N:..`` (any integer).
+    """
     if isinstance(x, Dim) and str(x) in x._declared:
         values = x._declared[str(x)]
         return str(x) if values == (0, None) else f"{x}:{_interval_text(values)}"
@@ -298,7 +299,7 @@ def declaration(x: Dim) -> str:
 
 
 def declared_symbols(x: DimLike) -> tuple[Dim, ...]:
-    """The symbols in x, by name, each with the bounds that x knows; domain indices included."""
+    """Returns the symbols in x, by name, each with the bounds that x knows; domain indices included."""
     if not isinstance(x, Dim):
         return ()
     return tuple([Dim(symbol(name), {name: x._declared[name]}) for name in sorted(x._polynomial.names)])

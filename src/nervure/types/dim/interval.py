@@ -1,4 +1,4 @@
-"""Arithmetic of intervals of integers, open towards either side: the result holds every value that can arise.
+"""Arithmetic of intervals of integers, which may be unbounded: the result contains every value that can arise.
 
 >>> multiply((-1, None), (2, 3)), floor_divide((-7, 9), (2, None)), remainder((0, 5), (8, 8))
 ((-3, None), (-4, 4), (0, 5))
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 Interval = tuple[int | None, int | None]  # inclusive; None is no bound
 
 EVERYTHING: Interval = (None, None)
-_LARGEST = 1 << 256  # bounds beyond it are not kept
+_LARGEST = 1 << 256  # bounds beyond it are dropped
 
 
 def intersect(left: Interval, right: Interval) -> Interval:
@@ -23,7 +23,7 @@ def intersect(left: Interval, right: Interval) -> Interval:
 
 
 def is_empty(values: Interval) -> bool:
-    """Whether no integer is in it."""
+    """Whether no integer is in the interval."""
     return values[0] is not None and values[1] is not None and values[0] > values[1]
 
 
@@ -34,7 +34,7 @@ def _union(left: Interval, right: Interval) -> Interval:
 
 
 def widen(values: Interval) -> Interval:
-    """The same without numbers of hundreds of digits, which squares of squares would double at each step."""
+    """Drops bounds of hundreds of digits, which repeated squaring would double at each step."""
     low, high = values
     if low is not None and abs(low) > _LARGEST:
         low = _LARGEST if low > 0 else None
@@ -55,7 +55,7 @@ def scale(values: Interval, factor: int) -> Interval:
     return None if low is None else low * factor, None if high is None else high * factor
 
 
-_Extended = tuple[int, int]  # (-1, 0) below all, (0, value), (1, 0) above all: tuples compare as they should
+_Extended = tuple[int, int]  # (-1, 0) below all, (0, value), (1, 0) above all: tuples compare correctly
 
 
 def _extended_product(left: _Extended, right: _Extended) -> _Extended:
@@ -140,7 +140,7 @@ def _positive_remainder(dividend: Interval, divisor: Interval) -> Interval:
 
 
 def _unite(parts: Sequence[Interval]) -> Interval:
-    """The values in any part; none at all come of a divisor without values, where anything is sound."""
+    """Returns the values in any part; a divisor without values has no parts, and any result is sound."""
     return functools.reduce(_union, parts) if parts else EVERYTHING
 
 

@@ -1,7 +1,7 @@
-"""Lengths of tensors, of which none is negative: what that tells of the symbols in them.
+"""Lengths of tensors: since none is negative, they bound their symbols.
 
-A tensor with an axis of ``n - 2`` elements exists in calls where n is 2 or more: so much may be used wherever something
-about it is decided. A call in which a length would be negative is an error of its own.
+A tensor with an axis of ``n - 2`` elements exists only in calls with n >= 2, and every decision about it may use that.
+A call in which a length would be negative is an error of its own.
 
 >>> from nervure.types.dim import dim, less_equal
 >>> n = dim("N")
@@ -33,15 +33,15 @@ from nervure.types.dim.polynomial import (
 from nervure.types.dim.queries import RangesLike, bounds, remembered, substitute
 
 _FAR = 1 << 61
-_NAME = "length~"  # no identifier, so that no symbol of the user's is called so
+_NAME = "length~"  # no identifier, so no symbol of the user's has this name
 
 End = DimLike | None
 
 
 def of_lengths(lengths: Iterable[DimLike]) -> RangesLike:
-    """Ranges of symbols, for the other queries, that follow as none of these dimensions is negative.
+    """Returns ranges of symbols, for the other queries, that hold if none of these dimensions is negative.
 
-    Of a length of several symbols one is bounded through the others.
+    In a length of several symbols, one is bounded through the others.
 
     >>> from nervure.types.dim import dim
     >>> n, m = dim("N"), dim("M")
@@ -58,7 +58,7 @@ def of_lengths(lengths: Iterable[DimLike]) -> RangesLike:
 
 
 def _tighter(known: End, end: End, choose: Callable[[int, int], int]) -> End:
-    """One of two bounds: of numbers the tighter one, else the later."""
+    """Returns the tighter of two bounds that are numbers, else the later one."""
     if isinstance(known, int) and isinstance(end, int):
         return choose(known, end)
     return known if end is None else end
@@ -66,7 +66,7 @@ def _tighter(known: End, end: End, choose: Callable[[int, int], int]) -> End:
 
 @remembered
 def _implied(length: DimLike) -> tuple[str, End, End] | None:
-    """A range of a symbol that follows where a length is not negative, if one is seen."""
+    """Returns a range of a symbol that follows from a length not being negative, if one is found."""
     polynomial, declared = parts(length)
     if len(polynomial.names) == 1:
         name, = polynomial.names
@@ -83,7 +83,7 @@ def _implied(length: DimLike) -> tuple[str, End, End] | None:
 
 
 def _range_of(polynomial: Polynomial, name: str, ranges: Ranges) -> tuple[int | None, int | None]:
-    """Where a polynomial of one symbol that rises, or falls, is not negative: found by halving."""
+    """Returns the range in which a monotonic polynomial of one symbol is not negative, found by bisection."""
     low, high = ranges.numeric.get(name, EVERYTHING)
     first, last = -_FAR if low is None else low, _FAR if high is None else high
     value = compile_dim(made(polynomial, ranges.numeric))
@@ -100,7 +100,7 @@ def _range_of(polynomial: Polynomial, name: str, ranges: Ranges) -> tuple[int | 
 
 
 def _rises(polynomial: Polynomial, ranges: Ranges) -> bool:
-    """Whether it is known to fall nowhere where its symbols rise."""
+    """Whether the polynomial is known to be non-decreasing in each of its symbols."""
     return all([factor > 0 and all([_atom_rises(atom, ranges) for atom in monomial])
                 and (len(monomial) == 1 or all([is_nonnegative(of_atom(atom), ranges) for atom in monomial]))
                 for monomial, factor in polynomial.terms.items() if monomial])
@@ -115,7 +115,8 @@ def _atom_rises(atom: Atom, ranges: Ranges) -> bool:
 
 
 def as_symbol(length: DimLike) -> DimLike:
-    """A symbol with the bounds of a length; a number and a symbol are themselves. ``as_length`` is the way back.
+    """Returns a symbol with the bounds of a length; numbers and symbols stay as they are. ``as_length`` is the
+    inverse.
 
     >>> from nervure.types.dim import dim
     >>> as_length(as_symbol(dim("N") - 2) // 2, dim("N") - 2)
@@ -128,13 +129,13 @@ def as_symbol(length: DimLike) -> DimLike:
 
 
 def as_length(x: DimLike, length: DimLike) -> DimLike:
-    """An expression over ``as_symbol(length)`` as one over the symbols of the length."""
+    """Returns an expression over ``as_symbol(length)`` as one over the symbols of the length."""
     return substitute(x, {_NAME: length})
 
 
 def through_symbol(length: DimLike, xs: Iterable[DimLike]) -> list[DimLike]:
-    """What is not negative where the length is not, and the xs, with a symbol in the place of what the length is made
-    of: what holds of them for all values holds of the xs. A sum of symbols becomes one, which proofs find easier.
+    """Rewrites a length that is not negative, and the xs, with one symbol in place of the sum that the length is made
+    of. A statement that holds for all values of the results holds for the xs; a single symbol makes proofs easier.
 
     >>> from nervure.types.dim import dim, dim_max, dim_min
     >>> n, m = dim("N"), dim("M")
@@ -168,8 +169,8 @@ def through_symbol(length: DimLike, xs: Iterable[DimLike]) -> list[DimLike]:
 
 
 def _at_the_root(polynomials: list[Polynomial], ranges: Ranges) -> list[Polynomial]:
-    """The same where the first, which is not negative, is no quotient but what is divided, which is not negative then,
-    and no maximum of which one operand alone can be as large.
+    """Simplifies the first polynomial, which is not negative. A quotient becomes its dividend, which then is not
+    negative, and a maximum the one operand that can be large enough.
     """
     while True:
         terms = [term for term in polynomials[0].terms if term]
@@ -187,13 +188,13 @@ def _at_the_root(polynomials: list[Polynomial], ranges: Ranges) -> list[Polynomi
 
 
 def _reaching(maximum: Atom, least: int, ranges: Ranges) -> list[Polynomial]:
-    """The operands of a maximum that may be ``least`` or more."""
+    """Returns the operands of a maximum that may be ``least`` or more."""
     return [operand for operand in maximum.operands
             if (high := upper_bound(operand, ranges)) is None or high >= least]
 
 
 def _replaced(polynomial: Polynomial, monomial: Monomial, by: Polynomial, ranges: Ranges) -> Polynomial:
-    """The polynomial with another one in the place of a monomial, wherever it stands."""
+    """Replaces a monomial by a polynomial wherever it occurs in another polynomial."""
     terms = []
     for own, factor in polynomial.terms.items():
         atoms = [of_atom(atom) if atom.kind is Kind.SYMBOL else construct(

@@ -1,7 +1,7 @@
 """Division, remainder, minimum and maximum of polynomials, brought into normal form.
 
-Every rule is an identity of integers under floor division where dividing by 0 gives 0, used only where
-the ranges of the symbols prove its premises.
+Every rule is an identity of integers under floor division, where dividing by 0 gives 0. A rule is used only if the
+ranges of the symbols prove its premises.
 
 >>> from nervure.types.dim.polynomial import constant, symbol
 >>> n, ranges = symbol("N"), Ranges({"N": (0, None)})
@@ -41,7 +41,7 @@ Construct = Callable[[Kind, Sequence[Polynomial], Ranges], Polynomial]
 
 
 def construct(kind: Kind, operands: Sequence[Polynomial], ranges: Ranges) -> Polynomial:
-    """The polynomial for an operation on polynomials."""
+    """Returns the polynomial for an operation ``kind`` on polynomials."""
     if kind is Kind.FLOOR_DIVIDE:
         return floor_divide(operands[0], operands[1], ranges)
     if kind is Kind.REMAINDER:
@@ -52,9 +52,9 @@ def construct(kind: Kind, operands: Sequence[Polynomial], ranges: Ranges) -> Pol
 
 
 def _remembered(operation: Operation) -> Operation:
-    """The operation, of which results are kept: kernels ask for the same quotients again and again. They depend on the
-    operands and on the ranges of the symbols in them alone, unless ranges are related to each other. Terms count in
-    their order, so that nothing depends on what was asked before.
+    """Caches the results of an operation, since kernels ask for the same quotients again and again. They depend only
+    on the operands and on the ranges of the symbols in these, unless ranges are related to each other. The key
+    includes the order of terms, so that a result does not depend on earlier queries.
     """
     @lru_cache(maxsize=1 << 14)
     def once(left: Terms, right: Terms, ranges: tuple[tuple[str, Interval], ...]) -> Polynomial:
@@ -73,7 +73,7 @@ def _remembered(operation: Operation) -> Operation:
 
 @_remembered
 def floor_divide(dividend: Polynomial, divisor: Polynomial, ranges: Ranges) -> Polynomial:
-    """``dividend // divisor``, 0 where the divisor is 0."""
+    """Returns ``dividend // divisor``, 0 for a divisor of 0."""
     size = divisor.constant
     if size is not None:
         return _divide_by_constant(dividend, size, ranges)
@@ -128,8 +128,8 @@ class _Digits(NamedTuple):
 
 
 def _without_low_digits(dividend: Polynomial, divisor: Polynomial, ranges: Ranges) -> _Digits | None:
-    """A division as one of fewer digits: ``(4*i + j) // 12`` is ``i // 3`` where 0 <= j < 4;
-    ``(n*i + j) // (3*n)`` is where 0 <= j < n.
+    """Reduces a division to one of fewer digits: ``(4*i + j) // 12`` is ``i // 3`` if 0 <= j < 4. Likewise ``(n*i + j)
+    // (3*n)`` if 0 <= j < n.
     """
     size = divisor.content()
     if size < 0:
@@ -152,7 +152,7 @@ def _without_low_digits(dividend: Polynomial, divisor: Polynomial, ranges: Range
 
 
 def _parts(dividend: Polynomial, unit: Polynomial) -> tuple[Polynomial, Polynomial]:
-    """The quotient of the terms that a unit divides, and what is left."""
+    """Returns the quotient of the terms that a unit divides, and the rest."""
     size = unit.constant
     if size is None:
         return dividend.divide(unit)
@@ -161,10 +161,10 @@ def _parts(dividend: Polynomial, unit: Polynomial) -> tuple[Polynomial, Polynomi
 
 
 def _joined_quotient(dividend: Polynomial, divisor: Polynomial, ranges: Ranges) -> Polynomial:
-    """The quotient as an atom; one division of a division: ``(p//q + r) // k == (p + q*r) // (q*k)``.
+    """Returns the quotient as an atom; divisions are joined: ``(p//q + r) // k == (p + q*r) // (q*k)``.
 
-    That holds for q >= 1 and k >= 0, and for q == 0 too where r is 0. Sums as divisors stay nested: their
-    products would grow.
+    That holds for q >= 1 and k >= 0, and also for q == 0 if r is 0. Sums as divisors stay nested: their products would
+    grow.
     """
     whole = _quotient_of_remainder(dividend, divisor, ranges)
     if whole is not None:
@@ -183,7 +183,7 @@ def _joined_quotient(dividend: Polynomial, divisor: Polynomial, ranges: Ranges) 
 
 
 def _quotient_of_remainder(dividend: Polynomial, divisor: Polynomial, ranges: Ranges) -> Polynomial | None:
-    """``(p % (k*m)) // k`` as ``(p // k) % m``, which holds for k, m >= 0; None for other quotients."""
+    """Returns ``(p % (k*m)) // k`` as ``(p // k) % m``, which holds for k, m >= 0; None for other quotients."""
     atom = dividend.atom
     if atom is None or atom.kind is not Kind.REMAINDER:
         return None
@@ -196,7 +196,7 @@ def _quotient_of_remainder(dividend: Polynomial, divisor: Polynomial, ranges: Ra
 
 @_remembered
 def remainder(dividend: Polynomial, divisor: Polynomial, ranges: Ranges) -> Polynomial:
-    """``dividend % divisor`` with the sign of the divisor, 0 where the divisor is 0."""
+    """Returns ``dividend % divisor`` with the sign of the divisor, 0 for a divisor of 0."""
     size = divisor.constant
     if size is not None:
         return _remainder_by_constant(dividend, size, ranges)
@@ -244,9 +244,9 @@ def _remainder_by_constant(dividend: Polynomial, size: int, ranges: Ranges) -> P
 
 
 def _without_remainders(dividend: Polynomial, divisor: Polynomial, ranges: Ranges) -> Polynomial:
-    """The dividend with ``c * (p % q)`` as ``c * p`` wherever the divisor divides c*q: the same remainder.
+    """Replaces ``c * (p % q)`` in the dividend by ``c * p`` if the divisor divides c*q: the remainder is the same.
 
-    As ``p % 0`` is 0, that asks for a q that is never 0, or is 0 only where the divisor is.
+    As ``p % 0`` is 0, that requires a q that is never 0, or is 0 only if the divisor is.
     """
     for monomial, coefficient in dividend.terms.items():
         for position, atom in enumerate(monomial):
@@ -264,13 +264,13 @@ def _without_remainders(dividend: Polynomial, divisor: Polynomial, ranges: Range
 
 
 def _reduced(dividend: Polynomial, divisor: Polynomial) -> tuple[Polynomial, Polynomial, int]:
-    """Both without their greatest common integer factor, and that factor."""
+    """Returns both without their greatest common integer factor, and that factor."""
     common = gcd(dividend.content(), divisor.content()) or 1
     return dividend.exact(common), divisor.exact(common), common
 
 
 def _common_factors(left: Polynomial, right: Polynomial) -> tuple[Atom, ...]:
-    """The atoms, with repetition, that are factors of every term of both."""
+    """Returns the atoms, with repetition, that are factors of every term of both."""
     monomials = [*left.terms, *right.terms]
     common = Counter(monomials[0])
     for monomial in monomials[1:]:
@@ -290,7 +290,7 @@ def _without(polynomial: Polynomial, factors: tuple[Atom, ...]) -> Polynomial:
 
 
 def _small_quotient(dividend: Polynomial, divisor: Polynomial, ranges: Ranges) -> int | None:
-    """0 where 0 <= dividend < divisor is known, -1 where -divisor <= dividend < 0 is: then divisor > 0."""
+    """Returns 0 if 0 <= dividend < divisor is known, -1 if -divisor <= dividend < 0 is; either implies divisor > 0."""
     if is_nonnegative(dividend, ranges):
         return 0 if is_nonnegative(divisor - dividend - 1, ranges) else None
     if is_nonnegative(-dividend - 1, ranges):
@@ -299,7 +299,7 @@ def _small_quotient(dividend: Polynomial, divisor: Polynomial, ranges: Ranges) -
 
 
 def extreme(kind: Kind, operands: Sequence[Polynomial], ranges: Ranges) -> Polynomial:
-    """The minimum or maximum of polynomials: flat, without repetition, without operands that never decide."""
+    """Returns the minimum or maximum of polynomials: flat, without repetition, without operands that never decide."""
     candidates = list(dict.fromkeys(_flattened(kind, operands)))
     best = min if kind is Kind.MINIMUM else max
     values = [value for value in (operand.constant for operand in candidates) if value is not None]
@@ -315,7 +315,7 @@ def extreme(kind: Kind, operands: Sequence[Polynomial], ranges: Ranges) -> Polyn
 
 
 def _flattened(kind: Kind, operands: Sequence[Polynomial]) -> list[Polynomial]:
-    """``max(max(a, b) + r, c)`` as a + r, b + r, c; a negated ``min`` within a ``max`` likewise."""
+    """Returns ``max(max(a, b) + r, c)`` as a + r, b + r, c; a negated ``min`` within a ``max`` likewise."""
     opposite = Kind.MAXIMUM if kind is Kind.MINIMUM else Kind.MINIMUM
     pending = list(reversed(operands))
     flat: list[Polynomial] = []
@@ -344,7 +344,7 @@ def _undominated(kind: Kind, candidates: list[Polynomial], ranges: Ranges) -> li
 
 
 def recombined(polynomial: Polynomial, ranges: Ranges) -> Polynomial:
-    """The sum with ``q*(p//q) + p % q`` as ``p`` and ``q*((p//q) % m) + p % q`` as ``p % (q*m)``, for q, m >= 1."""
+    """Replaces ``q*(p//q) + p % q`` by ``p`` and ``q*((p//q) % m) + p % q`` by ``p % (q*m)``, for q, m >= 1."""
     for monomial, coefficient in polynomial.terms.items():
         for position, atom in enumerate(monomial):
             if atom.kind is not Kind.REMAINDER or not is_nonnegative(atom.operands[1] - 1, ranges):
@@ -358,7 +358,7 @@ def recombined(polynomial: Polynomial, ranges: Ranges) -> Polynomial:
 
 
 def _joined_remainder(atom: Atom, scale: Polynomial, rest: Polynomial, ranges: Ranges) -> Polynomial | None:
-    """``scale * atom + rest`` where the rest has the quotient that belongs to the remainder, else None."""
+    """Returns ``scale * atom + rest`` joined if the rest has the quotient that belongs to the remainder, else None."""
     inner, divisor = atom.operands
     quotient = floor_divide(inner, divisor, ranges).atom
     if quotient is None:
@@ -379,7 +379,7 @@ def _joined_remainder(atom: Atom, scale: Polynomial, rest: Polynomial, ranges: R
 def rebuild(polynomial: Polynomial, ranges: Ranges, bindings: Mapping[str, Polynomial],
             construct: Construct = construct, only: frozenset[str] | None = None,
             done: dict[Atom, Polynomial] | None = None) -> Polynomial:
-    """The polynomial made again from its atoms, those in ``bindings`` replaced, under other ranges.
+    """Rebuilds the polynomial from its atoms under other ranges, with the atoms in ``bindings`` replaced.
 
     ``only`` leaves atoms without any of these symbols as they are.
     """

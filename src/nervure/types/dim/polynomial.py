@@ -1,15 +1,15 @@
 """Integer polynomials over atoms: the exact part of the algebra of dimensions.
 
-A polynomial maps monomials to integer coefficients; a monomial is a sorted tuple of atoms, with repetition.
-An atom is a symbol, or a quotient, remainder, minimum, maximum or unexpanded product of polynomials. *An atom
-is its canonical text*: equality, hash and order of atoms are those of strings, so they cost nothing, mean the
-same in every process and never recurse.
+A polynomial maps monomials to integer coefficients; a monomial is a sorted tuple of atoms, with repetition. An atom is
+a symbol, or a quotient, remainder, minimum, maximum or unexpanded product of polynomials. *An atom is its canonical
+text*: equality, hash and order of atoms are those of strings, so they are cheap, the same in every process, and never
+recurse.
 
 >>> n = symbol("N")
 >>> str((n + 1) * (n - 1)), str(Atom(Kind.FLOOR_DIVIDE, (n + 1, constant(2))))
 ('N**2 - 1', '(N + 1)//2')
 
-What grows without limit is refused (``TooLarge``) or, for products, left unexpanded.
+Polynomials that grow without limit are refused (``TooLarge``) or, for products, left unexpanded.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MAX_COEFFICIENT = 10**MAX_DIGITS
 
 
 class TooLarge(InvalidArgument):
-    """A dimension that has grown past what is useful to compute with."""
+    """The error for a dimension that has grown past any use."""
 
 
 def _too_large(what: str, limit: int) -> TooLarge:
@@ -43,7 +43,7 @@ def _too_large(what: str, limit: int) -> TooLarge:
 
 
 class Kind(enum.Enum):
-    """What an atom stands for."""
+    """The kinds of atoms."""
 
     SYMBOL = "symbol"
     FLOOR_DIVIDE = "//"
@@ -54,7 +54,7 @@ class Kind(enum.Enum):
 
     @property
     def is_infix(self) -> bool:
-        """Whether it is written between its operands."""
+        """Whether the operation is written between its operands."""
         return self in (Kind.FLOOR_DIVIDE, Kind.REMAINDER)
 
 
@@ -91,7 +91,7 @@ Monomial = tuple[Atom, ...]
 
 
 def order(monomial: Monomial) -> tuple[int, Monomial]:
-    """The key of the graded order of monomials: multiplying both sides by one atom keeps it."""
+    """Returns the key of the graded order of monomials, which multiplying both sides by one atom preserves."""
     return len(monomial), monomial
 
 
@@ -104,7 +104,7 @@ class Polynomial(Frozen):
     __slots__ = ("terms", "_text", "_names", "_depth")
     _plural, _instead = "polynomials", "arithmetic makes others"
     terms: dict[Monomial, int]
-    _text: str  # these once they have been asked for
+    _text: str  # set when first asked for
     _names: frozenset[str]
     _depth: int
 
@@ -146,7 +146,7 @@ class Polynomial(Frozen):
             return self._names
 
     def check(self) -> None:
-        """Raise TooLarge where this is more than a dimension may be."""
+        """Raises TooLarge if this exceeds the limits of a dimension."""
         if len(self.terms) > MAX_TERMS:
             raise _too_large("terms", MAX_TERMS)
         for monomial, coefficient in self.terms.items():
@@ -156,7 +156,7 @@ class Polynomial(Frozen):
                 raise _too_large("factors in one term", MAX_DEGREE)
 
     def is_small(self) -> bool:
-        """Whether this keeps well within the limits of a dimension, so that more can be done with it."""
+        """Whether this stays well within the limits of a dimension, so that it can grow further."""
         return all(len(monomial) <= MAX_DEGREE // 2 and abs(coefficient) < 10 ** (MAX_DIGITS // 2)
                    for monomial, coefficient in self.terms.items())
 
@@ -222,20 +222,20 @@ class Polynomial(Frozen):
         return Polynomial, (self.terms,)
 
     def content(self) -> int:
-        """The greatest common divisor of the coefficients, with the sign of the leading one (0 for 0)."""
+        """Returns the greatest common divisor of the coefficients, with the sign of the leading one (0 for 0)."""
         if not self.terms:
             return 0
         return gcd(*self.terms.values()) * (-1 if self.terms[max(self.terms, key=order)] < 0 else 1)
 
     def exact(self, divisor: int) -> Polynomial:
-        """This divided by a divisor of all its coefficients."""
+        """Divides by a divisor of all coefficients."""
         return Polynomial({m: c // divisor for m, c in self.terms.items()}) if divisor != 1 else self
 
     def divide(self, divisor: Polynomial) -> tuple[Polynomial, Polynomial]:
-        """(quotient, remainder) with self == quotient * divisor + remainder, by long division.
+        """Returns (quotient, remainder) with self == quotient * divisor + remainder, by long division.
 
-        An identity of polynomials, whatever the values; the remainder has no term that the leading term of
-        the divisor divides. Too long a division gives up with quotient 0.
+        It is an identity of polynomials, whatever the values; no term of the remainder is divisible by the leading
+        term of the divisor. A division that takes too long returns quotient 0.
         """
         if not divisor.terms:
             return ZERO, self
@@ -264,7 +264,7 @@ class Polynomial(Frozen):
         return ZERO, self
 
     def split(self, atom: Atom) -> tuple[Polynomial, Polynomial] | None:
-        """(cofactor, rest) with self == cofactor * atom + rest and atom in neither as a factor, else None."""
+        """Returns (cofactor, rest) with self == cofactor * atom + rest and atom in neither as a factor, else None."""
         cofactor: dict[Monomial, int] = {}
         rest: dict[Monomial, int] = {}
         for monomial, coefficient in self.terms.items():
@@ -283,7 +283,7 @@ _put_terms, _put_text, _put_names, _put_depth = slot_writers(Polynomial)
 
 
 def cancel(monomial: Monomial, divisor: Monomial) -> Monomial | None:
-    """The monomial without the factors of the divisor, None where it lacks one of them."""
+    """Returns the monomial without the factors of the divisor, None if it lacks one of them."""
     if not divisor:
         return monomial
     counts = Counter(monomial)
@@ -327,7 +327,7 @@ def _add(terms: dict[Monomial, int], added: dict[Monomial, int]) -> None:
 
 
 def product_of(factors: Sequence[Polynomial]) -> Polynomial:
-    """The product, multiplied out where that gives at most MAX_EXPANSION terms, else one atom for all sums."""
+    """Returns the product, multiplied out if that gives at most MAX_EXPANSION terms, else one atom for all sums."""
     sums = [factor for factor in factors if len(factor.terms) > 1]
     scale = constant(1)
     for factor in factors:
@@ -341,13 +341,13 @@ def product_of(factors: Sequence[Polynomial]) -> Polynomial:
 
 
 def _unexpanded(factors: Sequence[Polynomial]) -> Polynomial:
-    """The product of sums as one atom, up to the common divisors of their coefficients."""
+    """Returns the product of sums as one atom, up to the common divisors of their coefficients."""
     primitive = sorted((factor.exact(factor.content()) for factor in factors), key=str)
     return of_atom(Atom(Kind.PRODUCT, tuple(primitive))) * prod(factor.content() for factor in factors)
 
 
 def _lengthened(term: Polynomial, factor: Polynomial) -> Polynomial | None:
-    """A single term times a sum, where the term has an unexpanded product that can take in the sum."""
+    """Multiplies a single term by a sum if the term has an unexpanded product that can take in the sum."""
     for monomial, coefficient in term.terms.items():
         for position, atom in enumerate(monomial):
             if atom.kind is Kind.PRODUCT:
@@ -359,7 +359,7 @@ def _lengthened(term: Polynomial, factor: Polynomial) -> Polynomial | None:
 ZERO = constant(0)
 
 
-# -- text: deterministic, as Python would read it, sparing with parentheses ----------------------------------------
+# -- text: deterministic, valid Python, few parentheses -------------------------------------------------------------
 
 
 def _is_simple(atom: Atom) -> bool:
@@ -386,7 +386,7 @@ def atom_text(kind: Kind, operands: tuple[Polynomial, ...]) -> str:
 
 
 def _term_text(monomial: Monomial, size: int, alone: bool) -> str:
-    """One term without its sign; ``alone`` says that neither a sign nor a factor stands before it."""
+    """Returns the text of one term without its sign; ``alone`` says that neither a sign nor a factor precedes it."""
     if not monomial:
         return str(size)
     bare = alone and size == 1 and len(monomial) == 1
@@ -399,7 +399,7 @@ def _term_text(monomial: Monomial, size: int, alone: bool) -> str:
 
 
 def in_order(terms: dict[Monomial, int]) -> list[tuple[Monomial, int]]:
-    """Terms of high degree first, then by name; the first is one that is added, if there is one."""
+    """Returns terms of high degree first, then by name; a term with a positive sign comes first, if there is one."""
     ordered = sorted(terms.items(), key=lambda term: (-len(term[0]), term[0]))
     first = next((i for i, (_, coefficient) in enumerate(ordered) if coefficient > 0), 0)
     return [ordered[first], *ordered[:first], *ordered[first + 1:]] if ordered else []

@@ -1,4 +1,4 @@
-"""Deciding whether a polynomial is zero, or not negative, for all values of its symbols, or for none.
+"""Decisions whether a polynomial is zero, or not negative, for all values of its symbols, or for none.
 
 Three steps, each sound: look at the bounds; write remainders, minima and maxima through fewer operations
 (``p % q == p - q*(p//q)``, ``max(a, b) == a + max(0, b - a)``); split the values into cases (N is 2t or
@@ -26,20 +26,20 @@ Verdict = bool | None
 Test = Callable[[Polynomial, Ranges], Verdict]
 Case = tuple[Polynomial, Ranges]
 
-_EFFORT = 4_000  # characters of all cases together that one question may look at
-_MAX_EXPANDED_DEPTH = 5  # of operations that are written through others: what they hold is repeated
+_EFFORT = 4_000  # characters of all cases together that one question may visit
+_MAX_EXPANDED_DEPTH = 5  # depth of operations that are rewritten through others: their operands are duplicated
 _MAX_EXPANDED_TERMS = 16
 _MAX_RESIDUES = 64  # cases of one symbol by its remainder
 _MAX_VALUES = 16  # cases of one symbol by its value
 
 
 def is_zero(polynomial: Polynomial, ranges: Ranges) -> Verdict:
-    """True: 0 for all values of the symbols; False: 0 for none; None: not known, or it depends."""
+    """Returns True for 0 at all values of the symbols, False for 0 at none, None if it is not known, or depends."""
     return _decide(polynomial, ranges, _test_zero)
 
 
 def is_at_least_zero(polynomial: Polynomial, ranges: Ranges) -> Verdict:
-    """True: never negative; False: always negative; None: not known, or it depends."""
+    """Returns True for never negative, False for always negative, None if it is not known, or depends."""
     return _decide(polynomial, ranges, _test_nonnegative)
 
 
@@ -49,7 +49,7 @@ def _test_zero(polynomial: Polynomial, ranges: Ranges) -> Verdict:
         return value == 0
     step = gcd(*(c for m, c in polynomial.terms.items() if m))
     if polynomial.terms.get((), 0) % step:
-        return False  # a multiple of step cannot be what is missing
+        return False  # a multiple of step cannot be the difference
     low = lower_bound(polynomial, ranges, enough=1)
     if low is not None and low > 0:
         return False
@@ -78,7 +78,7 @@ def _decide(polynomial: Polynomial, ranges: Ranges, test: Test) -> Verdict:
 
 
 def _decide_by_cases(polynomial: Polynomial, ranges: Ranges, test: Test) -> Verdict:
-    """Depth first over the cases, each made when it is due; the first undecided or dissenting one ends it."""
+    """Decides the cases depth first, each made when needed; the first undecided or dissenting one ends it."""
     answer: Verdict = None
     effort = _EFFORT
     pending = [_case(polynomial, ranges, {})]
@@ -102,7 +102,7 @@ def _decide_by_cases(polynomial: Polynomial, ranges: Ranges, test: Test) -> Verd
 
 
 def _expanded(kind: Kind, operands: Sequence[Polynomial], ranges: Ranges) -> Polynomial:
-    """An operation through quotients and maxima of 0 and one polynomial alone, where that is possible."""
+    """Expresses an operation by quotients and maxima of 0 and a single polynomial, if that is possible."""
     made = construct(kind, operands, ranges)
     if len(made.terms) != 1:
         return made
@@ -122,7 +122,7 @@ def _expanded(kind: Kind, operands: Sequence[Polynomial], ranges: Ranges) -> Pol
 
 
 def _positive_part(polynomials: list[Polynomial], ranges: Ranges) -> Polynomial:
-    """``max(0, p, ...)``; a single p gets content 1 and leading sign +, by ``max(0, p) == p + max(0, -p)``."""
+    """Returns ``max(0, p, ...)``; a single p gets content 1 and leading sign +, by ``max(0, p) == p + max(0, -p)``."""
     if len(polynomials) > 1:
         return extreme(Kind.MAXIMUM, [ZERO, *polynomials], ranges)
     polynomial, = polynomials
@@ -132,13 +132,13 @@ def _positive_part(polynomials: list[Polynomial], ranges: Ranges) -> Polynomial:
 
 
 def _case(polynomial: Polynomial, ranges: Ranges | None, bindings: Mapping[str, Polynomial]) -> Iterator[Case]:
-    """The question under other ranges; nothing where they are None."""
+    """Yields the question under other ranges; nothing if they are None."""
     if ranges is not None:
         yield rebuild(polynomial, ranges, bindings, _expanded), ranges
 
 
 def _cases(polynomial: Polynomial, ranges: Ranges) -> Iterator[Case] | None:
-    """Smaller questions that together cover this one; None where nothing can be split."""
+    """Returns smaller questions that together cover this one; None if nothing can be split."""
     for atom in sorted(_atoms(polynomial), key=lambda atom: (atom.depth, atom)):
         if atom.kind in (Kind.MINIMUM, Kind.MAXIMUM):
             return _cases_of_extreme(polynomial, atom, ranges)
@@ -169,7 +169,7 @@ def _atoms(polynomial: Polynomial) -> set[Atom]:
 
 
 def _cases_of_extreme(polynomial: Polynomial, atom: Atom, ranges: Ranges) -> Iterator[Case]:
-    """One case for each operand that may be the extreme one."""
+    """Yields one case for each operand that may be the extreme one."""
     for position, operand in enumerate(atom.operands):
         known: Ranges | None = ranges
         if len(atom.operands) == 2:
@@ -179,7 +179,9 @@ def _cases_of_extreme(polynomial: Polynomial, atom: Atom, ranges: Ranges) -> Ite
 
 
 def _where_nonnegative(polynomial: Polynomial, ranges: Ranges) -> Ranges | None:
-    """The ranges of the case that it is not negative, as far as one symbol can say it; None: no such case."""
+    """Returns the ranges of the case that it is not negative, as far as one symbol can express it; None if the case is
+    impossible.
+    """
     atoms = [monomial for monomial in polynomial.terms if monomial]
     if len(atoms) != 1 or len(atoms[0]) != 1 or atoms[0][0].kind is not Kind.SYMBOL:
         return ranges
@@ -190,7 +192,7 @@ def _where_nonnegative(polynomial: Polynomial, ranges: Ranges) -> Ranges | None:
 
 
 def _cases_of_residue(polynomial: Polynomial, name: str, size: int, ranges: Ranges) -> Iterator[Case]:
-    """``name`` as ``size * t + r`` for each r, with a fresh symbol t."""
+    """Yields ``name`` as ``size * t + r`` for each r, with a fresh symbol t."""
     fresh = name + "~"
     low, high = ranges.numeric.get(name, EVERYTHING)
     bottom, top = ranges.symbolic.get(name, (None, None))
@@ -208,7 +210,7 @@ def _cases_of_residue(polynomial: Polynomial, name: str, size: int, ranges: Rang
 
 
 def _cases_by_sign(polynomial: Polynomial, names: Iterable[str], ranges: Ranges) -> Iterator[Case] | None:
-    """One of the symbols below 0, 0, and above 0, if there is one that may be 0 and something else."""
+    """Splits a symbol that may be 0 and something else, if there is one, into below 0, 0, and above 0."""
     for name in sorted(names):
         low, high = ranges.numeric.get(name, (0, 0))
         if (low is None or low <= 0) and (high is None or high >= 0) and (low, high) != (0, 0):
@@ -219,7 +221,7 @@ def _cases_by_sign(polynomial: Polynomial, names: Iterable[str], ranges: Ranges)
 
 
 def _cases_of_value(polynomial: Polynomial, ranges: Ranges) -> Iterator[Case] | None:
-    """One case for each value of the symbol with the fewest."""
+    """Returns one case for each value of the symbol with the fewest values."""
     sizes = [(high - low + 1, name) for name in polynomial.names
              for low, high in [ranges.numeric.get(name, EVERYTHING)] if low is not None and high is not None]
     size, name = min(sizes, default=(0, ""))

@@ -1,4 +1,4 @@
-"""Queries on symbolic dimensions: what holds for all values of the symbols, and what an expression is made of.
+"""Queries on symbolic dimensions: facts that hold for all values of the symbols, and the parts of an expression.
 
 >>> from nervure.types.dim import dim, index
 >>> n = dim("N", min=1)
@@ -26,11 +26,11 @@ RangesLike = Mapping[str, tuple[DimLike | None, DimLike | None]]
 _Asked = ParamSpec("_Asked")
 _Answer = TypeVar("_Answer")
 
-_MOST_ANSWERS = 1 << 12  # to each query
+_MOST_ANSWERS = 1 << 12  # cached answers of each query
 
 
 def remembered(query: Callable[_Asked, _Answer]) -> Callable[_Asked, _Answer]:
-    """The query, of which answers are kept: kernels of like structure ask the same again and again."""
+    """Caches the answers of a query: kernels of like structure ask the same questions again and again."""
     answers: dict[Hashable, tuple[_Answer]] = {}  # None is an answer too
 
     @wraps(query)
@@ -49,8 +49,8 @@ def remembered(query: Callable[_Asked, _Answer]) -> Callable[_Asked, _Answer]:
 
 
 def _exactly(x: object) -> Hashable:
-    """All that answers depend on: of dimensions that are equal the terms may stand in another order, and what is known
-    of a symbol may differ.
+    """Returns everything that an answer depends on: the terms of equal dimensions may differ in order, and the known
+    bounds of a symbol may differ.
     """
     if isinstance(x, Dim):
         return tuple(x._polynomial.terms.items()), tuple(x._declared.items())
@@ -62,17 +62,17 @@ def _exactly(x: object) -> Hashable:
 
 
 def symbols(x: DimLike) -> frozenset[str]:
-    """The names of all symbols in x, those of domain indices included."""
+    """Returns the names of all symbols in x, those of domain indices included."""
     return x._polynomial.names if isinstance(x, Dim) else frozenset()
 
 
 def index_symbols(x: DimLike) -> frozenset[str]:
-    """The names of the domain indices in x, such as ``%0``."""
+    """Returns the names of the domain indices in x, such as ``%0``."""
     return frozenset(name for name in symbols(x) if name.startswith("%"))
 
 
 def _known(declared: Declared, ranges: RangesLike | None) -> Ranges:
-    """What is known where something is asked: declared bounds, narrowed, and what the ranges imply."""
+    """Returns the ranges known for a query: declared bounds, narrowed, with the consequences of ``ranges``."""
     if not ranges:
         return Ranges(declared)
     numeric = dict(declared)
@@ -100,7 +100,7 @@ def _known(declared: Declared, ranges: RangesLike | None) -> Ranges:
 
 
 def _imply_nonempty(extent: Polynomial, numeric: dict[str, Interval]) -> None:
-    """A range that has a value at all bounds the symbols of its ends: from 0 to N*M - 1 needs N, M >= 1."""
+    """Bounds the symbols in the ends of a range by its having a value: from 0 to N*M - 1 needs N, M >= 1."""
     atoms = [monomial for monomial in extent.terms if monomial]
     if len(atoms) != 1 or any(atom.kind is not Kind.SYMBOL for atom in atoms[0]):
         return
@@ -115,10 +115,10 @@ def _imply_nonempty(extent: Polynomial, numeric: dict[str, Interval]) -> None:
 
 
 def equal(a: DimLike, b: DimLike, ranges: RangesLike | None = None) -> bool | None:
-    """True: a == b for all values of the symbols; False: for none; None: not known, or it depends.
+    """Returns True if a == b for all values of the symbols, False if for none, None if it is not known, or depends.
 
-    ``ranges`` maps names of symbols to (low, high), both included, which narrow the symbols' own bounds; the ends
-    may be dimensions. That a range is not empty is used too: it may bound other symbols.
+    ``ranges`` maps names of symbols to (low, high), both included, which narrow the symbols' own bounds; the ends may
+    be dimensions. The fact that a range is not empty is used, too: it may bound other symbols.
     """
     if type(a) is int and type(b) is int:
         return a == b
@@ -130,7 +130,7 @@ def equal(a: DimLike, b: DimLike, ranges: RangesLike | None = None) -> bool | No
 
 
 def less_equal(a: DimLike, b: DimLike, ranges: RangesLike | None = None) -> bool | None:
-    """True: a <= b for all values of the symbols; False: for none; None: not known, or it depends."""
+    """Returns True if a <= b for all values of the symbols, False if for none, None if it is not known, or depends."""
     if type(a) is int and type(b) is int:
         return a <= b
     left, declared = parts(a, "less_equal")
@@ -150,7 +150,7 @@ def _is_at_least_zero(difference: Polynomial, declared: Declared, ranges: Ranges
 
 @remembered
 def bounds(x: DimLike, ranges: RangesLike | None = None) -> Interval:
-    """(low, high): every value of x lies between them, both included; None is no known bound."""
+    """Returns (low, high): every value of x lies between them, both included; None is no known bound."""
     if type(x) is int:
         return x, x
     polynomial, declared = parts(x, "bounds")
@@ -160,7 +160,7 @@ def bounds(x: DimLike, ranges: RangesLike | None = None) -> Interval:
 
 @remembered
 def substitute(x: DimLike, bindings: Mapping[str, DimLike]) -> DimLike:
-    """x with symbols replaced by dimensions, all at once; symbols that are not named stay."""
+    """Replaces symbols in x by dimensions, all at once; symbols not in ``bindings`` stay."""
     if not isinstance(x, Dim):
         return x
     replaced = x._polynomial.names & bindings.keys()
@@ -177,9 +177,9 @@ def substitute(x: DimLike, bindings: Mapping[str, DimLike]) -> DimLike:
 
 @remembered
 def simplify(x: DimLike, ranges: RangesLike) -> DimLike:
-    """x in the shortest form known where the symbols lie in ``ranges`` (as in ``equal``); equal to x there alone.
+    """Returns x in the shortest form known for symbols within ``ranges`` (as in ``equal``); it equals x there alone.
 
-    ``(%0*4 + %1)//4`` is ``%0`` where ``0 <= %1 <= 3``, as is ``(%0*N + %1)//N`` where ``0 <= %1 <= N - 1``.
+    ``(%0*4 + %1)//4`` is ``%0`` if ``0 <= %1 <= 3``, as is ``(%0*N + %1)//N`` if ``0 <= %1 <= N - 1``.
     """
     if not isinstance(x, Dim):
         return x
@@ -199,7 +199,7 @@ def _simplified(kind: Kind, operands: Sequence[Polynomial], ranges: Ranges) -> P
 
 
 def affine(x: DimLike, names: Iterable[str]) -> tuple[dict[str, DimLike], DimLike] | None:
-    """(coefficients, rest) with x == sum(coefficients[name] * name) + rest, None where x is not of that form.
+    """Returns (coefficients, rest) with x == sum(coefficients[name] * name) + rest, None if x is not of that form.
 
     Every name has a coefficient, 0 where it does not occur; neither coefficients nor rest contain a name.
     """
@@ -223,7 +223,8 @@ def affine(x: DimLike, names: Iterable[str]) -> tuple[dict[str, DimLike], DimLik
 
 
 def terms(x: DimLike) -> list[tuple[int, DimLike]]:
-    """(coefficient, factor) with x == the sum of their products, in the order of x's text; a number has the factor 1.
+    """Returns (coefficient, factor) pairs whose products sum to x, in the order of x's text; a number has the factor
+    1.
 
     >>> from nervure.types.dim import dim
     >>> n = dim("N")
@@ -245,8 +246,8 @@ class Factor(NamedTuple):
 
 
 def index_terms(x: DimLike) -> list[tuple[DimLike, tuple[Factor, ...]]]:
-    """(coefficient, factors) with x == the sum of their products: the factors depend on domain indices, the
-    coefficients do not. What depends on no index comes last, if there is any.
+    """Returns (coefficient, factors) pairs whose products sum to x: factors depend on domain indices, coefficients do
+    not. The part that depends on no index comes last, if there is any.
 
     >>> from nervure.types.dim import dim, index
     >>> n = dim("N")

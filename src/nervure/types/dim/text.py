@@ -32,7 +32,7 @@ from nervure.types.dim.expression import (
 from nervure.types.dim.polynomial import MAX_DEGREE, MAX_DIGITS, product_of
 
 MAX_LENGTH = 20_000  # characters of text
-MAX_NESTING = 200  # operations and parentheses that wait for their end
+MAX_NESTING = 200  # nested operations and parentheses
 
 _TOKEN = re.compile(r"\s*(?:(?P<number>[0-9]+)|(?P<name>[^\W\d]\w*)|(?P<sign>//|\*\*|.)|$)", re.DOTALL)
 _DECLARATION = re.compile(r"(?P<name>\w+|%[0-9]+)(?::(?P<low>-?[0-9]+)?\.\.(?P<high>-?[0-9]+)?)?")
@@ -43,7 +43,7 @@ class _Waiting(NamedTuple):
 
     precedence: int
     apply: Callable[..., DimLike] | None
-    below: int  # values that were there before the first operand
+    below: int  # number of values below the first operand
 
 
 def _power(base: DimLike, exponent: DimLike) -> DimLike:
@@ -76,7 +76,7 @@ _FUNCTIONS: dict[str, Callable[..., DimLike]] = {
 
 
 class _Parser:
-    """Operator precedence with two explicit stacks: values, and what waits for its last operand."""
+    """Operator precedence with two explicit stacks: values, and operators that wait for their last operand."""
 
     def __init__(self, text: str, symbols: Mapping[str, Dim]) -> None:
         self.text = text
@@ -114,7 +114,7 @@ class _Parser:
         return self.values[0]
 
     def operand(self, match: re.Match[str], start: int) -> bool:
-        """Take a token where an operand is due; whether one is still due after it."""
+        """Takes a token at the position of an operand; returns whether one is still needed after it."""
         token = match[match.lastgroup or 0]
         if match.lastgroup == "number":
             self.values.append(self.number(token))
@@ -146,7 +146,7 @@ class _Parser:
         return int(digits)
 
     def operator(self, token: str) -> bool:
-        """Take a token where an operator is due; whether an operand is due after it."""
+        """Takes a token at the position of an operator; returns whether an operand is needed after it."""
         if token in _BINARY:
             precedence, apply = _BINARY[token]
             self.reduce(precedence + (token == "**"))  # a power groups to the right
@@ -165,10 +165,10 @@ class _Parser:
         return False
 
     def reduce(self, precedence: int) -> None:
-        """Apply the operators on top of the stack that bind at least as strongly."""
+        """Applies the operators on top of the stack that bind at least as strongly."""
         while self.waiting and self.waiting[-1].precedence >= precedence:
             _, apply, below = self.waiting.pop()
-            assert apply is not None  # only parentheses have none, and they bind least
+            assert apply is not None  # only parentheses lack a function, and they bind least
             self.apply(apply, below)
 
     def apply(self, function: Callable[..., DimLike], below: int) -> None:
@@ -184,7 +184,7 @@ class _Parser:
 
 
 def parse_dim(text: str, symbols: Mapping[str, Dim] | None = None) -> DimLike:
-    """The dimension that prints as ``text``; names that ``symbols`` lacks are symbols of at least 0.
+    """Returns the dimension that prints as ``text``; names that ``symbols`` lacks are symbols of at least 0.
 
     Raises FormatError for anything else, for more than 20,000 characters and numbers of more than 40 digits.
     """
@@ -198,7 +198,7 @@ def parse_dim(text: str, symbols: Mapping[str, Dim] | None = None) -> DimLike:
 
 
 def parse_declaration(text: str) -> Dim:
-    """The symbol with the bounds that ``text`` gives: ``N`` (at least 0), ``N:1..4096``, ``N:1..``, ``N:..``.
+    """Returns the symbol with the bounds that ``text`` gives: ``N`` (at least 0), ``N:1..4096``, ``N:1..``, ``N:..``.
 
     Raises FormatError for anything else.
     """

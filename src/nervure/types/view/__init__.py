@@ -1,8 +1,8 @@
-"""View descriptions: tensors that are others seen through an index translation, small objects that say shape and map.
+"""View descriptions: small objects with the shape and the index map of tensors that show other tensors.
 
-Simple views show one tensor, ``y[i] = x[f(i)]``: they have a ``shape`` and an ``index_map``, and act on a layout where
-strides and an offset can say it. Complex views show several, ``y[i] = x[s(i)][f[s(i)](i)]``: they have a ``shape``
-and ``pieces``.
+Simple views show one tensor, ``y[i] = x[f(i)]``: they have a ``shape`` and an ``index_map``, and map a layout to a
+layout if strides and an offset can express the view. Complex views show several, ``y[i] = x[s(i)][f[s(i)](i)]``: they
+have a ``shape`` and ``pieces``.
 
 >>> view = Permute((2, 3), (1, 0))
 >>> view.shape, view.index_map.coordinates

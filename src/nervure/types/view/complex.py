@@ -1,7 +1,7 @@
 """Complex views: tensors whose elements come from several others, ``y[i] = x[s(i)][f[s(i)](i)]``.
 
 The selection s divides the view into boxes that do not overlap: its ``pieces``. Each has a place (``starts`` and
-``extents``) and says what fills it: an operand, through an index map over the box, or a constant.
+``extents``) and a content: an operand, through an index map over the box, or a constant.
 
 >>> for piece in Pad((3,), ((1, 2),), value=7).pieces:
 ...     print(piece)
@@ -29,10 +29,10 @@ from nervure.types.view.padding import Padding, padded_shape
 
 @frozen_dataclass(slots=True)
 class Piece:
-    """A box of a complex view and what fills it.
+    """A box of a complex view and its content.
 
     For j in a domain of shape ``extents``, the view's element ``starts + j`` is ``operand``'s (a number from 0) at
-    ``index_map(j)``; where ``operand`` is None it is ``constant``, and there is no map.
+    ``index_map(j)``; if ``operand`` is None it is ``constant``, and there is no map.
     """
 
     starts: tuple[DimLike, ...]
@@ -49,7 +49,7 @@ class Piece:
 
 @frozen_dataclass()
 class ComplexView:
-    """What all complex views have. ``sources`` are the shapes of the viewed tensors."""
+    """The base class of complex views. ``sources`` are the shapes of the viewed tensors."""
 
     sources: tuple[Shape, ...]
 
@@ -60,11 +60,11 @@ class ComplexView:
 
     @lazy
     def pieces(self) -> tuple[Piece, ...]:
-        """The boxes: together they are the whole view, and no two overlap. Boxes known to be empty are left out."""
+        """The boxes: together they cover the view, and no two overlap. Boxes known to be empty are left out."""
         raise NotImplementedError
 
     def assemble(self, arrays: Sequence[np.ndarray], bindings: Mapping[str, int] | None = None) -> np.ndarray:
-        """The view of arrays, as a new array: its meaning, element by element."""
+        """Returns the view of arrays, as a new array: its meaning, element by element."""
         known = bindings or {}
         result = np.empty([evaluate(length, known) for length in self.shape], arrays[0].dtype)
         for piece in self.pieces:
@@ -80,9 +80,10 @@ class ComplexView:
 
 @frozen_dataclass(init=False)
 class Pad(ComplexView):
-    """The tensor with constants around it: ``padding`` is a pair (before, after) a dimension; negative ones cut off.
+    """The tensor with constants around it: ``padding`` is a pair (before, after) for each dimension; negative ones cut
+    off.
 
-    InvalidArgument where a length becomes negative.
+    Raises InvalidArgument if a length becomes negative.
     """
 
     padding: Padding
@@ -155,8 +156,8 @@ class Concatenate(ComplexView):
 
 @frozen_dataclass()
 class Stack(ComplexView):
-    """Tensors of one shape side by side along new dimensions, at ``axes`` of the result, of lengths ``counts``: their
-    numbers count these in row-major order. All shapes must be provably equal, else ShapeMismatch.
+    """Tensors of one shape stacked along new dimensions, at ``axes`` of the result, of lengths ``counts``. The tensors
+    are numbered in row-major order over these. All shapes must be provably equal, else ShapeMismatch.
 
     >>> [piece.starts for piece in Stack(((5,),) * 4, (0, 2), (2, 2)).pieces]
     [(0, 0, 0), (0, 0, 1), (1, 0, 0), (1, 0, 1)]
@@ -200,7 +201,7 @@ class Stack(ComplexView):
         return [d for d in range(len(self.sources[0]) + len(self.axes)) if d not in self.axes]
 
     def _with(self, new: Sequence[DimLike], old: Sequence[DimLike] | None = None) -> tuple[DimLike, ...]:
-        """What stands for the new dimensions among what stands for the old ones."""
+        """Arranges the entries of the new dimensions among those of the old ones (absent: the source's shape)."""
         entries: dict[int, DimLike] = dict(zip(self._kept, self.sources[0] if old is None else old, strict=True))
         entries.update(zip(self.axes, new, strict=True))
         return tuple([entries[d] for d in range(len(entries))])
@@ -212,8 +213,9 @@ def _within(position: DimLike, length: DimLike) -> DimLike:
 
 def _around(first: Sequence[DimLike], last: Sequence[DimLike],
             shape: Shape) -> Iterator[tuple[tuple[DimLike, ...], Shape]]:
-    """(starts, extents) of the boxes around an inner box: for each dimension the slab before it and the one after it,
-    inside in the dimensions before, whole in those after."""
+    """Yields (starts, extents) of the boxes around an inner box: for each dimension the slabs before and after it.
+    They have the inner box's extent in earlier dimensions, and the whole extent in later ones.
+    """
     inside = [stop - start for start, stop in zip(first, last, strict=True)]
     for d, length in enumerate(shape):
         behind = _zeros(shape[d + 1:])

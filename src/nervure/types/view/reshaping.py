@@ -24,8 +24,8 @@ from nervure.types.view.simple import InOrder
 class Reshape(InOrder):
     """The elements in the same row-major order under another shape of the same size (else ShapeMismatch).
 
-    Sizes that depend on symbols must be provably equal. Runs of dimensions that correspond are found, so that what
-    changes nothing in one part of the shape costs nothing there.
+    Sizes that depend on symbols must be provably equal. Runs of corresponding dimensions are found, so that a part of
+    the shape that does not change costs nothing.
     """
 
     target: Shape
@@ -53,7 +53,7 @@ class Reshape(InOrder):
     @lazy
     def index_map(self) -> IndexMap:
         if 0 in (*self.source, *self.target):
-            return IndexMap(self.target, (0,) * len(self.source))  # for no index at all
+            return IndexMap(self.target, (0,) * len(self.source))  # no index exists
         symbols, ranges = indices(len(self.target)), index_ranges(self.target)
         coordinates: list[DimLike] = []
         for ours, theirs in self.groups:
@@ -64,7 +64,7 @@ class Reshape(InOrder):
         return IndexMap(self.target, tuple(coordinates))
 
     def layout(self, base: Layout) -> Layout | None:
-        """The layout of the view; None where a run of dimensions that is divided anew does not walk as one."""
+        """Returns the layout of the view; None if a run of dimensions that is divided anew does not walk as one."""
         strides: list[DimLike] = []
         for ours, theirs in self.groups:
             lengths = [self.source[d] for d in ours]
@@ -78,7 +78,8 @@ class Reshape(InOrder):
 
 
 class Flatten(Reshape):
-    """A reshape that makes one dimension of several: ``nested`` is the source's shape with these as sub-tuples.
+    """A reshape that joins several dimensions into one: ``nested`` is the source's shape with the joined ones as
+    sub-tuples.
 
     >>> Flatten((2, 3, 4), (2, (3, 4))).index_map.coordinates
     (%0, %1//4, %1 % 4)
@@ -96,7 +97,7 @@ class Flatten(Reshape):
 
 
 def _place(digits: Iterable[tuple[DimLike, DimLike]]) -> DimLike:
-    """The row-major position of an index, from (entry, length) pairs. Of a length of 1 the only entry is 0."""
+    """Returns the row-major position of an index, from (entry, length) pairs. A length of 1 has only the entry 0."""
     place: DimLike = 0
     for entry, length in digits:
         place = place * length + (0 if length == 1 else entry)
@@ -104,7 +105,7 @@ def _place(digits: Iterable[tuple[DimLike, DimLike]]) -> DimLike:
 
 
 def _digits(place: DimLike, lengths: Sequence[DimLike]) -> list[DimLike]:
-    """The index of a row-major position. The leading entry needs no remainder."""
+    """Returns the index of a row-major position. The leading entry needs no remainder."""
     digits: list[DimLike] = []
     is_leading = True
     for length, stride in zip(lengths, row_major(lengths).strides, strict=True):
@@ -117,7 +118,7 @@ def _digits(place: DimLike, lengths: Sequence[DimLike]) -> list[DimLike]:
 
 
 def _matching_runs(source: Shape, target: Shape) -> Iterator[tuple[range, range]]:
-    """The shortest runs of equal size, from the left; the last takes what is over."""
+    """Yields the shortest runs of equal size, from the left; the last takes the rest."""
     i = j = 0
     while i < len(source) and j < len(target):
         first_i, first_j = i, j

@@ -1,6 +1,6 @@
-"""Simple views: tensors whose elements are those of another one, in other places. Each states its shape and its f.
+"""Simple views: tensors whose elements are those of another one, in other places. Each defines its shape and its f.
 
-``y[i] = x[f(i)]``: a view description takes the shape of x (``source``) and says the ``shape`` of y and the
+``y[i] = x[f(i)]``: a view description takes the shape of x (``source``) and gives the ``shape`` of y and the
 ``index_map`` f.
 
 >>> from nervure.types.layout import row_major
@@ -9,7 +9,6 @@
 >>> pooled = Slice((8,), ((7, 4, -2),))
 >>> pooled.index_map.coordinates, pooled.layout(row_major((8,)))
 ((7 - 2*%0,), Layout(strides=(-2,), offset=7, sizes=None))
-
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from nervure.types.view.slicing import Range, as_range, checked_range, clip
 
 @frozen_dataclass()
 class SimpleView:
-    """What all simple views have. ``source`` is the shape of the viewed tensor."""
+    """The base class of simple views. ``source`` is the shape of the viewed tensor."""
 
     source: Shape
 
@@ -39,17 +38,17 @@ class SimpleView:
 
     @lazy
     def index_map(self) -> IndexMap:
-        """Which element of the viewed tensor stands at each index of the view."""
+        """The element of the viewed tensor at each index of the view."""
         raise NotImplementedError
 
     def layout(self, base: Layout) -> Layout | None:
-        """The layout of the view where the viewed tensor has layout ``base``; None where it takes a copy."""
+        """Returns the layout of the view if the viewed tensor has layout ``base``; None if the view needs a copy."""
         return self.index_map.layout(base)
 
     def is_injective(self, thorough: bool = True) -> bool | None:
         """Whether no element is visited twice, so that the view can be written through: True, False or None (unknown).
 
-        Indices are looked at one by one, where that helps, if it is to be ``thorough``.
+        If ``thorough``, indices are visited one by one where that helps.
         """
         return self.index_map.is_injective(self.source, thorough)
 
@@ -72,7 +71,7 @@ class SimpleView:
 
 
 class InOrder(SimpleView):
-    """What all views have that show every element in row-major order."""
+    """The base class of views that show every element in row-major order."""
 
     def is_injective(self, thorough: bool = True) -> bool:
         return True
@@ -86,7 +85,7 @@ class InOrder(SimpleView):
 
 @frozen_dataclass()
 class Assumed(InOrder):
-    """The tensor under the shape that it is assumed to have; whoever assumes it sees to it that it has."""
+    """The tensor under the shape that it is assumed to have; the maker of the view must ensure that it has."""
 
     target: Shape
 
@@ -144,7 +143,7 @@ class Broadcast(SimpleView):
 
     @classmethod
     def with_ones(cls, source: Shape, shape: Shape) -> Broadcast:
-        """New dimensions of length 1, where ``shape`` has its 1s; without them it must be the source.
+        """Adds new dimensions of length 1 at the 1s of ``shape``; without its 1s it must be the source.
 
         >>> Broadcast.with_ones((3,), (1, 3, 1)).axes
         (0, 2)
@@ -197,8 +196,8 @@ class Permute(SimpleView):
 
 @frozen_dataclass()
 class Slice(SimpleView):
-    """A range of positions of each dimension: ``ranges`` has a (start, extent, step) for each, or a length: so many
-    positions from the first.
+    """A range of positions of each dimension: ``ranges`` has a (start, extent, step) for each. A length stands for
+    that many positions from the first.
 
     Element j is that of position ``start + j * step``. All positions must be known to be inside, else InvalidArgument;
     ``Slice.clipped`` takes slices as Python does.
@@ -220,7 +219,7 @@ class Slice(SimpleView):
 
     @classmethod
     def clipped(cls, source: Shape, slices: Iterable[slice | DimLike]) -> Slice:
-        """From Python slices, and lengths, which are not clipped; dimensions past the last one are whole.
+        """Makes a view from Python slices, and lengths, which are not clipped; dimensions past the last one are whole.
 
         >>> Slice.clipped((5, 3, 4), [slice(None, None, -2), 2]).ranges
         ((4, 3, -2), (0, 2, 1), (0, 4, 1))
@@ -250,7 +249,7 @@ class Slice(SimpleView):
 
 @frozen_dataclass()
 class Reverse(SimpleView):
-    """The dimensions in ``axes`` backwards."""
+    """The tensor reversed along the dimensions in ``axes``."""
 
     axes: tuple[int, ...]
 

@@ -24,15 +24,15 @@ Range = tuple[DimLike, DimLike, DimLike]
 
 
 def as_range(entry: Any) -> Any:
-    """An entry as it is, but for a length, which is so many positions from the first."""
+    """Returns an entry as it is, except that a length becomes a range of that many positions from the first."""
     return (0, entry, 1) if hasattr(entry, "__index__") or isinstance(entry, Dim) else entry
 
 
 def clip(item: slice, length: DimLike) -> Range:
-    """The range of a Python slice of a dimension: negative ends count from the end, ends outside are clipped.
+    """Returns the range of a Python slice of a dimension: negative ends count from the end, ends outside are clipped.
 
-    Ends may be symbolic, also of a sign that depends on symbols; the step is an int. InvalidArgument for a step of 0,
-    and for an end of unknown sign where nothing is known of the range; WrongKind for what is no integer.
+    Ends may be symbolic, also of a sign that depends on symbols; the step is an int. Raises InvalidArgument for a step
+    of 0, and for an end of unknown sign if nothing is known of the range; WrongKind for anything but integers.
 
     >>> from nervure.types.dim import dim
     >>> n = dim("n")
@@ -52,7 +52,7 @@ def clip(item: slice, length: DimLike) -> Range:
         positions = range(length)[slice(start, stop, step)]  # type: ignore[arg-type]  # an int, as just seen
         return positions.start if positions else 0, len(positions), positions.step
     known = of_lengths([length])
-    whole = as_symbol(length)  # so that an expression is clipped, and shortened, as a symbol is
+    whole = as_symbol(length)  # so that an expression is clipped, and simplified, like a symbol
     start, extent = _clipped_range(start, stop, step, whole, known)
     found = as_length(start, length), as_length(extent, length), step
     for end in (item.start, item.stop):
@@ -63,8 +63,9 @@ def clip(item: slice, length: DimLike) -> Range:
 
 def _clipped_range(start: DimLike | None, stop: DimLike | None, step: int, length: DimLike,
                    known: RangesLike) -> tuple[DimLike, DimLike]:
-    """The start and the extent of a range, some of it symbolic; ``known`` is what is known of the ends' symbols."""
-    low, high = (0, length) if step > 0 else (-1, length - 1)  # where an end is clipped to
+    """Returns the start and the extent of a range, some of it symbolic; ``known`` are the ranges of the ends' symbols.
+    """
+    low, high = (0, length) if step > 0 else (-1, length - 1)  # the bounds that an end is clipped to
     first, last = (low, high) if step > 0 else (high, low)
     start = first if start is None else _clipped(start, length, low, high, known)
     stop = last if stop is None else _clipped(stop, length, low, high, known)
@@ -77,18 +78,18 @@ def _end(end: Any) -> DimLike | None:
 
 
 def _clipped(end: DimLike, length: DimLike, low: DimLike, high: DimLike, known: RangesLike) -> DimLike:
-    """Where an end is between low and high."""
+    """Returns an end clipped to the interval from ``low`` to ``high``."""
     is_negative = _is_negative(end, known)
     if is_negative is not None:
         return dim_max(end + length, low) if is_negative else dim_min(end, high)
-    if less_equal(dim_min(-end, end + length - low), 0) is True:  # where it is negative it lies before the start
+    if less_equal(dim_min(-end, end + length - low), 0) is True:  # a negative end lies before the start
         return dim_max(low, dim_min(end, high))
-    turn = dim_max(0, dim_min(1, -end))  # 1 where the end is negative, else 0
+    turn = dim_max(0, dim_min(1, -end))  # 1 for a negative end, else 0
     return dim_max(low, dim_min(end + length * turn, high))
 
 
 def _is_negative(end: DimLike, known: RangesLike) -> bool | None:
-    """Whether an end counts from the end; None where that depends on symbols."""
+    """Whether an end counts from the end; None if that depends on symbols."""
     if less_equal(0, end, known) is True:
         return False
     return True if less_equal(end, -1, known) is True else None
@@ -120,9 +121,11 @@ def _no_range(item: object) -> WrongKind:
 
 
 def checked_range(entry: Iterable[DimLike] | DimLike, length: DimLike, operand: str, op: str) -> Range:
-    """A (start, extent, step), or the range of a length, of which all positions are known to be in [0, length).
+    """Returns a (start, extent, step), or the range of a length, whose positions are all known to be in [0,
+    ``length``).
 
-    IndexOutOfRange where one is outside, InvalidArgument where that is not known, or the step is 0 or of unknown sign.
+    Raises IndexOutOfRange if one is outside, InvalidArgument if that is not known, or the step is 0 or of unknown
+    sign.
     """
     try:
         start, extent, step = [checked_dim(part, op) for part in as_range(entry)]
@@ -143,7 +146,7 @@ def checked_range(entry: Iterable[DimLike] | DimLike, length: DimLike, operand: 
     _, high_extent = bounds(extent, of_lengths([length]))
     is_possible = high_extent is None or high_extent >= 0
     if high_extent is not None and high_extent < 1 and is_possible:
-        return start, extent, step  # it is empty: there is nothing to be inside
+        return start, extent, step  # it is empty: no position has to be inside
     verdicts = [is_possible, *_are_inside(low, high, extent, length)]
     if verdicts == [True] * 3:
         return start, extent, step
@@ -157,8 +160,8 @@ def checked_range(entry: Iterable[DimLike] | DimLike, length: DimLike, operand: 
 
 
 def _are_inside(low: DimLike, high: DimLike, extent: DimLike, length: DimLike) -> list[bool | None]:
-    """Whether the lowest position is 0 or more, and whether the highest is less than the length, in calls that take
-    any: in others there is nothing to be inside.
+    """Whether the lowest position is at least 0, and whether the highest is less than the length. Only calls in which
+    the range is not empty count: in others, no position has to be inside.
     """
     verdicts: list[bool | None] = [None, None]
     for taken, whole, bottom, top in _forms(extent, length, low, high):
@@ -172,7 +175,9 @@ def _are_inside(low: DimLike, high: DimLike, extent: DimLike, length: DimLike) -
 
 
 def _forms(extent: DimLike, length: DimLike, *xs: DimLike) -> Iterator[list[DimLike]]:
-    """[extent, length, *xs] as they are, and with a symbol for what one of the first two is made of."""
+    """Yields [extent, length, *xs] as they are, and with a symbol in place of the sum that one of the first two is
+    made of.
+    """
     yield [extent, length, *xs]
     yield through_symbol(length, [extent, length, *xs])[1:]
     yield through_symbol(extent - 1, [extent, length, *xs])[1:]
