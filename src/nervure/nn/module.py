@@ -45,11 +45,9 @@ from nervure.ir.provenance import name_scope
 from nervure.nn import fields
 from nervure.nn.calls import Call, caller, noted, noting
 from nervure.nn.copying import copied_fields, remember_places
-from nervure.nn.summary import Line, Summary
-from nervure.nn.work import operations
+from nervure.nn.summary import Summary, line_of, size, summary_of
 from nervure.support.elsewhere import unknown_member
 from nervure.types.axes import AxesLike
-from nervure.types.dim import Dim, DimLike, product
 from nervure.types.dtype import as_dtype
 from nervure.types.foreign import is_array
 
@@ -256,9 +254,9 @@ class Module:
         given = [entry if isinstance(entry, Tensor) else placeholder(entry) for entry in inputs]
         with noting() as calls:
             self(*given)
-        names = {module: path.rpartition(".")[2] for path, module in self.named_modules()}
-        lines = [_line(call, names) for call in calls]
-        return Summary(tuple(lines), _size(self.parameters()), _bytes(self.parameters()), _bytes(self.buffers()))
+        names: dict[object, str] = {module: path.rpartition(".")[2] for path, module in self.named_modules()}
+        lines = [line_of(call, names.get(call.module, ""), cast(Module, call.module).parameters()) for call in calls]
+        return summary_of(lines, self.parameters(), self.buffers())
 
     def __repr__(self) -> str:
         shown = [text for name, value in vars(self).items() if name[0] != "_" and name != "training"
@@ -271,7 +269,7 @@ class Module:
         rows = [(path, type(module).__name__, ", ".join([_shown(name, entry) for name, _, entry in _entries(module)
                                                           if not isinstance(entry, Module)]))
                 for path, module in self.named_modules()]
-        total = f"{type(self).__name__}: {_size(self.parameters()):,} parameters"
+        total = f"{type(self).__name__}: {size(self.parameters()):,} parameters"
         return display.table(("path", "module", "parameters and buffers"), rows, total)
 
 
@@ -493,39 +491,6 @@ def _shown(name: str, value: object) -> str:
     if isinstance(value, AssignableTensorOp):
         return f"{name}={described_type(value)}"
     return f"{name}: {value!r}" if isinstance(value, Module) else f"{name}={value!r:.200}"
-
-
-def _line(call: Call, names: dict[Module, str]) -> Line:
-    """Returns the line of a summary for a call."""
-    module = call.module
-    assert isinstance(module, Module)
-    results = [entry for entry in _flat(call.result) if isinstance(entry, Tensor)]
-    inputs = [entry for entry in call.arguments if isinstance(entry, Tensor)]
-    types = ", ".join([described_type(entry) for entry in results])
-    size: DimLike = 0
-    for entry in results:
-        size = size + product(entry.shape) * entry.dtype.itemsize
-    return Line(call.depth, names.get(module, ""), type(module).__name__, types, size, _size(module.parameters()),
-                _bytes(module.parameters()), operations(results, inputs))
-
-
-def _flat(result: object) -> list[object]:
-    return list(result) if isinstance(result, (list, tuple)) else [result]
-
-
-def _size(places: list[AssignableTensorOp]) -> int:
-    return sum([_number(place.size) for place in places])
-
-
-def _bytes(places: list[AssignableTensorOp]) -> int:
-    return sum([_number(place.size) * place.dtype.itemsize for place in places])
-
-
-def _number(size: DimLike) -> int:
-    if isinstance(size, Dim):
-        raise WrongKind("a parameter has lengths that are numbers", op="summary", got=str(size), expected="a number",
-                        help="only inputs have symbolic lengths")
-    return size
 
 
 __all__ = ["Module"]

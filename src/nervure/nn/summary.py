@@ -8,14 +8,25 @@ Sequential      f32[N=n, K=10]  40*n   7,850       31,400       15700*n
   0 LinearLayer f32[N=n, K=10]  40*n   7,850       31,400       15690*n
   1 ReLU        f32[N=n, K=10]  40*n   0           0            10*n
 7,850 parameters, 31,400 bytes; buffers 0 bytes
+
+An addition is one operation, a multiplication another, a function such as exp 16. Composites count as the ops they
+consist of, before anything is fused or shared; views and copies count nothing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from nervure.errors import WrongKind
 from nervure.front import display
-from nervure.types.dim import DimLike
+from nervure.front.creation import AssignableTensorOp
+from nervure.front.tensor import Tensor, described_type
+from nervure.ir.kinds import Composite, Elementwise, Structured
+from nervure.ir.op import Op
+from nervure.nn.calls import Call
+from nervure.ops.scalar import SCALAR_FUNCTIONS
+from nervure.types.dim import Dim, DimLike, product
 
 HEADS = ("module", "result", "bytes", "parameters", "their bytes", "operations")
 
@@ -76,4 +87,100 @@ def _amount(number: DimLike) -> str:
     return f"{number:,}" if isinstance(number, int) else str(number)
 
 
-__all__ = ["Line", "Summary"]
+def summary_of(lines: Iterable[Line], parameters: list[AssignableTensorOp],
+               buffers: list[AssignableTensorOp]) -> Summary:
+    """The summary of these ``lines``, with the totals of a module's ``parameters`` and ``buffers``."""
+    return Summary(tuple(lines), size(parameters), _bytes(parameters), _bytes(buffers))
+
+
+def line_of(call: Call, name: str, parameters: list[AssignableTensorOp]) -> Line:
+    """The line of one ``call``; ``name`` and ``parameters`` are those of its module in the summarised one."""
+    results = [entry for entry in _flat(call.result) if isinstance(entry, Tensor)]
+    inputs = [entry for entry in call.arguments if isinstance(entry, Tensor)]
+    types = ", ".join([described_type(entry) for entry in results])
+    result_bytes: DimLike = 0
+    for entry in results:
+        result_bytes = result_bytes + product(entry.shape) * entry.dtype.itemsize
+    return Line(call.depth, name, type(call.module).__name__, types, result_bytes, size(parameters),
+                _bytes(parameters), operations(results, inputs))
+
+
+def size(places: list[AssignableTensorOp]) -> int:
+    """The number of elements of all ``places``; WrongKind if one has a length that is a symbol."""
+    return sum([_number(place.size) for place in places])
+
+
+def _bytes(places: list[AssignableTensorOp]) -> int:
+    return sum([_number(place.size) * place.dtype.itemsize for place in places])
+
+
+def _number(length: DimLike) -> int:
+    if isinstance(length, Dim):
+        raise WrongKind("a parameter has lengths that are numbers", op="summary", got=str(length), expected="a number",
+                        help="only inputs have symbolic lengths")
+    return length
+
+
+def _flat(result: object) -> list[object]:
+    return list(result) if isinstance(result, (list, tuple)) else [result]
+
+
+# -- operations ------------------------------------------------------------------------------------------------------
+
+
+def operations(results: Iterable[Tensor], inputs: Iterable[Tensor]) -> DimLike:
+    """Counts the scalar operations of everything between ``inputs`` and ``results``, for all sizes.
+
+    >>> x, w = nv.placeholder("N=n, F=784"), nv.variable("F=784, K=10")
+    >>> str(operations([nv.dot(x, w) + 1.0], [x]))
+    '15690*n'
+    """
+    seen = {tensor.value.op for tensor in inputs}
+    waiting = [tensor.value.op for tensor in results]
+    total: DimLike = 0
+    while waiting:
+        op = waiting.pop()
+        if op in seen:
+            continue
+        seen.add(op)
+        parts = op.decomposed() if isinstance(op, Composite) else op.operands
+        waiting.extend([value.op for value in parts])
+        total = total + _of_op(op)
+    return total
+
+
+def _of_op(op: Op) -> DimLike:
+    """Counts the operations of one op of the core."""
+    if isinstance(op, Elementwise):
+        return product(op.outputs[0].shape) * _of_expression(op.evaluate, len(op.operands))
+    if not isinstance(op, Structured):
+        return 0
+    structure = op.structure(*[operand.type for operand in op.operands])
+    each = _of_expression(structure.body, len([entry for entry in structure.reads if entry is not None]))
+    return product(structure.domain) * (each + (structure.combine is not None) * len(structure.writes))
+
+
+def _of_expression(expression: Callable[..., object], arity: int) -> int:
+    """Counts the operations of an expression over scalars."""
+    counter = _Counter()
+    expression(counter, *[None] * arity)
+    return counter.operations
+
+
+class _Counter:
+    """A scalar namespace that only counts: its scalars are None."""
+
+    def __init__(self) -> None:
+        self.operations = 0
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        if name.startswith("__"):
+            raise AttributeError(name)
+
+        def function(*operands: object) -> None:
+            declared = SCALAR_FUNCTIONS.get(name)
+            self.operations += 0 if declared is None else declared.operations
+        return function
+
+
+__all__ = ["Line", "Summary", "line_of", "operations", "size", "summary_of"]

@@ -11,17 +11,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
-from nervure.optim.accumulation import Accumulated
-from nervure.optim.adam import Adam, AdamW
-from nervure.optim.averages import MovingAverage
+from nervure.optim.adam import Adam, AdamW, Lion
 from nervure.optim.clipping import Clipped, clip_by_norm, clip_by_value, global_norm
 from nervure.optim.descent import SGD, Adagrad, RMSProp
-from nervure.optim.lion import Lion
 from nervure.optim.muon import Muon
 from nervure.optim.optimizer import Optimizer
 from nervure.optim.rule import Rule
 from nervure.optim.schedules import Schedule, constant, cosine, exponential, one_cycle, stepped, warm_up
-from nervure.optim.wrapper import Groups
+from nervure.optim.wrapper import Accumulated, Groups, MovingAverage
 from nervure.support.elsewhere import unknown_optimiser
 
 __all__ = ["SGD", "Accumulated", "Adagrad", "Adam", "AdamW", "Clipped", "Groups", "Lion", "MovingAverage", "Muon",

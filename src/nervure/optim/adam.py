@@ -1,4 +1,4 @@
-"""Adam (Kingma and Ba, 2015, algorithm 1): steps scaled by running means of the gradient and of its square.
+"""Adam (Kingma and Ba, 2015, algorithm 1): steps scaled by running means of the gradient and of its square. And Lion.
 
 >>> import nervure as nv
 >>> w = nv.variable("F=2", [1.0, -1.0])
@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from nervure.front.elementwise import power
-from nervure.front.op_functions import rsqrt, sqrt
+from nervure.front.op_functions import rsqrt, sign, sqrt
 from nervure.front.tensor import Tensor
 from nervure.optim.descent import Rate, decayed
 from nervure.optim.hyperparameters import DECAY, NOT_NEGATIVE, number, optional
@@ -83,6 +83,34 @@ class AdamW(Adam):
     def rule(self, parameter: Tensor, gradient: Tensor, state: State) -> tuple[Tensor, Mapping[str, Tensor]]:
         change, moments = self.scaled(gradient, state)
         return shrunk(parameter, state) - change, moments
+
+
+class Lion(Rule):
+    """Lion (Chen et al. 2023, algorithm 2): the sign of the momentum, so that all elements move by the same amount.
+
+    A variable w becomes ``w - learning_rate * (sign(beta1 * m + (1 - beta1) * gradient) + weight_decay * w)``.
+
+    ``m`` then becomes the running mean of the gradient with ``beta2``.
+
+    >>> w = nv.variable((), 1.0)
+    >>> nv.evaluate(nv.optim.Lion(0.25, weight_decay=1.0).update(w, 3.0)), w.item()
+    (None, 0.5)
+    """
+
+    moments = ("m",)
+
+    @explains_keywords
+    def __init__(self, learning_rate: Rate = 1e-4, beta1: float | Tensor = 0.9, beta2: float | Tensor = 0.99,
+                 weight_decay: float | Tensor = 0.0) -> None:
+        super().__init__({"learning_rate": learning_rate, "beta1": beta1, "beta2": beta2, "weight_decay": weight_decay},
+                         {"beta1": number(beta1, "Lion", "beta1", DECAY),
+                          "beta2": number(beta2, "Lion", "beta2", DECAY),
+                          "weight_decay": optional(weight_decay, "Lion", "weight_decay")})
+
+    def rule(self, parameter: Tensor, gradient: Tensor, state: State) -> tuple[Tensor, Mapping[str, Tensor]]:
+        direction = sign(state["beta1"] * state["m"] + state.rest("beta1") * gradient)
+        m = state["beta2"] * state["m"] + state.rest("beta2") * gradient
+        return shrunk(parameter, state) - state["lr"] * direction, {"m": m}
 
 
 def shrunk(parameter: Tensor, state: State) -> Tensor:

@@ -1,4 +1,4 @@
-"""Wrappers: optimisers around an optimiser, and groups of them.
+"""Wrappers: groups of optimisers, and optimisers around one, which accumulate gradients or average weights.
 
 >>> import nervure as nv
 >>> w, b = nv.variable("F=2", 1.0), nv.variable((), 1.0)
@@ -12,13 +12,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from nervure.errors import InvalidArgument, WrongKind
-from nervure.front.argument_parsing import members, shown
-from nervure.front.creation import AssignableTensorOp
+from nervure.front.argument_parsing import integer, members, shown
+from nervure.front.creation import AssignableTensorOp, persistent_tensor
+from nervure.front.effects import Effect, assign, doall
+from nervure.front.elementwise import convert, where
+from nervure.front.flushing import without_denormals
+from nervure.front.op_functions import equal, greater_equal
+from nervure.front.tensor import Tensor
 from nervure.ir.variable import Variable
-from nervure.optim.kept import Slots, variable_of
-from nervure.optim.optimizer import Change, Optimizer, Step
+from nervure.optim.hyperparameters import DECAY, number
+from nervure.optim.kept import Kept, Slots, slot_like, variable_of
+from nervure.optim.optimizer import Change, Optimizer, Step, working_type
 from nervure.optim.rule import Rule
 from nervure.support.elsewhere import explains_keywords
+from nervure.types.dtype import float64, int64
 
 
 def checked_optimizer(value: object, op: str) -> Optimizer:
@@ -115,3 +122,117 @@ def _pair(entry: object) -> tuple[list[object], Optimizer]:
         raise WrongKind("a group is a pair", op="Groups", operand="groups", got=shown(entry),
                         expected="(parameters, optimiser)", help="nv.optim.Groups([(biases, nv.optim.SGD(0.1))])")
     return members(entry[0], "Groups", "groups", "a list of parameters"), checked_optimizer(entry[1], "Groups")
+
+
+class Accumulated(Wrapper):
+    """An optimiser that is called every ``calls`` times, with the mean of the gradients since the last time.
+
+    In between, parameters, moments and counts do not change by a bit. A parameter's ``total``, the sum, and
+    ``collected``, the number of gradients in it, are slots of the parameter.
+
+    >>> w, x = nv.variable((), 1.0), nv.placeholder(())
+    >>> rule = nv.optim.Accumulated(nv.optim.SGD(1.0), calls=2)
+    >>> step = nv.computation(rule.update(w, x), x)
+    >>> for gradient in (1.0, 0.0, 4.0):
+    ...     step(gradient)
+    >>> w.item(), list(rule.slots(w))
+    (0.5, ['lr', 'n', 'collected', 'total'])
+    """
+
+    @explains_keywords
+    def __init__(self, optimizer: Optimizer, calls: int) -> None:
+        super().__init__(optimizer)
+        self.calls = integer(calls, "Accumulated", "calls")
+        if self.calls < 1:
+            raise InvalidArgument("calls is a number of calls", op="Accumulated", operand="calls", got=calls,
+                                  expected="1 or more", help="1 updates at each call")
+        self._kept = Kept(self._made)
+
+    def changes(self, steps: Sequence[Step]) -> list[Change]:
+        slots = [self._kept.of(parameter) for parameter, _ in steps]
+        counts = [own["collected"] + 1 for own in slots]
+        totals = [own["total"] + convert(step.gradient, own["total"].dtype)
+                  for own, step in zip(slots, steps, strict=True)]
+        means = [Step(step.parameter, total / convert(count, total.dtype))
+                 for step, total, count in zip(steps, totals, counts, strict=True)]
+        due = greater_equal(counts[0], self.calls)
+        kept = [change for own, count, total in zip(slots, counts, totals, strict=True)
+                for change in (Change(own["collected"], where(due, 0, count)),
+                               Change(own["total"], where(due, 0.0, total)))]
+        return [*kept, *[Change(place, where(due, value, convert(place, value.dtype)))
+                         for place, value in self.optimizer.changes(means)]]
+
+    def slots(self, parameter: AssignableTensorOp) -> Slots:
+        return {**self.optimizer.slots(parameter), **self._kept.of(parameter)}
+
+    def _made(self, parameter: AssignableTensorOp) -> Slots:
+        return {"collected": persistent_tensor((), 0, int64).named("collected"),
+                "total": slot_like(parameter, "total", working_type(parameter.dtype))}
+
+
+class MovingAverage(Wrapper):
+    """An optimiser that keeps ``decay * average + (1 - decay) * w`` of each parameter that it updates (Polyak and
+    Juditsky 1992).
+
+    The first average is the parameter itself, after its first update. ``exchange`` swaps parameters and averages: once
+    to predict with the averages, once more to go on. ``average``, and ``averaged``, the number of values in it, are
+    slots of a parameter.
+
+    >>> w = nv.variable((), 4.0)
+    >>> average = nv.optim.MovingAverage(nv.optim.SGD(1.0), decay=0.5)
+    >>> step, exchange = nv.computation(average.update(w, 1.0)), nv.computation(average.exchange())
+    >>> step(), step(), w.item(), average.slots(w)["average"].item()
+    (None, None, 2.0, 2.5)
+    >>> exchange(), w.item(), exchange(), w.item()
+    (None, 2.5, None, 2.0)
+    """
+
+    @explains_keywords
+    def __init__(self, optimizer: Optimizer, decay: float | Tensor = 0.999) -> None:
+        super().__init__(optimizer)
+        self.decay = number(decay, "MovingAverage", "decay", DECAY)
+        self._kept = Kept(self._made)
+
+    def changes(self, steps: Sequence[Step]) -> list[Change]:
+        found = self.optimizer.changes(steps)
+        after = dict(found)
+        return [*found, *[change for parameter, _ in steps
+                          for change in self._averaged(parameter, after.get(parameter, parameter))]]
+
+    def _averaged(self, parameter: AssignableTensorOp, value: Tensor) -> list[Change]:
+        own = self._kept.of(parameter)
+        working = own["average"].dtype
+        rest = convert(1.0 - convert(self.decay, float64), working)
+        value = convert(convert(value, parameter.dtype), working)
+        mean = without_denormals(convert(self.decay, working) * own["average"] + rest * value)
+        return [Change(own["averaged"], own["averaged"] + 1),
+                Change(own["average"], where(equal(own["averaged"], 0), value, mean))]
+
+    def exchange(self) -> Effect:
+        """Returns the effect that swaps each parameter that has an average with it.
+
+        >>> nv.optim.MovingAverage(nv.optim.SGD(0.1)).exchange()
+        Traceback (most recent call last):
+            ...
+        nervure.errors.InvalidArgument: exchange: there is no average yet
+        ...
+        """
+        parameters = self._kept.parameters()
+        if not parameters:
+            raise InvalidArgument("there is no average yet", op="exchange", got="no parameters", expected="an update",
+                                  help="build the step that updates before: average(loss), or average.update(w, g)")
+        return doall([effect for parameter in parameters for effect in self._swapped(parameter)])
+
+    def _swapped(self, parameter: AssignableTensorOp) -> list[Effect]:
+        own = self._kept.of(parameter)
+        none = equal(own["averaged"], 0)
+        average = where(none, convert(parameter, own["average"].dtype), own["average"])
+        return [assign(parameter, average), assign(own["average"], convert(parameter, own["average"].dtype))]
+
+    def slots(self, parameter: AssignableTensorOp) -> Slots:
+        shared = {"average_decay": self.decay} if isinstance(self.decay, AssignableTensorOp) else {}
+        return {**self.optimizer.slots(parameter), **shared, **self._kept.of(parameter)}
+
+    def _made(self, parameter: AssignableTensorOp) -> Slots:
+        return {"averaged": persistent_tensor((), 0, int64).named("averaged"),
+                "average": slot_like(parameter, "average", working_type(parameter.dtype))}
