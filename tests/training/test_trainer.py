@@ -288,3 +288,17 @@ def test_random_numbers_are_those_of_the_step(monkeypatch):
     with pytest.raises(NumericError) as caught:
         plain(Drop()).fit((np.ones((64, 1)), np.zeros((64, 1))), 1, size=64, shows=False)
     assert (caught.value.op, caught.value.got.partition(" ")[0]) == ("Divide", "inf")
+
+
+@pytest.mark.parametrize("dtype", [nv.float64, nv.float32, nv.bfloat16], ids=str)
+@pytest.mark.parametrize("given", [np.float64, np.float32])
+def test_data_take_the_type_of_the_parameters(dtype, given):
+    """A285: inputs of real numbers as when the module is called; of other arrays those of float64."""
+    data = INPUTS.astype(given), TARGETS[:, None].astype(given)
+    own = plain(nn.LinearLayer(6, 1, weights=0.25, dtype=dtype))
+    own.fit(data, 2, size=10, shows=False)
+    predicted = own.predict(data[0])
+    assert predicted.dtype == dtype.numpy and np.array_equal(predicted, own.goal.module(data[0]).numpy())
+    step = own.prepare(tuple([array[:10] for array in data]))
+    kept = dtype if given is np.float64 else nv.float32
+    assert [place.value.dtype for place in step.function.parameters] == [dtype, kept]

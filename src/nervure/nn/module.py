@@ -48,7 +48,7 @@ from nervure.nn.copying import copied_fields, remember_places
 from nervure.nn.summary import Summary, line_of, size, summary_of
 from nervure.support.elsewhere import unknown_member
 from nervure.types.axes import AxesLike
-from nervure.types.dtype import as_dtype
+from nervure.types.dtype import DType, as_dtype
 from nervure.types.foreign import is_array
 
 Own = TypeVar("Own", bound="Module")
@@ -170,6 +170,13 @@ class Module:
     def parameters(self) -> list[AssignableTensorOp]:
         """Lists the trainable variables of all modules, each once."""
         return [place for _, place in self.named_parameters()]
+
+    @property
+    def float_dtype(self) -> DType | None:
+        """The element type of the first parameter of real numbers; None without such. Arrays that are given to the
+        module take it.
+        """
+        return next((place.dtype for place in self.parameters() if place.dtype.is_float), None)
 
     def named_buffers(self) -> list[tuple[str, AssignableTensorOp]]:
         """Lists the other persistent tensors, such as running statistics, with their paths."""
@@ -297,7 +304,7 @@ def _taken(module: Module, given: object) -> object:
     array = numpy_array(given, type(module).__name__)
     if not as_dtype(array.dtype).is_float:
         return given
-    dtype = next((place.dtype for place in module.parameters() if place.dtype.is_float), None)
+    dtype = module.float_dtype
     return given if dtype is None else constant(array, dtype=dtype)
 
 

@@ -68,7 +68,8 @@ class Learner(Identity):
     def programs_for(self, batch: Batch) -> Programs:
         """Returns the programs for such batches, made at the first one."""
         if self._programs is None:
-            self._programs = Programs(self.goal, places_for(batch, self._axes), self.transformer, self._draws)
+            places = places_for(batch, self._axes, self.goal.module, self.goal.roles)
+            self._programs = Programs(self.goal, places, self.transformer, self._draws)
         return self._programs
 
     def predicting(self, inputs: tuple[Structure, ...], has_names: bool) -> Prediction:
@@ -81,7 +82,8 @@ class Learner(Identity):
                 trained.parts.without_targets())[1] == pattern:
             return trained.prediction
         if (pattern, has_names) not in self._predictions:
-            form = cast("tuple[object, ...]", places_for(inputs, self._axes_of(inputs, has_names)))
+            form = cast("tuple[object, ...]", places_for(
+                inputs, self._axes_of(inputs, has_names), self.goal.module))
             parts = Parts(form[:-1], cast("dict[str, object]", form[-1]), None, None) if has_names else Parts(
                 form, {}, None, None)
             self._predictions[pattern, has_names] = Programs(self.goal, form, self.transformer, self._draws, parts)

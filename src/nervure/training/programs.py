@@ -45,7 +45,7 @@ from nervure.training.weighting import measured, takes, takes_weights
 from nervure.transformers.base import Transformer
 from nervure.types.axes import AxesLike
 from nervure.types.dim import Dim, dim, symbols
-from nervure.types.dtype import as_dtype, float32, float64
+from nervure.types.dtype import DType, as_dtype, float64
 
 Measure = Callable[..., Tensor]
 """A loss or metric: a function of outputs and targets."""
@@ -227,31 +227,43 @@ class Programs(Identity):
         return checked_update(self.goal.optimizer(loss), "Trainer")
 
 
-def places_for(batch: Batch, axes: object) -> object:
+def places_for(batch: Batch, axes: object, module: Module | None = None, roles: Roles | None = None) -> object:
     """Makes a placeholder for each array of a batch, in the form of the batch. It has the ``axes`` that are given,
-    else the array's shape with any number of examples. float64 is read as float32, as everywhere; a placeholder among
-    the axes is used itself.
+    else the array's shape with any number of examples; a placeholder among the axes is used itself.
+
+    Inputs of real numbers have the type of the module's parameters, as when the module is called with them; of the
+    targets and weights that ``roles`` names those of float64 have. All other arrays keep their type.
     """
     paths = iter([path for path, _ in leaves(batch)])
+    own_type = None if module is None else module.float_dtype
+    inputs = [leaf for _, leaf in leaves(batch if roles is None else roles.parts(batch)[:2])]
+
+    def place(array: object, axes: AxesLike | Tensor | None) -> AssignableTensorOp:
+        return _place(array, axes, next(paths), own_type, any([array is entry for entry in inputs]))
+
     if axes is None:
-        return mapped(lambda array: _place(array, None, next(paths)), batch)
+        return mapped(lambda array: place(array, None), batch)
     listed = axes if isinstance(axes, Mapping) else members(axes, "Trainer", "axes", "axes for each array of a batch")
     if len(listed) != len(batch) or isinstance(listed, Mapping) is not isinstance(batch, Mapping):
         raise InvalidArgument("each array of a batch has axes", op="Trainer", operand="axes",
                               got=f"{len(batch)} arrays, axes for {len(listed)}", expected="as many",
                               help='as in axes=("N=n, H=8, W=8", "N=n")')
     own = iter(leaves_like(batch, listed, "Trainer"))
-    return mapped(lambda array: _place(array, cast("AxesLike | Tensor | None", next(own)), next(paths)), batch)
+    return mapped(lambda array: place(array, cast("AxesLike | Tensor | None", next(own))), batch)
 
 
-def _place(array: object, axes: AxesLike | Tensor | None, path: str) -> AssignableTensorOp:
+def _place(array: object, axes: AxesLike | Tensor | None, path: str, own_type: DType | None,
+           is_input: bool) -> AssignableTensorOp:
+    """Makes the placeholder of an array; ``own_type`` is that of the module's parameters, if it has any."""
     if isinstance(axes, AssignableTensorOp) and axes.is_input:
         return axes
     assert isinstance(array, np.ndarray)
     dtype = as_dtype(array.dtype)
     name = (f"batch{path}" if path.startswith("[") else path).replace("[", "_").replace("]", "").replace(".", "_")
     own = (dim("n", min=1), *array.shape[1:]) if axes is None else axes
-    made = placeholder(own, float32 if dtype is float64 else dtype).named(name)
+    if own_type is not None and (dtype is float64 or is_input and dtype.is_float):
+        dtype = own_type
+    made = placeholder(own, dtype).named(name)
     if not made.ndim or not isinstance(made.shape[0], Dim):
         raise InvalidArgument("the first axis is that of the examples, of any number", op="Trainer", operand="axes",
                               got=made._described(), expected="a symbol as first length",
