@@ -1,31 +1,13 @@
-"""Convolutions as the cpu runs them: bits on every processor, memory of a step, kernels of a network."""
+"""Convolutions as the cpu runs them: memory of a step, kernels of a network."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 import nervure as nv
 from nervure import nn
 from nervure.tools.recipes import DigitsNetwork
 from nervure.transformers.cpu.cache import executable_cache
-from tests.passes.test_lower_convolutions import CASES, drawn, functions
-
-
-def results(number: int) -> list[bytes]:
-    """The bits of a convolution, and of both gradients."""
-    with nv.transformers.make_transformer("cpu") as transformer:
-        return [transformer.compile(function)(drawn(*shapes))[0].tobytes()
-                for function, shapes in functions(*CASES[number])]
-
-
-@pytest.mark.parametrize("number", range(len(CASES)))
-def test_bits_are_those_of_every_processor_and_number_of_threads(number):
-    """O67: the order of addition belongs to the op."""
-    expected = results(number)
-    for features, threads in (("", 1), ("avx2", 1), ("avx2", 2)):
-        with nv.flags.overriding(cpu_features=features, threads=threads):
-            assert results(number) == expected
 
 
 def digits_step(count: int = 16) -> tuple[nv.Computation, list[np.ndarray]]:
