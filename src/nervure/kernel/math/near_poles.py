@@ -16,11 +16,12 @@ from __future__ import annotations
 
 from nervure.kernel.math.logarithm import log, log1p
 from nervure.kernel.math.namespace import Namespace, V
+from nervure.kernel.math.pairs import Constants, Pair, polynomial_of_pairs
 
 LEAST = -32.5
 """From here down the terms of Euler's reflection cancel no more, whatever float64 x is."""
 
-_HIGH = (
+_RECIPROCAL_GAMMA: Constants = ((
     1.0, 0.5772156649015329, -0.6558780715202539, -0.04200263503409524, 0.16653861138229148, -0.04219773455554433,
     -0.009621971527876973, 0.0072189432466631, -0.0011651675918590652, -0.00021524167411495098,
     0.0001280502823881162, -2.013485478078824e-05, -1.2504934821426706e-06, 1.133027231981696e-06,
@@ -28,53 +29,25 @@ _HIGH = (
     1.0434267116911005e-10, 7.782263439905071e-12, -3.696805618642206e-12, 5.100370287454476e-13,
     -2.0583260535665066e-14, -5.348122539423018e-15, 1.2267786282382608e-15, -1.1812593016974588e-16,
     1.1866922547516004e-18, 1.4123806553180319e-18, -2.29874568443537e-19, 1.7144063219273374e-20,
-    1.337351730493693e-22, -2.0542335517666728e-22, 2.736030048608e-23, -1.7323564459105165e-24)
-_LOW = (
+    1.337351730493693e-22, -2.0542335517666728e-22, 2.736030048608e-23, -1.7323564459105165e-24), (
     0.0, -4.942915152430645e-18, 2.137185197068536e-17, 1.4920306285650505e-18, 1.0189144546842026e-17,
     -3.3579992682480134e-18, -5.300031368830263e-19, -3.6006537063394283e-19, 5.659947853880981e-20,
     2.3758686180729364e-21, -9.359124499198967e-21, 3.0488773972037385e-23, -2.66214092271898e-23,
     -4.622235212104869e-23, -3.0061601618645134e-24, -2.693458298171306e-25, -1.538123614056751e-26,
-    -1.0052356155716208e-25, -2.9298419956825035e-27, 4.397255556595848e-28)
-"""1 / gamma(1 + d) in powers of d, and what a double cannot hold of the first coefficients."""
+    -1.0052356155716208e-25, -2.9298419956825035e-27, 4.397255556595848e-28))
+"""1 / gamma(1 + d) in powers of d."""
 
 
 def lgamma_near_poles(s: Namespace[V], x: V) -> V:
     """log |gamma(x)| of float64 x from ``LEAST`` to -1/2, which is no integer."""
     whole = s.round(x)
     d = x - whole
-    product = _times(s, _reciprocal_gamma(s, d), (s.absolute(d), s.constant(0.0)))
+    product = (Pair(s, s.absolute(d)) * polynomial_of_pairs(s, Pair(s, d), _RECIPROCAL_GAMMA)).normal()
     for k in range(1, round(-LEAST) + 1):
         factor = k - d
         is_there = whole < 0.5 - k
         lost = s.where(is_there, (k - factor) - d, 0.0)
-        product = _times(s, product, (s.where(is_there, factor, 1.0), lost))
-    high, low = product
+        product = (Pair(s, s.where(is_there, factor, 1.0), lost) * product).normal()
+    high, low = product.parts()
     beside_1 = log1p(s, (high - 1.0) + low)
     return -s.where((high > 0.5) & (high < 2.0), beside_1, log(s, high) + low / high)
-
-
-def _reciprocal_gamma(s: Namespace[V], d: V) -> tuple[V, V]:
-    """1 / gamma(1 + d) as a sum of two parts."""
-    high, low = s.constant(_HIGH[-1]), s.constant(0.0)
-    for c in reversed(_HIGH[len(_LOW):-1]):  # so small that one part is enough
-        high = s.fma(high, d, c)
-    for c, lost in zip(reversed(_HIGH[:len(_LOW)]), reversed(_LOW), strict=True):
-        whole = high * d
-        rest = s.fma(low, d, s.fma(high, d, -whole))
-        total = c + whole
-        step = total - c
-        rest = ((c - (total - step)) + (whole - step)) + (rest + lost)
-        high, low = _normal(total, rest)
-    return high, low
-
-
-def _times(s: Namespace[V], x: tuple[V, V], y: tuple[V, V]) -> tuple[V, V]:
-    """A product of sums of two parts, as one."""
-    high = x[0] * y[0]
-    return _normal(high, s.fma(x[0], y[1], s.fma(x[1], y[0], s.fma(x[0], y[0], -high))))
-
-
-def _normal(high: V, low: V) -> tuple[V, V]:
-    """The same sum, the first part as near to it as it can be."""
-    total = high + low
-    return total, low - (total - high)

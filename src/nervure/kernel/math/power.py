@@ -3,37 +3,25 @@
 x ** y is 2 ** (y log2(abs(x))), with IEEE 754's table of special cases. The exponent may be as large as 1,000 and
 must be right to the last place of a number near 1: hence ten bits more than the format has. With x = 2**k m and q =
 (m - 1) / (m + 1), log(m) is 2 (q + q**3 / 3 + q**5 / 5 + ...); all but the sum from q**5 on is computed in pairs of
-floats (T. Dekker, "A floating-point technique for extending the available precision", 1971), whose low parts are
-themselves rounded: of 106 bits about 100 remain after a few steps.
+floats (``pairs.py``).
 
->>> from nervure.kernel.math.arrays import Arrays, evaluate
+>>> from nervure.kernel.math.arrays import evaluate
 >>> evaluate(power, np.array([2.0, -8.0, -8.0]), np.array([0.5, 3.0, 0.5]))
 array([   1.41421356, -512.        ,           nan])
 >>> evaluate(cbrt, np.array([-27.0, 1e-321])), evaluate(rsqrt, np.array([-0.0, 4.0]))
 (array([-3.00000000e+000,  9.99337096e-108]), array([-inf,  0.5]))
->>> from nervure.kernel.math.namespace import DOUBLE
->>> s, third = Arrays(DOUBLE), np.array([1 / 3])
->>> (Pair(s, third) * Pair(s, third)).low
-array([-6.16790569e-18])
 """
 
 from __future__ import annotations
 
 import math
-from typing import Generic
 
 from nervure.kernel.math.coefficients import EXP, POWER
 from nervure.kernel.math.exponential import LOG_2, powers_of_two, split_exponent, within_exponents
 from nervure.kernel.math.logarithm import TWO, split
 from nervure.kernel.math.minimax import horner, polynomial
-from nervure.kernel.math.namespace import (
-    Namespace,
-    V,
-    at_least,
-    at_most,
-    split_constant,
-    with_sign_of,
-)
+from nervure.kernel.math.namespace import Namespace, V, at_least, at_most, with_sign_of
+from nervure.kernel.math.pairs import Pair, constant
 
 _THIRD = (1 / 3, 1.850371707708594e-17)  # and what the first lacks
 _LOGARITHM_EXCESS = 0.0450  # log2(1 + f) - f, about the middle of its range: the least error of the first guess
@@ -54,42 +42,6 @@ def power(s: Namespace[V], x: V, y: V) -> V:
     return s.where(s.equal(x, 1.0) | s.equal(y, 0.0), 1.0, result)
 
 
-class Pair(Generic[V]):
-    """high + low, where low is at most a few units of high's last place, or None, which is 0."""
-
-    __slots__ = ("high", "low", "s")
-
-    def __init__(self, s: Namespace[V], high: V, low: V | None = None) -> None:
-        self.s, self.high, self.low = s, high, low
-
-    def __add__(self, other: Pair[V]) -> Pair[V]:
-        """The sum, where self is 0 or not smaller than the other in magnitude."""
-        high = self.high + other.high
-        low = (self.high - high) + other.high
-        for rest in (self.low, other.low):
-            low = low if rest is None else low + rest
-        return Pair(self.s, high, low)
-
-    def __mul__(self, other: Pair[V]) -> Pair[V]:
-        s, high = self.s, self.high * other.high
-        low = s.fma(self.high, other.high, -high)
-        low = low if other.low is None else s.fma(self.high, other.low, low)
-        return Pair(s, high, low if self.low is None else s.fma(self.low, other.high, low))
-
-    def __truediv__(self, other: Pair[V]) -> Pair[V]:
-        """The quotient of self, whose low part is None."""
-        s, reciprocal = self.s, 1.0 / other.high
-        high = self.high * reciprocal
-        rest = s.fma(-high, other.high, self.high)
-        rest = rest if other.low is None else s.fma(-high, other.low, rest)
-        return Pair(s, high, rest * reciprocal)
-
-
-def _constant(s: Namespace[V], numerator: float, lost: float) -> Pair[V]:
-    high, low = split_constant(numerator, lost, s.format)
-    return Pair(s, s.constant(high), s.constant(low))
-
-
 def _power_of_size(s: Namespace[V], size: V, y: V) -> V:
     """size ** y of a positive finite size."""
     # Beyond this every power of every size but 1 is 0 or inf; within it no product overflows.
@@ -104,7 +56,7 @@ def _power_of_size(s: Namespace[V], size: V, y: V) -> V:
 def _exp2(s: Namespace[V], high: V, low: V) -> V:
     """2 ** (high + low), nearly correctly rounded: powers that are whole numbers come out as such."""
     counter, _, fraction = split_exponent(s, high)
-    r = (Pair(s, fraction) + Pair(s, low)) * _constant(s, *LOG_2)
+    r = (Pair(s, fraction) + Pair(s, low)) * constant(s, *LOG_2)
     total = Pair(s, s.constant(1.0)) + r
     assert total.low is not None
     first, second = powers_of_two(s, counter)
@@ -116,9 +68,9 @@ def _log2(s: Namespace[V], x: V) -> Pair[V]:
     one = Pair(s, s.constant(1.0))
     quotient = Pair(s, m - 1.0) / (one + Pair(s, m))  # m has the exponent of 1 or one less, so the sum is exact
     square = quotient * quotient
-    series = _constant(s, *_THIRD) + Pair(s, square.high * polynomial(s, square.high, POWER.of(s.format)[1:]))
+    series = constant(s, *_THIRD) + Pair(s, square.high * polynomial(s, square.high, POWER.of(s.format)[1:]))
     log = quotient + quotient * square * series
-    return Pair(s, k) + log * _constant(s, 2 * TWO.unit[0], 2 * TWO.unit[1])
+    return Pair(s, k) + log * constant(s, 2 * TWO.unit[0], 2 * TWO.unit[1])
 
 
 # -- roots ---------------------------------------------------------------------------------------------------------
