@@ -4,6 +4,7 @@
 
 These were found by :func:`rounded_fit`: the exchange algorithm of Remez, after which the leading coefficients are
 rounded one by one, and the others fitted again to what that changed. A row is judged by its error, not by its digits.
+What is computed to twice the digits is a series, whose coefficients are those of :data:`SERIES` to the last bit.
 
 >>> target = Target(lambda z: mp.exp(z), lambda z: mp.exp(-z), (-0.5, 0.5))
 >>> numbers = rounded_fit(target, 3, digits=24, leading=2)
@@ -20,8 +21,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from mpmath import mp, mpf
 
-from nervure.kernel.math import error_function, gamma, inverse_trigonometric, trigonometric
+from nervure.kernel.math import (
+    error_function,
+    gamma,
+    inverse_trigonometric,
+    near_poles,
+    near_zeros,
+    trigonometric,
+)
 from nervure.kernel.math.minimax import Coefficients
+from nervure.kernel.math.pairs import Constants
 from tests.deep.coefficients import Target, alternating, remez
 
 
@@ -176,9 +185,52 @@ ROWS: dict[str, Row] = {
 }
 
 
+def _reciprocal_gamma(count: int) -> list[Any]:
+    """The first coefficients of 1 / gamma(1 + d) in powers of d, by its logarithm's (Abramowitz and Stegun 6.1.33)."""
+    numbers = [mpf(1)]
+    for n in range(1, count):
+        rest = sum([(-1) ** k * mp.zeta(k) * numbers[n - k] for k in range(2, n + 1)])
+        numbers.append((mp.euler * numbers[n - 1] - rest) / n)
+    return numbers
+
+
+def _zeta(count: int) -> list[Any]:
+    """zeta(2) - 1, zeta(4) - 1, ..."""
+    return [mp.zeta(2 * k) - 1 for k in range(1, count + 1)]
+
+
+def _asymptotic(count: int) -> list[Any]:
+    """B(2) / 2, B(4) / 4, ... of the Bernoulli numbers."""
+    return [mp.bernoulli(2 * k) / (2 * k) for k in range(1, count + 1)]
+
+
+class Series(NamedTuple):
+    """Committed coefficients in two parts, and the exact ones, as many as are asked for."""
+
+    committed: Constants
+    exact: Callable[[int], list[Any]]
+
+    def computed(self) -> Constants:
+        """What is committed, computed again."""
+        highs, lows = self.committed
+        with mp.workdps(60):
+            numbers = self.exact(len(highs))
+            nearest = [float(number) for number in numbers]
+            return tuple(nearest), tuple([float(number - high) for number, high in zip(numbers[:len(lows)], nearest)])
+
+
+SERIES: dict[str, Series] = {
+    "1 / gamma(1 + d)": Series(near_poles._RECIPROCAL_GAMMA, _reciprocal_gamma),
+    "cotangent": Series(near_zeros._ZETA, _zeta),
+    "digamma beyond": Series(near_zeros._asymptotic_series(), _asymptotic),
+}
+
+
 if __name__ == "__main__":
     for name, row in ROWS.items():
         for kind, (target, numbers, _) in zip(("float", "double"), row.parts()):
             error, least = greatest_error(target, numbers), remez(target, len(numbers) - 1)[1]
             print(f"{name}, {kind}: 2**{math.log2(error):.1f}; the least for degree {len(numbers) - 1} is "
                   f"2**{float(mp.log(least, 2)):.1f}")
+    for name, series in SERIES.items():
+        print(f"{name}: {series.computed()}")

@@ -127,6 +127,27 @@ def test_trigamma_everywhere() -> None:
     np.testing.assert_allclose(evaluate(ops.Trigamma, x), expected, rtol=1e-14)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_trigamma_is_within_six_units(dtype: type) -> None:
+    """O80: of large numbers, too, of which x + 1 is rounded, and near poles."""
+    rng, greatest = np.random.default_rng(3), math.log2(float(np.finfo(dtype).max))
+    beside = [np.nextafter(dtype(-n), dtype(end)) for n in range(1, 30) for end in (-math.inf, 0)]
+    x = np.concatenate([rng.uniform(-40, 40, 200), 2 ** rng.uniform(-30, greatest - 1, 200),
+                        -(2 ** rng.uniform(-30, 20, 100)), beside]).astype(dtype)
+    x = x[(x > 0) | (x != np.rint(x))]
+
+    def exact(x: mpmath.mpf) -> mpmath.mpf:
+        if x > 0:
+            return mpmath.psi(1, x)
+        return (mpmath.pi / mpmath.sinpi(x)) ** 2 - mpmath.psi(1, 1 - x)
+
+    with mpmath.workdps(40):
+        for value, found in zip(x.tolist(), evaluate(ops.Trigamma, x)):
+            wanted = exact(mpmath.mpf(value))
+            unit = float(np.spacing(max(dtype(wanted), np.finfo(dtype).tiny)))
+            assert abs(float(found) - wanted) <= 6 * unit, value
+
+
 @pytest.mark.parametrize("x, y", [(7, 2), (-7, 2), (7, -2), (7, 0), (-128, -1)])
 def test_integer_division_is_pythons_and_by_zero_0(x: int, y: int) -> None:
     a, b = np.array([x], np.int8), np.array([y], np.int8)

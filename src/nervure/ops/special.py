@@ -15,7 +15,7 @@ from nervure.ops.comparison import Less
 from nervure.ops.composite import ElementwiseComposite
 from nervure.ops.exponential import Exp
 from nervure.ops.scalar_op import elementwise
-from nervure.ops.selection import where
+from nervure.ops.selection import Maximum, where
 from nervure.ops.trigonometric import Sin
 
 Erf = elementwise("erf", surface="erf(1.0) -> 0.8427", vjp=lambda self, gradient, x: gradient * _bell(x))
@@ -34,8 +34,8 @@ def _bell(x: Operand) -> Value:
 class Trigamma(ElementwiseComposite):
     """The derivative of digamma; infinite at the poles.
 
-    psi'(x) = psi'(x + 1) + 1/x**2 raises x by 8, where the asymptotic series is exact to the last bits; negative x are
-    reflected, psi'(x) = (pi / sin(pi x))**2 - psi'(1 - x) (Abramowitz and Stegun 6.4.6, 6.4.12, 6.4.7).
+    psi'(x) = psi'(x + 1) + 1/x**2 raises small x by 8, where the asymptotic series is exact to the last bits; negative
+    x are reflected, psi'(x) = (pi / sin(pi x))**2 - psi'(1 - x) (Abramowitz and Stegun 6.4.6, 6.4.12, 6.4.7).
     """
 
     sample = ("positive",)
@@ -50,17 +50,21 @@ class Trigamma(ElementwiseComposite):
 
 _TRIGAMMA_SERIES = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)  # the Bernoulli numbers B_2, B_4, ...
 
+_RAISED_BELOW = 1024.0  # a large x + 1 is rounded
+
 
 def _trigamma_of_positive(x: Value) -> Value:
-    below = x.full(0)
+    is_small = Less(x, x.full(_RAISED_BELOW))
+    raised, below = where(is_small, x, _RAISED_BELOW), x.full(0)
     for _ in range(8):
-        inverse = 1 / x
-        below, x = below + inverse * inverse, x + 1
-    inverse = 1 / x
-    square, series = inverse * inverse, x.full(0)
+        inverse = 1 / raised
+        below, raised = below + inverse * inverse, raised + 1
+    inverse = 1 / where(is_small, raised, x)
+    felt = Maximum(inverse, x.full(2.0 ** -60))  # whose square is no denormal
+    square, series = felt * felt, x.full(0)
     for coefficient in reversed(_TRIGAMMA_SERIES):
         series = (series + coefficient) * square
-    return below + inverse * (inverse * 0.5 + 1 + series)
+    return where(is_small, below, 0) + inverse * (inverse * 0.5 + 1 + series)
 
 
 Digamma = elementwise("digamma", surface="digamma(1.0) -> -0.5772",

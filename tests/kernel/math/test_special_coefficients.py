@@ -7,8 +7,8 @@ import math
 import pytest
 from mpmath import mp, mpf
 
-from nervure.kernel.math import trigonometric
-from tests.deep.special_coefficients import ROWS, greatest_error, in_digits
+from nervure.kernel.math import near_zeros, trigonometric
+from tests.deep.special_coefficients import ROWS, SERIES, greatest_error, in_digits
 
 TANGENT = (trigonometric._TANGENT_ABOVE, trigonometric._TANGENT_BELOW)
 
@@ -27,3 +27,16 @@ def test_the_tangent_is_a_quotient():
         for x in [end * part / 200 for part in range(10, 201)]:
             numerator, denominator = [1 + x * x * mp.polyval(numbers[::-1], x * x) for numbers in (above, below)]
             assert abs(x * numerator / denominator / mp.tan(x) - 1) < mpf(2) ** limit
+
+
+@pytest.mark.parametrize("name", SERIES)
+def test_series_have_exact_coefficients(name):
+    assert SERIES[name].committed == SERIES[name].computed()
+
+
+def test_log_2_has_exact_products_with_exponents():
+    first, second, third = near_zeros._LOG_2
+    with mp.workdps(60):
+        assert third == float(mp.log(2) - first - second)
+    for part in (first, second):
+        assert all([float(k * mpf(part)) == k * mpf(part) for k in range(54)])

@@ -22,8 +22,7 @@ from tests.transformers.cpu.math_harness import random_of_each_exponent
 
 class Row(NamedTuple):
     """Limits in units in the last place. ``reference`` and ``exact``: over arrays of NumPy, over a number of mpmath.
-    ``sample``: arguments of a function of several, of a type, and how many about. ``terms``: the size of what cancels
-    in a float64 result; where it is larger than the result, units are its.
+    ``sample``: arguments of a function of several, of a type, and how many about.
     """
 
     float32: float
@@ -32,7 +31,6 @@ class Row(NamedTuple):
     float64: float = 4.0
     operands: int = 1
     sample: Callable[[Any, int], tuple[np.ndarray, ...]] | None = None
-    terms: Callable[..., Any] = lambda *arguments: 0.0
 
 
 def _sigmoid(x: Any) -> Any:
@@ -92,11 +90,6 @@ def _digamma(x: Any) -> Any:
     return np.where(_is_pole(x) & (x != 0), np.nan, value)
 
 
-def _terms_of_digamma(x: Any) -> Any:
-    mirrored = _digamma(1 - x)
-    return np.where(x < 0, np.abs(mirrored) + np.abs(_digamma(x) - mirrored), 0.0)
-
-
 def power_arguments(dtype: Any, count: int) -> tuple[np.ndarray, ...]:
     """Bases of any size to small powers and to whole ones, and bases near 1 to powers that take them to the ends of the
     range.
@@ -129,8 +122,6 @@ _REFERENCES: dict[str, Callable[..., Any]] = {
 """What neither NumPy nor SciPy gives under that name, or not to all digits of float64."""
 
 _SAMPLES = {"power": power_arguments, "atan2": points}
-_TERMS: dict[str, Callable[..., Any]] = {
-    "lgamma": lambda x: np.where(x < 0, _lgamma(1 - x), 0.0), "digamma": _terms_of_digamma}
 
 
 def _reference(name: str) -> Callable[..., Any]:
@@ -144,7 +135,7 @@ def _row(name: str) -> Row:
     declared = SCALAR_FUNCTIONS[name]
     limits = (declared.ulps, 4.0) if declared.ulps else (0.5, 0.5)
     return Row(limits[0], _reference(name), formula(name), limits[1], len(declared.operands),
-               _SAMPLES.get(name), _TERMS.get(name, lambda *arguments: 0.0))
+               _SAMPLES.get(name))
 
 
 ROWS: dict[str, Row] = {name: _row(name) for name in SCALAR_FUNCTIONS if name in FUNCTIONS}

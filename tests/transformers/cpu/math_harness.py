@@ -56,15 +56,14 @@ def on_arrays(name: str, dtype: Any, lanes: int, operands: int = 1) -> Callable[
     return call
 
 
-def ulps(got: np.ndarray, exact: np.ndarray, rest: np.ndarray | float = 0.0,
-         terms: np.ndarray | float = 0.0) -> np.ndarray:
+def ulps(got: np.ndarray, exact: np.ndarray, rest: np.ndarray | float = 0.0) -> np.ndarray:
     """Units in the last place between ``got`` and the wider, exact ``exact + rest``; NaN for NaN is 0, else inf. What
-    overflows counts as the power of two above the greatest number. Where ``terms`` is larger, the unit is its.
+    overflows counts as the power of two above the greatest number.
     """
     info, integer = np.finfo(got.dtype), np.uint32 if got.dtype == np.float32 else np.uint64
     exponents = integer(((1 << info.iexp) - 1) << info.nmant)
     with np.errstate(all="ignore"):
-        nearest = np.where(np.abs(exact) < terms, terms, exact).astype(got.dtype)
+        nearest = exact.astype(got.dtype)
         power = (nearest.view(integer) & exponents).view(got.dtype)
         unit = np.maximum(power * info.eps, info.smallest_subnormal).astype(np.float64)
         error = np.abs((got.astype(np.float64) - exact) - rest) / unit

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from mpmath import mp
 
-from nervure.transformers.interpreter.special import lgamma as lgamma_of_the_interpreter
+from nervure.transformers.interpreter import special
 from tests.transformers.cpu.math_harness import exact_parts, on_arrays, ulps
 
 # The first is the double nearest to a multiple of pi/2, relative to its size (W. Kahan, "Minimizing q*m - n", 1983).
@@ -76,8 +76,35 @@ def test_lgamma_of_doubles_has_its_digits_even_at_its_zeros():
     beside = [np.nextafter(-n, end) for n in range(1, 60) for end in (-np.inf, np.inf)]
     x = np.array([*zeros, *around, *beside, *np.random.default_rng(1).uniform(-80, 0, 100)])
     wanted, rest = exact_parts(lambda x: mp.log(abs(mp.gamma(x))), x)
-    for found in (on_arrays("lgamma", np.float64, 4)(x), lgamma_of_the_interpreter(x)):
+    for found in (on_arrays("lgamma", np.float64, 4)(x), special.lgamma(x)):
         assert ulps(found, wanted, rest).max() <= 2
+
+
+def zero_of_digamma_above(pole):
+    """Nearly the double that is nearest to the zero between a pole from -1 down and the next one, found in mpmath."""
+    start = pole + (mp.atan(mp.pi / mp.log(-pole)) / mp.pi if pole < -1 else 0.496)
+    return float(mp.findroot(mp.digamma, start))
+
+
+# Where floats come nearest to a zero, of 2**18 zeros between powers of two.
+FAR_FROM_0 = [-161.82397065204088, -496.8509048628233, -1965.8749921566869, -2977.8808777877402, -20377.902394932844,
+              -503640.9252418801, -8191196.937977324, -136691953.9471111, -1847709790.9534678, -17636594987.957863,
+              -264522454215.96216, -4543468186180.966, -35181787973387.97, -70367409161095.97]
+
+
+def test_digamma_of_doubles_has_its_digits_even_at_its_zeros():
+    """O80: between poles, where what it is made of cancels; from -2**48 on zeros lie between a pole and a float."""
+    rng = np.random.default_rng(2)
+    zeros = [zero_of_digamma_above(-n) for n in [*range(1, 200), *range(200, 1001, 25)]]
+    around = [np.nextafter(zero, end) for zero in [*zeros, *FAR_FROM_0] for end in (-np.inf, 0)]
+    beside = [np.nextafter(-n, end) for n in [*range(1, 60), 2**40, 2**51] for end in (-np.inf, 0)]
+    ends = [-2.0**-60, np.nextafter(-2.0**-60, -1), np.nextafter(-2.0**-60, 0), -1e-300, 0.5 - 2.0**52, 0.5 - 2.0**51]
+    spread = [-rng.uniform(0, 40, 300), -np.exp2(rng.uniform(-60, 51, 300)), -np.arange(1, 40) + 0.5]
+    x = np.concatenate([zeros, FAR_FROM_0, around, beside, ends, *spread])
+    x = x[x != np.rint(x)]
+    wanted, rest = exact_parts(mp.digamma, x)
+    for found in (on_arrays("digamma", np.float64, 4)(x), special.digamma(x)):
+        assert ulps(found, wanted, rest).max() <= 3
 
 
 def test_digamma_has_its_digits_near_its_root():

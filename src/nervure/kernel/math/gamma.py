@@ -6,8 +6,8 @@ product of at most two factors; beyond, it is (x - 1/2) (log(x) - 1) + c + S(1/x
 series but the polynomial of least error, so that 3.3125 is far enough. Likewise digamma (M. Abramowitz and I. Stegun,
 "Handbook of mathematical functions", 6.1 and 6.3). The logarithm is kept as a sum of two parts: where its factor is
 large, its own rounding would show. Negative arguments are computed apart, in double, which is enough for a float
-even where the terms cancel. So they do for doubles: lgamma of those is a product near its zeros (``near_poles.py``);
-digamma is off by a few units of the terms.
+even where the terms cancel. It is not for doubles, whose lgamma is a product near its zeros (``near_poles.py``) and
+whose digamma is a sum of more digits (``near_zeros.py``).
 
 >>> from nervure.kernel.math.arrays import evaluate
 >>> evaluate(lgamma, np.float32([5, -0.5])), evaluate(digamma, np.float32([5, -0.5]))
@@ -22,8 +22,16 @@ from nervure.kernel.math.coefficients import LOG
 from nervure.kernel.math.exponential import LOG_2
 from nervure.kernel.math.logarithm import log, split
 from nervure.kernel.math.minimax import Coefficients, polynomial
-from nervure.kernel.math.namespace import DOUBLE, Namespace, V, split_constant, with_sign_of
+from nervure.kernel.math.namespace import (
+    DOUBLE,
+    Namespace,
+    V,
+    at_least,
+    split_constant,
+    with_sign_of,
+)
 from nervure.kernel.math.near_poles import LEAST, lgamma_near_poles
+from nervure.kernel.math.near_zeros import FARTHEST, NEAREST, digamma_near_zeros
 from nervure.kernel.math.trigonometric import sine_over_angle, tan_of_moderate_angle
 
 # Minimax in relative error of the result by Remez' exchange, the leading coefficients rounded first, the rest refitted.
@@ -125,6 +133,10 @@ def _digamma_of_positive(s: Namespace[V], x: V) -> V:
 
 
 def _digamma_of_negative(s: Namespace[V], x: V) -> V:
+    if s.format is DOUBLE:
+        is_usual = (x > FARTHEST) & (x < NEAREST)
+        value = s.where(is_usual, digamma_near_zeros(s, s.where(is_usual, x, -0.5)), -1.0 / at_least(s, x, NEAREST))
+        return s.where(s.equal(x, s.round(x)), math.nan, value)
     # digamma(x) = digamma(1 - x) - pi / tan(pi x)
     d, wide = s.double, s.widened(x)
     fraction = wide - d.round(wide)
@@ -132,11 +144,7 @@ def _digamma_of_negative(s: Namespace[V], x: V) -> V:
     is_far = part > 0.25  # the angle is taken from pi/2, exactly
     tangent = tan_of_moderate_angle(d, d.where(is_far, 0.5 - part, part) * math.pi)
     cotangent = with_sign_of(d, d.where(is_far, tangent, 1.0 / tangent), fraction)
-    mirrored = 1.0 - wide
-    # What 1 - x loses counts where digamma(1 - x) is near 0; its slope is about 1 / y + 1 / (2 y**2).
-    inverse = 1.0 / mirrored
-    lost = ((1.0 - mirrored) - wide) * d.fma(inverse * inverse, 0.5, inverse)
-    value = (_digamma_of_positive(d, mirrored) + lost) - cotangent * math.pi
+    value = _digamma_of_positive(d, 1.0 - wide) - cotangent * math.pi
     return s.narrowed(d.where(d.equal(part, 0.0), math.nan, value))
 
 

@@ -53,8 +53,17 @@ def lgamma(x: np.ndarray) -> np.ndarray:
 
     ``math.lgamma`` loses all digits near the zeros 1 and 2 and those between the poles, so that it is none.
     """
+    return _evaluated(gamma.lgamma, x)
+
+
+def digamma(x: np.ndarray) -> np.ndarray:
+    """The derivative of lgamma; at 0 an infinity with the other sign than the zero, at -1, -2, ... NaN."""
+    return _evaluated(gamma.digamma, x)
+
+
+def _evaluated(function: Callable[..., np.ndarray], x: np.ndarray) -> np.ndarray:
     x = np.asarray(x, np.float64)
-    return evaluate(gamma.lgamma, x.ravel()).reshape(x.shape)
+    return evaluate(function, x.ravel()).reshape(x.shape)
 
 
 def erf_inv(x: np.ndarray) -> np.ndarray:
@@ -77,33 +86,3 @@ def erf_inv(x: np.ndarray) -> np.ndarray:
         y = y - step / (1 + y * step)
     y = np.where(inside, y, np.where(magnitude == 1, np.inf, np.nan))
     return np.where(x == 0, x, np.copysign(y, x))
-
-
-# Bernoulli numbers B_2k / 2k of the asymptotic series, k = 1..7 (Abramowitz and Stegun 6.3.18).
-_DIGAMMA_SERIES = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
-
-
-def digamma(x: np.ndarray) -> np.ndarray:
-    """The derivative of lgamma; at 0 an infinity with the other sign than the zero, at -1, -2, ... NaN.
-
-    psi(x) = psi(x + 1) - 1/x raises x to 10 (Abramowitz and Stegun 6.3.5), where the asymptotic series
-    6.3.18 has full accuracy; negative x are reflected by psi(x) = psi(1 - x) - pi / tan(pi x) (6.3.7).
-    """
-    x = np.asarray(x, np.float64)
-    pole = (x < 0) & (x == np.floor(x))
-    reflected = (x < 0) & ~pole
-    y = np.where(pole, 1.0, np.where(reflected, 1 - x, x))
-    below = np.zeros_like(y)
-    for _ in range(10):
-        small = y < 10
-        below = below + np.where(small, 1 / y, 0.0)
-        y = np.where(small, y + 1, y)
-    inverse_square = 1 / (y * y)
-    series = np.zeros_like(y)
-    for coefficient in reversed(_DIGAMMA_SERIES):
-        series = (series + coefficient) * inverse_square
-    value = np.log(y) - 0.5 / y - series - below
-    # From the nearest integer, not from the one below: a tiny negative x would be 1 less nothing.
-    fraction = np.where(reflected, x - np.rint(x), 0.5)
-    value = np.where(reflected, value - math.pi / np.tan(math.pi * fraction), value)
-    return np.where(pole, np.nan, value)
