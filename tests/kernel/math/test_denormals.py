@@ -11,18 +11,13 @@ from nervure.ops.scalar import SCALAR_FUNCTIONS
 from tests.kernel.math.assisted import assisted_lanes, is_denormal
 
 TYPES = [np.float32, np.float64]
-UNARY = [name for name in FUNCTIONS if len(SCALAR_FUNCTIONS[name].operands) == 1]
+UNARY, BINARY = [[name for name in FUNCTIONS if len(SCALAR_FUNCTIONS[name].operands) == count] for count in (1, 2)]
 
 # The least arguments whose results do not round to 0, or the greatest.
 ENDS = {
     "exp": (-103.97207641601562, -745.1332191019411), "exp2": (-149.99998474121094, -1074.9999999999998),
     "sigmoid": (-103.97207641601562, -745.1332191019411), "softplus": (-103.97207641601562, -745.1332191019411),
     "erfc": (10.054194450378418, 27.226017111108362)}
-
-# Near the least normal number, arguments of which an approximation leaves something denormal.
-SMALL = {"cbrt"}
-# Of huge arguments the reciprocal or its square is denormal; 1 / x is what these are made of.
-RECIPROCAL = {"digamma", "lgamma"}
 
 
 def numbers(dtype, lowest, highest, count=400):
@@ -38,31 +33,38 @@ def exponents(dtype):
     return int(np.finfo(dtype).minexp), int(np.finfo(dtype).maxexp) - 1
 
 
-def arguments(name, dtype):
-    """Those of which no arithmetic may be assisted: huge, ordinary, tiny, special ones."""
+def everywhere(dtype, count=400):
+    """Special, ordinary, tiny, huge numbers; a fraction of what is less than the tiny ones is denormal."""
     least, greatest = exponents(dtype)
-    special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, -1e30, 1e30], dtype)
-    middle = numbers(dtype, -9.0, 9.0)
-    tiny = numbers(dtype, least + (60 if name in SMALL else 8), -9.0)  # a fraction of what is less is denormal
-    huge = [] if name in RECIPROCAL else [numbers(dtype, 9.0, greatest)]
-    kept = special[np.abs(special) < 2.0**9] if name in RECIPROCAL else special
-    return np.concatenate([kept, middle, tiny, *huge])
+    ranges = [(-9.0, 9.0), (least + 8, -9.0), (9.0, greatest)]
+    return np.concatenate([special(dtype), *[numbers(dtype, *ends, count) for ends in ranges]])
+
+
+def special(dtype):
+    """Zeros, ones, huge ones, infinities, NaN."""
+    greatest = np.finfo(dtype).max
+    return np.array([0.0, -0.0, 1.0, -1.0, 1e30, -1e30, greatest, -greatest, np.inf, -np.inf, np.nan], dtype)
 
 
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("name", UNARY)
 def test_nothing_is_denormal_on_the_way_to_what_is_not(name, dtype):
     """O85."""
-    x = arguments(name, dtype)
+    x = everywhere(dtype)
     results, assisted = assisted_lanes(FUNCTIONS[name], x)
     assert not (assisted & ~is_denormal(results)).any(), x[assisted & ~is_denormal(results)]
 
 
-@pytest.mark.parametrize(("name", "lowest", "highest"),
-                         [*[(name, -1021, -970) for name in sorted(SMALL)],
-                          *[(name, 9, 1023) for name in sorted(RECIPROCAL)]])
-def test_the_exceptions_are_exceptions(name, lowest, highest):
-    assert assisted_lanes(FUNCTIONS[name], numbers(np.float64, lowest, highest))[1].any()
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("name", BINARY)
+def test_nothing_is_denormal_on_the_way_of_two(name, dtype):
+    """O85: of sides that have quotients and powers of any size."""
+    rng, x = np.random.default_rng(9), everywhere(dtype, 5000)
+    near = x * (1 + rng.uniform(-0.5, 0.0, x.size)).astype(dtype)
+    for left, right in [(x, rng.permutation(x)), (x, near), map(np.ravel, np.meshgrid(special(dtype), special(dtype)))]:
+        results, assisted = assisted_lanes(FUNCTIONS[name], left, right)
+        wrong = assisted & ~is_denormal(results)
+        assert not wrong.any(), (left[wrong], right[wrong])
 
 
 @pytest.mark.parametrize("dtype", TYPES)

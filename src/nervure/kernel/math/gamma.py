@@ -27,6 +27,7 @@ from nervure.kernel.math.namespace import (
     Namespace,
     V,
     at_least,
+    at_most,
     split_constant,
     with_sign_of,
 )
@@ -74,15 +75,17 @@ _DIGAMMA_FAR = Coefficients(
             1.0418838500229812, -2.526926007463811, 3.001070085660146))
 _DIGAMMA_FAR_START = 3.0
 
+_HUGE = {"float": 2.0 ** 60, "double": 2.0 ** 200}  # whose reciprocal is not felt, and has a square that is normal
+
 
 def lgamma(s: Namespace[V], x: V) -> V:
     """log |gamma(x)|; infinite at the poles 0, -1, -2, ... and at infinities."""
-    return s.rarely(_is_negative, _lgamma_of_negative, x, _lgamma_of_positive(s, x))
+    return s.rarely(_is_negative, _lgamma_of_negative, x, _lgamma_of_positive(s, at_least(s, x, -1.0)))
 
 
 def digamma(s: Namespace[V], x: V) -> V:
     """Derivative of lgamma; at 0 an infinity with the other sign than the zero, at -1, -2, ... and -inf NaN."""
-    return s.rarely(_is_negative, _digamma_of_negative, x, _digamma_of_positive(s, x))
+    return s.rarely(_is_negative, _digamma_of_negative, x, _digamma_of_positive(s, at_least(s, x, -1.0)))
 
 
 def _is_negative(s: Namespace[V], x: V) -> V:
@@ -99,7 +102,7 @@ def _lgamma_of_positive(s: Namespace[V], x: V) -> V:
     w = x - whole
     sign = s.where(whole < 2.0, -1.0, s.constant(1.0))
     near = s.fma(sign, low, s.fma(w, polynomial(s, w, _LGAMMA_NEAR), sign * high))
-    factor, inverse = x - 0.5, 1.0 / x
+    factor, inverse = x - 0.5, 1.0 / at_most(s, x, _HUGE[s.format.name])
     rest = s.fma(inverse, polynomial(s, inverse * inverse, _LGAMMA_FAR), _LGAMMA_CONSTANT)
     far = s.fma(factor, high - 1.0, s.fma(factor, low, rest))
     return s.where(s.equal(x, 0.0) | s.equal(x, math.inf), math.inf, s.where(is_near, near, far))
@@ -122,7 +125,8 @@ def _digamma_of_positive(s: Namespace[V], x: V) -> V:
     below_1, below_2 = x < 1.0, x < 2.0
     # digamma(x + 1) - 1 / x; digamma(x); digamma(x - 1) + 1 / (x - 1)
     argument = s.where(below_1, x + 1.0, s.where(below_2, x, x - 1.0))
-    divisor = s.where(below_1, -x, s.where(below_2, math.inf, s.where(is_near, x - 1.0, x)))
+    far_divisor = at_most(s, x, _HUGE[s.format.name])
+    divisor = s.where(below_1, -x, s.where(below_2, math.inf, s.where(is_near, x - 1.0, far_divisor)))
     inverse = 1.0 / divisor
     root_high, root_low = split_constant(*_DIGAMMA_ROOT, s.format)
     near = s.fma((argument - root_high) - root_low, polynomial(s, argument - 1.5, _DIGAMMA_NEAR), inverse)

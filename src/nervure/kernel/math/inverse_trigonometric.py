@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 
 from nervure.kernel.math.minimax import Coefficients, odd_polynomial
-from nervure.kernel.math.namespace import Namespace, V, at_most, square_beside_1, with_sign_of
+from nervure.kernel.math.namespace import Namespace, V, at_least, at_most, square_beside_1, with_sign_of
 
 # Minimax in relative error of the result by Remez' exchange, the leading coefficients rounded first, the rest refitted.
 # (asin(z) - z) / z**3 in powers of z**2, on [0, 1/2]: 2**-27.6 and 2**-55.9.
@@ -36,6 +36,11 @@ _ATAN = Coefficients(
 
 
 _HUGE = {"float": 2.0 ** 30, "double": 2.0 ** 60}  # whose reciprocal is nothing beside pi/2, and its powers normal
+
+# Of a quotient: by what its numerator is multiplied where it is compared, its denominator where the quotient rounds to
+# 0, and where it is nothing beside pi/2; below the last, denominators have no quotient that is so small.
+_COMPARED = {"float": (2.0 ** 120, 2.0 ** -30, 2.0 ** 60, 2.0 ** -92),
+             "double": (2.0 ** 1000, 2.0 ** -75, 2.0 ** 860, 2.0 ** -940)}
 
 
 def asin(s: Namespace[V], x: V) -> V:
@@ -68,12 +73,23 @@ def atan2(s: Namespace[V], y: V, x: V) -> V:
     height, width = s.absolute(y), s.absolute(x)
     is_steep = height > width
     shorter, longer = s.where(is_steep, width, height), s.where(is_steep, height, width)
-    slope = shorter / longer
+    slope = s.where(_vanishes(s, shorter, longer, is_steep | s.sign_bit(x)), 0.0, shorter) / longer
     slope = s.where(s.equal(shorter, longer), 1.0, slope)  # of two infinities as well
     slope = s.where(s.equal(longer, 0.0), shorter, slope)  # 0, or NaN
     angle = _atan_polynomial(s, slope)
     angle = s.where(is_steep, math.pi / 2 - angle, angle)
     return with_sign_of(s, s.where(s.sign_bit(x), math.pi - angle, angle), y)
+
+
+def _vanishes(s: Namespace[V], shorter: V, longer: V, is_subtracted: V) -> V:
+    """Whether the quotient may be 0 as well: it would round to that or, where it is subtracted, be nothing beside pi/2.
+
+    So no denormal is made that is none of the result.
+    """
+    scale, alone, beside, least = _COMPARED[s.format.name]
+    numerator = shorter * scale  # infinite where no quotient is small
+    limit = at_least(s, longer, least) * s.where(is_subtracted, beside, s.constant(alone))
+    return (limit >= numerator) & (numerator < math.inf)
 
 
 def _folded_asin(s: Namespace[V], size: V) -> tuple[V, V]:

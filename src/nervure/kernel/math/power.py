@@ -31,12 +31,12 @@ def power(s: Namespace[V], x: V, y: V) -> V:
     """x ** y; 1 ** y and x ** 0 are 1, even of NaN; a negative x has powers where y is an integer, else NaN."""
     size = s.absolute(x)
     is_integer = s.equal(s.floor(y), y)
-    half = y * 0.5
+    half = s.where(is_integer, y, 0.0) * 0.5
     is_odd = is_integer & s.not_equal(s.floor(half), half)
-    result = s.where((x < 0.0) & ~is_integer, math.nan, _power_of_size(s, size, y))
-    is_endless = s.equal(size, math.inf)
-    at_end = s.where(is_endless ^ (y < 0.0), math.inf, 0.0)
-    result = s.where(is_endless | s.equal(size, 0.0), at_end, result)
+    is_undefined, is_usual = (x < 0.0) & ~is_integer, (size > 0.0) & (size < math.inf)
+    result = _power_of_size(s, size, s.where(is_usual & ~is_undefined, y, 0.0))
+    at_end = s.where(s.equal(size, math.inf) ^ (y < 0.0), math.inf, 0.0)
+    result = s.where(is_usual, s.where(is_undefined, math.nan, result), at_end)
     result = s.where(is_odd, with_sign_of(s, result, x), result)
     result = s.where(s.is_nan(x) | s.is_nan(y), math.nan, result)
     return s.where(s.equal(x, 1.0) | s.equal(y, 0.0), 1.0, result)
@@ -44,9 +44,11 @@ def power(s: Namespace[V], x: V, y: V) -> V:
 
 def _power_of_size(s: Namespace[V], size: V, y: V) -> V:
     """size ** y of a positive finite size."""
-    # Beyond this every power of every size but 1 is 0 or inf; within it no product overflows.
+    # Beyond this every power of every size but 1 is 0 or inf, and within it no product overflows; of y below its
+    # reciprocal every power is 1, and no product is denormal.
     largest = 2.0 ** (s.format.mantissa + 14)
-    exponent = _log2(s, size) * Pair(s, at_least(s, at_most(s, y, largest), -largest))
+    y = s.where(s.absolute(y) < 1.0 / largest, 0.0, at_least(s, at_most(s, y, largest), -largest))
+    exponent = _log2(s, size) * Pair(s, y)
     # Half the least denormal rounds to 0 as well, but whether it is exactly that the low part says.
     bounded = within_exponents(s, exponent.high, exponent.high < -(s.format.bias + s.format.mantissa))
     assert exponent.low is not None
@@ -89,8 +91,8 @@ def rsqrt(s: Namespace[V], x: V) -> V:
 def cbrt(s: Namespace[V], x: V) -> V:
     """Real cube root, of negative numbers too."""
     format, size = s.format, s.absolute(x)
-    is_small = size < format.smallest_normal
-    lift = format.mantissa // 3 + 1
+    lift = 2 * (format.mantissa + 1) // 3 + 1  # the last step's rest is a multiple of the square of the last place
+    is_small = size < format.smallest_normal * 2.0 ** (3 * lift)
     a = s.where(is_small, size * 2.0 ** (3 * lift), size)
     z = _about_reciprocal_cbrt(s, a)
     for _ in range(1 if format.mantissa == 23 else 2):
