@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["default", "make_transformer", "register", "transformer_choices"]
 
-# Where each transformer's class is; its module is imported at the first use.
+# The class of each transformer; its module is imported at the first use.
 _TABLE: dict[str, str] = {
     "cpu": "nervure.transformers.cpu.transformer:CpuTransformer",
     "interpreter": "nervure.transformers.interpreter.transformer:Interpreter",
@@ -49,7 +49,7 @@ def register(name: str, where: str) -> None:
 
 
 def transformer_choices() -> tuple[str, ...]:
-    """The names of all transformers.
+    """Returns the names of all transformers.
 
     >>> "cpu" in nv.transformers.transformer_choices()
     True
@@ -58,8 +58,8 @@ def transformer_choices() -> tuple[str, ...]:
 
 
 def make_transformer(name: str | None = None) -> Transformer:
-    """A new transformer with state of its own. Without a name, the one that ``flags.transformer`` names, else the best
-    one that this machine can run.
+    """Makes a new transformer with state of its own. Without a ``name``, it is the one that ``flags.transformer``
+    names, else the best one that this machine can run.
 
     >>> x = nv.placeholder("N=2")
     >>> with nv.transformers.make_transformer("interpreter") as transformer:
@@ -78,7 +78,7 @@ def make_transformer(name: str | None = None) -> Transformer:
 
 
 def _best() -> str:
-    """The name of the fastest transformer that runs here."""
+    """Returns the name of the fastest transformer that runs here."""
     with forks.importing():
         from nervure.transformers.cpu.target import Target
     try:
@@ -94,7 +94,7 @@ def _best() -> str:
 
 
 def chosen(transformer: Transformer | None) -> Transformer:
-    """The transformer that somebody asked for; absent, the default one. WrongKind for anything else."""
+    """Returns the transformer that a caller asked for; absent, the default one. WrongKind for anything else."""
     from nervure.transformers.base import Transformer
     if transformer is None:
         return default()
@@ -106,12 +106,12 @@ def chosen(transformer: Transformer | None) -> Transformer:
 
 
 def current() -> Transformer | None:
-    """The default transformer if it has been made by now."""
+    """Returns the default transformer if it has been made by now."""
     return _default if _default is not None and _default.is_open else None
 
 
 def default() -> Transformer:
-    """The transformer of everything lazy (``x.numpy()``), made at its first use, and anew after it was
+    """Returns the transformer of everything lazy (``x.numpy()``), made at its first use, and again after it was
     closed.
 
     >>> w = nv.variable((), 1.0)

@@ -27,11 +27,11 @@ from nervure.types.shape import check_room
 
 
 def as_array(value: object, dtype: DType, op: str, operand: str | int | None) -> np.ndarray:
-    """``value`` as an array of ``dtype``: itself if it is one, else a new array.
+    """Returns ``value`` as an array of ``dtype``: itself if it is one, else a new array.
 
-    Converted where NumPy calls it ``same_kind``, else WrongKind; an integer that does not fit is an
-    InvalidArgument. Python numbers, and lists of them, have no type of their own: integers fit any type
-    that holds their values.
+    A conversion must be one that NumPy calls ``same_kind``, else WrongKind; an integer that does not fit is an
+    InvalidArgument. Python numbers, and lists of them, have no type of their own: integers fit any type that holds
+    their values.
     """
     if type(value) is np.ndarray and value.dtype == dtype.numpy:
         return value
@@ -54,13 +54,13 @@ def as_array(value: object, dtype: DType, op: str, operand: str | int | None) ->
 
 
 def _read(value: object, op: str, operand: str | int | None) -> tuple[np.ndarray, DType]:
-    """The value as NumPy reads it, with its element type."""
+    """Returns the value as NumPy reads it, with its element type."""
     try:
         array = as_numpy(value) if is_array(value) else np.asarray(value)
         return array, as_dtype(array.dtype)
     except NervureError as error:
         found = f"{type(value).__name__} ({error.message})"
-    except Exception as error:  # whatever a foreign object raises
+    except Exception as error:  # a foreign object may raise anything
         found = f"{type(value).__name__} ({error})"
     raise WrongKind("NumPy does not read this as an array of numbers", op=op, operand=operand, got=found,
                     expected="an array, or lists of numbers that are equally long",
@@ -68,8 +68,7 @@ def _read(value: object, op: str, operand: str | int | None) -> tuple[np.ndarray
 
 
 def _is_weak(value: object, array: np.ndarray, source: DType, dtype: DType) -> bool:
-    """Whether a value has no element type of its own: integers of Python's and scalar ones of NumPy's, and lists of
-    nothing.
+    """Whether a value has no element type of its own: Python's integers and NumPy's integer scalars, and empty lists.
     """
     if is_array(value) and not isinstance(value, np.integer):
         return False
@@ -77,7 +76,7 @@ def _is_weak(value: object, array: np.ndarray, source: DType, dtype: DType) -> b
 
 
 def _check_number(value: int, dtype: DType, op: str, operand: str | int | None) -> None:
-    """A number of Python's may have more bits than NumPy reads."""
+    """Checks a ``value`` that is a Python number, which may have more bits than NumPy reads."""
     low, high = limits(dtype)
     if not low <= value <= high:
         raise _does_not_fit(dtype, op, operand, str(value))

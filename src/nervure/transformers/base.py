@@ -1,8 +1,8 @@
 """The base of transformers: a compiler of Functions for one device, and the owner of the state they share.
 
-A backend writes two classes: a Transformer that says what it supports and compiles, and an Executable that
-runs. The contract of a call stands here, once for all: the arguments are checked before anything runs, and
-what is changed (variables, ``out`` arrays) is changed at the end, when nothing can fail any more.
+A backend writes two classes: a Transformer that says what it supports and compiles, and an Executable that runs. The
+contract of a call is defined here for all of them: the arguments are checked before anything runs, and state
+(variables, ``out`` arrays) changes at the end, when nothing can fail any more.
 
 >>> import numpy as np
 >>> import nervure as nv
@@ -42,8 +42,7 @@ __all__ = ["Executable", "Transformer"]
 class Transformer(Identity, ABC):
     """Compiles Functions and owns the cells of their variables, which everything compiled by it shares.
 
-    Use it in a ``with`` statement, or close it, to let go of the state; what it has compiled cannot be used
-    afterwards.
+    Use it in a ``with`` statement, or close it, to release the state; its executables cannot be used afterwards.
     """
 
     name: ClassVar[str]
@@ -54,32 +53,34 @@ class Transformer(Identity, ABC):
 
     @abstractmethod
     def supports(self, op_class: type[Op]) -> bool:
-        """Whether it runs this class of ops. What it does not support is decomposed."""
+        """Whether it runs this class of ops. Ops that it does not support are decomposed."""
 
     @abstractmethod
     def make_executable(self, function: Function) -> Executable:
         """Compiles a function all of whose ops are supported."""
 
     def pipeline(self) -> Callable[..., Function]:
-        """The passes that ``build`` runs. They are imported when they run: what is in a cache needs none."""
+        """Returns the passes that ``build`` runs. They are imported when they run: a function in a cache needs none."""
         with forks.importing():
             from nervure.passes.pipelines import standard
         return standard
 
     def build(self, function: Function) -> Executable:
-        """The function, after the passes that every function goes through, as a callable."""
+        """Returns the function, after the passes that every function goes through, as a callable."""
         self.check_open()
         with gc_paused():
             return self.compile(self.optimised(function))
 
     def optimised(self, function: Function) -> Function:
-        """What ``build`` compiles."""
+        """Returns the function that ``build`` compiles."""
         with forks.importing():
             from nervure.transformers.interpreter.evaluate import evaluate
         return self.pipeline()(function, evaluate, self.supports)
 
     def compile(self, function: Function) -> Executable:
-        """The function as it is, as a callable. NotSupported names an op that it can neither run nor decompose."""
+        """Returns the function as it is, as a callable. NotSupported names an op that it can neither run nor
+        decompose.
+        """
         self.check_open()
         if not isinstance(function, Function):
             raise WrongKind("only a Function can be compiled", op="compile", got=type(function).__name__,
@@ -95,14 +96,14 @@ class Transformer(Identity, ABC):
         return self.make_executable(ready)
 
     def computation(self, returns: object, *parameters: object) -> Any:
-        """``nv.computation`` on this transformer."""
+        """Makes a computation, as ``nv.computation`` does, on this transformer."""
         self.check_open()
         with forks.importing():
             front = importlib.import_module("nervure.computation")
         return front.computation(returns, *parameters, transformer=self)
 
     def get(self, variable: object) -> np.ndarray:
-        """A copy of a variable's value."""
+        """Returns a copy of a variable's value."""
         self.check_open()
         return self._cell(variable).get()
 
@@ -113,7 +114,7 @@ class Transformer(Identity, ABC):
         cell.set(value if isinstance(variable, Variable) else variable.given(value, "set", cell.name or "variable"))
 
     def copy_state(self, other: Transformer) -> None:
-        """Takes over the values of all variables that another transformer has used."""
+        """Copies the values of all variables that another transformer has used."""
         self.check_open()
         if not isinstance(other, Transformer):
             raise WrongKind("state is copied from a transformer", op="copy_state", got=type(other).__name__,
@@ -122,17 +123,19 @@ class Transformer(Identity, ABC):
         self._store(other.snapshot([variable for variable, _ in other.cells.known()]), "copy_state")
 
     def snapshot(self, variables: Sequence[Variable]) -> dict[Variable, np.ndarray]:
-        """The values of several variables, all of one moment: no call comes in between. They are not to be written."""
+        """Returns the values of several variables, all of one moment: no call comes in between. They must not be
+        written.
+        """
         self.check_open()
         cells = self.cells.of(variables)
         arrays = holding(cells, lambda: [cell.read() for cell in cells], op="snapshot")
         return dict(zip(variables, arrays, strict=True))
 
     def restore(self, values: Mapping[Variable, np.ndarray]) -> None:
-        """Gives several variables values, all at one moment: the inverse of ``snapshot``. Types and shapes are theirs.
+        """Sets several variables, all at one moment: the inverse of ``snapshot``. Types and shapes must be theirs.
 
-        DtypeMismatch or ShapeMismatch, and nothing is changed, where one has another; InUse inside of a call that uses
-        one of them.
+        Raises DtypeMismatch or ShapeMismatch, and changes nothing, if one differs; raises InUse inside of a call that
+        uses one of them.
         """
         self.check_open()
         for variable, value in values.items():
@@ -160,12 +163,12 @@ class Transformer(Identity, ABC):
         return self.cells.of([found], warn)[0]
 
     def close(self) -> None:
-        """Lets go of all cells. Whatever is used afterwards is an error."""
+        """Releases all cells. Any later use of the transformer is an error."""
         self.is_open = False
         self.cells.clear()
 
     def check_open(self) -> None:
-        """InvalidArgument if the transformer was closed."""
+        """Raises InvalidArgument if the transformer was closed."""
         if not self.is_open:
             raise InvalidArgument("the transformer is closed", op=self.name, got=repr(self), expected="an open one",
                                   help="make another one: make_transformer()")

@@ -1,4 +1,4 @@
-"""Argument binding: arrays, and the values of symbols, from what a call is given; all is checked before anything runs.
+"""Argument binding: the arrays of a call, and the values of symbols; all is checked before anything runs.
 
 Symbols that stand alone in a shape are read off; expressions in one unknown symbol are solved for it; then
 every dimension, bound and assumption is checked.
@@ -48,7 +48,7 @@ class Place(NamedTuple):
 
 
 class Equation(NamedTuple):
-    """How a symbol follows from a length: length = coefficient * symbol + rest."""
+    """The relation of a symbol to a length: length = coefficient * symbol + rest."""
 
     symbol: str
     place: Place
@@ -69,7 +69,7 @@ class Binder:
         self.bounds = _declared(function)
 
     def bind(self, arguments: Sequence[object]) -> tuple[list[np.ndarray], Bindings]:
-        """The arguments as arrays of the declared types, and the values of the symbols."""
+        """Returns the arguments as arrays of the declared types, and the values of the symbols."""
         if len(arguments) != len(self._parameters):
             raise InvalidArgument("wrong number of arguments", op=self._function.name, got=len(arguments),
                                   expected=f"{len(self._parameters)}: {self._signature()}",
@@ -86,7 +86,7 @@ class Binder:
         return arrays, bindings
 
     def name(self, number: int) -> str:
-        """How errors call a parameter: ``2 (weights)``."""
+        """Returns the text for a parameter in errors: ``2 (weights)``."""
         name = self._function.parameters[number].name
         return f"{number + 1} ({name})" if name else str(number + 1)
 
@@ -95,7 +95,7 @@ class Binder:
                           for number, op in enumerate(self._function.parameters)])
 
     def read(self, number: int, value: object) -> np.ndarray:
-        """One argument converted; its rank and its fixed lengths are right."""
+        """Converts one argument, and checks its rank and its fixed lengths."""
         dtype, _, shape = self._parameters[number]
         array = as_array(value, dtype, self._function.name, self.name(number))
         order = "the axes of an argument come in the order of its parameter's"
@@ -113,14 +113,14 @@ class Binder:
                              expected=declared.value.type.describe(declared.value.labels), help=help)
 
     def _solved(self, arrays: Sequence[np.ndarray]) -> Bindings:
-        """The values of the symbols; each dimension is then checked with them."""
+        """Solves for the symbols, and checks each dimension with their values."""
         bindings: Bindings = {}
         for equation in self._equations:
             number, axis, length = equation.place
             coefficient, rest = evaluate(equation.coefficient, bindings), evaluate(equation.rest, bindings)
             difference = arrays[number].shape[axis] - rest
             if coefficient == difference == 0:
-                continue  # any value would do; that none is known is said below, for all symbols alike
+                continue  # any value would do; the error for symbols without a value follows below
             if coefficient == 0 or difference % coefficient or difference // coefficient < 0:
                 raise self._mismatch(f"no value of {equation.symbol} makes {length} equal {arrays[number].shape[axis]}",
                                      number, arrays[number])
@@ -170,8 +170,8 @@ class Binder:
 
 
 def _equations(places: Sequence[Place]) -> list[Equation]:
-    """What determines each symbol that can be determined: symbols alone first, then whatever has one
-    unknown left.
+    """Returns an equation for each symbol that can be determined: symbols alone first, then lengths with one unknown
+    left.
     """
     known: dict[str, Equation] = {}
     for place in places:
@@ -193,7 +193,7 @@ def _equations(places: Sequence[Place]) -> list[Equation]:
 
 
 def _declared(function: Function) -> dict[str, tuple[int, int | None]]:
-    """The symbols of a function, each with the tightest bounds that any of its dimensions knows."""
+    """Returns the symbols of a function, each with the tightest bounds that any of its dimensions knows."""
     known: dict[str, DimLike] = {}
     for x in {id(x): x for x in function.dimensions() if isinstance(x, Dim)}.values():
         for symbol in declared_symbols(x):

@@ -1,4 +1,4 @@
-"""The memory of a call: how much it takes for what it returns and for itself, as an expression over symbols.
+"""The memory of a call for its results and for its own use, as an expression over symbols.
 
 >>> from nervure.types.dim import dim
 >>> n = dim("a")
@@ -7,8 +7,8 @@
 >>> megabytes(40 * n), megabytes(5_000_000)
 ('a * 4.0e-5', '5.0')
 
-Results are one array each. What is for the time of a call lies in one block, where values that are not needed at the
-same time share memory: how they are packed depends on the sizes, so in symbols the sum is an upper bound.
+Results are one array each. Temporary values lie in one block, where values that are not needed at the same time share
+memory. Their packing depends on the sizes, so in symbols the sum is an upper bound.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from nervure.types.dim import DimLike, terms
 
 
 class CallMemory(NamedTuple):
-    """``tensors`` is the number of arrays and of values for the time of a call, ``bytes`` what they take: exactly, or
-    at most.
+    """``tensors`` is the number of results and temporary values, ``bytes`` the memory that they take: exactly, or at
+    most.
     """
 
     tensors: int
@@ -38,7 +38,7 @@ class CallMemory(NamedTuple):
 
 
 def megabytes(size: DimLike) -> str:
-    """A number of bytes in millions, every digit of it: what a symbol stands for comes first.
+    """Returns a number of bytes in millions, with every digit; the value of a symbol comes first.
 
     >>> megabytes(40 * nv.dim("a") - 1200)
     'a * 4.0e-5 - 1.2e-3'
@@ -52,7 +52,7 @@ def megabytes(size: DimLike) -> str:
 
 
 def _decimal(number: int) -> str:
-    """A positive number of bytes in millions: ``1.28e-4``, ``0.05``, ``5.0``."""
+    """Returns a positive number of bytes in millions: ``1.28e-4``, ``0.05``, ``5.0``."""
     digits = str(number)
     exponent = len(digits) - 7
     if exponent < -2:
@@ -62,13 +62,13 @@ def _decimal(number: int) -> str:
 
 
 def _grouped(factor: DimLike) -> str:
-    """A factor as it stands before a number."""
+    """Returns a factor as it is written before a number."""
     text = str(factor)
     return f"({text})" if " " in text or "//" in text or "%" in text else text
 
 
 def stored_values(function: Function, bindings: Mapping[str, int] | None) -> CallMemory:
-    """The memory of a call that stores every value but views and leaves, each as long as somebody reads it.
+    """Returns the memory of a call that stores every value except views and leaves, each until its last read.
 
     >>> x = nv.Parameter(nv.float32, (nv.dim("n"),))
     >>> str(stored_values(nv.Function([nv.ops.Exp(nv.ops.Exp(x))], [x]), None))
@@ -83,7 +83,7 @@ def stored_values(function: Function, bindings: Mapping[str, int] | None) -> Cal
 
 
 def total(sizes: Iterable[DimLike]) -> DimLike:
-    """The sum of sizes."""
+    """Returns the sum of sizes."""
     found: DimLike = 0
     for size in sizes:
         found = found + size

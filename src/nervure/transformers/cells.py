@@ -33,7 +33,7 @@ from nervure.types.ordered_arrays import has_own_memory, in_order
 
 
 class Outer(Protocol):
-    """Memory that a device allocated; ``flat`` is an array over it, None where elements go one by one."""
+    """Memory that a device allocated; ``flat`` is an array over it, None if elements are reached one by one."""
 
     flat: np.ndarray | None
 
@@ -50,16 +50,16 @@ class Outer(Protocol):
 class Cell:
     """The value of one variable on one transformer.
 
-    ``array`` is never written where others may hold it: a new value takes its place. With each new value ``version``
-    is raised, the number in ``stamp``, which native code reads and raises, too. So what holds an old value keeps it,
-    and what is derived from a value is valid as long as the version is the same. ``derived`` is such, by keys of those
-    who use it, and as long as they do. ``lock`` is held while any of this changes.
+    ``array`` is never written while others may hold it: a new value replaces it. Each new value raises ``version``,
+    the number in ``stamp``, which native code reads and raises, too. So a holder of an old value keeps it, and data
+    derived from a value are valid as long as the version is the same. ``derived`` has such data, by keys of their
+    users, for as long as these live. ``lock`` is held while any of this changes.
 
-    An array that was *lent* is the exception: who has it reads and writes the value itself. As long as somebody has
-    it, or a view of it, new values are written into it, and each call takes its value for a new version. ``lent`` is
-    not 0 then, which native code reads: such calls are not for it. The array lies in memory in the ``order`` that the
-    layout of the variable asks for. Where the memory is a device's (``outside``), the array lies over it, or is what it
-    was when somebody last looked; it is lent for ever.
+    An array that was *lent* is the exception: its borrower reads and writes the value itself. As long as the array, or
+    a view of it, is held elsewhere, new values are written into it, and each call counts its value as a new version.
+    ``lent`` is not 0 then; native code reads it, and leaves such calls to Python. The array lies in memory in the
+    ``order`` of the variable's layout. If the memory is a device's (``outside``), the array lies over it, or is a copy
+    from the last ``look``; it is lent for ever.
     """
 
     __slots__ = ("type", "name", "order", "array", "stamp", "derived", "lock", "lent", "witnesses", "outside")
@@ -76,16 +76,16 @@ class Cell:
 
     @property
     def version(self) -> int:
-        """How many values it has had before this one."""
+        """The number of values before this one."""
         return self.stamp.value
 
     def get(self) -> np.ndarray:
-        """A copy of the value."""
+        """Returns a copy of the value."""
         return holding([self], lambda: np.array(self.look(), order="C", copy=True), op="get")
 
     def set(self, value: object) -> None:
-        """Stores anything that NumPy reads, converted as an argument of a call is; WrongKind or
-        ShapeMismatch if it does not fit, InUse inside of a call that uses the variable.
+        """Stores anything that NumPy reads, converted like an argument of a call. WrongKind or ShapeMismatch if it
+        does not fit, InUse inside of a call that uses the variable.
         """
         array = as_array(value, self.type.dtype, "set", self.name)
         if array.shape != self.type.shape:
@@ -96,20 +96,18 @@ class Cell:
         holding([self], lambda: self.store(copy), changed=[self], op="set")
 
     def store(self, array: np.ndarray) -> None:
-        """Takes over an array that nobody else will write, of the variable's type. The caller holds
-        ``lock``.
-        """
+        """Takes over an array of the variable's type that is not written elsewhere. The caller holds ``lock``."""
         store_together([self], [array])
 
-    # -- the array itself, lent to somebody --------------------------------------------------------------------
+    # -- the array itself, lent to a user -----------------------------------------------------------------------
 
     def lend(self) -> np.ndarray:
-        """The array itself, which the caller may write as long as he likes."""
+        """Returns the array itself, which the caller may read and write at any time."""
         return holding([self], self._lend, op="storage")
 
     def adopt(self, array: np.ndarray, outside: Outer | None = None) -> None:
-        """Takes somebody's array, row-major and writeable, for its own, which is lent from then on; or what lies in
-        memory outside.
+        """Replaces the array by ``array``, row-major and writeable, which is lent from then on; or by memory
+        ``outside``.
         """
         def act() -> None:
             self.array, self.lent.value, self.outside = array, 1, outside
@@ -117,7 +115,7 @@ class Cell:
         holding([self], act, changed=[self], op="storage")
 
     def look(self) -> np.ndarray:
-        """The array, as it is now. The caller holds ``lock``, or can do with a moment of it."""
+        """Returns the current array. The caller holds ``lock``, or needs only the value of some moment."""
         if self.outside is not None and self.outside.flat is None:
             self.array = self.outside.load(self.array.shape)
         return self.array
@@ -133,11 +131,11 @@ class Cell:
         holding([self], act, changed=[self], op="set_mref")
 
     def read(self) -> np.ndarray:
-        """The value of this moment, not to be written. The caller holds ``lock``."""
+        """Returns the value of this moment, not to be written. The caller holds ``lock``."""
         return np.array(self.look(), order="C", copy=True) if self.is_lent() else self.array
 
     def is_lent(self) -> bool:
-        """Whether somebody has what was lent. The caller holds ``lock``."""
+        """Whether a lent array is still held elsewhere. The caller holds ``lock``."""
         if self.outside is not None:
             return True
         if self.lent.value and self._is_alone():
@@ -145,13 +143,13 @@ class Cell:
         return bool(self.lent.value)
 
     def begin(self) -> None:
-        """Begins a call that reads the value: one that somebody may have written is a new version."""
+        """Begins a call that reads the value: a value that may have been written elsewhere is a new version."""
         if self.lent.value and self.is_lent():
             self.look()
             self.stamp.value += 1
 
     def witness(self) -> Witness:
-        """What tells later on whether the value is still that of this moment."""
+        """Returns a witness that can later tell whether the value is still that of this moment."""
         made = Witness(self.version, np.array(self.look()) if self.is_lent() else None)
         if self.witnesses is None:
             self.witnesses = WeakSet()
@@ -174,19 +172,19 @@ class Cell:
         return array
 
     def _own(self) -> np.ndarray:
-        """The array, where it may be written: that which is lent, or else one that nobody has."""
+        """Returns the array for writing: the lent one, or else one that is held nowhere else."""
         if not self.is_lent() and not (self._is_alone() and self.array.flags.writeable):
             self.array = in_order(self.array, self.order, copy=True)
         return self.array
 
     def _is_alone(self) -> bool:
-        """Whether nobody else has the array or its memory."""
+        """Whether the array and its memory are held nowhere else."""
         is_own = self.array.base is None or has_own_memory(self.array, self.order)
         return is_own and sys.getrefcount(self.array) <= _ALONE
 
 
 class Witness:
-    """The value that a cell had: its version, and its elements where somebody may write them without a new one."""
+    """The value that a cell had: its version, and its elements if they may be written without a new version."""
 
     __slots__ = ("version", "elements", "__weakref__")
 
@@ -195,7 +193,7 @@ class Witness:
 
 
 def _references_of_one() -> int:
-    """What Python counts for an array that a cell alone has."""
+    """Returns the reference count that Python reports for an array that only a cell holds."""
     class Holder:
         __slots__ = ("array",)
         array: np.ndarray
@@ -211,12 +209,14 @@ _ALONE = _references_of_one()
 
 
 def store_together(cells: Sequence[Cell], arrays: Sequence[np.ndarray]) -> None:
-    """``store`` for several cells at once: whatever a signal handler raises, all have their new values or none has."""
+    """Stores several new values at once: whatever a signal handler raises, all cells have their new values or none
+    has.
+    """
     pairs = [(cell, in_order(array, cell.order)) for cell, array in zip(cells, arrays, strict=True)]
     _save_outside([(cell, array) for cell, array in pairs if cell.outside is not None and cell.outside.flat is None])
     written = [(cell.array, array) for cell, array in pairs if cell.lent.value and cell.is_lent()]
     fresh = [(cell, array) for cell, array in pairs if not cell.lent.value]
-    replaced = [cell.array for cell in cells]  # no array dies, and runs what waits for its death, in between
+    replaced = [cell.array for cell in cells]  # keeps the old arrays alive, so that no finalizer runs in between
     versions = [cell.version + 1 for cell in cells]
     stamps = [cell.stamp for cell in cells]
     deque(itertools.chain(
@@ -227,8 +227,8 @@ def store_together(cells: Sequence[Cell], arrays: Sequence[np.ndarray]) -> None:
 
 
 def copy_cells(pairs: Mapping[Variable, Variable]) -> None:
-    """Gives each second variable of a pair the value that the first has, on every transformer that has changed it; the
-    values of a transformer are of one moment.
+    """Gives the second variable of each pair the value of the first, on every transformer that has changed the first.
+    The values of a transformer are of one moment.
     """
     with _tables_lock:
         tables = list(_tables)
@@ -237,7 +237,7 @@ def copy_cells(pairs: Mapping[Variable, Variable]) -> None:
 
 
 def _save_outside(pairs: Sequence[tuple[Cell, np.ndarray]]) -> None:
-    """Writes new values element by element; where a device's function fails, all have those from before."""
+    """Writes new values element by element; if a device's function fails, all have the earlier ones."""
     done: list[tuple[Outer, np.ndarray]] = []
     try:
         for cell, array in pairs:
@@ -252,7 +252,7 @@ def _save_outside(pairs: Sequence[tuple[Cell, np.ndarray]]) -> None:
 
 
 _tables: WeakSet[Cells] = WeakSet()
-_tables_lock = forks.lock()  # a signal handler may come while it is held
+_tables_lock = forks.lock()  # reentrant: a signal handler may come while it is held
 
 
 class Cells(Identity):
@@ -266,10 +266,10 @@ class Cells(Identity):
             _tables.add(self)
 
     def of(self, variables: Sequence[Variable], warn: bool = True) -> list[Cell]:
-        """The cell of each variable.
+        """Returns the cell of each variable.
 
-        The first use here of variables that another transformer has changed warns, once, since they start
-        from their initial values.
+        The first use of variables that another transformer has changed warns, once, since they start from their
+        initial values.
         """
         made = {variable: Cell(variable) for variable in variables if self.peek(variable) is None}  # without the lock:
         with self._lock:                                                            # an initial value may do anything
@@ -282,17 +282,17 @@ class Cells(Identity):
         return found
 
     def known(self) -> list[tuple[Variable, Cell]]:
-        """All cells that there are, with their variables."""
+        """Returns all existing cells, with their variables."""
         with self._lock:
             return list(self._cells.items())
 
     def peek(self, variable: Variable) -> Cell | None:
-        """The cell of a variable if it has one."""
+        """Returns the cell of a variable if it has one."""
         with self._lock:
             return self._cells.get(variable)
 
     def copy(self, pairs: Mapping[Variable, Variable]) -> None:
-        """Gives each second variable of a pair the value that the first has, where it was changed here."""
+        """Gives the second variable of each pair the value of the first, if that was changed here."""
         known = [(cell, fresh) for old, fresh in pairs.items()
                  if (cell := self.peek(old)) is not None and (cell.version > 0 or cell.lent.value)]
         cells = [cell for cell, _ in known]

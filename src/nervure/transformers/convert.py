@@ -5,8 +5,8 @@
 >>> convert(np.array([1e9, -1.9, np.nan]), int8).tolist()
 [127, -1, 0]
 
-Low-precision floats are *widened* to float32 where they are computed with; the value is rounded to its own
-type when the op's result is stored.
+Low-precision floats are *widened* to float32 for arithmetic; the value is rounded to its own type when the op's result
+is stored.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ import numpy as np
 
 from nervure.types.dtype import DType, all_dtypes, as_dtype, float16, float32, int4, int8, uint4, uint8
 
-# What is computed with in place of a storage type.
+# The type for arithmetic in place of a storage type.
 _WIDE: dict[np.dtype, np.dtype] = {
     **{entry.numpy: float32.numpy for entry in all_dtypes if entry.is_low_precision},
     int4.numpy: int8.numpy, uint4.numpy: uint8.numpy}
 
 
 def widen(x: np.ndarray) -> np.ndarray:
-    """The same values in the type that is computed with: float32 for low-precision floats, 8 bits for 4-bit
-    integers.
+    """Returns the same values in the type for arithmetic: float32 for low-precision floats, 8 bits for 4-bit integers.
     """
     wide = _WIDE.get(x.dtype)
     return x if wide is None else x.astype(wide)
 
 
 def convert(x: np.ndarray, dtype: DType) -> np.ndarray:
-    """To another element type, as the scalar namespace says; ``x`` itself if it has that type."""
+    """Converts to another element type by the rules of the scalar namespace; returns ``x`` itself if it has that type.
+    """
     if x.dtype == dtype.numpy:
         return x
     x = widen(x)
@@ -48,7 +48,7 @@ def convert(x: np.ndarray, dtype: DType) -> np.ndarray:
 
 
 def wrap(x: np.ndarray, dtype: DType) -> np.ndarray:
-    """Integer to integer modulo 2**bits; otherwise as ``convert``."""
+    """Converts integer to integer modulo 2**bits; other types as ``convert`` does."""
     source = as_dtype(x.dtype)
     if not (source.is_integer and dtype.is_integer):
         return convert(x, dtype)
@@ -61,9 +61,7 @@ def wrap(x: np.ndarray, dtype: DType) -> np.ndarray:
 
 
 def bitcast(x: np.ndarray, dtype: DType) -> np.ndarray:
-    """The same bits as another type of the same width. A 4-bit integer has four bits, wherever they are
-    kept.
-    """
+    """Returns the same bits as another type of the same width. A 4-bit integer has four bits, whatever its storage."""
     if dtype.bits == 4:
         return wrap(x, dtype)
     if dtype.kind == "bool":
@@ -72,7 +70,7 @@ def bitcast(x: np.ndarray, dtype: DType) -> np.ndarray:
 
 
 def _to_integer(x: np.ndarray, dtype: DType) -> np.ndarray:
-    """Truncated toward zero and clipped to the type's range; NaN is 0."""
+    """Truncates toward zero and clips to the type's range; NaN is 0."""
     if x.dtype.kind == "b":
         return x.astype(dtype.numpy)
     if x.dtype.kind == "f":
@@ -91,13 +89,13 @@ def _to_integer(x: np.ndarray, dtype: DType) -> np.ndarray:
 
 
 def limits(dtype: DType) -> tuple[int, int]:
-    """The smallest and the largest value of an integer type."""
+    """Returns the smallest and the largest value of an integer type."""
     assert isinstance(dtype.minimum, int) and isinstance(dtype.maximum, int)
     return dtype.minimum, dtype.maximum
 
 
 def _exact_float32(x: np.ndarray) -> np.ndarray:
-    """A float32 that rounds to any type of at most 22 bits of precision as ``x`` itself would.
+    """Returns a float32 that rounds to any type of at most 22 bits of precision as ``x`` itself would.
 
     It is x rounded *to odd*: exact, or the neighbour whose last bit is set, so that the second rounding
     sees no false tie (S. Boldo and G. Melquiond, "Emulation of FMA and correctly rounded sums: proved
@@ -116,9 +114,7 @@ def _exact_float32(x: np.ndarray) -> np.ndarray:
 
 
 def _odd_float64(x: np.ndarray) -> np.ndarray:
-    """64-bit integers rounded to odd at 53 bits: the 11 lowest bits become one that says whether any was
-    set.
-    """
+    """Rounds 64-bit integers to odd at 53 bits: the 11 lowest bits become one that says whether any was set."""
     sticky = ((x >> 11) | ((x & 0x7FF) != 0)) << 11
     large = (x >= 2**53) | (x <= -(2**53)) if x.dtype.kind == "i" else x >= 2**53
     return np.where(large, sticky, x).astype(np.float64)

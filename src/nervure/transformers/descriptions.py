@@ -1,4 +1,4 @@
-"""Descriptions of the values of a compiled function: what lies where, in which layout, and what is never stored.
+"""Descriptions of the values of a compiled function: the memory and the layout of each, if it is stored at all.
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (2, 3))
@@ -27,9 +27,9 @@ from nervure.types.view import SimpleView
 
 
 class Home(NamedTuple):
-    """The memory of a value: an argument, a variable, a root (a result, or a new value of a variable), a constant, or
-    what a call makes for itself (temporary, or derived, which stays for further calls), by its number. ``offset`` says
-    where that lies in the block of a call, in bytes, where the sizes are known.
+    """The memory of a value, by kind and number. The kinds are an argument, a variable, a root (a result, or a new
+    value of a variable), a constant, and the call's own memory (temporary, or derived, which stays for further calls).
+    ``offset`` is its place in the block of a call, in bytes, if the sizes are known.
     """
 
     kind: str
@@ -47,8 +47,9 @@ _READ_ONLY = ("argument", "constant")
 
 
 def described_values(function: Function, homes: Homes) -> dict[Value, TensorDescription]:
-    """The description of each value of a function, in its order. ``homes`` are the values that have memory of their
-    own; views lie in that of what they show, where strides say so, and other values are computed where they are read.
+    """Returns the description of each value of a function, in its order. ``homes`` are the values with memory of their
+    own. A view lies in the memory of the viewed value, if strides can describe it, and other values are computed by
+    their readers.
     """
     found: dict[Value, TensorDescription] = {}
     memory: dict[Value, Home | None] = {}
@@ -70,7 +71,7 @@ def described_values(function: Function, homes: Homes) -> dict[Value, TensorDesc
 
 
 def each_by_itself(function: Function) -> dict[Value, tuple[Home, Layout]]:
-    """Memory of its own for each value that is no view of another, row-major: as an interpreter keeps them."""
+    """Gives each value that is no view of another its own memory, row-major, as an interpreter does."""
     parameters = {op.output: number for number, op in enumerate(function.parameters)}
     variables = {variable: number for number, variable in enumerate(function.variables)}
     roots = {value: number for number, value in reversed(list(enumerate(function.roots)))}

@@ -1,4 +1,4 @@
-"""A compiled Function, and the contract of its call: what may be passed, what comes back, what is changed and when.
+"""A compiled Function, and the contract of its call: arguments, results, and when state changes.
 
 >>> import numpy as np
 >>> import nervure as nv
@@ -51,11 +51,11 @@ if TYPE_CHECKING:
 _Answer = TypeVar("_Answer")
 
 KEPT_BINDINGS = 64
-"""For so many different shapes of symbolic arguments an executable keeps what it has worked out."""
+"""The number of different shapes of symbolic arguments for which an executable keeps its specialisations."""
 
 
 class _Specialisation:
-    """The ``value`` that an executable has worked out for one binding of the symbols, if it ``is_made``."""
+    """The ``value`` that an executable has computed for one binding of the symbols, if it ``is_made``."""
 
     __slots__ = ("lock", "value", "is_made")
 
@@ -67,13 +67,13 @@ class _Specialisation:
 class Executable(Identity, ABC):
     """A compiled Function: call it with arrays.
 
-    ``executable(arguments, out=None, donate=())`` or ``executable(*arguments, ...)``: one positional list
-    or tuple is the list of all arguments. The result is a tuple of new arrays, C-contiguous and the
-    caller's own; an array that is given in ``out`` (None where there is none) takes a copy of a result and is
-    returned in its place. ``donate`` numbers the arguments that the caller does not need afterwards. It permits
-    to use their memory, and asks for nothing: no transformer does so yet, so that the arguments stay as they are,
-    and nobody should count on that. Arguments may repeat and be strided. Calls that touch the same variables
-    take turns; others share nothing that is written, so calls of one executable may run side by side.
+    Call it as ``executable(arguments, out=None, donate=())`` or ``executable(*arguments, ...)``: a single positional
+    list or tuple is the list of all arguments. The result is a tuple of new arrays, C-contiguous and owned by the
+    caller; an array in ``out`` (None for no array) receives a copy of a result and is returned in its place.
+    ``donate`` numbers the arguments that the caller does not need afterwards. It permits the use of their memory, but
+    promises nothing: no transformer uses it yet, so the arguments stay as they are, but callers should not rely on
+    that. Arguments may repeat and be strided. Calls that touch the same variables take turns; others share nothing
+    that is written, so calls of one executable may run side by side.
     """
 
     def __init__(self, function: Function, transformer: Transformer) -> None:
@@ -86,52 +86,52 @@ class Executable(Identity, ABC):
         self._known: OrderedDict[tuple[tuple[str, int], ...], _Specialisation] = OrderedDict()
 
     def entry(self, slow: Callable[..., _Answer], is_single: bool) -> Callable[..., _Answer] | None:
-        """A faster way in, where a backend has one by now: a function of all arguments, which returns the tuple of
-        results or the single one itself. It does not hold the executable; ``slow``, a bound method whose object it
-        does not hold either, takes the calls that do not fit.
+        """Returns a faster entry, if a backend has one: a function of all arguments that returns the tuple of results
+        or the single one. It does not hold the executable. ``slow``, a bound method whose object it does not hold
+        either, handles the calls that do not fit.
         """
         return None
 
     @property
     def optimised(self) -> Function:
-        """The function whose ops it runs: with the parameters, results and updates of ``function``."""
+        """The function that it runs, with the parameters, results and updates of ``function``."""
         return self.function
 
     @property
     def parameter_descriptions(self) -> tuple[BasicTensorDescription, ...]:
-        """What calls take, which they do not write. An array in this layout is read where it lies; others are, or are
-        copied, as the backend likes.
+        """The arguments of calls, which calls do not write. An array in this layout is read in place; others are, too,
+        or are copied, as the backend prefers.
         """
         return tuple([_in_memory(op.value.type, True) for op in self.function.parameters])
 
     @property
     def result_descriptions(self) -> tuple[BasicTensorDescription, ...]:
-        """What calls return: new arrays of the caller's own."""
+        """The results of calls: new arrays that the caller owns."""
         return tuple([_in_memory(value.type, False) for value in self.function.results])
 
     @property
     def value_descriptions(self) -> dict[Value, TensorDescription]:
-        """What became of each value of ``optimised``, in its order: the layout and the ``storage`` that were chosen for
-        it, a ``Home``; neither where it is never stored. Views name their ``base_tensor``.
+        """Describes each value of ``optimised``, in its order: its layout and its ``storage``, a ``Home``; neither for
+        a value that is never stored. Views name their ``base_tensor``.
         """
-        from nervure.transformers.descriptions import (  # loaded for people alone
+        from nervure.transformers.descriptions import (  # loaded for reports alone
             described_values,
             each_by_itself,
         )
         return described_values(self.optimised, each_by_itself(self.optimised))
 
     def check_fits(self, bindings: Bindings) -> None:
-        """InvalidArgument if a call needs more memory than there is."""
+        """Raises InvalidArgument if a call needs more memory than there is."""
         check_fits(self.function, bindings)
 
     @abstractmethod
     def specialise(self, bindings: Bindings) -> object:
-        """What this backend works out once for some values of the symbols; ``run`` is given it."""
+        """Computes everything that depends only on the values of the symbols; ``run`` receives the result."""
 
     @abstractmethod
     def run(self, specialised: Any, arguments: Sequence[np.ndarray],
             states: Mapping[Variable, np.ndarray]) -> Sequence[np.ndarray]:
-        """The values of the function's results and then of its updates; changes nothing.
+        """Returns the values of the function's results and then of its updates; changes nothing.
 
         ``arguments`` and ``states`` may not be written. A value may be one of them, a view, or the same as
         another.
@@ -158,7 +158,8 @@ class Executable(Identity, ABC):
 
     def _transact(self, arrays: Sequence[np.ndarray], cells: Mapping[Variable, Cell], updated: Sequence[Cell],
                   bindings: Bindings) -> list[np.ndarray]:
-        """The results of a call, after which the variables have their new values. The caller holds the cells."""
+        """Returns the results of a call, after which the variables have their new values. The caller holds the cells.
+        """
         for cell in cells.values():
             cell.begin()
         values = self._values(arrays, {variable: cell.array for variable, cell in cells.items()}, bindings)
@@ -166,25 +167,25 @@ class Executable(Identity, ABC):
         store_together(updated, values[count:])
         return values[:count]
 
-    # -- what it takes -----------------------------------------------------------------------------------------
+    # -- memory -------------------------------------------------------------------------------------------------
 
     def memory(self, bindings: Bindings | None = None) -> CallMemory:
-        """The memory that a call takes for results, new values and what it computes on the way; for some values of
-        the symbols, or in symbols. What threads need for themselves is not counted.
+        """Returns the memory that a call takes for results, new values and temporaries: for some values of the
+        symbols, or in symbols. The threads' own memory is not counted.
         """
-        from nervure.transformers.call_memory import stored_values  # loaded for people alone
+        from nervure.transformers.call_memory import stored_values  # loaded for reports alone
         return stored_values(self.function, bindings)
 
-    # -- what it is made of, for explanations ------------------------------------------------------------------
+    # -- reports ------------------------------------------------------------------------------------------------
 
     def report(self, arguments: Sequence[object] | None = None) -> CompilationReport:
-        """Its steps and its plan of memory; with arguments in numbers, whatever symbols there are."""
+        """Returns its steps and its plan of memory; with ``arguments`` in numbers, without symbols."""
         if arguments is not None:
             return self.make_report(self._binder.bind(arguments)[1])
         return self.make_report(None if self.function.symbols else {})
 
     def make_report(self, bindings: Bindings | None) -> CompilationReport:
-        """The report for some values of the symbols, or for any."""
+        """Returns the report for some values of the symbols, or for any."""
         from nervure.transformers.report import (  # loaded for explanations alone
             CompilationReport,
             ops_as_steps,
@@ -193,7 +194,8 @@ class Executable(Identity, ABC):
                        tuple(ops_as_steps(self.function, bindings)))
 
     def measure(self, arguments: Sequence[object], repeat: int) -> Times:
-        """How long each step of the report takes. No variable is changed, but effects happen at each repetition."""
+        """Measures the time of each step of the report. No variable is changed, but effects happen at each repetition.
+        """
         self.transformer.check_open()
         arrays, bindings = self._binder.bind(arguments)
         cells = self._find_cells()
@@ -207,7 +209,7 @@ class Executable(Identity, ABC):
 
     def time_steps(self, bindings: Bindings, arguments: Sequence[np.ndarray], states: Mapping[Variable, np.ndarray],
                    repeat: int) -> Times:
-        """The times of steps, where a backend can tell them."""
+        """Measures the times of steps over ``repeat`` runs, if the backend supports it."""
         raise NotSupported(f"{self.transformer.name} does not time its steps", op=self.function.name,
                            got="arguments to run with", expected="none", help="nv.explain without arguments shows them")
 
@@ -215,7 +217,7 @@ class Executable(Identity, ABC):
 
     def _values(self, arrays: Sequence[np.ndarray], states: Mapping[Variable, np.ndarray],
                 bindings: Bindings) -> list[np.ndarray]:
-        """The results and the new values of variables, each in memory of its own."""
+        """Returns the results and the new values of variables, each in memory of its own."""
         specialised = self._specialised(bindings)
         try:
             values = self.run(specialised, arrays, states)
@@ -245,8 +247,8 @@ class Executable(Identity, ABC):
             return found.value
 
     def _owned(self, values: Sequence[np.ndarray], taken: set[int], bindings: Bindings) -> list[np.ndarray]:
-        """The values as arrays with memory of their own, row-major or as their variable keeps it; a copy only of what
-        somebody else holds.
+        """Returns the values as arrays with memory of their own, row-major or as their variable keeps it. Only arrays
+        that are held elsewhere are copied.
         """
         owned = []
         for value, declared, order in zip(values, self.function.roots, self._orders, strict=True):
@@ -281,10 +283,9 @@ class Executable(Identity, ABC):
     # -- arrays for results -----------------------------------------------------------------------------------
 
     def _targets(self, out: object, arguments: Sequence[object], bindings: Bindings) -> list[np.ndarray | None]:
-        """The given result arrays, checked: type, shape, and that each is distinct from arguments and
-        results.
+        """Returns the given result arrays, checked: type, shape, and that each is distinct from arguments and results.
 
-        ``arguments`` are those that were passed, then those that they became.
+        ``arguments`` are the objects that were passed, then the arrays that they became.
         """
         results = self.function.results
         if not isinstance(out, (np.ndarray, list, tuple)):
@@ -335,7 +336,7 @@ class Executable(Identity, ABC):
 
 
 def _in_memory(type: BasicTensorDescription, read_only: bool) -> BasicTensorDescription:
-    """The description of an array without gaps."""
+    """Returns the description of an array without gaps."""
     return type.with_(layout=row_major(type.shape), read_only=read_only)
 
 
@@ -349,7 +350,7 @@ def _kind(value: object) -> str:
 
 
 def _overlap(left: np.ndarray, right: np.ndarray) -> bool:
-    """Whether two arrays share an element; counted as yes where that takes too long to find out."""
+    """Whether two arrays share an element; true if that takes too long to find out."""
     if not np.may_share_memory(left, right):
         return False
     try:
@@ -359,7 +360,7 @@ def _overlap(left: np.ndarray, right: np.ndarray) -> bool:
 
 
 def _overlaps_itself(array: np.ndarray) -> bool:
-    """Whether two indices may lead to one element: whether some stride is less than what smaller ones span."""
+    """Whether two indices may lead to one element: some stride is less than the span of the smaller ones."""
     moving = sorted([(abs(stride), length) for stride, length in zip(array.strides, array.shape, strict=True)
                      if length > 1])
     span = array.itemsize

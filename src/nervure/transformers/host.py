@@ -1,6 +1,6 @@
-"""Steps that Python runs: host calls, prints and guards, and what has no native kernel yet.
+"""Steps that Python runs: host calls, prints and guards, and ops that have no native kernel yet.
 
-Operands are read where they lie: views of stored values become NumPy views.
+Operands are read in place: views of stored values become NumPy views.
 
 >>> import numpy as np
 >>> import nervure as nv
@@ -32,18 +32,18 @@ Arrays = Mapping[Storage, np.ndarray]
 
 
 def host_program(step: HostStep, bindings: Bindings) -> Callable[[Arrays], list[np.ndarray]]:
-    """A function from the arrays of stored values to the arrays of the op's outputs, for these sizes."""
+    """Returns a function from the arrays of stored values to the arrays of the op's outputs, for these sizes."""
     steps = StepList(_alone(step), bindings)
     shapes = [numbers(value.shape, bindings) for value in step.bases]
 
     def run(arrays: Arrays) -> list[np.ndarray]:
-        given = zip(step.bases.values(), shapes, strict=True)  # a reshape of the value may lie there
+        given = zip(step.bases.values(), shapes, strict=True)  # the storage may hold a reshape of the value
         return steps.run([arrays[storage].reshape(shape) for storage, shape in given], {})
     return run
 
 
 def _alone(step: HostStep) -> Function:
-    """The op of a step, and the views before it, as a function of the stored values."""
+    """Returns the op of a step, and the views before it, as a function of the stored values."""
     table = {value: Parameter(value.dtype, value.shape).output for value in step.bases}
     parameters = list(table.values())
     rebuild(postorder([step.op], {value.op for value in step.bases}), table)

@@ -23,15 +23,15 @@ from nervure.types.dim import Dim, DimLike, evaluate
 
 
 def numbers(shape: tuple[DimLike, ...], bindings: Mapping[str, int]) -> tuple[int, ...]:
-    """A shape with the values of its symbols; without bindings there are none."""
+    """Returns a shape with the values of its symbols; without bindings it must have none."""
     if not bindings:
         return cast("tuple[int, ...]", shape)
     return tuple([length if type(length) is int else evaluate(length, bindings) for length in shape])
 
 
 def last_uses(function: Function) -> dict[Value, Op]:
-    """The op that reads each value last; what nobody reads belongs to the op that makes it. The function's
-    roots are left out.
+    """Returns the op that reads each value last; a value without readers belongs to the op that makes it. The
+    function's roots are left out.
     """
     last: dict[Value, Op] = {}
     for op in function.operations:
@@ -45,18 +45,18 @@ def last_uses(function: Function) -> dict[Value, Op]:
 
 
 def dropped_after(op: Op, last: Mapping[Value, Op]) -> list[Value]:
-    """The values that nobody reads after an op, each once."""
+    """Returns the values that are not read after an op, each once."""
     return [value for value in dict.fromkeys((*op.operands, *op.outputs)) if last.get(value) is op]
 
 
 @dataclass(frozen=True)
 class MemoryEstimate:
-    """What a function needs memory for: the types of values by their numbers, and when they begin and end.
+    """The memory needs of a function: the types of values by their numbers, and their lifetimes.
 
     ``made`` are the numbers of the values that each op makes, ``dropped`` those that end with it; ``taking`` says of
     each value whether it takes memory of its own. ``choices`` are ops that choose among elements, of which there must
-    be one: (number of the op, of the shape that it chooses from, of its result). The shapes that they choose from
-    follow those of the values.
+    be at least one: (number of the op, of the shape that it chooses from, of its result). The shapes that they choose
+    from follow those of the values.
     """
 
     itemsizes: tuple[int, ...]
@@ -67,8 +67,8 @@ class MemoryEstimate:
     choices: tuple[tuple[int, int, int], ...]
 
     def peak(self, bindings: Mapping[str, int]) -> tuple[int, int | None]:
-        """The most bytes that are needed at one time, and the number of the op that asks for most; or, of a value
-        with a negative dimension or of a choice among no elements, -1 and the op that makes it.
+        """Returns the most bytes that are needed at one time, and the number of the op that asks for most. It returns
+        -1 and the op that makes it for a value with a negative dimension, and for a choice among no elements.
         """
         sizes = [self._bytes(number, bindings) for number in range(len(self.itemsizes))]
         live = peak = largest = 0
@@ -88,7 +88,7 @@ class MemoryEstimate:
         return peak, greatest
 
     def is_sound(self) -> bool:
-        """Whether every number names a value, a shape or an op: a description off the disk may say anything."""
+        """Whether every number names a value, a shape or an op: a description read from disk may contain anything."""
         values, shapes, ops = range(len(self.itemsizes)), range(len(self.shapes)), range(len(self.made))
         named = [number for row in (*self.made, *self.dropped) for number in row]
         return (len(self.taking) == len(values) == len(shapes) - len(self.choices) and len(self.dropped) == len(ops)
@@ -107,8 +107,8 @@ class MemoryEstimate:
 
 
 def memory_estimate(function: Function, stored: Collection[Value] | None = None) -> MemoryEstimate:
-    """What a function needs memory for: the values that are ``stored``; by default all but views and leaves that are
-    no results.
+    """Returns the memory needs of a function, for the values that are ``stored``: by default all except views and
+    leaves that are no results.
     """
     last, roots = last_uses(function), set(function.roots)
     values = {value: number for number, value in enumerate([each for op in function.operations for each in op.outputs])}
@@ -125,8 +125,8 @@ def memory_estimate(function: Function, stored: Collection[Value] | None = None)
 
 
 def _chosen_from(op: Op) -> tuple[DimLike, ...] | None:
-    """The domain of an op that combines without a unit, or what a padding repeats the elements of, where the size
-    depends on symbols: else it has been looked at when the op was built.
+    """Returns the domain of an op that combines without a unit, or the shape whose elements a padding repeats, if its
+    size depends on symbols. Fixed sizes were checked when the op was built.
     """
     if not any([isinstance(entry, Dim) for operand in op.operands for entry in operand._type.shape]):
         return None
@@ -140,11 +140,11 @@ def _chosen_from(op: Op) -> tuple[DimLike, ...] | None:
 
 def needed(function: Function, bindings: Mapping[str, int],
            stored: Collection[Value] | None = None) -> tuple[int, Op | None]:
-    """The most bytes that results and intermediate values take at one time, and the op that asks for most; ``stored``
-    as for :func:`memory_estimate`.
+    """Returns the most bytes that results and intermediate values take at one time, and the op that asks for most.
+    ``stored`` is as for :func:`memory_estimate`.
 
-    For these values of the symbols: ShapeMismatch if a dimension is negative, InvalidArgument if an op has to choose
-    among no elements.
+    For these values of the symbols, it raises ShapeMismatch if a dimension is negative, InvalidArgument if an op has
+    to choose among no elements.
     """
     peak, number = memory_estimate(function, stored).peak(bindings)
     op = None if number is None else function.operations[number]
@@ -154,14 +154,14 @@ def needed(function: Function, bindings: Mapping[str, int],
 
 
 def _impossible(op: Op, bindings: Mapping[str, int]) -> NervureError:
-    """The error of an op that has no result for these sizes."""
+    """Returns the error for an op that has no result for these sizes."""
     help = ", ".join([f"{name} is {number}" for name, number in bindings.items()])
     for value in op.outputs:
         lengths = numbers(value._type.shape, bindings)
         if min(lengths, default=0) < 0:
             return op.fail(ShapeMismatch, "a dimension of the result would be negative", got=min(lengths),
                            expected=f"{value._type}, each at least 0", help=help)
-    try:  # with numbers in the place of symbols the type rule says it
+    try:  # with numbers in place of symbols, the type rule raises the error
         op.infer(*[operand._type.with_(shape=numbers(operand._type.shape, bindings)) for operand in op.operands])
     except NervureError as error:
         error.got = f"{error.got}, as {help}"
@@ -171,7 +171,7 @@ def _impossible(op: Op, bindings: Mapping[str, int]) -> NervureError:
 
 
 def check_fits(function: Function, bindings: Mapping[str, int], stored: Collection[Value] | None = None) -> None:
-    """InvalidArgument if a call needs more memory than this machine has, or more than
+    """Raises InvalidArgument if a call of ``function`` needs more memory than this machine has, or more than
     ``flags.memory_limit``.
     """
     peak, op = needed(function, bindings, stored)

@@ -1,7 +1,7 @@
 """A transformer that compiles and runs nothing.
 
-Functions are checked and decomposed, arguments are checked, symbols are bound; the results are zeros of the
-right types, and variables keep their values. It measures what everything but the computing costs.
+Functions are checked and decomposed, arguments are checked, symbols are bound; the results are zeros of the right
+types, and variables keep their values. It measures the cost of everything except the computing.
 
 >>> import numpy as np
 >>> import nervure as nv

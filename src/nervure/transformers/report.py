@@ -1,7 +1,7 @@
-"""Reports of compilations as data: the steps of an executable, what they read and write and why, its plan of memory.
+"""Compilation reports as data: the steps of an executable, their inputs, outputs and reasons, and its memory plan.
 
-It is data: every field is text, a number or a tuple of such. Bytes of symbolic shapes are numbers where the symbols
-have values, else expressions.
+Every field is text, a number or a tuple of these. Bytes of symbolic shapes are numbers if the symbols have values,
+else expressions.
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (2, nv.dim("N")))
@@ -34,10 +34,10 @@ Count = int | str
 
 @dataclass(frozen=True)
 class Line:
-    """An op as its user knows it: class, name, type, scope, file and line.
+    """An op in its user's terms: class, name, type, scope, file and line.
 
-    ``apart`` says why it is not in the kernel in which the last of its operands is made. ``points`` are the points that
-    it visits; ``is_derivative`` says whether it belongs to the backward part.
+    ``apart`` says why it is not in the kernel that makes the last of its operands. ``points`` are the points that it
+    visits; ``is_derivative`` says whether it belongs to the backward part.
     """
 
     op: str
@@ -55,7 +55,7 @@ class Line:
 class Place:
     """Memory: an argument, a constant, a variable, a result, an update (the new value of a variable) or a temporary.
 
-    ``reasons`` say why a value that a step makes is in memory.
+    ``reasons`` say why a value of a step is in memory.
     """
 
     kind: str
@@ -67,7 +67,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Temporary:
-    """Memory for the time of a call, from one step to another, at an offset (None where sizes are not known)."""
+    """Memory for the time of a call, from one step to another, at an offset (None if sizes are not known)."""
 
     name: str
     type: str
@@ -81,9 +81,9 @@ class Temporary:
 class Step:
     """A kernel, a step that runs in Python (``host``), or an op by itself.
 
-    ``bytes`` are those that must be read and written, ``operations`` those on elements (an addition is 1, a function
-    such as exp 16), both None where sizes are not known; ``width`` is of the widest type computed in. Seconds are
-    estimated for one core, and the median of several runs. ``notes`` say how a matrix product is cut.
+    ``bytes`` are those to be read and written, ``operations`` those on elements (an addition is 1, a function such as
+    exp 16), both None if sizes are not known; ``width`` is that of the widest type for arithmetic. Seconds are
+    estimated for one core, and the median of several runs. ``notes`` describe the blocks of a matrix product.
     """
 
     number: int
@@ -102,7 +102,7 @@ class Step:
 
     @property
     def main(self) -> Line | None:
-        """The op that visits the most points, the last of several: what the step is named after in summaries."""
+        """The op that visits the most points, the last of several, by which summaries name the step."""
         if not self.ops:
             return None
         known = [line.points if isinstance(line.points, int) else 0 for line in self.ops]
@@ -115,12 +115,12 @@ class Step:
 
     @property
     def llvm(self) -> str:
-        """The text that LLVM was given."""
+        """The text that LLVM received."""
         return self._text("llvm")
 
     @property
     def assembly(self) -> str:
-        """The assembly that LLVM made of it."""
+        """The assembly that LLVM generated."""
         return self._text("assembly")
 
     def _text(self, form: str) -> str:
@@ -132,8 +132,8 @@ class Step:
 
 @dataclass(frozen=True)
 class Panel:
-    """Memory that is kept between calls: what follows from one version of a variable, or from a constant (``source`` is
-    None). ``runs`` counts how often it was made for all that share it.
+    """Memory kept between calls: it is derived from one version of a variable, or from a constant (``source`` is
+    None). ``runs`` counts how often it was made for all its users.
     """
 
     name: str
@@ -147,8 +147,8 @@ class Panel:
 class CompilationReport(Identity):
     """The steps of an executable in order, and its memory.
 
-    ``apart_bytes`` is what temporaries would take each for itself, ``together_bytes`` the block that they share;
-    ``in_place`` names the variables that are updated where they lie; ``panels`` are kept between calls.
+    ``apart_bytes`` is the memory that temporaries would take without sharing, ``together_bytes`` the block that they
+    share; ``in_place`` names the variables that are updated in place; ``panels`` are kept between calls.
     """
 
     name: str
@@ -163,7 +163,7 @@ class CompilationReport(Identity):
 
 
 class Limits(NamedTuple):
-    """The limits of this machine, as it was measured with so many threads; operations are on float32."""
+    """The limits of this machine, measured with ``threads`` threads; operations are on float32."""
 
     threads: int
     bytes_per_second: float
@@ -171,7 +171,7 @@ class Limits(NamedTuple):
 
 
 class Times(NamedTuple):
-    """Seconds of each step and of all together, medians; and what the machine can do, where that is known."""
+    """The median seconds of each step and of all together; and the machine's limits, if they are known."""
 
     steps: tuple[float, ...]
     together: float
@@ -179,7 +179,7 @@ class Times(NamedTuple):
 
 
 def ops_as_steps(function: Function, bindings: Bindings | None) -> list[Step]:
-    """A function whose ops run one after the other."""
+    """Returns the steps of a function whose ops run one after the other."""
     ops = [op for op in function.operations if not isinstance(op, Leaf)]
     return [_op_step(number, op, bindings) for number, op in enumerate(ops)]
 
@@ -192,7 +192,7 @@ def _op_step(number: int, op: Op, bindings: Bindings | None) -> Step:
 
 
 def place_of(value: Value, bindings: Bindings | None) -> Place:
-    """The memory of a value by itself."""
+    """Returns the memory of a value by itself."""
     op = value.op
     kind = "argument" if isinstance(op, Parameter) else "variable" if isinstance(op, ReadVariable) else \
         "constant" if isinstance(op, Constant) else "temporary"
@@ -202,7 +202,7 @@ def place_of(value: Value, bindings: Bindings | None) -> Place:
 
 
 def line_of(op: Op, apart: str | None = None, bindings: Bindings | None = None) -> Line:
-    """An op in a user's terms."""
+    """Returns an op in a user's terms."""
     types = ", ".join([value.type.describe(value.labels) for value in op.outputs])
     location = op.location
     file, line = (None, None) if location is None else (str(location.file), int(location.line))
@@ -212,27 +212,27 @@ def line_of(op: Op, apart: str | None = None, bindings: Bindings | None = None) 
 
 
 def _points(op: Op) -> DimLike:
-    """The points that an op visits: those of its domain, else the elements of its result."""
+    """Returns the points that an op visits: those of its domain, else the elements of its result."""
     if isinstance(op, Structured):
         return product(op.structure(*[operand.type for operand in op.operands]).domain)
     return product(op.outputs[0].shape) if op.outputs else 0
 
 
 def count(number: DimLike, bindings: Bindings | None) -> Count:
-    """A number of a symbolic shape."""
+    """Returns a number of a symbolic shape."""
     if isinstance(number, int):
         return number
     return str(number) if bindings is None else evaluate(number, bindings)
 
 
 def total(places: Sequence[Place | Temporary]) -> int | None:
-    """The bytes of several places; None where one is not known."""
+    """Returns the bytes of several places; None if one is not known."""
     known = [place.bytes for place in places if isinstance(place.bytes, int)]
     return sum(known) if len(known) == len(places) else None
 
 
 def table(rows: Sequence[tuple[str, ...]], indent: str = "", right: Collection[int] = ()) -> str:
-    """Rows in columns as wide as they need, those with numbers in ``right`` at their right edge; no line ends with a
+    """Aligns rows in columns, with the columns in ``right``, of numbers, at their right edge; no line ends with a
     space.
 
     >>> print(table([("name", "bytes"), ("w", "12")], right=[1]))

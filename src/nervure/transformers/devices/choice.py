@@ -1,5 +1,4 @@
-"""Which transformer builds a function: the one that was asked for; else the default one, under the devices of
-its ops.
+"""The choice of the transformer for a function: the one asked for, else the default one, under the devices of its ops.
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (2,))
@@ -16,8 +15,8 @@ from nervure.transformers.base import Transformer
 
 
 def transformer_for(function: Function, asked: Transformer | None = None, fuses: bool = True) -> Transformer:
-    """The transformer that builds a function: where no devices are concerned ``asked``, or the default one. ``fuses``
-    says whether the devices' own rules are applied.
+    """Returns the transformer that builds a function: without devices ``asked``, or the default one. ``fuses`` says
+    whether the devices' own rules are applied.
     """
     base = transformers.chosen(asked)
     device = native_device(base.name)

@@ -1,6 +1,7 @@
-"""Tensors while a call runs: storage on a device, and where in it each element lies.
+"""Tensors while a call runs: storage on a device, and the place in it of each element.
 
-They are instances of their device, so that its hooks read ``self.storage``. What ``nv.implement`` is given gets them.
+They are instances of their device, so its hooks read ``self.storage``. Functions given to ``nv.implement`` receive
+them.
 
 >>> import nervure as nv
 >>> x = filled(allocated(nv.CPUTensor, nv.float32, (2, 3)), np.float32([[1, 2, 3], [4, 5, 6]]))
@@ -34,7 +35,7 @@ DeviceClass = type[Device]
 
 
 class Elements(Device, is_device=False):
-    """A tensor that exists: ``storage`` of ``count`` elements, and a type whose layout says where they lie in it."""
+    """A tensor that exists: ``storage`` of ``count`` elements, and a type whose layout gives their places in it."""
 
     __slots__ = ()
     storage: object
@@ -54,7 +55,7 @@ class Elements(Device, is_device=False):
 
     @property
     def strides(self) -> Numbers:
-        """How far it is to the next element along each dimension, in elements."""
+        """The distance to the next element along each dimension, in elements."""
         return cast("Numbers", self.layout.strides)
 
     @property
@@ -69,7 +70,7 @@ class Elements(Device, is_device=False):
 
     @property
     def facet(self) -> Facet:
-        """EXIST: storage is allocated for what exists alone."""
+        """EXIST: only tensors that exist have storage."""
         return Facet.EXIST
 
     @property
@@ -79,7 +80,7 @@ class Elements(Device, is_device=False):
 
     @property
     def device(self) -> DeviceClass:
-        """The class that says how its storage is made."""
+        """The class that defines how its storage is made."""
         return device_of(self)
 
     @property
@@ -88,7 +89,7 @@ class Elements(Device, is_device=False):
 
     @property
     def parents(self) -> tuple[()]:
-        """None."""
+        """The empty tuple."""
         return ()
 
     @property
@@ -102,7 +103,7 @@ class Elements(Device, is_device=False):
         return Constant(to_array(self)).value
 
     def numpy(self) -> np.ndarray:
-        """The elements, as an array of the caller's own."""
+        """Returns the elements, as an array that the caller owns."""
         return np.array(to_array(self), order="C", copy=True)
 
     def __repr__(self) -> str:
@@ -113,7 +114,7 @@ _classes: dict[type[Device], type[Elements]] = {}
 
 
 def _class_of(device: type[Device]) -> type[Elements]:
-    """The class of the tensors of a device that exist, made once."""
+    """Returns the class of existing tensors of a device, made once."""
     found = _classes.get(device)
     if found is None:
         parts = {"__slots__": ("storage", "count", "_type"), "__module__": device.__module__, "_axes": None}
@@ -123,12 +124,12 @@ def _class_of(device: type[Device]) -> type[Elements]:
 
 
 def device_of(tensor: Elements) -> type[Device]:
-    """The device of a tensor that exists."""
+    """Returns the device of a tensor that exists."""
     return cast("type[Device]", type(tensor).__mro__[2])
 
 
 def over(device: type[Device], storage: object, count: int, type: BasicTensorDescription) -> Elements:
-    """A tensor of a device over storage that there is; the type has numbers for lengths, and a layout."""
+    """Returns a tensor of a device over existing storage; the type has numbers for lengths, and a layout."""
     cls = _class_of(device)
     tensor = object.__new__(cls)
     put(tensor, "_type", type)
@@ -138,14 +139,14 @@ def over(device: type[Device], storage: object, count: int, type: BasicTensorDes
 
 
 def row_major_type(dtype: DType, shape: Numbers) -> BasicTensorDescription:
-    """The type of a tensor that lies in storage of its own."""
+    """Returns the type of a tensor that lies in storage of its own."""
     return BasicTensorDescription(dtype, shape, read_only=False, layout=row_major(shape))
 
 
 def allocated(device: type[Device], dtype: DType, shape: Numbers, vec: object = None,
               initial_element: Element | None = None, order: Numbers | None = None) -> Elements:
-    """A tensor in storage of its own, all ``initial_element`` (None: anything), whose dimensions lie there in an order
-    (absent: row-major); ``vec`` is taken as that storage.
+    """Allocates a tensor, filled with ``initial_element`` (None: undefined), with its dimensions in an ``order``
+    (absent: row-major). ``vec`` is used as its storage.
     """
     kept = row_major(shape) if order is None else dense(shape, order)
     tensor = over(device, None, math.prod(shape), BasicTensorDescription(dtype, shape, read_only=False, layout=kept))
@@ -159,13 +160,13 @@ def allocated(device: type[Device], dtype: DType, shape: Numbers, vec: object = 
 
 
 def seen(tensor: Elements, layout: Layout, shape: Numbers) -> Elements:
-    """The same storage, seen through another layout."""
+    """Returns the same storage, seen through another layout."""
     return over(device_of(tensor), tensor.storage, tensor.count,
                 BasicTensorDescription(tensor.type.dtype, shape, layout=layout))
 
 
 def places(tensor: Elements) -> np.ndarray:
-    """Where in the storage each element lies, as an array of the tensor's shape."""
+    """Returns the place in the storage of each element, as an array of the tensor's shape."""
     found = np.full(tensor.shape, tensor.offset, np.int64)
     for position, stride in zip(np.ogrid[tuple([slice(length) for length in tensor.shape])], tensor.strides,
                                 strict=True):
@@ -177,14 +178,15 @@ def places(tensor: Elements) -> np.ndarray:
 
 
 def offered(tensor: Elements) -> np.ndarray | None:
-    """The storage as a flat array over the same memory, where it offers the buffer protocol in the tensor's type."""
+    """Returns the storage as a flat array over the same memory, if it offers the buffer protocol in the tensor's type.
+    """
     dtype, storage = tensor.type.dtype.numpy, tensor.storage
     if isinstance(storage, np.ndarray):
         return storage.reshape(-1) if storage.dtype == dtype and storage.flags.c_contiguous else None
     if tensor.count == 0:
         return np.empty(0, dtype)
     try:
-        view = memoryview(cast("bytes", storage))  # or whatever offers a buffer
+        view = memoryview(cast("bytes", storage))  # or any object with a buffer
     except TypeError:
         return None
     if not view.c_contiguous or view.nbytes != tensor.count * dtype.itemsize or not _is_of(view.format, dtype):
@@ -193,7 +195,7 @@ def offered(tensor: Elements) -> np.ndarray | None:
 
 
 def _is_of(format: str, dtype: np.dtype) -> bool:
-    """Whether a buffer holds elements of a type: as it says, or as plain bytes."""
+    """Whether a buffer holds elements of a type: by its format, or as plain bytes."""
     try:
         return format == "B" or np.dtype(format) == dtype
     except TypeError:
@@ -201,7 +203,7 @@ def _is_of(format: str, dtype: np.dtype) -> bool:
 
 
 def to_array(tensor: Elements) -> np.ndarray:
-    """The elements as an array: over their own memory where that can be, else read one by one."""
+    """Returns the elements as an array: over their own memory if possible, else read one by one."""
     flat = offered(tensor)
     if flat is not None:
         return _strided(flat, tensor)
@@ -211,7 +213,7 @@ def to_array(tensor: Elements) -> np.ndarray:
 
 
 def _readable(dtype: np.dtype) -> np.dtype:
-    """The type of NumPy's own that takes the numbers of a type."""
+    """Returns NumPy's own type that holds the numbers of a type."""
     return widen(np.empty(0, dtype)).dtype
 
 
@@ -223,7 +225,7 @@ def _strided(flat: np.ndarray, tensor: Elements) -> np.ndarray:
 
 
 def filled(tensor: Elements, array: np.ndarray) -> Elements:
-    """A tensor in row-major order, after it got the elements of an array."""
+    """Returns a tensor in row-major order, after it received the elements of an array."""
     flat = offered(tensor)
     if flat is not None and flat.flags.writeable:
         flat[...] = array.reshape(-1)
@@ -234,6 +236,6 @@ def filled(tensor: Elements, array: np.ndarray) -> Elements:
 
 
 def at_home(device: type[Device], array: np.ndarray) -> Elements:
-    """An array as the tensor of a device whose storage arrays are: over the same memory."""
+    """Returns an array as the tensor of a device whose storage is arrays, over the same memory."""
     flat = np.ascontiguousarray(array).reshape(-1)
     return over(device, flat, flat.size, row_major_type(as_dtype(array.dtype), array.shape))

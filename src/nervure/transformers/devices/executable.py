@@ -1,7 +1,7 @@
-"""An executable of several: parts on their devices, one after the other, and what passes between them.
+"""An executable of several: parts on their devices, one after the other, and the values that pass between them.
 
 Parts compute values alone. The whole binds the arguments, reads the cells, and stores all new values at the end, so a
-call does everything it should or changes nothing.
+call does everything or changes nothing.
 
 >>> import nervure as nv
 >>> w = nv.variable((2,), 1.0)
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from nervure.types.description import TensorDescription
 
 Stored = np.ndarray | Elements
-"""A value while a call runs: an array where a transformer made it, else a tensor of a device."""
+"""A value while a call runs: an array if a transformer made it, else a tensor of a device."""
 
 
 class Reader(NamedTuple):
@@ -55,7 +55,7 @@ class Reader(NamedTuple):
 
 
 class Stage(NamedTuple):
-    """A part, what runs it, with the readers of its inputs, and the values that nobody reads after it."""
+    """A part, its executable or program, the readers of its inputs, and the values that are not read after it."""
 
     part: Part
     work: Executable | Program
@@ -63,20 +63,20 @@ class Stage(NamedTuple):
     dropped: tuple[Value, ...]
 
     def run(self, given: list[Stored], bindings: Bindings, made: Lease) -> Sequence[Stored]:
-        """What the part computes from its inputs, which are where it reads them."""
+        """Returns the results of the part for its inputs, ``given``, which are on the devices of their readers."""
         if isinstance(self.work, Executable):
             return self.work(self._arguments(given, bindings))
         return self.work.run(_elements(given), bindings, made)
 
     def steps(self, bindings: Bindings | None) -> Sequence[Step]:
-        """What explanations show of it: what a transformer made, else its ops."""
+        """Returns its steps for explanations: those of the executable, else its ops."""
         from nervure.transformers.report import ops_as_steps
         if not isinstance(self.work, Executable):
             return ops_as_steps(self.part.function, bindings)
         return self.work.make_report(bindings if self.work.function.symbols else {}).steps
 
     def times(self, given: list[Stored], bindings: Bindings, repeat: int) -> Sequence[float]:
-        """The seconds of its steps, medians."""
+        """Returns the median seconds of its steps over ``repeat`` runs."""
         if isinstance(self.work, Executable):
             return self.work.measure(self._arguments(given, bindings), repeat).steps
         rows: list[list[int]] = []
@@ -119,7 +119,7 @@ class DeviceExecutable(Executable):
         return Program(part.function, part.device)
 
     def _readers(self, part: Part) -> tuple[Reader, ...]:
-        """Who reads each input; a view of an input that has no device is read for the part's first op."""
+        """Returns the reader of each input; a view of an input that has no device is read for the part's first op."""
         first: dict[Value, Op] = {}
         for op in part.members:
             for value in op.operands:
@@ -128,12 +128,12 @@ class DeviceExecutable(Executable):
         return tuple([Reader(op, self._device_of(op), self.transformer.placing.list_of(op).strict) for op in listed])
 
     def _device_of(self, op: Op) -> type[Device]:
-        """Where the value of an op is made; what comes from outside is at home."""
+        """Returns the device on which the value of an op is made; a value from outside is at home."""
         return self._devices.get(op) or self.transformer.placing.home
 
     @property
     def value_descriptions(self) -> dict[Value, TensorDescription]:
-        """Those of the parts, each with values of its own."""
+        """The descriptions of the parts' values; each part has its own."""
         from nervure.transformers.descriptions import described_values, each_by_itself
         found: dict[Value, TensorDescription] = {}
         for stage in self._stages:
@@ -146,7 +146,7 @@ class DeviceExecutable(Executable):
         return bindings
 
     def make_report(self, bindings: Bindings | None) -> CompilationReport:
-        """The steps of each part, which name its device."""
+        """Reports the steps of each part, which name its device."""
         from nervure.transformers.report import CompilationReport
         listed = [(step, stage.part.device) for stage in self._stages for step in stage.steps(bindings)]
         steps = [replace(step, number=number, name=f"{step.name} on {_spelled(device)}")
@@ -160,7 +160,7 @@ class DeviceExecutable(Executable):
 
     def time_steps(self, bindings: Bindings, arguments: Sequence[np.ndarray], states: Mapping[Variable, np.ndarray],
                    repeat: int) -> Times:
-        """The times of steps, and of calls with what moves between devices."""
+        """Measures the times of steps, and of calls including the moves between devices, over ``repeat`` runs."""
         from nervure.transformers.report import Times
         steps: list[float] = []
         self._run(bindings, arguments, states, lambda stage, given: steps.extend(stage.times(given, bindings, repeat)))
@@ -173,7 +173,7 @@ class DeviceExecutable(Executable):
 
     def _run(self, bindings: Bindings, arguments: Sequence[np.ndarray], states: Mapping[Variable, np.ndarray],
              look: Callable[[Stage, list[Stored]], object] | None = None) -> Sequence[np.ndarray]:
-        """The values of results and updates; ``look`` is shown each stage with what it is given."""
+        """Returns the values of results and updates; ``look`` is called with each stage and its inputs."""
         held: dict[Value, Stored] = _given_values(self.function, arguments, states)
         with lease() as made:
             for stage in self._stages:
@@ -187,7 +187,7 @@ class DeviceExecutable(Executable):
             return [_outlasting(held[value]) for value in self.function.roots]
 
     def _brought(self, value: Value, stored: Stored, reader: Reader, made: Lease) -> Stored:
-        """A value where its reader is."""
+        """Returns a value on the device of its reader."""
         source, target = self._device_of(value.op), reader.device
         if isinstance(stored, np.ndarray):
             if target.transformer is not None and (is_given(value.op) or issubclass(source, target)
@@ -198,13 +198,13 @@ class DeviceExecutable(Executable):
 
 
 def _spelled(device: object) -> str:
-    """A transformer or a device written in Python, by its name."""
+    """Returns a transformer or a device written in Python, by its name."""
     return device.__name__ if isinstance(device, type) else str(device)
 
 
 def _given_values(function: Function, arguments: Sequence[np.ndarray],
                   states: Mapping[Variable, np.ndarray]) -> dict[Value, Stored]:
-    """The values that come from outside: of parameters, and of variables."""
+    """Returns the values that come from outside: of parameters, and of variables."""
     known: dict[Value, Stored] = {
         op.output: array for op, array in zip(function.parameters, arguments, strict=True)}
     for op in function.operations:
@@ -214,7 +214,7 @@ def _given_values(function: Function, arguments: Sequence[np.ndarray],
 
 
 def _elements(given: list[Stored]) -> list[Elements]:
-    """What a part in Python is given."""
+    """Returns the inputs of a part in Python."""
     return [entry for entry in given if isinstance(entry, Elements)]
 
 
@@ -223,5 +223,5 @@ def _array(stored: Stored) -> np.ndarray:
 
 
 def _outlasting(stored: Stored) -> np.ndarray:
-    """An array that is not in the memory of the call."""
+    """Returns an array that is not in the memory of the call."""
     return stored if isinstance(stored, np.ndarray) else np.array(to_array(stored), order="C", copy=True)

@@ -1,5 +1,6 @@
-"""What ``nv.implement`` gives for an op on a device that a transformer runs: a call of the function, or an
-elementwise op whose meaning it is.
+"""Functions given to ``nv.implement`` for an op on a device that a transformer runs.
+
+Such an op becomes a call of the function, or an elementwise op with the function as its meaning.
 
 >>> import nervure as nv
 >>> @nv.defnode("A[~ n] B[~ n] -> C[~ n]")
@@ -37,7 +38,7 @@ from nervure.types.dtype import DType
 
 
 def implemented(op: Op, device: type[Device]) -> Op:
-    """What an op is for the device's transformer: itself, where nothing else was given for it."""
+    """Returns the op for the device's transformer: itself, if no function was given for it."""
     found = None if device.transformer is None else implementation_of(type(op), device)
     if found is None:
         return op
@@ -58,7 +59,7 @@ def is_pointwise(op: Op) -> bool:
 
 def run_implementation(found: Implementation, op: Op, operands: Sequence[Elements],
                        results: Sequence[Elements]) -> None:
-    """Calls a function that was given for an op; it writes the results."""
+    """Calls a ``found`` implementation of an op with ``operands``; it writes the ``results``."""
     returned = found.function(op, *operands, *results)
     if returned is not None and not any([returned is result for result in results]):
         raise op.fail(WrongKind, "an implementation writes its results and returns nothing", operand=_name(found),
@@ -70,7 +71,7 @@ def _name(found: Implementation) -> str:
     return getattr(found.function, "__name__", type(found.function).__name__)
 
 
-# -- a function that is called in each run ---------------------------------------------------------------------------
+# -- functions called in each run --------------------------------------------------------------------------------------
 
 
 def _called(op: Op, found: Implementation, device: type[Device]) -> HostCall:
@@ -92,7 +93,7 @@ def _called(op: Op, found: Implementation, device: type[Device]) -> HostCall:
 
 def results_of(op: Op, device: type[Device], operands: Sequence[Elements], bindings: Bindings,
                made: Lease) -> list[Elements]:
-    """Tensors for the results of an op: of anything, or with the elements of the operand that the op writes in
+    """Returns tensors for the results of an op: undefined, or with the elements of the operand that the op writes in
     place.
     """
     results = []
@@ -103,14 +104,14 @@ def results_of(op: Op, device: type[Device], operands: Sequence[Elements], bindi
 
 
 def targets_of(op: Op) -> tuple[int | None, ...]:
-    """For each result the operand that its where string names as its place."""
+    """For each result, returns the operand that its where string names as its place."""
     return (None,) * len(op.outputs) if op.type_rule is None else op.type_rule.targets
 
 
 # -- a scalar expression ---------------------------------------------------------------------------------------------
 
 
-class Generated(Elementwise, abstract=True):  # no text leads to it, so it is in no table of names
+class Generated(Elementwise, abstract=True):  # an abstract class, since no text refers to it by name
     """``function(s, *elements)`` at every index, as an element of ``dtype``."""
 
     operand_names = "*xs"
@@ -138,7 +139,7 @@ def _generated(op: Op, found: Implementation) -> Generated:
 
 
 def _try_once(op: Op, found: Implementation, fresh: Generated) -> None:
-    """Evaluates the expression for one element, so that a mistake in it is told here, as what it is."""
+    """Evaluates the expression for one element, so that a mistake in it is reported here."""
     alone = fresh.copied([Parameter(value.dtype, ()).output for value in op.operands])
     try:
         evaluate(alone, [np.ones((), value.dtype.numpy) for value in op.operands])

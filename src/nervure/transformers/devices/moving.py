@@ -1,8 +1,8 @@
-"""How elements come from one device to another.
+"""Moves of elements from one device to another.
 
-As they are, where one device inherits from the other; as a declared conversion says (``nv.converts``); through
-the buffer protocol, where both storages offer it; else one by one, with a warning. A strict list of devices
-takes only the first two.
+Storage is passed as it is if one device inherits from the other; a declared conversion (``nv.converts``) applies next;
+then the buffer protocol, if both storages offer it; else elements move one by one, with a warning. A strict list of
+devices takes only the first two ways.
 
 >>> import nervure as nv
 >>> class Lists(nv.AbstractTensor):
@@ -42,10 +42,11 @@ from nervure.types.dtype import DType
 
 
 def moved(tensor: Elements, target: type[Device], reader: Op | None, is_strict: bool, lease: Lease) -> Elements:
-    """The tensor on another device. ``reader`` is the op there that needs it; a strict list refuses what nobody
-    declared.
+    """Returns the tensor on another device. ``reader`` is the op there that needs it; a strict list refuses a
+    conversion that is not declared.
 
-    What the caller gives, and not another part of the function, has no reader: it comes in any way, without a word.
+    A value from the caller, rather than from another part of the function, has no reader: it is moved in any way,
+    without a warning.
     """
     way = how(tensor, target)
     if way == "as it is":
@@ -60,7 +61,7 @@ def moved(tensor: Elements, target: type[Device], reader: Op | None, is_strict: 
 
 
 def how(tensor: Elements, target: type[Device]) -> str:
-    """Which of the ways a tensor takes to a device."""
+    """Returns the way that a tensor takes to a device."""
     source = device_of(tensor)
     if issubclass(source, target) or issubclass(target, source):
         return "as it is"
@@ -74,7 +75,7 @@ _known_offers: dict[tuple[type[Device], DType], bool] = {}
 
 
 def _offers(device: type[Device], dtype: DType) -> bool:
-    """Whether the storage of a device offers its elements as a buffer: found once, by making some."""
+    """Whether the storage of a device offers its elements as a buffer: found out once, by making some."""
     found = _known_offers.get((device, dtype))
     if found is None:
         probe = allocated(device, dtype, (1,))
@@ -95,7 +96,7 @@ def _declared(tensor: Elements, target: type[Device]) -> Elements:
 
 
 def _check(tensor: Elements, target: type[Device], reader: Op, is_strict: bool, way: str) -> None:
-    """NotSupported where a strict list forbids the way; a warning where elements move one by one."""
+    """Raises NotSupported if a strict list forbids the ``way``; warns if elements move one by one."""
     source, place = device_of(tensor).__name__, reader.location
     declaration = f"@nv.converts({source}, {target.__name__})"
     if is_strict:

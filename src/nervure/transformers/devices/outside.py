@@ -1,7 +1,7 @@
-"""Memory of a tensor that lies outside of arrays: in what a device allocated, or was given in its place.
+"""Memory of a tensor outside of arrays: an allocation of a device, or storage given in its place.
 
-Where that offers a buffer to be written, an array over it is the memory itself. Else elements come and go one by one,
-through ``vref`` and ``set_vref``.
+If it offers a writable buffer, an array over that is the memory itself. Else elements are copied one by one, through
+``vref`` and ``set_vref``.
 
 >>> import nervure as nv
 >>> class Words(nv.AbstractTensor):
@@ -33,8 +33,8 @@ from nervure.types.layout import row_major
 
 
 class Outside:
-    """The storage of a tensor that exists, as the memory of a place whose dimensions lie in it in an order. The place
-    has as many elements, or fewer: those at the start.
+    """The storage of a tensor that exists, as the memory of a place with its dimensions in an order. The place has
+    equally many elements, or fewer: those at the start.
     """
 
     __slots__ = ("_elements", "flat", "order")
@@ -46,7 +46,7 @@ class Outside:
 
     @property
     def storage(self) -> object:
-        """What the device allocated."""
+        """The device's allocation."""
         return self._elements.storage
 
     @property
@@ -55,9 +55,7 @@ class Outside:
         return self._elements.count
 
     def load(self, shape: Sequence[int]) -> np.ndarray:
-        """The elements of a place of this shape: an array over the memory itself where there can be one, else one of
-        its own.
-        """
+        """Returns the elements of a place of this shape: an array over the memory itself if possible, else a copy."""
         packed = [shape[d] for d in self.order]
         if self.flat is not None:
             array = self.flat[:math.prod(packed)].reshape(packed)
@@ -74,7 +72,7 @@ class Outside:
             self._set(widen(flat).tolist())
 
     def save(self, array: np.ndarray) -> None:
-        """Writes the elements of a place, all or, where that fails in between, none."""
+        """Writes the elements of a place, all or, if that fails halfway, none."""
         if self.flat is not None:
             return self.fill(array)
         before = [self._elements.vref(number) for number in range(array.size)]
@@ -99,14 +97,14 @@ class Outside:
             self._elements.set_vref(place, widen(np.asarray(number)).item())
 
     def let_go(self) -> None:
-        """Calls the device's finalizer: other memory takes the place of this."""
+        """Calls the device's finalizer, when other memory replaces this."""
         self._elements.finalizer()
 
 
 def made_on(device: type[Device], dtype: DType, array: np.ndarray, order: tuple[int, ...],
             initial_element: Element | None) -> Outside:
-    """What a device allocates for a place with these elements, all of which are ``initial_element`` where that is not
-    None. It is not written where it has them.
+    """Allocates memory of a device for a place with these elements, all of which are ``initial_element`` unless that
+    is None. They are written only if the allocation differs.
     """
     memory = Outside(allocated(device, dtype, array.shape, None, initial_element, order), order)
     if initial_element is None or memory.load(array.shape).tobytes() != array.tobytes():
@@ -116,7 +114,7 @@ def made_on(device: type[Device], dtype: DType, array: np.ndarray, order: tuple[
 
 def given_as(device: type[Device], dtype: DType, shape: tuple[int, ...], order: tuple[int, ...],
              storage: object) -> Outside:
-    """Storage that a user gives for a place on a device, used as it is. An error that says what it lacks."""
+    """Uses storage that a user gives for a place on a device; an error says what it lacks."""
     count, about = math.prod(shape), f"storage of {device.__name__} with {math.prod(shape)} elements of {dtype.name}"
     if isinstance(storage, np.ndarray) and storage.dtype != dtype.numpy:
         raise WrongKind("storage is of the tensor's element type", op="storage", got=f"an array of {storage.dtype}",

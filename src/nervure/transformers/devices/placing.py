@@ -1,8 +1,8 @@
-"""Placing: on which device each op of a function runs, and what it becomes there.
+"""Placing: the device of each op of a function, and its form there.
 
-An op goes to the first device of its list that implements it: by ``nv.implement``, or because the device's
-transformer runs it. A composite that no device takes whole is decomposed, and its parts are placed. Views stay
-with what they show.
+An op goes to the first device of its list that implements it: by ``nv.implement``, or because the device's transformer
+runs it. A composite that no device takes whole is decomposed, and its parts are placed. Views stay with the viewed
+value.
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (4,))
@@ -41,14 +41,14 @@ from nervure.types.view import SimpleView
 
 
 class Placed(NamedTuple):
-    """A function without composites, and the device of each op; None where it runs wherever it is read."""
+    """A function without composites, and the device of each op; None if it runs on the device of its reader."""
 
     function: Function
     devices: dict[Op, type[Device] | None]
 
 
 class Placing:
-    """Decides by what devices implement. ``base`` is the transformer of what was built under no list, or of
+    """The decisions by what devices implement. ``base`` is the transformer of ops built under no list, or of
     everything.
     """
 
@@ -58,34 +58,34 @@ class Placing:
         self.home = native_device(base.name) or _unnamed(base)
 
     def transformer(self, name: str) -> Transformer:
-        """The transformer of that name, which runs the parts of its devices."""
+        """Returns the transformer of that name, which runs the parts of its devices."""
         if name not in self._natives:
             self._natives[name] = transformers.make_transformer(name)
         return self._natives[name]
 
     def list_of(self, op: Op) -> DeviceList:
-        """The devices on which an op may run."""
+        """Returns the devices on which an op may run."""
         found = devices_of(op) if self._follows_lists else None
         return found or DeviceList((self.home,))
 
     def decomposed(self, function: Function) -> Function:
-        """The function with its composites decomposed, as far as no device takes them whole, and with the devices' own
-        rules applied.
+        """Returns the function with the devices' own rules applied, and with the composites decomposed that no device
+        takes whole.
         """
         rules = [Rewriter(f"rules of {device.__name__}", [_RuleOf(device, row, self) for row in device.rewrites])
                  for device in self._with_rules(function)]
         return on_devices(function, _Unless(self), rules)
 
     def _with_rules(self, function: Function) -> list[type[Device]]:
-        """The devices with rules of their own on which ops of a function may run."""
+        """Returns the devices with rules of their own on which ops of a function may run."""
         if not self._fuses:
             return []
         listed = dict.fromkeys([device for op in function.operations for device in self.list_of(op).devices])
         return [device for device in listed if device.rewrites]
 
     def placed(self, function: Function) -> Placed:
-        """The function with a device for each op, and what the op becomes there: composites are decomposed as
-        far as no device takes them whole. NodeNotFound for an op that no device of its list implements.
+        """Returns the function with a device for each op, and each op in its form there: composites that no device
+        takes whole are decomposed. NodeNotFound for an op that no device of its list implements.
         """
         whole = self.decomposed(function)
         table: dict[Value, Value] = {}
@@ -97,7 +97,7 @@ class Placing:
             devices[final] = device
             table.update([(old, new) for old, new in zip(op.outputs, final.outputs, strict=True) if old is not new])
         result = whole.substituted(table)
-        # An effect without results was built anew once more.
+        # An effect without results has been rebuilt again.
         return Placed(result, {op: devices[op] if op in devices else self._device(op, devices)
                                for op in result.operations})
 
@@ -113,7 +113,7 @@ class Placing:
         raise self._not_found(op, devices)
 
     def refusal(self, op: Op, device: type[Device]) -> str | None:
-        """Why a device does not run an op; None where it does."""
+        """Returns the reason why a device does not run an op; None if it does."""
         missing = self._missing(device)
         if missing is not None or not device.admits(op):
             return missing or "it does not take these shapes"
@@ -133,9 +133,7 @@ class Placing:
         return device.missing()
 
     def takes_whole(self, op: Op) -> bool:
-        """Whether a composite goes to a device that implements it as it is, before one whose transformer lowers
-        it.
-        """
+        """Whether a composite goes to a device that implements it as it is, before one whose transformer lowers it."""
         for device in self.list_of(op).devices:
             if self.refusal(op, device) is None:
                 return True
@@ -185,7 +183,7 @@ class _RuleOf(Row):
 
 
 def _unnamed(base: Transformer) -> type[Device]:
-    """The device of a transformer that has none of its own."""
+    """Returns the device of a transformer that has none of its own."""
     return type(base.name, (ArrayStorage,), {"transformer": base.name}, is_device=False)
 
 

@@ -1,7 +1,7 @@
-"""Pools: the storage that calls make on devices which are written in Python, and when it is let go of.
+"""Pools: the storage that calls make on devices written in Python, and the time of its release.
 
-A call ends with the finalizers of what it made and does not return. Inside ``with memory_pool():`` calls of this thread
-keep that storage for the calls after them, and the finalizers run when the block ends.
+A call ends with the finalizers of the storage that it made and does not return. Inside ``with memory_pool():`` calls
+of this thread keep that storage for later calls, and the finalizers run when the block ends.
 
 >>> import nervure as nv
 >>> with memory_pool() as pool:
@@ -31,19 +31,19 @@ _Key = tuple[type[Device], DType, int]
 
 
 class Pool:
-    """Storage that is free, by device, element type and number of elements."""
+    """Free storage, by device, element type and number of elements."""
 
     def __init__(self) -> None:
         self._free: dict[_Key, list[Elements]] = {}
 
     @property
     def bytes(self) -> int:
-        """How many bytes of elements wait to be used again."""
+        """The number of bytes of elements that wait to be used again."""
         return sum([dtype.itemsize * count * len(waiting) for (_, dtype, count), waiting in self._free.items()])
 
     def take(self, device: type[Device], dtype: DType, shape: Numbers) -> Elements | None:
-        """A tensor of anything over storage of that size; None where there is none, and longer storage will take the
-        place of the longest that is shorter.
+        """Returns an undefined tensor of ``shape`` over free storage; None if there is none of its size. Then the
+        longest shorter storage is released, since a longer one will replace it.
         """
         waiting = self._free.get((device, dtype, math.prod(shape)))
         if not waiting:
@@ -53,7 +53,7 @@ class Pool:
         return over(device, tensor.storage, tensor.count, row_major_type(dtype, shape))
 
     def give(self, tensor: Elements) -> None:
-        """Takes a tensor that nobody reads any more."""
+        """Takes back a tensor that is not read any more."""
         self._free.setdefault((device_of(tensor), tensor.type.dtype, tensor.count), []).append(tensor)
 
     def _let_go_for(self, device: type[Device], dtype: DType, count: int) -> None:
@@ -63,7 +63,7 @@ class Pool:
             self._free[device, dtype, max(shorter)].pop().finalizer()
 
     def close(self) -> None:
-        """Lets go of everything."""
+        """Releases everything."""
         waiting = [tensor for entry in self._free.values() for tensor in entry]
         self._free.clear()
         for tensor in waiting:
@@ -80,7 +80,7 @@ _current = _Current()
 
 @contextmanager
 def memory_pool() -> Iterator[Pool]:
-    """Storage that calls make on devices written in Python is kept from call to call; finalizers run when it ends.
+    """Keeps the storage that calls make on devices written in Python; finalizers run when the block ends.
 
     >>> with nv.memory_pool() as pool:
     ...     total = nv.sum(nv.ones((2, 3))).item()
@@ -96,21 +96,21 @@ def memory_pool() -> Iterator[Pool]:
 
 
 class Lease:
-    """What one call has made."""
+    """The tensors that one call has made."""
 
     def __init__(self, pool: Pool | None) -> None:
         self._pool = pool
         self._taken: list[Elements] = []
 
     def take(self, device: type[Device], dtype: DType, shape: Numbers) -> Elements:
-        """A tensor of anything, until the call ends."""
+        """Returns an undefined tensor of ``shape``, valid until the call ends."""
         found = None if self._pool is None else self._pool.take(device, dtype, shape)
         tensor = allocated(device, dtype, shape) if found is None else found
         self._taken.append(tensor)
         return tensor
 
     def end(self) -> None:
-        """Gives everything to the pool, or lets go of it."""
+        """Gives everything to the pool, or releases it."""
         for tensor in self._taken:
             if self._pool is None:
                 tensor.finalizer()
@@ -120,7 +120,7 @@ class Lease:
 
 @contextmanager
 def lease() -> Iterator[Lease]:
-    """The storage of a call."""
+    """Opens a lease for the storage of a call."""
     made = Lease(_current.pool)
     try:
         yield made

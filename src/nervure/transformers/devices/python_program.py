@@ -1,6 +1,6 @@
 """A part on a device that is written in Python: its ops one after the other, over storage.
 
-Views move no element where strides can say them. Everything else is what ``nv.implement`` was given.
+Views move no element if strides can describe them. Functions given to ``nv.implement`` do everything else.
 
 >>> import nervure as nv
 >>> class Paper(nv.CPUTensor):
@@ -53,11 +53,11 @@ class Program:
 
     def run(self, arguments: Sequence[Elements], bindings: Bindings, made: Lease,
             ticks: list[int] | None = None) -> list[Elements]:
-        """The function's results; the storage that they lie in belongs to the lease, or to an argument. ``ticks`` gets
-        the nanosecond at which each op but the leaves was done.
+        """Returns the function's results; the storage that they lie in belongs to the lease, or to an argument.
+        ``ticks`` receives the nanosecond at which each op but the leaves was done.
         """
         function = self._function
-        given = function.parameters[:len(arguments)]  # those after them only tell sizes
+        given = function.parameters[:len(arguments)]  # the other parameters only give sizes
         known: dict[Value, Elements] = dict(zip([op.output for op in given], arguments, strict=True))
         for op in function.operations:
             if isinstance(op, Parameter):
@@ -89,7 +89,7 @@ class Program:
         raise InternalError(f"{op!r} was placed on {self._device.__name__}, which does not implement it")
 
     def _view(self, op: View, operand: Elements, bindings: Bindings, made: Lease) -> Elements:
-        """The operand seen through strides; a copy where none can say the view."""
+        """Returns the operand seen through strides; a copy if they cannot describe the view."""
         view, shape = op.view, numbers(op.output.type.shape, bindings)
         assert isinstance(view, SimpleView)
         coordinates = [substitute(entry, bindings) for entry in view.index_map.coordinates]

@@ -24,10 +24,10 @@ from nervure.transformers.devices.placing import Placing
 
 
 class DeviceTransformer(Transformer):
-    """Places what is built under lists of devices, and leaves the rest to ``base``, whose state it shares.
+    """Places functions built under lists of devices, and leaves the rest to ``base``, whose state it shares.
 
-    Where ``base`` was asked for by name it runs everything: lists do not count, only what was implemented for
-    its device. ``fuses`` says whether the devices' own rules are applied.
+    If ``base`` was asked for by name it runs everything: lists do not count, only implementations for its device.
+    ``fuses`` says whether the devices' own rules are applied.
     """
 
     name = "devices"
@@ -40,14 +40,16 @@ class DeviceTransformer(Transformer):
         self.base.check_open()
 
     def native(self, name: str) -> Transformer:
-        """The transformer that runs the parts of its devices."""
+        """Returns the transformer that runs the parts of its devices."""
         return self.placing.transformer(name)
 
     def supports(self, op_class: type[Op]) -> bool:
         return self.base.supports(op_class)
 
     def optimised(self, function: Function) -> Function:
-        """The function as far as it can be brought before its ops are placed: each part has passes of its own."""
+        """Returns the function optimised as far as possible before its ops are placed: each part has passes of its
+        own.
+        """
         return self.placing.decomposed(function)
 
     def build(self, function: Function) -> Executable:
