@@ -59,7 +59,7 @@ _NAMES = {
     "nervure.inspection.profiling": "disassemble proceed_bench proceed_time",
     "nervure.training.trainer": "Trainer",
 }
-"""The modules of the public names, but for those of the modules below, which list theirs in ``__all__``."""
+"""The modules of the public names, except those of the modules below, which list theirs in ``__all__``."""
 
 _WHOLE = tuple([f"nervure.front.{name}" for name in (
     "elementwise", "op_functions", "reductions", "contraction", "views", "joining", "indexing", "gathering", "filled",
@@ -88,7 +88,7 @@ def _imported(name: str) -> ModuleType:
 
 
 def _search(name: str) -> Any:
-    """A function of one of the modules that are public as a whole."""
+    """Returns a function of one of the modules that are public as a whole."""
     for module_name in _WHOLE:
         module = _imported(module_name)
         if name in module.__all__:
@@ -98,9 +98,7 @@ def _search(name: str) -> Any:
 
 
 class _Package(ModuleType):
-    """Keeps ``nervure.computation`` and ``nervure.jit`` the functions: importing the modules would put them in
-    their place.
-    """
+    """Keeps ``nervure.computation`` and ``nervure.jit`` the functions: importing the modules would replace them."""
 
     def __setattr__(self, name: str, value: object) -> None:
         if not (name in _WHERE and isinstance(value, ModuleType)):

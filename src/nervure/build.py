@@ -1,4 +1,4 @@
-"""Models: what leads to a tensor, compiled as a forward and a backward part that are called in turns.
+"""Models: the computation of a tensor, compiled as a forward and a backward part that are called in turns.
 
 >>> import numpy as np
 >>> import nervure as nv
@@ -10,7 +10,7 @@
 >>> model.gradients[0].tolist()
 [4.0, 4.0]
 
-The forward part gives the result and the residuals, which the model keeps until the next forward; the backward part
+The forward part returns the result and the residuals, which the model keeps until the next forward; the backward part
 turns them into the gradients beside the parameters. Neither is compiled again for other sizes.
 """
 
@@ -52,26 +52,26 @@ from nervure.transformers.report import table
 from nervure.types.dim import evaluate
 
 MODES = ("default", "fast", "fastest")
-"""How much is compiled before the first call: forward and both backward parts, forward and the backward part that
-replaces gradients, or nothing. A model that is only trained by ``step`` needs none of them.
+"""The parts that are compiled before the first call: forward and both backward parts, forward and the backward part
+that replaces gradients, or nothing. A model that is only trained by ``step`` needs none of them.
 """
 
 
 class Optimizer(Protocol):
-    """What ``step`` takes: called with a loss, it gives the effect that updates variables."""
+    """The argument of ``step``: called with a loss, it returns the effect that updates variables."""
 
     def __call__(self, loss: Tensor, variables: Sequence[AssignableTensorOp] | None = None) -> Effect: ...
 
 
 class _Forward(NamedTuple):
-    """What a backward needs of the forward before it: arguments, and how it saw the variables."""
+    """The state that a backward needs from the forward before it: arguments, and the versions of the variables."""
 
     arguments: list[object]
     seen: list[Witness]
 
 
 class _Backward:
-    """The backward part of a model: gradients that replace those before, or are added to them."""
+    """The backward part of a model: it replaces earlier gradients, or adds to them."""
 
     def __init__(self, parts: Cut, parameters: Sequence[AssignableTensorOp], transformer: Transformer) -> None:
         self.parts, self.parameters, self._transformer = parts, tuple(parameters), transformer
@@ -79,13 +79,13 @@ class _Backward:
         self._compiled: dict[bool, Executable] = {}
 
     def executable(self, accumulate: bool) -> Executable:
-        """The part as it is called, compiled at its first use."""
+        """Returns the part as an executable, compiled at its first use."""
         if accumulate not in self._compiled:
             self._compiled[accumulate] = self._transformer.build(self.function(accumulate))
         return self._compiled[accumulate]
 
     def function(self, accumulate: bool) -> Function:
-        """The part as a Function that updates gradients."""
+        """Returns the part as a Function that updates gradients."""
         own = self.parts.backward
         updates = []
         for parameter, value in zip(self.parameters, own.results, strict=True):
@@ -95,11 +95,11 @@ class _Backward:
         return Function([], own.parameters, updates, own.effects, own.assumptions, own.name)
 
     def look(self) -> list[Witness]:
-        """The variables that it reads beside the gradients, as they are now."""
+        """Returns the current state of the variables that it reads beside the gradients."""
         return [cell.witness() for cell in self._cells]
 
     def check(self, forward: _Forward) -> None:
-        """InvalidArgument naming a variable that was written since that forward."""
+        """Raises InvalidArgument, which names a variable that was written since that forward."""
         for cell, seen in zip(self._cells, forward.seen, strict=True):
             if not cell.is_still(seen):
                 raise InvalidArgument("a variable that the gradients need was written after forward", op="backward",
@@ -108,8 +108,8 @@ class _Backward:
 
 
 class CompiledComposite(Identity):
-    """What ``nv.build`` gives. ``parameters`` are the trainable variables below the result, ``inputs`` what it is
-    computed from, by name. It holds the last forward, so it serves one thread at a time.
+    """A compiled model, the result of ``nv.build``. ``parameters`` are the trainable variables below the result,
+    ``inputs`` its inputs by name. It holds the last forward, so it serves one thread at a time.
 
     >>> x = nv.placeholder("N=n, F=10").named("x")
     >>> model = nv.build(x + x, inputs=("x",), construct_backward=False)
@@ -142,11 +142,11 @@ class CompiledComposite(Identity):
     # -- calls -------------------------------------------------------------------------------------------------
 
     def forward(self, *arguments: object) -> np.ndarray:
-        """The result, an array of the caller's own, from the inputs that ``build`` was told in their order; without
-        arguments, and for all other inputs, from what ``set_input`` has set.
+        """Computes the result, an array that the caller owns. The arguments are the inputs listed for ``build``, in
+        their order; without arguments, and for all other inputs, the values given to ``set_input`` are used.
 
-        InvalidArgument for a wrong number of arguments or an input without a value; ShapeMismatch for a wrong rank,
-        length, or one symbol with two values.
+        Raises InvalidArgument for a wrong number of arguments or an input without a value; ShapeMismatch for a wrong
+        rank, length, or one symbol with two values.
 
         >>> x = nv.placeholder("N=n").named("x")
         >>> model = nv.build(x * 2, inputs=("x",))
@@ -163,10 +163,10 @@ class CompiledComposite(Identity):
         return result
 
     def backward(self, accumulate: bool = False) -> None:
-        """The gradients of the sum of the result with respect to all parameters, from the last forward; they replace
-        those before, or are added to them.
+        """Computes the gradients of the sum of the last result with respect to all parameters. They replace the
+        earlier ones, or are added to them with ``accumulate``.
 
-        Nothing happens where there are no parameters. InvalidArgument without a forward, or if a variable that the
+        Nothing happens without parameters. Raises InvalidArgument without a forward, or if a variable that the
         gradients need was written since.
 
         >>> w = nv.variable((2,), [1.0, 2.0])
@@ -190,8 +190,8 @@ class CompiledComposite(Identity):
         self._backward.executable(accumulate)(self._last.arguments)
 
     def step(self, optimizer: Optimizer, *arguments: object) -> np.ndarray:
-        """One step of training in one call: the result, from arguments as ``forward`` takes them; and ``optimizer``
-        updates the parameters by the gradients of its sum. ``grad`` is left as it is.
+        """Makes a training step in one call, and returns the result, with arguments as for ``forward``. ``optimizer``
+        updates the parameters by the gradients of the result's sum; ``grad`` does not change.
 
         >>> x, w = nv.placeholder("N=n").named("x"), nv.variable((), 3.0)
         >>> model, adam = nv.build(nv.sum(x * w, out_axes=()), inputs=("x",)), nv.optim.Adam(0.5)
@@ -202,7 +202,8 @@ class CompiledComposite(Identity):
         return self.compiled_step(optimizer)(values)[0]
 
     def compiled_step(self, optimizer: Optimizer) -> Executable:
-        """What ``step`` calls: forward, backward and update as one executable, compiled once for each optimiser."""
+        """Returns the executable that ``step`` calls: forward, backward and update, compiled once for each optimiser.
+        """
         for known, executable in self._steps:
             if known is optimizer:
                 return executable
@@ -212,7 +213,7 @@ class CompiledComposite(Identity):
         return executable
 
     def _update(self, optimizer: Optimizer) -> Effect:
-        """The effect of an optimiser on all parameters."""
+        """Returns the effect of an optimiser on all parameters."""
         if not self.parameters or not self.out.dtype.is_float:
             raise InvalidArgument("there is nothing to train", op="step", got=repr(self.out),
                                   expected="a result with real values that follows from variables",
@@ -235,9 +236,9 @@ class CompiledComposite(Identity):
     # -- inputs ------------------------------------------------------------------------------------------------
 
     def set_input(self, name: str, value: object) -> None:
-        """Gives an input a value, a copy of what NumPy reads, which it holds until it is given another one.
+        """Sets the value of an input, a copy of ``value`` as NumPy reads it, until it is set again.
 
-        InvalidArgument for an unknown name, ShapeMismatch for a wrong rank or length.
+        Raises InvalidArgument for an unknown name, ShapeMismatch for a wrong rank or length.
 
         >>> x = nv.placeholder((2, 2)).named("x")
         >>> model = nv.build(nv.sum(x))
@@ -249,7 +250,7 @@ class CompiledComposite(Identity):
         hold(place, place.given(value, "set_input", name))
 
     def get_input(self, name: str) -> AssignableTensorOp:
-        """The input of this name. InvalidArgument if there is none.
+        """Returns the input of this name. InvalidArgument if there is none.
 
         >>> x = nv.placeholder("N=n").named("x")
         >>> nv.build(x * 2).get_input("x") is x
@@ -265,7 +266,7 @@ class CompiledComposite(Identity):
         return self.inputs[name]
 
     def _values_of(self, arguments: Sequence[object]) -> list[object]:
-        """The values of all inputs in order."""
+        """Returns the values of all inputs in order."""
         is_set = not arguments and all([held_value(self.inputs[name]) is not None
                                         for name in self._names[:self._positional]])
         count = 0 if is_set else self._positional
@@ -285,19 +286,19 @@ class CompiledComposite(Identity):
             raise InvalidArgument(f"the input {name} has no value", op="forward", operand=name, got="no value",
                                   expected=self.inputs[name]._described(),
                                   help=f"model.set_input({name!r}, value) gives it one")
-        return held.copy()  # which a backward may need when the input has another value
+        return held.copy()  # a backward may need it after the input has another value
 
-    # -- what it is --------------------------------------------------------------------------------------------
+    # -- inspection ------------------------------------------------------------------------------------------------
 
     @property
     def ir(self) -> str:
-        """Forward and backward as a program for people to read, before the passes of their own."""
+        """Forward and backward as a program for people to read, before the backend's own passes."""
         parts = [self._function] if self._backward is None else [self._function, self._backward.function(False)]
         return "\n".join([print_function(part, elide=True) for part in parts])
 
     @property
     def executables(self) -> list[Executable]:
-        """Forward and, if there is one, backward; they are compiled by now."""
+        """The executables of forward and, if there is one, backward, compiled if necessary."""
         return [self._forward] if self._backward is None else [self._forward, self._backward.executable(False)]
 
     @property
@@ -306,7 +307,7 @@ class CompiledComposite(Identity):
         return tuple([gradient_of(entry) for entry in self.parameters if entry.dtype.is_float])
 
     def summary(self) -> str:
-        """A table of the parameters, with their elements and bytes, and what a call takes.
+        """Returns a table of the parameters, with their elements and bytes, and the memory of a call.
 
         >>> w = nv.variable("F=3").named("w")
         >>> print(nv.build(nv.sum(w * w)).summary())
@@ -322,12 +323,12 @@ class CompiledComposite(Identity):
         return table([("parameter", "type", "elements", "bytes"), *rows], right=(2, 3))
 
     def explained(self, *arguments: object) -> tuple[Executable, list[object] | None]:
-        """What ``nv.explain`` shows: forward, and what it is run with, if there are arguments or none is missing."""
+        """Returns the executable that ``nv.explain`` shows, forward, and its arguments; None if some are missing."""
         is_open = not arguments and any([held_value(place) is None for place in self.inputs.values()])
         return self._forward, None if is_open else self._values_of(arguments)
 
     def __call__(self, *arguments: object) -> np.ndarray:
-        """``forward``."""
+        """Runs ``forward``."""
         return self.forward(*arguments)
 
     def _repr_html_(self) -> str:
@@ -353,7 +354,7 @@ class CompiledComposite(Identity):
         return f"backward(model) -> gradients of {', '.join(names[:6])}{', ...' if len(names) > 6 else ''}"
 
     def _memory(self) -> str:
-        """What forward takes, in symbols, and for the sizes of the last call."""
+        """Returns the memory of forward, in symbols, and for the sizes of the last call."""
         text, bindings = str(self._forward.memory()), self._bindings()
         if not bindings:
             return text
@@ -361,7 +362,7 @@ class CompiledComposite(Identity):
         return f"{text} ({known}: {self._forward.memory(bindings)})"
 
     def _bindings(self) -> Bindings:
-        """The values that symbols had in the last forward."""
+        """Returns the values that symbols had in the last forward."""
         if self._shapes is None:
             return {}
         places = zip(self.inputs.values(), self._shapes, strict=True)
@@ -370,7 +371,7 @@ class CompiledComposite(Identity):
 
 
 def _kept(arguments: Sequence[object], number: int, value: object) -> object:
-    """An argument as backward will need it: a copy if it is the caller's, who may write it."""
+    """Returns an argument as backward will need it: a copy if it belongs to the caller, which may write it."""
     is_callers = number < len(arguments) and not isinstance(arguments[number], Tensor)
     return np.array(value, order="C", copy=True) if is_callers else value
 
@@ -381,12 +382,12 @@ def _kept(arguments: Sequence[object], number: int, value: object) -> object:
 def build(out: Operand, inputs: Iterable[str | AssignableTensorOp] | None = None,
           construct_backward: bool | None = None, compile_mode: str = "fastest", fuse_ops: bool = True,
           transformer: Transformer | None = None) -> CompiledComposite:
-    """Compiles what leads to ``out``, a tensor of any shape, as something to call forward and backward.
+    """Compiles the computation of ``out``, a tensor of any shape, for calls forward and backward.
 
-    ``inputs`` are the names of the inputs that ``forward`` takes as arguments, in their order; others are set by
-    ``set_input``. ``construct_backward`` is False inside of ``nv.no_grad()``, else True. ``compile_mode`` says how
-    much is compiled now rather than at its first use: "fastest" nothing, "fast" forward and backward, "default" also
-    backward that accumulates; all numbers are the same. ``fuse_ops=False`` leaves out rewrite rules of devices.
+    ``inputs`` are the names of the inputs that ``forward`` takes as arguments, in their order; ``set_input`` sets the
+    others. ``construct_backward`` is False inside of ``nv.no_grad()``, else True. ``compile_mode`` says how much is
+    compiled now rather than at its first use: "fastest" nothing, "fast" forward and backward, "default" also the
+    backward that accumulates; all results are the same. ``fuse_ops=False`` leaves out rewrite rules of devices.
 
     >>> a, b = nv.placeholder("A=a, B=b").named("A"), nv.placeholder("A=a, B=b").named("B")
     >>> model = nv.build(a * b, inputs=("A", "B"))
@@ -421,8 +422,8 @@ def build(out: Operand, inputs: Iterable[str | AssignableTensorOp] | None = None
 
 def _cut(out: Tensor, places: Sequence[AssignableTensorOp], wanted: Sequence[AssignableTensorOp],
          transformer: Transformer, effects: int) -> Cut:
-    """Result, with so many effects, and derivatives as two functions. Passes come before: they find what both have in
-    common.
+    """Returns result and derivatives, with ``effects`` effects, as two functions. Passes run before, since they find
+    the common parts of both.
     """
     derivatives = deriv(out, wanted, None if out.ndim == 0 else 1.0)
     whole = build_function([out, *derivatives], places, name="forward")
@@ -430,8 +431,8 @@ def _cut(out: Tensor, places: Sequence[AssignableTensorOp], wanted: Sequence[Ass
 
 
 def _inputs_of(out: Tensor) -> dict[str, AssignableTensorOp]:
-    """The inputs below a tensor, temporaries that hold a value among them, by name; those without a name are called by
-    their numbers, from 1.
+    """Returns the inputs below a tensor by name, including temporaries that hold a value. Inputs without a name are
+    named by their numbers, from 1.
     """
     found: dict[str, AssignableTensorOp] = {}
     given = [place for place in given_below([out]) if place.is_input or held_value(place) is not None]
@@ -446,7 +447,7 @@ def _inputs_of(out: Tensor) -> dict[str, AssignableTensorOp]:
 
 def _ordered(known: Mapping[str, AssignableTensorOp],
              wanted: Iterable[str | AssignableTensorOp] | None) -> tuple[dict[str, AssignableTensorOp], int]:
-    """The inputs, first those that are arguments, and how many these are."""
+    """Returns the inputs, those that are arguments first, and the number of these."""
     given = () if wanted is None else (wanted,) if isinstance(wanted, (str, Tensor)) else wanted
     listed = members(given, "build", "inputs", "a list of names")
     names = [_name_of(entry, known) for entry in listed]
@@ -467,7 +468,7 @@ def _name_of(entry: object, known: Mapping[str, AssignableTensorOp]) -> str:
 
 
 def forward(model: CompiledComposite, *arguments: object) -> np.ndarray:
-    """``model.forward(*arguments)``.
+    """Runs ``model.forward(*arguments)``.
 
     >>> x = nv.placeholder("N=n").named("x")
     >>> nv.forward(nv.build(x * 2, inputs=("x",)), [1, 2]).tolist()
@@ -477,7 +478,7 @@ def forward(model: CompiledComposite, *arguments: object) -> np.ndarray:
 
 
 def train_step(model: CompiledComposite, optimizer: Optimizer) -> Callable[..., np.ndarray]:
-    """``model.step`` with this optimiser as a function of the arguments, compiled now.
+    """Returns ``model.step`` with this optimiser as a function of the arguments, compiled now.
 
     >>> x, w = nv.placeholder("N=n").named("x"), nv.variable((), 3.0)
     >>> step = nv.train_step(nv.build(nv.sum(x * w, out_axes=()), inputs=("x",)), nv.optim.Adam(0.5))

@@ -1,4 +1,4 @@
-"""Computations: tensors and effects become a pure Function, which a transformer compiles to something to call.
+"""Computations: tensors and effects become a pure Function, which a transformer compiles into a callable.
 
 >>> import numpy as np
 >>> import nervure as nv
@@ -48,9 +48,10 @@ Key = TypeVar("Key")
 
 
 class Results(NamedTuple):
-    """The form of the result of a call: "one" value of the Function, a "tuple" of them, or a "dict" with these keys.
+    """The form of the results of a call: "one" value of the Function, a "tuple" of values, or a "dict" with these
+    keys.
 
-    ``has_value`` says of each return whether it has one; an effect gives None.
+    ``has_value`` says of each return whether it has a value; an effect gives None.
     """
 
     form: str
@@ -66,14 +67,14 @@ class Results(NamedTuple):
 
     @property
     def simplest(self) -> Shaper:
-        """The same as a faster function, where every return has a value."""
+        """The same as a faster function, if every return has a value."""
         if self.form == "one" and self.has_value == (True,):
             return itemgetter(0)
         return tuple if self.form == "tuple" and all(self.has_value) else self
 
 
 Shaper = Callable[[Sequence[np.ndarray]], Any] | Results
-"""Makes what a call returns of the values of a Function's results, in order."""
+"""Makes the result of a call from the values of a Function's results, in order."""
 
 Return = Tensor | Effect | None
 """One return of a computation: a value, or an effect, which gives None."""
@@ -82,8 +83,8 @@ Return = Tensor | Effect | None
 class Computation(Identity, Generic[Result]):
     """A function with state, compiled for one transformer: call it with the parameters' values, in order.
 
-    ``function`` is the Function as it was built, ``optimised`` what the transformer compiled. Results are arrays of
-    the caller's own. ``nv.computation`` compiles at once, ``nv.load`` at the first call.
+    ``function`` is the Function as it was built, ``optimised`` the Function that the transformer compiled. Results are
+    arrays that the caller owns. ``nv.computation`` compiles at once, ``nv.load`` at the first call.
 
     >>> x = nv.placeholder("N=n").named("x")
     >>> square = nv.computation(x * x, x)
@@ -104,18 +105,19 @@ class Computation(Identity, Generic[Result]):
         return self.transformer.build(self.function)
 
     def compiled(self) -> Computation[Result]:
-        """This computation, compiled by now: what its transformer refuses is an error here, not at the first call."""
+        """Returns this computation, compiled by now: errors of its transformer are raised here, not at the first call.
+        """
         _ = self.executable
         return self
 
     @property
     def optimised(self) -> Function:
-        """The function after all passes; where an executable was found in a cache, they run when this is asked."""
+        """The function after all passes; if the executable came from a cache, they run when this is read."""
         return self.executable.optimised
 
     @property
     def parameter_descriptions(self) -> tuple[TensorDescription, ...]:
-        """What calls take: element types, axes, and the layout in which compiled code reads an array where it lies.
+        """The arguments of calls: element types, axes, and the layout in which compiled code reads an array in place.
         Calls do not write arguments.
 
         >>> x = nv.placeholder("N=n, C=3")
@@ -128,17 +130,17 @@ class Computation(Identity, Generic[Result]):
 
     @property
     def result_descriptions(self) -> tuple[TensorDescription, ...]:
-        """What calls return, effects left out: element types, axes, and the layout of the new arrays, which are the
-        caller's to write.
+        """The results of calls, without effects: element types, axes, and the layout of the new arrays, which the
+        caller may write.
         """
         return tuple([_over(_axes_of(value), description) for value, description in zip(
             self.function.results, self.executable.result_descriptions, strict=True)])
 
     @property
     def value_descriptions(self) -> dict[Value, TensorDescription]:
-        """What became of each value of ``optimised``: its layout, and as ``storage`` the memory that was chosen for it
-        (a kind, a number, and an offset into the block of a call where that is known); None for both where it is never
-        stored. Of a view ``base_tensor`` describes what it shows.
+        """Describes each value of ``optimised``: its layout, and as ``storage`` the memory that was chosen for it. The
+        storage is a kind, a number, and an offset into the block of a call if that is known; both are None for a value
+        that is never stored. For a view, ``base_tensor`` describes the viewed value.
 
         >>> x = nv.placeholder((4, 3))
         >>> found = nv.computation(nv.exp(x.T) * 2.0, x).value_descriptions
@@ -151,7 +153,7 @@ class Computation(Identity, Generic[Result]):
         if named or feed_dict is not None:
             return self._finish(self.executable(self.read_arguments(arguments, feed_dict, named)))
         fast = self._fast
-        # A list that is the only argument would stand for all arguments there.
+        # A list as the only argument would stand for all arguments there.
         if fast is not None and (len(arguments) != 1 or type(arguments[0]) is np.ndarray):
             return fast(*arguments)
         result = self._call_slowly(*arguments)
@@ -160,7 +162,7 @@ class Computation(Identity, Generic[Result]):
         return result
 
     def _find_entry(self) -> Callable[..., Result] | None:
-        """A function that takes arrays past all of this, if the executable has one by now."""
+        """Returns a function that bypasses this class and takes arrays directly, if the executable has one by now."""
         if self._gives_one:
             return self.executable.entry(self._call_slowly, is_single=True)
         entry, finish = self.executable.entry(self._values, is_single=False), self._finish
@@ -174,7 +176,7 @@ class Computation(Identity, Generic[Result]):
 
     def read_arguments(self, arguments: tuple[object, ...], feed_dict: Mapping[Any, object] | None = None,
                        named: Mapping[str, object] | None = None) -> list[object]:
-        """The arguments of a call in order; tensors as their values, with their axes as the parameters have them."""
+        """Returns the arguments of a call in order; tensors become their values, with the axes of the parameters."""
         if feed_dict is not None:
             self._check_feed(feed_dict, [*arguments, *(named or {})])
             arguments = self._in_order(self.parameters, feed_dict, " in feed_dict")
@@ -200,7 +202,7 @@ class Computation(Identity, Generic[Result]):
                             expected=self._names(), help="write feed_dict={parameter: value}")
 
     def _check_named(self, named: Mapping[str, object], remaining: Sequence[AssignableTensorOp]) -> None:
-        """WrongKind for a keyword that is the name of no parameter, or of one that has its value by position."""
+        """Raises WrongKind for a keyword that names no parameter, or one that has a value by position."""
         names = [str(entry.name) for entry in self.parameters]
         for name in named:
             if name not in [entry.name for entry in remaining]:
@@ -213,7 +215,7 @@ class Computation(Identity, Generic[Result]):
 
     def _in_order(self, parameters: Sequence[AssignableTensorOp], feed: Mapping[Any, object],
                   where: str) -> tuple[object, ...]:
-        """The values of parameters, from a mapping of them or their names: of all that it has."""
+        """Returns the values of parameters, from a mapping of them or their names; it must have all of them."""
         names = [str(entry.name) for entry in parameters]
         known = {*parameters, *names}
         for key in feed:
@@ -304,7 +306,7 @@ def computation(returns: object = _NOTHING, *parameters: object, transformer: Tr
 
 
 def _misread(given: tuple[str, object]) -> WrongKind:
-    """The error of arguments that ``computation`` does not have, or of none at all."""
+    """Returns the error for arguments that ``computation`` does not have, or for none at all."""
     name, value = given
     is_missing = name == "returns"
     return WrongKind("there is nothing to compute" if is_missing else f"there is no argument {name}=",
@@ -315,7 +317,9 @@ def _misread(given: tuple[str, object]) -> WrongKind:
 
 def build_function(returns: Sequence[Return], parameters: Sequence[AssignableTensorOp], together: bool = False,
                    name: str = "computation") -> Function:
-    """The pure Function of what a user wrote: returns placed in order (or side by side), variables as updates."""
+    """Builds the pure Function of a user's ``returns``, placed in order (or side by side, ``together``), with
+    variables as updates.
+    """
     placement = Placement()
     supplied = []
     for parameter in parameters:
@@ -335,7 +339,7 @@ def build_function(returns: Sequence[Return], parameters: Sequence[AssignableTen
 
 
 def _placed(placement: Placement, returns: Sequence[Return], together: bool) -> dict[int, Value]:
-    """The pure form of each return that is an expression or an effect."""
+    """Returns the pure form of each return that is an expression or an effect."""
     wanted = [(position, entry.value) for position, entry in enumerate(returns)
               if entry is not None and _place_of(entry) is None]
     if together:
@@ -349,7 +353,7 @@ def _place_of(entry: Return) -> Variable | None:
 
 
 def _check_complete(results: Sequence[Value], placement: Placement) -> None:
-    """Nothing may be left that only a parameter could supply."""
+    """Raises an error if a placeholder is left that is no parameter."""
     for op in postorder([*results, *[value for _, value in placement.updates()]]):
         if type(op) is ReadVariable and not op.variable.persistent:
             raise InvalidArgument("a placeholder is missing among the parameters", op="computation",
@@ -358,7 +362,7 @@ def _check_complete(results: Sequence[Value], placement: Placement) -> None:
 
 
 def _read_returns(returns: object) -> tuple[list[Return], Results, bool]:
-    """The returns as a list, how the results are shaped, and whether they take place side by side."""
+    """Returns the returns as a list, the form of the results, and whether they are placed side by side."""
     form, keys, entries = "one", list[object](), [returns]
     if isinstance(returns, (list, tuple)):
         form, entries = "tuple", list(returns)
@@ -388,7 +392,7 @@ def _read_parameters(parameters: Sequence[object], returns: Sequence[Return]) ->
 
 
 def _parameter(entry: object, position: int) -> AssignableTensorOp:
-    """A parameter as it was given; WrongKind or InvalidArgument for what a call cannot set."""
+    """Returns a parameter as it was given; WrongKind or InvalidArgument for a tensor that a call cannot set."""
     if not isinstance(entry, AssignableTensorOp):
         raise WrongKind("a parameter must be a placeholder or a persistent tensor", op="computation",
                         operand=position, got=f"{entry!r:.80}", expected="nv.placeholder(...)",
@@ -413,12 +417,12 @@ def _check_placeholders(parameters: Sequence[AssignableTensorOp], returns: Seque
 
 
 def placeholders_below(returns: Sequence[Return]) -> list[AssignableTensorOp]:
-    """Every placeholder that returns are computed from, in the order of the graph."""
+    """Returns every placeholder that returns are computed from, in the order of the graph."""
     return [place for place in given_below(returns) if place.is_input]
 
 
 def given_below(returns: Sequence[Return]) -> list[AssignableTensorOp]:
-    """Every placeholder and temporary that returns are computed from, in the order of the graph."""
+    """Returns every placeholder and temporary that returns are computed from, in the order of the graph."""
     roots = [entry.value for entry in returns if entry is not None]
     found = [op.variable for op in postorder(roots, None, placed_operands) if type(op) is ReadVariable]
     return [handle_of(variable) for variable in dict.fromkeys(found)
@@ -426,7 +430,7 @@ def given_below(returns: Sequence[Return]) -> list[AssignableTensorOp]:
 
 
 def _evaluate(tensors: Sequence[Tensor]) -> list[np.ndarray]:
-    """Computes tensors on the default transformer: what ``x.numpy()`` and everything lazy calls."""
+    """Computes tensors on the default transformer, for ``x.numpy()`` and everything lazy."""
     place = _place_of(tensors[0]) if len(tensors) == 1 else None
     if place is not None and place.persistent:
         return [transformers.default().get(place)]
@@ -434,10 +438,10 @@ def _evaluate(tensors: Sequence[Tensor]) -> list[np.ndarray]:
 
 
 def run(returns: Sequence[Return]) -> list[np.ndarray]:
-    """Computes returns in order on the default transformer, from the values that inputs below them hold; the values of
-    the tensors among them.
+    """Computes returns in order on the default transformer, from the values that inputs below them hold. Returns the
+    values of the tensors among them.
 
-    InvalidArgument for a placeholder that holds none.
+    Raises InvalidArgument for a placeholder without a value.
     """
     held = {place: held_value(place) for place in given_below(returns)}
     for place, value in held.items():
@@ -465,7 +469,7 @@ def evaluate(x: Effect) -> None: ...
 
 
 def evaluate(x: object) -> np.ndarray | tuple[np.ndarray, ...] | None:
-    """The value of a tensor (an array), or of several (a tuple), on the default transformer.
+    """Computes the value of a tensor (an array), or of several (a tuple), on the default transformer.
 
     >>> x = nv.constant([1, 2])
     >>> nv.evaluate(x * 2).tolist(), [array.tolist() for array in nv.evaluate([x + 1, nv.sum(x)])]
@@ -480,7 +484,7 @@ def evaluate(x: object) -> np.ndarray | tuple[np.ndarray, ...] | None:
 
 
 def seed(value: int, transformer: Transformer | None = None) -> None:
-    """Starts the random numbers of a transformer (absent: the default one) anew: one seed, one series of numbers.
+    """Restarts the random numbers of a transformer (absent: the default one): one seed, one sequence of numbers.
 
     >>> nv.seed(1)
     >>> first = nv.evaluate(nv.uniform((2,)))

@@ -1,4 +1,4 @@
-"""What is computed when a tensor is asked for it: numbers and gradients; storage is what ``tensor_storage`` says.
+"""Eager results of tensors: numbers and gradients; :mod:`nervure.tensor_storage` has their storage.
 
 >>> import nervure as nv
 >>> w = nv.parameter(nv.full((2,), 3.0))
@@ -10,7 +10,7 @@
 >>> w.storage.tolist(), w.mref(1)
 ([5.0, 3.0], 3.0)
 
-It stands above the front, whose tensors call it (``nervure.front.tensor.upward``).
+This module stands above the front, whose tensors call it (``nervure.front.tensor.upward``).
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ __all__ = ["call_optimizer", "computation", "evaluate", "parameter", "proceed", 
 
 
 def proceed(x: TensorLike) -> Tensor:
-    """Computes x now, and gives a tensor that exists, with which the graph goes on.
+    """Computes x now, and returns a tensor that exists, with which the graph goes on.
 
-    Derivatives look through it, at what x is computed from, as it is when they run; random numbers are those that were
-    drawn. They end at what has effects below it. A tensor that exists is returned as it is.
+    Derivatives look through it, at the expression of x, evaluated when they run; random numbers are those that were
+    drawn. They end at an expression with effects below it. A tensor that exists is returned as it is.
 
     >>> w = nv.parameter(nv.ones((2,)))
     >>> y = nv.proceed(w * 3)
@@ -82,21 +82,21 @@ def proceed(x: TensorLike) -> Tensor:
 
 
 def _draws(value: Value) -> list[Value]:
-    """What random numbers below a value are drawn from: the reads of seed and step."""
+    """Returns the sources of random numbers below a value: the reads of seed and step."""
     return [op.value for op in postorder([value], None, placed_operands)
             if isinstance(op, ReadVariable) and op.variable in (SEED, STEP)]
 
 
 def _is_differentiable(x: Tensor) -> bool:
-    """Whether derivatives may go through x once more: there is something to go to, and nothing happens again."""
+    """Whether derivatives may go through x again: they have a target, and no effect happens again."""
     return x.dtype.is_float and has_param_ancestor(x) and not any(
         [is_effect(op) or type(op) is Assign for op in postorder([x.value], None, placed_operands)])
 
 
 def parameter(x: TensorLike) -> AssignableTensorOp:
-    """A new parameter with the elements and axes of x, which is computed now, and a gradient of zeros.
+    """Makes a new parameter with the elements and axes of x, which is computed now, and a gradient of zeros.
 
-    Inside of ``nv.no_grad()`` it has none. WrongKind for elements that are no real numbers.
+    Inside of ``nv.no_grad()`` it has none. Raises WrongKind for elements that are no real numbers.
 
     >>> nv.parameter(nv.ones((2,))).grad.tolist()
     [0.0, 0.0]
@@ -110,7 +110,7 @@ def parameter(x: TensorLike) -> AssignableTensorOp:
 
 
 def randn(*shape: AxesLike, dtype: DTypeLike = float32, requires_grad: bool = False) -> Tensor:
-    """A tensor that exists, of numbers drawn now from the normal distribution with mean 0 and deviation 1.
+    """Makes a tensor that exists, of numbers drawn now from the normal distribution with mean 0 and deviation 1.
 
     The shape is one of axes, or lengths: ``nv.randn(3, 4)``. In a traced function the numbers are drawn by each call,
     as ``nv.normal`` draws them.
@@ -122,7 +122,7 @@ def randn(*shape: AxesLike, dtype: DTypeLike = float32, requires_grad: bool = Fa
 
 
 def rand(*shape: AxesLike, dtype: DTypeLike = float32, requires_grad: bool = False) -> Tensor:
-    """A tensor that exists, of numbers drawn now evenly from [0, 1); the shape is as ``randn`` takes it.
+    """Makes a tensor that exists, of numbers drawn now evenly from [0, 1); the shape is given as for ``randn``.
 
     >>> x = nv.rand(100)
     >>> x.min().item() >= 0 and x.max().item() < 1, x.tolist() == x.tolist()
@@ -147,8 +147,8 @@ def _drawn(x: Tensor, requires_grad: bool) -> Tensor:
 def backward(x: Tensor, accumulate: bool = False) -> None:
     """Computes the derivatives of a scalar with respect to all parameters below it, and writes them to their ``grad``.
 
-    They replace what is there; with ``accumulate`` they are added to it. Without parameters below, nothing is done.
-    InvalidArgument for other shapes, and inside of ``nv.no_grad()``.
+    They replace the earlier ones; with ``accumulate`` they are added to them. Without parameters below, nothing is
+    done. Raises InvalidArgument for other shapes, and inside of ``nv.no_grad()``.
 
     >>> w = nv.parameter(3.0)
     >>> for _ in range(2):
@@ -186,9 +186,9 @@ def reset_grad(x: Tensor) -> None:
 
 
 def call_optimizer(x: Tensor) -> None:
-    """Runs what the optimiser that is hooked to a parameter makes of its gradient.
+    """Runs the update that the optimiser hooked to a parameter makes of its gradient.
 
-    InvalidArgument where there is none: ``nv.hook_optimizer`` hooks one, and shows an example.
+    Raises InvalidArgument if there is none: ``nv.hook_optimizer`` hooks one, and shows an example.
 
     >>> try:
     ...     nv.call_optimizer(nv.parameter(3.0))

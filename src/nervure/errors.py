@@ -1,4 +1,5 @@
-"""Exceptions with fields: a ``NervureError`` is something that a user can fix, an ``InternalError`` is ours.
+"""Exceptions with fields: a ``NervureError`` is something that a user can fix, an ``InternalError`` is a bug of
+nervure.
 
 Every error carries its parts as fields, so that tools and tests need not read prose:
 
@@ -24,7 +25,7 @@ from typing import NamedTuple, TypedDict
 
 
 class Location(NamedTuple):
-    """A place in the user's own source: the file and the line of the call that led to us."""
+    """A place in the user's own source: the file and the line of the call into nervure."""
 
     file: str
     line: int
@@ -33,14 +34,14 @@ class Location(NamedTuple):
         return f"{self.file}:{self.line}"
 
 
-_new = tuple.__new__  # half the time of calling the class, which every node would
+_new = tuple.__new__  # half the time of calling the class, for every node
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _STANDARD = tuple([sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib")])
 _INSTALLED = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep)
 
 
 class _Files(dict[str, bool]):
-    """Whether a file is the user's own: neither of this package nor of Python itself, which may call us in between."""
+    """Whether a file is the user's own: neither of this package nor of Python itself, whose code may be in between."""
 
     def __missing__(self, file: str) -> bool:
         is_standard = file.startswith(_STANDARD) and not any([part in file for part in _INSTALLED])
@@ -52,7 +53,7 @@ _is_users = _Files()
 
 
 def user_location() -> Location | None:
-    """The innermost line of the user's own, or None when there is none (an embedded interpreter)."""
+    """Returns the innermost line of the user's own, or None if there is none (an embedded interpreter)."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
@@ -71,7 +72,7 @@ _UNKNOWN = object()
 
 
 class Parts(TypedDict, total=False):
-    """The parts of an error but for the operation: what ``op.fail(kind, message, **parts)`` takes."""
+    """The parts of an error except the operation: the keywords of ``op.fail(kind, message, **parts)``."""
 
     operand: str | int | None
     got: object
@@ -81,12 +82,11 @@ class Parts(TypedDict, total=False):
 
 
 class NervureError(Exception):
-    """Something in the user's program that the user can fix.
+    """A mistake in the user's program that the user can fix.
 
-    ``op`` names the operation, ``operand`` which of its inputs, ``got`` and ``expected`` what was found and
-    what would do, ``location`` the user's file and line, ``help`` what to do about it, ``module`` the innermost
-    module whose forward was under way, by its path in the outermost one. A part that makes no sense for an error is
-    None.
+    ``op`` names the operation, ``operand`` the input, ``got`` and ``expected`` the value found and the values allowed,
+    ``location`` the user's file and line, ``help`` the remedy, ``module`` the innermost module whose forward was
+    running, by its path in the outermost one. A part that makes no sense for an error is None.
 
     >>> try:
     ...     nv.reshape([1, 2, 3], (2, 2))
@@ -109,7 +109,7 @@ class NervureError(Exception):
         super().__init__(message)
 
     def within(self, op: str, **parts: object) -> NervureError:
-        """This error with what a caller knows and its raiser did not: the operation, and other parts."""
+        """Returns this error with parts that only a caller of its raiser knows: the operation, and others."""
         for name, value in {"op": op, **parts}.items():
             if getattr(self, name) is None and value is not None:
                 setattr(self, name, value if name == "location" else str(value))
@@ -124,7 +124,7 @@ class NervureError(Exception):
 
 
 def _on_one_line(text: str) -> str:
-    """A text without line breaks, as tensors and arrays have when they show their elements."""
+    """Returns a text without line breaks, which tensors and arrays have when they show their elements."""
     return " ".join(text.split()) if "\n" in text else text
 
 
@@ -137,11 +137,11 @@ class WrongKind(NervureError, TypeError):
 
 
 class ShapeMismatch(NervureError, ValueError):
-    """Shapes that do not fit each other."""
+    """Shapes that do not fit together."""
 
 
 class DtypeMismatch(NervureError, ValueError):
-    """Element types that do not fit each other."""
+    """Element types that do not fit together."""
 
 
 class AxisMismatch(NervureError, ValueError):
@@ -153,15 +153,15 @@ class IndexOutOfRange(NervureError, IndexError):
 
 
 class Immutable(NervureError, AttributeError):
-    """A part of something that never changes was set. It has not been changed."""
+    """A part of an immutable object was set. It has not been changed."""
 
 
 class UnknownName(NervureError, AttributeError):
-    """A name that there is not; the help says what does the same here, if it is one that people know from elsewhere."""
+    """A name that does not exist; the help gives the equivalent here of a name known from other libraries."""
 
 
 class FormatError(NervureError, ValueError):
-    """Text or a file that is not what it should be; nothing of it was used."""
+    """Text or a file that is not in the right format; nothing of it was used."""
 
 
 class NotSupported(NervureError, NotImplementedError):
@@ -169,29 +169,29 @@ class NotSupported(NervureError, NotImplementedError):
 
 
 class NodeNotFound(NotSupported):
-    """An op that no device of the list implements under which it was built."""
+    """An op that no device in its list implements."""
 
 
 class NotShared(NervureError, BufferError):
-    """Elements that cannot be handed to another library, or taken from it, in the way that was asked for."""
+    """Elements that cannot be handed to another library, or taken from it, in the requested way."""
 
 
 class InUse(NervureError, RuntimeError):
-    """A variable that another call has not let go of, and would not: it was waited for, or changed, inside of it."""
+    """A variable in use by a call that will not release it: the waiting, or changing, code runs inside that call."""
 
 
 class NumericError(NervureError, FloatingPointError):
-    """A NaN that the user asked to be told about."""
+    """A NaN or a loss that is not finite, where the user asked for an error."""
 
 
 class InternalError(Exception):
-    """A mistake of ours. Please report it with the text."""
+    """A bug of nervure. Please report it with the text."""
 
 
 def notice(text: str) -> None:
-    """Tells of something that needs no answer, as a warning; where warnings are errors it is printed instead.
+    """Warns of something that needs no action; if warnings are errors, it is printed instead.
 
-    What it tells of is no mistake of the program's, so it ends none.
+    The cause is no mistake of the program, so the notice must not end it.
     """
     try:
         warnings.warn(text, RuntimeWarning, stacklevel=2)
@@ -200,14 +200,15 @@ def notice(text: str) -> None:
 
 
 def warn_user(text: str, location: Location | None = None) -> None:
-    """Warns of something that the user's own line (absent: the one that runs) may not have meant."""
+    """Warns that the user's own line (absent: the running one) may not do what was meant."""
     location = location or user_location()
     warnings.warn_explicit(text, UserWarning, location.file if location else "<unknown>",
                            location.line if location else 1)
 
 
 def did_you_mean(name: str, choices: Iterable[str], otherwise: str | None = None) -> str | None:
-    """A help line with the known names that are near misses, the nearest first; ``otherwise`` where there are none.
+    """Returns a help line with the known names that are near misses, the nearest first; ``otherwise`` if there are
+    none.
 
     >>> did_you_mean("hight", ["height", "width"])
     'did you mean height?'
@@ -221,15 +222,17 @@ def did_you_mean(name: str, choices: Iterable[str], otherwise: str | None = None
 
 
 _SHORT, _LONG = 4, 8
-"""In names of fewer letters than the first no letter stands for another one; from the second on two slips are few."""
+"""Names with fewer letters than the first number admit no substituted letter; from the second number on, two slips
+count as few.
+"""
 
 
 def _miss(name: str, choice: str) -> int | None:
-    """How far a name is from the one that may have been meant; None where it is no near miss of it.
+    """Returns the distance of a name from the one that may have been meant; None if it is no near miss of it.
 
-    A near miss is the same but for the case of letters and for underscores; the first words of it; or the same after
-    one slip (a letter too much, too few or another, or two neighbours exchanged), in long names two, in neither the
-    first letter nor the digits: fmax is no slip for max, nor int1 for int8.
+    A near miss is equal up to the case of letters and underscores; or has the same first words; or is equal after one
+    slip (a letter too many, missing or wrong, or two neighbours exchanged), in long names two, but not in the first
+    letter or the digits: fmax is no slip for max, nor int1 for int8.
     """
     own, other = [text.replace("_", "").lower() for text in (name, choice)]
     if own == other:
@@ -246,7 +249,7 @@ def _miss(name: str, choice: str) -> int | None:
 
 
 def _slips(own: str, other: str, most: int) -> int | None:
-    """The slips of typing between two words (Damerau 1964), where they are ``most`` at most."""
+    """Counts the slips of typing between two words (Damerau 1964), if they are ``most`` at most."""
     if abs(len(own) - len(other)) > most:
         return None
     before: list[int] = []

@@ -32,9 +32,9 @@ Setting = TypeVar("Setting", bool, int, str)
 
 
 class Switch(NamedTuple):
-    """The declaration of one switch: its default (of the switch's type), one line of doc, and the values it takes.
+    """The declaration of a switch: its default (of the switch's type), one line of doc, and the values it takes.
 
-    An integer is of at least 0; ``words`` are all that a text may be, where they are known.
+    An integer must be at least 0; ``words`` are all the values of a text, if they are known.
 
     >>> nv.flags.SWITCHES["check_nan"].default
     False
@@ -54,14 +54,14 @@ class Switch(NamedTuple):
         return ", ".join(map(repr, self.words)) or "a string without null characters"
 
     def takes(self, value: bool | int | str) -> bool:
-        """Whether a value of the switch's type is one that it takes."""
+        """Whether the switch takes this value, which is of its type."""
         if isinstance(value, str):
             return value in self.words if self.words else "\0" not in value
         return value >= 0
 
 
 class UnknownSwitch(InvalidArgument, AttributeError):
-    """A switch that does not exist; an AttributeError too, so that ``hasattr`` works."""
+    """A switch that does not exist; an AttributeError, too, so that ``hasattr`` works."""
 
 
 SWITCHES: dict[str, Switch] = {}
@@ -70,7 +70,7 @@ _WORDS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false":
 
 
 def variable_name(switch: str) -> str:
-    """The environment variable of a switch.
+    """Returns the environment variable of a switch.
 
     >>> variable_name("check_nan")
     'NERVURE_CHECK_NAN'
@@ -79,7 +79,7 @@ def variable_name(switch: str) -> str:
 
 
 def parse(name: str, text: str) -> bool | int | str:
-    """The value of a switch from text; InvalidArgument if it has none.
+    """Returns the value of a switch from text; InvalidArgument if it has none.
 
     >>> parse("threads", "4"), parse("check_nan", "yes")
     (4, True)
@@ -97,7 +97,7 @@ def parse(name: str, text: str) -> bool | int | str:
 
 
 def _switch(name: str, default: Setting, doc: str, words: tuple[str, ...] = ()) -> Setting:
-    """Declares a switch; returns the value that it starts with."""
+    """Declares a switch; returns the value that it starts with, from the environment or ``default``."""
     SWITCHES[name] = Switch(default, doc, words)
     text = os.environ.get(variable_name(name))
     return default if text is None else type(default)(parse(name, text))
@@ -126,7 +126,7 @@ wait_limit = _switch("wait_limit", 10, "seconds that a call waits for one that i
 
 
 def check_environment(names: Iterable[str]) -> None:
-    """Tells of variables that look like those of switches and are none.
+    """Warns of environment variables that look like those of switches but are not.
 
     >>> check_environment(["HOME", "NERVURE_THREADS"])
     """
@@ -148,11 +148,11 @@ DEBUG_WORDS = {
     "llvm": "every kernel as LLVM is given it",
     "asm": "every kernel as machine instructions",
 }
-"""The words of ``debug`` beside the names of passes; everything goes to standard error."""
+"""The words of ``debug`` besides the names of passes; everything goes to standard error."""
 
 
 def shows(word: str) -> bool:
-    """Whether ``debug`` asks for something.
+    """Whether ``debug`` asks for this.
 
     >>> with overriding(debug="cluster, simplify"):
     ...     shows("cluster"), shows("simplify"), shows("passes")
@@ -162,7 +162,7 @@ def shows(word: str) -> bool:
 
 
 def show(title: str, text: str) -> None:
-    """Prints what ``debug`` has asked for.
+    """Prints output that ``debug`` has asked for.
 
     >>> import contextlib
     >>> with contextlib.redirect_stderr(sys.stdout):
@@ -174,7 +174,7 @@ def show(title: str, text: str) -> None:
 
 
 def check_debug(passes: Iterable[str]) -> None:
-    """InvalidArgument if ``debug`` asks for something that is neither one of DEBUG_WORDS nor one of these passes.
+    """Raises InvalidArgument if a word of ``debug`` is neither in DEBUG_WORDS nor one of these passes.
 
     >>> with nv.flags.overriding(debug="cluster, simplify"):
     ...     nv.flags.check_debug(["simplify"])
@@ -192,7 +192,7 @@ def _words_of(text: str) -> list[str]:
 
 
 def on_change(name: str, tell: Callable[[Any], None]) -> None:
-    """From now on ``tell`` is given each new value of a switch.
+    """Registers ``tell``, to be called with each new value of a switch.
 
     >>> seen = []
     >>> nv.flags.on_change("memory_limit", seen.append)
@@ -204,7 +204,7 @@ def on_change(name: str, tell: Callable[[Any], None]) -> None:
 
 
 def allowed_bytes() -> int:
-    """The bytes that one call, or one variable, may take: ``memory_limit``, or this machine's memory.
+    """Returns the bytes that one call, or one variable, may take: ``memory_limit``, or this machine's memory.
 
     >>> with nv.flags.overriding(memory_limit=1000):
     ...     nv.flags.allowed_bytes()
@@ -214,7 +214,7 @@ def allowed_bytes() -> int:
 
 
 def physical_memory() -> int:
-    """The bytes of this machine's memory; where the system does not say, the largest size there can be.
+    """Returns the bytes of this machine's memory, or the largest possible size if the system does not say.
 
     >>> nv.flags.physical_memory() > 0
     True
@@ -245,7 +245,7 @@ def overriding(**values: object) -> Iterator[None]:
 
 
 def describe() -> str:
-    """One line a switch: name, value, the environment variable it starts from, what it does.
+    """Returns one line a switch: name, value, the environment variable it starts from, its documentation.
 
     >>> print(nv.flags.describe())
     cache ...

@@ -53,13 +53,13 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 Concrete = np.ndarray | np.generic | complex | str | None
-"""Arguments that make a jitted function compute, and not go on building a graph."""
+"""Arguments for which a jitted function computes, rather than extending a graph."""
 
 
 
 class _Call(NamedTuple):
-    """The arguments of a call as leaves: how they were nested, whose they are, which become placeholders (``arrays``)
-    and which are given as numbers.
+    """The arguments of a call as leaves: their nesting, their owners, those that become placeholders (``arrays``) and
+    those that are given as numbers.
     """
 
     pattern: pytrees.Pattern
@@ -75,13 +75,13 @@ class _Call(NamedTuple):
         return [leaf for at, leaf in enumerate(self.leaves) if at not in chosen]
 
     def given(self) -> list[object]:
-        """The numbers."""
+        """Returns the numbers."""
         return [self.leaves[at] for at in self.numbers]
 
 
 class _Spec(NamedTuple):
-    """The placeholder of one argument: element type, shape (symbolic where declared), what tells its axes from others,
-    and the axes themselves.
+    """The placeholder of one argument: element type, shape (symbolic where declared), a key for its axes, and the axes
+    themselves.
     """
 
     dtype: DType
@@ -91,7 +91,7 @@ class _Spec(NamedTuple):
 
 
 class _Compiled(NamedTuple):
-    """One specialisation: ``shape`` makes the results of the arrays and of the trace's values; ``text`` has the types.
+    """One specialisation: ``shape`` makes the results from the arrays and the trace's values; ``text`` has the types.
     """
 
     computation: Computation[object]
@@ -109,7 +109,9 @@ class _Kind:
         self.variants: list[_Compiled] = []
 
     def variant(self, given: Sequence[object]) -> tuple[_Compiled, list[object]] | None:
-        """The first one that numbers like these fit, and what its trace makes of them."""
+        """Returns the first specialisation that fits the numbers ``given``, and the values that its trace computes
+        from these.
+        """
         for found in self.variants:
             values = found.trace.replayed(given)
             if values is not None:
@@ -121,11 +123,11 @@ class Jitted(Generic[Result]):
     """A function that is compiled for each combination of types, shapes and static values it is called with.
 
     Arguments and results may be nested in dicts, lists, tuples and dataclasses. Arrays and tensors become
-    placeholders. Numbers come with each call, too, and stay weak as they are outside: they take the types of the
-    tensors that they meet. Truth values, strings, None, other objects and the arguments named in ``static`` are part
-    of the key, with all that they are made of: where that has changed the function is traced anew. What it reads
-    from around it is read when it is traced. ``dynamic`` keeps lengths symbolic: axes or their names (for tensors
-    with names), or a mapping from an argument to positions or axes, or to ``{position: symbol}``.
+    placeholders. Numbers come with each call, too, and are weak: they take the types of the tensors that they meet.
+    Truth values, strings, None, other objects and the arguments named in ``static`` are part of the key, with all
+    their contents: when these change, the function is traced anew. Variables of the surrounding code are read when the
+    function is traced. ``dynamic`` keeps lengths symbolic: axes or their names (for tensors with names), or a mapping
+    from an argument to positions or axes, or to ``{position: symbol}``.
 
     >>> power = nv.jit(lambda x, n: x ** n, static="n", dynamic={"x": [0]})
     >>> power(np.float32([1, 2]), 3).tolist(), power(np.float32([1, 2, 3]), 3).tolist(), power.specialisations
@@ -156,7 +158,7 @@ class Jitted(Generic[Result]):
         return [entry.text for kind in list(self._compiled.values()) for entry in kind.variants]
 
     @overload
-    def __call__(self: Jitted[Never], *arguments: Any, **keywords: Any) -> Any: ...  # of a function without types
+    def __call__(self: Jitted[Never], *arguments: Any, **keywords: Any) -> Any: ...  # a function without annotations
 
     @overload
     def __call__(self: Jitted[Tensor], *arguments: Concrete, **keywords: Concrete) -> np.ndarray: ...
@@ -172,12 +174,12 @@ class Jitted(Generic[Result]):
         return found.shape(found.computation.executable(arrays), values)
 
     def specialised(self, *arguments: object, **keywords: object) -> tuple[Computation[object], list[np.ndarray]]:
-        """The specialisation for such arguments, and the arrays that a call would pass to it."""
+        """Returns the specialisation for such arguments, and the arrays that a call would pass to it."""
         found, arrays, _ = self._compiled_for(self._take_apart(arguments, keywords))
         return found.computation, arrays
 
     def __get__(self, instance: object, owner: type | None = None) -> Jitted[Result] | MethodType:
-        """In a class it is a method: the instance is its first argument."""
+        """Binds the instance as the first argument: in a class, a jitted function is a method."""
         return self if instance is None else MethodType(self, instance)
 
     def __repr__(self) -> str:
@@ -185,13 +187,13 @@ class Jitted(Generic[Result]):
         return f"<jitted {self.__name__}{self._signature}: {count} specialisation{'' if count == 1 else 's'}>"
 
     def __copy__(self) -> Jitted[Result]:
-        return self  # as the copy of a function is the function
+        return self  # as with plain functions
 
     def __deepcopy__(self, memo: object) -> Jitted[Result]:
         return self
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[object, ...]:
-        """By name where a module has it, else as its function, which is compiled anew where it is read."""
+        """Pickles it by name if a module has it, else by its function, which is compiled anew when it is read."""
         if is_found_by_name(self):
             return self.__qualname__
         if self._transformer is not None:
@@ -210,7 +212,9 @@ class Jitted(Generic[Result]):
                                                 for wanted in ("array", "number")])
 
     def _compiled_for(self, call: _Call) -> tuple[_Compiled, list[np.ndarray], list[object]]:
-        """The specialisation for the types and shapes of a call, compiled now at the latest; arrays; numbers."""
+        """Returns the specialisation for the types and shapes of a call, compiled now if necessary; its arrays; its
+        numbers.
+        """
         arrays = [_read(call.leaves[at]) for at in call.arrays]
         specs = [self._spec(call.leaves[at], array, call.owners[at])
                  for at, array in zip(call.arrays, arrays, strict=True)]
@@ -224,14 +228,16 @@ class Jitted(Generic[Result]):
         return found, [*arrays, *found.trace.arrays(values)], values
 
     def _specialised(self, kind: _Kind, call: _Call, specs: Sequence[_Spec]) -> tuple[_Compiled, list[object]]:
-        """A new specialisation, and what the trace makes of the numbers of the call. The caller holds the kind."""
+        """Makes a specialisation, and the values that its trace computes from the call's numbers. The caller holds the
+        kind.
+        """
         self._check_dynamic(call, specs)
         made = self._specialise(call, specs)
         kind.variants.append(made)
         return made, made.trace.values
 
     def _bind(self, arguments: tuple[object, ...], keywords: dict[str, object]) -> dict[str, object]:
-        """Arguments by the names of the function's parameters."""
+        """Returns arguments by the names of the function's parameters."""
         try:
             bound = self._signature.bind(*arguments, **keywords)
         except TypeError as error:
@@ -243,14 +249,14 @@ class Jitted(Generic[Result]):
         return dict(bound.arguments)
 
     def _inline(self, call: _Call) -> object:
-        """Called while another function is being built: the graph goes on."""
+        """Extends the graph of another function that is being built."""
         leaves = list(call.leaves)
         for at in call.arrays:
             leaves[at] = as_tensor(leaves[at], self.__name__)
         return self._call(call.pattern, leaves)
 
     def _call(self, pattern: pytrees.Pattern, leaves: Iterable[object]) -> Result:
-        """The result of the function for arguments that are nested so."""
+        """Returns the result of the function for the arguments nested by ``pattern``."""
         named: Any = pytrees.unflatten(pattern, leaves)
         bound = self._signature.bind_partial()
         bound.arguments.update(named)
@@ -268,7 +274,7 @@ class Jitted(Generic[Result]):
         return _Spec(as_dtype(array.dtype), tuple(shape), labels, axes)
 
     def _symbol(self, owner: str, position: int, rank: int, axes: Axes | None) -> str | None:
-        """The symbol that stands for a length; None where the length is part of the key."""
+        """Returns the symbol that stands for a length; None if the length is part of the key."""
         name = axes[position].name if axes is not None else None
         if not isinstance(self._dynamic, dict):
             return name if name in self._dynamic else None
@@ -276,7 +282,7 @@ class Jitted(Generic[Result]):
         return next((table[place] for place in (position, position - rank, name) if place in table), None)
 
     def _check_dynamic(self, call: _Call, specs: Sequence[_Spec]) -> None:
-        """InvalidArgument for a place of ``dynamic`` that none of the arrays of its argument has."""
+        """Raises InvalidArgument for a place in ``dynamic`` that none of the arrays of its argument has."""
         table = self._dynamic if isinstance(self._dynamic, dict) else {}
         for owner, places in table.items():
             own = [spec for at, spec in zip(call.arrays, specs, strict=True) if call.owners[at] == owner]
@@ -330,7 +336,8 @@ def jit(function: None = None, *, dynamic: object = (), static: Iterable[str] | 
 
 def jit(function: Callable[..., object] | None = None, *, dynamic: object = (), static: Iterable[str] | str = (),
         transformer: Transformer | None = None) -> Any:
-    """Compiles a function of tensors once per types and shapes. Also a decorator with options, which ``Jitted`` names.
+    """Compiles a function of tensors once per types and shapes. It is also a decorator; ``Jitted`` explains
+    ``dynamic`` and ``static``.
 
     >>> @nv.jit
     ... def scaled(parameters, x):
@@ -344,9 +351,10 @@ def jit(function: Callable[..., object] | None = None, *, dynamic: object = (), 
 
 
 def grad(function: Callable[..., object], argument: int | str | Sequence[int | str] = 0) -> Callable[..., Any]:
-    """A function that gives the derivative of a scalar function with respect to one argument (several: a tuple).
+    """Returns a function that computes the derivative of a scalar function with respect to one argument (several: a
+    tuple).
 
-    Called with arrays it computes; called with tensors it goes on building the graph. Arguments may be nested.
+    Called with arrays it computes; called with tensors it extends the graph. Arguments may be nested.
 
     >>> loss = lambda w, x: nv.sum(w * w * x)
     >>> nv.grad(loss)(3.0, 2.0).item(), [gradient.item() for gradient in nv.grad(loss, (0, 1))(3.0, 2.0)]
@@ -362,7 +370,7 @@ def grad(function: Callable[..., object], argument: int | str | Sequence[int | s
 
 def value_and_grad(function: Callable[..., object],
                    argument: int | str | Sequence[int | str] = 0) -> Callable[..., Any]:
-    """Like ``grad``, and gives the function's value too: ``(value, gradient)``.
+    """Returns a function like that of ``grad``, which also returns the value: ``(value, gradient)``.
 
     >>> value, gradient = nv.value_and_grad(lambda w: w ** 3)(2.0)
     >>> value.item(), gradient.item()
@@ -397,7 +405,7 @@ def value_and_grad(function: Callable[..., object],
 
 
 def _fresh(leaf: object, name: str) -> Tensor:
-    """A node of its own for an argument, so that the derivative is with respect to this mention alone."""
+    """Returns a new node for an argument, so that the derivative is with respect to this mention alone."""
     tensor = as_tensor(leaf, "grad", dtype=_real_type(leaf))
     if not tensor.dtype.is_float:
         raise WrongKind("only real arguments have derivatives", op="grad", operand=name, got=str(tensor.type),
@@ -406,7 +414,7 @@ def _fresh(leaf: object, name: str) -> Tensor:
 
 
 def _real_type(leaf: object) -> DType | None:
-    """The type in which a number is differentiated: a NumPy scalar's own, float32 for a float of Python's."""
+    """Returns the type in which a number is differentiated: a NumPy scalar's own, float32 for a float of Python's."""
     example = leaf.example if isinstance(leaf, TracedNumber) else leaf
     if not is_scalar(example):
         return None
@@ -425,7 +433,7 @@ def _argument_name(signature: inspect.Signature, argument: object, function: Cal
 
 
 def _place(function: Callable[..., object]) -> Location | None:
-    """Where a function stands; None for one that was not written in Python."""
+    """Returns the source location of a function; None for one that was not written in Python."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     return None if code is None else Location(code.co_filename, code.co_firstlineno)
 
@@ -439,38 +447,38 @@ def _signature(function: Callable[..., object]) -> inspect.Signature:
 
 
 def _owners(named: Mapping[str, object]) -> list[str]:
-    """The argument that each leaf belongs to."""
+    """Returns the argument that each leaf belongs to."""
     return [name for name, value in named.items() for _ in pytrees.flatten(value)[0]]
 
 
 def _kind(leaf: object) -> str:
-    """The kind of a leaf: an "array" becomes a placeholder, a "number" is given, all else is "static"."""
+    """Returns the kind of a leaf: an "array" becomes a placeholder, a "number" is given, all else is "static"."""
     if is_number(leaf):
         return "static" if isinstance(leaf, (bool, np.bool_)) else "number"
     return "array" if isinstance(leaf, Tensor) or is_array(leaf) else "static"
 
 
 def _type_text(stand_in: object) -> str:
-    """The type of a placeholder, or that which a number has alone."""
+    """Returns the type of a placeholder, or the type that a number has alone."""
     if isinstance(stand_in, Tensor):
         return str(stand_in.type)
     return str(BasicTensorDescription(type_alone(stand_in), ()))
 
 
 def _is_open(leaf: object) -> bool:
-    """Whether a tensor stands above a placeholder, so that it cannot be computed now."""
+    """Whether a tensor depends on a placeholder, so that it cannot be computed now."""
     return isinstance(leaf, Tensor) and bool(placeholders_below([leaf]))
 
 
 def _read(leaf: object) -> np.ndarray:
-    """The array of a leaf of an argument."""
+    """Returns the array of a leaf of an argument."""
     if isinstance(leaf, Tensor):
         return leaf.numpy()
     return leaf if type(leaf) is np.ndarray else numpy_array(leaf, "jit")
 
 
 def _read_dynamic(dynamic: object) -> set[str] | dict[str, dict[int | str, str]]:
-    """Axis names as a set; or argument -> {position or axis name: symbol}."""
+    """Returns axis names as a set, or argument -> {position or axis name: symbol}."""
     if not isinstance(dynamic, Mapping):
         names = _places(dynamic, dynamic)
         if not all([isinstance(name, str) for name in names]):
@@ -493,14 +501,14 @@ def _symbol_text(symbol: object, dynamic: object) -> str:
 
 
 def _symbol_name(argument: str, place: int | str) -> str:
-    """``N`` for an axis, ``x_0`` for the first length of an argument, ``x_end1`` for its last."""
+    """Returns ``N`` for an axis, ``x_0`` for the first length of an argument, ``x_end1`` for its last."""
     if isinstance(place, str):
         return place
     return f"{argument}_{place}" if place >= 0 else f"{argument}_end{-place}"
 
 
 def _places(entry: object, dynamic: object) -> list[int | str]:
-    """One or several axes of an argument: by name, as an Axis, or by position."""
+    """Returns one or several axes of an argument: by name, as an Axis, or by position."""
     is_one = isinstance(entry, (str, Axis)) or not isinstance(entry, Iterable)
     listed = [entry] if is_one else list(cast("Iterable[object]", entry))
     return [_place_of(place, dynamic) for place in listed]
@@ -516,13 +524,13 @@ def _place_of(place: object, dynamic: object) -> int | str:
 
 
 def _places_of(spec: _Spec) -> list[int | str]:
-    """The places that an array has: positions from both ends, names of axes."""
+    """Returns the places that an array has: positions from both ends, names of axes."""
     rank = len(spec.shape)
     return [*range(-rank, rank), *[axis.name for axis in spec.axes or () if axis.name is not None]]
 
 
 def _misused(dynamic: object, got: str | None = None) -> InvalidArgument:
-    """The error of what ``dynamic`` does not take."""
+    """Returns the error for a value that ``dynamic`` does not take."""
     return InvalidArgument("dynamic names the lengths of arguments that stay symbolic", op="jit", operand="dynamic",
                            got=f"{dynamic!r:.60}" + (f", for {got}" if got else ""),
                            expected="names of axes, {argument: positions or axes}, or {argument: {position: symbol}}",
@@ -531,7 +539,7 @@ def _misused(dynamic: object, got: str | None = None) -> InvalidArgument:
 
 
 def _words(names: object, operand: str) -> list[str]:
-    """One name or several."""
+    """Returns one name or several."""
     return [_word(name, operand) for name in ([names] if isinstance(names, str)
                                               else members(names, "jit", operand, "names"))]
 

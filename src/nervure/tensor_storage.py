@@ -6,8 +6,8 @@
 >>> (w * 2).tolist(), nv.mref(w, -1)
 ([10.0, 4.0, 6.0], 3.0)
 
-The value of a place lies in its cell on the default transformer, that of an input in memory of its own. Where a device
-says how storage is made, what it allocates is that memory.
+The value of a place lies in its cell on the default transformer, that of an input in memory of its own. If a device
+defines how storage is made, its allocation is that memory.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ __all__ = ["mref"]
 
 
 def storage(x: Tensor) -> Any:
-    """The memory of a tensor, live: what is written there is read by every call, and what calls write is seen there.
+    """Returns the memory of a tensor, live: every call reads what is written there, and writes its results there.
 
-    It is an array, or what the tensor's device allocates. Of a view it is that of the tensor below, of a constant it
-    is read-only. An input of known lengths gets its memory now. InvalidArgument for what is computed, and for an input
-    whose lengths are symbols without a value.
+    It is an array, or the allocation of the tensor's device. For a view it is the memory of the tensor below, for a
+    constant it is read-only. An input of known lengths gets its memory now. Raises InvalidArgument for a computed
+    tensor, and for an input whose lengths are symbols without a value.
     """
     x.check_not_traced("storage", "there is no memory", "read it before, or compute with x itself")
     place = place_below(x)
@@ -68,8 +68,8 @@ def storage(x: Tensor) -> Any:
 
 
 def stored(place: AssignableTensorOp) -> object:
-    """The memory of a place that keeps its value. What its device allocates is made at the first call; the cell lies
-    in it from then on.
+    """Returns the memory of a place that keeps its value. A device's allocation is made at the first call; from then
+    on the cell lies in it.
     """
     cell = _cell(place)
     if cell.outside is not None:
@@ -83,7 +83,7 @@ def stored(place: AssignableTensorOp) -> object:
 
 
 def _check_gaps(place: AssignableTensorOp) -> None:
-    """NotSupported for a layout with gaps on a device that allocates an element for each index."""
+    """Raises NotSupported for a layout with gaps on a device that allocates an element for each index."""
     if place.variable is not None and isinstance(place.variable.type.order, Layout):
         raise NotSupported(f"{place.device.__name__} allocates an element for each index", op="storage",
                            operand="layout", got=place.variable.type.order, expected="a layout without gaps",
@@ -91,14 +91,14 @@ def _check_gaps(place: AssignableTensorOp) -> None:
 
 
 def allocate_now(place: AssignableTensorOp) -> None:
-    """Has a device that says how storage is made do so for a new place, unless it cannot be known here what for."""
+    """Lets a device that defines its storage allocate for a new place, if everything it needs is known."""
     is_own = not keeps_arrays(place.device) and place.device.allocate is not Tensor.allocate
     if is_own and place.variable is not None and all([axis.has_length for axis in place.axes]):
         stored(place)
 
 
 def _first_element(place: AssignableTensorOp, cell: Cell) -> Element | None:
-    """The number that all elements of a new place are; None where they are not one, or have been written."""
+    """Returns the number that all elements of a new place are; None if they differ, or have been written."""
     initial = None if place.variable is None else place.variable.initial
     if cell.version or callable(initial):
         return None
@@ -108,10 +108,10 @@ def _first_element(place: AssignableTensorOp, cell: Cell) -> Element | None:
 
 
 def set_storage(x: Tensor, given: object) -> None:
-    """Puts memory in place of a tensor's storage; it is used as it is, so what it holds later is seen, too.
+    """Replaces a tensor's storage by the memory ``given``; it is used as it is, so later changes to it are seen, too.
 
-    It is what the tensor's device allocates, of one dimension; or an array with the tensor's element type and shape
-    (of an input: one that its symbols allow), and its order in memory.
+    It is an allocation of the tensor's device, of one dimension; or an array with the tensor's element type and shape
+    (for an input: one that its symbols allow), and its order in memory.
     """
     x.check_not_traced("storage", "there is no memory", "set it before; nv.assign among the returns sets a variable")
     if not isinstance(x, AssignableTensorOp) or x.is_constant:
@@ -129,7 +129,7 @@ def set_storage(x: Tensor, given: object) -> None:
 
 
 def _is_flat(x: AssignableTensorOp, given: object) -> bool:
-    """Whether this is an array as the devices of arrays allocate them, of one dimension, and x has another number."""
+    """Whether an array is one-dimensional, as the devices of arrays allocate them, for an x that is not."""
     lengths = _integers(x.type.shape)
     if x.variable is None or isinstance(x.variable.type.order, Layout):
         return False
@@ -163,7 +163,7 @@ def hold(x: AssignableTensorOp, value: object) -> None:
 
 
 def peek(x: AssignableTensorOp) -> np.ndarray | None:
-    """The elements of a place as far as they are known without making anything; not to be written."""
+    """Returns the elements of a place as far as they are known without computing or allocating; not to be written."""
     if x.variable is None:
         return _read_only(x)
     chosen = transformers.current()
@@ -177,7 +177,7 @@ def _cell(place: AssignableTensorOp) -> Cell:
 
 
 def _input_memory(place: AssignableTensorOp) -> InputMemory:
-    """The memory of an input, which its device allocates where it says how."""
+    """Returns the memory of an input, which its device allocates if it defines how."""
     return input_memory(place, None if keeps_arrays(place.device) else partial(
         _allocate, place.device, place.dtype, memory_order(place)))
 
@@ -187,7 +187,7 @@ def _allocate(device: Any, dtype: Any, order: tuple[int, ...], shape: tuple[int,
 
 
 def _memory(place: AssignableTensorOp) -> InputMemory:
-    """The memory of an input, allocated now at the latest."""
+    """Returns the memory of an input, allocated now if necessary."""
     memory = _input_memory(place)
     if memory.shape is not None:
         return memory
@@ -226,7 +226,8 @@ def _checked_storage(x: AssignableTensorOp, array: object) -> np.ndarray:
 
 
 def _bound(x: AssignableTensorOp, value: object, op: str) -> tuple[np.ndarray, Bindings]:
-    """A value as an array of a place's type, and the lengths that its symbols have by that; an error if none fit."""
+    """Returns a value as an array of a place's type, and the lengths that its symbols then have; an error if none fit.
+    """
     declared = Parameter(x.dtype, x.type.shape)
     declared.name = x.name
     (array,), bindings = Binder(Function([declared], [declared], name=op)).bind([value])
@@ -237,7 +238,7 @@ def _bound(x: AssignableTensorOp, value: object, op: str) -> tuple[np.ndarray, B
 
 
 def mref(x: Tensor, *index: int) -> complex:
-    """One element, by an index for each axis (negative: from the end), through views. IndexOutOfRange outside.
+    """Returns one element, by an index for each axis (negative: from the end), through views. IndexOutOfRange outside.
 
     >>> x = nv.tensor([[1., 2.], [3., 4.]])
     >>> nv.mref(x, 1, 0), nv.mref(x.T, 0, 1), nv.mref(x * 2, -1, -1)
@@ -255,7 +256,7 @@ def mref(x: Tensor, *index: int) -> complex:
 
 
 def set_mref(x: Tensor, *index_and_value: object) -> None:
-    """``x.set_mref(i, j, value)`` writes one element of a tensor that keeps a value of its own, through views too."""
+    """Writes one element of a tensor that keeps its own value, through views, too: ``x.set_mref(i, j, value)``."""
     x.check_not_traced("set_mref", "there are no elements", "x.at[index].set(value), or nv.set_item of a variable")
     place = place_below(x)
     if place is None or place.is_constant:
@@ -277,7 +278,7 @@ def set_mref(x: Tensor, *index_and_value: object) -> None:
 
 
 def _position(x: Tensor, index: Sequence[Any], place: AssignableTensorOp, array: np.ndarray) -> tuple[int, ...]:
-    """Where the element of an index lies in the array of the place below x."""
+    """Returns the position of the element of an index in the array of the place below x."""
     bindings = _bound(place, array, "mref")[1] if place.type.symbols else {}
     position = _integers(check_index(index, numbers(x.type.shape, bindings)))
     for view in reversed(memory_of(x).views):
@@ -286,7 +287,7 @@ def _position(x: Tensor, index: Sequence[Any], place: AssignableTensorOp, array:
 
 
 def _integers(lengths: Sequence[DimLike]) -> tuple[int, ...]:
-    """Numbers that are known."""
+    """Returns lengths as numbers."""
     return tuple([length for length in lengths if not isinstance(length, Dim)])
 
 

@@ -1,4 +1,4 @@
-"""Testing utilities: a comparison that says what differs, and derivatives checked against finite differences.
+"""Testing utilities: a comparison that describes the difference, and derivatives checked against finite differences.
 
 >>> import numpy as np
 >>> assert_close(np.float32([1, 2]), [1.0, 2.0000001])
@@ -40,11 +40,12 @@ part in 8.
 
 def assert_close(actual: object, expected: object, rtol: float | None = None, atol: float | None = None,
                  check_dtype: bool = False) -> None:
-    """AssertionError unless ``|actual - expected| <= atol + rtol * |expected|`` for every element.
+    """Raises AssertionError unless ``|actual - expected| <= atol + rtol * |expected|`` for every element.
 
-    Tensors, arrays, numbers, and dicts, lists and dataclasses of these. Shapes must be equal, and the named axes of
-    two tensors, in any order; NaN equals NaN, infinities their like. The tolerances are by default those of the less
-    precise element type of the two (``TOLERANCES``); Python's numbers have none.
+    ``actual`` and ``expected`` are tensors, arrays, numbers, or dicts, lists and dataclasses of these. Shapes must be
+    equal, and the named axes of two tensors, in any order; NaN equals NaN, infinities those of their sign. The
+    tolerances are by default those of the less precise element type of the two (``TOLERANCES``); Python's numbers have
+    none.
 
     >>> nv.testing.assert_close(np.float32([1, 2]), [1.0, 2.000001])
     >>> nv.testing.assert_close([1.0, 2.0], [1.0, 2.5], rtol=0.5)
@@ -57,7 +58,7 @@ def assert_close(actual: object, expected: object, rtol: float | None = None, at
 
 
 def _pairs(actual: object, expected: object) -> list[tuple[str, object, object]]:
-    """(where, leaf, leaf) for two values nested alike."""
+    """Returns (path, leaf, leaf) for two values nested alike."""
     if not _is_nest(actual) and not _is_nest(expected):
         return [("", actual, expected)]
     if isinstance(actual, dict) or isinstance(expected, dict):
@@ -88,7 +89,7 @@ def _nested_differently(*values: object) -> AssertionError:
 
 
 def _difference(mine: object, theirs: object, rtol: float | None, atol: float | None, check_dtype: bool) -> str:
-    """The text about two tensors that differ; empty where they do not."""
+    """Describes the difference of two tensors; empty if there is none."""
     if isinstance(mine, Tensor) and isinstance(theirs, Tensor):
         try:
             mine = arranged(mine, theirs.axes, "assert_close", "actual")
@@ -134,7 +135,7 @@ def _elements(entry: object) -> np.ndarray:
 
 
 def _tolerances(dtypes: Sequence[object]) -> tuple[str | None, tuple[float, float]]:
-    """The less precise float type of the two and its tolerances; None where both are exact."""
+    """Returns the less precise float type of the two and its tolerances; None if both are exact."""
     found = [(TOLERANCES.get(str(dtype), (0.125, 0.125)), str(dtype)) for dtype in dtypes
              if as_dtype(dtype).kind in ("float", "complex")]
     if not found:
@@ -150,11 +151,12 @@ def _found(actual: np.ndarray, expected: np.ndarray, place: tuple[np.intp, ...])
 
 def check_grads(function: Callable[..., object], arguments: Sequence[object], order: int = 2, step: float = 1e-5,
                 rtol: float = 1e-6, atol: float = 1e-6, directions: int = 3, seed: int = 0) -> None:
-    """AssertionError unless the derivatives of a function of tensors agree with central differences, in float64.
+    """Raises AssertionError unless the derivatives of a function of tensors agree with central differences, in
+    float64.
 
-    ``function`` takes a tensor for each argument (arrays, or tensors for their axes) and gives a tensor of any
-    axes. For each order a weighted sum of all elements is differenced along random directions, ``(f(x + h d) -
-    f(x - h d)) / 2h``, and compared with the gradient times d; the next order does the same with the gradients.
+    ``function`` takes a tensor for each argument (arrays, or tensors for their axes) and returns a tensor of any axes.
+    For each order a weighted sum of all elements is differenced along random directions, ``(f(x + h d) - f(x - h d)) /
+    2h``, and compared with the gradient times d; the next order does the same with the gradients.
 
     >>> nv.testing.check_grads(lambda x, y: nv.sin(x) * y, [np.array([0.5, 1.0]), np.array([2.0, 3.0])])
     """
@@ -184,7 +186,7 @@ def check_grads(function: Callable[..., object], arguments: Sequence[object], or
 
 
 def _point(argument: object) -> np.ndarray:
-    """The values of an argument, in float64."""
+    """Returns the values of an argument, in float64."""
     array = argument.numpy() if isinstance(argument, Tensor) else numpy_array(argument, "check_grads")
     if array.dtype.kind == "c":
         raise WrongKind("check_grads takes real numbers", op="check_grads", got=str(array.dtype), expected="floats",
@@ -193,7 +195,7 @@ def _point(argument: object) -> np.ndarray:
 
 
 def _weighted(outputs: Sequence[Tensor], rng: np.random.Generator) -> Tensor:
-    """The sum of all elements of some tensors, each with a random weight."""
+    """Returns the sum of all elements of some tensors, each with a random weight."""
     terms = []
     for output in outputs:
         weights = constant(rng.standard_normal(output.shape), output.axes, float64)  # type: ignore[arg-type]  # numbers

@@ -1,1 +1,1 @@
-"""Files on disk: tensors, functions with their state, computations, and state dicts in the formats that others use."""
+"""Files on disk: tensors, functions with their state, computations, and state dicts in several formats."""

@@ -8,10 +8,10 @@
 >>> load_function(path)
 (Function double(f32[2]) -> (f32[2]), 2 ops, {})
 
-One function, or several by their names, which may share variables. The text of each is among the strings of the file.
-Nothing in a file is run: a function is rebuilt through its ops' classes, which check it. Variables are arrays named
-``variables/w``, long constants ``constants/c0``, or ``constants/step/c0`` where functions have names; other programs
-that read safetensors see them as they are.
+A file holds one function, or several by their names, which may share variables. The text of each is among the strings
+of the file. Nothing in a file is run: a function is rebuilt through its ops' classes, which check it. Variables are
+arrays named ``variables/w``, long constants ``constants/c0``, or ``constants/step/c0`` if functions have names; other
+programs that read safetensors see them as they are.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _VARIABLES, _CONSTANTS = "variables/", "constants/"
 
 
 class Written(NamedTuple):
-    """A function as text: with its long constants, and its variables by the names that they have in the text."""
+    """A function as text, with its long constants, and its variables by their names in the text."""
 
     text: str
     constants: dict[str, np.ndarray]
@@ -58,7 +58,9 @@ class Written(NamedTuple):
 
 
 def written(function: Function) -> Written:
-    """The text of a function and what stands beside it; NotSupported if an op holds a function of the host program."""
+    """Returns the text of a function with its constants and variables; NotSupported if an op holds a function of the
+    host program.
+    """
     _refuse_host_functions(function)
     found = Written("", {}, {})
     return found._replace(text=print_function(function, arrays=found.constants, variables=found.variables))
@@ -66,10 +68,10 @@ def written(function: Function) -> Written:
 
 def save_function(path: str | os.PathLike[str], function: Function,
                   state: Mapping[Variable, np.ndarray] | None = None, strings: Mapping[str, str] | None = None) -> None:
-    """Writes a function and the values of its variables; a file of that name is replaced when all is on disk.
+    """Writes a function and the values of its variables; a file of that name is replaced once everything is on disk.
 
-    ``state`` gives the values; variables that it lacks have their initial ones. ``strings`` go into the file as
-    they are, under names that do not collide with those used here. NotSupported if an op holds a function of the
+    ``state`` gives the values; variables that it lacks have their initial ones. ``strings`` go into the file as they
+    are, under names that do not collide with those used here. Raises NotSupported if an op holds a function of the
     host program; InvalidArgument for the value of a variable that the function does not have.
     """
     own = written(function)
@@ -80,7 +82,9 @@ def save_function(path: str | os.PathLike[str], function: Function,
 def save_functions(path: str | os.PathLike[str], functions: Mapping[str, Function],
                    state: Mapping[Variable, np.ndarray] | None = None,
                    strings: Mapping[str, str] | None = None) -> None:
-    """``save_function`` for several, by names without a slash; variables that they share are there once."""
+    """Writes several ``functions`` as ``save_function`` does one, by names without a slash; shared variables are
+    stored once.
+    """
     tensors: dict[str, np.ndarray] = {}
     texts: dict[str, str] = {_PARTS: json.dumps(list(functions))}
     parts = {name: written(function) for name, function in functions.items()}
@@ -94,7 +98,7 @@ def save_functions(path: str | os.PathLike[str], functions: Mapping[str, Functio
 
 
 def _common_names(variables: Iterable[Variable]) -> dict[Variable, str]:
-    """A name for each variable of several functions."""
+    """Returns a name for each variable of several functions."""
     names = Names()
     return {variable: names.choose(variable.name) for variable in dict.fromkeys(variables)}
 
@@ -112,7 +116,7 @@ def _write(path: str | os.PathLike[str], functions: Iterable[Function], variable
 
 
 class Loaded(NamedTuple):
-    """The content of a file with one function: it, the values of its variables, and all strings."""
+    """The content of a file with one function: the function, the values of its variables, and all strings."""
 
     function: Function
     state: dict[Variable, np.ndarray]
@@ -120,8 +124,8 @@ class Loaded(NamedTuple):
 
 
 class Content(NamedTuple):
-    """The content of a file: functions by their names ("" for one alone), with the names of their variables in the
-    text; the values of all variables, and all strings.
+    """The content of a file: functions by their names ("" for a single one), with the names of their variables in the
+    text. It also has the values of all variables, and all strings.
     """
 
     functions: dict[str, Function]
@@ -130,23 +134,23 @@ class Content(NamedTuple):
     strings: dict[str, str]
 
     def text(self, part: str) -> str:
-        """The text of a function."""
+        """Returns the text of a function."""
         return self.strings[_key(_TEXT, part)]
 
     def named(self) -> dict[str, Variable]:
-        """The variables by their names, but for names that several had when they were saved."""
+        """Returns the variables by their names, except names that several had when they were saved."""
         repeated = _json(self.strings.get(_REPEATED, "[]"))
         return {variable.name: variable for variable in self.state if variable.name is not None
                 and not (isinstance(repeated, list) and variable.name in repeated)}
 
 
 def load_function(path: str | os.PathLike[str]) -> tuple[Function, dict[Variable, np.ndarray]]:
-    """The function of a file and the values of its variables; see ``load_all``."""
+    """Reads the function of a file and the values of its variables; see ``load_all``."""
     return load_all(path)[:2]
 
 
 def load_all(path: str | os.PathLike[str]) -> Loaded:
-    """The only function of a file, the values of its variables, and its strings; see ``load_content``."""
+    """Reads the only function of a file, the values of its variables, and its strings; see ``load_content``."""
     content = load_content(path)
     if len(content.functions) != 1:
         raise InvalidArgument("the file holds several functions", op="load", operand=os.fspath(path),
@@ -157,11 +161,12 @@ def load_all(path: str | os.PathLike[str]) -> Loaded:
 
 
 def load_content(path: str | os.PathLike[str]) -> Content:
-    """The functions of a file, the values of their variables (their initial values from now on), and its strings.
+    """Reads the functions of a file, the values of their variables (their initial values from now on), and its
+    strings.
 
-    FormatError for anything but a file that ``save_function`` or ``save_functions`` has written, for ops of other
-    versions, and for more lines of text than ``flags.load_limit`` allows. The modules of ops that are not nervure's own
-    must have been imported. The time it takes is in proportion to the number of ops.
+    Raises FormatError for anything but a file that ``save_function`` or ``save_functions`` has written, for ops of
+    other versions, and for more lines of text than ``flags.load_limit`` allows. The modules of ops that are not
+    nervure's own must have been imported. The time it takes is proportional to the number of ops.
     """
     tensors, strings = read_tensors(path)
     name = os.fspath(path)
@@ -179,7 +184,7 @@ def load_content(path: str | os.PathLike[str]) -> Content:
 
 
 def _content(parts: Iterable[str], tensors: Mapping[str, np.ndarray], strings: dict[str, str], source: str) -> Content:
-    """What the parts of a file say; FormatError where its arrays are not those that they need."""
+    """Reads the parts of a file; FormatError if its arrays are not those that they need."""
     values = _below(_VARIABLES, tensors)
     shared: dict[str, Variable] = {}
     found = Content({}, {}, {}, strings)
@@ -207,7 +212,7 @@ def _content(parts: Iterable[str], tensors: Mapping[str, np.ndarray], strings: d
 
 
 def _key(start: str, part: str) -> str:
-    """The name of something in a file, which belongs to a part."""
+    """Returns the name in a file of something that belongs to a part."""
     return f"{start}/{part}" if part else start
 
 
@@ -216,7 +221,7 @@ def _below(start: str, tensors: Mapping[str, np.ndarray]) -> dict[str, np.ndarra
 
 
 def _parts(strings: Mapping[str, str], source: str) -> list[str]:
-    """The names of the functions of a file; "" for one alone."""
+    """Returns the names of the functions of a file; "" for a single one."""
     if _PARTS not in strings:
         return [""]
     found = _json(strings[_PARTS])
@@ -233,7 +238,7 @@ def is_part(name: object) -> bool:
 
 
 def _table(strings: Mapping[str, str], part: str, source: str) -> dict[str, str] | None:
-    """For a part the names in the file of the variables that its text names; None where they are the same."""
+    """Maps the variables in a part's text to their names in the file; None if they are the same."""
     if not part:
         return None
     text = strings.get(_key(_SHARED, part), "")
@@ -287,7 +292,7 @@ def _check_value(variable: Variable, array: np.ndarray, operand: str) -> None:
 
 
 def _check_length(text: str, name: str) -> None:
-    """FormatError where a function has more ops, about one a line, than ``load_limit`` allows."""
+    """Raises FormatError if a function has more ops, about one a line, than ``load_limit`` allows."""
     lines = text.count("\n")
     if lines > flags.load_limit:
         raise FormatError("the function is longer than the limit", op="load", operand=name, got=f"{lines:,} lines",

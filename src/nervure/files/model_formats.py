@@ -9,7 +9,7 @@
 >>> other.bias.tolist()
 [3.0, 3.0]
 
-A file takes its name when all of it is on disk; until then what had the name before is as it was.
+A file takes its name once all of it is on disk; until then, an earlier file of that name stays as it is.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ Load = Callable[[str], StateDict]
 
 TORCH = "torch"
 _STATE = "nervure.state"
-_OF_AN_EPOCH = "epoch:"  # arrays of a checkpoint in mid-epoch, which are no weights
+_OF_AN_EPOCH = "epoch:"  # arrays of a checkpoint in mid-epoch, which are not weights
 _TYPES = "nervure.types"
 
 
 class Format(NamedTuple):
-    """How a state dict is written and read, and the device that its tensors are converted to before."""
+    """The functions that write and read a state dict, and the device that its tensors are converted to before."""
 
     save: Save
     load: Load
@@ -71,10 +71,10 @@ class Format(NamedTuple):
 def save_weights(model: object, path: str | os.PathLike[str], format: str = "safetensors", weights: bool = True,
                  optimizers: bool = False, transformer: Transformer | None = None,
                  rename: Rename | None = None) -> None:
-    """Writes ``nv.make_state_dict(model, weights, optimizers)`` to a file, which then is there as a whole.
+    """Writes ``nv.make_state_dict(model, weights, optimizers)`` to a file, atomically.
 
-    ``format="torch"`` writes the weights of a module under the names and in the order of axes that PyTorch has, which
-    ``rename`` may change; ``safetensors.torch.load_file`` gives ``load_state_dict`` what is in the file.
+    ``format="torch"`` writes the weights of a module under PyTorch's names and in its order of axes; ``rename`` may
+    change the names. ``load_state_dict`` takes what ``safetensors.torch.load_file`` reads from the file.
 
     >>> layer = nv.nn.LinearLayer(3, 2)
     >>> nv.save_weights(layer, "layer.safetensors")
@@ -99,7 +99,7 @@ def save_weights(model: object, path: str | os.PathLike[str], format: str = "saf
 
 
 def _check_weights_alone(weights: bool, optimizers: bool) -> None:
-    """InvalidArgument where more or less than weights would be written for PyTorch."""
+    """Raises InvalidArgument if more or less than weights would be written for PyTorch."""
     if not truth(weights, "save_weights", "weights") or truth(optimizers, "save_weights", "optimizers"):
         raise InvalidArgument("a file for PyTorch has weights, and no optimisers", op="save_weights",
                               operand="optimizers" if weights else "weights", got=f"{weights=}, {optimizers=}",
@@ -108,7 +108,7 @@ def _check_weights_alone(weights: bool, optimizers: bool) -> None:
 
 
 def _on(device: type[Device], state: StateDict) -> StateDict:
-    """The state as tensors of a device, in storage that it allocates."""
+    """Returns the state as tensors of a device, in storage that it allocates."""
     return StateDict({key: cast("Tensor", filled(allocated(device, as_dtype(value.dtype), value.shape), value))
                       for key, value in state.arrays().items()}, state.paths)
 
@@ -118,19 +118,19 @@ def load_weights(model: object, path: str | os.PathLike[str], format: str = "saf
                  strict: bool = True) -> NotLoaded | None:
     """Gives a model the values of a file, all at one moment.
 
-    Each value goes to the place at its path in the model (``blocks.1.norm.scale``), or, where the file has no paths,
-    to that of its key. ``rename`` gives other paths to what is in the file: a table of beginnings, where ``*`` is any
-    part and None leaves out, or a function of a path. What optimisers kept is loaded where the model has an optimiser
-    for the parameter.
+    Each value goes to the place at its path in the model (``blocks.1.norm.scale``), or, if the file has no paths, to
+    that of its key. ``rename`` changes the paths in the file: a table of prefixes, in which ``*`` is any part and None
+    leaves out, or a function of a path. Slots of optimisers are loaded if the model has an optimiser for the
+    parameter.
 
     ``format="torch"`` reads a safetensors file of a PyTorch model with the same paths: ``weight`` and ``bias`` of
     linear layers, convolutions, embeddings and normalisations, and running statistics, in PyTorch's order of axes;
-    other parameters are there under their own names.
+    other parameters have their own names in the file.
 
-    InvalidArgument that lists all of it, and nothing is changed, where the model has parameters that the file lacks, or
-    the other way round, or of another type or shape, or where path and key contradict each other; with
-    ``strict=False`` what fits is loaded, and what does not returned. FormatError for a file that is not what it should
-    be.
+    Raises InvalidArgument with a list of all differences, and nothing is changed, if the model has parameters that the
+    file lacks, or the other way round, or of another type or shape, or if path and key contradict each other; with
+    ``strict=False`` the values that fit are loaded, and the differences returned. Raises FormatError for a file that
+    is not in the right format.
 
     >>> nv.save_weights(nv.nn.LinearLayer(3, 2), "layer.npz", "npz")
     >>> nv.load_weights(nv.nn.LinearLayer(4, 2), "layer.npz", "npz")
@@ -156,14 +156,14 @@ def load_weights(model: object, path: str | os.PathLike[str], format: str = "saf
 
 
 def _found(model: object, path: str, format: str, rename: Rename | None) -> Fitting:
-    """What a model gets from the state dict in a file."""
+    """Matches the state dict in a file with a model."""
     state = load_state(path, format)
     found = fitting(model, state, rename)
     return found._replace(failed=_without_optimizers(found.failed, state))
 
 
 def load_state(path: str | os.PathLike[str], format: str = "safetensors") -> StateDict:
-    """The state dict that is in a file, for ``nv.load_from_state_dict``. FormatError as for ``load_weights``."""
+    """Reads the state dict in a file, for ``nv.load_from_state_dict``. FormatError as for ``load_weights``."""
     name, chosen = file_name(path, "load_weights"), _format(format, "load_weights")
     state = chosen.load(name)
     if not isinstance(state, StateDict):
@@ -173,8 +173,8 @@ def load_state(path: str | os.PathLike[str], format: str = "safetensors") -> Sta
 
 
 def _without_optimizers(failed: NotLoaded, state: StateDict) -> NotLoaded:
-    """What could not be loaded, but for optimisers where the model has none: their parameters are known, all of their
-    slots are not.
+    """Returns the failures without those of optimisers that the model does not have: their parameters are known, but
+    none of their slots.
     """
     unexpected = [key for key in failed.unexpected if not _is_left_out(key, state, failed.unexpected)]
     return failed._replace(unexpected=tuple(unexpected))
@@ -189,10 +189,10 @@ def _is_left_out(key: str, state: StateDict, unexpected: tuple[str, ...]) -> boo
 
 
 def define_model_format(name: str, device: type[Device] | None = None, *, save: Save, load: Load) -> None:
-    """Adds a format: ``save(path, state)`` writes a file, ``load(path)`` gives the state dict that is in one.
+    """Adds a format: ``save(path, state)`` writes a file, ``load(path)`` returns the state dict in one.
 
-    ``save`` gets a name in the directory of the file, with its ending, which becomes the file when all is on disk. With
-    a ``device``, a class of tensors, the values that it gets are tensors of that device, else arrays.
+    ``save`` gets a name in the directory of the file, with its extension, which becomes the file once everything is on
+    disk. With a ``device``, a class of tensors, the values that it gets are tensors of that device, else arrays.
 
     >>> def write(path, state):
     ...     with open(path, "w") as file:
@@ -238,7 +238,7 @@ def _load_safetensors(path: str) -> StateDict:
 
 
 def _read(table: dict[str, np.ndarray], strings: Mapping[str, str], path: str) -> StateDict:
-    """Arrays and strings of a file as a state dict; FormatError where a name is no key of one."""
+    """Returns arrays and strings of a file as a state dict; FormatError if a name is no key of one."""
     for key in table:
         try:
             parse_state_dict_key(key)
@@ -253,8 +253,8 @@ def _read(table: dict[str, np.ndarray], strings: Mapping[str, str], path: str) -
 
 
 def _save_npz(path: str, state: StateDict) -> None:
-    """Arrays as NumPy's own files, without compression; of types that NumPy lacks the bits. A table of types and one of
-    paths are texts in bytes.
+    """Writes arrays as NumPy's own files, without compression; for types that NumPy lacks, their bits. A table of
+    types and one of paths are texts in bytes.
     """
     arrays = state.arrays()
     foreign = {key: array.dtype.name for key, array in arrays.items() if array.dtype.isbuiltin != 1}
@@ -266,7 +266,7 @@ def _save_npz(path: str, state: StateDict) -> None:
         for key, array in table.items():
             inner = io.BytesIO()
             np.lib.format.write_array(inner, np.asarray(array), allow_pickle=False)
-            file.writestr(zipfile.ZipInfo(f"{key}.npy"), inner.getbuffer())  # of a fixed date: the same bytes each time
+            file.writestr(zipfile.ZipInfo(f"{key}.npy"), inner.getbuffer())  # a fixed date: the same bytes each time
     write_atomically(path, [buffer.getbuffer()])
 
 
@@ -283,14 +283,14 @@ def _load_npz(path: str) -> StateDict:
                 table[key] = table[key].view(as_dtype(name).numpy)
         except FormatError:
             raise
-        except Exception as error:  # whatever a damaged archive leads zipfile and NumPy to raise
+        except Exception as error:  # a damaged archive leads zipfile and NumPy to any error
             raise FormatError("the file is no npz file", op="load_weights", operand=path, got=f"{error!r:.200}",
                               expected="arrays as numpy.savez writes them", help="nothing of it was used") from None
     return _read(table, {PATHS: paths}, path)
 
 
 def _check_members(archive: zipfile.ZipFile, size: int) -> None:
-    """ValueError for what would take more memory than the file is long, or is there twice."""
+    """Raises ValueError for a member that would take more memory than the file is long, or that occurs twice."""
     members = archive.infolist()
     if any([member.compress_type != zipfile.ZIP_STORED for member in members]):
         raise ValueError("its arrays are compressed, which numpy.savez does not do")
@@ -301,7 +301,7 @@ def _check_members(archive: zipfile.ZipFile, size: int) -> None:
 
 
 def _read_array(data: bytes) -> np.ndarray:
-    """An array of the format npy; ValueError for anything else, and for Python objects."""
+    """Reads an array of the format npy; ValueError for anything else, and for Python objects."""
     file = io.BytesIO(data)
     read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
     shape, is_fortran, dtype = read[np.lib.format.read_magic(file)](file)

@@ -1,4 +1,4 @@
-"""Other names for what a file holds: a table of beginnings, or a function.
+"""Renaming of the entries of a file: a table of prefixes, or a function.
 
 >>> rename = renaming({"module.layers.*.fc": "blocks.*.dense", "module.old": None, "module": ""}, "load_weights")
 >>> [rename(name) for name in ("module.layers.3.fc.bias", "module.norm.bias", "module.old.bias", "modules.bias")]
@@ -14,12 +14,13 @@ from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.argument_parsing import shown
 
 Rename = Mapping[str, str | None] | Callable[[str], str | None]
-"""The new name of each beginning of a name, whole parts of it: ``*`` is any part, and None leaves the name out. The
-first that fits counts. Or a function of a name."""
+"""The new name of each prefix of names, in whole parts: ``*`` is any part, and None leaves the name out. The first
+that fits counts. Or a function of a name.
+"""
 
 
 def renaming(rename: object, op: str) -> Callable[[str], str | None]:
-    """What gives the new name of a name, None for one that is left out; names stay where ``rename`` is None."""
+    """Returns a function from a name to its new name, None for one that is left out; without ``rename``, names stay."""
     if rename is None:
         return lambda name: name
     if isinstance(rename, Mapping):
@@ -36,7 +37,7 @@ _Rule = tuple[list[str], list[str] | None]
 
 
 def _rule(before: object, after: object, op: str) -> _Rule:
-    """The parts of a beginning, and those that take their place."""
+    """Returns the parts of the prefix ``before``, and those that replace them."""
     if not isinstance(before, str) or not isinstance(after, str | None):
         raise WrongKind("rename= has strings", op=op, operand="rename", got=f"{before!r:.60}: {after!r:.60}",
                         expected="a beginning of names, and what takes its place",
@@ -56,7 +57,7 @@ def _parts(name: str) -> list[str]:
 
 
 def _renamed(name: str, rules: list[_Rule]) -> str | None:
-    """A name by the first rule that fits its beginning."""
+    """Renames a name by the first rule that fits its prefix."""
     parts = name.split(".")
     for before, after in rules:
         start = parts[:len(before)]

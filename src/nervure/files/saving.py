@@ -9,7 +9,7 @@
 >>> load(path)(np.float32([1, 2]))
 {'y': array([3., 6.], dtype=float32)}
 
-What is loaded has variables of its own, unless it is loaded into a computation that there is:
+A loaded computation has new variables, unless it is loaded into an existing computation:
 
 >>> _ = nv.evaluate(nv.assign(w, 0.0))
 >>> load(path, into=predict) is predict, w.tolist()
@@ -52,13 +52,13 @@ Several = TypeVar("Several", bound=Mapping[str, Computation[Any]])
 
 def save(path: str | os.PathLike[str], computation: Computation[object] | Function | Mapping[str, Computation[Any]],
          notes: Mapping[str, str] | None = None) -> None:
-    """Writes a computation, or a Function, with the values that its variables have now; or several computations by
-    their names, which then share their variables in the file as they do here.
+    """Writes a computation, or a Function, with the current values of its variables. Several computations by their
+    names share their variables in the file as they do here.
 
-    The file holds the graph as text and the arrays as they are; nothing in it is ever executed. It replaces a
-    file of that name only when it is complete. ``notes`` are texts of the caller's own, which ``nv.load_notes`` gives
-    back, such as how far a training had come. NotSupported for graphs that hold Python functions, and for results
-    whose keys are tensors.
+    The file holds the graph as text and the arrays as they are; nothing in it is ever executed. It replaces a file of
+    that name only when it is complete. ``notes`` are texts of the caller's own, such as the progress of a training,
+    which ``nv.load_notes`` returns. Raises NotSupported for graphs that hold Python functions, and for results whose
+    keys are tensors.
 
     >>> x, w = nv.placeholder("N=2"), nv.variable("N=2", 3.0)
     >>> nv.save("model.safetensors", nv.computation({"y": x * w}, x))
@@ -82,7 +82,7 @@ def save(path: str | os.PathLike[str], computation: Computation[object] | Functi
 
 
 def _as_strings(notes: object) -> dict[str, str]:
-    """Notes under the names that they have in a file."""
+    """Returns notes under the names that they have in a file."""
     if not isinstance(notes, (Mapping, NoneType)):
         raise WrongKind("notes are texts by name", op="save", operand="notes", got=shown(notes),
                         expected="a mapping of strings", help='as in notes={"epoch": "3"}')
@@ -109,7 +109,7 @@ def _save_several(path: str, computations: Mapping[str, Computation[Any]], texts
 
 
 def _common_transformer(computations: Sequence[Computation[Any]], op: str) -> Transformer:
-    """The transformer of several computations, whose variables have one value then."""
+    """Returns the common transformer of several computations, on which each variable has one value."""
     found = {entry.transformer.cells: entry.transformer for entry in computations}
     if len(found) != 1:
         raise InvalidArgument("computations in one file are of one transformer", op=op, operand="computation",
@@ -120,7 +120,7 @@ def _common_transformer(computations: Sequence[Computation[Any]], op: str) -> Tr
 
 
 def _results(computation: Computation[Any]) -> str:
-    """How the results are shaped, as text."""
+    """Returns the form of the results as text."""
     shape = computation.shape
     if not isinstance(shape, Results) or not all(isinstance(key, str) for key in shape.keys):
         raise NotSupported("results with such keys have no text", op="save", got=type(shape).__name__,
@@ -143,12 +143,12 @@ def load(path: str | os.PathLike[str], *, into: Several) -> Several: ...
 
 def load(path: str | os.PathLike[str], transformer: Transformer | None = None,
          into: Computation[Any] | Mapping[str, Computation[Any]] | None = None) -> object:
-    """The computation of a file, on a transformer (absent: the default one), with variables of its own.
+    """Loads the computation in a file, on a transformer (absent: the default one), with new variables.
 
     It is read and checked now, and compiled at its first call (or by ``.compiled()``). With ``into``, a computation or
     several by name, which is returned, its variables get the values in the file instead: all at one moment or none.
-    They are found by their names, and those of the very computation that was saved by their places; the file may
-    have more. FormatError where the file is not what it should be; nothing of it has been used then.
+    They are found by their names, and those of the very computation that was saved by their places; the file may have
+    more. Raises FormatError for a file in the wrong format; then nothing of it has been used.
 
     >>> x, w = nv.placeholder("N=2"), nv.variable("N=2", 2.0).named("w")
     >>> nv.save("double.safetensors", nv.computation(x * w, x))
@@ -171,7 +171,7 @@ def load(path: str | os.PathLike[str], transformer: Transformer | None = None,
 
 
 def load_together(path: str | os.PathLike[str], transformer: Transformer | None = None) -> dict[str, Computation[Any]]:
-    """The computations of a file by their names, as ``load`` gives one alone; they share their variables.
+    """Loads the computations of a file by their names, as ``load`` does a single one; they share their variables.
 
     >>> x, w = nv.placeholder("N=2"), nv.variable("N=2", 2.0)
     >>> step, predict = nv.computation(nv.assign(w, w + 1.0)), nv.computation(x * w, x)
@@ -186,7 +186,7 @@ def load_together(path: str | os.PathLike[str], transformer: Transformer | None 
 
 
 def load_notes(path: str | os.PathLike[str]) -> dict[str, str]:
-    """The notes of a file that ``nv.save`` has written. FormatError for a damaged file.
+    """Returns the notes of a file that ``nv.save`` has written. FormatError for a damaged file.
 
     >>> nv.save("model.safetensors", nv.computation(nv.placeholder("N=2") * 2, "all"), notes={"epoch": "3"})
     >>> nv.load_notes("model.safetensors")
@@ -197,7 +197,7 @@ def load_notes(path: str | os.PathLike[str]) -> dict[str, str]:
 
 
 def _made(content: Content, name: str, path: str, transformer: Transformer) -> Computation[Any]:
-    """A computation of a file."""
+    """Makes a computation of a file."""
     function, key = content.functions[name], f"{_RESULTS}/{name}" if name else _RESULTS
     parameters = [_parameter(op) for op in function.parameters]
     shape = _read_results(content.strings[key], path) if key in content.strings else _plain(function)
@@ -208,7 +208,7 @@ def _made(content: Content, name: str, path: str, transformer: Transformer) -> C
 
 
 def file_name(path: Any, op: str) -> str:
-    """A path as a string; WrongKind for what is none."""
+    """Returns a path as a string; WrongKind for anything else."""
     try:
         name = os.fsdecode(path)
     except TypeError:
@@ -224,7 +224,7 @@ def _plain(function: Function) -> Results:
 
 
 def _parameter(op: Parameter) -> AssignableTensorOp:
-    """A placeholder like the one that was saved: with its axes' names, where each has one of its own."""
+    """Returns a placeholder like the one that was saved: with its axes' names, if each has its own."""
     labels = op.outputs[0].labels
     shape = op.value.type.shape
     named = labels is not None and None not in labels and len(set(labels)) == len(labels)
@@ -251,7 +251,7 @@ def _read_results(text: str, path: str | os.PathLike[str]) -> Results:
     return shape
 
 
-# -- into computations that there are --------------------------------------------------------------------------
+# -- into existing computations -----------------------------------------------------------------------------------
 
 
 def _load_into(path: str, into: object, transformer: Transformer | None) -> object:
@@ -269,7 +269,7 @@ def _load_into(path: str, into: object, transformer: Transformer | None) -> obje
 
 
 def _values_for(computations: Sequence[Computation[Any]], content: Content, path: str) -> dict[Variable, np.ndarray]:
-    """The value of each variable of computations; InvalidArgument that names those that the file lacks."""
+    """Returns the value of each variable of computations; InvalidArgument that names those that the file lacks."""
     found: dict[Variable, np.ndarray] = {}
     texts = {content.text(name): names for name, names in content.names.items()}
     wanted: dict[Variable, None] = {}
@@ -293,7 +293,7 @@ def _values_for(computations: Sequence[Computation[Any]], content: Content, path
 
 
 def _unique(variables: Iterable[Variable]) -> dict[str, Variable]:
-    """Variables by their names, but for names that several have."""
+    """Returns variables by their names, except names that several have."""
     listed = list(variables)
     times = Counter([variable.name for variable in listed])
     return {variable.name: variable for variable in listed if variable.name is not None and times[variable.name] == 1}

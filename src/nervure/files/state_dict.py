@@ -1,4 +1,4 @@
-"""State dicts: the parameters of a model, and what its optimisers keep, as arrays under names that stay the same.
+"""State dicts: the parameters of a model, and the slots of its optimisers, as arrays under stable names.
 
 >>> import nervure as nv
 >>> model, other = nv.nn.LinearLayer("F=3", "K=2", bias=3.0), nv.nn.LinearLayer("F=3", "K=2")
@@ -12,10 +12,10 @@ NotLoaded(missing=(), unexpected=(), mismatched={})
 >>> other.bias.tolist()
 [3.0, 3.0]
 
-A key is ``{prefix}:{composite}.{nth}.{slot}``: the class of the module that a parameter sits in, the number of the
-module among those of its class, and the name that the parameter has there, all in lower case. What an optimiser keeps
-for it adds ``.{optimizer}.{type}.{slot}``. Beside its key an entry has its path in the module, ``blocks.1.bn2.scale``,
-and that is what it is loaded by: modules may change places, and get others in front of them.
+A key is ``{prefix}:{composite}.{nth}.{slot}``: the class of the module that holds a parameter, the number of the
+module among those of its class, and the name that the parameter has there, all in lower case. A slot of an optimiser
+adds ``.{optimizer}.{type}.{slot}``. Beside its key an entry has its path in the module, ``blocks.1.bn2.scale``, by
+which it is loaded: modules may change their order, and others may be put before them.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ _PARTS = {"param": 3, "missing_param": 3, "optimizer": 6, "missing_optimizer": 6
 
 
 class StateDict:
-    """Arrays by their keys, in ``table``, a plain dict; tensors where a format asked for those of a device. ``paths``
-    are those in the module, by key too; an entry without one goes by its key.
+    """Arrays by their keys, in ``table``, a plain dict; tensors if a format asked for those of a device. ``paths`` are
+    those in the module, by key, too; an entry without one goes by its key.
 
     >>> nv.from_state_dict({"param:linearlayer.0.bias": np.zeros(3)}).table
     {'param:linearlayer.0.bias': array([0., 0., 0.])}
@@ -66,7 +66,7 @@ class StateDict:
         self.paths = _checked_paths(paths, self.table)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """The table with arrays alone."""
+        """Returns the table with arrays alone."""
         return {key: _array(value) for key, value in self.table.items()}
 
     def __len__(self) -> int:
@@ -80,10 +80,10 @@ class StateDict:
 
 def make_state_dict(model: object, weights: bool = True, optimizers: bool = False,
                     transformer: Transformer | None = None) -> StateDict:
-    """The values that parameters and buffers of a model have now (``weights``), and what the optimisers of its
-    parameters keep for them (``optimizers``).
+    """Collects the current values of a model's parameters and buffers (``weights``), and the slots of their optimisers
+    (``optimizers``).
 
-    A model is a module, what ``nv.build`` gave, a computation, or a list of variables. Values are those on its own
+    A model is a module, the result of ``nv.build``, a computation, or a list of variables. Values are those on its own
     transformer, or the one given (absent: the default one), all of one moment.
 
     >>> nv.make_state_dict(nv.nn.LinearLayer(1, 1, bias=2.0)).table["param:linearlayer.0.bias"]
@@ -97,8 +97,8 @@ def make_state_dict(model: object, weights: bool = True, optimizers: bool = Fals
 
 
 def from_state_dict(mapping: Mapping[str, object], paths: Mapping[str, str] | None = None) -> StateDict:
-    """A state dict from arrays, or tensors, by their keys, with ``paths`` for some of these; InvalidArgument for what
-    is no key.
+    """Makes a state dict of arrays, or tensors, by their keys, with ``paths`` for some of them; InvalidArgument for
+    other keys.
 
     >>> nv.from_state_dict({"param:linearlayer.0.bias": nv.ones((3,))})
     StateDict(
@@ -116,7 +116,7 @@ def from_state_dict(mapping: Mapping[str, object], paths: Mapping[str, str] | No
 
 
 def parse_state_dict_key(key: str) -> tuple[str, ...]:
-    """The parts of a key: prefix, composite, number, slot; of an optimiser's also its name, type and slot.
+    """Splits a key into its parts: prefix, composite, number, slot; for an optimiser's also its name, type and slot.
 
     >>> nv.parse_state_dict_key("param:linearlayer.0.bias")
     ('param', 'linearlayer', '0', 'bias')
@@ -141,12 +141,12 @@ def _advice_on(prefix: str) -> str | None:
 
 
 def paths_text(state: StateDict) -> dict[str, str]:
-    """The paths of a state as a string of a file, under the name that it has there; none where there are no paths."""
+    """Returns the paths of a state as a string of a file, under its name there; nothing if there are no paths."""
     return {PATHS: json.dumps(state.paths, sort_keys=True)} if state.paths else {}
 
 
 def with_paths(table: Mapping[str, np.ndarray], strings: Mapping[str, str], path: str) -> StateDict:
-    """A state of arrays with the paths among the strings of a file; FormatError where they are damaged."""
+    """Returns a state of arrays with the paths among the strings of a file; FormatError if they are damaged."""
     try:
         return StateDict(table, json.loads(strings.get(PATHS, "{}")))
     except (ValueError, TypeError, RecursionError):
@@ -156,7 +156,7 @@ def with_paths(table: Mapping[str, np.ndarray], strings: Mapping[str, str], path
 
 
 def _checked_paths(paths: object, table: Mapping[str, object]) -> dict[str, str]:
-    """Paths by key; InvalidArgument for one of no entry, WrongKind for what is no table of them."""
+    """Returns paths by key; InvalidArgument for a path without an entry, WrongKind for anything but a table of them."""
     found = {} if paths is None else paths
     if not isinstance(found, Mapping) or not all([isinstance(path, str) for path in found.values()]):
         raise WrongKind("paths are strings by key", op="StateDict", operand="paths", got=shown(paths),
@@ -169,7 +169,7 @@ def _checked_paths(paths: object, table: Mapping[str, object]) -> dict[str, str]
 
 
 def _array(value: object) -> np.ndarray:
-    """The elements of a value; WrongKind for what has none."""
+    """Returns the elements of a value; WrongKind for a value without elements."""
     return value.numpy() if isinstance(value, Tensor) else numpy_array(value, "from_state_dict")
 
 

@@ -8,8 +8,8 @@ param:linearlayer.0.weights 0.weights
 param:linearlayer.0.bias 0.bias
 param:linearlayer.1.weights 1.weights
 
-A key counts the modules of a class, so that it names another place when modules change places; a path does not. What an
-optimiser keeps for a parameter has the parameter's path, the optimiser's name and the name of the slot.
+A key counts the modules of a class, so it names another place when modules change their order; a path does not. A slot
+of an optimiser has the path of its parameter, the optimiser's name and the name of the slot.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from nervure.nn.module import Module, outermost
 
 @runtime_checkable
 class Named(Protocol):
-    """A module, or what has one: it knows the names of its parameters and buffers, and their paths."""
+    """A module, or an object with one: it knows the names of its parameters and buffers, and their paths."""
 
     def state_names(self) -> Mapping[AssignableTensorOp, str]: ...
 
@@ -49,7 +49,7 @@ class _Keeping(Protocol):
 
 
 class Entry(NamedTuple):
-    """A place with its key, and its path where it sits in a module."""
+    """A place with its key, and its path if it sits in a module."""
 
     key: str
     place: AssignableTensorOp
@@ -57,9 +57,9 @@ class Entry(NamedTuple):
 
 
 def entries_of(model: object, weights: bool, optimizers: bool = False, warns: bool = False) -> Iterator[Entry]:
-    """The places of a model, each once: parameters and buffers (``weights``), then the slots of ``optimizers``.
+    """Yields the places of a model, each once: parameters and buffers (``weights``), then the slots of ``optimizers``.
 
-    With ``warns`` the user is told of parameters that sit in no module.
+    With ``warns``, a warning lists parameters that sit in no module.
     """
     named, loose = _places_of(model)
     names = {**named, **_loose_names(loose)}
@@ -77,23 +77,25 @@ def entries_of(model: object, weights: bool, optimizers: bool = False, warns: bo
 
 
 class Home(NamedTuple):
-    """The module that paths start from, and the paths of the places in it: none where there is no such module."""
+    """The module that paths start from, and the paths of the places in it; there are none without such a module."""
 
     module: Named | None
     paths: Mapping[AssignableTensorOp, str]
 
     def place_at(self, path: str) -> AssignableTensorOp | None:
-        """The place at a path, also at one that is not its first."""
+        """Returns the place at a path, also at one that is not its first."""
         return None if self.module is None else self.module.place_at(path)
 
 
 def home_of(model: object) -> Home:
-    """Where the paths of a model start: at itself, if it is a module, else at the one around all of its places."""
+    """Returns the start of a model's paths: the model itself, if it is a module, else the module around all of its
+    places.
+    """
     return Home(model, model.state_paths()) if isinstance(model, Named) else home_around(_parameters_of(model))
 
 
 def home_around(places: Iterable[AssignableTensorOp]) -> Home:
-    """The outermost module that places sit in; none where they sit in several that have nothing to do with each other.
+    """Returns the outermost module that contains all places; none if they sit in unrelated modules.
 
     >>> model = nv.nn.Sequential(nv.nn.LinearLayer(2, 2), nv.nn.LinearLayer(2, 1))
     >>> home_around([model[1].bias]).module is model
@@ -108,7 +110,7 @@ def home_around(places: Iterable[AssignableTensorOp]) -> Home:
 
 
 def _slots(parameter: AssignableTensorOp, start: str, path: str | None) -> Iterator[Entry]:
-    """What the optimiser of a parameter keeps for it."""
+    """Yields the slots that the optimiser of a parameter keeps for it."""
     record = record_of(parameter)
     optimizer = record.updated_by if record.optimizer is None else record.optimizer
     if not isinstance(optimizer, _Keeping):
@@ -120,14 +122,14 @@ def _slots(parameter: AssignableTensorOp, start: str, path: str | None) -> Itera
 
 
 def _type_name(place: AssignableTensorOp) -> str:
-    """A stable name for what a place is: a number, or a tensor of a device."""
+    """Returns a stable name for the type of a place: a number, or a tensor of a device."""
     if place.ndim == 0:
         return "int" if place.dtype.is_integer else "float"
     return _clean(place.device.__name__)
 
 
 def _places_of(model: object) -> tuple[dict[AssignableTensorOp, str], list[AssignableTensorOp]]:
-    """The places in modules with their names, and those in none."""
+    """Returns the places in modules with their names, and those in none."""
     if isinstance(model, Named):
         return {place: _clean_name(name) for place, name in model.state_names().items()}, []
     places = _parameters_of(model)
@@ -143,7 +145,9 @@ def _places_of(model: object) -> tuple[dict[AssignableTensorOp, str], list[Assig
 
 
 def _parameters_of(model: object) -> list[AssignableTensorOp]:
-    """The variables of what is no module: of a computation, of what has ``parameters``, of a list."""
+    """Returns the variables of a model that is no module: of a computation, of an object with ``parameters``, of a
+    list.
+    """
     if isinstance(model, Computation):
         handles = [handle_of(variable) for variable in model.function.variables]
         return [entry for entry in handles if entry.is_trainable or record_of(entry).owner is not None]
@@ -162,7 +166,7 @@ def _parameters_of(model: object) -> list[AssignableTensorOp]:
 
 
 def _loose_names(places: list[AssignableTensorOp]) -> dict[AssignableTensorOp, str]:
-    """Names for places that sit in no module: by the names of their own, numbered where several have one."""
+    """Returns names for places that sit in no module: their own names, numbered if several share one."""
     numbers, names = Counter[str](), dict[AssignableTensorOp, str]()
     for place in places:
         slot = _clean(place.name or "value")
@@ -177,7 +181,7 @@ def _clean_name(name: str) -> str:
 
 
 def _clean(name: str) -> str:
-    """A part of a key: lower case, without dots, colons and spaces."""
+    """Returns a part of a key: lower case, without dots, colons and spaces."""
     return re.sub(r"[.:\s]", "_", name.lower()) or "_"
 
 

@@ -1,4 +1,4 @@
-"""State dicts into models: by path, by key where there is none, and what does not fit.
+"""State dicts into models: by path, by key where there is none, with a report of the entries that do not fit.
 
 >>> import nervure as nv
 >>> model = nv.nn.Sequential(nv.nn.LinearLayer(2, 2, bias=1.0), nv.nn.LinearLayer(2, 2, bias=2.0))
@@ -34,8 +34,8 @@ from nervure.types.dtype import as_dtype
 
 
 class NotLoaded(NamedTuple):
-    """What could not be loaded, by key: what the model lacks, what the state lacks, and what is of another kind, with
-    the reason. It is false where all was loaded.
+    """The entries that could not be loaded, by key: ``missing`` in the state, ``unexpected`` in the model, or
+    ``mismatched``, with the reason. It is false if everything was loaded.
     """
 
     missing: tuple[str, ...]
@@ -47,12 +47,12 @@ class NotLoaded(NamedTuple):
 
 
 def load_from_state_dict(model: object, state: StateDict, transformer: Transformer | None = None) -> NotLoaded:
-    """Gives a model the values of a state dict, all that fit at one moment, and returns what could not be loaded.
+    """Gives a model the values of a state dict, all that fit at one moment, and returns those that could not be
+    loaded.
 
     An entry goes to the place at its path; one without a path to the place of its key, in which the type of an
-    optimiser's slot does not matter. Where path and key name different places the path counts, with a warning; where
-    there is nothing at the path, or nothing of that shape, the entry is not loaded. Slots are expected where the state
-    has any.
+    optimiser's slot does not matter. If path and key name different places the path counts, with a warning; if there
+    is nothing at the path, or nothing of that shape, the entry is not loaded. Slots are expected if the state has any.
 
     >>> w = nv.variable("F=2").named("w")
     >>> failed = nv.load_from_state_dict([w], nv.from_state_dict({"param:linearlayer.0.bias": np.zeros(3)}))
@@ -66,8 +66,8 @@ def load_from_state_dict(model: object, state: StateDict, transformer: Transform
 
 
 class Fitting(NamedTuple):
-    """The values that variables get, what does not fit, the paths of what is missing ``here`` and of what was found
-    ``there``, by key, and what had another place than its key says.
+    """The values for variables, and the entries that do not fit. It has the paths of missing entries (``here``) and of
+    those found (``there``), by key, and the entries with another place than their key says.
     """
 
     values: dict[Variable, np.ndarray]
@@ -77,18 +77,18 @@ class Fitting(NamedTuple):
     others: list[str]
 
     def warn(self) -> None:
-        """Tells the user of entries that have gone by their paths, where their keys name other places."""
+        """Warns of entries that were loaded by their paths, although their keys name other places."""
         if self.others:
             more = ", ..." if len(self.others) > 5 else ""
             warn_user(f"loaded by path, where the numbers in keys stand for other places: "
                       f"{', '.join(self.others[:5])}{more}")
 
     def advice(self) -> str | None:
-        """The ``rename=`` that would do, where names differ by what stands in front of them all."""
+        """Suggests a ``rename=`` if all names differ only by a prefix."""
         return prefix_advice(set(self.there.values()), set(self.here.values()))
 
     def refusal(self, message: str, op: str, operand: str, help: str) -> InvalidArgument:
-        """The error that lists all that does not fit, parameters first."""
+        """Returns an error with this ``message`` that lists everything that does not fit, parameters first."""
         missing, unexpected, mismatched = self.failed
         found = [f"unexpected: {_listed(unexpected, self.there)}"] if unexpected else []
         found += [f"{key}: {mismatched[key]}" for key in sorted(mismatched, key=_rank)]
@@ -98,7 +98,7 @@ class Fitting(NamedTuple):
 
 
 def fitting(model: object, state: StateDict, rename: Rename | None = None) -> Fitting:
-    """What a model gets from a state dict whose paths are renamed."""
+    """Matches a model with a state dict whose paths are renamed."""
     if rename is not None:
         _check_renamed(state, home_of(model).paths)
     targets = _Targets(model, any([key.partition(":")[0] in OPTIMIZERS for key in state.table]))
@@ -109,7 +109,7 @@ def fitting(model: object, state: StateDict, rename: Rename | None = None) -> Fi
         path = state.paths.get(key)
         renamed = None if path is None else new_path(path)
         if path is not None and renamed is None:
-            continue  # which rename= leaves out
+            continue  # rename= leaves it out
         target = targets.of(key, renamed, path == renamed)
         if target.entry is None:
             mismatched.update({} if target.problem is None else {key: target.problem})
@@ -131,7 +131,7 @@ def fitting(model: object, state: StateDict, rename: Rename | None = None) -> Fi
 
 
 def prefix_advice(found: set[str], missing: set[str]) -> str | None:
-    """Advice where what is ``missing`` was found, but for what stands in front of all of its names.
+    """Suggests a prefix if the ``missing`` names were ``found`` under names that differ only by one.
 
     >>> prefix_advice({"model.a.bias", "model.a.weights"}, {"a.bias", "a.weights"})
     'rename={"model": ""} takes away what stands in front of the names in the file'
@@ -159,7 +159,7 @@ def _rank(key: str) -> bool:
 
 
 def _check_renamed(state: StateDict, paths: Mapping[AssignableTensorOp, str]) -> None:
-    """InvalidArgument where a state or a model has no paths that could be renamed."""
+    """Raises InvalidArgument if a state or a model has no paths that could be renamed."""
     if not state.paths or not paths:
         raise InvalidArgument("there are no paths to rename", op="load_weights", operand="rename",
                               got="a file without paths" if not state.paths else "a model without paths",
@@ -168,7 +168,7 @@ def _check_renamed(state: StateDict, paths: Mapping[AssignableTensorOp, str]) ->
 
 
 class _Target(NamedTuple):
-    """Where an entry of a state belongs in a model, the other place that its key names, or why it belongs nowhere."""
+    """The place of a state's entry in a model, the other place that its key names, or the reason why it has none."""
 
     entry: Entry | None
     other: Entry | None = None
@@ -176,7 +176,7 @@ class _Target(NamedTuple):
 
     @property
     def note(self) -> str:
-        """What is said of an entry that does not fit where it belongs."""
+        """A remark about an entry that does not fit its place."""
         if self.entry is None or self.other is None:
             return ""
         return f" at {self.entry.path}; by its key it would be {self.other.path}"
@@ -192,7 +192,7 @@ class _Targets:
         self._by_path = {(_kind(entry.key), entry.path): entry for entry in entries if entry.path is not None}
 
     def of(self, key: str, path: str | None, counts_key: bool) -> _Target:
-        """The place of an entry with a path and a key, of which the key is looked at where it counts."""
+        """Returns the place of an entry with a ``path`` and a ``key``, which is ignored unless ``counts_key``."""
         by_key = self._by_key.get(_matching(key)) if counts_key or path is None else None
         found = None if path is None else self._at(_kind(key), path)
         if found is not None:
@@ -203,23 +203,23 @@ class _Targets:
         return _Target(None, None, f"its path {path} is none of the model's, its key would be that of {by_key.path}")
 
     def _at(self, kind: str, path: str) -> Entry | None:
-        """What is at a path, which may be another one than the first of its place."""
+        """Returns the entry at a path, which may differ from the first path of its place."""
         found = self._by_path.get((kind, path))
         if found is None:
             parts = path.split(".")
-            end = len(parts) if kind == "param" else len(parts) - 2  # behind it the optimiser's name and the slot
+            end = len(parts) if kind == "param" else len(parts) - 2  # after it the optimiser's name and the slot
             place = self._home.place_at(".".join(parts[:end]))
             first = None if place is None else self._home.paths.get(place)
             found = None if first is None else self._by_path.get((kind, ".".join([first, *parts[end:]])))
         return found
 
     def paths(self) -> dict[str, str | None]:
-        """The keys of all places of the model, with their paths."""
+        """Returns the keys of all places of the model, with their paths."""
         return {entry.key: entry.path for entry in self._by_key.values()}
 
 
 def _kind(key: str) -> str:
-    """Whether a key is that of a parameter or of what is kept for one: paths of the two may be alike."""
+    """Whether a key is that of a parameter or of a slot for one: paths of the two may be alike."""
     return key.partition(":")[0].removeprefix("missing_")
 
 
@@ -231,7 +231,7 @@ def _checked(state: object, op: str) -> StateDict:
 
 
 def fitness(variable: Variable, array: np.ndarray, before: np.ndarray | None) -> str | None:
-    """Why a variable cannot have this value; None if it can."""
+    """Returns the reason why a variable cannot have this value; None if it can."""
     if as_dtype(array.dtype) is not variable.type.dtype or array.shape != variable.type.shape:
         return f"{described(array)}, where {variable.type} is expected"
     if before is not None and before.tobytes() != array.tobytes():
@@ -240,7 +240,7 @@ def fitness(variable: Variable, array: np.ndarray, before: np.ndarray | None) ->
 
 
 def _matching(key: str) -> str:
-    """A key without the type of what it names, so that files move between devices."""
+    """Returns a key without the type, so that files move between devices."""
     prefix, *parts = parse_state_dict_key(key)
     return ".".join([prefix, *parts[:4], *parts[5:]])
 

@@ -1,8 +1,8 @@
-"""The safetensors format: files of named arrays, written in one piece and read with distrust.
+"""The safetensors format: files of named arrays, written atomically and read with distrust.
 
 A file is eight bytes (the length of the header), a header in JSON (for each array its type, shape and place, and a
-table of strings), and the bytes of the arrays. Whatever stands in a file, reading it allocates no more than its
-size, and gives the arrays that were written or a FormatError: a digest over everything is among the strings.
+table of strings), and the bytes of the arrays. Whatever a file contains, reading it allocates no more than its size,
+and returns the arrays that were written or raises FormatError: a digest over everything is among the strings.
 
 >>> import os, tempfile
 >>> path = os.path.join(tempfile.mkdtemp(), "weights.safetensors")
@@ -11,9 +11,9 @@ size, and gives the arrays that were written or a FormatError: a digest over eve
 >>> tensors["w"], strings["made by"]
 (array([0., 1., 2.], dtype=float32), 'hand')
 
-Types that the format lacks (complex numbers, 4-bit integers, most of float8) are bytes there, and a table among the
-strings says what they are. The package ``safetensors`` reads these files; ARCHITECTURE.md says why it does not write
-them.
+Types that the format lacks (complex numbers, 4-bit integers, most of float8) are stored as bytes, and a table among
+the strings gives their types. The package ``safetensors`` reads these files; ARCHITECTURE.md says why it does not
+write them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from nervure.types.shape import MAX_RANK
 if TYPE_CHECKING:
     from hashlib import _Hash as Digest
 
-MAX_HEADER = 100_000_000  # bytes; safetensors itself reads no longer ones
+MAX_HEADER = 100_000_000  # bytes; safetensors itself reads none that are longer
 DIGEST = "nervure.sha256"
 TYPES = "nervure.types"
 
@@ -51,7 +51,7 @@ _CHUNK = 1 << 20
 
 
 class _Entry(NamedTuple):
-    """One array of a file: its type, its shape, and where its bytes begin and end after the header."""
+    """One array of a file: its type, its shape, and the start and the end of its bytes after the header."""
 
     name: str
     dtype: DType
@@ -64,11 +64,11 @@ class _Entry(NamedTuple):
 
 
 def write_tensors(path: str | os.PathLike[str], tensors: Mapping[str, np.ndarray], strings: Mapping[str, str]) -> None:
-    """Writes arrays and strings to a file, which then is there as a whole.
+    """Writes arrays and strings to a file, atomically.
 
-    The file takes its name when all of it is on disk: until then, and when anything fails, whatever had the name
-    before is as it was. A symbolic link of that name is replaced, not followed. OSError where the directory
-    cannot be written; InvalidArgument for more than 100 MB of names and strings.
+    The file takes its name once all of it is on disk: until then, and after any failure, an earlier file of that name
+    stays as it is. A symbolic link of that name is replaced, not followed. Raises OSError if the directory cannot be
+    written; InvalidArgument for more than 100 MB of names and strings.
     """
     arrays = {name: _contiguous(array) for name, array in tensors.items()}
     entries, foreign = _described(arrays)
@@ -87,11 +87,11 @@ def write_tensors(path: str | os.PathLike[str], tensors: Mapping[str, np.ndarray
 
 
 def _described(arrays: Mapping[str, np.ndarray]) -> tuple[dict[str, object], dict[str, str]]:
-    """The entries of a header, in the order of their bytes, and the types that the format lacks."""
+    """Returns the entries of a header, in the order of their bytes, and the types that the format lacks."""
     entries: dict[str, object] = {}
     foreign: dict[str, str] = {}
     position = 0
-    for name, array in sorted(arrays.items(), key=lambda item: (-item[1].itemsize, item[0])):  # so all are aligned
+    for name, array in sorted(arrays.items(), key=lambda item: (-item[1].itemsize, item[0])):  # so that all are aligned
         dtype, shape = as_dtype(array.dtype), list(array.shape)
         if dtype.name not in _CODES:
             foreign[name] = f"{dtype.name}[{', '.join(map(str, shape))}]"
@@ -103,12 +103,12 @@ def _described(arrays: Mapping[str, np.ndarray]) -> tuple[dict[str, object], dic
 
 
 def _contiguous(array: np.ndarray) -> np.ndarray:
-    """The array with its elements side by side in row-major order, in this machine's byte order."""
+    """Returns the array with adjacent elements in row-major order, in this machine's byte order."""
     return np.ascontiguousarray(array, dtype=as_dtype(array.dtype).numpy).reshape(array.shape)
 
 
 def _bytes(array: np.ndarray) -> memoryview:
-    """The bytes of a contiguous array, the least significant of each number first."""
+    """Returns the bytes of a contiguous array, the least significant of each number first."""
     return _little_endian(array).reshape(-1).view(np.uint8).data
 
 
@@ -117,7 +117,7 @@ def _little_endian(array: np.ndarray) -> np.ndarray:
 
 
 def _digest(entries: Mapping[str, object], strings: Mapping[str, str]) -> Digest:
-    """The digest of a header, its own left out, to which the bytes of the arrays are to be added."""
+    """Returns the digest of a header without its own entry, to which the bytes of the arrays are added."""
     strings = {key: text for key, text in strings.items() if key != DIGEST}
     canonical = json.dumps({**entries, "__metadata__": strings}, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode())
@@ -127,10 +127,10 @@ def _digest(entries: Mapping[str, object], strings: Mapping[str, str]) -> Digest
 
 
 def read_tensors(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """The arrays (read-only) and the strings of a file. FormatError unless all of it is as it should be.
+    """Reads the arrays (read-only) and the strings of a file. FormatError unless all of it is in the right format.
 
-    Sizes are checked against the size of the file before anything is allocated. The file is opened once, so that
-    what is checked is what is read. OSError where it cannot be opened.
+    Sizes are checked against the size of the file before anything is allocated. The file is opened once, so the bytes
+    checked are the bytes read. Raises OSError if it cannot be opened.
     """
     name = os.fspath(path)
     with open_regular(name) as file:
@@ -150,7 +150,7 @@ def _refuse(problem: str, name: str, got: object = None, expected: object = None
 
 
 def _read_header(file: BufferedReader, name: str, size: int) -> tuple[dict[str, object], dict[str, str]]:
-    """The entries of a header, none of them looked at, and its strings."""
+    """Returns the entries of a header, still unchecked, and its strings."""
     start = file.read(8)
     length = int.from_bytes(start, "little")
     if size < 8 or length > min(size - 8, MAX_HEADER):
@@ -193,7 +193,7 @@ def _no_number(text: str) -> NoReturn:
 
 
 def _entries(header: Mapping[str, object], name: str, size: int) -> list[_Entry]:
-    """The arrays in the order of their bytes, which must fill the rest of the file without gap or overlap."""
+    """Returns the arrays in the order of their bytes, which must fill the rest of the file without gap or overlap."""
     entries = [_entry(key, value, name) for key, value in header.items()]
     entries.sort(key=lambda entry: (entry.begin, entry.end))
     position = 0
@@ -241,7 +241,7 @@ def _read_array(file: BufferedReader, name: str, entry: _Entry, digest: Digest) 
 
 
 def _shaped(data: np.ndarray, dtype: DType, shape: tuple[int, ...], name: str) -> np.ndarray:
-    """Bytes as an array of a type and shape."""
+    """Returns bytes as an array of a type and shape."""
     if dtype.kind == "bool" and data.size and data.max() > 1:
         _refuse("an element is no bool", name, got=int(data.max()), expected="0 or 1")
     try:
@@ -253,7 +253,7 @@ def _shaped(data: np.ndarray, dtype: DType, shape: tuple[int, ...], name: str) -
 
 
 def _typed(arrays: dict[str, np.ndarray], strings: Mapping[str, str], name: str) -> dict[str, np.ndarray]:
-    """The arrays, those that are kept as bytes in their own types."""
+    """Returns the arrays, with those that are stored as bytes in their own types."""
     for key, dtype, shape in _foreign(strings.get(TYPES, "{}"), name):
         data = arrays.get(key)
         if data is None or data.dtype != np.uint8 or data.nbytes != math.prod(shape) * dtype.itemsize:

@@ -8,8 +8,8 @@
 >>> arrays["0.weight"].tolist()
 [[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]]
 
-A name is the path of a module and what PyTorch calls the parameter. Classes that PyTorch has are in a table here; the
-parameters of others have their own names and order there, too.
+A name is the path of a module and PyTorch's name of the parameter. Classes that PyTorch has are in a table here; the
+parameters of others keep their own names and order.
 """
 
 from __future__ import annotations
@@ -50,29 +50,31 @@ _NAMES: dict[type[Module], dict[str, str]] = {
 
 
 _FLAT = (BatchNorm, PReLU)
-"""Classes whose parameters have one axis there, whatever they have here."""
+"""Classes whose parameters have one axis in PyTorch, whatever they have here."""
 
 
 class Form(NamedTuple):
-    """A place as PyTorch has it: its axes in this ``order``, and then of this ``shape``."""
+    """A place in PyTorch's form: its axes in this ``order``, and then of this ``shape``."""
 
     place: AssignableTensorOp
     order: tuple[int, ...]
     shape: tuple[int, ...]
 
     def there(self, array: np.ndarray) -> np.ndarray:
-        """The value of the place as PyTorch has it."""
+        """Returns the value of the place in PyTorch's form."""
         return np.ascontiguousarray(array.transpose(self.order)).reshape(self.shape)
 
     def here(self, array: np.ndarray) -> np.ndarray:
-        """The value of the place from what PyTorch has, in the place's own type."""
+        """Returns the value of the place from PyTorch's form, in the place's own type."""
         own = variable_of(self.place).type
         lengths = [_number(own.shape[at]) for at in self.order]
         moved = array.reshape(lengths).transpose(np.argsort(self.order))
         return np.array(moved, dtype=own.dtype.numpy, order="C", copy=True)
 
     def problem(self, array: np.ndarray) -> str | None:
-        """Why an array cannot be its value: of another shape, or of a type whose numbers the place's lacks."""
+        """Returns the reason why an array cannot be its value: another shape, or a type whose numbers the place's
+        lacks.
+        """
         own, found = variable_of(self.place).type.dtype, as_dtype(array.dtype)
         are_floats = all([entry.is_float and not entry.storage_only for entry in (found, own)])
         is_held = found is own or are_floats and promote([found, own]) is own
@@ -83,7 +85,9 @@ class Form(NamedTuple):
 
 def arrays_of(model: object, transformer: Transformer | None = None, rename: Rename | None = None) -> dict[
         str, np.ndarray]:
-    """What a file of PyTorch's has for a module, by name; a shared parameter is there under each of its names."""
+    """Returns the content of a PyTorch file for the module of a ``model``, by name; a shared parameter occurs under
+    each of its names.
+    """
     module, new_name = _module_of(model, "save_weights"), renaming(rename, "save_weights")
     forms = _forms(module, "save_weights")
     found = transformer_of(model, transformer).snapshot([variable_of(form.place) for form in forms.values()])
@@ -93,12 +97,12 @@ def arrays_of(model: object, transformer: Transformer | None = None, rename: Ren
 
 
 def write(model: object, path: str, transformer: Transformer | None, rename: Rename | None) -> None:
-    """Writes what ``arrays_of`` gives to a file, which says that it is PyTorch's, as readers of it ask for."""
+    """Writes the result of ``arrays_of`` to a file at ``path``, marked as PyTorch's, as its readers require."""
     write_tensors(path, arrays_of(model, transformer, rename), {"format": "pt"})
 
 
 def read(model: object, path: str, rename: Rename | None) -> Fitting:
-    """What a model gets from a file, by PyTorch's names, and what does not fit."""
+    """Reads the values of a model from a file, by PyTorch's names, and the entries that do not fit."""
     module, new_name = _module_of(model, "load_weights"), renaming(rename, "load_weights")
     arrays, counts = _renamed(read_tensors(path)[0], new_name, "load_weights"), set(_counts(module))
     forms = _forms(module, "load_weights")
@@ -121,13 +125,13 @@ def read(model: object, path: str, rename: Rename | None) -> Fitting:
 
 
 def _number(length: object) -> int:
-    """A length of a parameter, which is a number."""
+    """Returns a length of a parameter, which is a number."""
     assert isinstance(length, int)
     return length
 
 
 def _module_of(model: object, op: str) -> Module:
-    """The module whose weights are meant, that of a trainer among others; WrongKind where there is none."""
+    """Returns the module whose weights are meant, for example that of a trainer; WrongKind if there is none."""
     found = model if isinstance(model, Module) else getattr(model, "module", None)
     if not isinstance(found, Module):
         raise WrongKind("PyTorch's names are those of modules", op=op, operand="model", got=shown(model),
@@ -136,7 +140,7 @@ def _module_of(model: object, op: str) -> Module:
 
 
 def _forms(module: Module, op: str) -> dict[str, Form]:
-    """The places in a module by PyTorch's names, under every name that they have there."""
+    """Returns the places in a module by PyTorch's names, under every name that they have there."""
     found: dict[str, Form] = {}
     for path, inner in _with_paths(module):
         for name, slot, place in parts_of(inner):
@@ -150,7 +154,7 @@ def _forms(module: Module, op: str) -> dict[str, Form]:
 
 
 def _with_paths(module: Module) -> Iterator[tuple[str, Module]]:
-    """All modules, each with the beginning of its names, as often as it has some."""
+    """Yields all modules, each with the prefix of its names, once for each prefix."""
     waiting: list[tuple[str, Module, frozenset[Module]]] = [("", module, frozenset())]
     while waiting:
         path, inner, around = waiting.pop()
@@ -164,12 +168,12 @@ def _counts(module: Module) -> list[str]:
 
 
 def _name(module: Module, slot: str) -> str | None:
-    """What PyTorch calls a slot of one of its classes."""
+    """Returns PyTorch's name for a slot of one of its classes."""
     return next((names.get(slot) for kind, names in _NAMES.items() if isinstance(module, kind)), None)
 
 
 def _form(module: Module, slot: str, place: AssignableTensorOp) -> Form:
-    """The axes of a place as PyTorch has them: outputs before inputs, and several axes of one meaning as one."""
+    """Returns the axes of a place in PyTorch's form: outputs before inputs, and several axes of one meaning as one."""
     rank, lengths = place.ndim, [_number(length) for length in place.shape]
     if isinstance(module, LinearLayer) and slot in ("weights", "bias"):
         inputs = len(module._inputs) if slot == "weights" else 0
@@ -185,7 +189,7 @@ def _form(module: Module, slot: str, place: AssignableTensorOp) -> Form:
 
 def _renamed(arrays: dict[str, np.ndarray], new_name: Callable[[str], str | None],
              op: str) -> dict[str, np.ndarray]:
-    """Arrays under other names; InvalidArgument where two get one."""
+    """Returns arrays under other names; InvalidArgument if two get one."""
     found: dict[str, np.ndarray] = {}
     for name, array in arrays.items():
         other = new_name(name)

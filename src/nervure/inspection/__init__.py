@@ -1,1 +1,1 @@
-"""Reports on the machine and on computations: what was made of one, where its time goes, and how that reads."""
+"""Reports on the machine and on computations: the kernels of a computation, its times, and their presentation."""

@@ -1,4 +1,4 @@
-"""The configuration: versions, machine, transformers, switches, with which a report of a problem should begin.
+"""The configuration: versions, machine, transformers, switches; the start of every problem report.
 
 >>> print(config_text().splitlines()[0])                                     # doctest: +ELLIPSIS
 nervure 0.1.0, Python 3...
@@ -16,7 +16,7 @@ _LIBRARIES = ("numpy", "ml_dtypes", "llvmlite", "jax", "torch", "onnx")
 
 
 def config_text() -> str:
-    """The configuration as lines of text."""
+    """Returns the configuration as lines of text."""
     found = ", ".join(f"{name} {version}" for name in _LIBRARIES if (version := _version(name)))
     return "\n".join([
         f"nervure {_version('nervure') or 'not installed'}, Python {platform.python_version()}",
@@ -38,7 +38,7 @@ def show_config() -> None:
 
 
 def _processors() -> int:
-    """The number of processors that this process may use."""
+    """Returns the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

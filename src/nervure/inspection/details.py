@@ -30,7 +30,7 @@ class Rates(NamedTuple):
 
 
 def rates_of(step: Step, limits: Limits | None) -> Rates:
-    """The rates of a step. Operations in types wider than float32 count as that many times more.
+    """Returns the rates of a step. Operations in types wider than float32 count as several of float32.
 
     >>> step = Step(0, "kernel", "rows", (), (), (), bytes=3_000, operations=100, seconds=1e-6)
     >>> rates = rates_of(step, Limits(2, 6e9, 1e9))
@@ -49,7 +49,9 @@ def rates_of(step: Step, limits: Limits | None) -> Rates:
 
 
 def details(report: CompilationReport, seconds: float | None, limits: Limits | None) -> str:
-    """A block for each step, then the memory of a call, then the machine; no line ends with a space."""
+    """Returns a block for each step of the ``report``, then the memory of a call, then the machine; no line ends with
+    a space.
+    """
     blocks = [head(report, seconds), *[_step(step, rates_of(step, limits)) for step in report.steps]]
     if report.temporaries or report.in_place or report.panels:
         blocks.append(_memory(report))
@@ -87,7 +89,7 @@ def _place(place: Place) -> tuple[str, ...]:
 
 
 def _rates(step: Step, rates: Rates) -> str:
-    """Bytes, operations and time of a step, as far as they are known."""
+    """Returns the bytes, operations and time of a step, as far as they are known."""
     parts = []
     if step.seconds is not None:
         estimated = "" if step.estimated_seconds is None else \
@@ -100,7 +102,7 @@ def _rates(step: Step, rates: Rates) -> str:
 
 
 def _reached(amount: int | None, what: str, rate: float | None, unit: str, share: float | None) -> str:
-    """``4,000 bytes at 2.5 GB/s (20% of the limit)``, as far as it is known."""
+    """Returns ``4,000 bytes at 2.5 GB/s (20% of the limit)`` for an ``amount``, as far as it is known."""
     if amount is None:
         return ""
     reached = "" if rate is None else f" at {giga(rate)} {unit}"
@@ -111,7 +113,7 @@ def _reached(amount: int | None, what: str, rate: float | None, unit: str, share
 
 
 def _memory(report: CompilationReport) -> str:
-    """The temporaries with their lives and places, and what sharing memory saves."""
+    """Returns the temporaries with their lifetimes and places, and the memory saved by sharing."""
     parts = ["memory of a call"]
     rows = [(entry.name, entry.type, f"{amount(entry.bytes)} bytes",
              f"steps {entry.first} to {entry.last}", "" if entry.offset is None else f"at {entry.offset:,}")

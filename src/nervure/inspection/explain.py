@@ -36,15 +36,15 @@ from nervure.transformers.report import CompilationReport, Limits, Step
 
 @runtime_checkable
 class Model(Protocol):
-    """What reads its arguments itself, as what ``nv.build`` made."""
+    """An object that reads its arguments itself, such as the result of ``nv.build``."""
 
     def explained(self, *arguments: object) -> tuple[Executable, Sequence[object] | None]:
-        """What is shown, and what it is run with; None where that is left open."""
+        """Returns the executable to show, and its arguments; None if these are left open."""
 
 
 def explain(computation: object, *arguments: object, repeat: int = 20, **keywords: object) -> Explanation:
-    """Explains a computation, a function under ``nv.jit`` (with the arguments of a call), the forward part of a model
-    that ``nv.build`` made, or an executable.
+    """Explains a computation, a jitted function (with the arguments of a call), the forward part of a model, or an
+    executable.
 
     With arguments every size is a number, and the steps are timed: each alone, in order, medians over ``repeat`` runs
     (0: not at all). No variable is changed by that, but host calls and prints happen in every run. Without arguments
@@ -72,7 +72,7 @@ def explain(computation: object, *arguments: object, repeat: int = 20, **keyword
 
 def _read(computation: object, arguments: tuple[object, ...],
           keywords: dict[str, Any]) -> tuple[Executable, Sequence[object] | None]:
-    """The executable, and the arguments it is run with; None where they are to be left open."""
+    """Returns the executable, and its arguments; None if they are left open."""
     if isinstance(computation, Jitted):
         compiled, arrays = computation.specialised(*arguments, **keywords)
         return compiled.executable, arrays
@@ -105,7 +105,7 @@ def _refuse(keywords: dict[str, object]) -> None:
 class Explanation:
     """The result of nv.explain: ``print`` it, read its fields, or take them all by ``to_dict()`` or ``json()``.
 
-    ``seconds`` is the time of all steps together, ``limits`` what the machine reached when it was measured.
+    ``seconds`` is the time of all steps together, ``limits`` the measured rates of the machine.
 
     >>> x = nv.placeholder("N=1000")
     >>> found = nv.explain(nv.computation(x * 2, x))
@@ -123,7 +123,7 @@ class Explanation:
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """Everything that runs, in order."""
+        """The steps that run, in order."""
         return self.report.steps
 
     @property
@@ -132,7 +132,7 @@ class Explanation:
         return tuple([step for step in self.steps if step.kind == "kernel"])
 
     def rates(self, step: Step) -> Rates:
-        """The rates of a step. Operations in types wider than float32 count as that many times more.
+        """Returns the rates of a step. Operations in types wider than float32 count as several of float32.
 
         >>> step = Step(0, "kernel", "rows", (), (), (), bytes=3_000, operations=100, seconds=1e-6)
         >>> rates = Explanation(CompilationReport("f", "cpu", (), (step,)), 1.5e-6, Limits(2, 6e9, 1e9)).rates(step)
@@ -142,18 +142,19 @@ class Explanation:
         return rates_of(step, self.limits)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as dicts, lists, texts and numbers; None where something is not known."""
+        """Returns all of it as dicts, lists, texts and numbers; None for unknown values."""
         steps = [{**_plain(step), **self.rates(step)._asdict()} for step in self.steps]
         limits = None if self.limits is None else self.limits._asdict()
         return {**_plain(self.report), "bindings": dict(self.report.bindings), "steps": steps,
                 "seconds": self.seconds, "machine": limits}
 
     def json(self, indent: int | None = 2) -> str:
-        """The same as JSON."""
+        """Returns the same as JSON."""
         return json.dumps(self.to_dict(), indent=indent)
 
     def details(self) -> str:
-        """Every step: its ops, what it reads and writes, and why; then the memory of a call, and the machine.
+        """Describes every step: its ops, its inputs and outputs, and the reasons; then the memory of a call, and the
+        machine.
 
         >>> x = nv.placeholder("N=1000")
         >>> "writes" in nv.explain(nv.computation(x * 2, x)).details()
@@ -162,8 +163,8 @@ class Explanation:
         return details(self.report, self.seconds, self.limits)
 
     def save_trace(self, path: str | os.PathLike[str]) -> None:
-        """Writes the times of the steps, one behind the other, for about:tracing in Chrome, or ui.perfetto.dev. Raises
-        InvalidArgument where nothing was timed.
+        """Writes the times of the steps, one after the other, for about:tracing in Chrome, or ui.perfetto.dev. Raises
+        InvalidArgument if nothing was timed.
 
         >>> import tempfile
         >>> folder = tempfile.TemporaryDirectory()
@@ -198,7 +199,9 @@ class Explanation:
 
 
 def _plain(entry: object) -> Any:
-    """Dataclasses as dicts, tuples as lists; what is not for people (code that makes texts) is left out."""
+    """Returns dataclasses as dicts, tuples as lists; parts that are not for people (code that makes texts) are left
+    out.
+    """
     if is_dataclass(entry):
         return {field.name: _plain(getattr(entry, field.name)) for field in fields(entry) if field.repr}
     return [_plain(each) for each in entry] if isinstance(entry, tuple) else entry

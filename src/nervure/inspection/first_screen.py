@@ -1,8 +1,8 @@
-"""The first screen of an explanation: where the time goes, and what a call needs.
+"""The first screen of an explanation: the most expensive parts, and the needs of a call.
 
-It has the ten slowest steps, what the ten slowest modules take, forward and backward apart, the memory of a call and
-the share of the machine's limit that it reaches. Where nothing was timed, the estimates of the cost model stand for
-times.
+It has the ten slowest steps, the times of the ten slowest modules, forward and backward separately, the memory of a
+call and the share of the machine's limit that it reaches. If nothing was timed, estimates of the cost model replace
+the times.
 
 >>> import nervure as nv
 >>> x = nv.placeholder({"N": 4, "F": 8}).named("x")
@@ -57,19 +57,19 @@ class _Times(NamedTuple):
 
     @staticmethod
     def of(report: CompilationReport, seconds: float | None) -> _Times | None:
-        """The times of a report; None where there are no sizes."""
+        """Returns the times of a report; None without sizes."""
         is_timed = seconds is not None
         found = {step.number: step.seconds if is_timed else step.estimated_seconds for step in report.steps}
         known = {number: time for number, time in found.items() if time is not None}
         return _Times("time" if is_timed else "estimated", known, sum(known.values())) if known else None
 
     def share(self, seconds: float) -> str:
-        """A part of the whole in percent."""
+        """Returns a part of the whole in percent."""
         return f"{seconds / self.together:.0%}" if self.together else ""
 
 
 def _slowest(report: CompilationReport, times: _Times | None) -> str:
-    """The slowest steps; the first ones, where no time is known."""
+    """Returns the slowest steps; the first ones, if no time is known."""
     if not report.steps:
         return ""
     if times is None:
@@ -87,7 +87,7 @@ def _more(steps: Sequence[Step]) -> str:
 
 
 def _by_module(report: CompilationReport, times: _Times) -> str:
-    """What steps take by the module, or name scope, of their main op."""
+    """Returns the times of steps by the module, or name scope, of their main op."""
     sums = _summed(report, times, lambda step: step.main.scope if step.main is not None else "")
     if set(sums) <= {""}:
         return ""
@@ -98,7 +98,7 @@ def _by_module(report: CompilationReport, times: _Times) -> str:
 
 
 def _by_direction(report: CompilationReport, times: _Times) -> str:
-    """What the forward and the backward part take, where there are both."""
+    """Returns the times of the forward and the backward part, if there are both."""
     sums = _summed(report, times, lambda step: "backward" if step.main and step.main.is_derivative else "forward")
     return ", ".join([f"{name} {time_text(sums[name])} ({times.share(sums[name])})" for name in ("forward", "backward")]
                      ) if "backward" in sums and "forward" in sums else ""
@@ -113,7 +113,7 @@ def _summed(report: CompilationReport, times: _Times, name: Callable[[Step], str
 
 
 def _ops(step: Step) -> str:
-    """The main op of a step, and how many others there are; the name of a step that only moves memory."""
+    """Returns the main op of a step with the number of its other ops, or the name of a step that only moves memory."""
     if step.main is None:
         return step.name
     others = len(step.ops) - 1
@@ -131,7 +131,7 @@ def _where(step: Step) -> str:
 
 
 def _memory(report: CompilationReport) -> str:
-    """The bytes that a call needs at most, and what of it for what; nothing where a size is a symbol."""
+    """Returns the bytes that a call needs at most, with their purposes; nothing if a size is a symbol."""
     amounts: dict[str, int] = {}
     in_place = {f"new value of {name}" for name in report.in_place}
     places = {(place.kind, place.name, place.type): place.bytes for step in report.steps
@@ -150,8 +150,8 @@ def _memory(report: CompilationReport) -> str:
 
 
 def _machine(report: CompilationReport, seconds: float | None, limits: Limits) -> str:
-    """The limits of the machine, and what share of them a call reaches: the time that the slower of moving bytes and
-    computing takes at the limit, for each step.
+    """Returns the limits of the machine, and the share of them that a call reaches. The share is the time that moving
+    bytes or computing, the slower of the two for each step, takes at the limit.
     """
     rates = [(rates_of(step, limits), step.seconds or 0.0) for step in report.steps]
     least = sum([max(each.share_of_bytes or 0.0, each.share_of_operations or 0.0) * time for each, time in rates])

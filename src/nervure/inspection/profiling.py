@@ -1,4 +1,4 @@
-"""Profiles: where the time of a tensor goes, instruction by instruction, and the machine code of what was compiled.
+"""Profiles: the time of each instruction of a tensor's computation, and the machine code of a compiled model.
 
 >>> import nervure as nv
 >>> x = nv.placeholder("N=8").named("x")
@@ -29,9 +29,9 @@ from nervure.transformers.report import Step, table
 
 
 def proceed_time(t: Operand) -> Tensor:
-    """``nv.proceed(t)``, after a table of how long each instruction takes was printed.
+    """Returns ``nv.proceed(t)``, after printing a table of the time of each instruction.
 
-    Effects happen once more than they would.
+    Effects happen once more than in ``nv.proceed``.
 
     >>> x = nv.proceed_time(nv.tensor([1.0, 2.0]) + 1)             # doctest: +ELLIPSIS
     time ... instruction
@@ -43,8 +43,8 @@ def proceed_time(t: Operand) -> Tensor:
 
 
 def proceed_bench(t: Operand, n: int = 10) -> Tensor:
-    """``nv.proceed(t)``, after a table of how long each instruction takes, the median of ``n`` runs, was printed: its
-    time, its share of all, and the bytes that it has to read and write; then the same by the ops it consists of.
+    """Returns ``nv.proceed(t)``, after printing a table of the median time of each instruction over ``n`` runs. A line
+    has the time, its share of all, and the bytes to read and write; then the same follows by op classes.
 
     >>> x = nv.proceed_bench(nv.tensor([1.0, 2.0]) + 1, n=3)       # doctest: +ELLIPSIS
     time ... instruction
@@ -60,7 +60,7 @@ def proceed_bench(t: Operand, n: int = 10) -> Tensor:
 
 
 def profile(found: Explanation) -> str:
-    """The table of an explanation that was timed.
+    """Returns the table of an explanation that was timed.
 
     >>> print(profile(nv.explain(nv.computation(nv.tensor(1.0) + 1))))           # doctest: +ELLIPSIS
     time ... instruction
@@ -79,7 +79,7 @@ def profile(found: Explanation) -> str:
 
 
 Row = tuple[float, float, int | None, str]
-"""Seconds, their share of all, bytes where they are known, and what they are for."""
+"""Seconds, their share of all, bytes if they are known, and the name of the row."""
 
 
 def _row(steps: Sequence[Step], what: str, together: float) -> Row:
@@ -95,12 +95,12 @@ def _table(what: str, rows: Sequence[Row]) -> str:
 
 
 def _ops(step: Step) -> str:
-    """The classes of a step's ops, each once; the name of a step that only moves memory."""
+    """Returns the classes of a step's ops, each once; the name of a step that only moves memory."""
     return ", ".join(dict.fromkeys([line.op for line in step.ops])) or step.name
 
 
 def disassemble(model: CompiledComposite | Computation[object] | Executable) -> str:
-    """The machine's side of what was compiled: the assembly of each kernel; other steps by name.
+    """Returns the assembly of each kernel of a compiled model; other steps by name.
 
     >>> x = nv.placeholder("N=8").named("x")
     >>> print(nv.disassemble(nv.build(nv.exp(x))))                   # doctest: +ELLIPSIS

@@ -1,6 +1,6 @@
 """A trace of a call, in the format that Chrome's about:tracing and Perfetto open: a bar for each step.
 
-The times are the medians of the steps, one behind the other; what an event tells is what a step says of itself.
+The times are the medians of the steps, one after the other; an event has the step's own description.
 
 >>> step = Step(0, "kernel", "rows", (), (), (), bytes=3_000, operations=100, seconds=1e-6)
 >>> event, = events(CompilationReport("f", "cpu", (), (step,)))
@@ -19,12 +19,12 @@ _MICROSECONDS = 1e6
 
 
 def trace_text(report: CompilationReport) -> str:
-    """The trace as JSON; InvalidArgument is the caller's to raise where nothing was timed."""
+    """Returns the trace as JSON; the caller raises InvalidArgument if nothing was timed."""
     return json.dumps({"traceEvents": events(report), "displayTimeUnit": "ns"}, indent=1)
 
 
 def events(report: CompilationReport) -> list[dict[str, object]]:
-    """An event for each step that has a time, in microseconds from the start of the call."""
+    """Returns an event for each step that has a time, in microseconds from the start of the call."""
     found: list[dict[str, object]] = []
     start = 0.0
     for step in report.steps:

@@ -1,4 +1,4 @@
-"""Words of reports: times, counts, files.
+"""Texts in reports: times, counts, files.
 
 >>> time_text(0.0000123)
 '12.3 us'
@@ -12,14 +12,14 @@ from nervure.transformers.report import CompilationReport, Count, Limits, Line
 
 
 def head(report: CompilationReport, seconds: float | None) -> str:
-    """``computation on cpu, n=64: 3 kernels; 1.2 ms``, as far as it is known."""
+    """Returns ``computation on cpu, n=64: 3 kernels; 1.2 ms``, as far as it is known."""
     bindings = "".join([f", {name}={number}" for name, number in report.bindings])
     time = "" if seconds is None else f"; {time_text(seconds)}"
     return f"{report.name} on {report.transformer}{bindings}: {counts(report)}{time}"
 
 
 def counts(report: CompilationReport) -> str:
-    """The number of steps of each kind: ``3 kernels, 1 host step``."""
+    """Returns the number of steps of each kind: ``3 kernels, 1 host step``."""
     kinds = {"kernel": "kernel", "host": "host step", "op": "op"}
     numbers = {name: sum([step.kind == kind for step in report.steps]) for kind, name in kinds.items()}
     return ", ".join([f"{number} {name}{'s' * (number != 1)}" for name, number in numbers.items() if number]) \
@@ -27,33 +27,33 @@ def counts(report: CompilationReport) -> str:
 
 
 def near(file: str) -> str:
-    """A file as seen from the current directory, if it is below."""
+    """Returns a file relative to the current directory, if it is below."""
     return file.removeprefix(os.getcwd() + os.sep)
 
 
 def place_of(line: Line) -> str:
-    """The file and line of an op, as far as they are known."""
+    """Returns the file and line of an op, as far as they are known."""
     return "" if line.file is None else f"{near(line.file)}:{line.line}"
 
 
 def machine(limits: Limits) -> str:
-    """``machine, 2 threads: 53.5 GB/s, 515 GFLOP/s``."""
+    """Returns ``machine, 2 threads: 53.5 GB/s, 515 GFLOP/s``."""
     threads, moved, computed = limits
     return f"machine, {threads} thread{'s' * (threads != 1)}: {giga(moved)} GB/s, {giga(computed)} GFLOP/s"
 
 
 def amount(number: Count) -> str:
-    """A number with separators; an expression over symbols as it is."""
+    """Returns a number with separators; an expression over symbols as it is."""
     return f"{number:,}" if isinstance(number, int) else number
 
 
 def giga(rate: float) -> str:
-    """A rate in billions, to three digits."""
+    """Returns a rate in billions, to three digits."""
     return f"{rate * 1e-9:.3g}"
 
 
 def time_text(seconds: float) -> str:
-    """A time to three digits.
+    """Returns a time to three digits.
 
     >>> time_text(0.0000123)
     '12.3 us'

@@ -1,4 +1,4 @@
-"""Arena packing: offsets in one block for values with live ranges, so that they take little room together.
+"""Arena packing: offsets in one block for values with live ranges, so that they need little memory together.
 
 >>> pack([Interval(0, 1, 100), Interval(1, 2, 50), Interval(2, 3, 100)])
 ([0, 128, 0], 192)
@@ -24,11 +24,12 @@ class Interval(NamedTuple):
 
 
 def pack(intervals: Sequence[Interval]) -> tuple[list[int], int]:
-    """The offset of each value, and the size of the block.
+    """Returns the offset of each value, and the size of the block.
 
-    Values are placed one by one, at the lowest place that is free for all of their life: first those that are alive
-    when most is (greedy by breadth, Pisarchyk and Lee 2020), of these the long-lived or the large ones, or the large
-    ones first. The order that takes the least is taken; no order can take less than what is alive at once.
+    Values are placed one by one, at the lowest place that is free for all of their life. Several orders are tried:
+    first the values alive when most bytes are (greedy by breadth, Pisarchyk and Lee 2020), among these the long-lived
+    or the large ones first; or simply the large ones first. The smallest block is used; no order can take less than
+    the bytes alive at once.
     """
     sizes = [-(-entry.bytes // LINE) * LINE for entry in intervals]
     alive = _alive(intervals, sizes)
@@ -47,7 +48,7 @@ def pack(intervals: Sequence[Interval]) -> tuple[list[int], int]:
 
 
 def _alive(intervals: Sequence[Interval], sizes: Sequence[int]) -> list[int]:
-    """How many bytes are alive in each step."""
+    """Returns the number of bytes alive in each step."""
     changes = [0] * (max([entry.last for entry in intervals], default=-1) + 2)
     for entry, size in zip(intervals, sizes, strict=True):
         changes[entry.first] += size
@@ -56,9 +57,9 @@ def _alive(intervals: Sequence[Interval], sizes: Sequence[int]) -> list[int]:
 
 
 def _placed(intervals: Sequence[Interval], sizes: Sequence[int], order: Sequence[int]) -> tuple[list[int], int]:
-    """The offsets and the size of the block, when values are placed in an order."""
+    """Returns the offsets and the size of the block, if values are placed in this order."""
     offsets = [0] * len(intervals)
-    taken: list[tuple[int, int, int, int]] = []  # where it starts and ends, the first and the last step, by places
+    taken: list[tuple[int, int, int, int]] = []  # start and end, first and last step, sorted by places
     for number in order:
         first, last, _ = intervals[number]
         offset = 0

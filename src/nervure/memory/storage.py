@@ -20,11 +20,13 @@ from nervure.types.layout import Layout, dense
 from nervure.types.shape import Shape
 
 UNSTOPPED = 20_000_000
-"""Nanoseconds that a kernel may take which writes where a variable lies: no interrupt ends the call meanwhile."""
+"""The longest that a kernel that writes in place of a variable may take, in nanoseconds: no interrupt ends the call
+meanwhile.
+"""
 
 
 def layout_of(kept: BasicTensorDescription) -> Layout | None:
-    """The layout of memory that is kept as a description asks for; None where it is row-major.
+    """Returns the layout of memory that a description asks for; None if it is row-major.
 
     >>> layout_of(BasicTensorDescription("float32", (2, 3), layout=dense((2, 3), (1, 0)))).strides
     (1, 2)
@@ -34,23 +36,23 @@ def layout_of(kept: BasicTensorDescription) -> Layout | None:
 
 
 class StorageKind(StrEnum):
-    """Whose memory it is."""
+    """The owner of a storage's memory."""
 
     ARGUMENT = "argument"
     CONSTANT = "constant"
     VARIABLE = "variable"       # the value at entry
     ROOT = "root"               # a result, or the new value of a variable
     TEMPORARY = "temporary"     # for the time of a call
-    DERIVED = "derived"         # the same, or for longer: what follows from one variable at entry, or from a constant
+    DERIVED = "derived"         # or kept longer: follows from a variable at entry, or a constant
 
 
 @dataclass(frozen=True, eq=False)
 class Storage:
-    """Memory for a tensor; ``number`` says which one of its kind it is in its function.
+    """Memory for a tensor; ``number`` distinguishes storages of one kind in a function.
 
-    The elements lie row-major, or as the ``layout`` says. What is derived (weights packed for a kernel) is the same for
-    as long as the cell of ``variable``, a number too, keeps its version, and of a constant for good; a runtime may keep
-    it, or make it anew in each call.
+    The elements lie row-major, or as the ``layout`` says. Derived memory (weights packed for a kernel) stays valid for
+    as long as the cell of ``variable``, a number, too, keeps its version, and for a constant for good; a runtime may
+    keep it, or make it anew in each call.
     """
 
     kind: StorageKind
@@ -62,17 +64,17 @@ class Storage:
 
     @property
     def allocated(self) -> Shape:
-        """The lengths that there is memory for: those of the shape, and padding."""
+        """The allocated lengths: those of the shape, and padding."""
         return self.layout.sizes if self.layout is not None and self.layout.sizes is not None else self.shape
 
     @property
     def size(self) -> DimLike:
-        """The number of elements that there is memory for."""
+        """The number of elements that memory is allocated for."""
         return product(self.allocated)
 
     @property
     def is_of_call(self) -> bool:
-        """Whether a call makes it for itself."""
+        """Whether a call allocates it for itself."""
         return self.kind in (StorageKind.TEMPORARY, StorageKind.DERIVED)
 
     def __str__(self) -> str:

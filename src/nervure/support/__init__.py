@@ -1,1 +1,1 @@
-"""Locks, lazy attributes, files written whole, names from other libraries: for every layer, and free of tensors."""
+"""Locks, lazy attributes, atomic files, names from other libraries: for every layer, and free of tensors."""

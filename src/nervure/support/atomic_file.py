@@ -1,4 +1,4 @@
-"""Atomic replacement of files: they are there as a whole or not at all; and reading that never waits.
+"""Atomic replacement of files, which exist completely or not at all; and reading that never waits.
 
 >>> import os, tempfile
 >>> path = os.path.join(tempfile.mkdtemp(), "numbers")
@@ -7,9 +7,9 @@
 ...     file.read(), os.listdir(os.path.dirname(path))
 (b'one two', ['numbers'])
 
-What is being written has a name of its own, ``.nervure-*``, and its writer holds a lock on it that ends with the
-writer, however that ends. So a file of such a name without a lock was left by a process that was killed; the next
-writer in that directory removes it.
+A file being written has a temporary name, ``.nervure-*``, and its writer holds a lock on it that ends with the writer,
+however that ends. So a file of such a name without a lock was left by a process that was killed; the next writer in
+that directory removes it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from nervure.errors import FormatError, InvalidArgument
 
 try:
     import fcntl
-except ImportError:  # a system without such locks: what is left behind stays
+except ImportError:  # a system without such locks: abandoned files stay
     fcntl = None  # type: ignore[assignment]
 
 _KINDS = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
@@ -35,18 +35,18 @@ _ENDING = re.compile(r"\.\w+")
 
 
 def write_atomically(path: str, pieces: Iterable[bytes | memoryview]) -> None:
-    """Writes pieces of bytes to a file, which takes its name when all of it is on disk.
+    """Writes pieces of bytes to a file, which takes its name once all of it is on disk.
 
-    Until then, and when anything fails, whatever had the name before is as it was. A symbolic link of that name is
-    replaced, not followed; what is neither that nor a file (a device, a pipe) is InvalidArgument and stays. OSError,
-    which names the path, where the directory cannot be written.
+    Until then, and after any failure, an earlier file of that name stays as it is. A symbolic link of that name is
+    replaced, not followed; anything that is neither that nor a file (a device, a pipe) is InvalidArgument and stays.
+    Raises OSError, which names the path, if the directory cannot be written.
     """
     _replacing(path, lambda: replace_file(path, pieces, waits_for_disk=True))
 
 
 def write_with(path: str, write: Callable[[str], object]) -> None:
-    """``write_atomically`` for what writes files itself: ``write`` gets a name with the ending of the path, in the same
-    directory, which becomes the file when it has returned and all is on disk.
+    """Writes atomically by a function: ``write`` gets a temporary name with the extension of the path, in the same
+    directory. That file takes the name ``path`` after ``write`` has returned and everything is on disk.
     """
     def act() -> None:
         ending = os.path.splitext(path)[1]
@@ -61,21 +61,21 @@ def write_with(path: str, write: Callable[[str], object]) -> None:
                 os.unlink(temporary)
             raise
         finally:
-            os.close(descriptor)  # which ends the lock
+            os.close(descriptor)  # this ends the lock
     _replacing(path, act)
 
 
 def _replacing(path: str, act: Callable[[], None]) -> None:
-    """Runs what gives a file its name, between what comes before and after."""
+    """Runs ``act``, which gives a file its name, between the preparations and the final steps."""
     _check_replaceable(path)
     directory = os.path.dirname(path) or "."
-    remove_abandoned(directory)  # first, since it may be what fills the disk
+    remove_abandoned(directory)  # first, since abandoned files may be what fills the disk
     try:
         act()
     except OSError as error:
         if _TEMPORARY.search(str(error.filename or "")) is None and error.filename is not None:
             raise
-        raise OSError(error.errno, error.strerror, path) from None  # not the temporary file, which no caller knows
+        raise OSError(error.errno, error.strerror, path) from None  # without the temporary name
     if os.name == "posix":  # elsewhere a directory cannot be opened, and a rename needs no second step
         _sync(directory)
 
@@ -94,7 +94,7 @@ def replace_file(path: str, pieces: Iterable[bytes | memoryview], mode: int = 0o
             file.flush()
             if waits_for_disk:
                 os.fsync(descriptor)
-            os.replace(temporary, path, src_dir_fd=folder, dst_dir_fd=folder)  # locked: else it might be removed
+            os.replace(temporary, path, src_dir_fd=folder, dst_dir_fd=folder)  # locked, or it might be removed
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary, dir_fd=folder)
@@ -102,7 +102,7 @@ def replace_file(path: str, pieces: Iterable[bytes | memoryview], mode: int = 0o
 
 
 def remove_abandoned(directory: str | int) -> None:
-    """Deletes what killed writers have left in a directory, given by its path or as a descriptor."""
+    """Deletes the files that killed writers have left in a directory, given by its path or as a descriptor."""
     folder = directory if isinstance(directory, int) else None
     with contextlib.suppress(OSError), os.scandir(directory) as entries:
         for entry in entries:
@@ -112,11 +112,11 @@ def remove_abandoned(directory: str | int) -> None:
 
 
 def open_regular(path: str) -> BufferedReader:
-    """A file to be read. FormatError at once for what is none: a pipe would be waited for, a device has no end.
+    """Opens a file for reading. FormatError at once for anything else: a pipe would block, a device has no end.
 
-    OSError where it cannot be opened, or is a directory.
+    Raises OSError if it cannot be opened, or is a directory.
     """
-    _check_regular(os.stat(path), path)  # before it is opened, which some devices notice
+    _check_regular(os.stat(path), path)  # before it is opened, which has an effect on some devices
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     file = os.fdopen(descriptor, "rb")
     try:
@@ -137,12 +137,14 @@ def _check_regular(status: os.stat_result, path: str) -> None:
 
 
 def _check_replaceable(path: str) -> None:
-    """InvalidArgument for what is neither a file nor a link: a device, replaced by a file, would be gone."""
+    """Raises InvalidArgument for anything that is neither a file nor a link: a device, replaced by a file, would be
+    gone.
+    """
     if os.path.isdir(path):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     try:
         kind = stat.S_IFMT(os.lstat(path).st_mode)
-    except OSError:  # there is nothing, or writing meets the same error
+    except OSError:  # it does not exist, or writing meets the same error
         return
     if kind not in (stat.S_IFREG, stat.S_IFLNK):
         raise InvalidArgument("this is no file, and is not replaced by one", op="save", operand=path,
@@ -151,7 +153,7 @@ def _check_replaceable(path: str) -> None:
 
 
 def _create(directory: str, mode: int, folder: int | None, ending: str = ".tmp") -> tuple[str, int]:
-    """A new file under a temporary name, locked as long as it is open."""
+    """Creates a file under a temporary name, locked as long as it is open."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
     while True:
@@ -163,7 +165,7 @@ def _create(directory: str, mode: int, folder: int | None, ending: str = ".tmp")
 
 
 def _lock(descriptor: int) -> bool | None:
-    """Locks an open file unless another writer holds it; None where the file system has no locks."""
+    """Locks an open file unless another writer holds it; None if the file system has no locks."""
     if fcntl is None:
         return None
     try:
@@ -186,7 +188,7 @@ def _remove_if_abandoned(path: str, folder: int | None) -> None:
 
 
 def _sync(path: str) -> None:
-    """Puts a file, or the names in a directory, on disk. What may be written but not read cannot be asked to."""
+    """Puts a file, or the names in a directory, on disk. A file that may be written but not read is skipped."""
     with contextlib.suppress(PermissionError):
         handle = os.open(path, os.O_RDONLY)
         try:

@@ -1,6 +1,6 @@
 """Names known from NumPy, PyTorch, JAX and TensorFlow, and their equivalents here.
 
-A name that is asked for in vain is an error whose help says it:
+Looking up such a name raises an error whose help gives the equivalent:
 
 >>> import nervure as nv
 >>> try:
@@ -36,7 +36,7 @@ Function = TypeVar("Function", bound=Callable[..., object])
 
 
 def _by_name(table: dict[str, str]) -> dict[str, str]:
-    """Advice by the name elsewhere."""
+    """Returns advice by the name elsewhere."""
     return {name: advice for advice, names in table.items() for name in names.split()}
 
 
@@ -46,34 +46,34 @@ _tensors = {**_functions, **{name: f"nv.{name}(x)" for name in METHODS_ELSEWHERE
 
 
 def unknown_function(name: str, known: Iterable[str]) -> UnknownName:
-    """The error of a name that ``nv`` does not have."""
+    """Returns the error for a name that ``nv`` does not have."""
     return _unknown("nv", f"nervure has no {name}", name, _functions, known)
 
 
 def unknown_attribute(thing: object, name: str) -> UnknownName:
-    """The error of a name that tensors do not have."""
-    table = {name: IN_PLACE, **_tensors} if name.endswith("_") else _tensors  # PyTorch's word for a change in place
+    """Returns the error for a name that tensors do not have."""
+    table = {name: IN_PLACE, **_tensors} if name.endswith("_") else _tensors  # PyTorch's suffix for a change in place
     return _unknown("Tensor", f"a tensor has no {name}", name, table, dir(type(thing)))
 
 
 def unknown_optimiser(name: str, known: Iterable[str]) -> UnknownName:
-    """The error of a name that ``nv.optim`` does not have."""
+    """Returns the error for a name that ``nv.optim`` does not have."""
     return _unknown("nv.optim", f"there is no {name}", name, _functions, known)
 
 
 def unknown_layer(name: str, known: Iterable[str], module: str = "nv.nn") -> UnknownName:
-    """The error of a name that ``nv.nn``, or a module in it, does not have."""
+    """Returns the error for a name that ``nv.nn``, or a module in it, does not have."""
     return _unknown(module, f"there is no {name}", name, _layers, known)
 
 
 def unknown_member(thing: object, name: str) -> UnknownName:
-    """The error of a name that modules do not have."""
+    """Returns the error for a name that modules do not have."""
     known = [*dir(type(thing)), *vars(thing)]
     return _unknown(type(thing).__name__, f"{type(thing).__name__} has no {name}", name, _members, known)
 
 
 def unknown_method(thing: object, name: str) -> UnknownName:
-    """The error of a name that optimisers do not have."""
+    """Returns the error for a name that optimisers do not have."""
     return _unknown(type(thing).__name__, f"an optimiser has no {name}", name, _optimisers, dir(type(thing)))
 
 
@@ -91,7 +91,7 @@ _CODE = ("nv.", "x.", "x[", "x ", "-x", "y -", "(x")
 
 
 def explains_keywords(function: Function) -> Function:
-    """The function, called with unknown keywords a WrongKind that says what they are called here.
+    """Makes a function called with unknown keywords raise WrongKind, with their names here.
 
     >>> import nervure as nv
     >>> explains_keywords(lambda x, axis=0: x)(1, dim=2)                     # doctest: +ELLIPSIS
@@ -114,13 +114,13 @@ def explains_keywords(function: Function) -> Function:
         return function(*arguments, **keywords)
 
     refusal = unknown_keyword
-    # With the globals of its own module doctest takes it for a function of that module.
+    # With the globals of its own module, doctest counts it among that module's functions.
     explained = FunctionType(call.__code__, function.__globals__, name, None, call.__closure__)
     return update_wrapper(explained, function)  # type: ignore[return-value]  # called as the function is
 
 
 def unknown_keyword(function: str, keywords: dict[str, object], known: tuple[str, ...]) -> WrongKind:
-    """The error of the first keyword that a function does not have."""
+    """Returns the error for the first keyword that a ``function`` does not have."""
     keyword = next(name for name in keywords if name not in known)
     ours = next((here for here, names in KEYWORDS.items() if here in known and keyword in names.split()), None)
     advice = f"here it is {ours}=" if ours else _keyword_advice.get(keyword) or did_you_mean(

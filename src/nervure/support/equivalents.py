@@ -1,10 +1,10 @@
-"""Tables of ``elsewhere``: what does the same here as the names that people know from other libraries.
+"""Tables of equivalents here for names that people know from other libraries.
 
 >>> FUNCTIONS["nv.where"].split()[:2]
 ['select', 'piecewise']
 
-They go from what there is here to the names elsewhere. Every name on their left side is one that there is, and what it
-says is what the names on the right do: a name without an equivalent stands in no table, and is told so.
+They go from names here to names elsewhere. Every name on the left exists and does what the names on the right do; a
+name without an equivalent is in no table, and its error says so.
 """
 
 from __future__ import annotations
@@ -240,7 +240,7 @@ FUNCTIONS = {
     "nv.complex64": "cfloat csingle",
     "nv.complex128": "cdouble", "nv.as_dtype(x)": "dtype", _NUMPY_S: "pi e inf nan euler_gamma finfo iinfo",
 }
-"""Functions by the names that they have elsewhere."""
+"""Functions by their names elsewhere."""
 
 LAYERS = {
     "nv.nn.Conv": "Conv1d Conv2d Conv3d Conv2D Conv1D Conv3D Convolution",
@@ -273,7 +273,7 @@ LAYERS = {
     "modules in a list or dict that is an attribute are found there: self.blocks = [...]":
     "ModuleList ModuleDict",
 }
-"""Layers by the names that they have elsewhere."""
+"""Layers by their names elsewhere."""
 
 MEMBERS = {
     "nv.make_state_dict(model), or a file: nv.save_weights(model, path)":
@@ -293,7 +293,7 @@ MEMBERS = {
     _DEVICES: "to cuda cpu xpu device",
     "forward can do it": "register_forward_hook register_forward_pre_hook apply",
 }
-"""Attributes of modules by the names that they have elsewhere."""
+"""Attributes of modules by their names elsewhere."""
 
 IN_PLACE = "a tensor never changes: nv.assign(x, y), nv.fill and nv.set_item change variables, x.at[...] makes another"
 _LAZY = "a tensor is computed when it is asked for; x.numpy() computes it, x.storage is the memory of one that exists"
@@ -334,7 +334,7 @@ TENSORS = {
     "chunk unbind", "x[start:stop]": "narrow select", "x[mask]": "masked_select nonzero", _SORTING:
     "sort argsort topk cumsum cumprod median unique searchsorted", "nv.einsum": "trace inner",
 }
-"""Attributes of tensors by the names that they have elsewhere."""
+"""Attributes of tensors by their names elsewhere."""
 
 METHODS_ELSEWHERE = frozenset(
     "acos acosh asin asinh atan atanh ceil clip cos cosh digamma erf erfc exp exp2 expm1 floor gelu lgamma log log10 "
@@ -352,7 +352,7 @@ OPTIMISERS = {
     "its numbers and moments are in slots(w); nv.make_state_dict(model, optimizers=True) and nv.save keep them":
     "state_dict load_state_dict param_groups state get_config get_weights variables",
 }
-"""Methods of optimisers by the names that they have elsewhere."""
+"""Methods of optimisers by their names elsewhere."""
 
 KEYWORDS = {
     "axis": "dim dims axes reduction_axes dimension reduction_indices", "reduction_axes": "axes dims",
@@ -382,7 +382,7 @@ KEYWORDS = {
     "positive_weights": "pos_weight", "count_padding": "count_include_pad", "slope": "negative_slope a",
     "size": "batch_size", "validation": "validation_data", "steps": "steps_per_epoch", "shuffled": "shuffle",
 }
-"""Keywords here, and what functions elsewhere call them."""
+"""Keywords here, and their names in functions elsewhere."""
 
 KEYWORD_ADVICE = {
     "nv.variable makes what is trained; derivatives go to any tensor": "requires_grad trainable",

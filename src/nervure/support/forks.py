@@ -1,7 +1,7 @@
-"""Forks: a child has the memory of its parent and none of its other threads, so nothing may wait for those.
+"""Locks and imports that survive forks: a child has its parent's memory but none of its other threads.
 
-A lock that another thread holds would stay taken in the child for ever. Those that are made here are open in it, unless
-the thread that has forked holds them itself:
+A lock that another thread holds would stay taken in the child for ever. Locks made here are open in the child, unless
+the forking thread holds them itself:
 
 >>> import os, threading
 >>> gate, inside, leave = lock(), threading.Event(), threading.Event()
@@ -18,12 +18,13 @@ the thread that has forked holds them itself:
 >>> os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 0
 
-What such a lock guards is whole at every moment: the child meets it as another thread has left it in the middle.
+The data under such a lock must be consistent at every moment: the child finds them as another thread has left them in
+the middle of its work.
 
-A module that another thread imports would not be there in the child, and the import would wait for that thread. So a
-fork waits until no thread imports a module of ours, of what we need or of Python's own. And our threads take turns
-where they import what was not needed before: where two of them wait for each other's modules, Python gives one of them
-a module of which half is missing.
+A module that another thread is importing would never be complete in the child, and the import would wait for that
+thread. So a fork waits until no thread is importing a module of nervure, of its dependencies or of Python itself. And
+our threads take turns with imports on first use: when two threads wait for each other's modules, Python gives one of
+them an incomplete module.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from typing import Protocol, cast
 from weakref import WeakSet
 
 _PASSES = 100
-"""One import may begin another; only threads that import without an end would hold a fork for longer."""
+"""The most nested imports that a fork waits for: only threads that import without an end exceed it."""
 
 _PACKAGES = {"nervure", "numpy", "ml_dtypes", "llvmlite", "tqdm", *sys.stdlib_module_names}
 
@@ -60,14 +61,14 @@ _locks: WeakSet[Lock] = WeakSet()
 
 
 def lock() -> Lock:
-    """A lock that a thread may take again, and that a child of a fork finds open if another thread holds it."""
+    """Returns a lock that a thread may take again, and that a child of a fork finds open if another thread holds it."""
     made = reentrant()
     _locks.add(made)
     return made
 
 
 def reentrant() -> Lock:
-    """A lock that a thread may take again, for those who see to forks themselves."""
+    """Returns a lock that a thread may take again, for callers that handle forks themselves."""
     return cast(Lock, threading.RLock())  # noqa: TID251  # made here alone
 
 
@@ -76,8 +77,8 @@ _imports = lock()
 
 @contextmanager
 def importing() -> Iterator[None]:
-    """Around an import that is made when it is first needed: one thread at a time is inside. One that is importing a
-    module of ours already goes on as Python has it, since others may wait for that module.
+    """Guards an import on first use: one thread at a time is inside. A thread that is already importing a module of
+    ours continues as in plain Python, since others may wait for that module.
 
     >>> with importing():
     ...     import nervure.inspection.explain
@@ -86,13 +87,15 @@ def importing() -> Iterator[None]:
         yield
         return
     with _imports:
-        if threading.active_count() > 1:  # another thread may fork meanwhile, and what acts before a fork and after it
-            importlib.import_module("concurrent.futures.thread")  # would act after it alone; it takes in logging
+        # Another thread may fork meanwhile. This module acts before and after a fork, and if it were imported in
+        # between, after it alone. It imports logging, which does the same.
+        if threading.active_count() > 1:
+            importlib.import_module("concurrent.futures.thread")
         yield
 
 
 def _under_way() -> dict[str, int]:
-    """The threads that are in the middle of an import, by the names of the modules, which a child may need.
+    """Returns the threads that are in the middle of an import, by the names of the modules, which a child may need.
 
     Python has a lock for each module that is being imported, and no public way to see them.
     """
@@ -103,7 +106,7 @@ def _under_way() -> dict[str, int]:
 
 
 def _wait_for_imports() -> None:
-    """Returns when no other thread is in the middle of an import, whether that fails or not."""
+    """Waits until no other thread is in the middle of an import, whether that fails or not."""
     for _ in range(_PASSES):
         names = [name for name, thread in _under_way().items() if thread != threading.get_ident()]
         for name in names:

@@ -12,10 +12,10 @@
 computing
 (12, 12)
 
-Python 3.11's ``functools.cached_property`` has one lock for all objects of a class: what is computed for one would wait
-for what another thread computes for another, and a child that is forked meanwhile would wait for ever. Here ``lazy``
+Python 3.11's ``functools.cached_property`` has one lock for all objects of a class: one object's attribute would wait
+for another thread that computes another object's, and a child forked meanwhile would wait for ever. Here ``lazy``
 holds no lock at all: threads that ask one object at the same time may each compute the attribute, and all of them get
-the value that is there first. With ``once`` they take turns for that object, which is for what is dear.
+the value that is there first. With ``once`` they take turns for that object, which suits expensive attributes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Owner = TypeVar("Owner")
 Value = TypeVar("Value", covariant=True)
 
 
-class lazy(Generic[Owner, Value]):  # a decorator, as property is
+class lazy(Generic[Owner, Value]):  # lower case, as it is used as a decorator
     """Makes a method without arguments, ``compute``, a lazy attribute."""
 
     def __init__(self, compute: Callable[[Owner], Value]) -> None:
@@ -48,13 +48,13 @@ class lazy(Generic[Owner, Value]):  # a decorator, as property is
         return self if instance is None else self._kept(instance)
 
     def _kept(self, instance: Owner) -> Value:
-        """The value, which from now on the object has itself: Python does not come here again."""
+        """Stores the value in the object itself: Python does not call the descriptor again."""
         value: Value = instance.__dict__.setdefault(self._name, self._compute(instance))
         return value
 
 
-class once(lazy[Owner, Value]):  # a decorator, too
-    """The same, computed by one thread while others that ask the same object wait for it.
+class once(lazy[Owner, Value]):  # lower case, as it is used as a decorator
+    """A lazy attribute that one thread computes while others that ask the same object wait.
 
     >>> class Answer:
     ...     @once

@@ -1,1 +1,1 @@
-"""Commands that are started from a shell."""
+"""Shell commands."""

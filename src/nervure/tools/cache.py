@@ -1,4 +1,4 @@
-"""The command ``nervure cache``: shows where machine code is kept and how much, and deletes it.
+"""The command ``nervure cache``: shows the directory and the size of the machine-code cache, and clears it.
 
 >>> import tempfile
 >>> from nervure import flags
@@ -17,7 +17,7 @@ _NO_CACHE = "no machine code is kept: the switch cache is off"
 
 
 def describe() -> str:
-    """The directory, the entries and bytes in it, and the bytes that there may be."""
+    """Returns the directory, the entries and bytes in it, and the limit of bytes."""
     cache = user_cache()
     if cache is None:
         return _NO_CACHE
@@ -26,7 +26,7 @@ def describe() -> str:
 
 
 def clear() -> str:
-    """Deletes all entries; says what went. OSError if that cannot be."""
+    """Deletes all entries; returns what was deleted. OSError if that fails."""
     cache = user_cache()
     if cache is None:
         return _NO_CACHE

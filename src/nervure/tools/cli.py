@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def at_least(low: int) -> Callable[[str], int]:
-    """A type for argparse: an integer not below ``low``."""
+    """Returns a type for argparse: an integer not below ``low``."""
     def read(text: str) -> int:
         try:
             number = int(text)
@@ -36,12 +36,12 @@ def at_least(low: int) -> Callable[[str], int]:
 
 
 def able_to_train() -> list[str]:
-    """The transformers that compute: the results of ``null`` are zeros."""
+    """Returns the transformers that compute: the results of ``null`` are zeros."""
     return [name for name in nv.transformers.transformer_choices() if name != "null"]
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """All commands and their options."""
+    """Returns the parser of all commands and their options."""
     parser = argparse.ArgumentParser(prog="nervure", description="A deep-learning graph compiler.")
     parser.add_argument("--version", action="version", version=f"nervure {nv.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
@@ -57,7 +57,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _add_recipe(sets: Subparsers, name: str, about: str, epochs: int) -> argparse.ArgumentParser:
-    """The options of one recipe."""
+    """Adds the command of a recipe, ``name``, with its options."""
     own = sets.add_parser(name, help=about, description=about, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     own.add_argument("--epochs", type=at_least(1), default=epochs, help="passes over the training data")
     own.add_argument("--seed", type=at_least(0), default=0, help="of the first weights, the order, and a split")

@@ -1,4 +1,4 @@
-"""The recipes of ``nervure train``: data, a network, an optimiser, and how they fit together.
+"""The recipes of ``nervure train``: data, a network and an optimiser that belong together.
 
 >>> print(DigitsNetwork()(nv.placeholder("N=n, H=8, W=8")).axes)
 (N: n, Y: 10)
@@ -20,8 +20,8 @@ from nervure.nn.initialisers import he_normal
 
 
 class Recipe(NamedTuple):
-    """``load(seed, folder)`` gives data, ``network()`` logits over Y of ``images``, ``optimizer(steps)`` what trains it
-    for so many steps, ``size`` images each.
+    """A recipe: ``load(seed, folder)`` gives data, ``network()`` a network from ``images`` to logits over Y.
+    ``optimizer(steps)`` trains it for that many steps, with ``size`` images each.
     """
 
     title: str
@@ -44,7 +44,7 @@ class DigitsNetwork(nn.Module):
         self.out = nn.LinearLayer("F=96", "Y=10", weights=he_normal(), bias=0.0)
 
     def forward(self, images: nv.Tensor) -> nv.Tensor:
-        """Images to logits."""
+        """Maps images to logits."""
         x = nv.expand_dims(images, nv.axis("C", 1), 1)
         x = self.pool(nv.relu(self.second(nv.relu(self.first(x)))))
         logits: nv.Tensor = self.out(self.dropout(nv.relu(self.hidden(x))))
@@ -64,7 +64,9 @@ class FashionNetwork(nn.Module):
         self.out = nn.LinearLayer("F=128", "Y=10")
 
     def forward(self, images: nv.Tensor) -> nv.Tensor:
-        """Images to logits. Pixels are brought to mean 0 and deviation 1, as those of the training data are."""
+        """Maps images to logits. Pixels are normalised to mean 0 and deviation 1, with the statistics of the training
+        data.
+        """
         x = nv.expand_dims((images - 0.286) / 0.353, nv.axis("C", 1), 1)
         x = nv.relu(self.first_norm(self.first(x)))
         x = nv.relu(self.second_norm(self.second(x)))

@@ -1,4 +1,4 @@
-"""The main job: a recipe's network is trained, saved, loaded again, checked, and tried on what it has not seen.
+"""Training of a recipe: its network is trained, saved, loaded again, checked, and tested on unseen examples.
 
 >>> Settings(epochs=3, seed=1, out=Path("runs/digits")).resume
 False
@@ -23,11 +23,11 @@ from nervure.training.logs import plot
 from nervure.transformers.base import Transformer
 
 AT_ONCE = 1000
-"""Images in one call of a prediction."""
+"""The number of images in one call of a prediction."""
 
 
 class Settings(NamedTuple):
-    """What the command is told. With ``patience`` a tenth of each class is held back to say when to stop."""
+    """The options of the command. With ``patience`` a tenth of each class is held back to decide when to stop."""
 
     epochs: int
     seed: int
@@ -38,7 +38,7 @@ class Settings(NamedTuple):
 
 
 def train(name: str, data: Split, settings: Settings) -> float:
-    """Trains and prints how it went. Returns the accuracy on the examples that are held back, which are read once, at
+    """Trains and prints the progress. Returns the accuracy on the examples that are held back, which are read once, at
     the end.
 
     Without a name the transformer is the one that ``flags.transformer`` names, else the best one here.
@@ -60,8 +60,7 @@ def train(name: str, data: Split, settings: Settings) -> float:
 
 
 def _train(recipe: Recipe, data: Split, settings: Settings, transformer: Transformer) -> nv.Trainer:
-    """A trainer that has been fitted, and a line that says how fast that was: from the first step on, which is compiled
-    before.
+    """Returns a fitted trainer, and a line about its speed, counted from the first step on, which is compiled before.
     """
     nv.seed(settings.seed)
     nv.seed(settings.seed, transformer)
@@ -84,7 +83,7 @@ def _train(recipe: Recipe, data: Split, settings: Settings, transformer: Transfo
 
 
 def _held_back(examples: Examples, settings: Settings) -> tuple[Examples, Examples | None]:
-    """What is learnt from, and what says when to stop."""
+    """Returns the examples to learn from, and those that decide when to stop."""
     if settings.patience is None:
         return examples, None
     parts = split_by_class(examples.images, examples.labels, 0.1, settings.seed)

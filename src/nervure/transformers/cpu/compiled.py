@@ -1,4 +1,4 @@
-"""A compiled function as data: kernels by their keys, storages and memory, which is all that the cache keeps of it.
+"""A compiled function as data: kernels by their keys, storages and memory, which is everything that the cache keeps.
 
 >>> from nervure.transformers.cpu.cache.codec import decode, encode
 >>> launch = LaunchParameters((), 8, 8, 0, 64, 0.8, False)
@@ -21,11 +21,11 @@ from nervure.types.dim import DimLike
 
 @dataclass(frozen=True)
 class LaunchParameters:
-    """The launch parameters of a kernel, as dimensions, and its cost, which is known for all of them.
+    """The launch parameters of a kernel, as dimensions, and its cost, which is the same for all of them.
 
-    ``extent`` are the iterations that threads share, in chunks that start at multiples of ``alignment``; ``points`` is
-    how often the innermost statements run, each time for so many ``nanoseconds``; ``scratch`` the bytes that each
-    thread needs for itself. Chunks of what is ``ordered`` run one after the other.
+    ``extent`` are the iterations that threads share, in chunks that start at multiples of ``alignment``. ``points``
+    counts the runs of the innermost statements, each of which takes ``nanoseconds``. ``scratch`` is the number of
+    bytes that each thread needs for itself. Chunks of an ``ordered`` kernel run one after the other.
     """
 
     sizes: tuple[DimLike, ...] = ()
@@ -41,8 +41,8 @@ class LaunchParameters:
 class CompiledKernel:
     """A step of a compiled function. ``key`` finds its machine code; without one it is a function of Python.
 
-    ``buffers`` are the numbers of its storages in the order of its arguments; ``reads`` and ``writes`` say what it
-    does with them.
+    ``buffers`` are the numbers of its storages in the order of its arguments; ``reads`` and ``writes`` list those that
+    it reads and writes.
     """
 
     key: bytes
@@ -57,7 +57,7 @@ class CompiledFunction:
     """Kernels in order, and the storages that they and the roots name by number.
 
     ``in_place`` pairs a root that may lie in the memory of its variable with the storage of that variable; ``memory``
-    is what a call needs.
+    estimates the needs of a call.
     """
 
     kernels: tuple[CompiledKernel, ...]
@@ -68,7 +68,7 @@ class CompiledFunction:
 
     @property
     def lives(self) -> dict[int, tuple[int, int]]:
-        """The first and the last kernel that touches each storage that a call makes for itself."""
+        """The first and the last kernel that touches each storage that a call allocates for itself."""
         lives: dict[int, tuple[int, int]] = {}
         for number, kernel in enumerate(self.kernels):
             for storage in (*kernel.reads, *kernel.writes):
@@ -78,13 +78,13 @@ class CompiledFunction:
 
     @property
     def packs(self) -> dict[int, int]:
-        """The kernels that make what is derived, and its storages, by numbers."""
+        """Maps the kernels that make derived storages to these storages, by numbers."""
         return {number: storage for number, kernel in enumerate(self.kernels) for storage in kernel.writes
                 if self.storages[storage].kind is StorageKind.DERIVED}
 
     def arena(self, bindings: Bindings, kept: Collection[int] = ()) -> tuple[dict[int, int], int]:
-        """The offsets of what a call makes for itself in one block, and the bytes that it takes together. The storages
-        that are ``kept`` between calls have memory elsewhere.
+        """Returns the offsets in one block of the storages that a call allocates, and the bytes of the block. The
+        storages that are ``kept`` between calls have memory elsewhere.
         """
         lives = {storage: life for storage, life in self.lives.items() if storage not in kept}
         offsets, total = pack([Interval(first, last, byte_size(self.storages[storage], bindings))
@@ -92,7 +92,7 @@ class CompiledFunction:
         return dict(zip(lives, offsets, strict=True)), total
 
     def is_sound(self) -> bool:
-        """Whether every number names something: a description off the disk may say anything."""
+        """Whether every number names something: a description read from disk may contain anything."""
         count = len(self.storages)
         pairs = [storage for pair in self.in_place for storage in pair]
         layouts = [(storage.layout, storage.shape) for storage in self.storages if storage.layout is not None]
@@ -101,8 +101,8 @@ class CompiledFunction:
                 and all([layout.rank == len(shape) for layout, shape in layouts]))
 
     def _has_sound_packs(self) -> bool:
-        """Whether what is derived follows from its variable, or else from a constant, which the function leaves as they
-        are, and from nothing else: no call, no size.
+        """Whether derived storages depend only on their variable, or on a constant, and the function leaves both
+        unchanged. They may depend on no call and on no size.
         """
         new_values = {variable for root, variable in self.in_place}
         for number, storage in self.packs.items():
@@ -127,7 +127,7 @@ def _name(numbers: Collection[int], count: int) -> bool:
 
 
 def byte_size(storage: Storage, bindings: Bindings) -> int:
-    """The bytes that a storage takes."""
+    """Returns the bytes that a storage takes."""
     size = storage.dtype.itemsize
     for length in numbers(storage.allocated, bindings):
         size *= max(length, 0)

@@ -1,10 +1,10 @@
-"""An executable of the cpu transformer: compiled kernels, a program for each binding of sizes, and the fast way in.
+"""An executable of the cpu transformer: compiled kernels, a program for each binding of sizes, and the fast path.
 
-A call takes the fast way if its arguments are as they usually are; then no Python runs between the caller and the
+A call takes the fast path if its arguments are of the usual kind; then no Python runs between the caller and the
 results. Every other call goes once through the checks and conversions that all transformers share, and gives the same
 bits.
 
-What compiles, explains or makes errors is imported when it is needed: a function that is in the cache takes none of it.
+The modules that compile, explain or make errors are imported on demand: a function in the cache needs none of them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _Answer = TypeVar("_Answer")
 
 
 class Specialised(NamedTuple):
-    """What runs for one binding of the symbols, and which new values lie where their variables do."""
+    """The program for one binding of the symbols, and the new values that lie in place of their variables."""
 
     program: runtime.Program
     in_place: InPlace
@@ -48,8 +48,8 @@ class Specialised(NamedTuple):
 class CpuExecutable(Executable):
     """A function as machine code.
 
-    One that was found in the cache has what calls need. Its passes run, and it is compiled, when a call fails or
-    its report or ``optimised`` is asked for; until then ``function`` is as it was built.
+    An executable from the cache has everything that calls need. Its passes run, and it is compiled, when a call fails
+    or its report or ``optimised`` is asked for; until then ``function`` is as it was built.
     """
 
     transformer: CpuTransformer
@@ -64,7 +64,7 @@ class CpuExecutable(Executable):
 
     @property
     def compilation(self) -> Compilation:
-        """The plan and the texts that it was made from."""
+        """The plan and the texts from which it was made."""
         if self._compilation is None:
             with forks.importing():
                 from nervure.transformers.cpu.compile.compilation import compile_function
@@ -73,7 +73,7 @@ class CpuExecutable(Executable):
 
     @property
     def is_from_cache(self) -> bool:
-        """Whether nothing was compiled for it, as yet."""
+        """Whether nothing has been compiled for it yet."""
         return self._compilation is None
 
     @property
@@ -88,7 +88,7 @@ class CpuExecutable(Executable):
         return described_values(self.optimised, homes_of(self.compilation.plan, self._loaded.compiled))
 
     def check_fits(self, bindings: Bindings) -> None:
-        if flags.check_nan:  # the reference stores every value
+        if flags.check_nan:  # the reference checks every value
             check_fits(self.optimised, bindings)
         elif not 0 <= self._loaded.compiled.memory.peak(bindings)[0] <= flags.allowed_bytes():
             check_fits(self.optimised, bindings, self.compilation.plan.stored)
@@ -99,8 +99,8 @@ class CpuExecutable(Executable):
         in_place = self._loaded.in_place(bindings)
         program = self._loaded.program(bindings, self._panels, in_place)
         if any([isinstance(variable.type.order, Layout) for variable in self._variables]):
-            return Specialised(program, in_place)  # the fast way knows memory without gaps alone
-        with self._lock:  # one entry, and one thread at a time that adds to it
+            return Specialised(program, in_place)  # the fast path handles only memory without gaps
+        with self._lock:  # one entry, which one thread at a time adds to
             if self._fast is None:
                 self._fast = runtime.FastEntry(self._failed_fast, cells, self._gate)
                 self._call = self._fast.function(super().__call__)
@@ -127,7 +127,7 @@ class CpuExecutable(Executable):
         return self._loaded.values_of_roots(results, variables, in_place)
 
     def _checked(self, arguments: Sequence[np.ndarray], states: Mapping[Variable, np.ndarray]) -> Sequence[np.ndarray]:
-        """The values op by op, each looked at for NaN: fused ops cannot be told apart."""
+        """Computes the values op by op, and checks each for NaN: fused ops could not be distinguished."""
         with forks.importing():
             from nervure.transformers.interpreter.step_list import StepList
 
@@ -169,7 +169,7 @@ class CpuExecutable(Executable):
         return times._replace(limits=measured_limits(self.transformer.target, threads(flags.threads)))
 
     def _failed_fast(self, status: runtime.Status, arguments: Sequence[np.ndarray]) -> None:
-        """Raises the error of a call on the fast way. It has changed nothing, so variables are as they were."""
+        """Raises the error of a call on the fast path. The call has changed nothing, so variables are as they were."""
         cells = self.transformer.cells.of(self._variables)
         states = {variable: cell.array for variable, cell in zip(self._variables, cells, strict=True)}
         self._fail(status, arguments, states)

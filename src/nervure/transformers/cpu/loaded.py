@@ -1,4 +1,4 @@
-"""A compiled function with its machine code in memory: it makes the program that runs for each binding of the symbols.
+"""A compiled function with its machine code in memory: it makes the program for each binding of the symbols.
 
 >>> import numpy as np
 >>> import nervure as nv
@@ -11,7 +11,7 @@
 >>> program.run([np.float32([1, 2, 3])], results).code, results[0].tolist()
 (0, [2.0, 4.0, 6.0])
 
-Nothing here compiles: neither the plan nor what it was made from is known.
+Nothing here compiles: neither the plan nor its sources are known.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from nervure.types.dim import compile_dim
 from nervure.types.ordered_arrays import in_order
 
 Panels = Mapping[int, runtime.Panel]
-"""Panels by the numbers of the storages that they are the memory of."""
+"""Panels by the numbers of the storages whose memory they are."""
 
 InPlace = Mapping[int, int]
-"""The roots that lie in the memory of their variables, each with the storage of its variable, by their numbers."""
+"""The roots that lie in the memory of their variables, with the storages of these, by number."""
 
 _Number = Callable[[Mapping[str, int]], int]
 
@@ -46,12 +46,12 @@ class StepCode(Protocol):
     """The code of a step."""
 
     def step(self, bindings: Bindings) -> runtime.Step:
-        """The step for these sizes, whose buffers are numbered as the storages are."""
+        """Returns the step for these sizes, with its buffers numbered as the storages are."""
 
 
 class LoadedFunction:
-    """``function`` is what was compiled, as far as calls know it; ``codes`` are what the steps run; ``constants`` are
-    the arrays of constant storages, by their numbers.
+    """A compiled function, as far as calls need it. ``codes`` are the code of its steps; ``constants`` are the arrays
+    of constant storages, by their numbers.
     """
 
     def __init__(self, compiled: CompiledFunction, function: Function, codes: Sequence[StepCode],
@@ -61,8 +61,8 @@ class LoadedFunction:
         self._panels: WeakValueDictionary[tuple[object, ...], runtime.Panel] = WeakValueDictionary()  # of constants
 
     def panels(self, cells: Sequence[Cell]) -> dict[int, runtime.Panel]:
-        """The panels that there is room for, by the numbers of their storages. Those of a variable are kept by its
-        cell, for all functions that pack it by the same code for the same sizes; those of constants here.
+        """Returns the panels that there is room for, by the numbers of their storages. A variable's cell keeps its
+        panels, for all functions that pack it by the same code for the same sizes; those of constants are kept here.
         """
         found = {storage: self._panel(self.compiled.kernels[number], storage, cells)
                  for number, storage in self.compiled.packs.items()}
@@ -79,7 +79,9 @@ class LoadedFunction:
 
     def program(self, bindings: Bindings, panels: Panels | None = None,
                 in_place: InPlace | None = None) -> runtime.Program:
-        """The program for one binding of the symbols. What is derived and has no panel is made in each call."""
+        """Returns the program for one of the ``bindings`` of the symbols. Derived storages without a panel are made in
+        each call.
+        """
         panels = panels or {}
         in_place = self.in_place(bindings) if in_place is None else in_place
         offsets, arena_bytes = self.compiled.arena(bindings, panels)
@@ -88,15 +90,15 @@ class LoadedFunction:
                                self._new_arrays(bindings, in_place), self._variables(in_place))
 
     def in_place(self, bindings: Bindings) -> InPlace:
-        """The roots that lie where their variables do, for these sizes: none if a step that writes there takes so long
-        that the call has to be one that can be stopped.
+        """Returns the roots that lie in place of their variables, for these sizes. There are none if a step that
+        writes there takes so long that the call must stay interruptible.
         """
         is_long = any([code.step(bindings).nanoseconds > UNSTOPPED for code in self.codes
                        if isinstance(code, KernelCode) and code.is_in_place])
         return {} if is_long else dict(self.compiled.in_place)
 
     def steps(self, bindings: Bindings, panels: Panels, in_place: InPlace) -> list[runtime.Step]:
-        """The steps, whose buffers are numbered as in ``buffers``."""
+        """Returns the steps for these ``bindings``, with their buffers numbered as in ``buffers``."""
         steps = [code.step(bindings) for code in self.codes]
         if not in_place:
             steps = [step._replace(in_place=False) for step in steps]
@@ -105,13 +107,15 @@ class LoadedFunction:
         return steps
 
     def buffers(self, offsets: Mapping[int, int], panels: Panels, in_place: InPlace) -> list[runtime.Buffer]:
-        """The places of the storages, given the offsets of temporaries in the arena."""
+        """Returns the places of the storages, given the offsets of temporaries in the arena."""
         results = self._results(in_place)
         return [self._buffer(in_place.get(number, number), offsets, panels, results)
                 for number in range(len(self.compiled.storages))]
 
     def _results(self, in_place: InPlace) -> dict[int, int]:
-        """The numbers of the arrays that a call makes, the caller's, then new values, by the roots that they hold."""
+        """Returns the numbers of the arrays that a call makes (the caller's, then new values) by the roots that they
+        hold.
+        """
         return {root: number for number, root in enumerate([
             root for root in self.compiled.roots if root not in in_place])}
 
@@ -132,20 +136,20 @@ class LoadedFunction:
 
     def values_of_roots(self, results: Sequence[np.ndarray], variables: Sequence[np.ndarray],
                         in_place: InPlace) -> list[np.ndarray]:
-        """The values of the roots in their order, after a run that was given these arrays."""
+        """Returns the values of the roots in order, after a run with the arrays ``results`` and ``variables``."""
         storages, numbers = self.compiled.storages, self._results(in_place)
         return [variables[storages[in_place[root]].number] if root in in_place else results[numbers[root]]
                 for root in self.compiled.roots]
 
     def written(self, in_place: InPlace) -> set[int]:
-        """The numbers of the variables in whose memory new values lie."""
+        """Returns the numbers of the variables in whose memory new values lie."""
         return {self.compiled.storages[variable].number for variable in in_place.values()}
 
     # -- arrays ------------------------------------------------------------------------------------------
 
     def placed(self, states: Sequence[np.ndarray], in_place: InPlace) -> list[np.ndarray]:
-        """The values of the variables as kernels expect them in memory. What is written in place is a copy: others may
-        hold the array that the variable has now.
+        """Returns the values of the variables in memory as kernels expect it. A variable that is written in place is
+        copied: others may hold its current array.
         """
         written = self.written(in_place)
         return [in_order(state, variable.type.order, number in written)
@@ -156,7 +160,7 @@ class LoadedFunction:
         return [runtime.Array(type.dtype.numpy, numbers(type.shape, bindings)) for type in types]
 
     def _new_arrays(self, bindings: Bindings, in_place: InPlace) -> list[runtime.Array]:
-        """The arrays that a call makes: the caller's results, then the new values that variables take."""
+        """Returns the arrays that a call makes: the caller's results, then the new values of variables."""
         function, variables = self._function, self._function.variables
         takers = [*[-1] * len(function.results), *[variables.index(variable) for variable, _ in function.updates]]
         orders = [None if taker < 0 else variables[taker].type.order for taker in takers]
@@ -173,7 +177,7 @@ class LoadedFunction:
 
 
 class KernelCode(NamedTuple):
-    """Machine code of a kernel, and functions that compute from the symbols what it is told."""
+    """Machine code of a kernel, and functions that compute its sizes from the symbols."""
 
     kernel: CompiledKernel
     library: Library
@@ -184,7 +188,7 @@ class KernelCode(NamedTuple):
     scratch: _Number
 
     def step(self, bindings: Bindings) -> runtime.Step:
-        """The step for these sizes."""
+        """Returns the step for these sizes."""
         launch = self.kernel.launch
         return runtime.Step(
             self.library.address("kernel"), self.kernel.buffers, [size(bindings) for size in self.sizes],
@@ -193,7 +197,7 @@ class KernelCode(NamedTuple):
 
 
 def kernel_code(compiled: CompiledFunction, kernel: CompiledKernel, library: Library) -> KernelCode:
-    """The code of one kernel of a function."""
+    """Returns the code of one kernel of a function."""
     is_in_place = any([root in kernel.writes for root, _ in compiled.in_place])
     launch = kernel.launch
     extent, points, scratch = [compile_dim(entry) for entry in (launch.extent, launch.points, launch.scratch)]
@@ -201,5 +205,5 @@ def kernel_code(compiled: CompiledFunction, kernel: CompiledKernel, library: Lib
 
 
 def plain(array: np.ndarray) -> np.ndarray:
-    """The array itself if it lies in memory as kernels expect, else a copy that does."""
+    """Returns the array itself if its memory is as kernels expect, else a copy that is."""
     return in_order(array, None)

@@ -1,4 +1,4 @@
-"""Settings of the compiler, which decide, besides text and target, on the code that is made; they are read without it.
+"""Settings of the compiler that, besides text and target, determine the code; they are read without loading it.
 
 >>> SETTINGS
 "b'x86_64-unknown-linux-gnu' 1 b'pic' b'small'"
@@ -18,24 +18,24 @@ from nervure.errors import NotSupported
 TRIPLE = b"x86_64-unknown-linux-gnu"
 
 LEVEL = 1
-"""Of code generation: 2 and 3 take longer for code that is no faster."""
+"""The level of code generation: 2 and 3 take longer for code that is no faster."""
 
 COLD_LEVEL = 0
-"""The level of what is rarely run: it takes a sixth of the time, and keeps values on the stack."""
+"""The level of rarely run code: it takes a sixth of the time, and keeps values on the stack."""
 
 ADDRESSES, REACH = b"pic", b"small"
 SETTINGS = f"{TRIPLE!r} {LEVEL} {ADDRESSES!r} {REACH!r}"
 
 
 def llvm_file() -> str:
-    """The path of llvmlite's shared library. NotSupported without llvmlite."""
+    """Returns the path of llvmlite's shared library. NotSupported without llvmlite."""
     return os.path.join(_folder(), "binding", "libllvmlite.so")
 
 
 @cache
 def llvm_version() -> str:
-    """A text that tells one LLVM from another: llvmlite's own text about its version, and the size of its library.
-    NotSupported without the release of llvmlite that we know the functions of.
+    """Identifies the LLVM by llvmlite's own text about its version, and the size of its library. NotSupported unless
+    it is the release of llvmlite whose functions are known here.
     """
     try:
         with open(os.path.join(_folder(), "_version.py"), encoding="utf-8") as file:
@@ -53,7 +53,7 @@ def llvm_version() -> str:
 
 @cache
 def _folder() -> str:
-    """The folder of llvmlite, whose Python side, which nothing here needs, is not imported."""
+    """Returns the folder of llvmlite, without importing its Python side, which is not needed here."""
     found = importlib.util.find_spec("llvmlite")
     if found is None or not found.submodule_search_locations:
         raise NotSupported("llvmlite is not installed", op="cpu transformer", got="no module llvmlite",

@@ -1,9 +1,10 @@
 """The target of compilation: the instructions that this machine has, and the width of its vectors.
 
-Two levels, each with exactly the instructions named here, whatever else the processor can do: what would round
-differently on some machines only (native half precision, bfloat16 conversions that flush denormals) stays out, so that
-results are the same bits on both, but for the sign and the payload of NaN, which LLVM's commuting of operands decides.
-Sums of products of bytes, which are exact, are an instruction on some machines of both levels.
+There are two levels, each with exactly the instructions named here, whatever else the processor has. Instructions that
+would round differently on some machines (native half precision, bfloat16 conversions that flush denormals) are
+excluded. So results have the same bits on both levels, except for the sign and the payload of NaN, which LLVM's
+commuting of operands decides. Sums of products of bytes, which are exact, are an instruction on some machines of both
+levels.
 
 >>> target = Target.avx2()
 >>> target.vector_bytes, "fma" in target.features, "avx512f" in target.features
@@ -11,7 +12,7 @@ Sums of products of bytes, which are exact, are an instruction on some machines 
 >>> Target.host().vector_bytes >= 32
 True
 
-The description is read from the system, not from LLVM, which a program whose code is in the cache never loads.
+The description is read from the system, not from LLVM, which a program with its code in the cache never loads.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from nervure import flags
 from nervure.errors import NotSupported
 from nervure.transformers.cpu.settings import llvm_version
 
-# LLVM's name of a feature: the name that Linux gives it. The level x86-64-v3, but for what every such processor has.
+# LLVM's name of a feature: Linux's name. The level x86-64-v3, without the features that every such processor has.
 _AVX2 = {"sse3": "pni", "ssse3": "ssse3", "sse4.1": "sse4_1", "sse4.2": "sse4_2", "avx": "avx", "avx2": "avx2",
          "fma": "fma", "f16c": "f16c", "bmi": "bmi1", "bmi2": "bmi2", "lzcnt": "abm", "movbe": "movbe",
          "popcnt": "popcnt", "cx16": "cx16", "xsave": "xsave"}
@@ -37,26 +38,28 @@ _NEEDED = ("avx2", "fma", "f16c")
 
 
 class Target(NamedTuple):
-    """A kind of machine. Equal targets take the same code."""
+    """A kind of machine. Equal targets share code."""
 
     name: str                   # "avx2" or "avx512"
     vector_bytes: int
-    features: tuple[str, ...]   # LLVM's names of the instructions that may be used; all others may not
-    processor: str              # whose instructions are fast: a name of LLVM's, or this machine's as Linux gives it
+    features: tuple[str, ...]   # LLVM's names of the instruction sets allowed; all others are not
+    processor: str              # the processor to tune for: LLVM's name, or this machine's from Linux
 
     @staticmethod
     def host() -> Target:
-        """This machine; the switch ``cpu_features`` may cut it. NotSupported where the instructions are missing."""
+        """Returns this machine's target; the switch ``cpu_features`` may reduce it. NotSupported if instructions are
+        missing.
+        """
         return Target.avx2() if flags.cpu_features else _host()
 
     @staticmethod
     def avx2() -> Target:
-        """This machine without AVX-512."""
+        """Returns the target of this machine without AVX-512."""
         return _without_avx512(_host())
 
     @staticmethod
     def avx512() -> Target:
-        """Any machine with AVX-512, also where this one has none: its code can be read, not run."""
+        """Returns the target of any machine with AVX-512, even if this one lacks it: its code can be read, not run."""
         return Target("avx512", 64, tuple(sorted([*_ALWAYS, *_AVX2, *_AVX512])), "x86-64-v4")
 
     @property
@@ -66,22 +69,22 @@ class Target(NamedTuple):
 
     @property
     def is_host(self) -> bool:
-        """Whether the processor is this machine's, which LLVM finds a name for."""
+        """Whether the processor is this machine's; LLVM finds its name."""
         return " " in self.processor
 
     @staticmethod
     def check_llvm() -> None:
-        """NotSupported where there is no LLVM that can make code."""
+        """Raises NotSupported without an LLVM that can generate code."""
         llvm_version()
 
     @property
     def key(self) -> str:
-        """A text that decides, besides that of a kernel, which code is made: equal keys, equal code."""
+        """A text that, besides a kernel's, determines the generated code: equal keys give equal code."""
         return f"{self.name}; {self.processor}; {','.join(self.features)}; llvmlite {llvm_version()}"
 
 
 def read_target(description: str) -> Target:
-    """The target for a machine from the text of /proc/cpuinfo, of which the first processor counts."""
+    """Returns the target for a machine from the text of /proc/cpuinfo, whose first processor counts."""
     fields: dict[str, str] = {}
     for line in description.partition("\n\n")[0].splitlines():
         name, _, value = line.partition(":")
@@ -111,7 +114,7 @@ def _host() -> Target:
                            help="nv.transformers.make_transformer('interpreter') runs everywhere")
     try:
         with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
-            return read_target(file.read(16_384))  # a processor takes some 2,000; there may be hundreds
+            return read_target(file.read(16_384))  # a processor takes some 2,000 bytes; there may be hundreds
     except OSError as error:
         raise NotSupported("the system does not say what processor this is", op="cpu transformer", got=str(error),
                            expected="/proc/cpuinfo", location=None) from None

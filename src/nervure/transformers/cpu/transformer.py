@@ -27,7 +27,7 @@ from nervure.transformers.cpu.target import Target
 
 
 class CpuTransformer(Transformer):
-    """Runs every op that has one of the kinds of meaning, and the effects."""
+    """Runs every op that has one of the four kinds of meaning, and the effects."""
 
     name = "cpu"
 
@@ -71,7 +71,7 @@ class CpuTransformer(Transformer):
         self.keep_gate()
 
     def keep_gate(self) -> None:
-        """Closes the fast way while NaN are looked for, and for good with the transformer."""
+        """Closes the fast path while NaN are checked for, and for good with the transformer."""
         self._gate.set(self.is_open and not flags.check_nan)
 
 

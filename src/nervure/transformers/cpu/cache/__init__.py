@@ -1,1 +1,1 @@
-"""Machine code that outlives its process: object files and compiled functions on disk, found by what made them."""
+"""Machine code that outlives its process: object files and compiled functions on disk, found by their sources."""

@@ -1,8 +1,8 @@
-"""A content-addressed cache of machine code on disk: entries are found by the hash of what they were made from.
+"""A content-addressed cache of machine code on disk: entries are found by the hash of their sources.
 
-An entry is a file named after the SHA-256 of its key. What is read is given out only if it is whole, belongs to the key
-and is the user's own; anything else is deleted and made anew. So no code is run that another user could have put
-there, and an accident to a file costs no more than a compilation.
+An entry is a file named after the SHA-256 of its key. Its content is returned only if it is complete, belongs to the
+key and is the user's own; anything else is deleted and made again. So no code runs that another user could have put
+there, and a damaged file costs no more than a compilation.
 
 >>> import tempfile
 >>> cache = CodeCache(tempfile.mkdtemp(), limit_bytes=10_000)
@@ -12,9 +12,9 @@ there, and an accident to a file costs no more than a compilation.
 >>> cache.entries(), cache.size()
 (1, 52)
 
-Any number of processes may share a directory: a file appears whole or not at all, and is never changed afterwards.
-A cache is a help, never a need: where the disk is full, the directory cannot be written or a file goes away, everything
-is as if there were none.
+Any number of processes may share a directory: a file appears atomically, and is never changed afterwards. A cache is
+never required: if the disk is full, the directory cannot be written or a file disappears, everything works as without
+a cache.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ from nervure import flags
 from nervure.errors import notice
 from nervure.support.atomic_file import remove_abandoned, replace_file
 
-_FORMAT = 1                 # raised when what is stored, or how, changes
+_FORMAT = 1                 # raised when the content or form of entries changes
 _MAGIC = b"nervure" + bytes([_FORMAT])
 _HEADER = struct.Struct("<8s32sQ")  # magic, SHA-256 of key and content, length of the content
 _SUFFIX = ".code"
 _TOUCHED = 60.0             # seconds for which a use is not recorded again
-_KEPT = 0.9                 # the part of the limit that stays when there is no more room, so that there is for a while
-_PATIENCE = 1.0             # seconds to wait for another process that puts something
-_TOTAL = "total"            # the file that says how many bytes all entries are, or more; so that no put counts them
+_KEPT = 0.9                 # the share of the limit that is kept when room is made
+_PATIENCE = 1.0             # seconds to wait for another process that writes
+_TOTAL = "total"            # the file with the bytes of all entries, or more, so that no put counts them
 
 _refused: set[str] = set()
 
 
 def make_key(kind: str, *parts: str) -> bytes:
-    """The key of what is made from these texts: 32 bytes, others for other texts or another kind."""
+    """Returns the key for these texts: 32 bytes, which differ for other texts or another kind."""
     digest = hashlib.sha256()
     for part in (kind, *parts):
         text = part.encode()
@@ -56,7 +56,8 @@ def make_key(kind: str, *parts: str) -> bytes:
 
 
 def user_cache() -> CodeCache | None:
-    """The cache that the switches ``cache``, ``cache_directory`` and ``cache_limit`` describe; None without one.
+    """Returns the cache that the switches ``cache``, ``cache_directory`` and ``cache_limit`` describe; None without
+    one.
 
     By default it is the folder nervure in the user's cache directory: $XDG_CACHE_HOME or ~/.cache.
     """
@@ -71,13 +72,13 @@ _caches: dict[tuple[str, int], CodeCache] = {}
 
 def _default_directory() -> str:
     root = os.environ.get("XDG_CACHE_HOME", "")
-    if not os.path.isabs(root):  # the standard says so: a relative one is to be ignored
+    if not os.path.isabs(root):  # the standard says that a relative one is to be ignored
         root = os.path.expanduser("~/.cache")
     return os.path.join(root, "nervure")
 
 
 class _NotPrivate(OSError):
-    """The directory is not the user's alone."""
+    """The error for a directory that is not the user's alone."""
 
 
 class _Entry(NamedTuple):
@@ -87,13 +88,13 @@ class _Entry(NamedTuple):
 
 
 class CodeCache:
-    """A directory of entries, of at most ``limit_bytes`` together; those not used for longest go first."""
+    """A directory of entries, of at most ``limit_bytes`` together; those not used for longest are deleted first."""
 
     def __init__(self, directory: str, limit_bytes: int) -> None:
         self.directory, self.limit_bytes = os.path.abspath(directory), limit_bytes
 
     def get(self, key: bytes) -> bytes | None:
-        """The content that was put under a key; None if it is not there, or not as it was put."""
+        """Returns the content that was put under a key; None if it is missing or damaged."""
         with suppress(OSError), self._opened() as folder:
             name = _file_name(key)
             content = _read(folder, name, key, self.limit_bytes)
@@ -107,8 +108,8 @@ class CodeCache:
         self.put_all({key: content})
 
     def put_all(self, contents: Mapping[bytes, bytes]) -> None:
-        """Keeps contents under their keys at once, which takes half the time that one after the other would; those that
-        find no room together with the ones before them are left out.
+        """Keeps several contents under their keys, in half the time of single puts. Contents that find no room
+        together with the ones before them are left out.
         """
         kept: dict[bytes, bytes] = {}
         size = 0
@@ -123,21 +124,21 @@ class CodeCache:
             total = int.from_bytes(told, "little") if told else self.limit_bytes
             if total + size > self.limit_bytes:
                 total = self._make_room(folder, size)
-            # The total first: a process that dies between the two has counted too much, never too little.
+            # The total first: a process that dies in between has counted too much, never too little.
             _write(folder, _TOTAL, _TOTAL.encode(), (total + size).to_bytes(8, "little"))
             for key, content in kept.items():
                 _write(folder, _file_name(key), key, content)
 
     def size(self) -> int:
-        """The bytes of all entries."""
+        """Returns the bytes of all entries."""
         return sum([entry.size for entry in self._list()])
 
     def entries(self) -> int:
-        """The number of entries."""
+        """Returns the number of entries."""
         return len(self._list())
 
     def clear(self) -> None:
-        """Deletes all entries. OSError if that cannot be."""
+        """Deletes all entries. OSError if that fails."""
         with suppress(FileNotFoundError), self._opened() as folder:
             for entry in _scan(folder):
                 _unlink(folder, entry.name)
@@ -150,7 +151,9 @@ class CodeCache:
 
     @contextmanager
     def _opened(self, make: bool = False) -> Iterator[int]:
-        """The directory, as a descriptor: whatever the path means a moment later, what was checked is what is used."""
+        """Opens the directory as a descriptor: the directory checked is the one used, even if the path changes
+        meanwhile.
+        """
         if make and not os.path.lexists(self.directory):
             os.makedirs(os.path.dirname(self.directory), mode=0o700, exist_ok=True)
             with suppress(FileExistsError):
@@ -179,7 +182,9 @@ class CodeCache:
         return _NotPrivate(f"{self.directory}: {reason}")
 
     def _make_room(self, folder: int, size: int) -> int:
-        """Deletes what was not used for longest, if an entry of this size would be too much; returns what is left."""
+        """Deletes the entries not used for longest, if an entry of this size would not fit; returns the remaining
+        bytes.
+        """
         found = sorted(_scan(folder), key=lambda entry: entry.used, reverse=True)
         total = sum([entry.size for entry in found])
         if total + size <= self.limit_bytes:
@@ -193,7 +198,7 @@ class CodeCache:
 
 @contextmanager
 def _locked(folder: int) -> Iterator[None]:
-    """One process at a time; OSError if the others take too long. A process that dies unlocks."""
+    """Locks the folder for one process; OSError if the others take too long. The lock ends with its process."""
     deadline = time.monotonic() + _PATIENCE
     while True:
         try:
@@ -205,7 +210,7 @@ def _locked(folder: int) -> Iterator[None]:
             time.sleep(0.001)
     try:
         yield
-    finally:  # at once: where a fork has copied the descriptor, closing it does not unlock
+    finally:  # explicitly: if a fork has copied the descriptor, closing it does not unlock
         fcntl.flock(folder, fcntl.LOCK_UN)
 
 
@@ -220,7 +225,7 @@ def _digest(key: bytes, content: bytes) -> bytes:
 
 
 def _read(folder: int, name: str, key: bytes, limit: int) -> bytes | None:
-    """The content of a file; None if it is not what was put."""
+    """Returns the ``content`` of the file ``name``; None if it is not the one that was put."""
     try:
         file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     except OSError:  # no such file, or a link
@@ -235,13 +240,13 @@ def _read(folder: int, name: str, key: bytes, limit: int) -> bytes | None:
         if magic != _MAGIC or len(content) != length or _digest(key, content) != digest:
             return None
         if time.time() - status.st_mtime > _TOUCHED:
-            with suppress(OSError):  # a directory that may only be read serves, too
+            with suppress(OSError):  # a read-only directory serves, too
                 os.utime(file)
         return content
 
 
 def _write(folder: int, name: str, key: bytes, content: bytes) -> None:
-    """Makes a file appear whole."""
+    """Writes a file atomically, with ``content`` for ``key``."""
     header = _HEADER.pack(_MAGIC, _digest(key, content), len(content))
     replace_file(name, [header, content], mode=0o600, folder=folder)
 
@@ -252,7 +257,7 @@ def _unlink(folder: int, name: str) -> None:
 
 
 def _scan(folder: int) -> Iterator[_Entry]:
-    """All entries. What writers that died have left is deleted on the way."""
+    """Yields all entries. Files left by writers that died are deleted on the way."""
     remove_abandoned(folder)
     with os.scandir(folder) as listing:
         for file in listing:

@@ -11,7 +11,7 @@
 >>> decode(Loop, ['N + 1', [8, 1]]) == Loop(dim("N") + 1, (8, 1))
 True
 
-The types of the fields say how to read, so a new field is a line of its class. What is read is not trusted: a value of
+The types of the fields direct the reading, so a new field is a line of its class. Data are not trusted: a value of
 another kind than its field is a ValueError.
 """
 
@@ -32,7 +32,7 @@ _Read = TypeVar("_Read")
 
 
 def encode(value: object) -> object:
-    """A value as JSON has it."""
+    """Returns a value in its JSON form."""
     if isinstance(value, tuple):
         return [entry if type(entry) is int else encode(entry) for entry in value]  # most are numbers
     names = _names(type(value))
@@ -46,7 +46,7 @@ def encode(value: object) -> object:
 
 
 def decode(kind: type[_Read], data: object) -> _Read:
-    """A value of this type from its JSON. ValueError if it is none."""
+    """Reads a value of this type from its JSON form. ValueError if it is none."""
     try:
         return _plain(kind, _reader(kind)(data))  # type: ignore[arg-type]  # types are hashable
     except (TypeError, NervureError) as error:
@@ -54,7 +54,7 @@ def decode(kind: type[_Read], data: object) -> _Read:
 
 
 def dims_in(value: object) -> Iterator[Dim]:
-    """The symbolic dimensions in a value, however deep."""
+    """Yields the symbolic dimensions in a value, at any depth."""
     waiting = [value]
     while waiting:
         entry = waiting.pop()
@@ -70,7 +70,7 @@ _known_names: dict[type, tuple[str, ...]] = {}
 
 
 def _names(kind: type) -> tuple[str, ...]:
-    """The names of the fields of a dataclass; none of another type."""
+    """Returns the names of the fields of a dataclass; none of another type."""
     names = _known_names.get(kind)
     if names is None:
         names = _known_names[kind] = tuple([field.name for field in fields(kind)]) if is_dataclass(kind) else ()
@@ -79,7 +79,7 @@ def _names(kind: type) -> tuple[str, ...]:
 
 @cache
 def _reader(kind: Hashable) -> Callable[[object], object]:
-    """The function that reads values of a type."""
+    """Returns the function that reads values of a type."""
     if kind == DimLike:
         return _dim
     if get_origin(kind) is UnionType:
@@ -100,7 +100,9 @@ def _reader(kind: Hashable) -> Callable[[object], object]:
 
 
 def _tuple_reader(*parts: Hashable) -> Callable[[object], tuple[object, ...]]:
-    """The function that reads tuples of these parts; a last part of ``...`` stands for any number of the one before."""
+    """Returns the function that reads tuples of these parts; a last part of ``...`` stands for any number of the part
+    before.
+    """
     if parts[-1:] == (...,):
         return partial(_read_all, _reader(parts[0]), parts[0] in (int, DimLike))
     readers = [_reader(part) for part in parts]

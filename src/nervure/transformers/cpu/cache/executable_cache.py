@@ -1,8 +1,8 @@
-"""The cache of compiled functions: a graph that was compiled before goes through no pass again.
+"""The cache of compiled functions: a graph that was compiled before needs no pass again.
 
-An entry is a :class:`CompiledFunction`, which names kernels by their keys, with the constants that passes have made. It
-is found by the structure of the function as it was built, the target and the package's own fingerprint. So equal graphs
-of other names and lines share one, and a change of any pass makes all anew.
+An entry is a :class:`CompiledFunction`, which names kernels by their keys, with the constants that passes have made.
+Its key is the structure of the function as it was built, the target and the package's own fingerprint. So equal graphs
+with other names and lines share an entry, and a change of any pass makes all of them anew.
 
 >>> import nervure as nv
 >>> from nervure.transformers.cpu.compile.compilation import compile_function
@@ -14,8 +14,9 @@ of other names and lines share one, and a change of any pass makes all anew.
 >>> [kernel.launch.extent for kernel in compiled.kernels], compiled.memory.peak({})
 ([8], (32, 1))
 
-What Python runs (host calls, prints, ops of users) has no text, so a function with such an op is not kept. Nor is one
-whose calls are checked or stored otherwise after the passes than before them: other bounds, assumptions or updates.
+Python code in a function (host calls, prints, ops of users) has no text, so a function with such an op is not kept. A
+function is not kept, either, if passes change the checks or the updates of its calls: other bounds, assumptions or
+updates.
 """
 
 from __future__ import annotations
@@ -55,20 +56,20 @@ if TYPE_CHECKING:
     from nervure.transformers.cpu.compile.compilation import Compilation
 
 MOST_BYTES = 1 << 16
-"""Of constants that passes have made, together; a function with more is compiled each time."""
+"""The most bytes of constants that passes have made, together; a function with more is compiled each time."""
 
-_LENGTH = struct.Struct("<Q")  # of the description, which the bytes of constants follow
+_LENGTH = struct.Struct("<Q")  # of the description, which is followed by the bytes of constants
 
 
 def find(function: Function, target: Target) -> LoadedFunction | None:
-    """The entry of a function as it was built, ready to run; None without one."""
+    """Returns the entry of a function as it was built, ready to run; None without one."""
     cache = _cache_for(function)
     content = cache.get(_key(function, target)) if cache else None
     return read(content, function) if content else None
 
 
 def keep(function: Function, compilation: Compilation, target: Target) -> None:
-    """Puts what a function became into the cache, if it is of the kind that can be kept."""
+    """Puts a compiled function into the cache, if it can be kept."""
     cache = _cache_for(function)
     content = describe(function, compilation) if cache else None
     if cache and content:
@@ -76,7 +77,7 @@ def keep(function: Function, compilation: Compilation, target: Target) -> None:
 
 
 def _cache_for(function: Function) -> CodeCache | None:
-    """The cache, for a function that has a text; while passes are to be seen at work, there is none."""
+    """Returns the cache, for a function that has a text; None while the work of passes is to be shown."""
     if not flags.cache_executables or flags.debug:
         return None
     classes = {type(op) for each in nested_functions(function) for op in each.operations}
@@ -89,7 +90,7 @@ _fingerprints: WeakKeyDictionary[Function, str] = WeakKeyDictionary()
 
 
 def _key(function: Function, target: Target) -> bytes:
-    digest = _fingerprints.get(function)  # what was not found is kept under it soon
+    digest = _fingerprints.get(function)  # a function that was not found is soon kept under it
     if digest is None:
         digest = _fingerprints[function] = fingerprint(function)
     return make_key("executable", package_fingerprint(), SETTINGS, target.key, digest)
@@ -99,7 +100,7 @@ def _key(function: Function, target: Target) -> bytes:
 
 
 def describe(function: Function, compilation: Compilation) -> bytes | None:
-    """The entry of what a function became; None if it cannot be kept."""
+    """Returns the entry for a compiled function; None if it cannot be kept."""
     plan, compiled = compilation.plan, compilation.loaded.compiled
     if not all([kernel.key for kernel in compiled.kernels]) or not _same_contract(function, plan.function):
         return None
@@ -115,14 +116,14 @@ def describe(function: Function, compilation: Compilation) -> bytes | None:
 
 
 def _renumbered(storage: Storage, variables: Sequence[int]) -> Storage:
-    """A storage that names variables by other numbers."""
+    """Returns a storage that names variables by other numbers."""
     if storage.kind is StorageKind.VARIABLE:
         return replace(storage, number=variables[storage.number])
     return storage if storage.variable is None else replace(storage, variable=variables[storage.variable])
 
 
 def _same_contract(function: Function, optimised: Function) -> bool:
-    """Whether a call of both is checked alike, and changes the same variables."""
+    """Whether calls of both are checked alike, and change the same variables."""
     assumed = [[(entry.left, entry.right) for entry in each.assumptions] for each in (function, optimised)]
     return (assumed[0] == assumed[1] and Binder(function).bounds == Binder(optimised).bounds
             and set(function.variables) == set(optimised.variables)
@@ -130,7 +131,7 @@ def _same_contract(function: Function, optimised: Function) -> bool:
 
 
 def _described(arrays: Sequence[np.ndarray], function: Function) -> tuple[list[object], bytes]:
-    """Constants: those of the function by their number there, others by type, shape and bytes."""
+    """Encodes constants: those of the function by their number there, others by type, shape and bytes."""
     given = {id(array): number for number, array in enumerate(_constants(function))}
     own = [array for array in arrays if id(array) not in given]
     listed: list[object] = [given.get(id(array), [as_dtype(array.dtype).name, list(array.shape)]) for array in arrays]
@@ -145,7 +146,8 @@ def _constants(function: Function) -> list[np.ndarray]:
 
 
 def read(content: bytes, function: Function) -> LoadedFunction | None:
-    """The function that an entry describes; None if it is not one of this function, or its kernels are not there."""
+    """Returns the function that an entry describes; None if it does not fit this function, or its kernels are missing.
+    """
     try:
         length, = _LENGTH.unpack_from(content)
         end = _LENGTH.size + length
@@ -163,7 +165,7 @@ def read(content: bytes, function: Function) -> LoadedFunction | None:
 
 def _read_constants(listed: Sequence[int | tuple[str, list[int]]], content: memoryview,
                     given: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The arrays of an entry. One of the errors that ``read`` catches if they are not as described."""
+    """Returns the arrays of an entry. If they are not as described, raises one of the errors that ``read`` catches."""
     arrays, known, start = [], dict(enumerate(given)), 0
     for entry in listed:
         if isinstance(entry, int):
@@ -180,7 +182,8 @@ def _read_constants(listed: Sequence[int | tuple[str, list[int]]], content: memo
 
 
 def _belongs(compiled: CompiledFunction, function: Function, constants: Sequence[np.ndarray]) -> bool:
-    """Whether what was read can be this function: its numbers name something, of the types that the function says."""
+    """Whether a description can be that of this function: its numbers name things of the types that the function has.
+    """
     if not compiled.is_sound() or not all([symbols(dim) <= function.symbols for dim in dims_in(compiled)]):
         return False
     roots = [compiled.storages[root] for root in compiled.roots]
@@ -192,7 +195,7 @@ def _belongs(compiled: CompiledFunction, function: Function, constants: Sequence
 
 
 class _Declared(NamedTuple):
-    """What a function says of memory: element type, shape and layout."""
+    """The memory that a function declares: element type, shape and layout."""
 
     dtype: DType
     shape: Shape
@@ -209,7 +212,7 @@ def _is_declared(storage: Storage, declared: _Table) -> bool:
 
 
 def _declared(function: Function, constants: Sequence[np.ndarray]) -> _Table:
-    """The memory of all that a function names, by kind and number."""
+    """Returns the memory of everything that a function names, by kind and number."""
     roots = [*[root.type for root in function.results], *[variable.type for variable, _ in function.updates]]
     types = {StorageKind.ARGUMENT: [parameter.value.type for parameter in function.parameters],
              StorageKind.VARIABLE: [variable.type for variable in function.variables], StorageKind.ROOT: roots}

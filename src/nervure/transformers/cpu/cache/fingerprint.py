@@ -1,9 +1,9 @@
-"""The fingerprint of this package: what was made by it may be used again while that stays the same.
+"""The fingerprint of this package: its products may be reused as long as it stays the same.
 
 Everything between a graph and its machine code is nervure's own source, so the fingerprint covers all of it: the name,
-size and time of change of every source file, with the versions of Python and of NumPy (which folds constants). While
-the package is worked on the next process makes everything anew; an installed one never changes. Sizes and times
-take two milliseconds to collect, contents would take twenty.
+size and modification time of every source file, with the versions of Python and of NumPy (which folds constants).
+While the package is being edited, the next process makes everything anew; an installed package never changes. Sizes
+and times take two milliseconds to collect, contents would take twenty.
 
 >>> package_fingerprint() == package_fingerprint(), len(package_fingerprint())
 (True, 64)
@@ -19,13 +19,15 @@ from functools import cache
 
 import numpy as np
 
-_SOURCES = (".py", ".pyc")  # compiled ones lie beside where the source was, in packages without it
-_COMPILED = "__pycache__"   # what Python has compiled by itself
+_SOURCES = (".py", ".pyc")  # a package without source has compiled files in its place
+_COMPILED = "__pycache__"   # Python's own cache of compiled files
 
 
 @cache
 def package_fingerprint() -> str:
-    """The same for the same package, Python and NumPy; a new one for each process if the package is no folder."""
+    """Returns the same text for the same package, Python and NumPy; a new one for each process if the package is no
+    folder.
+    """
     root = os.path.abspath(__file__)
     for _ in __name__.split(".")[:-1]:
         root = os.path.dirname(root)
@@ -36,7 +38,7 @@ def package_fingerprint() -> str:
 
 
 def fingerprint(versions: list[str], folder: str) -> str:
-    """The same for the same versions and the same source files below a folder."""
+    """Returns the same text for the same versions and the same source files below a folder."""
     files = sorted(_files(folder, ""))
     return hashlib.sha256("\n".join([*versions, *files]).encode("utf-8", "surrogateescape")).hexdigest()
 

@@ -1,4 +1,4 @@
-"""Loaded kernels by their keys, out of this process or off the disk. Nothing is compiled: LLVM is not loaded.
+"""Loaded kernels by their keys, from this process or from disk. Nothing is compiled: LLVM is not loaded.
 
 >>> from nervure.transformers.cpu.compile.compiler import compile_kernel
 >>> from nervure.transformers.cpu.target import Target
@@ -7,8 +7,8 @@
 >>> find_all([kernel_key(text, Target.host())]) == [library]
 True
 
-A library lives as long as a reference to it does. A function of another library is called by a symbol that says the key
-of that library, so that what is loaded off the disk finds what it needs.
+A library lives as long as a reference to it does. A function of another library is called by a symbol with that
+library's key, so that code loaded from disk finds the functions it needs.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ _loaded: WeakValueDictionary[bytes, Library] = WeakValueDictionary()
 
 
 def kernel_key(text: str, target: Target) -> bytes:
-    """The key of a kernel's machine code."""
+    """Returns the key of a kernel's machine code."""
     return make_key("kernel", SETTINGS, target.key, text)
 
 
 def linked(name: str, key: bytes) -> str:
-    """The symbol by which code calls a function of the library of a key."""
+    """Returns the symbol by which code calls a function of the library with this key."""
     return f"{name}.{key.hex()}"
 
 
 class _Links(Mapping[str, int]):
-    """The addresses of linked functions by their symbols, and the libraries that were found to have them."""
+    """The addresses of linked functions by their symbols, and the libraries in which they were found."""
 
     def __init__(self) -> None:
         self.libraries: list[Library] = []
@@ -53,7 +53,7 @@ class _Links(Mapping[str, int]):
         return library.address(name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(())  # they are not listed
+        return iter(())  # the symbols are not listed
 
     def __len__(self) -> int:
         return 0
@@ -67,7 +67,7 @@ def _load(code: bytes) -> Library:
 
 
 def find(keys: Iterable[bytes], on_disk: bool = True) -> dict[bytes, Library]:
-    """The machine code that there is of these keys, in memory alone or ``on_disk``, too."""
+    """Returns the machine code that exists for these keys, in memory alone or ``on_disk``, too."""
     found = {key: library for key in dict.fromkeys(keys)
              if (library := _loaded.get(key) or (_from_disk(key) if on_disk else None))}
     _loaded.update(found)
@@ -75,13 +75,13 @@ def find(keys: Iterable[bytes], on_disk: bool = True) -> dict[bytes, Library]:
 
 
 def find_all(keys: Sequence[bytes]) -> list[Library] | None:
-    """The machine code of all these keys; None if some of it is not there."""
+    """Returns the machine code of all these keys; None if some of it is missing."""
     found = find(keys)
     return [found[key] for key in keys] if all([key in found for key in keys]) else None
 
 
 def load_all(codes: Mapping[bytes, bytes]) -> dict[bytes, Library]:
-    """New machine code by its keys, loaded. What others link comes before them."""
+    """Loads new machine code, by its keys. Libraries that others link come before them."""
     made = {}
     for key, code in codes.items():
         made[key] = _loaded[key] = _load(code)
@@ -89,13 +89,13 @@ def load_all(codes: Mapping[bytes, bytes]) -> dict[bytes, Library]:
 
 
 def keep(codes: Mapping[bytes, bytes]) -> None:
-    """Puts new machine code on the disk."""
+    """Writes new machine code to disk."""
     if cache := user_cache():
         cache.put_all(codes)
 
 
 def load_or_make(keys: Sequence[bytes], make: Callable[[], Sequence[bytes]]) -> Library:
-    """Object files that use each other as one library: off the disk, else made and put there."""
+    """Returns object files that use each other as one library: from disk, else made and written there."""
     cache = user_cache()
     if cache and all(codes := [cache.get(key) for key in keys]):
         with suppress(FormatError):
@@ -112,5 +112,5 @@ def _from_disk(key: bytes) -> Library | None:
     code = cache.get(key) if cache else None
     try:
         return _load(code) if code else None
-    except (FormatError, InternalError):  # whole, but what it needs is not there: it is compiled and put again
+    except (FormatError, InternalError):  # whole, but a function it needs is missing: it is compiled and put again
         return None

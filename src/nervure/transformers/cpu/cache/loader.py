@@ -1,7 +1,7 @@
-"""Loader of object files: ELF-64 for x86-64 in memory, ready to run, without LLVM, which a warm start never loads.
+"""A loader of object files: ELF-64 for x86-64 in memory, ready to run, without LLVM, which a warm start never loads.
 
-A library is one mapping: code and constants, then, on pages of their own, what may be written. It is filled in while
-nothing of it can run; then the first part becomes executable and can no longer be written.
+A library is one mapping: code and constants, then, on separate pages, writable data. It is filled in while nothing in
+it can run; then the first part becomes executable and read-only.
 
 >>> import ctypes
 >>> from nervure.transformers.cpu.compile.compiler import compile_object
@@ -10,12 +10,12 @@ nothing of it can run; then the first part becomes executable and can no longer 
 >>> ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(library.address("f"))(0.0)
 1.0
 
-Names that an object does not define are looked up in the ``symbols`` given, then in this process: the C library,
+Names that an object does not define are looked up in the given ``symbols``, then in this process: the C library,
 threads, mathematics, the C-API of Python. A name found nowhere is an error before anything is placed.
 
-Bytes come from a file that may be cut short or foreign, so every offset is checked before it is followed: what cannot
-be loaded is a FormatError, and nothing else can happen. The format is the System V ABI's, with the relocations of its
-x86-64 supplement.
+The bytes come from a file that may be cut short or foreign, so every offset is checked before it is followed: an
+object that cannot be loaded is a FormatError, and has no other effect. The format is the System V ABI's, with the
+relocations of its x86-64 supplement.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _PROGRAM, _SYMBOLS, _STRINGS, _RELOCATIONS, _ZEROS = 1, 2, 3, 4, 8
 _WRITABLE, _IN_MEMORY, _THREAD_LOCAL = 1, 2, 0x400
 _UNDEFINED, _ABSOLUTE, _RESERVED = 0, 0xFFF1, 0xFF00
 _LOCAL, _WEAK = 0, 2
-_SECTIONS = 1 << 16     # of a file: what the numbers of the next file's begin after
+_SECTIONS = 1 << 16     # sections per file: the offset between the numbers of two files
 
-# How a place is filled in: R_X86_64_64, _PC32, _PLT32, _GOTPCREL, _PC64, _GOTPCRELX and _REX_GOTPCRELX.
+# The kinds of relocations: R_X86_64_64, _PC32, _PLT32, _GOTPCREL, _PC64, _GOTPCRELX and _REX_GOTPCRELX.
 _WORD, _RELATIVE, _CALL, _SLOT, _RELATIVE_WIDE, _SLOT_CALL, _SLOT_LOAD = 1, 2, 4, 9, 24, 41, 42
 _SLOTS = (_SLOT, _SLOT_CALL, _SLOT_LOAD)
 _FORMATS = {kind: struct.Struct("<i") for kind in (_RELATIVE, _CALL, *_SLOTS)}
@@ -57,10 +57,10 @@ class Library:
 
     def __init__(self, memory: mmap.mmap, addresses: dict[str, int]) -> None:
         self._memory, self._addresses = memory, addresses
-        self.needed: tuple[Library, ...] = ()  # other libraries that its code calls
+        self.needed: tuple[Library, ...] = ()  # the libraries that its code calls
 
     def address(self, name: str) -> int:
-        """The address of a function, or of global data."""
+        """Returns the address of a function, or of global data."""
         try:
             return self._addresses[name]
         except KeyError:
@@ -73,8 +73,8 @@ class Library:
 
 
 def load(*codes: bytes, symbols: Mapping[str, int] | None = None) -> Library:
-    """Puts object files that use each other in memory, as one library. FormatError if one is not whole, InternalError
-    if a name is found nowhere.
+    """Loads object files that use each other as one library. FormatError if one is not complete, InternalError if a
+    name is found nowhere.
     """
     try:
         return _place(ObjectFile(codes), {} if symbols is None else symbols)
@@ -85,7 +85,7 @@ def load(*codes: bytes, symbols: Mapping[str, int] | None = None) -> Library:
 
 @cache
 def process_symbol(name: str) -> int:
-    """The address of a function or of data in this process; 0 if there is none.
+    """Returns the address of a function or of data in this process; 0 if there is none.
 
     >>> process_symbol("PyLong_FromLong") > 0, process_symbol("no such name")
     (True, 0)
@@ -98,7 +98,9 @@ def process_symbol(name: str) -> int:
 
 @cache
 def _libraries() -> list[ctypes.CDLL]:
-    """The libraries that all can see, then those that may be local to others and are not there on every system."""
+    """Returns the libraries that are globally visible, then those that may be local to others and do not exist on
+    every system.
+    """
     found: list[ctypes.CDLL] = [ctypes.CDLL(None), ctypes.pythonapi]
     for name in ("libm.so.6", "libgcc_s.so.1"):
         with suppress(OSError):
@@ -110,7 +112,7 @@ def _libraries() -> list[ctypes.CDLL]:
 
 
 class Section(NamedTuple):
-    """A piece of what will lie in memory. ``data`` is None where it is all zeros."""
+    """A piece of the future memory. ``data`` is None for zeros."""
 
     size: int
     alignment: int
@@ -119,7 +121,7 @@ class Section(NamedTuple):
 
 
 class Symbol(NamedTuple):
-    """A name: an offset in a section by number, or without place of its own (undefined, absolute)."""
+    """A name: an offset in a section by number, or without a place of its own (undefined, absolute)."""
 
     name: str
     section: int
@@ -128,7 +130,7 @@ class Symbol(NamedTuple):
 
 
 class Relocation(NamedTuple):
-    """A place in a section where an address is to be filled in; ``kind`` says in which form."""
+    """A place in a section that receives an address; ``kind`` says in which form."""
 
     section: int
     offset: int
@@ -143,7 +145,7 @@ _Header = namedtuple("_Header", "name kind traits address offset size link info 
 class ObjectFile:
     """Sections by number (those that take memory), symbols and relocations, of one file or of several together.
 
-    What is wrong surfaces as one of the errors that ``load`` catches.
+    Any defect surfaces as one of the errors that ``load`` catches.
     """
 
     def __init__(self, codes: Sequence[bytes]) -> None:
@@ -214,7 +216,9 @@ def _section(data: memoryview, header: _Header) -> Section:
 
 
 def _place(file: ObjectFile, given: Mapping[str, int]) -> Library:
-    """A file in memory: what is fixed with a table of all symbols, from the next page on what may be written."""
+    """Places a file in memory: the fixed part with a table of all symbols, and from the next page on the writable
+    part.
+    """
     starts: dict[int, int] = {}
     table = _arrange(file, starts, 0, is_writable=False, alignment=8)
     fixed = _aligned(table + _REACH.size * len(file.symbols), mmap.PAGESIZE)
@@ -235,7 +239,7 @@ def _place(file: ObjectFile, given: Mapping[str, int]) -> Library:
 
 
 def _arrange(file: ObjectFile, starts: dict[int, int], end: int, is_writable: bool, alignment: int) -> int:
-    """Places the sections of one kind one after another; returns where something of this alignment follows."""
+    """Places the sections of one kind one after another; returns the next offset with this alignment."""
     for number, section in file.sections.items():
         if section.is_writable == is_writable:
             starts[number] = _aligned(end, section.alignment)
@@ -248,7 +252,9 @@ def _aligned(place: int, alignment: int) -> int:
 
 
 def _addresses(file: ObjectFile, starts: Mapping[int, int], given: Mapping[str, int]) -> dict[int, int]:
-    """The addresses of symbols, by number: in a section, at an address, in another of the files, or in this process."""
+    """Returns the addresses of symbols, by number: in a section, absolute, in another of the files, or in this
+    process.
+    """
     found = {number: starts.get(symbol.section, 0) + symbol.value for number, symbol in enumerate(file.symbols)
              if symbol.section == _ABSOLUTE or symbol.section in starts}
     shared = {file.symbols[number].name: address for number, address in found.items()
@@ -266,7 +272,7 @@ def _addresses(file: ObjectFile, starts: Mapping[int, int], given: Mapping[str, 
 
 def _relocate(file: ObjectFile, memory: mmap.mmap, base: int, starts: Mapping[int, int], table: int,
               addresses: Mapping[int, int]) -> None:
-    """Fills in the places that depend on where things lie."""
+    """Fills in the places in ``memory`` that depend on addresses."""
     for section, offset, kind, symbol, addend in file.relocations:
         form, place, target = _FORMATS[kind], starts[section] + offset, addresses[symbol]
         if offset + form.size > file.sections[section].size:

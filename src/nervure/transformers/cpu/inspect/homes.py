@@ -1,4 +1,4 @@
-"""Where the values of a compiled function lie: what the plan decided, and where in the block of a call that is.
+"""The memory of the values of a compiled function: the plan's decisions, and the places in the block of a call.
 
 >>> import nervure as nv
 >>> x = nv.placeholder((4, 8))
@@ -23,7 +23,7 @@ from nervure.types.layout import Layout, row_major
 
 
 def homes_of(plan: Plan, compiled: CompiledFunction) -> dict[Value, tuple[Home, Layout]]:
-    """The memory of each value that has some, and its layout there."""
+    """Returns the memory of each value that has some, and its layout there."""
     numbers = {(storage.kind, storage.number): number for number, storage in enumerate(compiled.storages)}
     offsets = {} if plan.function.symbols else compiled.arena({})[0]
     homes = {}
@@ -38,7 +38,9 @@ def homes_of(plan: Plan, compiled: CompiledFunction) -> dict[Value, tuple[Home, 
 
 
 def _layout(value: Value, storage: Storage, plan: Plan) -> Layout | None:
-    """The layout of a value in its memory; None where the memory is that of another shape, in an order of its own."""
+    """Returns the layout of a value in its memory; None if the memory is that of another shape, in an order of its
+    own.
+    """
     if value in plan.inside:
         return _inside(value, storage, plan)
     if storage.layout is None:
@@ -47,7 +49,7 @@ def _layout(value: Value, storage: Storage, plan: Plan) -> Layout | None:
 
 
 def _inside(value: Value, storage: Storage, plan: Plan) -> Layout | None:
-    """The layout of a value in the memory of a larger one."""
+    """Returns the layout of a value in the memory of a larger one."""
     place: Place = plan.inside[value]
     whole = _layout(place.whole, storage, plan)
     if whole is None:

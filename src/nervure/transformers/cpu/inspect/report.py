@@ -1,4 +1,4 @@
-"""The report of a plan: which ops each kernel computes, what it moves and why, where temporary values lie.
+"""The report of a plan: the ops of each kernel, its memory traffic with reasons, and the places of temporary values.
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (4, 8))
@@ -51,8 +51,8 @@ from nervure.types.description import BasicTensorDescription
 
 def report_of(compilation: Compilation, target: Target, bindings: Bindings | None,
               panels: Panels | None = None) -> CompilationReport:
-    """The report of a compiled function; ``target`` is what it was compiled for, ``panels`` are those of its last
-    program. Before there is one all are reckoned to find room.
+    """Returns the report of a compiled function for a ``target``. ``panels`` are those of its last program; before
+    there is one, all are assumed to find room.
     """
     return _Reporting(compilation, target, bindings, panels).report()
 
@@ -83,7 +83,8 @@ class _Reporting:
             tuple([self._panel(self._compiled.storages[number], runs) for number, runs in self._runs.items()]))
 
     def _numbered(self, stored: Mapping[Value, Sequence[Reason]]) -> dict[Value, list[str]]:
-        """Why values are in memory; steps are named by the first of their kernels, those without one by nothing."""
+        """Returns the reasons why values are in memory; steps are named by the first of their kernels, or not at all.
+        """
         first: dict[int, str] = {}
         for number, step in enumerate(self._plan.steps):
             first.setdefault(id(step.cluster), f"step {number}: ")
@@ -113,7 +114,7 @@ class _Reporting:
                     notes=self._notes(step), texts=texts)
 
     def _notes(self, step: KernelStep) -> tuple[str, ...]:
-        """What is packed how, and when; where channels lie."""
+        """Describes the packing of a step and its time; and the layout of channels."""
         derived = {buffer: self._when(storage) for buffer, storage in step.pairs
                    if storage.kind is StorageKind.DERIVED}
         packed = [f"packed{when}" for buffer, when in derived.items() if buffer.role == "out"]
@@ -122,19 +123,19 @@ class _Reporting:
         return (*packed, *layouts, *described_products(step.kernel, derived), *self._moved(step))
 
     def _moved(self, step: KernelStep) -> list[str]:
-        """What is stored where a view of several parts has it."""
+        """Lists the values that are stored in place of a part of a larger one."""
         places = self._plan.inside
         return [f"{type(value.op).__name__} is stored where {type(places[value].whole.op).__name__} wants it"
                 for value in step.cluster.stored if value in places and value.op in step.kernel.origins]
 
     def _when(self, storage: Storage) -> str:
-        """When something derived is made, as words behind *packed*."""
+        """Says when a derived storage is made, as words after *packed*."""
         if storage not in self._kept:
             return " in each call: flags.panel_limit leaves no room for it"
         return " once" if storage.variable is None else f" once per version of {self._variable(storage.variable)}"
 
     def _lines(self, cluster: Cluster, origins: Collection[object] | None = None) -> tuple[Line, ...]:
-        """The ops of a step that a kernel comes from, those that are computed inside of them included."""
+        """Returns the ops of a step that a kernel comes from, including those computed inside of them."""
         own = [op for op in cluster.ops if origins is None or op in origins]
         known: set[Op] = {*[value.op for value in self._stored], *cluster.ops}.difference(own)
         roots = [cluster.value.op] if isinstance(cluster, Copy) else own
@@ -144,7 +145,7 @@ class _Reporting:
     # -- memory ------------------------------------------------------------------------------------------
 
     def _places(self, storages: list[Storage], maker: Cluster | None = None) -> tuple[Place, ...]:
-        """Memory as a step sees it; with reasons if ``maker`` is what made the step."""
+        """Returns memory as a step sees it; with reasons if ``maker`` made the step."""
         return tuple([self._place(storage, maker) for storage in dict.fromkeys(storages)])
 
     def _place(self, storage: Storage, maker: Cluster | None) -> Place:
@@ -158,7 +159,7 @@ class _Reporting:
         return Place(kind, name, _type_of(storage, value), self._bytes(storage), tuple(why))
 
     def _named(self, storage: Storage) -> tuple[str, str, Value | None]:
-        """Kind and name of memory, and the value that it holds."""
+        """Returns kind and name of memory, and the value that it holds."""
         function, number = self._function, storage.number
         if storage.kind is StorageKind.ARGUMENT:
             op = function.parameters[number]
@@ -176,7 +177,7 @@ class _Reporting:
         return count(storage.size * storage.dtype.itemsize, self._bindings)
 
     def _name(self, storage: Storage) -> str:
-        """The name of a temporary, or of a derived storage."""
+        """Returns the name of a temporary, or of a derived storage."""
         source = storage.variable
         return f"t{storage.number}" + ("" if source is None else f" of {self._variable(source)}")
 
@@ -198,24 +199,24 @@ class _Reporting:
 
 
 def machine_of(target: Target) -> Machine:
-    """The machine by which times are estimated: vectors of the target's width multiply as many elements at once."""
+    """Returns the machine for time estimates: vectors of the target's width multiply as many elements at once."""
     lanes = target.vector_bytes // 4
     return GENERIC._replace(lanes=lanes, multiply_add=GENERIC.multiply_add * GENERIC.lanes / lanes)
 
 
 def _type_of(storage: Storage, value: Value | None) -> str:
-    """A type with the labels of the value that the memory holds, if it is that."""
+    """Returns a type with the labels of the value, if the memory holds the value."""
     type = BasicTensorDescription(storage.dtype, storage.shape)
     text = type.describe(value.labels if value is not None and value.shape == storage.shape else None)
     return text if storage.layout is None else f"{text} {storage.layout}"
 
 
 def _holds(storage: Storage, value: Value) -> bool:
-    """Whether memory holds a value itself, and not what it is made from."""
+    """Whether memory holds a value itself, rather than its sources."""
     return storage.kind is StorageKind.ROOT or (storage.dtype is value.dtype and storage.shape == value.shape)
 
 
 def _sum(temporaries: Sequence[Temporary]) -> int | str:
-    """The bytes of all temporaries."""
+    """Returns the bytes of all temporaries."""
     known = total(temporaries)
     return " + ".join([str(entry.bytes) for entry in temporaries]) if known is None else known

@@ -1,13 +1,13 @@
 """Times of the steps of a compiled plan, and the limits of the machine.
 
-Each step is run by itself, in order, on memory that stays between them. What a call would take from the pool (the
-arena, results) is given as arguments, so that one program can be cut into programs of a single step. Variables that are
-written in place are copies, which every repetition starts with anew.
+Each step is run by itself, in order, on memory that stays between them. The memory that a call would take from the
+pool (the arena, results) is given as arguments, so that one program can be cut into programs of a single step.
+Variables that are written in place are copies, restored before every repetition.
 
 The limits are those of a roofline, measured once for a machine and number of threads, and kept in the user's cache, so
-that two processes do not say that they reach other shares of them. Bytes: the better of
-``z = 3 x + y`` and a sum over tensors that no cache holds, counted as kernels are (a tensor once as read, once as
-written). Operations: fused multiply-adds of float32 in registers, which nothing waits for.
+that two processes report the same shares of them. Bytes: the better of ``z = 3 x + y`` and a sum over tensors that no
+cache holds, counted as for kernels (once for each read and each write of a tensor). Operations: fused multiply-adds of
+float32 in registers, without dependences that stall.
 
 >>> print(fma_kernel(8).build().text().count("@llvm.fma.v8f32"))
 12
@@ -40,14 +40,14 @@ from nervure.transformers.cpu.target import Target
 from nervure.transformers.report import Limits, Times
 from nervure.types.dtype import float32
 
-_SHORT = 10_000.0  # nanoseconds: what is shorter is drowned by the call itself, so many runs of it are timed as one
+_SHORT = 10_000.0  # nanoseconds: for shorter ones the call itself dominates, so many runs are timed as one
 _MANY = 200
-_ELEMENTS = 1 << 24         # of each tensor: 64 MB, more than a cache's share
-_CHAINS = 12                # accumulators, which hide that one multiply-add takes 4 or 5 cycles
-_ITERATIONS = 1000          # of each chunk of the kernel that multiplies and adds
+_ELEMENTS = 1 << 24         # elements of each tensor: 64 MB, more than a cache's share
+_CHAINS = 12                # accumulators, which hide the latency of a multiply-add, 4 or 5 cycles
+_ITERATIONS = 1000          # iterations of each chunk of the multiply-add kernel
 _CHUNKS = 512
-_LONG = 10_000_000          # estimated nanoseconds, for all threads to take part
-_GOES, _SECONDS = 5, 0.15   # goes at least, and for how long: the first ones may find the threads asleep
+_LONG = 10_000_000          # estimated nanoseconds, so that all threads take part
+_GOES, _SECONDS = 5, 0.15   # least repetitions, and least time: at first the threads may be asleep
 _LIMITS = struct.Struct("<dd")
 
 Fail = Callable[[runtime.Status], None]
@@ -56,8 +56,8 @@ Fail = Callable[[runtime.Status], None]
 def time_steps(loaded: LoadedFunction, bindings: Bindings, arguments: Sequence[np.ndarray],
                results: Sequence[np.ndarray], states: Sequence[np.ndarray], repeat: int, fail: Fail,
                panels: Panels | None = None) -> Times:
-    """Medians over so many repetitions, after one that is not counted; ``fail`` raises the error of a failed run. What
-    makes a panel is timed by itself, and does not count in the time of a call.
+    """Returns medians over ``repeat`` repetitions, after one that is not counted; ``fail`` raises the error of a
+    failed run. Steps that make panels are timed by themselves, and do not count in the time of a call.
     """
     panels = panels or {}
     offsets, arena_bytes = loaded.compiled.arena(bindings, panels)
@@ -98,7 +98,7 @@ def _nanoseconds(program: runtime.Program, memory: Sequence[np.ndarray]) -> int:
 
 
 def _given(buffer: runtime.Buffer, counts: tuple[int, int, int]) -> runtime.Buffer:
-    """A buffer among the arrays that are given: arguments, results, variables, the arena."""
+    """Returns a buffer among the given arrays: arguments, results, variables, the arena."""
     if buffer.kind == Kind.CONSTANT:
         return buffer
     order = (Kind.ARGUMENT, Kind.RESULT, Kind.VARIABLE, Kind.ARENA)
@@ -107,7 +107,7 @@ def _given(buffer: runtime.Buffer, counts: tuple[int, int, int]) -> runtime.Buff
 
 
 def _aligned(size: int) -> np.ndarray:
-    """Memory that starts at a cache line, as an arena does."""
+    """Returns memory that starts at a cache line, as an arena does."""
     block = np.zeros(size + 64, np.uint8)
     start = -block.ctypes.data % 64
     return block[start:start + size]
@@ -118,7 +118,7 @@ def _aligned(size: int) -> np.ndarray:
 
 @cache
 def measured_limits(target: Target, threads: int) -> Limits:
-    """The limits with ``threads`` threads, which is how many a call may use now: those that are kept, else measured."""
+    """Returns the limits with ``threads`` threads, the number that a call may use now: the kept ones, else measured."""
     kept, key = user_cache(), make_key("limits", target.key, str(threads))
     found = None if kept is None else kept.get(key)
     if found is not None and len(found) == _LIMITS.size:
@@ -154,7 +154,9 @@ def _operations_per_second(target: Target) -> float:
 
 
 def fma_kernel(lanes: int) -> Native:
-    """A kernel of multiply-adds: every chunk of its extent has the same number, and writes a cache line at its end."""
+    """Returns a kernel of multiply-adds: every chunk of its extent has the same number, and writes a cache line at its
+    end.
+    """
     vector = F32.vector(lanes)
 
     @native
@@ -172,7 +174,7 @@ def fma_kernel(lanes: int) -> Native:
 
 
 def _best(run: Callable[[], object]) -> float:
-    """The seconds of the shortest of several goes, after one that is not counted."""
+    """Returns the seconds of the shortest of several runs, after one that is not counted."""
     run()
     times: list[int] = []
     while len(times) < _GOES or sum(times) < _SECONDS * 1e9:

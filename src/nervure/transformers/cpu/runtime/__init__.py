@@ -1,4 +1,4 @@
-"""The runtime of compiled programs: steps in order, a pool of threads, one of memory, and the fast way in."""
+"""The runtime of compiled programs: steps in order, a thread pool, a memory pool, and the fast path."""
 
 from nervure.transformers.cpu.runtime.fast import FastEntry, Gate
 from nervure.transformers.cpu.runtime.panels import CONSTANT, Panel, panel_of

@@ -1,8 +1,8 @@
-"""Headers of NumPy's arrays, read by native code, and arrays made by it, whose memory is the pool's.
+"""NumPy's array headers, as native code reads them, and arrays that native code makes in the pool's memory.
 
-An array is its header: where its data is, its rank, lengths, element type and flags. NumPy frees the data of an array
-through a *memory handler*, four functions that the array refers to; ours give memory back to the pool. So a result
-owns its data like any other array, and the memory is used again when it dies.
+An array is its header: the address of its data, its rank, lengths, element type and flags. NumPy frees the data of an
+array through a *memory handler*, four functions that the array refers to; ours return memory to the pool. So a result
+owns its data like any other array, and the memory is used again after the array dies.
 
 >>> new_array.name, new_array.is_hot
 ('new_array', True)
@@ -27,19 +27,19 @@ from nervure.transformers.cpu.runtime.records import (
 
 
 def python(b: Builder) -> At[Python]:
-    """The addresses that native code knows of this process's Python and NumPy."""
+    """Returns the record of addresses that native code knows of this process's Python and NumPy."""
     return At(Python, Register(b, PTR, "@python"))
 
 
 def read(b: Builder, array: Register, name: str, type: Type) -> Register:
-    """A field of an array's header."""
+    """Reads a field of an array's header."""
     return b.load(b.offset(array, ARRAY_FIELDS[name], I8), type)
 
 
 @hot
 def new_array(b: Builder, spec: At[Array]) -> Pointer:
-    """An array of this type, shape and strides, not filled in; null with an exception set. The calling thread holds the
-    GIL.
+    """Makes an uninitialised array of this type, shape and strides; null with an exception set. The calling thread
+    holds the GIL.
     """
     record = python(b)
     data = take(b, spec["bytes"])
@@ -60,18 +60,18 @@ def new_array(b: Builder, spec: At[Array]) -> Pointer:
     return array
 
 
-# -- the memory handler: what NumPy calls for arrays made here -----------------------------------------------
+# -- the memory handler: NumPy calls it for arrays made here -------------------------------------------------------
 
 
 @native
 def handler_malloc(b: Builder, context: Pointer, size: Word) -> Pointer:
-    """Memory of so many bytes."""
+    """Returns ``size`` bytes of memory."""
     return take(b, size)
 
 
 @native
 def handler_calloc(b: Builder, context: Pointer, count: Word, size: Word) -> Pointer:
-    """Memory of zeros. NumPy has checked the product."""
+    """Returns memory of zeros for ``count`` times ``size`` bytes. NumPy has checked the product."""
     size = count * size
     memory = take(b, size)
     with b.if_(memory.not_equal(0)):
@@ -81,7 +81,7 @@ def handler_calloc(b: Builder, context: Pointer, count: Word, size: Word) -> Poi
 
 @native
 def handler_realloc(b: Builder, context: Pointer, memory: Pointer, size: Word) -> Pointer:
-    """The same memory where it is large enough, else other memory."""
+    """Returns the same memory if it is large enough, else other memory."""
     with b.if_(memory.equal(0)):
         b.ret(take(b, size))
     room = bytes_of(b, At(Block, b.offset(memory, -HEAD, I8))["size_class"])
@@ -96,6 +96,6 @@ def handler_realloc(b: Builder, context: Pointer, memory: Pointer, size: Word) -
 
 @hot
 def handler_free(b: Builder, context: Pointer, memory: Pointer, size: Word) -> None:
-    """Gives memory back."""
+    """Returns memory to the pool."""
     with b.if_(memory.not_equal(0)):
         put(b, memory)

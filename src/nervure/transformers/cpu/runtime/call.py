@@ -39,22 +39,22 @@ from nervure.transformers.cpu.runtime.thread_pool import (
 )
 
 LINE = 64
-"""Bytes of a cache line: what blocks, scratch and arena are aligned to."""
+"""The bytes of a cache line, to which blocks, scratch and arena are aligned."""
 
 ROOM = 1024
-"""Bytes on the stack for the memory of a call; one that needs more takes a block of the pool."""
+"""The bytes on the stack for the memory of a call; a call that needs more takes a block of the pool."""
 
 RELEASE_FROM = 20_000
-"""Estimated nanoseconds from which a call gives the GIL away."""
+"""The estimated nanoseconds from which a call releases the GIL."""
 
 LOOK_EVERY = 100_000
-"""Estimated nanoseconds of short steps between two looks at the clock."""
+"""The estimated nanoseconds of short steps between two looks at the clock."""
 
 
 @hot
 def bind(b: Builder, program: At[Program], arguments: Pointer, results: Pointer, variables: Pointer, arena: Pointer,
          addresses: Table) -> None:
-    """Finds the address of each buffer in this call."""
+    """Finds the address of each buffer of ``program`` in this call, and writes it to ``addresses``."""
     tables = (arguments, results, variables)
     bases = Table(b.allocate(PTR, len(tables)))
     for place, table in enumerate(tables):
@@ -72,9 +72,9 @@ def bind(b: Builder, program: At[Program], arguments: Pointer, results: Pointer,
 @native
 def run_call(b: Builder, program: At[Program], arguments: Pointer, results: Pointer, variables: Pointer,
              status: At[Status]) -> None:
-    """A call by a thread that holds the GIL, which it gives away where that pays.
+    """Runs a call of ``program`` by a thread that holds the GIL, and releases it if that is worth while.
 
-    After a signal handler has raised, ``status`` says that the call was interrupted, and the exception is set.
+    If a signal handler has raised, ``status`` says that the call was interrupted, and the exception is set.
     """
     pool, given = thread_pool(b), (program, arguments, results, variables, status)
     with b.if_(program["nanoseconds"] < RELEASE_FROM):
@@ -91,7 +91,7 @@ def run_call(b: Builder, program: At[Program], arguments: Pointer, results: Poin
 @hot
 def run(b: Builder, program: At[Program], arguments: Pointer, results: Pointer, variables: Pointer,
         status: At[Status], can_stop: Word) -> None:
-    """One call, which ends when a step fails."""
+    """Runs one call of ``program``, which ends early when a step fails."""
     threads = take_threads(b, program)
     tables_bytes = _round_up((program["buffer_count"] + program["table_count"]) * 8)
     scratch_bytes = program["scratch_bytes"] * threads
@@ -116,7 +116,7 @@ def run(b: Builder, program: At[Program], arguments: Pointer, results: Pointer, 
 
 @hot
 def run_steps(b: Builder, program: At[Program], addresses: Table, call: At[Call], status: At[Status]) -> None:
-    """All steps in order, until one fails."""
+    """Runs all steps in order, until one fails, which ``status`` records."""
     table = addresses.after(program["buffer_count"])
     steps = At(Step, program["steps"])
     with b.loop(0, program["step_count"]) as loop, b.if_(status["code"].equal(Code.DONE)):
@@ -132,12 +132,12 @@ def run_steps(b: Builder, program: At[Program], addresses: Table, call: At[Call]
 
 
 def _version(b: Builder, panel: At[Panel], call: At[Call]) -> Register:
-    """What a panel is made from: that state of its variable, and the mode of floats, in the upper half."""
+    """Returns the source version of a panel: the version of its variable, and the mode of floats in the upper half."""
     return b.load(panel["stamp"], I64) + (call["floats"] - FLOATS["keep"]).shift_left(32)
 
 
 def _run_step(b: Builder, step: At[Step], addresses: Table, table: Table, call: At[Call], status: At[Status]) -> None:
-    """Code that runs a step; the ``table`` is for the addresses that it sees."""
+    """Emits code that runs a step; the ``table`` is for the addresses of its buffers."""
     with b.if_(step["in_place"].not_equal(0)):
         call["can_stop"] = 0
     _gather(b, step, addresses, table)
@@ -153,7 +153,7 @@ def _run_step(b: Builder, step: At[Step], addresses: Table, table: Table, call: 
 
 @native
 def run_alone(b: Builder, step: At[Step], table: Pointer, count: Word, call: At[Call], status: At[Status]) -> None:
-    """A step in chunks by the calling thread."""
+    """Runs a step in chunks on the calling thread."""
     scratch = call["scratch"]
     with b.loop(0, count) as loop:
         run_chunk(b, step, table, loop.index, count, scratch, status)
@@ -164,13 +164,13 @@ def run_alone(b: Builder, step: At[Step], table: Pointer, count: Word, call: At[
 @native
 def call_python(b: Builder, buffers: Pointer, sizes: Pointer, begin: Word, end: Word, scratch: Pointer,
                 status: At[Status]) -> None:
-    """A kernel that is a function of Python.
+    """Runs a kernel that is a function of Python.
 
-    The address of the function is the first of the sizes. Whatever is raised on the way, by a signal handler before its
-    first line too, ends the call as an interrupt does: the exception is set.
+    The address of the function is the first of the ``sizes``. Anything raised on the way, even by a signal handler
+    before its first line, ends the call as an interrupt does: the exception is set.
     """
     held = b.call("PyGILState_Ensure", I32)
-    # A fork inside the function is no fork in the middle of native code: this thread goes on in the child.
+    # A fork inside the function is not a fork in the middle of native code: this thread continues in the child.
     fetch_add(b, thread_pool(b).place("calls"), -1)
     given = b.allocate(PTR)
     b.store(b.call("PyLong_FromVoidPtr", PTR, buffers), given)
@@ -188,12 +188,12 @@ def call_python(b: Builder, buffers: Pointer, sizes: Pointer, begin: Word, end: 
 
 
 def _round_up(size: Register) -> Register:
-    """A size as a multiple of a cache line."""
+    """Rounds a size up to a multiple of a cache line."""
     return (size + (LINE - 1)) & -LINE
 
 
 def _gather(b: Builder, step: At[Step], addresses: Table, table: Table) -> None:
-    """The addresses of a step's buffers, in its own order."""
+    """Collects the addresses of a step's buffers, in its own order."""
     numbers = Table(step["buffers"], I64)
     with b.loop(0, step["buffer_count"]) as loop:
         table[loop.index] = addresses[numbers[loop.index]]

@@ -1,6 +1,6 @@
 """Chunks: the parallel extent of a step, cut into parts of about equal length that start at multiples of its alignment.
 
-A kernel's results do not depend on where it is cut; only time does.
+Where the extent is cut affects only the time, never the results.
 
 >>> [bounds(10, 4, index, 3) for index in range(3)]
 [(0, 0), (0, 4), (4, 10)]
@@ -8,8 +8,8 @@ A kernel's results do not depend on where it is cut; only time does.
 [(0, 448), (448, 1000)]
 
 Threads work on different positions at the same time. Of the failures that chunks report (code, op, position and value)
-the one with the smallest position stays, whichever thread writes first, and the step in which it happens runs to its
-end: so an error is the same for any number of threads.
+the one with the smallest position is kept, whichever thread writes first, and the step in which it happens runs to its
+end. So an error is the same for any number of threads.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from nervure.transformers.cpu.runtime.native import At, Pointer, Word, divide, g
 from nervure.transformers.cpu.runtime.records import Status, Step
 
 MOST = 4095
-"""Chunks of a step; each has a number of 12 bits."""
+"""The most chunks of a step, whose numbers have 12 bits."""
 
 LONGEST = 5_000_000
-"""Estimated nanoseconds of a chunk: short enough that a call is interrupted soon, even where the estimate is wrong."""
+"""The estimated nanoseconds of the longest chunk, so that a call is soon interrupted even if the estimate is wrong."""
 
 SHARED_FROM = 20_000
-"""Estimated nanoseconds from which a step is shared with threads that are awake."""
+"""The estimated nanoseconds from which a step is shared with threads that are awake."""
 
-_WORTHWHILE = 32_000        # nanoseconds of a chunk: a shorter one costs more to hand out than it balances
-_CHUNKS_PER_THREAD = 8      # enough that a thread which is late or slow costs little
+_WORTHWHILE = 32_000        # nanoseconds of a chunk: distributing a shorter one costs more than it gains
+_CHUNKS_PER_THREAD = 8      # so that a late or slow thread costs little
 
 
 def bounds(extent: int, alignment: int, index: int, count: int) -> tuple[int, int]:
-    """The chunk ``index`` of ``count``."""
+    """Returns the bounds of the chunk ``index`` of ``count``, which start at multiples of ``alignment``."""
     begin = extent * index // count // alignment * alignment
     end = extent if index == count - 1 else extent * (index + 1) // count // alignment * alignment
     return begin, end
@@ -42,7 +42,7 @@ def bounds(extent: int, alignment: int, index: int, count: int) -> tuple[int, in
 
 @hot
 def chunk_count(b: Builder, step: At[Step], threads: Word) -> Word:
-    """Into how many chunks a step is cut, at least 1."""
+    """Returns the number of chunks into which a step is cut, at least 1."""
     time, alignment = step["nanoseconds"], step["alignment"]
     most = least(b, divide(b, step["extent"] + alignment - 1, alignment), MOST)
     bounded = divide(b, time, b.constant(I64, LONGEST)) + 1
@@ -55,7 +55,7 @@ def chunk_count(b: Builder, step: At[Step], threads: Word) -> Word:
 @hot
 def run_chunk(b: Builder, step: At[Step], table: Pointer, index: Word, count: Word, scratch: Pointer,
               status: At[Status]) -> None:
-    """One chunk of a step by the calling thread."""
+    """Runs one chunk of a ``step`` on the calling thread."""
     extent, alignment = step["extent"], step["alignment"]
     begin = _cut(b, extent, alignment, index, count)
     last = index.equal(count - 1)
@@ -70,7 +70,7 @@ def _cut(b: Builder, extent: Register, alignment: Register, index: Register, cou
 
 
 def report(b: Builder, status: Register, code: Operand, op: Operand, position: Operand, value: Operand) -> None:
-    """Code that reports a failure; ``code`` is above 0. A chunk may report once or often, in any order."""
+    """Emits code that reports a failure; ``code`` is above 0. A chunk may report once or often, in any order."""
     record = At(Status, status)
     code, op, position, value = [x if isinstance(x, Register) else b.constant(I64, x)
                                  for x in (code, op, position, value)]

@@ -1,4 +1,4 @@
-"""All of the runtime's code, as two modules of LLVM's language: the hot part, which every call runs, and the cold one.
+"""The runtime's code, as two modules of LLVM IR: the hot part, which every call runs, and the cold one.
 
 >>> [text.count("define ") for text, _ in modules()] == [len([each for each in functions() if each.is_hot is is_hot])
 ...                                                      for is_hot in (True, False)]
@@ -19,30 +19,32 @@ from nervure.transformers.cpu.settings import COLD_LEVEL, LEVEL
 
 
 class Module(NamedTuple):
-    """A text, and how much is worth spending on its code: a level of the compiler."""
+    """A text, and the effort for its code: a level of the compiler."""
 
     text: str
     level: int
 
 
 def compile_modules() -> list[bytes]:
-    """The object files of the modules."""
+    """Returns the object files of the modules."""
     return [compile_object(module.text, level=module.level) for module in modules()]
 
 
 def functions() -> list[Native]:
-    """All of the runtime's code."""
+    """Returns all functions of the runtime."""
     listed = [functions_of(module) for module in (chunks, thread_pool, memory_pool, array_headers, call, entry)]
     return [function for each in listed for function in each]
 
 
 def modules() -> list[Module]:
-    """The runtime in LLVM's language: the hot part, then the cold one."""
+    """Returns the runtime as LLVM IR: the hot part, then the cold one."""
     return [_module(True, "global", " zeroinitializer", LEVEL), _module(False, "external global", "", COLD_LEVEL)]
 
 
 def _module(is_hot: bool, kind: str, start: str, level: int) -> Module:
-    """Some of the functions; ``kind`` says whether the records are ``global`` here or ``external global``."""
+    """Returns a module of some of the functions; ``kind`` says whether the records are ``global`` here or ``external
+    global``.
+    """
     records = [f"@{name} = {kind} [{ctypes.sizeof(record)} x i8]{start}, align 128" for name, record in RECORDS.items()]
     own = [function.build() for function in functions() if function.is_hot is is_hot]
     others = [function.build().declaration for function in functions() if function.is_hot is not is_hot]

@@ -1,4 +1,4 @@
-"""The number of threads that may compute: the cores that this process may use, or what ``flags.threads`` says.
+"""The number of threads that may compute: the cores that this process may use, or the value of ``flags.threads``.
 
 >>> 1 <= allowed() <= (os.cpu_count() or 1)
 True
@@ -15,25 +15,26 @@ from collections.abc import Iterator
 from pathlib import Path
 
 FUTEX_CALL = {"x86_64": 202, "aarch64": 98}.get(platform.machine(), 0) if sys.platform == "linux" else 0
-"""The number of the system call with which threads sleep; 0 where there is none: calls then use one thread."""
+"""The number of the system call for sleeping and waking; 0 if there is none: calls then use one thread."""
 
 _OWN_GROUPS, _GROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
 
 
 def threads(wanted: int) -> int:
-    """Threads of a call, the caller's included. 0 stands for all cores that may be used."""
+    """Returns the number of threads of a call, the caller's included. 0 stands for all cores that may be used."""
     return (wanted or allowed()) if FUTEX_CALL else 1
 
 
 def allowed() -> int:
-    """The cores in this process's affinity mask, or fewer if its control group has a quota of time."""
+    """Returns the number of cores in this process's affinity mask, or fewer if its control group has a quota of time.
+    """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quotas = [found for found in map(quota, _quota_lines(_OWN_GROUPS, _GROUPS)) if found is not None]
     return max(min([cores, *quotas]), 1)
 
 
 def quota(text: str) -> int | None:
-    """Whole cores by a line ``quota period`` in microseconds; at least 1, None without a limit."""
+    """Returns the whole cores of a line ``quota period`` in microseconds; at least 1, None without a limit."""
     limit, _, period = text.strip().partition(" ")
     if not (limit.isdigit() and period.isdigit() and int(period)):
         return None
@@ -41,7 +42,7 @@ def quota(text: str) -> int | None:
 
 
 def _quota_lines(own: Path, root: Path) -> Iterator[str]:
-    """``quota period`` of the control groups that this process is in and of all around them, of either version."""
+    """Yields ``quota period`` of the control groups of this process and of all around them, of either version."""
     for line in _read(own).splitlines():
         _, controllers, group = line.split(":", 2)
         path = Path(group.lstrip("/"))

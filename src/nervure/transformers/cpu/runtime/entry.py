@@ -1,11 +1,11 @@
 """The native function behind an executable: a call from NumPy arrays to results as a transaction, without Python.
 
 ``entry(*arrays)`` or ``entry([arrays])`` compares types, ranks, shapes and layouts of the arguments with those that a
-program was made for. If all fit, it makes the results, runs the program and returns them. Whatever does not fit (other
-types, strides, sizes that are new, keywords, a variable that is in use) is passed on to a Python callable as it came.
+program was made for. If all fit, it makes the results, runs the program and returns the results. Any other call (other
+types, strides, new sizes, keywords, a variable in use) is passed on unchanged to a Python callable.
 
-A block of the pool has the array objects of arguments, results and variables and then the addresses of their data. Each
-array is held by a reference until the call ends. If it ends well, variables take their new values and the caller
+A block of the pool holds the array objects of arguments, results and variables, and then the addresses of their data.
+Each array is held by a reference until the call ends. If it ends well, variables take their new values and the caller
 gets the other results; else nothing has changed.
 
 >>> entry.build().declaration
@@ -40,15 +40,17 @@ from nervure.transformers.cpu.runtime.records import (
 from nervure.transformers.cpu.runtime.thread_pool import thread_pool
 
 ROOM = 512
-"""Bytes on the stack for the arrays of a call, 16 each; a call with more takes them from the pool."""
+"""The bytes on the stack for the arrays of a call, 16 each; a call with more takes them from the pool."""
 
 
-# -- the way in ----------------------------------------------------------------------------------------------
+# -- entering ---------------------------------------------------------------------------------------------------
 
 
 @hot
 def entry(b: Builder, itself: Pointer, given: Table, given_count: Word, keywords: Pointer) -> Pointer:
-    """CPython's METH_FASTCALL with keywords; ``itself`` is a tuple whose first item is the address of the record."""
+    """The entry in CPython's METH_FASTCALL form with ``keywords``; ``itself`` is a tuple whose first item is the
+    address of the record.
+    """
     record = At(Entry, b.call("PyLong_AsVoidPtr", PTR, b.load(b.offset(itself, TUPLE_ITEMS, I8), PTR)))
     slow = b.label("slow")
 
@@ -66,7 +68,7 @@ def entry(b: Builder, itself: Pointer, given: Table, given_count: Word, keywords
     release_cells(b, record, record["cell_count"])
     with b.if_(answer.not_equal(0)):
         b.ret(answer)
-    # Null without an exception: nothing was done, for want of memory or of a variable that fits.
+    # Null without an exception: nothing was done, for lack of memory or of a variable that fits.
     with b.if_(b.call("PyErr_Occurred", PTR).not_equal(0)):
         b.ret(answer)
     b.block(slow)
@@ -74,7 +76,7 @@ def entry(b: Builder, itself: Pointer, given: Table, given_count: Word, keywords
 
 
 def _listed(b: Builder, given: Table, count: Register) -> tuple[Register, Register]:
-    """The address of the arguments, and their number: a single list or tuple stands for all of them."""
+    """Returns the address of the arguments, and their number: a single list or tuple stands for all of them."""
     place, number = Local(given.pointer), Local(count)
     with b.if_(count.equal(1)):
         first = b.load(given.pointer, PTR)
@@ -89,7 +91,7 @@ def _listed(b: Builder, given: Table, count: Register) -> tuple[Register, Regist
 
 @native
 def find_program(b: Builder, record: At[Entry], arguments: Table, count: Word) -> Pointer:
-    """The program for arguments of these shapes, or null."""
+    """Returns the program for ``arguments`` of these shapes, or null."""
     programs = Table(record["programs"])
     with b.loop(0, KEPT_PROGRAMS) as loop:
         program = programs[loop.index]
@@ -102,7 +104,7 @@ def find_program(b: Builder, record: At[Entry], arguments: Table, count: Word) -
 
 @native
 def all_fit(b: Builder, program: At[Program], arguments: Table, count: Word) -> Truth:
-    """Whether these are the arguments that a program was made for."""
+    """Whether ``program`` was made for these ``arguments``."""
     with b.if_(program["argument_count"].not_equal(count)):
         b.ret(b.constant(I1, False))
     specs = At(Array, program["arguments"])
@@ -114,7 +116,7 @@ def all_fit(b: Builder, program: At[Program], arguments: Table, count: Word) -> 
 
 @hot
 def fits(b: Builder, array: Pointer, spec: At[Array]) -> Truth:
-    """Whether an object is an array of this type and shape, which lies in memory so: C-contiguous, or by strides."""
+    """Whether an object is an array of the type, shape and memory of ``spec``: C-contiguous, or by strides."""
     no = b.constant(I1, False)
     with b.if_(read(b, array, "type", PTR).not_equal(python(b)["array_type"])):
         b.ret(no)
@@ -143,9 +145,9 @@ def fits(b: Builder, array: Pointer, spec: At[Array]) -> Truth:
 
 @native
 def take_cells(b: Builder, record: At[Entry], count: Word) -> Word:
-    """Takes the locks of variables if all are free; ``count``, or -1 and none is taken.
+    """Takes the locks of variables if all are free, and returns ``count``; else takes none and returns -1.
 
-    None is free that this thread has: it is inside of a call that uses the variable.
+    A lock that this thread already holds counts as taken: it is inside of a call that uses the variable.
     """
     cells = At(Cell, record["cells"])
     with b.if_(count.equal(0)):
@@ -172,7 +174,7 @@ def take_cells(b: Builder, record: At[Entry], count: Word) -> Word:
 
 @native
 def release_cells(b: Builder, record: At[Entry], count: Word) -> None:
-    """Gives back the locks of the first ``count`` variables."""
+    """Releases the locks of the first ``count`` variables."""
     with b.if_(count.equal(0)):
         b.ret()
     cells = At(Cell, record["cells"])
@@ -191,9 +193,9 @@ def release_cells(b: Builder, record: At[Entry], count: Word) -> None:
 
 @hot
 def call_program(b: Builder, record: At[Entry], program: At[Program], arguments: Table) -> Pointer:
-    """The tuple of results, or null.
+    """Runs a program with ``arguments``, and returns the tuple of results, or null.
 
-    Null without an exception means that nothing was done, for want of memory or of a variable that fits.
+    Null without an exception means that nothing was done, for lack of memory or of a variable that fits.
     """
     counts = [program[name] for name in ("argument_count", "result_count", "variable_count")]
     total = counts[0] + counts[1] + counts[2]
@@ -216,7 +218,7 @@ def call_program(b: Builder, record: At[Entry], program: At[Program], arguments:
 
 
 def _hold(b: Builder, program: At[Program], arguments: Table, objects: list[Table], addresses: list[Table]) -> None:
-    """Code that takes references to the program and the arguments; of results and variables there are none yet."""
+    """Emits code that takes references to the program and the arguments; results and variables have none yet."""
     b.call("Py_IncRef", None, program["owner"])
     with b.loop(0, program["argument_count"]) as loop:
         argument = arguments[loop.index]
@@ -228,7 +230,7 @@ def _hold(b: Builder, program: At[Program], arguments: Table, objects: list[Tabl
 
 
 def _divided(start: Table, counts: list[Register]) -> list[Table]:
-    """The parts of a table: arguments, results, variables."""
+    """Divides a table into its parts: arguments, results, variables."""
     second = start.after(counts[0])
     return [start, second, second.after(counts[1])]
 
@@ -243,9 +245,9 @@ def _new_status(b: Builder) -> Register:
 
 @native
 def read_cells(b: Builder, record: At[Entry], program: At[Program], objects: Table, addresses: Table) -> Truth:
-    """The arrays of the variables; whether they fit.
+    """Reads the arrays of the variables into ``objects``; returns whether they fit.
 
-    None may be lent; what a program writes in place must be held by the cell and this call alone.
+    None may be lent; a variable that a program writes in place must be held by its cell and this call alone.
     """
     cells, specs = At(Cell, record["cells"]), At(Array, program["variables"])
     with b.loop(0, program["variable_count"]) as loop:
@@ -267,7 +269,7 @@ def read_cells(b: Builder, record: At[Entry], program: At[Program], objects: Tab
 
 @native
 def make_results(b: Builder, program: At[Program], objects: Table, addresses: Table) -> Truth:
-    """New arrays; whether there was memory for all of them."""
+    """Makes new arrays for the results, in ``objects``; returns whether there was memory for all of them."""
     specs = At(Array, program["results"])
     with b.loop(0, program["result_count"]) as loop:
         array = new_array(b, specs.element(loop.index))
@@ -281,9 +283,9 @@ def make_results(b: Builder, program: At[Program], objects: Table, addresses: Ta
 
 @native
 def finish(b: Builder, record: At[Entry], program: At[Program], objects: Table, status: At[Status]) -> Pointer:
-    """The tuple of results (or the single one), or null and an exception.
+    """Returns the tuple of results (or the single one), or null and an exception, by ``status``.
 
-    Variables take their new values. What is returned takes over the references to the results among the ``objects``.
+    Variables take their new values. The returned tuple takes over the references to the results among the ``objects``.
     """
     null = b.constant(PTR, 0)
     code = status["code"]
@@ -308,7 +310,7 @@ def finish(b: Builder, record: At[Entry], program: At[Program], objects: Table, 
 
 @native
 def fail(b: Builder, record: At[Entry], program: At[Program], objects: Pointer, status: Pointer) -> Pointer:
-    """Raises what Python makes of the status and the arguments."""
+    """Raises the error that Python makes of the ``status`` and the arguments."""
     count = program["argument_count"]
     given = Table(b.allocate(PTR, 2))
     arguments = b.call("PyTuple_New", PTR, count)
@@ -326,7 +328,7 @@ def fail(b: Builder, record: At[Entry], program: At[Program], objects: Pointer, 
 
 @native
 def move_items(b: Builder, items: Pointer, objects: Table, count: Word) -> None:
-    """A new tuple takes over references."""
+    """Moves ``count`` references from ``objects`` into a new tuple, ``items``."""
     with b.loop(0, count) as loop:
         place = objects.place(loop.index)
         b.call("PyTuple_SetItem", I32, items, loop.index, b.load(place, PTR))
@@ -335,7 +337,7 @@ def move_items(b: Builder, items: Pointer, objects: Table, count: Word) -> None:
 
 @native
 def update_cells(b: Builder, record: At[Entry], program: At[Program], objects: Table) -> None:
-    """Variables have their new arrays."""
+    """Gives variables their new arrays, which are among the ``objects``."""
     cells, specs = At(Cell, record["cells"]), At(Array, program["results"])
     with b.loop(program["returned_count"], program["result_count"]) as loop:
         cell = cells.element(specs.element(loop.index)["variable"])
@@ -345,14 +347,14 @@ def update_cells(b: Builder, record: At[Entry], program: At[Program], objects: T
 
 @native
 def raise_versions(b: Builder, record: At[Entry], program: At[Program]) -> None:
-    """The versions of variables that were written in place are raised, also where the call fails from here on."""
+    """Raises the versions of variables that a ``program`` wrote in place, even if the call fails afterwards."""
     cells, specs = At(Cell, record["cells"]), At(Array, program["variables"])
     with b.loop(0, program["variable_count"]) as loop, b.if_(specs.element(loop.index)["variable"] >= 0):
         _raise_version(b, cells.element(loop.index))
 
 
 def _raise_version(b: Builder, cell: At[Cell]) -> None:
-    """Nothing of Python's runs between a new value and this, no signal handler either."""
+    """Raises a version. No Python runs between a new value and this, not even a signal handler."""
     place = cell["stamp"]
     b.store(b.load(place, I64) + 1, place)
 
@@ -363,7 +365,7 @@ def _raise_version(b: Builder, cell: At[Cell]) -> None:
 @native
 def run_lists(b: Builder, program: Pointer, arguments: Pointer, results: Pointer, variables: Pointer,
               status: At[Status]) -> None:
-    """``run_call`` on lists of arrays."""
+    """Runs ``run_call`` on lists of arrays: ``arguments``, ``results`` and ``variables``."""
     lists = (arguments, results, variables)
     counts = [b.load(b.offset(entries, LIST_SIZE, I8), I64) for entries in lists]
     with borrowed(b, (counts[0] + counts[1] + counts[2]) * 8, ROOM) as block:

@@ -1,4 +1,4 @@
-"""The fast way in: native functions for Python, for calls whose arguments are as they usually are.
+"""The fast path: native functions for Python, for calls with arguments of the usual kind.
 
 >>> import numpy as np
 >>> from nervure.transformers.cpu.runtime.program import Array, Program
@@ -12,7 +12,7 @@
 >>> call(np.array([1, 2])), call(np.array([1, 2, 3])), call(1, 2)
 ((), ('slow', 1), ('slow', 2))
 
-The function holds the entry, the entry its programs; neither holds the object whose methods it calls.
+The function holds the entry, and the entry its programs; neither holds the object whose methods it calls.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ class _MethodDef(ctypes.Structure):
 
 
 class Gate:
-    """A switch that many entries look at: closed, every call goes the slow way."""
+    """A switch that many entries look at: while it is closed, every call takes the slow path."""
 
     def __init__(self) -> None:
         self._word = ctypes.c_int64(1)
         self.address = ctypes.addressof(self._word)
 
     def set(self, is_open: bool) -> None:
-        """Opens or closes it."""
+        """Opens or closes the gate."""
         self._word.value = is_open
 
 
 class FastEntry:
     """The programs of an executable, and functions that run them.
 
-    ``fail``, a bound method whose object is not kept alive, is given a :class:`records.Status` and the tuple of
+    ``fail``, a bound method whose object is not kept alive, receives a :class:`records.Status` and the tuple of
     arguments after a failure, and raises. ``cells`` are those of the variables, in the order of the programs'; each
     has ``array``, ``stamp``, ``lent`` and ``lock``.
     """
@@ -71,16 +71,16 @@ class FastEntry:
         self._table = (ctypes.c_void_p * records.KEPT_PROGRAMS)()
 
     def add(self, program: Program) -> None:
-        """From now on calls with such arguments run this program."""
+        """Makes calls with such arguments run this program from now on."""
         self._programs = [program, *[other for other in self._programs if other is not program]][:records.KEPT_PROGRAMS]
         for place, entry in enumerate(self._programs):
             self._table[place] = entry.address
 
     def function(self, slow: Callable[..., _Answer], is_single: bool = False) -> Callable[..., _Answer]:
-        """A new function that returns the tuple of results, or the single one itself.
+        """Returns a new function that returns the tuple of results, or the single one itself.
 
-        ``slow``, a bound method whose object is not kept alive, takes every call that does not fit. Without what
-        native code has to know of this Python it takes all of them.
+        ``slow``, a bound method whose object is not kept alive, handles every call that does not fit. If the layout of
+        this Python's objects is not known to native code, it handles all calls.
         """
         otherwise = _SlowWay(slow)
         if not pooled_arrays.is_known():
@@ -113,7 +113,7 @@ class _SlowWay(Generic[_Answer]):
 
 
 class _Failing:
-    """Raises what a bound method makes of the status at an address."""
+    """A bound method that raises an error for the status at an address."""
 
     def __init__(self, method: Callable[[records.Status, tuple[np.ndarray, ...]], object]) -> None:
         self._method = WeakMethod(method)

@@ -1,8 +1,8 @@
-"""Forks: the child of a process has the memory of its parent, but none of its threads.
+"""Forks: the child of a process has its parent's memory, but none of its threads.
 
-With no call under way both sides go on; the child makes threads of its own when it first needs them. If another thread
-was inside a call, that call never ends in the child, and what it holds is never given back: the child's next call says
-so instead of waiting.
+Without a call under way both sides go on; the child makes threads of its own when it first needs them. If another
+thread was inside a call, that call never ends in the child, and its locks are never released: the child's next call
+reports that instead of waiting.
 
 >>> with CALL_UNDER_WAY:
 ...     others_run(), list(_running.values())
@@ -21,7 +21,7 @@ _running: dict[int, int] = {}
 
 
 class CallUnderWay:
-    """Around what Python does for a call, so that a fork in between is noticed: ``with CALL_UNDER_WAY:``."""
+    """Marks Python code that works for a call, so that a fork in between is noticed: ``with CALL_UNDER_WAY:``."""
 
     def __enter__(self) -> None:
         thread = threading.get_ident()
@@ -43,9 +43,9 @@ def others_run() -> bool:
 
 
 def start_anew(pool: ThreadPool, memory: MemoryPool) -> None:
-    """In a child: its only thread is the one that has forked.
+    """Resets a child of a fork, whose only thread is the one that forked.
 
-    Only a call without the GIL can have been changing the memory pool; then what that keeps is left alone for good.
+    Only a call without the GIL can have been changing the memory pool; in that case, its memory is abandoned.
     """
     if pool.calls or others_run():
         pool.lost = 1
@@ -56,7 +56,7 @@ def start_anew(pool: ThreadPool, memory: MemoryPool) -> None:
 
 
 def lost_call() -> InvalidArgument:
-    """The error of every call after such a fork."""
+    """Returns the error of every call after such a fork."""
     return InvalidArgument("this process was forked while a call was running", op="call",
                            got="a fork in the middle of a call", expected="a fork with no call under way",
                            help="fork before calls start or after they end, or start processes by "

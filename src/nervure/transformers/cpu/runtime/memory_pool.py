@@ -1,16 +1,16 @@
-"""The memory pool: a size-class allocator of 64-byte aligned blocks, whose free ones are used again, within bounds.
+"""The memory pool: a size-class allocator of 64-byte aligned blocks, which reuses free blocks within bounds.
 
-Fresh memory costs a page fault and zeroing for each page, several times what a kernel takes to fill it. So blocks go
-back to the pool: the arena when its call ends, a result when its array dies. Sizes are rounded up to four classes for
-each power of two:
+Fresh memory costs a page fault and zeroing for each page, several times the cost of a kernel that fills it. So blocks
+return to the pool: the arena when its call ends, a result when its array dies. Sizes are rounded up to four classes
+for each power of two:
 
 >>> [size_class(size) for size in (1, 64, 65, 81, 1 << 20)]
 [0, 0, 0, 1, 55]
 >>> [class_bytes(number) for number in (0, 1, 3, 4, 55)]
 [80, 96, 128, 160, 1048576]
 
-The bytes that are kept are at most twice what one call has needed within the last seconds, and a megabyte; beyond
-that the sizes that were not used for longest go back to the system.
+The pool keeps at most twice the bytes that one call has needed within the last seconds, plus a megabyte; beyond that
+the sizes not used for longest go back to the system.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from nervure.transformers.cpu.runtime.thread_pool import now
 
 HEAD = ctypes.sizeof(Block)
 SLACK = 1 << 20
-"""Bytes that may be kept whatever calls need."""
+"""The bytes that may be kept whatever calls need."""
 
 PERIOD = 2_000_000_000
-"""Nanoseconds after which what calls needed is forgotten, in two steps."""
+"""The nanoseconds after which the needs of calls are forgotten, in two steps."""
 
 _SMALLEST = 6                   # the power of two of the smallest blocks
-_MAPPED_FROM = 1 << 17          # bytes from which a block is a mapping of its own
+_MAPPED_FROM = 1 << 17          # bytes from which a block is its own mapping
 _HUGE_FROM = 1 << 22            # bytes from which it asks for huge pages
 _PAGE, _HUGE_PAGE = 1 << 12, 1 << 21
 _PUTS_PER_LOOK = 64
@@ -44,20 +44,20 @@ _ADVICE = getattr(mmap, "MADV_HUGEPAGE", None)
 
 
 def size_class(size: int) -> int:
-    """The number of the smallest class whose blocks have room for ``size`` bytes."""
+    """Returns the number of the smallest class whose blocks have room for ``size`` bytes."""
     above = max(size, 1 << _SMALLEST | 1) - 1
     power = above.bit_length() - 1
     return 4 * (power - _SMALLEST) + (above >> (power - 2) & 3)
 
 
 def class_bytes(number: int) -> int:
-    """The bytes that the blocks of a class have room for."""
+    """Returns the bytes that the blocks of a class have room for."""
     power, quarter = divmod(number, 4)
     return (5 + quarter) << (power + _SMALLEST - 2)
 
 
 def memory_pool(b: Builder) -> At[MemoryPool]:
-    """The one memory pool of the process."""
+    """Returns the one memory pool of the process."""
     return At(MemoryPool, Register(b, PTR, "@memory_pool"))
 
 
@@ -66,7 +66,7 @@ def memory_pool(b: Builder) -> At[MemoryPool]:
 
 @hot
 def class_of(b: Builder, size: Word) -> Word:
-    """``size_class`` of sizes above 0."""
+    """Computes ``size_class`` of sizes above 0."""
     above = greatest(b, size, 1 << _SMALLEST | 1) - 1
     power = 63 - b.call("llvm.ctlz.i64", I64, above, b.constant(I1, True))
     return (power - _SMALLEST) * 4 + (above.shift_right(power - 2) & 3)
@@ -74,7 +74,7 @@ def class_of(b: Builder, size: Word) -> Word:
 
 @hot
 def bytes_of(b: Builder, number: Word) -> Word:
-    """``class_bytes``."""
+    """Computes ``class_bytes``."""
     return ((number & 3) + 5).shift_left(number.shift_right(2) + (_SMALLEST - 2))
 
 
@@ -83,7 +83,7 @@ def bytes_of(b: Builder, number: Word) -> Word:
 
 @native
 def make_block(b: Builder, number: Word) -> Pointer:
-    """A fresh block of a class, or null."""
+    """Returns a fresh block of a class, or null."""
     size = bytes_of(b, number) + HEAD
     with b.if_(size < _MAPPED_FROM):
         base = b.call("aligned_alloc", PTR, b.constant(I64, HEAD), (size + (HEAD - 1)) & -HEAD)
@@ -101,9 +101,9 @@ def make_block(b: Builder, number: Word) -> Pointer:
     if _ADVICE is not None:
         with b.if_(is_huge):
             b.call("madvise", I32, start, size + _PAGE, b.constant(I32, _ADVICE))
-    # The memory after the head starts a page, and arrays of others a little after one. So where a loop reads one and
-    # writes the other it reads ahead of what it writes also in the low bits of addresses, by which the processor
-    # tells whether a load must wait for a store.
+    # The memory after the head starts a page, and arrays of other libraries start a little after one. So a loop that
+    # reads one and writes the other reads ahead of its writes also in the low bits of addresses, by which the
+    # processor decides whether a load must wait for a store.
     block = b.offset(start, _PAGE - HEAD, I8)
     _fill_head(At(Block, block), number, base, mapped)
     return block
@@ -111,7 +111,7 @@ def make_block(b: Builder, number: Word) -> Pointer:
 
 @native
 def make_or_evict(b: Builder, number: Word) -> Pointer:
-    """A fresh block, for which all free ones are given up if there is no other way."""
+    """Returns a fresh block, for which all free ones are given up if there is no other way."""
     block = make_block(b, number)
     with b.if_(block.not_equal(0)):
         b.ret(block)
@@ -125,19 +125,19 @@ def _fill_head(head: At[Block], number: Register, base: Register, mapped: Regist
 
 @native
 def drop_block(b: Builder, block: At[Block]) -> None:
-    """Gives a block back to the system."""
+    """Returns a block to the system."""
     with b.if_(block["mapped"].equal(0)):
         b.call("free", None, block["base"])
         b.ret()
     b.call("munmap", I32, block["base"], block["mapped"])
 
 
-# -- taking and giving back ----------------------------------------------------------------------------------
+# -- allocating and freeing ------------------------------------------------------------------------------------
 
 
 @hot
 def take(b: Builder, size: Word) -> Pointer:
-    """Memory of so many bytes, aligned to 64; null if there is none."""
+    """Returns memory of ``size`` bytes, aligned to 64; null if there is none."""
     with b.if_(b.constant(I64, class_bytes(CLASSES - 1)).below(size)):
         b.ret(b.constant(PTR, 0))
     pool, number = memory_pool(b), class_of(b, size)
@@ -179,7 +179,9 @@ def put(b: Builder, memory: Pointer) -> None:
 
 @contextmanager
 def borrowed(b: Builder, size: Register, room: int) -> Iterator[Register]:
-    """Memory of so many bytes for what is built inside: on the stack if ``room`` bytes do, else the pool's; or null."""
+    """Yields memory of ``size`` bytes for the code built inside: on the stack if ``room`` bytes suffice, else the
+    pool's; or null.
+    """
     near, is_near = b.allocate(I64, room // 8), size <= room
     memory = b.choose(is_near, lambda: near, lambda: take(b, size))
     yield memory
@@ -188,7 +190,7 @@ def borrowed(b: Builder, size: Register, room: int) -> Iterator[Register]:
 
 
 def _begin_period(b: Builder, pool: At[MemoryPool]) -> None:
-    """Code that starts a new period when it is time; the lock is held."""
+    """Emits code that starts a new period when it is time; the lock is held."""
     time = now(b)
     with b.if_(time - pool["period"] > PERIOD):
         pool["earlier_peak"], pool["peak"], pool["period"] = pool["peak"], 0, time
@@ -196,7 +198,7 @@ def _begin_period(b: Builder, pool: At[MemoryPool]) -> None:
 
 @native
 def note_peak(b: Builder, size: Word) -> None:
-    """One call needs so many bytes."""
+    """Records that one call needs ``size`` bytes."""
     pool = memory_pool(b)
     with b.if_(pool.peek("peak") < size):
         pool.poke("peak", size)
@@ -204,7 +206,7 @@ def note_peak(b: Builder, size: Word) -> None:
 
 @native
 def evict(b: Builder, limit: Word) -> None:
-    """Drops free blocks, of the sizes that were not used for longest, down to ``limit`` bytes."""
+    """Drops free blocks, of the sizes not used for longest, down to ``limit`` bytes."""
     pool = memory_pool(b)
     with b.while_(lambda: b.constant(I1, True)):
         lock(b, pool.place("lock"))
@@ -221,7 +223,7 @@ def evict(b: Builder, limit: Word) -> None:
 
 
 def _oldest(b: Builder, pool: At[MemoryPool]) -> Register:
-    """The class with free blocks that was not used for longest; -1 if there is no free block."""
+    """Returns the class with free blocks that was not used for longest; -1 if there is no free block."""
     with b.loop(0, CLASSES, carried=[b.constant(I64, -1), b.constant(I64, (1 << 63) - 1)]) as loop:
         number, oldest = loop.carried
         stamp = b.load(b.offset(pool.place("stamps"), loop.index, I64), I64)

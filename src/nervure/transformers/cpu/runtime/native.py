@@ -1,8 +1,8 @@
-"""Functions of machine code, written as functions of Python: a decorator makes their signature and their frame.
+"""Machine-code functions, written as Python functions: a decorator makes their signature and their frame.
 
-The parameters and the result say their types: a ``Word`` is an i64, a ``Pointer`` an address, a ``Table`` the address
-of addresses, ``At[Step]`` that of a record, of which native code reads and writes the fields that Python fills in. What
-the function returns is returned. Calling it in another one writes a call.
+The annotations of parameters and result give their types: a ``Word`` is an i64, a ``Pointer`` an address, a ``Table``
+the address of addresses, ``At[Step]`` that of a record, whose fields native code reads and writes. The value that the
+Python function returns is returned. Calling the function inside another one emits a call.
 
 >>> from nervure.transformers.cpu.runtime.records import Step
 >>> @native
@@ -53,7 +53,7 @@ class At(Generic[_Record]):
         self.record, self.pointer = record, pointer
 
     def place(self, name: str) -> Register:
-        """The address of a field."""
+        """Returns the address of a field."""
         return self.pointer.builder.offset(self.pointer, getattr(self.record, name).offset, I8)
 
     def __getitem__(self, name: str) -> Register:
@@ -64,7 +64,7 @@ class At(Generic[_Record]):
         self.pointer.builder.store(value, self.place(name))
 
     def peek(self, name: str) -> Register:
-        """A field that another thread may be writing: some value that it had."""
+        """Reads a field that another thread may be writing: any value that it had."""
         return atomic_load(self.pointer.builder, self.place(name), self._type(name), "monotonic")
 
     def poke(self, name: str, value: Operand) -> None:
@@ -76,13 +76,13 @@ class At(Generic[_Record]):
         return PTR if kind is ctypes.c_void_p else I64
 
     def element(self, index: Register) -> At[_Record]:
-        """The record that stands ``index`` places further in an array of them."""
+        """Returns the record ``index`` places further in an array of records."""
         distance = index * ctypes.sizeof(self.record)
         return At(self.record, self.pointer.builder.offset(self.pointer, distance, I8))
 
 
 class Table:
-    """Entries of one type after one another, in code that is being built: ``table[index]`` reads or writes one."""
+    """Consecutive entries of one type, in code that is being built: ``table[index]`` reads or writes one."""
 
     __slots__ = ("pointer", "type")
 
@@ -90,7 +90,7 @@ class Table:
         self.pointer, self.type = pointer, type
 
     def place(self, index: Operand) -> Register:
-        """The address of an entry."""
+        """Returns the address of an entry."""
         return self.pointer.builder.offset(self.pointer, index, self.type)
 
     def __getitem__(self, index: Operand) -> Register:
@@ -100,7 +100,7 @@ class Table:
         self.pointer.builder.store(value, self.place(index))
 
     def after(self, count: Operand) -> Table:
-        """The table that begins so many entries further."""
+        """Returns the table that begins ``count`` entries further."""
         return Table(self.place(count), self.type)
 
 
@@ -115,7 +115,7 @@ class Local:
 
     @property
     def value(self) -> Register:
-        """The value that it has now."""
+        """The current value."""
         return self.place.builder.load(self.place, self.type)
 
     @value.setter
@@ -125,7 +125,7 @@ class Local:
 
 
 class Native:
-    """A function of machine code, by the function that builds it; see :func:`native`."""
+    """A machine-code function, given by the Python function that builds it; see :func:`native`."""
 
     def __init__(self, function: Callable[..., Register | None], is_hot: bool) -> None:
         self.name, self.is_hot, self.__doc__ = function.__name__, is_hot, function.__doc__
@@ -137,7 +137,7 @@ class Native:
         self._parameters = {name: kind for name, kind in hints.items() if kind is not Builder}
 
     def __call__(self, b: Builder, *arguments: Register | At[ctypes.Structure] | Table | int) -> Register:
-        """Code that calls it; a Python number is a constant."""
+        """Emits a call; a Python number is a constant."""
         return b.call(self.name, self._result, *[
             self._given(b, name, argument) for name, argument in zip(self._parameters, arguments, strict=True)])
 
@@ -151,11 +151,11 @@ class Native:
         return register
 
     def address(self, b: Builder) -> Register:
-        """Its address."""
+        """Returns the function's address."""
         return Register(b, PTR, f"@{self.name}")
 
     def build(self) -> Builder:
-        """Its code."""
+        """Builds the function's code."""
         b = Builder(self.name, [(name, _type(kind)) for name, kind in self._parameters.items()], self._result,
                     attributes="nounwind")
         b.ret(self._function(b, *map(_wrapped, self._parameters.values(), b.arguments)))
@@ -163,30 +163,30 @@ class Native:
 
 
 def native(function: Callable[..., Register | None]) -> Native:
-    """A function ``(builder, *parameters)`` that builds code, as a function of that code."""
+    """Turns a Python function ``(builder, *parameters)`` that builds code into a machine-code function."""
     return Native(function, is_hot=False)
 
 
 def hot(function: Callable[..., Register | None]) -> Native:
-    """The same for what every call runs, where its own instructions take longer than the functions of Python that it
-    calls: it is worth a millisecond of LLVM and more. What is not ``hot`` (threads, failures, variables) is compiled
-    in a hurry, which adds 5 ns to a call of 320.
+    """Declares a machine-code function that every call runs, and whose own instructions dominate its time. It is worth
+    a millisecond of LLVM and more. Functions that are not ``hot`` (threads, failures, variables) are compiled quickly,
+    which adds 5 ns to a call of 320.
     """
     return Native(function, is_hot=True)
 
 
 def functions_of(module: ModuleType) -> list[Native]:
-    """The functions of machine code that a module defines, in its order."""
+    """Lists the machine-code functions that a module defines, in order."""
     return [each for each in vars(module).values() if isinstance(each, Native) and each.module == module.__name__]
 
 
 def _type(kind: object) -> Type:
-    """The type in which a parameter or a result is passed."""
+    """Returns the type in which a parameter or a result is passed."""
     return PTR if kind is Table or get_origin(kind) is At else get_args(kind)[1]
 
 
 def _wrapped(kind: object, argument: Register) -> Register | Table | At[ctypes.Structure]:
-    """An argument as the function takes it."""
+    """Wraps an argument in the form that the function takes."""
     if kind is Table:
         return Table(argument)
     return At(get_args(kind)[0], argument) if get_origin(kind) is At else argument
@@ -196,15 +196,15 @@ def _wrapped(kind: object, argument: Register) -> Register | Table | At[ctypes.S
 
 
 def divide(b: Builder, x: Register, y: Register) -> Register:
-    """x // y of integers that are not negative; y is not 0."""
+    """Returns x // y for integers that are not negative; y is not 0."""
     return b.emit(I64, f"udiv i64 {x.text}, {y.text}")
 
 
 def least(b: Builder, x: Register, y: Operand) -> Register:
-    """The smaller of two signed integers."""
+    """Returns the smaller of ``x`` and ``y``, which are signed."""
     return b.where(x < y, x, y)
 
 
 def greatest(b: Builder, x: Register, y: Operand) -> Register:
-    """The greater of two signed integers."""
+    """Returns the greater of ``x`` and ``y``, which are signed."""
     return b.where(x > y, x, y)

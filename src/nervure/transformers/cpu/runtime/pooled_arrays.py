@@ -1,4 +1,4 @@
-"""Arrays in the memory of the pool, made from Python; what the pool holds, and giving that back.
+"""Arrays in the pool's memory, made from Python; the free memory of the pool, and its release.
 
 >>> a = empty((1000, 1000), np.dtype(np.float32))
 >>> a.flags.owndata, a.base, a.ctypes.data % 64
@@ -28,7 +28,7 @@ from nervure.transformers.cpu.runtime import records, runtime_library
 from nervure.transformers.cpu.runtime.records import ARRAY_FIELDS, LIST_ITEMS, LIST_SIZE, TUPLE_ITEMS
 
 _ARRAY_TYPE, _NEW_FROM_DESCR, _GET_HANDLER = 2, 94, 305     # places in NumPy's table of its C functions
-_HANDLER_NAME = b"mem_handler"                              # what NumPy calls capsules of memory handlers
+_HANDLER_NAME = b"mem_handler"                              # NumPy's name for capsules of memory handlers
 
 
 class _Handler(ctypes.Structure):
@@ -39,35 +39,35 @@ class _Handler(ctypes.Structure):
 
 
 def held() -> int:
-    """The bytes of free blocks that are kept."""
+    """Returns the bytes of free blocks that are kept."""
     return runtime_library.record(records.MemoryPool).held
 
 
 def trim() -> None:
-    """Gives all free blocks back to the system."""
+    """Returns all free blocks to the system."""
     ctypes.PYFUNCTYPE(None, ctypes.c_int64)(runtime_library.library().address("evict"))(0)
 
 
 def empty(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
-    """``np.empty`` with the pool's memory. MemoryError if there is none."""
+    """Returns ``np.empty`` in the pool's memory. MemoryError if there is none."""
     if not is_known():
         return np.empty(shape, dtype)
     spec, dims = _spec(tuple(shape), dtype)
     made = new_array(ctypes.addressof(spec))
-    del dims  # what the address in the record leads to
+    del dims  # kept alive until here: the record has its address
     return made
 
 
 @lru_cache(maxsize=1024)
 def _spec(shape: tuple[int, ...], dtype: np.dtype) -> tuple[records.Array, ctypes.Array[ctypes.c_int64]]:
-    """The record of a type and a shape, with the table of lengths that belongs to it."""
+    """Returns the record of a type and a shape, with its table of lengths."""
     dims = (ctypes.c_int64 * len(shape))(*shape)
     return records.Array(descr=id(dtype), rank=len(shape), dims=ctypes.addressof(dims),
                          bytes=math.prod(shape) * dtype.itemsize), dims
 
 
 def new_array(spec: int) -> np.ndarray:
-    """The array that a :class:`records.Array` at an address describes. Only where ``is_known()``."""
+    """Returns the array that a :class:`records.Array` at an address describes. It requires ``is_known()``."""
     return _new_array()(spec)
 
 
@@ -84,7 +84,7 @@ def is_known() -> bool:
     host.no, host.yes, host.array_name = id(False), id(True), _forever(sys.intern("array"))
     spec, dims = _spec((2, 3), np.dtype(np.int16))
     made = new_array(ctypes.addressof(spec))
-    del dims  # what the address in the record leads to
+    del dims  # kept alive until here: the record has its address
     return bool(made.shape == (2, 3) and made.dtype == np.int16 and made.flags.owndata and made.flags.c_contiguous
                 and _numpy().get_handler_name(made) == "nervure")
 
@@ -95,19 +95,19 @@ def _new_array() -> Callable[[int], np.ndarray]:
 
 
 def _numpy() -> ModuleType:
-    """The module of NumPy that holds its C functions."""
+    """Returns the module of NumPy that holds its C functions."""
     return importlib.import_module("numpy._core._multiarray_umath")
 
 
 def _numpy_table() -> ctypes.Array[ctypes.c_size_t]:
-    """NumPy's table of addresses for C, which extension modules use."""
+    """Returns NumPy's table of addresses for C, which extension modules use."""
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     return (ctypes.c_size_t * (_GET_HANDLER + 1)).from_address(get(_numpy()._ARRAY_API, None))
 
 
 def _headers_fit() -> bool:
-    """Whether real arrays, lists and tuples have their fields where we read them."""
+    """Whether real arrays, lists and tuples have their fields where native code reads them."""
     array, owner = np.empty((3, 5), np.float32)[:, 1:4], np.empty(4)
     before = _word(array, ARRAY_FIELDS["references"])
     listed, fixed = [array, owner, None], (array, owner)
@@ -125,12 +125,12 @@ def _headers_fit() -> bool:
 
 
 def _word(thing: object, offset: int) -> int:
-    """Eight bytes of an object's memory."""
+    """Returns eight bytes of an object's memory."""
     return ctypes.c_int64.from_address(id(thing) + offset).value
 
 
 def _make_handler() -> int:
-    """The capsule of our memory handler; it lives as long as the process."""
+    """Returns the capsule of our memory handler; it lives as long as the process."""
     library = runtime_library.library()
     handler = _Handler(b"nervure", 1, None, *[library.address(f"handler_{name}")
                                               for name in ("malloc", "calloc", "realloc", "free")])
@@ -142,6 +142,6 @@ def _make_handler() -> int:
 
 
 def _forever(kept: object) -> int:
-    """The address of an object, which from now on lives as long as the process."""
+    """Returns the address of an object, which from now on lives as long as the process."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
     return id(kept)

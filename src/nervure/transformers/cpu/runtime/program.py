@@ -1,4 +1,4 @@
-"""A program: the kernels of one call, in order, for one binding of the sizes, and where their buffers lie.
+"""A program: the kernels of one call, in order, for one binding of the sizes, and the places of their buffers.
 
 >>> import numpy as np
 >>> from nervure.transformers.cpu.runtime.records import KERNEL
@@ -37,11 +37,11 @@ _Record = TypeVar("_Record", bound=ctypes.Structure)
 class Step(NamedTuple):
     """One kernel: its address, the numbers of its buffers in the program, and its sizes.
 
-    ``extent`` is what is split over threads, at multiples of ``alignment``; ``nanoseconds`` an estimate for all of it
-    on one core; ``scratch`` the bytes that each thread needs for itself; ``in_place`` whether it writes memory of
-    a variable, from where on a call runs to its end; ``ordered`` whether its chunks run in order, by one thread;
-    ``panel`` what it makes for later calls, too: then most calls do without it, and its time does not count.
-    ``owner`` is what the kernel's code belongs to; the program keeps it alive.
+    ``extent`` is the range that is split over threads, at multiples of ``alignment``; ``nanoseconds`` an estimate for
+    all of it on one core; ``scratch`` the bytes that each thread needs for itself. ``in_place`` says whether it writes
+    memory of a variable, after which a call runs to its end; ``ordered`` whether its chunks run in order, by one
+    thread. ``panel`` is a result kept for later calls: most calls skip such a step, and its time does not count.
+    ``owner`` owns the kernel's code; the program keeps it alive.
     """
 
     kernel: int
@@ -58,7 +58,7 @@ class Step(NamedTuple):
 
 
 class Buffer(NamedTuple):
-    """The place of a buffer; ``argument``, ``result``, ``variable``, ``arena`` and ``constant`` make one."""
+    """The place of a buffer, made by ``argument``, ``result``, ``variable``, ``arena`` or ``constant``."""
 
     kind: Kind
     number: int
@@ -67,40 +67,40 @@ class Buffer(NamedTuple):
 
 
 def argument(number: int, offset: int = 0) -> Buffer:
-    """The memory of an argument, from ``offset`` bytes after its first element."""
+    """Returns the memory of an argument, from ``offset`` bytes after its first element."""
     return Buffer(Kind.ARGUMENT, number, offset)
 
 
 def result(number: int, offset: int = 0) -> Buffer:
-    """The memory of a result."""
+    """Returns the memory of a result."""
     return Buffer(Kind.RESULT, number, offset)
 
 
 def variable(number: int, offset: int = 0) -> Buffer:
-    """The memory of a variable as it is when the call starts."""
+    """Returns the memory of a variable at the start of the call."""
     return Buffer(Kind.VARIABLE, number, offset)
 
 
 def arena(offset: int) -> Buffer:
-    """A place in the memory that belongs to one call."""
+    """Returns a place in the memory that belongs to one call."""
     return Buffer(Kind.ARENA, 0, offset)
 
 
 def constant(array: np.ndarray) -> Buffer:
-    """The memory of an array, which the program keeps alive."""
+    """Returns the memory of an array, which the program keeps alive."""
     return Buffer(Kind.CONSTANT, array.ctypes.data, 0, array)
 
 
 def panel(kept: Panel) -> Buffer:
-    """The memory of a panel."""
+    """Returns the memory of a panel."""
     return Buffer(Kind.CONSTANT, kept.memory.ctypes.data, 0, kept)
 
 
 class Array(NamedTuple):
-    """The type and shape of an argument, a result or a variable, and the order of its dimensions in memory, which has
-    no gaps.
+    """The type and shape of an argument, a result or a variable, and the order of its dimensions in memory without
+    gaps.
 
-    ``variable`` is the number of the variable that takes a result; of a variable itself, its own number if steps
+    ``variable`` is, for a result, the number of the variable that takes it; for a variable, its own number if steps
     write it in place; else -1.
     """
 
@@ -116,15 +116,15 @@ class Array(NamedTuple):
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """The strides in bytes; none of them for row-major memory."""
+        """The strides in bytes; empty for row-major memory."""
         return () if self.order is None else byte_strides(self.shape, self.order, self.dtype.itemsize)
 
 
 class Program:
     """Steps in order, ready to run any number of times, by several threads at once.
 
-    ``arguments``, ``results`` and ``variables`` are needed by an entry, which makes results itself; those that a
-    variable takes come last. ``run`` takes the memory that it is given.
+    ``arguments``, ``results`` and ``variables`` are needed by an entry, which makes results itself; results that
+    variables take come last. ``run`` uses the memory that it is given.
     """
 
     def __init__(self, steps: Sequence[Step], buffers: Sequence[Buffer], arena_bytes: int = 0,
@@ -148,8 +148,8 @@ class Program:
         self.address = ctypes.addressof(self.record)
 
     def part(self, first: int, count: int) -> Program:
-        """Some of the steps as a program that runs them as this one would, with as many threads."""
-        part = copy.copy(self)  # it keeps alive what this one does
+        """Returns some of the steps as a program that runs them as this one would, with as many threads."""
+        part = copy.copy(self)  # it keeps the same objects alive
         part.record = records.Program.from_buffer_copy(self.record)
         part.record.steps = (self.record.steps or 0) + first * ctypes.sizeof(records.Step)
         part.record.step_count, part.record.owner = count, id(part)
@@ -157,7 +157,7 @@ class Program:
         return part
 
     def make_results(self) -> list[np.ndarray]:
-        """New arrays for the results, with memory of the pool. MemoryError if there is none."""
+        """Makes new arrays for the results, in the pool's memory. MemoryError if there is none."""
         if not pooled_arrays.is_known():
             return [empty(entry.shape, entry.dtype, entry.order) for entry in self._results]
         first, size = self.record.results or 0, ctypes.sizeof(records.Array)
@@ -166,8 +166,9 @@ class Program:
 
     def run(self, arguments: Sequence[np.ndarray], results: Sequence[np.ndarray] = (),
             variables: Sequence[np.ndarray] = ()) -> Status:
-        """Runs the steps on arrays of any strides; how it ended. What a host step or a signal handler raises is
-        raised when the call has ended.
+        """Runs the steps on the arrays, of any strides, and returns the outcome. ``arguments``, ``results`` and
+        ``variables`` are in the program's order. An exception of a host step or a signal handler is raised after the
+        call has ended.
         """
         status = Status()
         address = ctypes.addressof(status)
@@ -198,14 +199,14 @@ class Program:
         return self._keep((kind * len(entries))(*entries))
 
     def _keep(self, table: ctypes.Array[ctypes.c_int64] | ctypes.Array[_Record]) -> int:
-        """The address of a table, which lives as long as the program."""
+        """Returns the address of a table, which lives as long as the program."""
         self._kept.append(table)
         return ctypes.addressof(table)
 
 
 @cache
 def _function(name: str, takes_lists: bool) -> Callable[..., None]:
-    """Native code that runs a program."""
+    """Returns the native function that runs a program."""
     table = ctypes.py_object if takes_lists else ctypes.c_void_p
     return ctypes.PYFUNCTYPE(None, ctypes.c_void_p, table, table, table, ctypes.c_void_p)(
         runtime_library.library().address(name))

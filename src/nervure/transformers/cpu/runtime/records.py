@@ -1,15 +1,15 @@
 """Records that Python fills in and native code reads: one table of their fields for both sides.
 
-A record is a row of 8-byte words, integers and addresses. Python makes them as ctypes structures; native code reads and
-writes the same fields at the offsets of the same structures (:mod:`native`). A warm start needs this table, and none of
-the code that builds code.
+A record is a row of 8-byte words, integers and addresses. Python makes them as ctypes structures; native code reads
+and writes the same fields at the offsets of the same structures (:mod:`native`). A warm start needs this table, and
+none of the code that generates code.
 
 >>> Step.extent.offset, ctypes.sizeof(Step) // 8
 (32, 10)
 
 A kernel is ``void kernel(ptr buffers, ptr sizes, i64 begin, i64 end, ptr scratch, ptr status)``: the addresses of its
-buffers, its sizes, which part of its parallel extent is due, memory that no other thread uses, and the record that
-takes a failure.
+buffers, its sizes, its part of the parallel extent, memory that no other thread uses, and the record that receives a
+failure.
 """
 
 from __future__ import annotations
@@ -23,17 +23,18 @@ _integer, _address = ctypes.c_int64, ctypes.c_void_p
 
 ARRAY_FIELDS = {"references": 0, "type": 8, "data": 16, "rank": 24, "dims": 32, "strides": 40, "base": 48, "descr": 56,
                 "flags": 64, "memory_handler": 88}
-"""The bytes at which the fields of an array's header lie, in CPython with a GIL and NumPy 2. :mod:`pooled_arrays`
-checks this, and what follows, on real arrays before it is used."""
+"""The byte offsets of the fields of an array's header, in CPython with a GIL and NumPy 2. :mod:`pooled_arrays` checks
+these, and those below, on real arrays before they are used.
+"""
 
 LIST_SIZE, LIST_ITEMS, TUPLE_ITEMS = 16, 24, 24
-"""The bytes at which lists and tuples have their length and their items (a list: the address of its items)."""
+"""The byte offsets of the length and the items of lists and tuples (for a list: of the address of its items)."""
 
 C_CONTIGUOUS, OWNS_DATA, ALIGNED, WRITEABLE = 0x1, 0x4, 0x100, 0x400
 
 
 class Kind(IntEnum):
-    """The kinds of memory that a buffer may lie in, by which its number counts."""
+    """The kinds of memory that a buffer may lie in, which define the meaning of its number."""
 
     ARGUMENT = 0
     RESULT = 1
@@ -43,12 +44,12 @@ class Kind(IntEnum):
 
 
 class Code(IntEnum):
-    """The codes with which a call ends; those above 0 are a kernel's own."""
+    """The codes with which a call ends; positive ones are a kernel's own."""
 
     DONE = 0
-    INTERRUPTED = -1    # by a signal handler, or a step that is Python: the exception is set
+    INTERRUPTED = -1    # by a signal handler, or a Python step: the exception is set
     NO_MEMORY = -2
-    FORKED = -3         # the process was forked by a signal handler in the middle of the call
+    FORKED = -3         # a signal handler forked the process in the middle of the call
 
 
 class Step(ctypes.Structure):
@@ -58,34 +59,34 @@ class Step(ctypes.Structure):
         ("kernel", _address),
         ("buffers", _address),         # numbers in the program's buffers, i64 each
         ("buffer_count", _integer),
-        ("sizes", _address),           # whatever the kernel reads there, i64 each
+        ("sizes", _address),           # read by the kernel, i64 each
         ("extent", _integer),          # begin and end lie between 0 and this
         ("alignment", _integer),       # chunks start at multiples of this
         ("nanoseconds", _integer),     # estimated, for the whole extent on one core
         ("in_place", _integer),        # 1 if it writes memory of a variable: from here on a call does not stop
         ("ordered", _integer),         # 1 if its chunks run in order, by the calling thread
-        ("panel", _address),           # what it makes for later calls, too, and is not run for again; or 0
+        ("panel", _address),           # a result kept for later calls, which then skip the step; or 0
     ]
 
 
 class Panel(ctypes.Structure):
-    """The state of memory that follows from one version of a variable."""
+    """The state of memory that is derived from one version of a variable."""
 
     _fields_ = [
         ("stamp", _address),           # the integer that is the variable's version
         ("made_from", _integer),       # the version that it was made from; -1 before that
-        ("runs", _integer),            # how often it was made
+        ("runs", _integer),            # number of times it was made
     ]
 
 
 class Buffer(ctypes.Structure):
-    """The place of a buffer of a program: ``offset`` bytes after the start of what ``kind`` and ``number`` say."""
+    """The place of a buffer of a program: ``offset`` bytes after the start of the memory ``kind`` and ``number``."""
 
     _fields_ = [("kind", _integer), ("number", _integer), ("offset", _integer)]
 
 
 class Array(ctypes.Structure):
-    """The type and shape of an argument, a result or a variable, and how it lies in memory."""
+    """The type and shape of an argument, a result or a variable, and its order in memory."""
 
     _fields_ = [
         ("descr", _address),           # NumPy's dtype object
@@ -106,7 +107,7 @@ class Program(ctypes.Structure):
         ("step_count", _integer),
         ("buffers", _address),
         ("buffer_count", _integer),
-        ("table_count", _integer),     # the most buffers that one step has
+        ("table_count", _integer),     # the most buffers of one step
         ("arena_bytes", _integer),
         ("scratch_bytes", _integer),   # for one thread, a multiple of 64
         ("nanoseconds", _integer),     # of all steps
@@ -119,7 +120,7 @@ class Program(ctypes.Structure):
         ("returned_count", _integer),  # results that no variable takes; they come first
         ("variables", _address),
         ("variable_count", _integer),
-        ("owner", _address),           # the Python object that keeps all this alive
+        ("owner", _address),           # the Python object that keeps everything alive
     ]
 
 
@@ -131,42 +132,44 @@ class Status(ctypes.Structure):
         ("code", _integer),
         ("op", _integer),              # which op failed, by a number that the kernel knows
         ("position", _integer),        # the element at which it failed, counted in row-major order
-        ("value", _integer),           # what was found there
+        ("value", _integer),           # the value found there
         ("step", _integer),            # the step that was running
     ]
 
 
 FLOATS = {"keep": 0x1F80, "flush": 0x1F80 | 0x8040}
-"""The modes of floats, by what becomes of denormals: the control bits of MXCSR. The first is that with which a process
-starts; the second takes denormal operands for 0, and makes 0 of what would be denormal.
+"""The modes of floats, by their treatment of denormals: the control bits of MXCSR. A process starts in the first; the
+second takes denormal operands for 0, and replaces denormal results by 0.
 """
 
 
 class Call(ctypes.Structure):
-    """The state of a running call beside its program."""
+    """The state of a running call, besides its program."""
 
     _fields_ = [
-        ("threads", _integer),         # that share its long steps
+        ("threads", _integer),         # threads that share its long steps
         ("scratch", _address),         # of the first thread; the others' follow
         ("scratch_bytes", _integer),
         ("can_stop", _integer),        # on the main thread without the GIL, before anything is written in place
-        ("looked", _integer),          # when signals were looked for
-        ("unseen", _integer),          # estimated nanoseconds of steps since the clock was read
-        ("floats", _integer),          # the mode in which it computes
+        ("looked", _integer),          # time of the last look for signals
+        ("unseen", _integer),          # estimated nanoseconds of steps since the last look at the clock
+        ("floats", _integer),          # the mode of its arithmetic
     ]
 
 
 class ThreadPool(ctypes.Structure):
-    """The threads of the process and the step that they share; what different threads write lies 128 bytes apart."""
+    """The threads of the process and the step that they share; fields written by different threads are 128 bytes
+    apart.
+    """
 
     _fields_ = [
         ("limit", _integer),           # threads that may share a step, the caller included
-        ("started", _integer),         # workers that there are
+        ("started", _integer),         # existing workers
         ("main", _integer),            # the main thread, as pthread_self names it
         ("calls", _integer),           # calls that run without the GIL
-        ("lost", _integer),            # the process was forked while one did
-        ("begun", _integer),           # when the last call began that takes the pool only as one of many
-        ("floats", _integer),          # the mode in which calls compute that begin from now on
+        ("lost", _integer),            # the process was forked during one of these
+        ("begun", _integer),           # start of the last call that takes the pool only if calls are frequent
+        ("floats", _integer),          # the mode of calls that begin from now on
         ("_line0", _integer * 9),
         ("lock", _integer),            # 1 while a call has the pool
         ("_line1", _integer * 15),
@@ -175,7 +178,7 @@ class ThreadPool(ctypes.Structure):
         ("done", _integer),            # chunks that workers have run
         ("_line3", _integer * 15),
         ("woken", _integer),           # the word on which workers sleep; raised to wake them
-        ("sleepers", _integer),        # how many sleep, or are about to, and were not woken
+        ("sleepers", _integer),        # workers that sleep, or are about to, and were not woken
         ("_line4", _integer * 14),
         ("step", _address),
         ("table", _address),
@@ -184,13 +187,13 @@ class ThreadPool(ctypes.Structure):
         ("scratch", _address),
         ("scratch_bytes", _integer),
         ("status", _address),
-        ("mode", _integer),            # of floats
+        ("mode", _integer),            # the mode of floats
         ("_line5", _integer * 8),
     ]
 
 
 CLASSES = 4 * 40
-"""Sizes of blocks: four for each power of two from 64 bytes on."""
+"""The number of sizes of blocks: four for each power of two from 64 bytes on."""
 
 
 class Block(ctypes.Structure):
@@ -198,7 +201,7 @@ class Block(ctypes.Structure):
 
     _fields_ = [
         ("size_class", _integer),
-        ("base", _address),            # what was mapped or allocated
+        ("base", _address),            # address of the mapping or allocation
         ("mapped", _integer),          # bytes of its mapping; 0 if it is allocated
         ("next", _address),            # the next free block of its size
         ("_line", _integer * 4),
@@ -206,7 +209,7 @@ class Block(ctypes.Structure):
 
 
 class MemoryPool(ctypes.Structure):
-    """Free blocks by size, and how much is needed at a time."""
+    """Free blocks by size, and the memory that calls need."""
 
     _fields_ = [
         ("lock", _integer),
@@ -214,7 +217,7 @@ class MemoryPool(ctypes.Structure):
         ("peak", _integer),            # the most bytes that one call has taken in this period
         ("earlier_peak", _integer),    # and in the one before
         ("period", _integer),          # when this period began
-        ("puts", _integer),            # counts what is given back
+        ("puts", _integer),            # counts the blocks given back
         ("heads", _address * CLASSES),
         ("stamps", _integer * CLASSES),  # the count when a block of this size was last used
     ]
@@ -228,13 +231,13 @@ class Cell(ctypes.Structure):
         ("stamp", _address),           # the integer that is its version
         ("acquire", _address),         # methods of its lock
         ("release", _address),
-        ("holder", _address),          # where the thread that has the lock says so
+        ("holder", _address),          # where the thread that holds the lock is recorded
         ("lent", _address),            # an integer; not 0 sends every call to ``slow``
     ]
 
 
 KEPT_PROGRAMS = 8
-"""For so many sizes of the arguments the fast way is open; the one that was added last is tried first."""
+"""The number of sizes of the arguments for which the fast path is open; the one added last is tried first."""
 
 
 class Entry(ctypes.Structure):
@@ -242,11 +245,11 @@ class Entry(ctypes.Structure):
 
     _fields_ = [
         ("gate", _address),            # an integer; 0 there sends every call to ``slow``
-        ("programs", _address),        # the addresses of programs for the sizes that were seen last, then 0
+        ("programs", _address),        # the addresses of programs for the latest sizes, then 0
         ("cells", _address),
         ("cell_count", _integer),
-        ("slow", _address),            # Python callables: the call in general
-        ("failed", _address),          # and what makes an error of a status
+        ("slow", _address),            # Python callable: the call in general
+        ("failed", _address),          # Python callable: makes an error of a status
         ("single", _integer),          # 1 if a call returns its first result, not the tuple of all
     ]
 
@@ -267,4 +270,4 @@ class Python(ctypes.Structure):
 
 
 RECORDS: dict[str, type[ctypes.Structure]] = {"thread_pool": ThreadPool, "memory_pool": MemoryPool, "python": Python}
-"""The records that a process has one of, by their names in native code."""
+"""The records of which a process has exactly one, by their names in native code."""

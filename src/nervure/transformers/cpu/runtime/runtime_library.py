@@ -32,28 +32,28 @@ _Record = TypeVar("_Record", bound=ctypes.Structure)
 
 @cache
 def library() -> Library:
-    """The runtime, loaded."""
+    """Returns the runtime, loaded."""
     with _loading:
         return _load()
 
 
 def begin() -> None:
-    """Starts loading in a thread of its own, so that it is ready, or nearly, when it is first needed."""
+    """Starts loading on another thread, so that the runtime is ready, or nearly, when it is first needed."""
     global _begun
     if not library.cache_info().currsize and not _begun:
         _begun = True
-        # No daemon: a program that ends meanwhile waits, since LLVM's memory must not go while it works.
+        # No daemon: a program that ends meanwhile waits, since LLVM's memory must not be freed while it works.
         threading.Thread(target=_prepare, name="nervure runtime").start()
 
 
 def _prepare() -> None:
-    with suppress(Exception):  # the first call that needs it meets the same error
+    with suppress(Exception):  # the first call that needs it raises the same error
         library()
 
 
 @cache
 def _load() -> Library:
-    # The package stands for the text, which takes longer to make than the code takes to load.
+    # The package's fingerprint stands for the text, which takes longer to make than the code takes to load.
     keys = [make_key("runtime", package_fingerprint(), SETTINGS, Target.host().key, part) for part in _PARTS]
     loaded = load_or_make(keys, _make)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(loaded))
@@ -62,14 +62,14 @@ def _load() -> Library:
 
 
 def _make() -> list[bytes]:
-    """The object files, compiled. What builds the code is imported where the cache does not have it."""
+    """Returns the compiled object files. The modules that build the code are imported only if the cache lacks it."""
     with forks.importing():
         from nervure.transformers.cpu.runtime.code import compile_modules
     return compile_modules()
 
 
 def record(kind: type[_Record]) -> _Record:
-    """The one record of its kind that the process has."""
+    """Returns the one record of its kind that the process has."""
     return _record(library(), kind)
 
 

@@ -1,22 +1,22 @@
 """The thread pool: workers that share the chunks of long steps, spin between steps and sleep soon after a call.
 
 One pool serves the whole process. A call takes it if it is free and runs alone otherwise, so no call waits for it. The
-chunks of a step are numbered; what is not yet taken is a range in one word, the *ticket*, from which the caller takes
-at the low end and the workers at the high end. So each thread meets the same part of the data in step after step,
-a core that is slower takes fewer chunks, and a worker that wakes too late is not waited for.
+chunks of a step are numbered; those not yet taken are a range in one word, the *ticket*, from which the caller takes
+at the low end and the workers at the high end. So each thread meets the same part of the data in step after step, a
+slower core takes fewer chunks, and a call does not wait for a worker that wakes too late.
 
 >>> pack(epoch=3, low=1, high=16)
 50397185
 
 The ticket carries the number of the step (its epoch). A worker reads the ticket, then the job, then takes a chunk by
-exchanging the ticket it has read: that succeeds only while chunks of that step are left, hence what it read was
-the job of that step.
+exchanging the ticket it has read: that succeeds only while chunks of that step are left, hence the job it read was
+that of the same step.
 
-All threads compute with floats as IEEE 754 has it: rounding to nearest, denormals kept (or flushed, where the call
-began with ``flags.denormals`` so), no traps. Other code of the process may have changed the mode for its thread
-(libraries made with fast-math make denormals zero when they are loaded). A call sets the mode and puts back what it
-found, so its bits depend on nothing of the kind; Python that runs inside of it, in host functions and signal handlers,
-has the standard mode. Workers take over the mode of the job with it.
+All threads compute with floats by IEEE 754: rounding to nearest, denormals kept (or flushed, if the call began with
+that setting of ``flags.denormals``), no traps. Other code of the process may have changed the mode of its thread
+(libraries made with fast-math make denormals zero when they are loaded). A call sets the mode and restores the
+previous one, so its bits do not depend on such code; Python code that runs inside of it, in host functions and signal
+handlers, has the standard mode. Workers take over the mode of the job.
 """
 
 from __future__ import annotations
@@ -40,19 +40,20 @@ from nervure.transformers.cpu.runtime.native import At, Local, Pointer, Truth, W
 from nervure.transformers.cpu.runtime.records import FLOATS, Call, Code, Program, Status, Step, ThreadPool
 
 IDLE_NANOSECONDS = 200_000
-"""For so long a worker spins without work before it sleeps."""
+"""The nanoseconds that a worker spins without work before it sleeps."""
 
 SHARED_CALL_FROM = 100_000
-"""Estimated nanoseconds from which any call takes the pool: waking it takes up to 75 us."""
+"""The estimated nanoseconds from which any call takes the pool: waking it takes up to 75 us."""
 
 FREQUENT_CALL_FROM = 25_000
-"""Estimated nanoseconds from which a call takes the pool as one of many: one wakes workers, the next use them."""
+"""The estimated nanoseconds from which a frequent call takes the pool: one call wakes workers, the next ones use them.
+"""
 
 FREQUENT_WITHIN = 150_000
-"""Nanoseconds from the beginning of such a call to that of the next, at most: the workers are awake for longer."""
+"""The most nanoseconds between the starts of two frequent calls: the workers stay awake for longer."""
 
 SIGNALS_EVERY = 50_000_000
-"""Nanoseconds between two looks at the signals."""
+"""The nanoseconds between two looks at the signals."""
 
 HAS_MXCSR = platform.machine() in ("x86_64", "AMD64")
 
@@ -62,16 +63,16 @@ _SPINS_BEFORE_YIELD = 2048  # iterations in which a caller waits for the last ch
 _WAIT, _WAKE = 128, 129     # futex operations within one process
 _SET_MASK = 2               # SIG_SETMASK
 _STANDARD = FLOATS["keep"]
-_HAPPENED = 0x3F            # the bits of MXCSR that say what has happened, and are no mode
+_HAPPENED = 0x3F            # the bits of MXCSR that record events, and are no mode
 
 
 def pack(epoch: int, low: int, high: int) -> int:
-    """A ticket: the chunks from ``low`` to ``high`` are left."""
+    """Returns a ticket: the chunks from ``low`` to ``high`` are left."""
     return (epoch << 2 * _BITS) | (high << _BITS) | low
 
 
 def thread_pool(b: Builder) -> At[ThreadPool]:
-    """The one thread pool of the process."""
+    """Returns the one thread pool of the process."""
     return At(ThreadPool, Register(b, PTR, "@thread_pool"))
 
 
@@ -80,7 +81,7 @@ def thread_pool(b: Builder) -> At[ThreadPool]:
 
 @native
 def now(b: Builder) -> Word:
-    """Nanoseconds of a clock that only goes forward."""
+    """Returns the nanoseconds of a monotonic clock."""
     time = b.allocate(I64, 2)
     b.call("clock_gettime", I32, b.constant(I32, 1), time)
     return b.load(time, I64) * 1_000_000_000 + b.load(b.offset(time, 1, I64), I64)
@@ -88,7 +89,7 @@ def now(b: Builder) -> Word:
 
 @native
 def poll(b: Builder, call: At[Call], status: At[Status]) -> Truth:
-    """Lets Python handle signals now and then; whether the call has to stop."""
+    """Lets Python handle signals now and then, and records that in ``call``; returns whether the call has to stop."""
     call["unseen"] = 0
     with b.if_(call["can_stop"].equal(0) | status["code"].not_equal(Code.DONE)):
         b.ret(b.constant(I1, False))
@@ -110,9 +111,9 @@ def poll(b: Builder, call: At[Call], status: At[Status]) -> Truth:
 
 @native
 def wake(b: Builder, most: Word) -> None:
-    """So many workers, if they sleep, wake up.
+    """Wakes up to ``most`` workers that sleep.
 
-    A worker that is woken is no sleeper from here on, though it takes long to come: it is not woken a second time.
+    A woken worker no longer counts as a sleeper, even if it takes long to come: it is not woken a second time.
     """
     pool = thread_pool(b)
     with b.while_(lambda: b.constant(I1, True)):
@@ -127,9 +128,9 @@ def wake(b: Builder, most: Word) -> None:
 
 
 def _sleep(b: Builder, pool: At[ThreadPool]) -> None:
-    """Code of a worker that sleeps until it is woken, unless there is work by now.
+    """Emits code for a worker that sleeps until it is woken, unless there is work by now.
 
-    One that does not sleep in the end stays counted; that costs its waker a system call, and nothing else.
+    A worker that does not sleep after all stays counted; that costs its waker a system call, and nothing else.
     """
     before = atomic_load(b, pool.place("woken"))
     fetch_add(b, pool.place("sleepers"), 1)
@@ -143,12 +144,12 @@ def _futex(b: Builder, word: Register, operation: int, value: Register) -> None:
            zero, zero, zero)
 
 
-# -- which call has the pool ---------------------------------------------------------------------------------
+# -- the call that has the pool ----------------------------------------------------------------------------------
 
 
 @native
 def take_threads(b: Builder, program: At[Program]) -> Word:
-    """With how many threads a call runs; more than 1 if it is long and the pool is free, which begins to wake up."""
+    """Returns the number of threads of a call: more than 1 if it is long and the pool is free, which then wakes up."""
     pool, one = thread_pool(b), b.constant(I64, 1)
     useful = divide(b, program["longest"], b.constant(I64, SHARED_FROM // 2))
     wanted = least(b, useful, pool.peek("limit"))
@@ -167,7 +168,7 @@ def take_threads(b: Builder, program: At[Program]) -> Word:
 
 
 def _is_frequent(b: Builder, pool: At[ThreadPool]) -> Register:
-    """Code that notes that a call begins; whether the one before began not long ago."""
+    """Emits code that records the start of a call; returns whether the previous one started recently."""
     time, before = now(b), pool.peek("begun")
     pool.poke("begun", time)
     return time - before < FREQUENT_WITHIN
@@ -175,7 +176,7 @@ def _is_frequent(b: Builder, pool: At[ThreadPool]) -> Register:
 
 @native
 def give_threads(b: Builder, threads: Word) -> None:
-    """The end of a call that has run with so many threads."""
+    """Ends a call that has run with ``threads`` threads."""
     with b.if_(threads > 1):
         atomic_store(b, 0, thread_pool(b).place("lock"))
 
@@ -185,7 +186,7 @@ def give_threads(b: Builder, threads: Word) -> None:
 
 @native
 def start_workers(b: Builder, wanted: Word) -> Word:
-    """Makes the workers that are missing; how many threads there are with the caller, which holds the pool."""
+    """Starts the missing workers; returns the number of threads, including the caller, which holds the pool."""
     pool, identity = thread_pool(b), b.allocate(I64)
     with b.while_(lambda: pool["started"] + 1 < wanted):
         number = pool["started"] + 1
@@ -200,7 +201,7 @@ def start_workers(b: Builder, wanted: Word) -> Word:
 
 @native
 def worker(b: Builder, argument: Pointer) -> Pointer:
-    """The life of a worker, which is given its number; no signal is handled in it."""
+    """The main loop of a worker, which receives its number; it handles no signals."""
     number, pool, mask = argument.cast("ptrtoint", I64), thread_pool(b), b.allocate(I64, 16)
     with b.loop(0, 16) as loop:
         b.store(b.constant(I64, -1), b.offset(mask, loop.index, I64))
@@ -225,7 +226,9 @@ def worker(b: Builder, argument: Pointer) -> Pointer:
 
 
 def _work(b: Builder, pool: At[ThreadPool], number: Register, mode: Local) -> Register:
-    """Code of a worker that takes a chunk and runs it; whether there was one. ``mode`` is that of its floats."""
+    """Emits code for a worker that takes a chunk and runs it; returns whether there was one. ``mode`` is that of its
+    floats.
+    """
     ticket = atomic_load(b, pool.place("ticket"))
 
     def try_one() -> Register:
@@ -250,7 +253,7 @@ def _work(b: Builder, pool: At[ThreadPool], number: Register, mode: Local) -> Re
 
 @native
 def share(b: Builder, step: At[Step], table: Pointer, count: Word, call: At[Call], status: At[Status]) -> None:
-    """Runs a step in chunks with the pool, which the caller holds."""
+    """Runs a ``step`` in chunks with the pool, which the caller holds."""
     pool = thread_pool(b)
     epoch = _epoch(atomic_load(b, pool.place("ticket"))) + 1
     for name, value in {"step": step.pointer, "table": table, "count": count, "scratch": call["scratch"],
@@ -271,7 +274,7 @@ def share(b: Builder, step: At[Step], table: Pointer, count: Word, call: At[Call
 
 @native
 def take_chunk(b: Builder, index: Pointer) -> Truth:
-    """The caller takes a chunk at the low end; whether there was one."""
+    """Takes a chunk at the low end, for the caller; returns whether there was one."""
     pool = thread_pool(b)
     with b.while_(lambda: b.constant(I1, True)):
         ticket = atomic_load(b, pool.place("ticket"))
@@ -285,7 +288,7 @@ def take_chunk(b: Builder, index: Pointer) -> Truth:
 
 @native
 def close(b: Builder) -> Word:
-    """No thread takes the chunks that are left; their number."""
+    """Closes the ticket, so that no thread takes the chunks that are left; returns their number."""
     pool = thread_pool(b)
     with b.while_(lambda: b.constant(I1, True)):
         ticket = atomic_load(b, pool.place("ticket"))
@@ -296,7 +299,7 @@ def close(b: Builder) -> Word:
 
 
 def _wait(b: Builder, pool: At[ThreadPool], others: Register) -> None:
-    """Code that waits until the workers have done what they took; a process that was forked has no workers."""
+    """Emits code that waits until the workers have finished their chunks; a forked process has no workers."""
     spins = Local(b.constant(I64, 0))
     with b.while_(lambda: (atomic_load(b, pool.place("done")) < others) & pool.peek("lost").equal(0)):
         pause(b)
@@ -326,7 +329,7 @@ def _epoch(ticket: Register) -> Register:
 
 @contextmanager
 def floats_in(b: Builder, mode: Register | None = None) -> Iterator[None]:
-    """Code that runs in a mode (absent: the standard one): what is built inside; afterwards it is as it was before."""
+    """Sets the mode of floats for the code built inside (absent: the standard mode), and restores it afterwards."""
     if not HAS_MXCSR:
         yield
         return
@@ -342,6 +345,6 @@ def floats_in(b: Builder, mode: Register | None = None) -> Iterator[None]:
 
 
 def _set_floats(b: Builder, mode: Register) -> None:
-    """The thread computes in a mode from here on."""
+    """Sets the thread's mode of floats from here on."""
     if HAS_MXCSR:
         b.call("llvm.x86.sse.ldmxcsr", None, Local(mode.cast("trunc", I32)).place)
