@@ -26,11 +26,11 @@ from nervure.passes.common_subexpressions import common_subexpressions
 from nervure.passes.dead_code import dead_code
 from nervure.passes.decompose import decompose
 from nervure.passes.fold import fold
+from nervure.passes.layouts import with_layouts
 from nervure.passes.lower_argmax import lower_argmax
 from nervure.passes.lower_convolutions import lower_convolutions
 from nervure.passes.lower_depthwise import lower_depthwise
 from nervure.passes.lower_windows import lower_windows
-from nervure.passes.permuted_products import permuted_products
 from nervure.passes.pipelines import minimal, native, native_minimal, standard
 from nervure.transformers.interpreter.evaluate import evaluate
 from tests.ir.golden import check_golden
@@ -147,7 +147,7 @@ GOLDEN = {
     "lower_convolutions": (windows, lower_convolutions),
     "lower_depthwise": (depthwise, lower_depthwise),
     "lower_windows": (pools, lambda function: lower_windows(standard(function, evaluate))),
-    "permuted_products": (heads, permuted_products),
+    "layouts": (heads, with_layouts),
     "standard": (training_step, lambda function: standard(function, evaluate)),
 }
 
@@ -187,8 +187,7 @@ def test_the_list_can_be_read():
     assert all(source.count(f'"{name}"') == names.count(name) for name in names)
 
 
-LISTED = frozenset("common_subexpressions lower_argmax lower_convolutions lower_depthwise lower_windows "
-                   "permuted_products".split())
+LISTED = frozenset("common_subexpressions lower_argmax lower_convolutions lower_depthwise lower_windows".split())
 """Passes that are parts of lists alone. ``decompose`` and ``dead_code`` are also what a function needs by itself."""
 
 

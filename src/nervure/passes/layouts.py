@@ -2,7 +2,8 @@
 
 A walk over a function makes each op in the order in which its operands lie, as far as it can
 (:mod:`nervure.passes.orders`). What reads and makes values in an order of its own is lowered on the way: a convolution
-with channels last leaves its result with channels last. Elements move where two orders meet, and nowhere else.
+with channels last leaves its result with channels last, and a product that only a permutation reads is made in the
+order of that. Elements move where two orders meet, and nowhere else.
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (8, 14, 14, 64))
@@ -16,12 +17,14 @@ Sum (8, 64)
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from nervure.ir.function import Function
 from nervure.ir.op import Op, Value
 from nervure.ir.provenance import set_override
+from nervure.ops.contraction import Contract
 from nervure.ops.views import Permute
 from nervure.passes.orders import Operands, Ordered, channels_last, in_order, inverse
 from nervure.passes.rewrite import Inheritance
@@ -45,6 +48,7 @@ class _Walk:
         self._plain: dict[Value, Value] = {}
         self._laid: dict[Value, Ordered] = {}
         self._inherited = Inheritance(function)
+        self._readers = Counter([*function.roots, *[operand for op in function.operations for operand in op.operands]])
 
     def run(self) -> Function:
         before = set_override(None)
@@ -59,7 +63,7 @@ class _Walk:
         fresh = op.with_operands([self._plain.get(operand, operand) for operand in op.operands])
         laid = [self._laid.get(operand) for operand in op.operands]
         set_override(op.provenance)
-        found = self._made(fresh, laid)
+        found = self._made(op, fresh, laid)
         if found is None:
             if fresh is not op:
                 self._plain.update(zip(op.outputs, fresh.outputs, strict=True))
@@ -70,9 +74,11 @@ class _Walk:
         else:
             self._replace(op.outputs[0], found)
 
-    def _made(self, op: Op, laid: Operands) -> Ordered | Value | None:
+    def _made(self, op: Op, fresh: Op, laid: Operands) -> Ordered | Value | None:
+        if type(op) is Permute and type(op.operands[0].op) is Contract and self._readers[op.operands[0]] == 1:
+            return _permuted_product(fresh)
         lower = self._lowerings.get(type(op))
-        return in_order(op, laid) if lower is None else lower(op, laid)
+        return in_order(fresh, laid) if lower is None else lower(fresh, laid)
 
     def _note_view(self, op: Op, fresh: Op) -> None:
         """A view that shows something with its channels in front, which lies in memory with channels last."""
@@ -92,3 +98,11 @@ class _Walk:
     def _replace(self, old: Value, new: Value) -> None:
         self._plain[old] = new
         self._inherited.add(old, new)
+
+
+def _permuted_product(op: Op) -> Value:
+    """The permutation ``op`` of a product as a product. Its indices keep their numbers, and its sums their order."""
+    inner = op.operands[0].op
+    assert isinstance(op, Permute) and isinstance(inner, Contract)
+    indices = [inner.indices[d] for d in op.order]
+    return Contract(*inner.operands, x_indices=inner.x_indices, y_indices=inner.y_indices, indices=indices).output

@@ -65,9 +65,7 @@ class Layout(Protocol):
 
 
 def lower_convolutions(function: Function) -> Function:
-    """The function without convolutions."""
-    if not any([isinstance(op, ConvolutionForm) for op in function.operations]):
-        return function
+    """The function without convolutions, and with ops made in the orders in which their operands lie."""
     forms = _Forms(channels_last.chosen(function))
     return with_layouts(function, {Convolution: forms.of_result, ConvolutionDataGradient: forms.of_data,
                                    ConvolutionFilterGradient: _of_filters})

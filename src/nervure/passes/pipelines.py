@@ -26,7 +26,6 @@ from nervure.passes.lower_convolutions import lower_convolutions
 from nervure.passes.lower_depthwise import lower_depthwise
 from nervure.passes.lower_windows import lower_windows
 from nervure.passes.manager import Pass, Record, run
-from nervure.passes.permuted_products import permuted_products
 from nervure.passes.rewrite import Rewriter
 
 
@@ -45,7 +44,6 @@ def standard(function: Function, evaluate: Evaluate | None = None, supports: Sup
         Pass("simplify", simplification(evaluate)),
         *last,
         Pass("common_subexpressions", common_subexpressions),
-        Pass("permuted_products", permuted_products),
         Pass("dead_code", dead_code),
     ]
     flags.check_debug([entry.name for entry in passes])
