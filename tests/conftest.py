@@ -9,13 +9,19 @@ import os
 import random
 import shutil
 import signal
+import sys
 import tempfile
 import threading
+from collections.abc import Iterator
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from nervure.transformers.base import Transformer
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -59,6 +65,39 @@ def fixed_seeds() -> None:
     """The global generators of Python and NumPy start alike in each test, in any order and on any worker."""
     random.seed(0)
     np.random.seed(0)
+
+
+def _opened(name: str) -> Iterator[Transformer]:
+    from nervure.transformers import make_transformer  # the package reads the environment, which is set above
+    with make_transformer(name) as made:
+        yield made
+
+
+@pytest.fixture
+def cpu() -> Iterator[Transformer]:
+    """A cpu transformer of the test's own."""
+    yield from _opened("cpu")
+
+
+@pytest.fixture
+def interpreter() -> Iterator[Transformer]:
+    """An interpreter of the test's own."""
+    yield from _opened("interpreter")
+
+
+@pytest.fixture(params=["cpu", "interpreter"])
+def transformer(request: pytest.FixtureRequest) -> Iterator[Transformer]:
+    """A transformer of each kind in turn."""
+    yield from _opened(request.param)
+
+
+@pytest.fixture
+def fast_switching() -> Iterator[None]:
+    """Threads take turns every microsecond, so that they meet wherever they can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
 
 
 @pytest.fixture

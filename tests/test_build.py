@@ -12,6 +12,7 @@ from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind
 from nervure.transformers.cpu.compile import compiler
 from nervure.transformers.executable import Executable
 from nervure.types.dim import evaluate
+from tests.arrays import normal
 
 SIZES = (1, 2, 7, 64, 1000)
 
@@ -30,30 +31,14 @@ class Descent:
         return nv.doall([self.update(*pair) for pair in zip(variables, gradients, strict=True)])
 
 
-@pytest.fixture(params=["cpu", "interpreter"])
-def transformer(request):
-    with nv.transformers.make_transformer(request.param) as made:
-        yield made
-
-
-@pytest.fixture
-def cpu():
-    with nv.transformers.make_transformer("cpu") as made:
-        yield made
-
-
-def numbers(*shape):
-    return np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32)
-
-
 def network(features=6, hidden=5, classes=4):
     """(loss, parameters) of two layers over a batch of any size."""
     n = nv.dim("n", min=1)
     x = nv.placeholder({"N": n, "F": features}).named("x")
     labels = nv.placeholder({"N": n, "Y": classes}).named("labels")
-    first = nv.variable({"F": features, "H": hidden}, numbers(features, hidden)).named("first")
-    bias = nv.variable({"H": hidden}, numbers(hidden)).named("bias")
-    second = nv.variable({"H": hidden, "Y": classes}, numbers(hidden, classes)).named("second")
+    first = nv.variable({"F": features, "H": hidden}, normal(features, hidden)).named("first")
+    bias = nv.variable({"H": hidden}, normal(hidden)).named("bias")
+    second = nv.variable({"H": hidden, "Y": classes}, normal(hidden, classes)).named("second")
     logits = nv.dot(nv.relu(nv.dot(x, first) + bias), second)
     loss = -nv.sum(labels * nv.log_softmax(logits, "Y"), out_axes=())
     return loss, [x, labels], [first, bias, second]
@@ -61,7 +46,7 @@ def network(features=6, hidden=5, classes=4):
 
 def batch(size, features=6, classes=4):
     labels = np.eye(classes, dtype=np.float32)[np.arange(size) % classes]
-    return numbers(size, features), labels
+    return normal(size, features), labels
 
 
 def gradients(model):
@@ -245,7 +230,7 @@ def test_an_argument_may_be_written_after_forward(transformer):
 
 def test_a_value_that_is_read_twice_stays_right(transformer):
     """T128."""
-    a, b, c, d = [nv.variable((64,), numbers(64) + at) for at in range(4)]
+    a, b, c, d = [nv.variable((64,), normal(64) + at) for at in range(4)]
     product = a * b
     model = nv.build((product * c) + (d + product), transformer=transformer)
     p, q, r, s = [transformer.get(entry) for entry in (a, b, c, d)]
@@ -302,7 +287,7 @@ def test_a_tensor_is_taken_by_the_names_of_its_axes():
     """T121."""
     x = nv.placeholder("H=2, W=3").named("x")
     model = nv.build(x * 1, inputs="x")
-    values = numbers(3, 2)
+    values = normal(3, 2)
     np.testing.assert_array_equal(model.forward(nv.constant(values, "W=3, H=2")), values.T)
     np.testing.assert_array_equal(model.forward(nv.constant(values, "W=3, H=2") * 2), values.T * 2)
 

@@ -15,12 +15,11 @@ from nervure.tensor_storage import hold
 from nervure.transformers.cpu.compile import compilation
 
 
-@pytest.fixture(params=["cpu", "interpreter"])
-def transformer(request, monkeypatch):
-    """The default transformer, one after the other."""
-    with transformers.make_transformer(request.param) as made:
-        monkeypatch.setattr(transformers, "_default", made)
-        yield made
+@pytest.fixture
+def transformer(transformer, monkeypatch):
+    """Each in turn is the default transformer."""
+    monkeypatch.setattr(transformers, "_default", transformer)
+    return transformer
 
 
 def parameter(values):

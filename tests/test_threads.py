@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -19,12 +18,7 @@ THREADS = 8
 ROUNDS = 200 if os.environ.get("DEEP_TESTS") else 20
 
 
-@pytest.fixture(autouse=True)
-def fast_switching():
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
+pytestmark = pytest.mark.usefixtures("fast_switching")
 
 
 def in_threads(work: Callable[[int], Any], count: int = THREADS) -> list[Any]:

@@ -27,12 +27,6 @@ FORMATS = ("safetensors", "npz")
 
 
 @pytest.fixture
-def transformer():
-    with nv.transformers.make_transformer("interpreter") as made:
-        yield made
-
-
-@pytest.fixture
 def texts(monkeypatch):
     """A format of a user's, for one test."""
     monkeypatch.setattr(model_formats, "_formats", dict(model_formats._formats))
@@ -48,15 +42,15 @@ def texts(monkeypatch):
 
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("dtype", [nv.float32, nv.bfloat16, nv.float64, nv.float16])
-def test_weights_come_back_to_the_bit(tmp_path, transformer, format, dtype):
+def test_weights_come_back_to_the_bit(tmp_path, interpreter, format, dtype):
     """T280: with what optimisers keep; and training goes on as it would have."""
     network, other = Network(dtype), Network(dtype)
-    step = trained(network, transformer, nv.optim.Adam(0.01), 3, dtype)
-    nv.save_weights(network, tmp_path / "f", format, optimizers=True, transformer=transformer)
-    resumed = trained(other, transformer, nv.optim.Adam(0.5), 1, dtype)
-    nv.load_weights(other, tmp_path / "f", format, transformer)
+    step = trained(network, interpreter, nv.optim.Adam(0.01), 3, dtype)
+    nv.save_weights(network, tmp_path / "f", format, optimizers=True, transformer=interpreter)
+    resumed = trained(other, interpreter, nv.optim.Adam(0.5), 1, dtype)
+    nv.load_weights(other, tmp_path / "f", format, interpreter)
     assert step(np.ones((2, 4)))[0].tobytes() == resumed(np.ones((2, 4)))[0].tobytes()
-    assert bits(transformer, network.state_names()) == bits(transformer, other.state_names())
+    assert bits(interpreter, network.state_names()) == bits(interpreter, other.state_names())
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -79,53 +73,53 @@ def test_arrays_of_every_type_come_back(tmp_path, format):
     assert (tmp_path / "f").read_bytes() == first
 
 
-def test_numpy_reads_the_arrays_of_npz(tmp_path, transformer):
+def test_numpy_reads_the_arrays_of_npz(tmp_path, interpreter):
     """T280: and nervure what NumPy has written."""
     layer = linear()
-    nv.save_weights(layer, tmp_path / "f.npz", "npz", transformer=transformer)
+    nv.save_weights(layer, tmp_path / "f.npz", "npz", transformer=interpreter)
     with np.load(tmp_path / "f.npz", allow_pickle=False) as file:
         arrays = {key: file[key] for key in file if key != "nervure.types"}
-    assert (arrays["param:linearlayer.0.weights"] == transformer.get(layer.weights)).all()
+    assert (arrays["param:linearlayer.0.weights"] == interpreter.get(layer.weights)).all()
     arrays["param:linearlayer.0.bias"] = np.arange(6, dtype=np.float32)[::2]
     arrays["param:linearlayer.0.weights"] = np.asfortranarray(arrays["param:linearlayer.0.weights"])
     np.savez(tmp_path / "g.npz", **arrays)
-    nv.load_weights(layer, tmp_path / "g.npz", "npz", transformer)
-    assert transformer.get(layer.bias).tolist() == [0.0, 2.0, 4.0]
+    nv.load_weights(layer, tmp_path / "g.npz", "npz", interpreter)
+    assert interpreter.get(layer.bias).tolist() == [0.0, 2.0, 4.0]
 
 
-def test_a_file_that_does_not_fit_changes_nothing(tmp_path, transformer):
+def test_a_file_that_does_not_fit_changes_nothing(tmp_path, interpreter):
     """T281: everything that does not is named."""
     network, layer = Network(), linear()
-    nv.save_weights(network, tmp_path / "f", transformer=transformer)
-    transformer.set(layer.bias, [1.0, 2.0, 3.0])
+    nv.save_weights(network, tmp_path / "f", transformer=interpreter)
+    interpreter.set(layer.bias, [1.0, 2.0, 3.0])
     with pytest.raises(InvalidArgument, match="does not fit") as caught:
-        nv.load_weights(layer, tmp_path / "f", transformer=transformer)
+        nv.load_weights(layer, tmp_path / "f", transformer=interpreter)
     assert caught.value.got == (
         "unexpected: param:linearlayer.1.bias (second.bias), param:linearlayer.1.weights (second.weights); "
         "param:linearlayer.0.bias: its path first.bias is none of the model's, its key would be that of bias; "
         "param:linearlayer.0.weights: its path first.weights is none of the model's, its key would be that of weights")
     assert caught.value.expected == "missing: param:linearlayer.0.weights (weights), param:linearlayer.0.bias (bias)"
-    assert transformer.get(layer.bias).tolist() == [1.0, 2.0, 3.0]
+    assert interpreter.get(layer.bias).tolist() == [1.0, 2.0, 3.0]
 
 
-def test_optimisers_are_loaded_where_there_are_some(tmp_path, transformer):
+def test_optimisers_are_loaded_where_there_are_some(tmp_path, interpreter):
     """T281: a file of training serves a prediction; one of weights alone leaves the optimisers as they are; another
     optimiser's does not fit.
     """
     layer, plain, other = linear(), linear(), linear()
-    trained(layer, transformer, nv.optim.Adam())
-    nv.save_weights(layer, tmp_path / "all", optimizers=True, transformer=transformer)
-    nv.save_weights(layer, tmp_path / "weights", transformer=transformer)
-    nv.load_weights(plain, tmp_path / "all", transformer=transformer)
-    assert bits(transformer, plain.state_names()) == bits(transformer, layer.state_names())
+    trained(layer, interpreter, nv.optim.Adam())
+    nv.save_weights(layer, tmp_path / "all", optimizers=True, transformer=interpreter)
+    nv.save_weights(layer, tmp_path / "weights", transformer=interpreter)
+    nv.load_weights(plain, tmp_path / "all", transformer=interpreter)
+    assert bits(interpreter, plain.state_names()) == bits(interpreter, layer.state_names())
     adam = nv.optim.Adam()
-    trained(other, transformer, adam, 3)
-    nv.load_weights(other, tmp_path / "weights", transformer=transformer)
-    assert transformer.get(adam.n) == 3
+    trained(other, interpreter, adam, 3)
+    nv.load_weights(other, tmp_path / "weights", transformer=interpreter)
+    assert interpreter.get(adam.n) == 3
     descending = linear()
-    trained(descending, transformer, nv.optim.SGD(0.1), 0)
+    trained(descending, interpreter, nv.optim.SGD(0.1), 0)
     with pytest.raises(InvalidArgument, match="does not fit") as caught:
-        nv.load_weights(descending, tmp_path / "all", transformer=transformer)
+        nv.load_weights(descending, tmp_path / "all", transformer=interpreter)
     assert "sgd" in caught.value.expected
 
 
@@ -133,68 +127,68 @@ def test_optimisers_are_loaded_where_there_are_some(tmp_path, transformer):
 
 
 @pytest.mark.parametrize("format", [*FORMATS, "texts"])
-def test_files_keep_paths(texts, tmp_path, transformer, format):
+def test_files_keep_paths(texts, tmp_path, interpreter, format):
     """T330, T332: modules that changed places get their own weights; a format without paths goes by keys."""
     square, other = Square(), Swapped()
-    nv.save_weights(square, tmp_path / "f", format, transformer=transformer)
+    nv.save_weights(square, tmp_path / "f", format, transformer=interpreter)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        assert nv.load_weights(other, tmp_path / "f", format, transformer) is None
+        assert nv.load_weights(other, tmp_path / "f", format, interpreter) is None
     assert len(caught) == (format != "texts")
     right = [[1.0] * 4, [2.0] * 4]
-    found = [transformer.get(layer.bias).tolist() for layer in (other.first, other.second)]
+    found = [interpreter.get(layer.bias).tolist() for layer in (other.first, other.second)]
     assert found == (right[::-1] if format == "texts" else right)
 
 
-def test_files_from_before_go_by_keys(tmp_path, transformer):
+def test_files_from_before_go_by_keys(tmp_path, interpreter):
     """T332: they say no paths; what is no table of paths is damage."""
-    table = nv.make_state_dict(Square(), transformer=transformer).table
+    table = nv.make_state_dict(Square(), transformer=interpreter).table
     write_tensors(tmp_path / "f", table, {"nervure.state": "1"})
     other = Square()
-    transformer.set(other.second.bias, [0.0] * 4)
-    nv.load_weights(other, tmp_path / "f", transformer=transformer)
-    assert transformer.get(other.second.bias).tolist() == [2.0] * 4
+    interpreter.set(other.second.bias, [0.0] * 4)
+    nv.load_weights(other, tmp_path / "f", transformer=interpreter)
+    assert interpreter.get(other.second.bias).tolist() == [2.0] * 4
     for text in ("[", "3", '{"param:linearlayer.0.bias": 3}', '{"no key": "first.bias"}'):
         write_tensors(tmp_path / "f", table, {"nervure.paths": text})
         with pytest.raises(FormatError, match="paths of a state dict are damaged"):
-            nv.load_weights(other, tmp_path / "f", transformer=transformer)
+            nv.load_weights(other, tmp_path / "f", transformer=interpreter)
 
 
 @pytest.mark.parametrize("rename", [{"first": "a", "second": "b"}, {"*.bias": "*.bias", "second": "b", "first": "a"},
                                     lambda path: path.replace("first", "a").replace("second", "b")])
-def test_paths_are_renamed(tmp_path, transformer, rename):
+def test_paths_are_renamed(tmp_path, interpreter, rename):
     """T333: by a table of beginnings, or a function; the keys of what is renamed do not count."""
-    nv.save_weights(Square(), tmp_path / "f", transformer=transformer)
+    nv.save_weights(Square(), tmp_path / "f", transformer=interpreter)
     other = nv.nn.Module()
     other.b, other.a = nv.nn.LinearLayer(4, 4), nv.nn.LinearLayer(4, 4)
     if isinstance(rename, dict) and "*.bias" in rename:
         with pytest.raises(InvalidArgument, match="does not fit"):  # the first that fits counts
-            nv.load_weights(other, tmp_path / "f", transformer=transformer, rename=rename)
+            nv.load_weights(other, tmp_path / "f", transformer=interpreter, rename=rename)
         return
-    nv.load_weights(other, tmp_path / "f", transformer=transformer, rename=rename)
-    assert [transformer.get(layer.bias).tolist() for layer in (other.a, other.b)] == [[1.0] * 4, [2.0] * 4]
+    nv.load_weights(other, tmp_path / "f", transformer=interpreter, rename=rename)
+    assert [interpreter.get(layer.bias).tolist() for layer in (other.a, other.b)] == [[1.0] * 4, [2.0] * 4]
 
 
-def test_what_stands_in_front_is_said(tmp_path, transformer):
+def test_what_stands_in_front_is_said(tmp_path, interpreter):
     """T333: where a whole model is in another one, or was."""
     inner, outer = Square(), nv.nn.Sequential(Square())
     for saved, loaded, rename in ((outer, inner, {"0": ""}), (inner, outer, {"": "0"})):
-        nv.save_weights(saved, tmp_path / "f", transformer=transformer)
+        nv.save_weights(saved, tmp_path / "f", transformer=interpreter)
         with pytest.raises(InvalidArgument, match="does not fit") as caught:
-            nv.load_weights(loaded, tmp_path / "f", transformer=transformer)
+            nv.load_weights(loaded, tmp_path / "f", transformer=interpreter)
         assert f"rename={json.dumps(rename)}" in caught.value.help
-        nv.load_weights(loaded, tmp_path / "f", transformer=transformer, rename=rename)
+        nv.load_weights(loaded, tmp_path / "f", transformer=interpreter, rename=rename)
 
 
-def test_what_fits_is_loaded_where_that_is_asked_for(tmp_path, transformer):
+def test_what_fits_is_loaded_where_that_is_asked_for(tmp_path, interpreter):
     """T281: ``strict=False`` returns the rest; what ``rename`` leaves out is not looked for."""
-    nv.save_weights(Square(), tmp_path / "f", transformer=transformer)
+    nv.save_weights(Square(), tmp_path / "f", transformer=interpreter)
     other = Fronted()
-    transformer.set(other.first.bias, [0.0] * 4)
+    interpreter.set(other.first.bias, [0.0] * 4)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        failed = nv.load_weights(other, tmp_path / "f", transformer=transformer, rename={"second": None}, strict=False)
-    assert transformer.get(other.first.bias).tolist() == [1.0] * 4
+        failed = nv.load_weights(other, tmp_path / "f", transformer=interpreter, rename={"second": None}, strict=False)
+    assert interpreter.get(other.first.bias).tolist() == [1.0] * 4
     assert failed.missing == tuple([f"param:linearlayer.{n}.{slot}" for n in (0, 2) for slot in ("weights", "bias")])
     assert not failed.unexpected and not failed.mismatched
 
@@ -202,16 +196,16 @@ def test_what_fits_is_loaded_where_that_is_asked_for(tmp_path, transformer):
 # -- formats of users -------------------------------------------------------------------------------------------------
 
 
-def test_a_format_of_the_user_s_own(texts, tmp_path, transformer):
+def test_a_format_of_the_user_s_own(texts, tmp_path, interpreter):
     """T282: written under another name with the same ending, until it is complete."""
     layer, other = linear(), linear()
-    transformer.set(layer.bias, [1.0, 2.0, 3.0])
-    nv.save_weights(layer, tmp_path / "f.txt", "texts", transformer=transformer)
-    nv.load_weights(other, tmp_path / "f.txt", "texts", transformer)
-    assert transformer.get(other.bias).tolist() == [1.0, 2.0, 3.0] and os.listdir(tmp_path) == ["f.txt"]
+    interpreter.set(layer.bias, [1.0, 2.0, 3.0])
+    nv.save_weights(layer, tmp_path / "f.txt", "texts", transformer=interpreter)
+    nv.load_weights(other, tmp_path / "f.txt", "texts", interpreter)
+    assert interpreter.get(other.bias).tolist() == [1.0, 2.0, 3.0] and os.listdir(tmp_path) == ["f.txt"]
 
 
-def test_a_save_that_fails_leaves_the_file_before(texts, tmp_path, transformer):
+def test_a_save_that_fails_leaves_the_file_before(texts, tmp_path, interpreter):
     """T282: and no other one."""
     seen = []
 
@@ -222,29 +216,29 @@ def test_a_save_that_fails_leaves_the_file_before(texts, tmp_path, transformer):
     nv.define_model_format("failing", save=save, load=lambda path: None)
     (tmp_path / "f.txt").write_text("whole")
     with pytest.raises(ZeroDivisionError):
-        nv.save_weights(linear(), tmp_path / "f.txt", "failing", transformer=transformer)
+        nv.save_weights(linear(), tmp_path / "f.txt", "failing", transformer=interpreter)
     assert (tmp_path / "f.txt").read_text() == "whole" and os.listdir(tmp_path) == ["f.txt"]
     assert seen[0].parent == tmp_path and seen[0].suffix == ".txt"
 
 
-def test_what_a_format_gives_is_a_state_dict(texts, tmp_path, transformer):
+def test_what_a_format_gives_is_a_state_dict(texts, tmp_path, interpreter):
     """T282: anything else is an error."""
     nv.define_model_format("odd", save=lambda path, state: Path(path).write_text(""), load=lambda path: {})
-    nv.save_weights(linear(), tmp_path / "f", "odd", transformer=transformer)
+    nv.save_weights(linear(), tmp_path / "f", "odd", transformer=interpreter)
     with pytest.raises(WrongKind, match="gave no state dict"):
-        nv.load_weights(linear(), tmp_path / "f", "odd", transformer)
+        nv.load_weights(linear(), tmp_path / "f", "odd", interpreter)
 
 
-def test_a_format_may_ask_for_the_tensors_of_a_device(texts, tmp_path, transformer):
+def test_a_format_may_ask_for_the_tensors_of_a_device(texts, tmp_path, interpreter):
     """T282: which have storage as the device keeps it."""
     seen = {}
     nv.define_model_format("stored", Lists, load=print, save=lambda path, state: [
         Path(path).write_text(""), seen.update(state.table)])
     layer = linear()
-    nv.save_weights(layer, tmp_path / "f", "stored", transformer=transformer)
+    nv.save_weights(layer, tmp_path / "f", "stored", transformer=interpreter)
     weights = seen["param:linearlayer.0.weights"]
     assert isinstance(weights, Lists) and len(seen) == 2 and "f32[4, 3]" in repr(nv.from_state_dict(seen))
-    assert weights.storage == transformer.get(layer.weights).ravel().tolist()
+    assert weights.storage == interpreter.get(layer.weights).ravel().tolist()
     with pytest.raises(WrongKind, match="no device"):
         nv.define_model_format("other", 3, save=print, load=print)
 
@@ -295,18 +289,18 @@ def test_damaged_npz_files_are_refused(tmp_path, data):
     assert caught.value.expected and caught.value.operand == str(tmp_path / "f")
 
 
-def test_every_damaged_byte_is_noticed(tmp_path, transformer):
+def test_every_damaged_byte_is_noticed(tmp_path, interpreter):
     """T283: or is of no meaning."""
     layer = linear()
-    nv.save_weights(layer, tmp_path / "f", "npz", transformer=transformer)
-    data, before = (tmp_path / "f").read_bytes(), bits(transformer, layer.state_names())
+    nv.save_weights(layer, tmp_path / "f", "npz", transformer=interpreter)
+    data, before = (tmp_path / "f").read_bytes(), bits(interpreter, layer.state_names())
     for position in range(0, len(data), 7):
         (tmp_path / "f").write_bytes(data[:position] + bytes([data[position] ^ 0x55]) + data[position + 1:])
         try:
-            nv.load_weights(layer, tmp_path / "f", "npz", transformer)
+            nv.load_weights(layer, tmp_path / "f", "npz", interpreter)
         except nv.NervureError:
             pass
-        assert bits(transformer, layer.state_names()) == before
+        assert bits(interpreter, layer.state_names()) == before
 
 
 def test_a_file_of_other_arrays_is_no_state_dict(tmp_path):

@@ -19,18 +19,12 @@ from tests.files.test_function_file import contents, forged
 LARGE = np.arange(40, dtype=np.float32)
 
 
-@pytest.fixture
-def transformer():
-    with nv.transformers.make_transformer("interpreter") as made:
-        yield made
-
-
-def pair(transformer, rate=0.1, name="w"):
+def pair(interpreter, rate=0.1, name="w"):
     """A step of training and a prediction that share a weight; each has a long constant, and random numbers."""
     x, w = nv.placeholder((2, 3)).named("x"), nv.variable((3,), [1.0, 2.0, 3.0]).named(name)
     loss = nv.sum(nv.square(nv.matmul(nv.dropout(x, 0.5), w))) + nv.sum(nv.constant(LARGE))
-    step = transformer.computation([loss, nv.optim.Adam(rate)(loss)], x)
-    predict = transformer.computation({"y": nv.matmul(x, w) + nv.constant(LARGE + 1)[0]}, x)
+    step = interpreter.computation([loss, nv.optim.Adam(rate)(loss)], x)
+    predict = interpreter.computation({"y": nv.matmul(x, w) + nv.constant(LARGE + 1)[0]}, x)
     return step, predict, w
 
 
@@ -38,12 +32,12 @@ def batch(number):
     return np.random.default_rng(number).standard_normal((2, 3)).astype(np.float32)
 
 
-def test_loading_compiles_nothing(tmp_path, transformer):
+def test_loading_compiles_nothing(tmp_path, interpreter):
     """It is read and checked when it is loaded, and compiled at its first call."""
     x = nv.placeholder((2,))
     nv.save(tmp_path / "f", nv.computation(x + 1, x))
-    with mock.patch.object(transformer, "build", wraps=transformer.build) as build:
-        loaded = nv.load(tmp_path / "f", transformer)
+    with mock.patch.object(interpreter, "build", wraps=interpreter.build) as build:
+        loaded = nv.load(tmp_path / "f", interpreter)
         assert build.call_count == 0
         assert loaded(np.ones(2))[0] == loaded(np.ones(2))[1] == 2.0 and build.call_count == 1
 
@@ -51,12 +45,12 @@ def test_loading_compiles_nothing(tmp_path, transformer):
 # -- several in one file ----------------------------------------------------------------------------------------------
 
 
-def test_computations_of_one_file_share_their_variables(tmp_path, transformer):
+def test_computations_of_one_file_share_their_variables(tmp_path, interpreter):
     """T290: as they did when they were saved."""
-    step, predict, _ = pair(transformer)
+    step, predict, _ = pair(interpreter)
     step(batch(0))
     nv.save(tmp_path / "f", {"step": step, "predict": predict})
-    found = nv.load_together(tmp_path / "f", transformer)
+    found = nv.load_together(tmp_path / "f", interpreter)
     assert list(found) == ["step", "predict"]
     before = found["predict"](batch(1))["y"]
     assert before.tobytes() == predict(batch(1))["y"].tobytes()
@@ -64,11 +58,11 @@ def test_computations_of_one_file_share_their_variables(tmp_path, transformer):
     assert found["predict"](batch(1))["y"].tobytes() != before.tobytes() == predict(batch(1))["y"].tobytes()
 
 
-def test_one_file_is_the_same_each_time(tmp_path, transformer):
+def test_one_file_is_the_same_each_time(tmp_path, interpreter):
     """T290: and what is loaded from it is saved as it was."""
-    step, predict, _ = pair(transformer)
+    step, predict, _ = pair(interpreter)
     nv.save(tmp_path / "f", {"step": step, "predict": predict})
-    nv.save(tmp_path / "g", nv.load_together(tmp_path / "f", transformer))
+    nv.save(tmp_path / "g", nv.load_together(tmp_path / "f", interpreter))
     assert (tmp_path / "f").read_bytes() == (tmp_path / "g").read_bytes()
 
 
@@ -88,18 +82,18 @@ def test_gaps_in_memory_are_not_saved(tmp_path):
     assert 0 <= sizes["padded"] - sizes["dense"] < 256
 
 
-def test_variables_of_one_name_stay_apart(tmp_path, transformer):
+def test_variables_of_one_name_stay_apart(tmp_path, interpreter):
     """T290: names in the file are made unique."""
     v, w = nv.variable((), 1.0).named("w"), nv.variable((), 2.0).named("w")
-    both = {"first": transformer.computation(v + 0.0), "second": transformer.computation(w - v)}
+    both = {"first": interpreter.computation(v + 0.0), "second": interpreter.computation(w - v)}
     nv.save(tmp_path / "f", both)
-    found = nv.load_together(tmp_path / "f", transformer)
+    found = nv.load_together(tmp_path / "f", interpreter)
     assert found["first"]() == 1.0 and found["second"]() == 1.0
 
 
-def test_several_computations_need_names_and_one_transformer(tmp_path, transformer):
+def test_several_computations_need_names_and_one_transformer(tmp_path, interpreter):
     """T290: errors that say so, and no file."""
-    step, predict, _ = pair(transformer)
+    step, predict, _ = pair(interpreter)
     with nv.transformers.make_transformer("interpreter") as other:
         with pytest.raises(InvalidArgument, match="one transformer"):
             nv.save(tmp_path / "f", {"step": step, "predict": pair(other)[1]})
@@ -111,15 +105,15 @@ def test_several_computations_need_names_and_one_transformer(tmp_path, transform
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_of_several_is_not_taken_for_one(tmp_path, transformer):
+def test_a_file_of_several_is_not_taken_for_one(tmp_path, interpreter):
     """T290: the error names the function that gives all; that gives one alone under an empty name."""
-    step, predict, _ = pair(transformer)
+    step, predict, _ = pair(interpreter)
     nv.save(tmp_path / "f", {"step": step, "predict": predict})
     with pytest.raises(InvalidArgument, match="several") as caught:
-        nv.load(tmp_path / "f", transformer)
+        nv.load(tmp_path / "f", interpreter)
     assert "nv.load_together" in caught.value.help and caught.value.got == "step, predict"
     nv.save(tmp_path / "g", predict)
-    assert list(nv.load_together(tmp_path / "g", transformer)) == [""]
+    assert list(nv.load_together(tmp_path / "g", interpreter)) == [""]
 
 
 @pytest.mark.parametrize(("key", "text"), [
@@ -128,15 +122,15 @@ def test_a_file_of_several_is_not_taken_for_one(tmp_path, transformer):
     ("nervure.variables/step", "3"), ("nervure.variables/step", "{}"), ("nervure.variables/predict", '{"w": "v"}'),
     ("nervure.variables/predict", '{"w": "random_seed"}'), ("nervure.variables/predict", '{"v": "w"}'),
     ("nervure.results/predict", "3"), ("nervure.text/predict", "nervure 1")])
-def test_what_a_file_of_several_says_is_not_believed(tmp_path, transformer, key, text):
+def test_what_a_file_of_several_says_is_not_believed(tmp_path, interpreter, key, text):
     """T290: as with one alone."""
-    step, predict, _ = pair(transformer)
+    step, predict, _ = pair(interpreter)
     nv.save(tmp_path / "f", {"step": step, "predict": predict})
     header, data = contents(tmp_path / "f")
     header["__metadata__"][key] = text
     (tmp_path / "f").write_bytes(forged(header, data))
     with pytest.raises(NervureError):
-        nv.load_together(tmp_path / "f", transformer)
+        nv.load_together(tmp_path / "f", interpreter)
 
 
 # -- into computations that there are ---------------------------------------------------------------------------------
@@ -158,61 +152,61 @@ def test_training_resumes_to_the_bit(tmp_path):
         assert predict(batch(0))["y"].tobytes() == answer(batch(0))["y"].tobytes()
 
 
-def test_a_prediction_takes_its_weights_from_a_file_of_training(tmp_path, transformer):
+def test_a_prediction_takes_its_weights_from_a_file_of_training(tmp_path, interpreter):
     """T291: by their names; what else is in the file is left there."""
-    step, _, w = pair(transformer)
+    step, _, w = pair(interpreter)
     step(batch(0))
     nv.save(tmp_path / "f", step)
-    _, predict, other = pair(transformer)
+    _, predict, other = pair(interpreter)
     both = {"predict": predict}
     assert nv.load(tmp_path / "f", into=both) is both
-    assert transformer.get(other).tobytes() == transformer.get(w).tobytes()
+    assert interpreter.get(other).tobytes() == interpreter.get(w).tobytes()
 
 
-def test_unnamed_variables_are_found_by_their_places(tmp_path, transformer):
+def test_unnamed_variables_are_found_by_their_places(tmp_path, interpreter):
     """T291: in the same computation alone."""
     v, w = nv.variable((), 1.0), nv.variable((), 2.0)
-    nv.save(tmp_path / "f", transformer.computation(v - w))
-    transformer.set(v, 5.0), transformer.set(w, 6.0)
-    nv.load(tmp_path / "f", into=transformer.computation(v - w))
-    assert (transformer.get(v), transformer.get(w)) == (1.0, 2.0)
+    nv.save(tmp_path / "f", interpreter.computation(v - w))
+    interpreter.set(v, 5.0), interpreter.set(w, 6.0)
+    nv.load(tmp_path / "f", into=interpreter.computation(v - w))
+    assert (interpreter.get(v), interpreter.get(w)) == (1.0, 2.0)
     with pytest.raises(InvalidArgument, match="lacks variables") as caught:
-        nv.load(tmp_path / "f", into=transformer.computation(v - w + 1.0))
+        nv.load(tmp_path / "f", into=interpreter.computation(v - w + 1.0))
     assert "an unnamed f32[]" in caught.value.expected and "named" in caught.value.help
 
 
-def test_names_that_several_have_name_none(tmp_path, transformer):
+def test_names_that_several_have_name_none(tmp_path, interpreter):
     """T291: so that no value goes to another variable."""
     v, w = nv.variable((), 1.0).named("w"), nv.variable((), 2.0).named("w")
-    nv.save(tmp_path / "f", transformer.computation(v - w))
+    nv.save(tmp_path / "f", interpreter.computation(v - w))
     with pytest.raises(InvalidArgument, match="lacks variables"):
-        nv.load(tmp_path / "f", into=transformer.computation(v + 1.0))
+        nv.load(tmp_path / "f", into=interpreter.computation(v + 1.0))
 
 
 @pytest.mark.parametrize("make", [
     lambda: nv.variable((4,)).named("w"), lambda: nv.variable((3,), dtype=nv.float64).named("w"),
     lambda: nv.variable((3,)).named("v")])
-def test_nothing_is_changed_where_something_does_not_fit(tmp_path, transformer, make):
+def test_nothing_is_changed_where_something_does_not_fit(tmp_path, interpreter, make):
     """T291: all variables get their values, or none does."""
-    step, predict, _ = pair(transformer)
+    step, predict, _ = pair(interpreter)
     nv.save(tmp_path / "f", predict)
-    right, wrong = pair(transformer)[1:], make()
-    transformer.set(right[1], [7.0, 8.0, 9.0])
-    both = {"right": right[0], "wrong": transformer.computation(wrong + 1.0)}
+    right, wrong = pair(interpreter)[1:], make()
+    interpreter.set(right[1], [7.0, 8.0, 9.0])
+    both = {"right": right[0], "wrong": interpreter.computation(wrong + 1.0)}
     with pytest.raises(InvalidArgument) as caught:
         nv.load(tmp_path / "f", into=both)
-    assert caught.value.help and transformer.get(right[1]).tolist() == [7.0, 8.0, 9.0]
+    assert caught.value.help and interpreter.get(right[1]).tolist() == [7.0, 8.0, 9.0]
 
 
-def test_files_are_loaded_into_computations(tmp_path, transformer):
+def test_files_are_loaded_into_computations(tmp_path, interpreter):
     """T291: on their own transformer."""
-    predict = pair(transformer)[1]
+    predict = pair(interpreter)[1]
     nv.save(tmp_path / "f", predict)
     for into in (nv.variable((3,)), {"predict": 3}, [predict], 3):
         with pytest.raises(WrongKind):
             nv.load(tmp_path / "f", into=into)
     with pytest.raises(WrongKind):
-        nv.load(tmp_path / "f", transformer, into=predict)
+        nv.load(tmp_path / "f", interpreter, into=predict)
     (tmp_path / "f").write_bytes(struct.pack("<Q", 2) + b"{}")
     with pytest.raises(FormatError):
         nv.load(tmp_path / "f", into=predict)
@@ -221,14 +215,14 @@ def test_files_are_loaded_into_computations(tmp_path, transformer):
 # -- notes, and training that goes on ---------------------------------------------------------------------------------
 
 
-def test_notes_are_texts(tmp_path, transformer):
+def test_notes_are_texts(tmp_path, interpreter):
     """T292: of any content, apart from what nervure itself keeps."""
     notes = {"epoch": "3", "": "\0 é", "nervure.text": "mine"}
-    step, predict, _ = pair(transformer)
+    step, predict, _ = pair(interpreter)
     for kept in (predict, {"step": step, "predict": predict}, predict.function):
         nv.save(tmp_path / "f", kept, notes=notes)
         assert nv.load_notes(tmp_path / "f") == notes
-    assert list(nv.load(tmp_path / "f", transformer)(batch(0))[0]) == list(predict(batch(0))["y"])
+    assert list(nv.load(tmp_path / "f", interpreter)(batch(0))[0]) == list(predict(batch(0))["y"])
     for wrong in ({"epoch": 3}, {3: "epoch"}, ["epoch"], "epoch"):
         with pytest.raises(WrongKind, match="notes"):
             nv.save(tmp_path / "g", predict, notes=wrong)

@@ -51,106 +51,100 @@ def linear():
 
 
 @pytest.fixture
-def transformer():
-    with nv.transformers.make_transformer("interpreter") as made:
-        yield made
-
-
-@pytest.fixture
 def no_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
 
 
-def trained(layer, transformer, optimizer, steps=2, dtype=nv.float32):
+def trained(layer, interpreter, optimizer, steps=2, dtype=nv.float32):
     """A step of training as a computation, called some times."""
     x = nv.placeholder((2, 4), dtype)
-    step = transformer.computation([loss := nv.sum(nv.square(layer(x)), out_axes=()), optimizer(loss)], x)
+    step = interpreter.computation([loss := nv.sum(nv.square(layer(x)), out_axes=()), optimizer(loss)], x)
     for number in range(steps):
         step(np.full((2, 4), 0.1 * number + 0.1))
     return step
 
 
-def bits(transformer, places):
-    return [transformer.get(place).tobytes() for place in places]
+def bits(interpreter, places):
+    return [interpreter.get(place).tobytes() for place in places]
 
 
 # -- keys -------------------------------------------------------------------------------------------------------------
 
 
-def test_the_keys_of_a_linear_layer_with_adam(transformer):
+def test_the_keys_of_a_linear_layer_with_adam(interpreter):
     """T270, T272: two parameters, and seven slots for each."""
     layer = linear()
-    trained(layer, transformer, nv.optim.Adam())
-    state = nv.make_state_dict(layer, optimizers=True, transformer=transformer)
+    trained(layer, interpreter, nv.optim.Adam())
+    state = nv.make_state_dict(layer, optimizers=True, transformer=interpreter)
     numbers = ["float.lr", "float.eps", "float.beta1", "float.beta2", "int.n", "cputensor.m", "cputensor.v"]
     assert list(state.table) == [
         "param:linearlayer.0.weights", "param:linearlayer.0.bias",
         *[f"optimizer:linearlayer.0.{slot}.adam.{number}" for slot in ("weights", "bias") for number in numbers]]
-    assert list(nv.make_state_dict(layer, transformer=transformer).table) == list(state.table)[:2]
-    assert list(nv.make_state_dict(layer, False, True, transformer).table) == list(state.table)[2:]
+    assert list(nv.make_state_dict(layer, transformer=interpreter).table) == list(state.table)[:2]
+    assert list(nv.make_state_dict(layer, False, True, interpreter).table) == list(state.table)[2:]
 
 
-def test_keys_do_not_change_by_training(transformer):
+def test_keys_do_not_change_by_training(interpreter):
     """T272: what is saved before the first step has the keys of what is saved after it."""
     layer, adam = linear(), nv.optim.Adam()
-    step = trained(layer, transformer, adam, 0)
-    before = list(nv.make_state_dict(layer, optimizers=True, transformer=transformer).table)
+    step = trained(layer, interpreter, adam, 0)
+    before = list(nv.make_state_dict(layer, optimizers=True, transformer=interpreter).table)
     step(np.ones((2, 4)))
-    assert before == list(nv.make_state_dict(layer, optimizers=True, transformer=transformer).table)
+    assert before == list(nv.make_state_dict(layer, optimizers=True, transformer=interpreter).table)
 
 
-def test_layers_of_one_class_are_numbered(transformer):
+def test_layers_of_one_class_are_numbered(interpreter):
     """T270: in the order of modules(), depth first."""
     network = Network()
-    table = nv.make_state_dict(network, transformer=transformer).table
+    table = nv.make_state_dict(network, transformer=interpreter).table
     assert list(table) == [f"param:linearlayer.{number}.{slot}" for number in (0, 1) for slot in ("weights", "bias")]
     assert table["param:linearlayer.1.weights"].shape == (5, 3)
 
 
-def test_a_computation_and_a_list_are_models(transformer):
+def test_a_computation_and_a_list_are_models(interpreter):
     """T270: their modules count in the order in which their parameters come; a module's buffers are found, too."""
     network = Network(normed=True)
-    step = trained(network, transformer, nv.optim.SGD(0.1))
-    keys = list(nv.make_state_dict(network, transformer=transformer).table)
+    step = trained(network, interpreter, nv.optim.SGD(0.1))
+    keys = list(nv.make_state_dict(network, transformer=interpreter).table)
     assert "param:batchnorm.0.running_mean" in keys and "param:linearlayer.1.bias" in keys
     assert sorted(nv.make_state_dict(step).table) == sorted(keys)
-    assert list(nv.make_state_dict(network.parameters(), transformer=transformer).table) == keys
-    assert list(nv.make_state_dict([network.first.bias], transformer=transformer).table) == keys[:2]
+    assert list(nv.make_state_dict(network.parameters(), transformer=interpreter).table) == keys
+    assert list(nv.make_state_dict([network.first.bias], transformer=interpreter).table) == keys[:2]
 
 
-def test_a_built_model_has_the_keys_of_its_module(transformer):
+def test_a_built_model_has_the_keys_of_its_module(interpreter):
     """T270, T272: its step updates the parameters, so that their slots are among its keys."""
     network = Network()
     x = nv.placeholder((2, 4)).named("x")
-    model = nv.build(nv.sum(nv.square(network(x))), inputs=("x",), transformer=transformer)
+    model = nv.build(nv.sum(nv.square(network(x))), inputs=("x",), transformer=interpreter)
     model.step(nv.optim.Adam(), np.ones((2, 4)))
-    assert list(nv.make_state_dict(model).table) == list(nv.make_state_dict(network, transformer=transformer).table)
+    assert list(nv.make_state_dict(model).table) == list(nv.make_state_dict(network, transformer=interpreter).table)
     state = nv.make_state_dict(model, optimizers=True)
     assert len(state) == 4 + 4 * 7 and state.table["optimizer:linearlayer.1.bias.adam.int.n"] == 1
 
 
-def test_the_hooked_optimiser_is_the_one_that_is_kept(transformer):
+def test_the_hooked_optimiser_is_the_one_that_is_kept(interpreter):
     """T254: whatever else has updated the parameter; without a hook the last one."""
     layer = linear()
-    trained(layer, transformer, nv.optim.Adam(), 0)
-    trained(layer, transformer, nv.optim.SGD(0.1), 0)
+    trained(layer, interpreter, nv.optim.Adam(), 0)
+    trained(layer, interpreter, nv.optim.SGD(0.1), 0)
     nv.hook_optimizer(layer.bias, nv.optim.Lion())
-    keys = list(nv.make_state_dict(layer, False, True, transformer).table)
+    keys = list(nv.make_state_dict(layer, False, True, interpreter).table)
     assert [key.split(".")[3] for key in keys] == ["sgd"] * 2 + ["lion"] * 5
 
 
-def test_what_sits_in_no_module_is_said_and_kept(transformer):
+def test_what_sits_in_no_module_is_said_and_kept(interpreter):
     """T271: by its own name, numbered where several have it."""
     places = [nv.variable(()).named("W.1"), nv.variable(()), nv.variable(()).named("w:1")]
     with pytest.warns(UserWarning, match="W.1, a variable, w:1 sit in no module") as caught:
-        state = nv.make_state_dict(places, transformer=transformer)
+        state = nv.make_state_dict(places, transformer=interpreter)
     assert list(state.table) == ["missing_param:tensor.0.w_1", "missing_param:tensor.0.value",
                                  "missing_param:tensor.1.w_1"]
     assert caught[0].filename == __file__
     nv.optim.SGD(0.1).update(places[0], 1.0)
-    slots = nv.make_state_dict(places, False, True, transformer).table
+    slots = nv.make_state_dict(places, False, True, interpreter).table
     assert list(slots) == ["missing_optimizer:tensor.0.w_1.sgd.float.lr", "missing_optimizer:tensor.0.w_1.sgd.int.n"]
 
 
@@ -229,58 +223,58 @@ def test_loading_resumes_training_to_the_bit(dtype):
         assert bits(first, network.state_names()) == bits(second, other.state_names())
 
 
-def test_the_type_in_a_key_does_not_matter(transformer):
+def test_the_type_in_a_key_does_not_matter(interpreter):
     """T276: so that files go from one device to another."""
     layer = linear()
-    trained(layer, transformer, nv.optim.Adam())
-    table = nv.make_state_dict(layer, optimizers=True, transformer=transformer).table
+    trained(layer, interpreter, nv.optim.Adam())
+    table = nv.make_state_dict(layer, optimizers=True, transformer=interpreter).table
     moved = nv.from_state_dict({key.replace(".cputensor.", ".mytensor."): array + 1 for key, array in table.items()})
-    assert not nv.load_from_state_dict(layer, moved, transformer)
-    assert transformer.get(layer.bias).tolist() == (table["param:linearlayer.0.bias"] + 1).tolist()
+    assert not nv.load_from_state_dict(layer, moved, interpreter)
+    assert interpreter.get(layer.bias).tolist() == (table["param:linearlayer.0.bias"] + 1).tolist()
 
 
-def test_what_could_not_be_loaded_is_named(transformer):
+def test_what_could_not_be_loaded_is_named(interpreter):
     """T277: the rest is loaded, at one moment."""
     network = Network()
-    table = dict(nv.make_state_dict(network, transformer=transformer).table)
+    table = dict(nv.make_state_dict(network, transformer=interpreter).table)
     table["param:linearlayer.0.bias"] = np.zeros(4, np.float32)
     table["param:linearlayer.1.weights"] = np.zeros((5, 3))
     table["param:embedding.0.weights"] = np.zeros(3, np.float32)
     table["optimizer:linearlayer.0.bias.adam.int.n"] = np.int64(3)
     del table["param:linearlayer.0.weights"]
     table["param:linearlayer.1.bias"] = np.full(3, 7, np.float32)
-    failed = nv.load_from_state_dict(network, nv.from_state_dict(table), transformer)
+    failed = nv.load_from_state_dict(network, nv.from_state_dict(table), interpreter)
     assert failed and failed.missing == ("param:linearlayer.0.weights",)
     assert failed.unexpected == ("param:embedding.0.weights", "optimizer:linearlayer.0.bias.adam.int.n")
     assert failed.mismatched == {"param:linearlayer.0.bias": "f32[4], where f32[5] is expected",
                                  "param:linearlayer.1.weights": "f64[5, 3], where f32[5, 3] is expected"}
-    assert transformer.get(network.second.bias).tolist() == [7.0] * 3
+    assert interpreter.get(network.second.bias).tolist() == [7.0] * 3
 
 
-def test_a_number_that_several_share_has_one_value(transformer):
+def test_a_number_that_several_share_has_one_value(interpreter):
     """T277: a state that gives it two is refused for it."""
     layer = linear()
-    trained(layer, transformer, nv.optim.SGD(0.5))
-    table = dict(nv.make_state_dict(layer, optimizers=True, transformer=transformer).table)
+    trained(layer, interpreter, nv.optim.SGD(0.5))
+    table = dict(nv.make_state_dict(layer, optimizers=True, transformer=interpreter).table)
     table["optimizer:linearlayer.0.bias.sgd.float.lr"] = np.array(0.25)
-    failed = nv.load_from_state_dict(layer, nv.from_state_dict(table), transformer)
+    failed = nv.load_from_state_dict(layer, nv.from_state_dict(table), interpreter)
     assert list(failed.mismatched) == ["optimizer:linearlayer.0.bias.sgd.float.lr"]
 
 
-def test_values_are_of_one_moment_and_of_their_own(transformer):
+def test_values_are_of_one_moment_and_of_their_own(interpreter):
     """T274: later steps do not change a state that was made."""
     layer = linear()
-    step = trained(layer, transformer, nv.optim.SGD(0.1))
-    state = nv.make_state_dict(layer, transformer=transformer)
+    step = trained(layer, interpreter, nv.optim.SGD(0.1))
+    state = nv.make_state_dict(layer, transformer=interpreter)
     before = {key: array.copy() for key, array in state.table.items()}
     step(np.ones((2, 4)))
     assert all([(state.table[key] == before[key]).all() for key in before])
 
 
-def test_restoring_is_of_all_or_of_none(transformer):
+def test_restoring_is_of_all_or_of_none(interpreter):
     """T277: a value of another kind changes nothing."""
     v, w = nv.variable((2,)), nv.variable((3,))
     for wrong in (np.zeros(4, np.float32), np.zeros(3)):
         with pytest.raises(ValueError, match="another kind"):
-            transformer.restore({v.variable: np.ones(2, np.float32), w.variable: wrong})
-    assert transformer.get(v).tolist() == [0.0, 0.0]
+            interpreter.restore({v.variable: np.ones(2, np.float32), w.variable: wrong})
+    assert interpreter.get(v).tolist() == [0.0, 0.0]

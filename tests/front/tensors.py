@@ -31,5 +31,11 @@ def check(result: nv.Tensor, expected: Any, axes: Any = None) -> None:
         assert result.axes == nv.make_axes(axes)
 
 
+def check_close(result: nv.Tensor, expected: Any, axes: Any) -> None:
+    """Elements that are nearly the same, and these axes."""
+    assert result.axes == nv.make_axes(axes)
+    np.testing.assert_allclose(result.numpy(), expected, rtol=1e-10, atol=1e-12)
+
+
 def _counted(shape: Any) -> np.ndarray:
     return np.arange(np.prod(shape, dtype=int), dtype=np.float32).reshape(shape)

@@ -13,58 +13,52 @@ import pytest
 import nervure as nv
 
 
-@pytest.fixture
-def transformer():
-    with nv.transformers.make_transformer("interpreter") as made:
-        yield made
-
-
-def test_results_have_the_shape_of_the_returns(transformer):
+def test_results_have_the_shape_of_the_returns(interpreter):
     """A219: one op, a list, a tuple, a set, a dict, None."""
     x = nv.constant(2.0)
     y, z = x + 1, x * 3
-    assert transformer.computation(y)().item() == 3.0
-    assert [entry.item() for entry in transformer.computation([y, z])()] == [3.0, 6.0]
-    assert isinstance(transformer.computation((y,))(), tuple)
-    result = transformer.computation({y, z})()
+    assert interpreter.computation(y)().item() == 3.0
+    assert [entry.item() for entry in interpreter.computation([y, z])()] == [3.0, 6.0]
+    assert isinstance(interpreter.computation((y,))(), tuple)
+    result = interpreter.computation({y, z})()
     assert result[y].item() == 3.0 and result[z].item() == 6.0
-    assert transformer.computation({"y": y})()["y"].item() == 3.0
-    assert transformer.computation(None)() is None
-    assert transformer.computation(nv.assign(nv.variable(()), 1.0))() is None
+    assert interpreter.computation({"y": y})()["y"].item() == 3.0
+    assert interpreter.computation(None)() is None
+    assert interpreter.computation(nv.assign(nv.variable(()), 1.0))() is None
 
 
-def test_all_placeholders(transformer):
+def test_all_placeholders(interpreter):
     """A220: 'all' is every placeholder."""
     x, y = nv.placeholder(()).named("x"), nv.placeholder(()).named("y")
-    step = transformer.computation(x - y, "all")
+    step = interpreter.computation(x - y, "all")
     assert step(feed_dict={x: 5.0, y: 3.0}).item() == 2.0
     assert step(5.0, 3.0).item() == 2.0
     with pytest.raises(ValueError, match="'all'"):
-        transformer.computation(x, "al")
+        interpreter.computation(x, "al")
 
 
-def test_wrong_parameters_are_named(transformer):
+def test_wrong_parameters_are_named(interpreter):
     """A221: each mistake is a ValueError (a TypeError for no tensor) that says which."""
     x, y = nv.placeholder(()).named("x"), nv.placeholder(()).named("y")
     with pytest.raises(ValueError, match="missing") as caught:
-        transformer.computation(x + y, x)
+        interpreter.computation(x + y, x)
     assert caught.value.operand == "y" and caught.value.location.file == __file__
     with pytest.raises(ValueError, match="constant tensor cannot be a parameter"):
-        transformer.computation(x, nv.constant(1.0))
+        interpreter.computation(x, nv.constant(1.0))
     with pytest.raises(ValueError, match="temporary tensor cannot be a parameter"):
-        transformer.computation(x, nv.temporary(()))
+        interpreter.computation(x, nv.temporary(()))
     with pytest.raises(ValueError, match="twice"):
-        transformer.computation(x, x, x)
+        interpreter.computation(x, x, x)
     with pytest.raises(TypeError):
-        transformer.computation(x, x + 1)
+        interpreter.computation(x, x + 1)
     with pytest.raises(ValueError, match="wrong number of arguments"):
-        transformer.computation(x, x)(1.0, 2.0)
+        interpreter.computation(x, x)(1.0, 2.0)
 
 
-def test_feeding_by_name(transformer):
+def test_feeding_by_name(interpreter):
     """A222: by position or feed_dict, not both."""
     x, y = nv.placeholder(()).named("left"), nv.placeholder(()).named("right")
-    step = transformer.computation(x - y, x, y)
+    step = interpreter.computation(x - y, x, y)
     assert step(feed_dict={"left": 5.0, y: 1.0}).item() == 4.0
     for wrong in ({x: 1.0}, {x: 1.0, y: 1.0, "lef": 2.0}):
         with pytest.raises(ValueError, match="feed_dict"):
@@ -74,10 +68,10 @@ def test_feeding_by_name(transformer):
             call()
 
 
-def test_arguments_by_keyword(transformer):
+def test_arguments_by_keyword(interpreter):
     """A222: by the names of the parameters, after what is given by position, at the first call as at the third."""
     x, y, plain = nv.placeholder("N=2").named("x"), nv.placeholder("N=2").named("y"), nv.placeholder(())
-    step, with_plain = transformer.computation(x - y, x, y), transformer.computation(x - plain, x, plain)
+    step, with_plain = interpreter.computation(x - y, x, y), interpreter.computation(x - plain, x, plain)
     five, one = np.float32([5, 5]), np.float32([1, 1])
     for _ in range(3):
         for result in (step(x=five, y=one), step(y=one, x=five), step(five, y=one), step(five, one),
@@ -93,10 +87,10 @@ def test_arguments_by_keyword(transformer):
         assert caught.value.help
 
 
-def test_other_keywords_are_named(transformer):
+def test_other_keywords_are_named(interpreter):
     """A222: in the call of a computation or an executable, and where one is built; the first time as the third."""
     x = nv.placeholder((2,)).named("left")
-    step = transformer.computation(x + 1, x)
+    step = interpreter.computation(x + 1, x)
     for _ in range(3):
         step([1.0, 2.0])
         for call, name, help in [(lambda: step([1.0, 2.0], lefd=3), "lefd", "did you mean left?"),
@@ -187,11 +181,11 @@ def test_a_variable_is_set_by_names(each_transformer):
     np.testing.assert_array_equal(each_transformer.get(w), SQUARE * 3)
 
 
-def test_results_are_the_callers_own(transformer):
+def test_results_are_the_callers_own(interpreter):
     """A223: no aliasing between results, arguments, cells and constants."""
     x, w = nv.placeholder((3,)), nv.variable((3,), 1.0)
     constant = nv.constant([1.0, 2.0, 3.0])
-    step = transformer.computation([x, w, constant, constant], x)
+    step = interpreter.computation([x, w, constant, constant], x)
     argument = np.zeros(3, np.float32)
     first = step(argument)
     for result in first:
@@ -201,14 +195,14 @@ def test_results_are_the_callers_own(transformer):
     assert [result.tolist() for result in step(argument)] == [[0.0] * 3, [1.0] * 3, [1.0, 2.0, 3.0], [1.0, 2.0, 3.0]]
 
 
-def test_computations_of_one_transformer_share_state(transformer):
+def test_computations_of_one_transformer_share_state(interpreter):
     """A224: including ones that are built later."""
     w = nv.variable((), 1.0)
-    transformer.computation(nv.assign(w, w + 1))()
-    assert transformer.computation(w * 10)().item() == 20.0
+    interpreter.computation(nv.assign(w, w + 1))()
+    assert interpreter.computation(w * 10)().item() == 20.0
 
 
-def test_transformers_have_state_of_their_own(transformer):
+def test_transformers_have_state_of_their_own(interpreter):
     """A225: same initial bits, no sharing, one warning."""
     drawn = []
 
@@ -218,10 +212,10 @@ def test_transformers_have_state_of_their_own(transformer):
 
     w = nv.variable((4,), initial)
     with nv.transformers.make_transformer("interpreter") as other:
-        np.testing.assert_array_equal(transformer.computation(w)(), other.computation(w)())
+        np.testing.assert_array_equal(interpreter.computation(w)(), other.computation(w)())
         assert len(drawn) == 1
     v = nv.variable((), 1.0)
-    transformer.set(v, 7.0)
+    interpreter.set(v, 7.0)
     with nv.transformers.make_transformer("interpreter") as other:
         with pytest.warns(UserWarning, match="copy_state"):
             assert other.computation(v)().item() == 1.0
@@ -230,17 +224,17 @@ def test_transformers_have_state_of_their_own(transformer):
             other.computation(v + 1)()
 
 
-def test_cells_are_read_written_and_copied(transformer):
+def test_cells_are_read_written_and_copied(interpreter):
     """A226: get, set, copy_state, close."""
     w = nv.variable((2,), 1.0)
-    assert transformer.get(w).tolist() == [1.0, 1.0]
-    transformer.set(w, [3.0, 4.0])
-    transformer.get(w)[:] = 0
-    assert transformer.computation(w)().tolist() == [3.0, 4.0]
+    assert interpreter.get(w).tolist() == [1.0, 1.0]
+    interpreter.set(w, [3.0, 4.0])
+    interpreter.get(w)[:] = 0
+    assert interpreter.computation(w)().tolist() == [3.0, 4.0]
     with pytest.raises(ValueError):
-        transformer.set(w, [1.0, 2.0, 3.0])
+        interpreter.set(w, [1.0, 2.0, 3.0])
     other = nv.transformers.make_transformer("interpreter")
-    other.copy_state(transformer)
+    other.copy_state(interpreter)
     assert other.get(w).tolist() == [3.0, 4.0]
     for scratch in (nv.placeholder((2,)), nv.temporary((2,))):
         with pytest.raises(ValueError, match="persistent"):
@@ -261,7 +255,7 @@ def test_lazy_tensors_use_the_default_transformer():
         nv.placeholder(()).numpy()
 
 
-def test_derivative_of_what(transformer):
+def test_derivative_of_what(interpreter):
     """A228: scalars or an error, zeros where x is not below, integers refused."""
     x, y = nv.variable("H=2", [1.0, 2.0]), nv.variable("H=2", 1.0)
     with pytest.raises(ValueError, match="not a scalar"):
@@ -284,12 +278,12 @@ def test_a_derivative_counts_one_node_alone():
     assert nv.deriv(a * b, x).item() == 24.0
 
 
-def test_persistent_tensors_as_parameters(transformer):
+def test_persistent_tensors_as_parameters(interpreter):
     """A229: the call sets it."""
     v = nv.persistent_tensor((), 1.0)
-    step = transformer.computation(v * 2, v)
+    step = interpreter.computation(v * 2, v)
     assert step(5.0).item() == 10.0
-    assert transformer.get(v).item() == 5.0
+    assert interpreter.get(v).item() == 5.0
 
 
 def test_scopes_names_and_metadata():
@@ -431,11 +425,11 @@ def test_seed_starts_anew():
         nv.seed(1.5)
 
 
-def test_what_calls_take_and_return_is_described(transformer):
+def test_what_calls_take_and_return_is_described(interpreter):
     """T30: axes and strides, symbolic ones too; effects return nothing."""
     n = nv.dim("n")
     x, y, w = nv.placeholder({"N": n, "C": 3}), nv.placeholder((n, 2)), nv.variable("C=3", layout="C")
-    step = transformer.computation([x * w, nv.assign(w, w + 1), y.T, nv.sum(x, out_axes=())], x, y)
+    step = interpreter.computation([x * w, nv.assign(w, w + 1), y.T, nv.sum(x, out_axes=())], x, y)
     taken, given = step.parameter_descriptions, step.result_descriptions
     assert [str(entry) for entry in taken] == ["f32[N=n, C=3]", "f32[n, 2]"]
     assert [str(entry) for entry in given] == ["f32[N=n, C=3]", "f32[2, n]", "f32[]"]

@@ -11,6 +11,7 @@ import nervure as nv
 from nervure.errors import AxisMismatch, InvalidArgument, NervureError, ShapeMismatch, WrongKind
 from nervure.types.axis import axis
 from nervure.types.dim import dim
+from tests.front.tensors import check_close as check
 
 N, C, H, W, D = axis("N", 2), axis("C", 3), axis("H", 8), axis("W", 7), axis("D", 5)
 RNG = np.random.default_rng(9)
@@ -39,11 +40,6 @@ def reference(x, f, strides, dilations, paddings, groups=1):
             channels = window[:, group * f.shape[1]:(group + 1) * f.shape[1]]
             result[(slice(None), k, *place)] = (channels * f[k]).sum(tuple(range(1, rank + 2)))
     return result
-
-
-def check(result, expected, axes):
-    assert [str(one) for one in result.axes] == [str(one) for one in nv.make_axes(axes)]
-    np.testing.assert_allclose(result.numpy(), expected, rtol=1e-10, atol=1e-12)
 
 
 def test_the_example():

@@ -10,6 +10,7 @@ import nervure as nv
 from nervure.errors import AxisMismatch, InvalidArgument, WrongKind
 from nervure.types.axis import axis
 from nervure.types.dim import dim
+from tests.front.tensors import check_close as check
 
 N, REC, C, H = axis("N", 2), axis("REC", 3), axis("C", 4), axis("H", 5)
 ARRAY = np.random.default_rng(1).standard_normal((2, 3, 4, 5))
@@ -21,11 +22,6 @@ REFERENCES = {
     "L1_norm": lambda a, axis: np.sum(np.abs(a), axis), "logsumexp": lambda a, axis: scipy.special.logsumexp(a, axis),
     "any": lambda a, axis: np.any(a, axis), "all": lambda a, axis: np.all(a, axis), "count_nonzero": np.count_nonzero}
 POSITIONS = {"argmax": np.argmax, "argmin": np.argmin}
-
-
-def check(result, expected, axes):
-    assert result.axes == nv.make_axes(axes)
-    np.testing.assert_allclose(result.numpy(), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", REFERENCES)

@@ -45,12 +45,6 @@ returns, parameters = [joined, nv.deriv(total, table)], [table, rows]
 """
 
 
-@pytest.fixture
-def cpu():
-    with nv.transformers.make_transformer("cpu") as transformer:
-        yield transformer
-
-
 def build(transformer, source):
     """The computation of a source whose lines are those of a file of its own."""
     names = {"nv": nv}

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import gc
-import os
 import threading
 
 from nervure.ir.gc_paused import gc_paused
+from tests.processes import code_of_child
 
 
 def enabled_in_child():
     """Whether the collector runs in a child."""
-    child = os.fork()
-    if child == 0:
-        os._exit(gc.isenabled())
-    return bool(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    return code_of_child(gc.isenabled) == 0
 
 
 def test_it_may_be_nested():

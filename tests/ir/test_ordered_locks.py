@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 
@@ -11,6 +10,7 @@ import pytest
 from nervure import flags
 from nervure.errors import InUse
 from nervure.ir.ordered_locks import OrderedLock, Visit, holding, visiting
+from tests.processes import code_of_child
 
 
 class Place:
@@ -189,16 +189,8 @@ def test_a_signal_handler_may_read_and_not_change():
 
 
 def in_child(act):
-    """Whether ``act()`` was true in a child; one that hangs is killed."""
-    child = os.fork()
-    if child == 0:
-        signal.alarm(30)
-        code = 1
-        try:
-            code = 0 if act() else 2
-        finally:
-            os._exit(code)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    """Whether ``act()`` was true in a child."""
+    return code_of_child(act) == 0
 
 
 def said(act):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from tests.processes import run_text
 from tests.project.source import ROOT
 
 WITHOUT = """
@@ -30,5 +31,4 @@ def test_all_of_it_is_imported_without_a_backend():
              for path in sorted((ROOT / "src" / "nervure" / "kernel").rglob("*.py"))]
     text = (f"import importlib, sys\nfor name in {every}: importlib.import_module(name.removesuffix('.__init__'))\n"
             "print([name for name in sys.modules if name.startswith('nervure.transformers')])")
-    assert subprocess.run([sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True,
-                          check=True).stdout.strip() == "[]"
+    assert run_text(text) == "[]\n"

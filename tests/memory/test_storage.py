@@ -13,11 +13,8 @@ from nervure.kernel.lower.kernel_builder import place_in
 from nervure.memory.storage import Storage, StorageKind
 from nervure.types.dim import index
 from nervure.types.layout import Layout, column_major, row_major
+from tests.arrays import normal
 from tests.kernel.loops_transformer import Loops
-
-
-def numbers(*shape):
-    return np.random.default_rng(0).standard_normal(shape, dtype=np.float32)
 
 
 def storage(shape, layout=None, kind=StorageKind.TEMPORARY):
@@ -69,7 +66,7 @@ def test_kernels_write_and_read_where_a_layout_says(layout, monkeypatch):
                ops.Exp(ops.Scatter(e, k, ops.Gather(e, k, 0), 0, "add")),
                ops.Exp(ops.Sum(ops.Exp(y), [1])), ops.Sum(ops.Exp(y), [0])]
     function = nv.Function(results, [x, y, k])
-    arguments = [numbers(6, 4), numbers(2, 9_000), np.array([5, 0, 5])]
+    arguments = [normal(6, 4), normal(2, 9_000), np.array([5, 0, 5])]
     with Loops() as loops:
         expected = loops.compile(function)(arguments)
         monkeypatch.setattr(BufferAssignment, "temporary", laid_out)

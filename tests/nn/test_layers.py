@@ -16,13 +16,6 @@ from nervure.errors import (
     WrongKind,
 )
 
-
-@pytest.fixture
-def interpreter():
-    with nv.transformers.make_transformer("interpreter") as transformer:
-        yield transformer
-
-
 # -- axes ------------------------------------------------------------------------------------------------
 
 

@@ -16,6 +16,16 @@ from nervure.types.dtype import as_dtype
 Build = Callable[..., Any]
 
 
+def tensor(*shape: object, dtype: object = nv.float32) -> nv.Parameter:
+    """A parameter of this shape."""
+    return nv.Parameter(dtype, shape)
+
+
+def normal(*shape: int) -> np.ndarray:
+    """Random numbers, which are the same in each run of a test."""
+    return np.random.standard_normal(shape)
+
+
 def parameters(arrays: Sequence[np.ndarray]) -> list[nv.Parameter]:
     return [nv.Parameter(as_dtype(array.dtype), array.shape) for array in arrays]
 

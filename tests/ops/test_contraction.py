@@ -10,17 +10,9 @@ from nervure.errors import DtypeMismatch, InvalidArgument, ShapeMismatch
 from nervure.ir.kinds import multiply_body
 from nervure.ops import Contract, Dot, Einsum, MatMul, Parameter
 from nervure.types.dim import dim
-from tests.ops.evaluation import check_derivatives, evaluate
+from tests.ops.evaluation import check_derivatives, evaluate, normal, tensor
 
 RNG = np.random.default_rng(3)
-
-
-def normal(*shape: int) -> np.ndarray:
-    return RNG.standard_normal(shape)
-
-
-def tensor(*shape: object, dtype: object = nv.float32) -> Parameter:
-    return Parameter(dtype, shape)
 
 
 def test_the_type_of_a_contraction_lists_the_lengths_of_its_indices() -> None:

@@ -15,20 +15,9 @@ from nervure.ops import (
     ConvolutionDataGradient,
     ConvolutionFilterGradient,
     ConvolutionTranspose,
-    Parameter,
 )
 from nervure.types.dim import dim, index
-from tests.ops.evaluation import check_derivatives, evaluate
-
-RNG = np.random.default_rng(11)
-
-
-def normal(*shape: int) -> np.ndarray:
-    return RNG.standard_normal(shape)
-
-
-def tensor(*shape: object, dtype: object = nv.float32) -> Parameter:
-    return Parameter(dtype, shape)
+from tests.ops.evaluation import check_derivatives, evaluate, normal, tensor
 
 
 def reference(x: np.ndarray, f: np.ndarray, strides, dilations, paddings, groups) -> np.ndarray:

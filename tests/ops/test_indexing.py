@@ -25,18 +25,10 @@ from nervure.ops import (
     Triu,
 )
 from nervure.types.dim import dim, index
-from tests.ops.evaluation import check_derivatives, compute, evaluate
+from tests.ops.evaluation import check_derivatives, compute, evaluate, normal, tensor
 
 RNG = np.random.default_rng(5)
 COMBINERS = {"add": np.add, "multiply": np.multiply, "minimum": np.minimum, "maximum": np.maximum}
-
-
-def normal(*shape: int) -> np.ndarray:
-    return RNG.standard_normal(shape)
-
-
-def tensor(*shape: object, dtype: object = nv.float32) -> Parameter:
-    return Parameter(dtype, shape)
 
 
 def indices(*shape: object) -> Parameter:

@@ -13,17 +13,7 @@ from nervure.errors import DtypeMismatch, InvalidArgument, ShapeMismatch
 from nervure.ops import AveragePool, MaxPool, Parameter, Windows
 from nervure.types.dim import dim
 from nervure.types.element_groups import FLOATS, INTEGERS
-from tests.ops.evaluation import check_derivatives, compute, evaluate
-
-RNG = np.random.default_rng(13)
-
-
-def normal(*shape: int) -> np.ndarray:
-    return RNG.standard_normal(shape)
-
-
-def tensor(*shape: object, dtype: object = nv.float32) -> Parameter:
-    return Parameter(dtype, shape)
+from tests.ops.evaluation import check_derivatives, compute, evaluate, normal, tensor
 
 
 def reference(x: np.ndarray, axes, windows, strides, dilations, paddings, reduce) -> np.ndarray:

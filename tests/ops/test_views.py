@@ -29,18 +29,9 @@ from nervure.ops import (
 )
 from nervure.types.dim import dim, index
 from nervure.types.index_map import IndexMap
-from tests.ops.evaluation import check_derivatives, evaluate
+from tests.ops.evaluation import check_derivatives, evaluate, normal, tensor
 
-RNG = np.random.default_rng(17)
 N, M = dim("N", min=1), dim("M")
-
-
-def normal(*shape: int) -> np.ndarray:
-    return RNG.standard_normal(shape)
-
-
-def tensor(*shape: object, dtype: object = nv.float32) -> Parameter:
-    return Parameter(dtype, shape)
 
 
 I, J = index(0), index(1)

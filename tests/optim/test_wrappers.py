@@ -8,13 +8,6 @@ import pytest
 import nervure as nv
 from nervure.errors import InvalidArgument, WrongKind
 
-
-@pytest.fixture
-def transformer():
-    with nv.transformers.make_transformer("interpreter") as made:
-        yield made
-
-
 # -- clipping ---------------------------------------------------------------------------------------------------------
 
 
@@ -33,12 +26,12 @@ def test_gradients_of_zeros_stay():
     assert nv.optim.clip_by_norm([np.zeros(3, np.float32)], 1.0)[0].tolist() == [0.0, 0.0, 0.0]
 
 
-def test_clipping_is_of_all_groups_together(transformer):
+def test_clipping_is_of_all_groups_together(interpreter):
     """T250: where it stands outside of them."""
     v, w = nv.variable((), 0.0), nv.variable((), 0.0)
     rules = nv.optim.Groups([([v], nv.optim.SGD(1.0))], rest=nv.optim.SGD(2.0))
-    transformer.computation(nv.optim.Clipped(rules, norm=1.0).updates([v, w], [3.0, 4.0]))()
-    np.testing.assert_allclose([transformer.get(v), transformer.get(w)], [-0.6, -1.6], rtol=1e-6)
+    interpreter.computation(nv.optim.Clipped(rules, norm=1.0).updates([v, w], [3.0, 4.0]))()
+    np.testing.assert_allclose([interpreter.get(v), interpreter.get(w)], [-0.6, -1.6], rtol=1e-6)
 
 
 def test_limits_are_positive():
@@ -75,28 +68,28 @@ def test_what_is_no_group_is_refused(groups):
 # -- accumulation -----------------------------------------------------------------------------------------------------
 
 
-def test_nothing_moves_between_the_updates(transformer):
+def test_nothing_moves_between_the_updates(interpreter):
     """T252: neither weights nor moments nor counts nor the rate of a schedule."""
     w, x = nv.variable("F=3", 1.0), nv.placeholder("F=3")
     adam = nv.optim.Accumulated(nv.optim.Adam(nv.optim.exponential(0.1, 0.5)), calls=3)
-    step = transformer.computation(adam.update(w, x), x)
+    step = interpreter.computation(adam.update(w, x), x)
     places = {"w": w, **{name: place for name, place in adam.slots(w).items() if name not in ("total", "collected")}}
     seen = []
     for number in range(7):
         step(np.float32([number, -1, 0.5]))
-        seen.append({name: transformer.get(place).tolist() for name, place in places.items()})
+        seen.append({name: interpreter.get(place).tolist() for name, place in places.items()})
     assert seen[0] == seen[1] and seen[2] == seen[3] == seen[4] and seen[5] == seen[6]
     assert seen[1]["w"] != seen[2]["w"] != seen[5]["w"] and [entry["n"] for entry in seen[::3]] == [0, 1, 2]
 
 
-def test_a_nan_between_the_updates_stays_out_of_the_weights(transformer):
+def test_a_nan_between_the_updates_stays_out_of_the_weights(interpreter):
     """T252: until the mean that it is part of."""
     w, x = nv.variable((), 1.0), nv.placeholder(())
-    step = transformer.computation(nv.optim.Accumulated(nv.optim.SGD(1.0), calls=2).update(w, x), x)
+    step = interpreter.computation(nv.optim.Accumulated(nv.optim.SGD(1.0), calls=2).update(w, x), x)
     step(np.nan)
-    assert transformer.get(w) == 1.0
+    assert interpreter.get(w) == 1.0
     step(1.0)
-    assert np.isnan(transformer.get(w))
+    assert np.isnan(interpreter.get(w))
 
 
 def test_calls_is_a_number_of_calls():
@@ -110,58 +103,58 @@ def test_calls_is_a_number_of_calls():
 # -- averages ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_average_is_of_the_updated_weights(transformer):
+def test_the_average_is_of_the_updated_weights(interpreter):
     """T253: the first one is the weights themselves."""
     w, x = nv.variable("F=2", [1.0, 2.0]), nv.placeholder("F=2")
     average = nv.optim.MovingAverage(nv.optim.SGD(1.0), decay=0.75)
-    step = transformer.computation([average.update(w, x), w], x)
+    step = interpreter.computation([average.update(w, x), w], x)
     mean = None
     for number in range(5):
         value = step(np.float32([number, 1.0]))[1].astype(np.float64)
         mean = value if mean is None else 0.75 * mean + 0.25 * value
-        np.testing.assert_allclose(transformer.get(average.slots(w)["average"]), mean, rtol=1e-6)
+        np.testing.assert_allclose(interpreter.get(average.slots(w)["average"]), mean, rtol=1e-6)
 
 
-def test_an_average_below_the_least_normal_number_is_0(transformer):
+def test_an_average_below_the_least_normal_number_is_0(interpreter):
     """O86."""
     w = nv.variable((3,), np.float32([1.5, 8.0, 0.5]) * np.float32(2.0**-126))
     average = nv.optim.MovingAverage(nv.optim.SGD(1.0), decay=0.5)
-    step = transformer.computation(average.update(w, w))
+    step = interpreter.computation(average.update(w, w))
     step(), step()
-    assert transformer.get(w).tolist() == [0.0] * 3
-    assert transformer.get(average.slots(w)["average"]).tolist() == [0.0] * 3
-    transformer.set(average.slots(w)["average"], np.float32([1.5, 8.0, 0.5]) * np.float32(2.0**-126))
+    assert interpreter.get(w).tolist() == [0.0] * 3
+    assert interpreter.get(average.slots(w)["average"]).tolist() == [0.0] * 3
+    interpreter.set(average.slots(w)["average"], np.float32([1.5, 8.0, 0.5]) * np.float32(2.0**-126))
     step()
-    assert transformer.get(average.slots(w)["average"]).tolist() == [0.0, 2.0**-124, 0.0]
+    assert interpreter.get(average.slots(w)["average"]).tolist() == [0.0, 2.0**-124, 0.0]
 
 
-def test_weights_and_averages_are_exchanged(transformer):
+def test_weights_and_averages_are_exchanged(interpreter):
     """T253: twice is nothing, to the bit; before the first update nothing is there to exchange."""
     w = nv.variable("F=2", [1.0, 2.0])
     average = nv.optim.MovingAverage(nv.optim.SGD(0.3), decay=0.9)
     with pytest.raises(InvalidArgument, match="no average yet"):
         average.exchange()
-    step = transformer.computation(average(nv.sum(w * w)))
-    exchange = transformer.computation(average.exchange())
+    step = interpreter.computation(average(nv.sum(w * w)))
+    exchange = interpreter.computation(average.exchange())
     exchange()
-    assert transformer.get(w).tolist() == [1.0, 2.0]
+    assert interpreter.get(w).tolist() == [1.0, 2.0]
     exchange()
     step(), step(), step()
-    weights, mean = transformer.get(w), transformer.get(average.slots(w)["average"])
+    weights, mean = interpreter.get(w), interpreter.get(average.slots(w)["average"])
     exchange()
-    assert transformer.get(w).tolist() == mean.tolist() != weights.tolist()
+    assert interpreter.get(w).tolist() == mean.tolist() != weights.tolist()
     exchange()
-    assert transformer.get(w).tolist() == weights.tolist()
+    assert interpreter.get(w).tolist() == weights.tolist()
 
 
-def test_wrappers_stand_in_each_other(transformer):
+def test_wrappers_stand_in_each_other(interpreter):
     """T251, T252, T253: slots of all, in one order."""
     w = nv.variable("F=2", 1.0)
     rules = nv.optim.MovingAverage(nv.optim.Accumulated(nv.optim.Clipped(
         nv.optim.Groups([], rest=nv.optim.Adam(0.1)), norm=1.0), calls=2))
     for _ in range(4):
-        transformer.computation(rules(nv.sum(w * w)))()
+        interpreter.computation(rules(nv.sum(w * w)))()
     assert list(rules.slots(w)) == ["lr", "eps", "beta1", "beta2", "n", "m", "v", "clipped_norm", "collected", "total",
                                     "average_decay", "averaged", "average"]
-    assert rules.kind(w) == "adam" and transformer.get(rules.slots(w)["n"]) == 2
+    assert rules.kind(w) == "adam" and interpreter.get(rules.slots(w)["n"]) == 2
     assert repr(rules).startswith("MovingAverage(Accumulated(Clipped(Groups(")

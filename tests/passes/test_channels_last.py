@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 import nervure as nv
 from nervure import ops
 from nervure.ir.function import Function
@@ -11,10 +9,7 @@ from nervure.ir.leaves import Constant
 from nervure.passes import channels_last
 from nervure.passes.lower_windows import lower_windows
 from nervure.passes.pipelines import native, standard
-
-
-def drawn(*shape: int) -> np.ndarray:
-    return np.random.default_rng(7).standard_normal(shape, np.float32)
+from tests.arrays import normal
 
 
 def chosen(function: Function) -> set[nv.Value]:
@@ -30,14 +25,14 @@ def same_padding(x: nv.Value, filters: Constant) -> nv.Value:
 def alone(filters: int, channels: int, window: int, is_summed: bool) -> Function:
     """A convolution whose filters stay, and whose result a sum over all places reads."""
     x = nv.Parameter(nv.float32, (1, channels, 8, 8))
-    slid = same_padding(x.value, Constant(drawn(filters, channels, window, window)))
+    slid = same_padding(x.value, Constant(normal(filters, channels, window, window)))
     return Function([ops.Sum(slid, [2, 3]) if is_summed else slid], [x])
 
 
 def test_filters_that_change_or_have_no_register_tiles_have_channels_first():
     x = nv.Parameter(nv.float32, (1, 64, 8, 8))
     for dtype, is_chosen in ((nv.float32, True), (nv.bfloat16, False)):
-        f = Constant(drawn(64, 64, 7, 7).astype(dtype.numpy))
+        f = Constant(normal(64, 64, 7, 7).astype(dtype.numpy))
         slid = same_padding(ops.Convert(x, dtype).output, f)
         assert bool(chosen(Function([ops.Sum(slid, [2, 3])], [x]))) is is_chosen
     variable, place = nv.variable((64, 64, 7, 7), 0.5), nv.placeholder((1, 64, 8, 8))
@@ -61,7 +56,7 @@ def test_what_is_gained_has_to_make_up_for_what_crosses_memory():
 def test_convolutions_that_gain_nothing_have_channels_last_between_those_that_do():
     """To bring something between the others costs, unless a call gives it back."""
     x = nv.Parameter(nv.float32, (1, 16, 8, 8))
-    few, many = Constant(drawn(32, 16, 1, 1)), Constant(drawn(64, 32, 7, 7))
+    few, many = Constant(normal(32, 16, 1, 1)), Constant(normal(64, 32, 7, 7))
     inner = ops.Relu(same_padding(x.value, few)).output
     total = ops.Sum(same_padding(inner, many), [2, 3])
     assert chosen(Function([total], [x])) == {few.value, many.value}

@@ -11,6 +11,7 @@ from nervure.ir.function import Function
 from nervure.ir.variable import Variable
 from nervure.passes.cut import cut
 from nervure.passes.pipelines import standard
+from tests.arrays import normal
 from tests.passes.agreement import assert_same_bits, classes, run
 
 
@@ -20,10 +21,6 @@ def parameter(*shape, dtype=nv.float32):
 
 def variable(*shape):
     return Variable(nv.BasicTensorDescription(nv.float32, shape), np.linspace(-1, 1, int(np.prod(shape))), "w")
-
-
-def numbers(*shape):
-    return np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32)
 
 
 def with_derivatives(y, wanted, parameters, **more):
@@ -77,7 +74,7 @@ def two_layers(x, w):
 def test_both_parts_together_give_the_bits_of_the_whole(formula):
     """T129."""
     x, w = parameter(5, 4), parameter(4, 3)
-    parts = assert_whole(with_derivatives(formula(x, w), [x, w], [x, w]), [numbers(5, 4), numbers(4, 3)])
+    parts = assert_whole(with_derivatives(formula(x, w), [x, w], [x, w]), [normal(5, 4), normal(4, 3)])
     assert parts.forward.name == "forward" and parts.backward.name == "backward"
 
 
@@ -100,13 +97,13 @@ def test_random_functions_are_cut_without_changing_a_bit(seed):
     y = values[-1] + values[-2]
     derivatives = nv.autodiff.gradients([y], given, [y.full(1)])
     function = standard(Function([y, *[entry for entry in derivatives if entry is not None]], given))
-    assert_whole(function, [numbers(4, 4) * at for at in (0.5, -0.25, 1)])
+    assert_whole(function, [normal(4, 4) * at for at in (0.5, -0.25, 1)])
 
 
 def test_a_derivative_may_be_a_value_of_the_forward_part():
     x = parameter(3)
     y = ops.Exp(x)
-    parts = assert_whole(Function([y, ops.Exp(x), x, y], [x]), [numbers(3)])
+    parts = assert_whole(Function([y, ops.Exp(x), x, y], [x]), [normal(3)])
     assert classes(parts.backward).count("Exp") <= 1
 
 
@@ -122,34 +119,34 @@ def test_a_function_without_derivatives_has_an_empty_backward_part():
 def test_a_rectified_layer_keeps_its_product_alone():
     x, w, b = parameter(8, 4), parameter(4, 6), parameter(6)
     function = with_derivatives(dense(x, w, b), [w, b], [x, w, b])
-    parts = assert_whole(function, [numbers(8, 4), numbers(4, 6), numbers(6)])
+    parts = assert_whole(function, [normal(8, 4), normal(4, 6), normal(6)])
     assert len(kept(parts)) == 1 and parts.arguments == (0, 2)
 
 
 def test_what_is_dear_is_kept_and_what_is_cheap_computed_again():
     """T129."""
     x = parameter(64)
-    parts = assert_whole(with_derivatives(ops.Sum(ops.Square(ops.Exp(x) + 1.0), (0,)), [x], [x]), [numbers(64)])
+    parts = assert_whole(with_derivatives(ops.Sum(ops.Square(ops.Exp(x) + 1.0), (0,)), [x], [x]), [normal(64)])
     assert kept(parts) == ["Exp"] and "Exp" not in classes(parts.backward)
 
 
 def test_what_follows_from_arguments_by_few_additions_is_no_residual():
     x, y = parameter(64), parameter(64)
-    parts = assert_whole(with_derivatives((x + y) * (x - y), [x, y], [x, y]), [numbers(64), numbers(64)[::-1].copy()])
+    parts = assert_whole(with_derivatives((x + y) * (x - y), [x, y], [x, y]), [normal(64), normal(64)[::-1].copy()])
     assert kept(parts) == [] and parts.arguments == (0, 1)
 
 
 def test_a_statistic_is_kept_before_it_is_broadcast():
     x = parameter(16, 32)
     share = x / ops.Broadcast(ops.Sum(ops.Exp(x), [1]), x.shape, [1])
-    parts = assert_whole(with_derivatives(share, [x], [x]), [numbers(16, 32)])
+    parts = assert_whole(with_derivatives(share, [x], [x]), [normal(16, 32)])
     assert [value.shape for value in parts.forward.results[1:]].count((16,)) == 1
 
 
 def test_positions_are_no_residuals():
     x = parameter(4, 9)
     y = ops.Exp(x * ops.Iota((4, 9), 1, nv.float32))
-    parts = assert_whole(with_derivatives(y, [x], [x]), [numbers(4, 9)])
+    parts = assert_whole(with_derivatives(y, [x], [x]), [normal(4, 9)])
     assert kept(parts) == ["Exp"] and "Iota" in classes(parts.backward)
 
 
@@ -158,7 +155,7 @@ def test_long_chains_are_not_computed_again():
     y = x
     for _ in range(30):
         y = ops.Multiply(y, y) + 1.0
-    parts = assert_whole(with_derivatives(y, [x], [x]), [numbers(64) / 10])
+    parts = assert_whole(with_derivatives(y, [x], [x]), [normal(64) / 10])
     assert 1 < len(kept(parts)) < 29
 
 
@@ -188,9 +185,9 @@ def test_a_host_call_runs_in_the_forward_part_alone():
     x = parameter(3)
     doubled = ops.HostCall(x, function=host, types=[x.type]).output
     parts = cut(Function([doubled * x, doubled], [x]), 1)
-    values = run_parts(parts, [numbers(3)])
+    values = run_parts(parts, [normal(3)])
     assert calls == [3] and "HostCall" not in classes(parts.backward)
-    assert_same_bits(values[1], numbers(3) * 2)
+    assert_same_bits(values[1], normal(3) * 2)
 
 
 def test_later_effects_belong_to_the_backward_part(capfd):
@@ -212,7 +209,7 @@ def test_a_length_that_no_residual_has_is_told_by_an_argument():
     n = nv.dim("n", min=1)
     x, w = parameter(n, 2), parameter(2)
     y = ops.Broadcast(w, (n, 2), [0]) + x
-    parts = assert_whole(with_derivatives(y, [w], [x, w]), [numbers(5, 2), numbers(2)])
+    parts = assert_whole(with_derivatives(y, [w], [x, w]), [normal(5, 2), normal(2)])
     assert parts.arguments == (0,) and "Parameter" not in kept(parts)
 
 
@@ -220,5 +217,5 @@ def test_symbols_within_expressions_are_told_too():
     n = nv.dim("n", min=1)
     x, w = parameter(2 * n + 1), parameter()
     parts = assert_whole(with_derivatives(ops.Broadcast(w, (2 * n + 1,), [0]) + x, [w], [x, w]),
-                         [numbers(7), np.float32(2)])
+                         [normal(7), np.float32(2)])
     assert parts.arguments == (0,)

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import importlib
-import os
-import signal
-import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import pytest
 
 from nervure.support import forks
-
-ROOT = Path(__file__).parents[2]
+from tests.processes import code_of_child, run_text
 
 # Claim Q30. Children are forked at any moment of what two threads do, from the first import of a module on.
 BESIDE_THREADS = """
-import os, signal, sys, threading, time
+import threading, time
 import numpy as np
 import nervure as nv
+from tests.processes import code_of_child
 nv.flags.cache = False
 errors, over = [], []
 
@@ -45,15 +41,7 @@ for thread in threads: thread.start()
 codes = []
 for turn in range(20):
     time.sleep(0.02 * (turn % 5))
-    child = os.fork()
-    if child == 0:
-        signal.alarm(50)
-        code = 1
-        try:
-            code = 0 if first() == 6.0 else 2
-        finally:
-            os._exit(code)
-    codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    codes.append(code_of_child(lambda: first() == 6.0))
 over.append(True)
 for thread in threads: thread.join(60)
 assert codes == [0] * 20 and not errors, (codes, errors)
@@ -85,25 +73,6 @@ assert not errors, errors
 """
 
 
-def check(text, seconds=100):
-    done = subprocess.run([sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True, timeout=seconds,
-                          env=os.environ | {"PYTHONPATH": "src", "NERVURE_CACHE": "0"}, check=False)
-    assert done.returncode == 0, done.stderr
-
-
-def child(act):
-    """The exit status of a child that does this, 0 for true; one that hangs is killed."""
-    number = os.fork()
-    if number == 0:
-        signal.alarm(30)
-        code = 1
-        try:
-            code = 0 if act() else 2
-        finally:
-            os._exit(code)
-    return os.waitstatus_to_exitcode(os.waitpid(number, 0)[1])
-
-
 class Holding:
     """``with Holding(lock):`` has another thread hold it."""
 
@@ -127,17 +96,17 @@ class Holding:
 
 @pytest.mark.parametrize("name", ["cpu", "interpreter"])
 def test_children_compute_though_threads_of_their_parent_compile(name):
-    check(BESIDE_THREADS.replace("NAME", name))
+    run_text(BESIDE_THREADS.replace("NAME", name), NERVURE_CACHE="0")
 
 
 def test_threads_that_begin_at_once_get_whole_modules():
-    check(COLD)
+    run_text(COLD, NERVURE_CACHE="0")
 
 
 def test_a_lock_of_another_thread_is_open_in_a_child_alone():
     lock = forks.lock()
     with Holding(lock):
-        assert child(lambda: lock.acquire(timeout=5)) == 0
+        assert code_of_child(lambda: lock.acquire(timeout=5)) == 0
         assert not lock.acquire(blocking=False)
     assert lock.acquire(blocking=False)
     lock.release()
@@ -153,7 +122,7 @@ def test_who_forks_inside_of_a_lock_still_has_it():
         thread.join()
         return found == [False]
     with lock:
-        assert child(held) == 0
+        assert code_of_child(held) == 0
 
 
 def test_a_fork_waits_for_an_import_and_a_child_has_the_module(tmp_path, monkeypatch):
@@ -167,7 +136,7 @@ def test_a_fork_waits_for_an_import_and_a_child_has_the_module(tmp_path, monkeyp
     thread.start()
     events.inside.wait(60)
     threading.Timer(0.1, events.leave.set).start()
-    assert child(lambda: sys.modules["forks_slow"].whole == 1) == 0
+    assert code_of_child(lambda: sys.modules["forks_slow"].whole == 1) == 0
     thread.join()
 
 

@@ -21,68 +21,62 @@ from tests.transformers.build import compiled, parameter, read, variable
 ops = nv.ops
 
 
-@pytest.fixture
-def transformer():
-    with nv.transformers.make_transformer("interpreter") as made:
-        yield made
-
-
-def counter(entry, transformer):
+def counter(entry, interpreter):
     return compiled([read(entry)], updates=[(entry, ops.Add(read(entry), read(entry).full(1)))],
-                    transformer=transformer)
+                    transformer=interpreter)
 
 
-def test_a_cell_starts_from_the_initial_value(transformer):
+def test_a_cell_starts_from_the_initial_value(interpreter):
     w = variable([1.0, 2.0])
-    assert transformer.get(w).tolist() == [1, 2]
-    transformer.get(w)[:] = 9
-    assert transformer.get(w).tolist() == [1, 2]
+    assert interpreter.get(w).tolist() == [1, 2]
+    interpreter.get(w)[:] = 9
+    assert interpreter.get(w).tolist() == [1, 2]
 
 
-def test_computations_of_one_transformer_share_cells(transformer):
+def test_computations_of_one_transformer_share_cells(interpreter):
     w = variable(0.0)
-    first, second = counter(w, transformer), counter(w, transformer)
+    first, second = counter(w, interpreter), counter(w, interpreter)
     assert [first()[0], second()[0], first()[0]] == [0, 1, 2]
-    assert transformer.get(w) == 3
+    assert interpreter.get(w) == 3
 
 
-def test_set_converts_and_copies(transformer):
+def test_set_converts_and_copies(interpreter):
     w = variable([0.0, 0.0])
     value = np.float32([1, 2])
-    transformer.set(w, value)
+    interpreter.set(w, value)
     value[:] = 9
-    assert transformer.get(w).tolist() == [1, 2]
-    transformer.set(w, [3, 4])
-    assert transformer.get(w).dtype == np.float32
-    assert transformer.get(read(w).op).tolist() == [3, 4]  # whatever has a variable stands for it
+    assert interpreter.get(w).tolist() == [1, 2]
+    interpreter.set(w, [3, 4])
+    assert interpreter.get(w).dtype == np.float32
+    assert interpreter.get(read(w).op).tolist() == [3, 4]  # whatever has a variable stands for it
 
 
 @pytest.mark.parametrize(("value", "kind"), [(np.zeros(3), ShapeMismatch), (np.zeros(2, complex), WrongKind),
                                              ("x", WrongKind)])
-def test_set_checks(transformer, value, kind):
+def test_set_checks(interpreter, value, kind):
     w = variable([1.0, 2.0], "w")
     with pytest.raises(kind) as caught:
-        transformer.set(w, value)
+        interpreter.set(w, value)
     assert caught.value.operand == "w"
-    assert transformer.get(w).tolist() == [1, 2]
+    assert interpreter.get(w).tolist() == [1, 2]
     with pytest.raises(WrongKind, match="variable"):
-        transformer.get(3)
+        interpreter.get(3)
 
 
-def test_versions_rise_with_each_write(transformer):
+def test_versions_rise_with_each_write(interpreter):
     w = variable(0.0)
-    cell, = transformer.cells.of([w])
-    run = counter(w, transformer)
+    cell, = interpreter.cells.of([w])
+    run = counter(w, interpreter)
     assert cell.version == 0
     run()
     assert cell.version == 1
-    transformer.set(w, 5)
+    interpreter.set(w, 5)
     assert cell.version == 2
-    compiled([read(w)], transformer=transformer)()
+    compiled([read(w)], transformer=interpreter)()
     assert cell.version == 2
 
 
-def test_two_transformers_start_from_the_same_bits(transformer):
+def test_two_transformers_start_from_the_same_bits(interpreter):
     calls = []
 
     def initial():
@@ -91,15 +85,15 @@ def test_two_transformers_start_from_the_same_bits(transformer):
 
     w = Variable(nv.BasicTensorDescription(nv.float32, (3,)), initial=initial)
     with nv.transformers.make_transformer("interpreter") as other:
-        np.testing.assert_array_equal(transformer.get(w), other.get(w))
+        np.testing.assert_array_equal(interpreter.get(w), other.get(w))
     assert calls == [1]
 
 
-def test_the_first_use_elsewhere_of_what_was_changed_warns_once(transformer):
+def test_the_first_use_elsewhere_of_what_was_changed_warns_once(interpreter):
     w, fresh = variable(0.0, "weights"), variable(0.0, "fresh")
     with nv.transformers.make_transformer("interpreter") as other, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        counter(w, transformer)()
+        counter(w, interpreter)()
         assert not caught
         run = counter(w, other)
         assert run()[0] == 0
@@ -111,39 +105,39 @@ def test_the_first_use_elsewhere_of_what_was_changed_warns_once(transformer):
         assert caught[0].filename == __file__
 
 
-def test_unchanged_state_does_not_warn(transformer):
+def test_unchanged_state_does_not_warn(interpreter):
     w = variable(0.0)
-    transformer.get(w)
+    interpreter.get(w)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with nv.transformers.make_transformer("interpreter") as other:
             assert other.get(w) == 0
 
 
-def test_state_that_is_each_transformers_own_does_not_warn(transformer):
+def test_state_that_is_each_transformers_own_does_not_warn(interpreter):
     w = Variable(nv.BasicTensorDescription(nv.float32, ()), is_local=True)
-    transformer.set(w, 3)
+    interpreter.set(w, 3)
     with warnings.catch_warnings(), nv.transformers.make_transformer("interpreter") as other:
         warnings.simplefilter("error")
         assert other.get(w) == 0
 
 
-def test_copy_state_takes_over_values(transformer):
+def test_copy_state_takes_over_values(interpreter):
     w, unused = variable([0.0, 0.0]), variable(1.0)
-    transformer.set(w, [1, 2])
-    transformer.get(unused)
+    interpreter.set(w, [1, 2])
+    interpreter.get(unused)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with nv.transformers.make_transformer("interpreter") as other:
-            other.copy_state(transformer)
+            other.copy_state(interpreter)
             assert other.get(w).tolist() == [1, 2] and other.get(unused) == 1
             other.set(w, [3, 4])
-            assert transformer.get(w).tolist() == [1, 2]
+            assert interpreter.get(w).tolist() == [1, 2]
 
 
-def test_a_snapshot_is_of_one_moment(transformer, monkeypatch):
+def test_a_snapshot_is_of_one_moment(interpreter, monkeypatch):
     first, second = variable(0.0), variable(0.0)
-    step = compiled([], updates={first: read(first) + 1.0, second: read(second) + 1.0}, transformer=transformer)
+    step = compiled([], updates={first: read(first) + 1.0, second: read(second) + 1.0}, transformer=interpreter)
     is_half_done, may_go_on = threading.Event(), threading.Event()
 
     def store_slowly(cells, arrays):
@@ -155,7 +149,7 @@ def test_a_snapshot_is_of_one_moment(transformer, monkeypatch):
     monkeypatch.setattr(executable, "store_together", store_slowly)
     found = []
     threads = [threading.Thread(target=step),
-               threading.Thread(target=lambda: found.extend(transformer.snapshot([first, second]).values()))]
+               threading.Thread(target=lambda: found.extend(interpreter.snapshot([first, second]).values()))]
     threads[0].start()
     assert is_half_done.wait(60)
     threads[1].start()
@@ -218,24 +212,24 @@ def test_no_lock_stays_taken(interrupted):
 
 def test_use_after_close_is_an_error():
     w, p = variable(0.0), parameter()
-    with nv.transformers.make_transformer("interpreter") as transformer:
-        executable = compiled([p], [p], transformer=transformer)
-    for use in (lambda: executable(1), lambda: transformer.get(w), lambda: transformer.set(w, 1),
-                transformer.__enter__,
-                lambda: transformer.compile(nv.Function([p], [p])), lambda: transformer.copy_state(transformer)):
+    with nv.transformers.make_transformer("interpreter") as interpreter:
+        executable = compiled([p], [p], transformer=interpreter)
+    for use in (lambda: executable(1), lambda: interpreter.get(w), lambda: interpreter.set(w, 1),
+                interpreter.__enter__,
+                lambda: interpreter.compile(nv.Function([p], [p])), lambda: interpreter.copy_state(interpreter)):
         with pytest.raises(InvalidArgument, match="closed"):
             use()
-    transformer.close()
+    interpreter.close()
 
 
-def test_cells_go_with_their_variable(transformer):
+def test_cells_go_with_their_variable(interpreter):
     w = variable(np.zeros(10))
-    transformer.set(w, np.ones(10))
-    counter(w, transformer)()
-    assert len(transformer.cells.known()) == 1
+    interpreter.set(w, np.ones(10))
+    counter(w, interpreter)()
+    assert len(interpreter.cells.known()) == 1
     del w
     gc.collect()
-    assert transformer.cells.known() == []
+    assert interpreter.cells.known() == []
 
 
 # -- arrays that are lent ---------------------------------------------------------------------------------------------
@@ -272,11 +266,11 @@ def test_what_others_hold_is_not_lent():
     assert held.tolist() == [1.0, 2.0] and cell.array.tolist() == [5.0, 2.0]
 
 
-def test_each_call_takes_a_lent_value_for_a_new_version(transformer):
+def test_each_call_takes_a_lent_value_for_a_new_version(interpreter):
     """T20: also one that only reads."""
     w = variable([1.0, 2.0])
-    run = compiled([ops.Add(read(w), read(w))], transformer=transformer)
-    cell, = transformer.cells.of([w])
+    run = compiled([ops.Add(read(w), read(w))], transformer=interpreter)
+    cell, = interpreter.cells.of([w])
     run()
     before = cell.version
     array = cell.lend()
@@ -288,11 +282,11 @@ def test_each_call_takes_a_lent_value_for_a_new_version(transformer):
     assert cell.version == before + 2
 
 
-def test_a_snapshot_of_a_lent_array_is_a_copy(transformer):
+def test_a_snapshot_of_a_lent_array_is_a_copy(interpreter):
     """T20: later writes do not reach it."""
     w = variable([1.0, 2.0])
-    array = transformer.cells.of([w])[0].lend()
-    taken = transformer.snapshot([w])[w]
+    array = interpreter.cells.of([w])[0].lend()
+    taken = interpreter.snapshot([w])[w]
     array[0] = 9
     assert taken.tolist() == [1.0, 2.0]
 

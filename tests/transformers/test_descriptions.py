@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 import nervure as nv
 from nervure.transformers.descriptions import Home, described_values
@@ -18,12 +17,6 @@ def by_name(computation):
 def places(computation):
     """Type of op, memory and strides of each value."""
     return [(name, str(entry.storage), entry.layout and entry.layout.strides) for name, entry in by_name(computation)]
-
-
-@pytest.fixture(params=["cpu", "interpreter"])
-def transformer(request):
-    with nv.transformers.make_transformer(request.param) as made:
-        yield made
 
 
 def test_every_value_is_described(transformer):

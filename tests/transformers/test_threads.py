@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -15,12 +14,7 @@ from tests.transformers.build import compiled, parameter, read, variable
 ops = nv.ops
 
 
-@pytest.fixture(autouse=True)
-def short_turns():
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
+pytestmark = pytest.mark.usefixtures("fast_switching")
 
 
 def run_all(function, count=200):

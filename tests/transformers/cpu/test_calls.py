@@ -14,19 +14,10 @@ import nervure as nv
 from nervure import flags
 from nervure.errors import InvalidArgument, NervureError, NumericError
 from nervure.transformers.cpu.runtime import pooled_arrays
+from tests.arrays import normal
 
 CALLS = 200 if os.environ.get("DEEP_TESTS") else 20
 THREADS = 8
-
-
-@pytest.fixture
-def cpu():
-    with nv.transformers.make_transformer("cpu") as made:
-        yield made
-
-
-def numbers(*shape: int, dtype: str = "float32") -> np.ndarray:
-    return np.random.default_rng(0).standard_normal(shape).astype(dtype)
 
 
 # -- arguments ------------------------------------------------------------------------------------------
@@ -69,7 +60,7 @@ FORMS = {
 def test_the_form_of_an_argument_does_not_count(cpu, form, rows):
     x, y, w = (*[nv.placeholder({"N": nv.dim("N"), "C": 17}) for _ in range(2)], nv.variable("C=17", 2.0))
     step = cpu.computation([nv.tanh(x * w) + y, nv.sum(x * y, out_axes=["C"]), nv.assign(w, w * 0.5), w], x, y)
-    first, second = numbers(rows, 17), numbers(rows + 1, 17)[1:]
+    first, second = normal(rows, 17), normal(rows + 1, 17)[1:]
     expected = [array.tobytes() for array in step(first, second) if array is not None]
     for _ in range(2):
         cpu.set(w, 2.0 * np.ones(17))
@@ -102,7 +93,7 @@ def test_arrays_pass_by_all_of_python_from_the_second_call_on(cpu, monkeypatch, 
 
 
 def test_without_headers_that_native_code_knows_python_gives_the_same_bits(cpu, monkeypatch):
-    x, value = nv.placeholder("N=3"), numbers(3)
+    x, value = nv.placeholder("N=3"), normal(3)
 
     def values() -> list[bytes]:
         w = nv.variable("N=3", 1.0)
@@ -118,7 +109,7 @@ def test_without_headers_that_native_code_knows_python_gives_the_same_bits(cpu, 
 def test_one_array_may_be_every_argument(cpu):
     x, y = nv.placeholder("N=5"), nv.placeholder("N=5")
     step = cpu.computation([x + y, x, y], x, y)
-    array = numbers(5)
+    array = normal(5)
     for _ in range(3):
         results = step(array, array)
         assert [result.tobytes() for result in results] == [(array * 2).tobytes(), array.tobytes(), array.tobytes()]
@@ -149,7 +140,7 @@ CALLS_THAT_ARE_WRONG: dict[str, Any] = {
 @pytest.mark.parametrize("wrong", CALLS_THAT_ARE_WRONG)
 def test_a_wrong_call_is_the_same_error_as_on_the_interpreter(wrong):
     texts = []
-    array, indices = numbers(4, 3), np.array([0, 3])
+    array, indices = normal(4, 3), np.array([0, 3])
     for name in ("interpreter", "cpu"):
         with nv.transformers.make_transformer(name) as transformer:
             x = nv.placeholder({"N": nv.dim("n", min=1), "F": 3}).named("x")
@@ -171,7 +162,7 @@ def test_results_share_memory_with_nothing(cpu):
     x, w = nv.placeholder("N=40"), nv.variable("N=40", 1.0)
     y = x + w
     step = cpu.computation([x, x, y, y, y[::2], w, nv.assign(w, w * 2), w, nv.constant(np.float32([1, 2])), -x], x)
-    array = numbers(40)
+    array = normal(40)
     held: list[np.ndarray] = [array]
     copies = [array.copy()]
     for _ in range(4):
@@ -203,7 +194,7 @@ def test_what_a_caller_writes_stays_with_the_caller(cpu):
 def test_out_takes_results(cpu, place):
     x, w = nv.placeholder({"N": nv.dim("N"), "C": 9}), nv.variable((), 1.0)
     step = cpu.computation([nv.exp(x), nv.sum(x, out_axes=()), nv.assign(w, w + 1)], x)
-    array = numbers(6, 9)
+    array = normal(6, 9)
     expected = step(array)
     for turn in range(3):
         target = place((6, 9), np.float32)
@@ -241,7 +232,7 @@ def test_a_value_that_is_held_stays(cpu, tmp_path):
 
 
 def test_an_initial_value_is_never_written(cpu):
-    initial = numbers(50)
+    initial = normal(50)
     kept, w = initial.copy(), nv.variable("N=50", initial)
     step = cpu.computation([nv.assign(w, w * 2)])
     for _ in range(3):
@@ -255,7 +246,7 @@ def test_an_initial_value_is_never_written(cpu):
 def test_eight_threads_give_the_bits_of_one(cpu):
     x, w = nv.placeholder({"N": nv.dim("N"), "C": 300}), nv.variable("C=300", 0.5)
     step = cpu.computation([nv.softmax(x * w, axis="C"), nv.sum(nv.square(x), out_axes=["C"])], x)
-    arrays = [numbers(3 + 100 * number, 300) for number in range(THREADS)]
+    arrays = [normal(3 + 100 * number, 300) for number in range(THREADS)]
     serial = [[result.tobytes() for result in step(array)] for array in arrays]
 
     def work(number: int) -> None:
@@ -337,7 +328,7 @@ def test_the_number_of_threads_changes_no_bit(cpu):
     for threads in (1, 2, 3, 1, 0):
         nv.seed(5, cpu)
         with flags.overriding(threads=threads):
-            found.append([result.tobytes() for result in step(numbers(1000, 1000))])
+            found.append([result.tobytes() for result in step(normal(1000, 1000))])
     assert all([each == found[0] for each in found])
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import textwrap
 
 import numpy as np
@@ -14,16 +11,11 @@ import nervure as nv
 from nervure import flags
 from nervure.errors import IndexOutOfRange
 from nervure.transformers.cpu.runtime.thread_pool import HAS_MXCSR
+from tests.processes import run_text
 
 pytestmark = pytest.mark.skipif(not HAS_MXCSR, reason="other processors have another register for the mode")
 
 LEAST = np.float32(2.0**-126)
-
-
-@pytest.fixture
-def cpu():
-    with nv.transformers.make_transformer("cpu") as made:
-        yield made
 
 
 def keeps_denormals() -> bool:
@@ -136,8 +128,7 @@ def test_signal_handlers_keep_denormals_and_an_interrupt_restores_the_mode():
             assert step(least, least)[1].tolist() == [0.0] * 4
             seen.clear()
     """)
-    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
+    run_text(text)
 
 
 def test_weights_are_packed_for_each_mode(cpu):
@@ -158,6 +149,4 @@ def test_the_environment_sets_the_mode():
     text = "import nervure as nv, numpy as np; x = nv.placeholder((1,));" \
            "print(nv.transformers.make_transformer('cpu').computation(x * 0.5, x)(np.float32([2.0**-126])).tolist())"
     for mode, expected in (("keep", 2.0**-127), ("flush", 0.0)):
-        done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True,
-                              env={**os.environ, "NERVURE_DENORMALS": mode})
-        assert done.stdout == f"[{expected}]\n"
+        assert run_text(text, NERVURE_DENORMALS=mode) == f"[{expected}]\n"

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import textwrap
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import nervure as nv
 from nervure.errors import IndexOutOfRange
-
-ROOT = Path(__file__).parents[3]
+from tests.processes import run_text
 
 START = """
 import os, signal, sys, threading, time
@@ -21,6 +15,7 @@ import numpy as np
 import nervure as nv
 from nervure import flags
 from nervure.errors import InvalidArgument
+from tests.processes import code_of_child
 
 flags.memory_limit = 1 << 60  # nothing of what is announced as large is stored
 cpu = nv.transformers.make_transformer("cpu")
@@ -42,17 +37,6 @@ def late(call, after=0.3):
     except KeyboardInterrupt:
         return time.monotonic() - start - after
     raise AssertionError("the call ran to its end")
-
-def child(work):
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            signal.alarm(60)
-            code = 0 if work() else 2
-        finally:
-            os._exit(code)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 """
 
 LONG_KERNEL = """
@@ -70,11 +54,8 @@ long = np.linspace(0, 1, 20_000, dtype=np.float32)
 
 
 def check(body: str, *parts: str) -> None:
-    """Runs a text in a process of its own; what it asserts holds."""
-    text = START + "".join(parts) + textwrap.dedent(body)
-    done = subprocess.run([sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True, timeout=300,
-                          check=False)
-    assert done.returncode == 0, done.stderr
+    """Runs a text, behind these parts; what it asserts holds."""
+    run_text(START, *parts, body)
 
 
 # -- interrupts ------------------------------------------------------------------------------------------
@@ -240,12 +221,6 @@ def test_a_signal_handler_reads_variables_and_does_not_change_them():
 # -- failures ------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def cpu():
-    with nv.transformers.make_transformer("cpu") as made:
-        yield made
-
-
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
 def test_a_failing_function_changes_nothing_and_the_next_call_works(cpu, error):
     x, w, count = nv.placeholder("N=4"), nv.variable("N=4", 1.0), nv.variable((), 0.0)
@@ -297,7 +272,7 @@ def test_both_sides_of_a_fork_give_the_same_bits():
         for _ in range(3):
             os.write(own, b"".join([r.tobytes() for r in step(*arguments) if r is not None] + [cpu.get(w).tobytes()]))
         return True
-    assert child(work) == 0
+    assert code_of_child(work) == 0
     for _ in range(3):
         expected = b"".join([r.tobytes() for r in step(*arguments) if r is not None] + [cpu.get(w).tobytes()])
         assert os.read(parent, len(expected)) == expected
@@ -331,7 +306,7 @@ def test_a_fork_during_a_call_is_an_error_in_the_child_alone(way):
             else:
                 return False
         return True
-    code = child(work)
+    code = code_of_child(work)
     is_over.append(True)
     thread.join(120)
     assert code == 0 and not thread.is_alive()

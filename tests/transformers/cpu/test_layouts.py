@@ -20,12 +20,6 @@ MATRIX = np.random.default_rng(4).standard_normal((60, 40)).astype(np.float32)
 X = np.random.default_rng(5).standard_normal((70, 60)).astype(np.float32)
 
 
-@pytest.fixture
-def cpu():
-    with nv.transformers.make_transformer("cpu") as made:
-        yield made
-
-
 BODIES = {
     "element by element": lambda w: [nv.assign(w, w * 2 + 1)],
     "a product in front": lambda w: [nv.matmul(X, w)],

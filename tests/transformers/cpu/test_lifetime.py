@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
-import subprocess
 import sys
-import textwrap
 import weakref
 from pathlib import Path
 
@@ -16,8 +14,8 @@ import pytest
 import nervure as nv
 from nervure.errors import IndexOutOfRange
 from nervure.transformers.cpu.runtime import pooled_arrays
+from tests.processes import run_text
 
-ROOT = Path(__file__).parents[3]
 SHARE = 1 if os.environ.get("DEEP_TESTS") else 10
 
 
@@ -118,11 +116,8 @@ def growth(act, count, warm_up):
 
 
 def check(body: str) -> None:
-    """Runs a text in a process of its own, without a cache; what it asserts holds."""
-    done = subprocess.run([sys.executable, "-c", START + textwrap.dedent(body)], cwd=ROOT, capture_output=True,
-                          text=True, check=False, env={**os.environ, "NERVURE_CACHE": "0"})
-    print(done.stdout)
-    assert done.returncode == 0, done.stderr
+    """Runs a text without a cache; what it asserts holds."""
+    print(run_text(START, body, NERVURE_CACHE="0"))
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="tells resident memory by /proc")

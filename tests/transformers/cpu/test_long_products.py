@@ -23,15 +23,9 @@ def drawn(*shape):
     return np.random.default_rng(len(shape)).standard_normal(shape).astype(np.float32)
 
 
-@pytest.fixture(params=["", "avx2"])
-def cpu(request):
-    with flags.overriding(cpu_features=request.param), nv.transformers.make_transformer("cpu") as made:
-        yield made
-
-
 @pytest.mark.parametrize("points", [GROUP, GROUP + 1, 2 * GROUP + 700])
 @pytest.mark.parametrize("layout", ["rows", "columns"])
-def test_a_long_product_has_the_bits_of_the_rule(cpu, layout, points):
+def test_a_long_product_has_the_bits_of_the_rule(each_cpu, layout, points):
     """O48: known lengths or not, whatever the threads; one is stored at once, another one is computed with."""
     x, y = drawn(5, points), drawn(points, 3)
     expected = contraction(x, y)
@@ -40,7 +34,7 @@ def test_a_long_product_has_the_bits_of_the_rule(cpu, layout, points):
         a = nv.placeholder((length, 5) if layout == "columns" else (5, length))
         b = nv.placeholder((length, 3))
         product = nv.matmul(a.T if layout == "columns" else a, b)
-        step = cpu.computation([product, product * nv.sum(b, axis=0) + 1.0], a, b)
+        step = each_cpu.computation([product, product * nv.sum(b, axis=0) + 1.0], a, b)
         for threads in (1, 2):
             with flags.overriding(threads=threads):
                 stored, more = step(given, y)
@@ -49,7 +43,7 @@ def test_a_long_product_has_the_bits_of_the_rule(cpu, layout, points):
 
 
 @pytest.mark.parametrize("is_known", [False, True], ids=["symbol", "number"])
-def test_filters_of_many_pictures(cpu, is_known):
+def test_filters_of_many_pictures(each_cpu, is_known):
     """O67: the gradient for filters adds up the places of all images, here more than a group has."""
     count, channels, size, filters = 260, 2, 32, 5
     pictures, gradient = drawn(count, channels, size, size), drawn(count, filters, size, size)
@@ -58,7 +52,7 @@ def test_filters_of_many_pictures(cpu, is_known):
     g = nv.placeholder({**images, "K": filters, "H": size, "W": size})
     f = nv.variable({"K": filters, "C": channels, "H": 3, "W": 3}, initial_value=0.5)
     result = nv.convolution(x, f, ["H", "W"], padding=1, out_axes=g.axes)
-    step = cpu.computation(nv.deriv(nv.sum(result * g, out_axes=()), f), x, g)
+    step = each_cpu.computation(nv.deriv(nv.sum(result * g, out_axes=()), f), x, g)
     padded = np.pad(pictures, ((0, 0), (0, 0), (1, 1), (1, 1)))
     windows = np.lib.stride_tricks.sliding_window_view(padded, (size, size), (2, 3))  # of image, channel, position
     places = windows.transpose(0, 4, 5, 1, 2, 3).reshape(count * size * size, channels * 9)

@@ -36,21 +36,15 @@ LAYOUTS = {
 }
 
 
-@pytest.fixture(params=["", "avx2"])
-def cpu(request):
-    with flags.overriding(cpu_features=request.param), nv.transformers.make_transformer("cpu") as made:
-        yield made
-
-
 @pytest.mark.parametrize("is_known", [False, True], ids=["symbols", "numbers"])
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_long_sum_is_the_sum_of_its_elements(cpu, layout, is_known):
+def test_a_long_sum_is_the_sum_of_its_elements(each_cpu, layout, is_known):
     """O75: whatever the layout, the threads and the width of vectors, and known lengths or not."""
     axes, place = LAYOUTS[layout]
     array = np.ascontiguousarray(place(two()))
     shape = array.shape if is_known else tuple([nv.dim(f"d{axis}", min=1) for axis in range(array.ndim)])
     x = nv.placeholder(shape)
-    total = cpu.computation(nv.sum(x, axis=axes), x)
+    total = each_cpu.computation(nv.sum(x, axis=axes), x)
     for threads in (1, 2):
         with flags.overriding(threads=threads):
             assert total(array).tobytes() == reduced(two()).tobytes()
@@ -67,17 +61,17 @@ def test_sums_and_extremes_and_long_functions_of_any_length(length):
     assert sines.tobytes() == reduced(np.asarray(small)).tobytes()
 
 
-def test_tiles_of_columns(cpu):
+def test_tiles_of_columns(each_cpu):
     """Of more columns than are read side by side; the second length is that of two groups and a part of a block."""
     x = nv.placeholder((N, 33))
-    total = cpu.computation(nv.sum(x, axis=0), x)
+    total = each_cpu.computation(nv.sum(x, axis=0), x)
     for length in (2**18, 2**18 + 4097):
         columns = np.resize(two(), (33, length))
         assert total(np.ascontiguousarray(columns.T)).tobytes() == reduced(columns).tobytes()
 
 
 @pytest.mark.parametrize("is_known", [False, True], ids=["symbols", "numbers"])
-def test_sums_across_rows_that_are_computed(cpu, is_known):
+def test_sums_across_rows_that_are_computed(each_cpu, is_known):
     rows = np.ascontiguousarray(two()[:, :2**18 + 4097].T) / 100
     x = nv.Parameter(nv.float32, (len(rows) if is_known else N, 2))
     shares = nv.ops.Softmax(x, [1])
@@ -85,7 +79,7 @@ def test_sums_across_rows_that_are_computed(cpu, is_known):
     assert [step.lowered.kernel.name for step in make_plan(standard(function)).steps] == ["rows", "columns"]
     for threads in (1, 2):
         with flags.overriding(threads=threads):
-            each, total = cpu.build(function)(rows)
+            each, total = each_cpu.build(function)(rows)
         assert total.tobytes() == reduced(np.ascontiguousarray(each.T)).tobytes()
 
 

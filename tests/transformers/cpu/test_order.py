@@ -76,18 +76,12 @@ def test_other_orders_have_other_bits():
     assert np.mean([found[length] == expected("float32", length) for length in found]) < 0.02
 
 
-@pytest.fixture(params=["", "avx2"])
-def cpu(request):
-    with flags.overriding(cpu_features=request.param), nv.transformers.make_transformer("cpu") as made:
-        yield made
-
-
 @pytest.mark.parametrize("dtype", SUM_TYPES)
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_sum_anywhere_is_the_sum_of_its_elements(cpu, layout, dtype):
+def test_a_sum_anywhere_is_the_sum_of_its_elements(each_cpu, layout, dtype):
     axes, left, place = LAYOUTS[layout]
     x = nv.placeholder(axes, dtype)
-    total = cpu.computation(nv.sum(x, out_axes=left), x)
+    total = each_cpu.computation(nv.sum(x, out_axes=left), x)
     for length in LENGTHS:
         bits = total(np.ascontiguousarray(place(table(dtype)[:, :length]))).tobytes()
         wanted = expected(dtype, length)
@@ -96,9 +90,9 @@ def test_a_sum_anywhere_is_the_sum_of_its_elements(cpu, layout, dtype):
 
 @pytest.mark.parametrize("dtype", SUM_TYPES)
 @pytest.mark.parametrize("is_divided", [False, True])
-def test_a_sum_of_everything(cpu, is_divided, dtype):
+def test_a_sum_of_everything(each_cpu, is_divided, dtype):
     x = nv.placeholder({"P": P, "Q": Q} if is_divided else {"N": N}, dtype)
-    total = cpu.computation(nv.sum(x, out_axes=()), x)
+    total = each_cpu.computation(nv.sum(x, out_axes=()), x)
     for length in LENGTHS:
         rows = table(dtype)[:, :length]
         assert total((divided(rows) if is_divided else rows)[2]).tobytes() == \
@@ -124,10 +118,10 @@ def test_what_it_is_fused_with_does_not_count(layout, producer, kept):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_products_have_the_same_order(cpu, layout):
+def test_products_have_the_same_order(each_cpu, layout):
     axes, left, place = LAYOUTS[layout]
     x = nv.placeholder(axes)
-    product = cpu.computation(nv.prod(x, out_axes=left), x)
+    product = each_cpu.computation(nv.prod(x, out_axes=left), x)
     for length in A_FEW:
         rows = table("float32")[:, :length]
         bits = product(np.ascontiguousarray(place(PRODUCERS["near 1"](rows, rows[::-1])))).tobytes()

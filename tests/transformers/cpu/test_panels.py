@@ -17,23 +17,14 @@ from nervure.errors import InvalidArgument, ShapeMismatch
 from nervure.memory.storage import StorageKind
 from nervure.transformers.cpu.cache.codec import decode, encode
 from nervure.transformers.cpu.compiled import CompiledFunction
+from tests.arrays import normal
 
 N = nv.dim("N", min=1)
 BYTES = 3 * 70 * 256 * 4  # of the panel of 600 columns of 70 points: three strips
 
 
-def values(*shape: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
-
-
-@pytest.fixture
-def cpu():
-    with nv.transformers.make_transformer("cpu") as made:
-        yield made
-
-
 def weights():
-    return nv.variable("C=600, K=70", values(600, 70)).named("w")
+    return nv.variable("C=600, K=70", normal(600, 70)).named("w")
 
 
 def prediction(cpu, w, rows=N, more=()):
@@ -58,23 +49,23 @@ def runs(computation):
 @pytest.mark.parametrize("rows", [1, 8, 100, N])
 def test_ten_calls_pack_once(cpu, rows):
     """Q21."""
-    w, x = weights(), values(100 if rows is N else rows, 70)
+    w, x = weights(), normal(100 if rows is N else rows, 70)
     predict = prediction(cpu, w, rows)
     assert runs(predict) == [0]
     for _ in range(10):
-        np.testing.assert_array_equal(predict(x), expected(x, values(600, 70)))
+        np.testing.assert_array_equal(predict(x), expected(x, normal(600, 70)))
     predict.executable(x, out=[np.empty((len(x), 600), np.float32)])
     assert runs(predict) == [1]
 
 
 def test_whatever_changes_a_variable_lets_it_be_packed_once_more(cpu):
-    w, x = weights(), values(30, 70)
+    w, x = weights(), normal(30, 70)
     predict = prediction(cpu, w)
     predict(x)
     double, flip = cpu.computation(nv.assign(w, w * 2.0)), cpu.computation(nv.assign(w, w[::-1] * 1.0))
     other = nv.transformers.make_transformer("interpreter")
-    other.set(w, values(600, 70, seed=3))
-    changes = [lambda: cpu.set(w, values(600, 70, seed=1)), double, double, flip, lambda: cpu.copy_state(other)]
+    other.set(w, normal(600, 70, seed=3))
+    changes = [lambda: cpu.set(w, normal(600, 70, seed=1)), double, double, flip, lambda: cpu.copy_state(other)]
     for number, change in enumerate(changes):
         change()
         for _ in range(2):
@@ -83,7 +74,7 @@ def test_whatever_changes_a_variable_lets_it_be_packed_once_more(cpu):
 
 
 def test_a_function_that_assigns_the_variable_keeps_nothing(cpu):
-    w, x = weights(), values(30, 70)
+    w, x = weights(), normal(30, 70)
     train = prediction(cpu, w, more=[nv.assign(w, w * 0.5)])
     for _ in range(3):
         before = cpu.get(w)
@@ -92,14 +83,14 @@ def test_a_function_that_assigns_the_variable_keeps_nothing(cpu):
 
 
 def test_all_functions_of_a_variable_share_what_is_packed_alike(cpu):
-    w, x = weights(), values(30, 70)
+    w, x = weights(), normal(30, 70)
     first, second = prediction(cpu, w), prediction(cpu, w, 30)
     squares = cpu.computation(nv.dot(w, w[::-1], out_axes=()))
     third = prediction(cpu, w, 50)
     for batch in (x, x[:3], x):
         first(batch)
     second(x)
-    third(values(50, 70))
+    third(normal(50, 70))
     squares()
     assert runs(first) == runs(second) == runs(third) == [1]
     assert set(first.executable._panels.values()) == set(second.executable._panels.values())
@@ -107,7 +98,7 @@ def test_all_functions_of_a_variable_share_what_is_packed_alike(cpu):
 
 def test_filters_are_put_in_order_once(cpu):
     """Q21: a convolution goes through the channels of a window position after position."""
-    images, filters = values(2, 4, 9, 9), values(6, 4, 3, 3)
+    images, filters = normal(2, 4, 9, 9), normal(6, 4, 3, 3)
     x, f, given = nv.placeholder(images.shape), nv.variable(filters.shape, filters), nv.placeholder(filters.shape)
     kept = cpu.computation(nv.convolution(x, f, padding=1), x)
     apart = cpu.computation(nv.convolution(x, given, padding=1), x, given)
@@ -119,20 +110,20 @@ def test_filters_are_put_in_order_once(cpu):
 
 
 def test_a_constant_is_packed_once_for_all_sizes(cpu):
-    x = values(30, 70)
-    predict = prediction(cpu, nv.constant(values(600, 70), "C=600, K=70"))
+    x = normal(30, 70)
+    predict = prediction(cpu, nv.constant(normal(600, 70), "C=600, K=70"))
     for batch in (x, x[:9], x):
-        np.testing.assert_array_equal(predict(batch), expected(batch, values(600, 70)))
+        np.testing.assert_array_equal(predict(batch), expected(batch, normal(600, 70)))
     assert runs(predict) == [1]
 
 
 def test_a_matrix_for_each_batch_of_another_type_is_packed_too(cpu):
-    w = nv.variable("B=3, K=70, C=130", values(3, 70, 130), dtype=nv.bfloat16)
+    w = nv.variable("B=3, K=70, C=130", normal(3, 70, 130), dtype=nv.bfloat16)
     x = nv.placeholder({"B": 3, "R": 40, "K": 70}, dtype=nv.bfloat16)
     product = nv.einsum("B R K, B K C -> B R C", x, w)
-    arrays, y = [values(3, 40, 70)], nv.placeholder("B=3, K=70, C=130", dtype=nv.bfloat16)
+    arrays, y = [normal(3, 40, 70)], nv.placeholder("B=3, K=70, C=130", dtype=nv.bfloat16)
     apart, inside = cpu.computation(product, x), cpu.computation(nv.einsum("B R K, B K C -> B R C", x, y), x, y)
-    np.testing.assert_array_equal(apart(*arrays), inside(*arrays, values(3, 70, 130)))
+    np.testing.assert_array_equal(apart(*arrays), inside(*arrays, normal(3, 70, 130)))
     assert (runs(apart), runs(inside)) == ([1], [])
 
 
@@ -142,7 +133,7 @@ def test_what_is_computed_of_a_variable_alone_is_packed_with_its_bits(cpu, seed)
     rows, points, columns = [chosen.choice(lengths) for lengths in ((12, 100, 517), (3, 40, 700), (1, 7, 65, 200))]
     right = chosen.choice([(points, columns), (columns, points)])
     dtype = chosen.choice([nv.float32, nv.float64, nv.bfloat16, nv.int8])
-    start = np.round(values(*right, seed=seed) * 9).astype(dtype.numpy)
+    start = np.round(normal(*right, seed=seed) * 9).astype(dtype.numpy)
 
     def product(w):
         made = nv.convert(w, nv.float64 if dtype is nv.float64 else nv.float32) * 0.1 - 1.0
@@ -150,7 +141,7 @@ def test_what_is_computed_of_a_variable_alone_is_packed_with_its_bits(cpu, seed)
     x, given = nv.placeholder((rows, points), dtype=nv.float32), nv.placeholder(right, dtype=dtype)
     apart = cpu.computation(product(nv.variable(right, start, dtype=dtype)), x)
     inside = cpu.computation(product(given), x, given)
-    batch = values(rows, points, seed=seed + 1)
+    batch = normal(rows, points, seed=seed + 1)
     for _ in range(2):
         np.testing.assert_array_equal(apart(batch), inside(batch, start))
 
@@ -199,8 +190,8 @@ def test_threads_that_read_see_one_value_while_another_one_writes(cpu):
 
 
 def test_threads_may_pack_a_constant_at_once(cpu):
-    x, found = values(30, 70), []
-    predict = prediction(cpu, nv.constant(values(600, 70), "C=600, K=70"))
+    x, found = normal(30, 70), []
+    predict = prediction(cpu, nv.constant(normal(600, 70), "C=600, K=70"))
     barrier = threading.Barrier(4)
 
     def call():
@@ -211,16 +202,16 @@ def test_threads_may_pack_a_constant_at_once(cpu):
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(found) == 80 and set(found) == {expected(x, values(600, 70)).tobytes()}
+    assert len(found) == 80 and set(found) == {expected(x, normal(600, 70)).tobytes()}
 
 
 def test_a_function_inside_of_a_call_may_pack_what_the_call_reads(cpu):
-    w, x = weights(), values(30, 70)
+    w, x = weights(), normal(30, 70)
     predict, given = prediction(cpu, w), nv.placeholder({"R": 30, "K": 70})
     inside = nv.host_call(lambda array: predict(array)[:, :70].copy(), [given], like=given)
     both = cpu.computation([inside, nv.dot(given, w)], given)
     first, second = both(x)
-    np.testing.assert_array_equal(second, expected(x, values(600, 70)))
+    np.testing.assert_array_equal(second, expected(x, normal(600, 70)))
     np.testing.assert_array_equal(first, second[:, :70])
     assert runs(both) == [1]
 
@@ -231,11 +222,11 @@ def test_a_function_inside_of_a_call_may_pack_what_the_call_reads(cpu):
 def test_what_finds_no_room_is_packed_in_each_call(cpu):
     """Q21."""
     gc.collect()
-    w, x = weights(), values(30, 70)
+    w, x = weights(), normal(30, 70)
     with flags.overriding(panel_limit=0):
         predict = prediction(cpu, w)
         for _ in range(3):
-            np.testing.assert_array_equal(predict(x), expected(x, values(600, 70)))
+            np.testing.assert_array_equal(predict(x), expected(x, normal(600, 70)))
         report = predict.executable.report([x])
     assert report.panels == () and [each.name for each in report.temporaries] == ["t0 of w"]
     assert report.together_bytes == BYTES
@@ -245,25 +236,25 @@ def test_what_finds_no_room_is_packed_in_each_call(cpu):
 
 
 def test_what_is_packed_counts_as_memory_that_a_call_needs(cpu):
-    predict, x = prediction(cpu, weights()), values(1, 70)
+    predict, x = prediction(cpu, weights()), normal(1, 70)
     with flags.overriding(memory_limit=50_000), pytest.raises(InvalidArgument, match="more memory than there is"):
         predict(x)
     with flags.overriding(memory_limit=200_000):
-        np.testing.assert_array_equal(predict(x), expected(x, values(600, 70)))
+        np.testing.assert_array_equal(predict(x), expected(x, normal(600, 70)))
 
 
 def test_the_limit_holds_for_all_that_is_packed_together(cpu):
     gc.collect()
-    x, kept = values(30, 70), [weights() for _ in range(3)]
+    x, kept = normal(30, 70), [weights() for _ in range(3)]
     with flags.overriding(panel_limit=2 * BYTES):
         made = [prediction(cpu, w) for w in kept]
         for predict in made:
-            np.testing.assert_array_equal(predict(x), expected(x, values(600, 70)))
+            np.testing.assert_array_equal(predict(x), expected(x, normal(600, 70)))
         assert [runs(predict) for predict in made] == [[1], [1], []]
 
 
 def test_what_is_packed_goes_with_those_who_use_it(cpu):
-    w, x = weights(), values(30, 70)
+    w, x = weights(), normal(30, 70)
     predict = prediction(cpu, w)
     predict(x)
     panel, = [weakref.ref(each) for each in predict.executable._panels.values()]
@@ -276,7 +267,7 @@ def test_what_is_packed_goes_with_those_who_use_it(cpu):
 
 def test_explanations_say_what_is_packed_when_and_what_it_takes(cpu):
     """Q21."""
-    w, x = weights(), values(30, 70)
+    w, x = weights(), normal(30, 70)
     predict = prediction(cpu, w)
     predict(x)
     found = nv.explain(predict, x, repeat=2)
@@ -292,7 +283,7 @@ def test_explanations_say_what_is_packed_when_and_what_it_takes(cpu):
 
 
 def test_a_function_off_the_disk_packs_at_its_first_call(tmp_path):
-    x = values(30, 70)
+    x = normal(30, 70)
     with flags.overriding(cache_directory=str(tmp_path / "kept"), cache_executables=True):
         made = [prediction(nv.transformers.make_transformer("cpu"), weights()) for _ in range(2)]
         results = [[predict(x).tobytes() for _ in range(2)] for predict in made]

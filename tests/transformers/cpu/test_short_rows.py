@@ -26,12 +26,6 @@ kernel scaled(in x: f32[{size}], out y: f32[{size}], in scale: f32[{columns}]):
 """
 
 
-@pytest.fixture(scope="module")
-def cpu():
-    with nv.transformers.make_transformer("cpu") as transformer:
-        yield transformer
-
-
 @pytest.mark.parametrize("dtype", [nv.float32, nv.float64, nv.int16, nv.uint8], ids=str)
 @pytest.mark.parametrize("columns", [*range(1, 19), 33, 63, 64, 65])
 def test_rows_with_a_scale_and_a_shift_for_each_column(cpu, dtype: DType, columns: int) -> None:

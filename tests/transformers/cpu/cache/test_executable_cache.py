@@ -23,6 +23,7 @@ from nervure.transformers.cpu.cache.code_cache import user_cache
 from nervure.transformers.cpu.compile import compilation, compiler
 from nervure.transformers.cpu.target import Target
 from nervure.types.element_groups import FLOATS
+from tests.arrays import normal
 
 N = nv.dim("N", min=1)
 ROOT = Path(__file__).parents[4]
@@ -46,37 +47,33 @@ def only_warm(monkeypatch):
     return begin
 
 
-def numbers(*shape: int) -> np.ndarray:
-    return np.random.default_rng(0).standard_normal(shape, dtype=np.float32)
-
-
 def cross_entropy():
     x, t = nv.placeholder({"N": N, "C": 10}), nv.placeholder({"N": N, "C": 10})
     loss = nv.sum(nv.cross_entropy_multi(nv.softmax(x, axis=1), t), out_axes=())
-    return [loss, nv.deriv(loss, x)], [x, t], [numbers(7, 10), np.eye(7, 10, dtype=np.float32)]
+    return [loss, nv.deriv(loss, x)], [x, t], [normal(7, 10), np.eye(7, 10, dtype=np.float32)]
 
 
 def training_step():
-    x, w = nv.placeholder((4, 3)), nv.variable((4, 3), numbers(4, 3))
+    x, w = nv.placeholder((4, 3)), nv.variable((4, 3), normal(4, 3))
     step = nv.assign(w, w - 0.1 * nv.deriv(nv.sum(nv.square(w * x)), w))
-    return [nv.sum(w * x), step, w * 2.0], [x], [numbers(4, 3)]
+    return [nv.sum(w * x), step, w * 2.0], [x], [normal(4, 3)]
 
 
 def constants():
-    x, table = nv.placeholder((64,)), nv.constant(numbers(64))
+    x, table = nv.placeholder((64,)), nv.constant(normal(64))
     folded = nv.exp(nv.constant(np.arange(64, dtype=np.float32) / 64))
-    return [x * table + folded, nv.where(x > 0, 1.5, x)], [x], [numbers(64)]
+    return [x * table + folded, nv.where(x > 0, 1.5, x)], [x], [normal(64)]
 
 
 def random_numbers():
     x = nv.placeholder({"N": N})
-    return [nv.normal((8,)) + nv.sum(x, out_axes=()), nv.uniform((4,))], [x], [numbers(9)]
+    return [nv.normal((8,)) + nv.sum(x, out_axes=()), nv.uniform((4,))], [x], [normal(9)]
 
 
 def views():
     x = nv.placeholder({"N": N, "C": 6})
     results = [nv.concatenate([x, x], axis=1), x[:, ::-1] + 1.0, nv.sum(x, axis=0), nv.argmax(x, axis=1)]
-    return results, [x], [numbers(5, 6)]
+    return results, [x], [normal(5, 6)]
 
 
 GRAPHS = [cross_entropy, training_step, constants, random_numbers, views]
@@ -123,13 +120,13 @@ def test_sizes_that_were_not_called_before(only_warm):
     def total():
         x = nv.placeholder({"N": N, "M": nv.dim("M")})
         return nv.transformers.make_transformer("cpu").computation(nv.sum(nv.exp(x), axis=1), x)
-    total()(numbers(3, 4))
+    total()(normal(3, 4))
     only_warm()
     warm = total()
     for shape in ((1, 1), (17, 257), (2, 0), (300, 5)):
-        np.testing.assert_allclose(warm(numbers(*shape)), np.exp(numbers(*shape)).sum(axis=1), rtol=1e-5)
+        np.testing.assert_allclose(warm(normal(*shape)), np.exp(normal(*shape)).sum(axis=1), rtol=1e-5)
     with pytest.raises(InvalidArgument, match="bounds"):
-        warm(numbers(0, 4))
+        warm(normal(0, 4))
 
 
 # -- what is rare in a call ------------------------------------------------------------------------------------
@@ -154,9 +151,9 @@ def test_errors_of_a_call_are_the_same():
         table, index = nv.placeholder((5, 2)), nv.placeholder((3,), dtype=nv.int32)
         return nv.gather(table, index, 0), table, index
     both = twice(gather)
-    cold, warm = messages(both, numbers(5, 2), np.int32([0, 7, 1]), kind=IndexOutOfRange)
+    cold, warm = messages(both, normal(5, 2), np.int32([0, 7, 1]), kind=IndexOutOfRange)
     assert cold == warm and "7 at position (1,)" in warm
-    assert both[1](numbers(5, 2), np.int32([0, 4, 1])).tobytes() == numbers(5, 2)[[0, 4, 1]].tobytes()
+    assert both[1](normal(5, 2), np.int32([0, 4, 1])).tobytes() == normal(5, 2)[[0, 4, 1]].tobytes()
 
 
 def test_calls_that_need_too_much_memory():
@@ -165,8 +162,8 @@ def test_calls_that_need_too_much_memory():
         return nv.concatenate([nv.exp(x) * nv.sum(x), x], axis=0), x
     cold, warm = twice(product)
     with flags.overriding(memory_limit=50_000):
-        assert len(set(messages([cold, warm], numbers(100_000), kind=InvalidArgument))) == 1
-        assert warm(numbers(1_000)).shape == (2_000,)
+        assert len(set(messages([cold, warm], normal(100_000), kind=InvalidArgument))) == 1
+        assert warm(normal(1_000)).shape == (2_000,)
 
 
 def test_nan_are_found():
@@ -180,7 +177,7 @@ def test_it_is_explained():
     build = lambda: (nv.softmax(x := nv.placeholder((4, 8)), axis=1), x)  # noqa: E731
     cold, warm = twice(build)
     assert len(warm.executable.report().steps) == len(cold.executable.report().steps) == 1
-    assert len(warm.executable.measure([numbers(4, 8)], 1).steps) == 1
+    assert len(warm.executable.measure([normal(4, 8)], 1).steps) == 1
 
 
 # -- what is not kept ------------------------------------------------------------------------------------------
@@ -217,11 +214,11 @@ def test_what_python_runs_is_not_kept():
 def test_large_folded_constants_are_not_kept():
     def large():
         x = nv.placeholder((30_000,))
-        return x + nv.exp(nv.constant(numbers(30_000))), x
+        return x + nv.exp(nv.constant(normal(30_000))), x
 
     def given():
         x = nv.placeholder((30_000,))
-        return x + nv.constant(numbers(30_000)), x
+        return x + nv.constant(normal(30_000)), x
     assert compiled_again(large) and not compiled_again(given)
 
 
@@ -238,7 +235,7 @@ def test_the_switches_turn_it_off():
 
 
 def function_and_content():
-    x, w = nv.Parameter(nv.float32, (N, 6)), nv.ops.Constant(numbers(6))
+    x, w = nv.Parameter(nv.float32, (N, 6)), nv.ops.Constant(normal(6))
     total = nv.ops.Sum(nv.ops.Exp(x * nv.ops.Broadcast(w, x.shape, [0])), [1])
     function = nv.Function([total, nv.ops.Negative(total)], [x])
     executable = nv.transformers.make_transformer("cpu").build(function)
@@ -262,7 +259,7 @@ def test_it_is_made_again_when_damaged(own_cache):
         for file in own_cache.glob("*.code"):
             file.write_bytes(damage(file.read_bytes()))
         assert compiled_again(build) is False
-        np.testing.assert_allclose(twice(build)[1](numbers(40)), np.exp(numbers(40)), rtol=1e-6)
+        np.testing.assert_allclose(twice(build)[1](normal(40)), np.exp(normal(40)), rtol=1e-6)
 
 
 def test_it_is_made_again_without_its_kernels(own_cache):

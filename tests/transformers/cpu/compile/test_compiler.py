@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -27,6 +25,7 @@ from nervure.transformers.cpu.compile.compiler import (
     compile_object,
 )
 from nervure.transformers.cpu.target import Target
+from tests.processes import run_text
 
 DEEP = bool(os.environ.get("DEEP_TESTS"))
 
@@ -202,10 +201,8 @@ print("libllvmlite" in open("/proc/self/maps").read())
 
 
 def test_a_full_cache_never_loads_llvm(empty_cache):
-    loaded = [subprocess.run([sys.executable, "-c", PROGRAM], check=True, capture_output=True, text=True,
-                             env={**os.environ, "NERVURE_CACHE_DIRECTORY": str(empty_cache)}).stdout.strip()
-              for _ in range(2)]
-    assert loaded == ["True", "False"]
+    loaded = [run_text(PROGRAM, NERVURE_CACHE_DIRECTORY=str(empty_cache)) for _ in range(2)]
+    assert loaded == ["True\n", "False\n"]
 
 
 FORKED = """
@@ -234,5 +231,4 @@ assert answer == 42 and [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for 
 
 def test_a_child_that_a_handler_forks_meanwhile_compiles_by_itself():
     """It has none of the threads that compile."""
-    done = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=100, check=False)
-    assert done.returncode == 0, done.stderr
+    run_text(FORKED, seconds=100)

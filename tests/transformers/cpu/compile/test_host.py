@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import os
 import weakref
 from typing import Any
 
@@ -24,6 +23,7 @@ from nervure.transformers.cpu.runtime import (
 )
 from nervure.transformers.cpu.runtime.records import ThreadPool
 from nervure.transformers.cpu.runtime.runtime_library import record
+from tests.processes import code_of_child
 from tests.transformers.cpu.kernels import address
 
 INT = np.dtype(np.int64)
@@ -120,10 +120,7 @@ def test_a_function_may_fork():
     codes = []
 
     def function(source: int, target: int) -> None:
-        pid = os.fork()
-        if pid == 0:
-            os._exit(int(record(ThreadPool).lost))
-        codes.append(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+        codes.append(code_of_child(lambda: not record(ThreadPool).lost))
         double(source, target)
 
     program = between(function)

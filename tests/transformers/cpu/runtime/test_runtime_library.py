@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.processes import run_text
 
 ROOT = Path(__file__).parents[4]
 
@@ -25,14 +25,10 @@ assert len(set(map(id, found))) == len(started) == 1
 """
 
 FORKED_WHILE_LOADING = """
-import os, signal
 from nervure.transformers.cpu.runtime import runtime_library
+from tests.processes import code_of_child
 runtime_library._loading.acquire()
-pid = os.fork()
-if pid == 0:
-    signal.alarm(50)
-    os._exit(0 if runtime_library.record(runtime_library.ThreadPool).limit else 3)
-assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+assert code_of_child(lambda: runtime_library.record(runtime_library.ThreadPool).limit) == 0
 """
 
 ENDED_WHILE_LOADING = """
@@ -47,6 +43,4 @@ runtime_library.begin()
                                   FORKED_WHILE_LOADING, ENDED_WHILE_LOADING],
                          ids=["at once", "in the background", "forked", "ended"])
 def test_it_is_loaded_once(text):
-    done = subprocess.run([sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True, timeout=100,
-                          check=False)
-    assert done.returncode == 0, done.stderr
+    run_text(text, seconds=100)

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import textwrap
-from pathlib import Path
-
 import pytest
 
-ROOT = Path(__file__).parents[4]
+from tests.processes import run_text
 
 START = """
 import os, signal, sys, threading, time
@@ -18,6 +13,7 @@ from nervure import flags
 from nervure.transformers.cpu.runtime import *
 from nervure.transformers.cpu.runtime.records import ThreadPool
 from nervure.transformers.cpu.runtime.runtime_library import record
+from tests.processes import code_of_child
 from tests.transformers.cpu.kernels import address
 
 class Owner:
@@ -34,17 +30,6 @@ def interrupt_soon(seconds=0.2):
     signal.signal(signal.SIGALRM, signal.default_int_handler)
     signal.setitimer(signal.ITIMER_REAL, seconds)
 
-def child(work):
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            signal.alarm(20)
-            code = 0 if work() else 2
-        finally:
-            os._exit(code)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-
 def seconds_of_a_million_turns():
     start = time.perf_counter()
     spinning(1, turns=1_000_000).run([], [], [out])
@@ -57,11 +42,7 @@ out[:] = 0
 
 
 def check(body: str) -> None:
-    """Runs a text in a process of its own; what it asserts holds."""
-    text = START + textwrap.dedent(body)
-    done = subprocess.run([sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True, timeout=100,
-                          check=False)
-    assert done.returncode == 0, done.stderr
+    run_text(START, body, seconds=100)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -178,7 +159,7 @@ def test_both_sides_of_a_fork_go_on():
     assert run() and record(ThreadPool).started == 1
     def in_child():
         return record(ThreadPool).started == 0 and run() and record(ThreadPool).started == 1 and set(out[:50]) == {2}
-    assert child(in_child) == 0
+    assert code_of_child(in_child) == 0
     assert run() and set(out[:50]) == {2}
     """)
 
@@ -197,7 +178,7 @@ def test_a_child_of_a_busy_process_says_so():
             entry.function(owner.slow)(np.array([1, 2]))
         except ValueError as error:
             return "forked while a call was running" in str(error)
-    assert child(in_child) == 0
+    assert code_of_child(in_child) == 0
     assert entry.function(owner.slow)(np.array([1, 2])) == ()
     """)
 
@@ -219,10 +200,10 @@ def test_a_fork_during_a_slow_call_says_so():
             entry.function(owner.slow)()
         except ValueError as error:
             return "forked while a call was running" in str(error)
-    assert child(in_child) == 0
+    assert code_of_child(in_child) == 0
     leave.set()
     thread.join()
-    assert child(lambda: entry.function(owner.slow)() is None) == 0
+    assert code_of_child(lambda: entry.function(owner.slow)() is None) == 0
     """)
 
 
