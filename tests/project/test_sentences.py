@@ -26,7 +26,6 @@ EXAMPLE = re.compile(r"^ *>>> .*?(?:\n\s*\n|\Z)", re.MULTILINE | re.DOTALL)
 SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n\s*\n")
 
 UNMENDED = frozenset("""
-kernel/analysis.py
 kernel/cluster/fusion.py
 kernel/cluster/inside.py
 kernel/cluster/legality.py
@@ -35,34 +34,13 @@ kernel/cluster/prologues.py
 kernel/cluster/reasons.py
 kernel/cluster/steps.py
 kernel/cluster/strategy.py
-kernel/combiners.py
-kernel/coordinates.py
 kernel/cost_model.py
-kernel/dependence.py
-kernel/failures.py
-kernel/groups.py
-kernel/in_place.py
-kernel/interpret.py
-kernel/ir.py
 kernel/lower/kernel_builder.py
 kernel/lower/rows.py
 kernel/lower/scalars.py
 kernel/lower/scatter.py
 kernel/lower/segments.py
 kernel/lower/values.py
-kernel/math/exponential.py
-kernel/math/minimax.py
-kernel/math/namespace.py
-kernel/math/power.py
-kernel/math/trigonometric.py
-kernel/operands.py
-kernel/plan.py
-kernel/printer.py
-kernel/producers.py
-kernel/reach.py
-kernel/rewriting.py
-kernel/routines.py
-kernel/scalar_types.py
 kernel/schedule/__init__.py
 kernel/schedule/expansion.py
 kernel/schedule/interleaving.py
@@ -92,8 +70,6 @@ kernel/schedule/streaming.py
 kernel/schedule/tiles.py
 kernel/schedule/vector_width.py
 kernel/schedule/vectors.py
-kernel/scope.py
-kernel/sharing.py
 kernel/simplify/addresses.py
 kernel/simplify/common_subexpressions.py
 kernel/simplify/folding.py

@@ -1,1 +1,1 @@
-"""Loops: what a kernel is before it becomes machine code."""
+"""The loop IR: the form of a kernel before it becomes machine code."""

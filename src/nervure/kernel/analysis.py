@@ -1,4 +1,4 @@
-"""Analysis of ops: how the index of a result depends on the indices of operands.
+"""Analysis of ops: the dependence of a result's index on the operands' indices.
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (8, 16))
@@ -31,11 +31,11 @@ from nervure.types.view import ComplexView, Piece, SimpleView
 
 
 class OpKind(StrEnum):
-    """How planning treats an op."""
+    """The kinds of ops that planning distinguishes."""
 
     LEAF = "leaf"
     NUMBER = "number"           # one number everywhere
-    VIEW = "view"               # an index map
+    VIEW = "view"               # an index map over one tensor
     SEGMENTS = "segments"       # several index maps, each for a box
     POINTWISE = "pointwise"     # an expression of the operands at the same index
     MAPPED = "mapped"           # operands at other indices, or the index alone
@@ -46,15 +46,17 @@ class OpKind(StrEnum):
 
 
 class Level(StrEnum):
-    """For what an op has an element in the loops that it shares with others."""
+    """The part of the shared loops for whose indices an op has an element."""
 
     FULL = "full"               # each point of the loops
-    ROW = "row"                 # each index of the axes that stay: reductions, and what is computed of their results
+    ROW = "row"                 # each index of the axes that stay: reductions, and computations on their results
     CROSS_ROW = "cross-row"     # each index of the other axes: a reduction over the axes that stay
 
 
 class ViewTraits(NamedTuple):
-    """What is known of a view of one tensor: no element is shown twice, every one is, all are in row-major order."""
+    """The properties of a view of one tensor: it shows no element twice, shows every one, shows all in row-major
+    order.
+    """
 
     is_injective: bool
     is_onto: bool
@@ -62,7 +64,7 @@ class ViewTraits(NamedTuple):
 
 
 class OpAnalysis:
-    """What is known of the ops of one function; each is looked at once."""
+    """The analysis of the ops of one function; each op is analysed once."""
 
     def __init__(self) -> None:
         self._kinds: dict[Op, OpKind] = {}
@@ -72,28 +74,28 @@ class OpAnalysis:
         self._alike: dict[SimpleView | ComplexView | None, ViewTraits] = {}
 
     def kind(self, op: Op) -> OpKind:
-        """How an op is treated."""
+        """Returns the kind of an op."""
         found = self._kinds.get(op)
         if found is None:
             found = self._kinds[op] = self._kind(op)
         return found
 
     def structure(self, op: Any) -> Structure:
-        """The structure of a structured op."""
+        """Returns the structure of a structured op."""
         found = self._structures.get(op)
         if found is None:
             found = self._structures[op] = op.structure(*[operand.type for operand in op.operands])
         return found
 
     def index_map(self, op: Any) -> IndexMap:
-        """The index map of a view of one tensor."""
+        """Returns the index map of a view of one tensor."""
         found = self._maps.get(op)
         if found is None:
             found = self._maps[op] = op.view.index_map
         return found
 
     def traits(self, op: Op) -> ViewTraits:
-        """What is known of a view of one tensor; that is the same of equal views."""
+        """Returns the properties of an op as a view of one tensor; equal views share them."""
         found = self._traits.get(op)
         if found is None:
             view = op.view if isinstance(op, View) else None
@@ -109,7 +111,9 @@ class OpAnalysis:
         return bool(structure.reads) and all([access == own for access in structure.reads])
 
     def is_moved(self, op: Op) -> bool:
-        """Whether an op shows elements of one operand at other places, which are no data, and a number elsewhere."""
+        """Whether an op shows elements of one operand in other places, which do not depend on data, and a number
+        elsewhere.
+        """
         if self.kind(op) is not OpKind.MAPPED or self.structure(op).body is not identity_body:
             return False
         reads = self.structure(op).reads
@@ -117,11 +121,11 @@ class OpAnalysis:
             [isinstance(entry, Element) for entry in reads[0].coordinates])
 
     def is_contraction(self, op: Op) -> bool:
-        """Whether an op adds up products, for elements of which not all operands have one each."""
+        """Whether an op adds up products, and some operand has no element of its own for each."""
         return isinstance(op, Structured) and _is_contraction(self.structure(op))
 
     def operands_read(self, op: Op) -> set[int]:
-        """The numbers of the operands whose elements a structured op reads."""
+        """Returns the numbers of the operands whose elements a structured op reads."""
         structure = self.structure(op)
         numbers = {at for at, access in enumerate(structure.reads) if access is not None}
         accesses = [*[access for access in structure.reads if access is not None], *structure.writes]
@@ -154,26 +158,26 @@ def _kind_of_structure(structure: Structure) -> OpKind:
 
 
 def _is_product(structure: Structure) -> bool:
-    """Whether products are added up."""
+    """Whether the structure adds up products."""
     return structure.body is multiply_body and structure.combine == "add"
 
 
 def _is_plain(structure: Structure) -> bool:
-    """Whether all operands are read at indices of the domain, each by itself."""
+    """Whether all operands are read at indices of the domain, one for each dimension."""
     indices = {index(d) for d in range(len(structure.domain))}
     return all([access is not None and access.fill is None and indices.issuperset(access.coordinates)
                 for access in structure.reads])
 
 
 def _is_contraction(structure: Structure) -> bool:
-    """Whether products are added up, and some axis of the result is not of all operands."""
+    """Whether products are added up, and some axis of the result is not in all operands."""
     axes = [set(access.coordinates) for access in structure.reads if access is not None]
     return _is_product(structure) and _is_plain(structure) and not all(
         [index(d) in each for d in structure.written for each in axes])
 
 
 def traits_of(op: Op) -> ViewTraits:
-    """What is known of an op as a view of one tensor; nothing is of another op."""
+    """Returns the properties of an op as a view of one tensor; all are false for another op."""
     view = op.view if isinstance(op, View) else None
     if not isinstance(view, SimpleView):
         return ViewTraits(False, False, False)
@@ -181,7 +185,7 @@ def traits_of(op: Op) -> ViewTraits:
 
 
 def segments_of(op: Op) -> tuple[Piece, ...]:
-    """The parts of a view of several tensors."""
+    """Returns the parts of a view of several tensors."""
     view: Any = op
     pieces: tuple[Piece, ...] = view.view.pieces
     return pieces

@@ -13,11 +13,13 @@ from nervure.types.dtype import DType
 
 FUNCTIONS = {"add": "add", "multiply": "multiply", "maximum": "maximum", "minimum": "minimum",
              "and": "bitwise_and", "or": "bitwise_or"}
-"""The function of the scalar namespace that each combine applies."""
+"""The function of the scalar namespace that each combiner applies."""
 
 
 def unit(combine: str, dtype: DType) -> Literal:
-    """What combined with any number gives that number; for ``add`` of floats 0.0, which makes -0.0 a 0.0."""
+    """Returns the unit of ``combine``: combined with any number it gives that number. For ``add`` of floats it is 0.0,
+    which turns -0.0 into 0.0.
+    """
     if combine in ("maximum", "minimum"):
         return Literal(_end(dtype, lowest=combine == "maximum"), dtype)
     if combine == "and" and dtype.is_integer:
@@ -31,7 +33,7 @@ def unit(combine: str, dtype: DType) -> Literal:
 
 
 def keeps_units(reduce: Reduce) -> bool:
-    """Whether combining with the unit may be left out: infinity times 1 + 0i has a NaN."""
+    """Whether combining with the unit must be kept: infinity times 1 + 0i has a NaN."""
     return not any([combine == "multiply" and variable.dtype.is_complex
                     for combine, variable in zip(reduce.combine, reduce.results, strict=True)])
 

@@ -1,7 +1,7 @@
 """Coordinates of elements as expressions over loop indices.
 
-A point is a tuple of coordinates, one a dimension, or ``Flat``: a position in row-major order, which is what
-reshapes keep.
+A point is a tuple of coordinates, one for each dimension, or ``Flat``: a position in row-major order, which reshapes
+preserve.
 
 >>> from nervure.types.dim import index
 >>> through(Flat(index(0)), (4, 6)), position((index(0), 3), (4, 6)), without_ones((index(0), 0), (4, 1), (1, 4))
@@ -32,7 +32,7 @@ Point = Coordinates | Flat
 
 
 def compose(map: IndexMap, coordinates: Coordinates) -> Coordinates:
-    """The coordinates below a view of what is read at these coordinates of it."""
+    """Maps the coordinates of a view's element to those of the viewed tensor's element."""
     if not map.coordinates:
         return ()
     whole: dict[DimLike, int] = {symbol: k for k, symbol in enumerate(indices(len(coordinates)))}
@@ -43,13 +43,13 @@ def compose(map: IndexMap, coordinates: Coordinates) -> Coordinates:
 
 
 def at_coordinates(x: DimLike, coordinates: Coordinates) -> DimLike:
-    """What an expression over the indices of a domain is at a point of it."""
+    """Returns the value of an expression over the indices of a domain at a point of it."""
     return substitute(x, {str(symbol): entry for symbol, entry in zip(indices(len(coordinates)), coordinates,
                                                                      strict=True)})
 
 
 def without_ones(coordinates: Coordinates, shape: Shape, other: Shape) -> Coordinates | None:
-    """The same point in a tensor of another shape, if they differ in lengths of 1 alone."""
+    """Returns the same point in a tensor of another shape, if they differ only in lengths of 1."""
     rest = [entry for entry, length in zip(coordinates, shape, strict=True) if length != 1]
     if [length for length in shape if length != 1] != [length for length in other if length != 1]:
         return None
@@ -58,7 +58,7 @@ def without_ones(coordinates: Coordinates, shape: Shape, other: Shape) -> Coordi
 
 
 def position(point: Point, shape: Shape) -> DimLike:
-    """The position of a point in row-major order."""
+    """Returns the position of a point in row-major order."""
     if isinstance(point, Flat):
         return point.position
     total: DimLike = 0
@@ -68,11 +68,11 @@ def position(point: Point, shape: Shape) -> DimLike:
 
 
 def through(point: Point, shape: Shape, ranges: Ranges | None = None) -> Coordinates:
-    """The coordinates of a point in a tensor of this shape."""
+    """Returns the coordinates of a point in a tensor of this shape."""
     if not isinstance(point, Flat):
         return point
     if 0 in shape:
-        return (0,) * len(shape)  # for no point at all
+        return (0,) * len(shape)  # no point exists
     found: list[DimLike] = []
     for axis, (length, stride) in enumerate(zip(shape, row_major(shape).strides, strict=True)):
         if length == 1:
@@ -87,7 +87,7 @@ def through(point: Point, shape: Shape, ranges: Ranges | None = None) -> Coordin
 
 def address(offset: DimLike, indices: Sequence[LoopIndex], ranges: Ranges,
             extra: tuple[tuple[DimLike, Scalar], ...] = ()) -> Address:
-    """An offset in elements as an address: affine in the loop indices where it can be said so."""
+    """Returns an offset in elements as an address: affine in the loop indices if that is possible."""
     if isinstance(offset, int) or not (used := [index for index in indices if index.occurs_in(offset)]):
         return Address(offset, (), extra)
     names = [index.name for index in used]

@@ -1,4 +1,5 @@
-"""Dependence between iterations: whether two of one loop touch one element, as parallel and vector loops must not.
+"""Dependence between iterations: whether two iterations of a loop touch one element, which parallel and vector loops
+forbid.
 
 >>> from nervure.kernel.parser import parse_kernel
 >>> rows = '''
@@ -24,22 +25,22 @@ from nervure.kernel.loop_index import Indices, LoopIndex
 from nervure.kernel.tuning import DEPENDENCE_EFFORT, DEPENDENCE_ITERATIONS
 from nervure.types.dim import DimLike, bounds, index_symbols
 
-Term = tuple[int, int, int]  # coefficient, lowest and highest value of what it multiplies
+Term = tuple[int, int, int]  # coefficient, lowest and highest value of its factor
 
 
 class NestedAccess(NamedTuple):
     """A load or store, seen from a loop around it."""
 
     statement: Access
-    address: Address  # one of its own
-    inner: Indices  # of the loops between that loop and the statement
+    address: Address  # one of the statement's addresses
+    inner: Indices  # the loops between that loop and the statement
 
 
 def conflicting_accesses(loop: For) -> tuple[Access, Access] | None:
-    """A store and a load or store that certainly touch one element in two iterations; None where not, or where that is
-    open.
+    """Returns a store and another access that certainly touch one element in two iterations; None if there are none,
+    or that is undecided.
 
-    Accesses that have a condition or whose place is data are not looked at, nor is scratch memory of a loop whose
+    Accesses that have a condition or whose place depends on data are ignored, and so is scratch memory of a loop whose
     iterations each have their own.
     """
     touched: dict[Buffer, list[NestedAccess]] = {}
@@ -57,7 +58,7 @@ def conflicting_accesses(loop: For) -> tuple[Access, Access] | None:
 
 
 def accesses_in(statements: Sequence[Statement], inner: Indices = ()) -> Iterator[NestedAccess]:
-    """All loads and stores, in the order of the text."""
+    """Yields all loads and stores, in the order of the text."""
     for statement in statements:
         if isinstance(statement, Access):
             yield from [NestedAccess(statement, address, inner) for address in statement.addresses]
@@ -67,7 +68,7 @@ def accesses_in(statements: Sequence[Statement], inner: Indices = ()) -> Iterato
 
 
 def accesses_to_written(statements: Sequence[Statement]) -> list[list[NestedAccess]]:
-    """The loads and stores of each buffer into which something is stored."""
+    """Returns the loads and stores of each buffer that is stored to."""
     touched: dict[Buffer, list[NestedAccess]] = {}
     for access in accesses_in(statements):
         touched.setdefault(access.statement.buffer, []).append(access)
@@ -95,7 +96,7 @@ def _meet(loop: For, first: NestedAccess, second: NestedAccess) -> bool:
 
 
 def _terms(loop: For, access: NestedAccess, sign: int) -> list[Term] | None:
-    """What the loops inside add to a place, None where that is symbolic."""
+    """Returns the amounts that the inner loops add to a place, None if one is symbolic."""
     terms = []
     for index, extent in access.inner:
         step = access.address.step(index)
@@ -111,7 +112,7 @@ def _outer_steps(loop: For, access: NestedAccess) -> dict[LoopIndex, DimLike]:
 
 
 def _reach(difference: int, step: int, other: int, extent: int, terms: list[Term]) -> bool:
-    """Whether ``difference + step*p - other*q + terms`` is 0 for two iterations p and q that are not the same."""
+    """Whether ``difference + step*p - other*q + terms`` is 0 for two different iterations p and q."""
     if step == other:
         return any([reaches(-difference, [(step, low, high), *terms])
                     for low, high in ((1, extent - 1), (1 - extent, -1)) if low <= high])
@@ -120,7 +121,7 @@ def _reach(difference: int, step: int, other: int, extent: int, terms: list[Term
 
 
 def reaches(target: int, terms: Sequence[Term]) -> bool:
-    """Whether a sum of coefficients times values in their ranges surely can be the target.
+    """Whether a sum of coefficients times values in their ranges can certainly be the target.
 
     >>> reaches(7, [(3, 0, 4), (2, 0, 1)]), reaches(7, [(3, 0, 4), (2, 0, 0)])
     (False, False)

@@ -1,5 +1,5 @@
-"""Failures of checks in kernels: an index that is out of range, a condition that does not hold. Kernels report a
-number, of which this is the meaning.
+"""Failures of checks in kernels: an index out of range, or a condition that does not hold. Kernels report a number;
+this module has its meaning.
 
 >>> import nervure as nv
 >>> x, k = nv.Parameter(nv.float32, (5,)), nv.Parameter(nv.int64, (2,))
@@ -25,21 +25,21 @@ from nervure.types.dim import evaluate
 
 
 class Failure(Protocol):
-    """What a check of a kernel may find."""
+    """A failure that a check of a kernel may find."""
 
     @property
     def checked(self) -> Value:
         """The value whose elements are checked."""
 
     def wrong(self, values: np.ndarray, bindings: Mapping[str, int]) -> np.ndarray:
-        """Which elements of it are reported."""
+        """Marks the elements of ``values`` that are reported."""
 
     def error(self, value: object, position: tuple[int, ...] | None, bindings: Mapping[str, int]) -> NervureError:
-        """The error of a call in which an element has this value, at a position if it is known."""
+        """Returns the error of a call in which an element has this value, at a position if it is known."""
 
 
 class IndexFailure(NamedTuple):
-    """An operand of indices, by its number in the op that reads or writes at them."""
+    """An operand of indices, by its number in the op that reads or writes at these indices."""
 
     op: Op
     operand: int
@@ -50,17 +50,17 @@ class IndexFailure(NamedTuple):
         return self.op.operands[self.operand]
 
     def wrong(self, values: np.ndarray, bindings: Mapping[str, int]) -> np.ndarray:
-        """Those that are out of range."""
+        """Marks the indices that are out of range."""
         bound = self.bound(bindings)
         return np.logical_or(values < (-bound if self.element.from_end else 0), values >= bound)
 
     def bound(self, bindings: Mapping[str, int]) -> int:
-        """The length of the axis that the indices name."""
+        """Returns the length of the axis that the indices refer to."""
         return evaluate(self.element.bound, bindings)
 
     @property
     def element(self) -> Element:
-        """The coordinate that the indices are."""
+        """The coordinate that the indices give."""
         op: Any = self.op
         structure = op.structure(*[entry.type for entry in op.operands])
         accesses = [*[access for access in structure.reads if access is not None], *structure.writes]
@@ -69,7 +69,7 @@ class IndexFailure(NamedTuple):
         return elements[0]
 
     def error(self, value: object, position: tuple[int, ...] | None, bindings: Mapping[str, int]) -> NervureError:
-        """It says the index and the range."""
+        """Returns an error with the index ``value`` and the range."""
         bound, got = self.bound(bindings), str(value) if position is None else f"{value} at position {position}"
         return self.op.fail(IndexOutOfRange, f"index {got} is out of range",
                             operand=self.op.operand_label(self.operand), got=got, **self.element.refused(bound))
@@ -86,9 +86,9 @@ class ConditionFailure(NamedTuple):
         return self.op.operands[0]
 
     def wrong(self, values: np.ndarray, bindings: Mapping[str, int]) -> np.ndarray:
-        """Where it does not hold."""
+        """Marks the elements for which it does not hold."""
         return np.logical_not(values)
 
     def error(self, value: object, position: tuple[int, ...] | None, bindings: Mapping[str, int]) -> NervureError:
-        """The guard's own."""
+        """Returns the guard's own error, at a ``position`` if it is known."""
         return self.op.failure(position)

@@ -1,8 +1,9 @@
-"""The order in which the totals of blocks are combined: in groups, and groups in larger ones.
+"""The order of combining the totals of blocks: in groups, and groups in larger groups.
 
-Added up one after the other, the totals of many blocks would lose what each adds to all before it. So those of
-``Order.group`` blocks make a group's total, ``GROUPS`` of these in order the total of a larger group, and so on. Each
-starts from the unit. At the end the groups that are not full join the larger ones that they are in, the smallest first.
+If the totals of many blocks were added one after the other, later ones would be rounded to the size of all before
+them. So the totals of ``Order.group`` blocks make a group's total, ``GROUPS`` of these in order the total of a larger
+group, and so on. Each starts from the unit. At the end the groups that are not full join the larger ones around them,
+the smallest first.
 
 >>> groups = Groups(lambda x, y: f"({x}{y})" if x else y, "", group=4)
 >>> for total in "abcdefghij":
@@ -22,11 +23,11 @@ T = TypeVar("T")
 
 
 class Groups(Generic[T]):
-    """Combines the totals of blocks, which come one after the other, so many to a ``group``."""
+    """Combines the totals of blocks, which arrive one after the other, ``group`` blocks to a group."""
 
     def __init__(self, combine: Callable[[T, T], T], unit: T, group: int = GROUP) -> None:
         self._combine, self._unit, self._group = combine, unit, group
-        self._totals = [unit]  # of the group that is being filled, of the larger one around it, and so on
+        self._totals = [unit]  # totals of the group being filled, of the larger one around it, and so on
         self._blocks = 0
 
     def add(self, total: T) -> None:
@@ -42,7 +43,7 @@ class Groups(Generic[T]):
             count, size, level = count // size, GROUPS, level + 1
 
     def result(self) -> T:
-        """What all blocks so far make."""
+        """Returns the total of all blocks so far."""
         result, *larger = self._totals
         for total in larger:
             result = self._combine(total, result)

@@ -1,8 +1,8 @@
-"""Which new values of variables are written where the old ones are, and when.
+"""The choice of the new values of variables that are written in place, and of the time when they are.
 
-That is so where one kernel makes the new value, point by point, and nothing reads the old one afterwards, or at another
-point. From the first such kernel on a call cannot be stopped, so these kernels run last: after whatever may fail, and
-after whatever else there is to do.
+A new value is written in place if one kernel makes it, point by point, and nothing reads the old one afterwards, or at
+another point. From the first such kernel on a call cannot be stopped, so these kernels run last: after every step that
+may fail, and after all other work.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 def updates_in_place(function: Function, steps: Sequence[PlanStep],
                      roots: Sequence[Storage]) -> tuple[list[PlanStep], dict[Storage, Storage]]:
-    """The steps of a plan in the order in which they are to run, and for each root that may lie in the memory of its
-    variable, that memory.
+    """Returns the steps of a plan in the order in which they run, and the roots that may lie in place. For each of
+    these roots, it gives the memory of its variable.
     """
     new_values = roots[len(function.results):]
     written = set(new_values)
@@ -35,7 +35,9 @@ def updates_in_place(function: Function, steps: Sequence[PlanStep],
 
 
 def _divided(steps: Sequence[PlanStep], is_chosen: Callable[[PlanStep], bool]) -> tuple[list[PlanStep], list[PlanStep]]:
-    """The steps, each part in order: those that are chosen and of which only chosen ones need anything come last."""
+    """Returns the steps in two parts, each in order. The late part has the chosen steps, unless a step that is not
+    chosen needs them.
+    """
     early: list[PlanStep] = []
     late: list[PlanStep] = []
     needed: set[Storage] = set()
@@ -50,7 +52,7 @@ def _divided(steps: Sequence[PlanStep], is_chosen: Callable[[PlanStep], bool]) -
 
 def _found(function: Function, steps: Sequence[PlanStep], new_values: Sequence[Storage],
            first: int) -> dict[Storage, Storage]:
-    """The new values that may lie in place, made by the steps from ``first`` on."""
+    """Returns the new values that may lie in place, made by the steps from ``first`` on."""
     places = {storage.number: storage for step in steps for storage in step.read
               if storage.kind is StorageKind.VARIABLE}
     numbers = {variable: number for number, variable in enumerate(function.variables)}
@@ -69,7 +71,7 @@ def _found(function: Function, steps: Sequence[PlanStep], new_values: Sequence[S
 
 
 def _numbers_by_storage(touched: Sequence[Sequence[Storage]]) -> dict[Storage, list[int]]:
-    """For each storage the numbers of the steps that touch it, in order."""
+    """Returns for each storage the numbers of the steps that touch it, in order."""
     found: dict[Storage, list[int]] = {}
     for number, storages in enumerate(touched):
         for storage in dict.fromkeys(storages):
@@ -78,9 +80,9 @@ def _numbers_by_storage(touched: Sequence[Sequence[Storage]]) -> dict[Storage, l
 
 
 def _same_places(step: PlanStep, old: Storage, root: Storage) -> bool:
-    """Whether a kernel reads the old value only at the places that it writes in the same iteration, and before it does:
-    the only write and all reads stand in one body, the reads first, at one address. Kernels that reduce are left out,
-    but for products that may be short: they may take long, and cannot be stopped once they write in place.
+    """Whether a kernel reads the old value only at the places that it writes in the same iteration, and before the
+    write. The only write and all reads must be in one body, the reads first, at one address. Kernels that reduce are
+    excluded, except products that may be short: they may take long, and cannot be stopped once they write in place.
     """
     if step.kernel is None or any([isinstance(statement, Reduce | Fold) for statement in walk(step.kernel.body)]):
         return False
@@ -98,15 +100,15 @@ def _same_places(step: PlanStep, old: Storage, root: Storage) -> bool:
 
 
 def _may_be_short(step: KernelStep) -> bool:
-    """Whether a kernel takes no longer than a caller may be kept waiting who wants to end the call. Where the sizes of
-    a call decide that, the call asks.
+    """Whether a kernel takes no longer than an interrupt of the call may be delayed. If that depends on the sizes of a
+    call, the call decides.
     """
     points = step.lowered.points
     return not isinstance(points, int) or points * nanoseconds_per_point(step.lowered.kernel, GENERIC) <= UNSTOPPED
 
 
 def _bodies(body: Sequence[Statement]) -> Iterator[Sequence[Statement]]:
-    """The body and those of all loops in it."""
+    """Yields the body and those of all loops in it."""
     yield body
     for statement in body:
         for inner in statement.bodies:

@@ -14,8 +14,9 @@
 >>> interpret(kernel, buffers, {}, NumPyScalars()), buffers["y"]
 ([], array([6.], dtype=float32))
 
-What a kernel may not rely on is an InternalError here: a place outside of a buffer, and an element of a scratch or an
-``out`` buffer that has not been written in the same iteration of the loop that threads share.
+A kernel that relies on undefined behaviour is an InternalError here: it uses a place outside of a buffer, or an
+element of a scratch or an ``out`` buffer that has not been written in the same iteration of the loop that threads
+share.
 """
 
 from __future__ import annotations
@@ -71,10 +72,10 @@ class Failure(NamedTuple):
 
 def interpret(kernel: Kernel, buffers: Mapping[str, np.ndarray], bindings: Mapping[str, int],
               scalars: ScalarNamespace[np.ndarray], backwards: bool = False) -> list[Failure]:
-    """Runs a kernel on flat arrays, one for each buffer but the scratch ones, by name; writes into them.
+    """Runs a kernel on flat arrays, one for each buffer except the scratch ones, by name; writes into them.
 
     ``bindings`` are the values of the symbols; ``scalars``, over NumPy's scalars, gives the functions their meaning.
-    Gives all checks that did not hold, in order: a call reports one of them. With ``backwards`` the iterations of
+    Returns all checks that did not hold, in order: a call reports one of them. With ``backwards`` the iterations of
     parallel and vector loops run from the last to the first, which must change nothing else.
     """
     run = _Run(kernel, buffers, bindings, scalars, backwards)
@@ -84,7 +85,7 @@ def interpret(kernel: Kernel, buffers: Mapping[str, np.ndarray], bindings: Mappi
 
 
 class Accumulator:
-    """A reduction in its order: combines numbers that come one after the other.
+    """A reduction in its order: it combines numbers that arrive one after the other.
 
     >>> from nervure.transformers.interpreter.scalar import NumPyScalars
     >>> from nervure.types.dtype import float32
@@ -105,7 +106,7 @@ class Accumulator:
         self._count = 0
 
     def add(self, value: Any) -> None:
-        """Takes the next point."""
+        """Adds the next point."""
         if self._count == self._order.block:
             self._end_block()
         lane = self._count % self._order.lanes
@@ -113,7 +114,7 @@ class Accumulator:
         self._count += 1
 
     def result(self) -> Any:
-        """What the points so far make."""
+        """Returns the result of the points so far."""
         if self._count:
             self._end_block()
         return self._groups.result()
@@ -139,7 +140,7 @@ class _Run:
     def __init__(self, kernel: Kernel, buffers: Mapping[str, np.ndarray], bindings: Mapping[str, int],
                  scalars: ScalarNamespace[np.ndarray], backwards: bool) -> None:
         self._kernel, self._scalars, self._backwards = kernel, scalars, backwards
-        self._names = dict(bindings)  # of symbols and loop indices
+        self._names = dict(bindings)  # values of symbols and loop indices
         self._values: dict[Variable, Any] = {}
         self._compiled: dict[DimLike, Callable[[Mapping[str, int]], int]] = {}
         self._memory = {buffer: self._open(buffer, buffers) for buffer in kernel.buffers}
@@ -174,7 +175,7 @@ class _Run:
         self._values[variable] = value[()]  # a scalar, also from an array without dimensions
 
     def _place(self, statement: Access, address: Address) -> int:
-        """Where a load or store goes, which is inside of its buffer."""
+        """Returns the place of a load or store, which must be inside of its buffer."""
         place = self._position(address)
         size = len(self._memory[statement.buffer].array)
         if not 0 <= place < size:
@@ -213,7 +214,7 @@ class _Run:
                 memory.written.clear()
 
     def _points(self, loop: Reduce | Fold | Contract) -> Any:
-        """Runs the body at each point, in row-major order, and gives the values there."""
+        """Runs the body at each point, in row-major order, and yields its values."""
         names = [index.name for index, _ in loop.indices]
         given = (loop.left, loop.right) if isinstance(loop, Contract) else loop.values
         for point in product(*[range(self._number(extent)) for _, extent in loop.indices]):
@@ -298,7 +299,7 @@ class _Run:
             memory.written.add(place)
 
     def _prefetch(self, statement: Prefetch) -> None:
-        """Nothing but that its address can be computed."""
+        """Computes the address of a prefetch, which has no other effect."""
         self._position(statement.address)
 
     def _check(self, statement: Check) -> None:

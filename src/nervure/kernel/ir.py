@@ -1,4 +1,4 @@
-"""The loop IR: what a kernel is before it becomes machine code.
+"""The loop IR: the form of a kernel before it becomes machine code.
 
 A kernel is a nest of loops over flat buffers whose innermost statements are in single assignment. Sizes, strides and
 offsets are dimensions (:mod:`nervure.types.dim`): numbers, or expressions over the symbols of the function. The
@@ -31,36 +31,36 @@ The meaning, which :mod:`nervure.kernel.interpret` executes:
 
 * A **for** runs its body for each index from 0. *parallel*: the iterations are independent, in any order. *vector*:
   the iterations may run in lanes; nothing in the body that an iteration writes is read by another one. *lanes*, *tile*,
-  and *as* of a reduction say how many run at once, and change no bit.
+  and *as* of a reduction set how many run at once, and change no bit.
 * A **reduce** runs its body for each point in row-major order, numbers the points k = 0, 1, ..., and combines the
-  given scalars in an order that depends on their number alone: in blocks of so many points (the second number of
-  *order*) each lane k % (the first one) combines its points in order, starting from the unit; the lanes are combined by
-  halves (of 64, lane j with lane j + 32, then + 16, ... + 1). So many blocks (the third number of *order*) are a group,
-  eight groups a larger one, eight of those a still larger one, and so on; the totals of what is in a group are combined
-  in order, starting from the unit; at the end each group that is not full joins the larger one, the smallest first.
-  Lanes that have no point hold the unit. Unless it is said, the order is that of 64 lanes in blocks of 4,096 and groups
-  of 64 blocks. So the sum of up to 2**18 points has no more than one group, and that of n points is no more additions
-  deep than 70 + 64 + 3 log2 n; :mod:`nervure.kernel.groups` has the groups by themselves.
+  given scalars in an order that depends on their number alone. The numbers of *order* are lanes, the points of a block
+  and the blocks of a group. In each block lane k % lanes combines its points in order, starting from the unit; the
+  lanes are combined by halves (of 64, lane j with lane j + 32, then + 16, ... + 1). Eight groups make a larger one,
+  eight of those a still larger one, and so on; the totals in a group are combined in order, starting from the unit; at
+  the end each group that is not full joins the larger one, the smallest first. Lanes without a point hold the unit. The
+  default order is that of 64 lanes in blocks of 4,096 and groups of 64 blocks. So the sum of up to 2**18 points has no
+  more than one group, and that of n points is at most 70 + 64 + 3 log2 n additions deep;
+  :mod:`nervure.kernel.groups` has the groups by themselves.
 * A **fold** combines tuples with statements of its own, in order, starting with the first point; there is at least
   one.
 * A **contract** is a sum of products. It runs its body for each point in row-major order, numbers the points, and adds
   up in blocks of ``CONTRACT_BLOCK`` points: a block's sum starts from 0 (of floats +0) and becomes ``fma(x, y, sum)``
-  with the scalars x and y of each point in order. ``CONTRACT_GROUP`` blocks are a group: the first block's sum is the
-  total of the first group, to which those of its others are added in order; of the groups behind it all are, from 0 on.
-  The first group's total is the result, to which those of the others are added in order. Of a convolution the points
-  are numbered window position by window position, with the channels of each innermost; of its gradient for filters
-  image by image, with the places of each.
+  with the scalars x and y of each point in order. ``CONTRACT_GROUP`` blocks are a group. The total of the first group
+  starts from its first block's sum, that of any other group from 0; the sums of the remaining blocks are added to it in
+  order. The result starts from the first group's total, to which the others are added in order. The points of a
+  convolution are numbered window position by window position, with the channels of each innermost; those of its
+  gradient for filters image by image, with the places of each.
 * A **function** is one of the scalar namespace (:mod:`nervure.ops.scalar`); its operands have one type, but for
   ``where``. ``convert``, ``wrap``, ``bitcast`` and ``constant`` carry the type of their result. Functions take no
   low-precision floats (they are converted to float32 and back by statements), but for ``convert``, ``bitcast`` and
   ``where``.
-* A load with a condition reads nothing where it is false and gives the scalar after ``else``; a store with a condition
-  writes nothing there. A store with *combine* combines with what lies there (``add``, ``multiply``, ``maximum``,
-  ``minimum``, ``and``, ``or``). A store of two scalars writes the second behind the first. *streaming* says how it is
-  stored, not what: past the caches, where the dimension is not 0.
+* A load with a condition reads nothing if that is false and gives the scalar after ``else``; a store with a condition
+  writes nothing then. A store with *combine* combines with the element there (``add``, ``multiply``, ``maximum``,
+  ``minimum``, ``and``, ``or``). A store of two scalars writes the second behind the first. *streaming* changes the way
+  of storing, not the value: past the caches, if the dimension is not 0.
 * **prefetch** has no effect, so that it may name a place outside of the buffer: machine code asks for the lines of
   memory that as many lanes as run at once will touch, from there on.
-* **check** reports failure ``number`` with the scalar after it, where its condition is false. A call reports one of
+* **check** reports failure ``number`` with the scalar after it, if its condition is false. A call reports one of
   its failures.
 
 Double every element of x, unless it is negative:
@@ -102,7 +102,9 @@ GROUP = 64
 """The blocks of a group, whose totals are combined in order."""
 
 GROUPS = 8
-"""The groups of a larger one. A chain of as many sums as 64 would lose more than docs promise (claim O45)."""
+"""The groups of a larger group. A chain of as many sums as 64 would lose more accuracy than the documents promise
+(claim O45).
+"""
 
 CONTRACT_BLOCK = 512
 """The points of a block of a contraction."""
@@ -116,10 +118,10 @@ COMBINERS = ("add", "multiply", "maximum", "minimum", "and", "or")
 
 
 class Statement:
-    """What a kernel is made of.
+    """An element of a kernel's body.
 
-    Each kind names its fields that hold what it defines, what it reads, the dimensions that it is written with, and its
-    bodies. So a walk or a rewrite need not know the kinds. What changes a statement gives another one.
+    Each kind names its fields that hold the variables it defines, the scalars it reads, its own dimensions, and its
+    bodies. So a walk or a rewrite need not know the kinds. Methods that change a statement return a new one.
     """
 
     __slots__ = ()
@@ -131,7 +133,7 @@ class Statement:
 
     @property
     def results(self) -> tuple[Variable, ...]:
-        """The variables that it defines for what follows."""
+        """The variables that it defines for the statements after it."""
         return tuple([getattr(self, name) for name in self.RESULTS])
 
     @property
@@ -141,12 +143,12 @@ class Statement:
 
     @property
     def operands(self) -> tuple[Scalar, ...]:
-        """The scalars that it reads itself, those that its bodies read left out."""
+        """The scalars that it reads itself, without those that its bodies read."""
         return tuple([scalar for name in self.OPERANDS for scalar in _scalars(getattr(self, name))])
 
     @property
     def dims(self) -> tuple[DimLike, ...]:
-        """The dimensions that it is written with itself."""
+        """The dimensions that occur in the statement itself."""
         return tuple([x for name in self.DIMS for x in _dims(getattr(self, name))])
 
     @property
@@ -155,27 +157,29 @@ class Statement:
         return tuple([getattr(self, name) for name in self.BODIES])
 
     def mentions(self, index: LoopIndex) -> bool:
-        """Whether it is written with a loop index itself."""
+        """Whether a loop index occurs in the statement itself."""
         return any([_mentions(getattr(self, name), index) for name in self.DIMS])
 
     def replace_operands(self, table: Mapping[Variable, Scalar]) -> Self:
-        """The statement that reads other scalars for some variables, its bodies as they are."""
+        """Returns the statement with other scalars for some variables that it reads, its bodies as they are."""
         return self._map(self.OPERANDS, lambda x: _replaced(x, table)) if table else self
 
     def replace_results(self, table: Mapping[Variable, Variable]) -> Self:
-        """The statement that defines other variables for some, its bodies as they are."""
+        """Returns the statement with other variables for some that it defines, its bodies as they are."""
         return self._map((*self.RESULTS, *self.ARGUMENTS), lambda x: _replaced(x, table))
 
     def substitute(self, indices: Mapping[LoopIndex, DimLike]) -> Self:
-        """The statement, with all inside it, where expressions stand for some indices of the loops around it."""
+        """Returns the statement, and everything inside it, with expressions in place of some indices of the loops
+        around it.
+        """
         return self._map((*self.DIMS, *self.BODIES), lambda x: _substituted(x, indices))
 
     def map_bodies(self, change: Callable[[Body], Body]) -> Self:
-        """The statement with what ``change`` makes of each of its bodies."""
+        """Returns the statement with ``change`` applied to each of its bodies."""
         return self._map(self.BODIES, change)
 
     def _map(self, names: tuple[str, ...], change: Callable[[Any], Any]) -> Self:
-        """The statement with other fields; itself where ``change`` gives back what they hold."""
+        """Returns the statement with ``change`` applied to some fields; itself if none changes."""
         fields = {}
         for name in names:
             old = getattr(self, name)
@@ -195,7 +199,7 @@ class Simple(Statement):
 
 
 class Definition(Simple):
-    """What does nothing but define a variable."""
+    """A statement that does nothing but define a variable."""
 
     __slots__ = ()
     RESULTS = ("result",)
@@ -203,7 +207,7 @@ class Definition(Simple):
 
 
 class Access(Simple):
-    """What reads or writes an element of a buffer, or a few."""
+    """A statement that reads or writes one element of a buffer, or a few."""
 
     __slots__ = ()
     DIMS: ClassVar[tuple[str, ...]] = ("address",)
@@ -213,16 +217,16 @@ class Access(Simple):
 
     @property
     def addresses(self) -> tuple[Address, ...]:
-        """Where the elements are that it touches."""
+        """The addresses of the elements that it touches."""
         return (self.address,)
 
     def at(self, address: Address) -> Self:
-        """The same at another address."""
+        """Returns the same access at another address."""
         return self if address is self.address else replace(self, address=address)  # type: ignore[type-var]
 
 
 class Write(Access):
-    """What writes an element of a buffer, or a few; past the caches where ``streaming`` is not 0."""
+    """A statement that writes one element of a buffer, or a few; past the caches if ``streaming`` is not 0."""
 
     __slots__ = ()
     DIMS: ClassVar[tuple[str, ...]] = ("address", "streaming")
@@ -230,7 +234,7 @@ class Write(Access):
 
 
 class Loop(Statement):
-    """What runs a body at each point of a domain."""
+    """A statement that runs a body at each point of a domain."""
 
     __slots__ = ()
     body: Body
@@ -248,7 +252,7 @@ class Apply(Definition):
     OPERANDS = ("operands",)
     result: Variable
     function: str
-    operands: tuple[Scalar, ...] = field()  # a field of its own: what is inherited is no default
+    operands: tuple[Scalar, ...] = field()  # declared again, since an inherited property is no default
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -287,7 +291,7 @@ class Store(Write):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class StorePair(Write):
-    """Writes two elements that follow each other."""
+    """Writes two adjacent elements."""
 
     OPERANDS = ("address", "values")
     buffer: Buffer
@@ -306,7 +310,7 @@ class StorePair(Write):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Prefetch(Simple):
-    """Asks for an element of a buffer ahead of time; no access, since it may be outside of the buffer."""
+    """Asks for an element of a buffer ahead of time. It is no access, since it may be outside of the buffer."""
 
     OPERANDS, DIMS = ("address",), ("address",)
     buffer: Buffer
@@ -315,7 +319,7 @@ class Prefetch(Simple):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Check(Simple):
-    """Reports that something does not hold."""
+    """Reports that a condition does not hold."""
 
     OPERANDS = ("condition", "value")
     condition: Scalar
@@ -324,8 +328,8 @@ class Check(Simple):
 
 
 class Widths(NamedTuple):
-    """How many iterations of a vector loop run at once: in loops of full vectors, one after the other, and in one whose
-    vectors may have lanes without an iteration.
+    """The numbers of iterations of a vector loop that run at once. ``full`` are those of loops of full vectors, one
+    after the other; ``masked`` is that of a last vector, whose lanes may lack an iteration.
     """
 
     full: tuple[int, ...]
@@ -333,8 +337,8 @@ class Widths(NamedTuple):
 
 
 class Tile(NamedTuple):
-    """How a vector loop around reductions runs: so many columns at a time, and of these so many at once in each part
-    of the body. Parts are its reductions, its loops, and what stands between them.
+    """The tiling of a vector loop around reductions: the columns of a tile, and the lanes of each part of the body.
+    Parts are its reductions, its loops, and the statements between them.
     """
 
     columns: int
@@ -343,7 +347,7 @@ class Tile(NamedTuple):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class For(Loop):
-    """A loop. How it runs may be settled by ``widths`` (``unrolled``: without a loop) or ``tile``; one that is a matrix
+    """A loop. Its form may be set by ``widths`` (``unrolled``: without a loop) or ``tile``. A loop that is a matrix
     product or a transpose (:mod:`nervure.kernel.routines`) may be marked as such a ``routine``.
     """
 
@@ -367,8 +371,8 @@ STRATEGIES = ("unrolled", "stages", "lanes", "vector", "registers", "parts", "me
 
 
 class Order(NamedTuple):
-    """In which order a reduction combines its points: in how many lanes, a power of two; in blocks of how many points,
-    a multiple of the lanes; and in groups of how many blocks, at least two.
+    """The order in which a reduction combines its points. It has lanes, a power of two; blocks of points, a multiple
+    of the lanes; and groups of at least two blocks.
     """
 
     lanes: int
@@ -379,16 +383,16 @@ class Order(NamedTuple):
 DEFAULT_ORDER = Order(LANES, BLOCK)
 
 TOTALS_ORDER = Order(1, GROUP, GROUPS)
-"""That of the totals of blocks by themselves."""
+"""The order for the totals of blocks by themselves."""
 
 
 class Strategy(NamedTuple):
-    """How a reduction is computed, and how many points at once.
+    """The way in which a reduction is computed, and the number of points at once.
 
     ``unrolled``: one point after the other, without a loop. ``lanes``: each lane of a vector loop for itself;
-    ``stages``: the same of few points, for which a part of the tree is combined as they are read.
-    ``vector``: each point in a lane of its own, without a loop. ``registers``: 64 points at once, accumulators in
-    registers. ``parts``: the same for a long body, whose values wait in memory. ``memory``: accumulators in memory.
+    ``stages``: the same for few points, with a part of the tree combined as they are read. ``vector``: each point in a
+    lane of its own, without a loop. ``registers``: 64 points at once, with accumulators in registers. ``parts``: the
+    same for a long body, whose values wait in memory. ``memory``: accumulators in memory.
     """
 
     name: str
@@ -397,8 +401,8 @@ class Strategy(NamedTuple):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Reduce(Loop):
-    """Combines scalars over the points of a domain, in an order. Outside of a vector loop its innermost
-    index is the one that runs in lanes. ``strategy`` says how, once that is settled.
+    """Combines scalars over the points of a domain, in an order. Outside of a vector loop, its innermost index runs in
+    lanes. ``strategy`` is the way it is computed, once that is settled.
     """
 
     RESULTS, OPERANDS, DIMS, BODIES = ("results",), ("values",), ("indices",), ("body",)
@@ -415,8 +419,8 @@ class Reduce(Loop):
 class Fold(Loop):
     """Combines tuples of scalars over the points of a domain that is not empty, one after the other.
 
-    ``left`` is what has been combined so far, ``right`` the tuple of the next point, ``combined`` is given by
-    ``combine``, which may use variables from outside.
+    ``left`` is the combination so far, ``right`` the tuple of the next point, and the statements ``combine`` compute
+    ``combined``; they may use variables from outside.
     """
 
     RESULTS, ARGUMENTS, OPERANDS = ("results",), ("left", "right"), ("values", "combined")
@@ -443,7 +447,7 @@ class Contract(Loop):
     right: Scalar
 
 
-# -- what fields hold ----------------------------------------------------------------------------------------
+# -- contents of fields ------------------------------------------------------------------------------------------
 
 
 def _scalars(x: Any) -> tuple[Scalar, ...]:
@@ -479,7 +483,7 @@ def _substituted(x: Any, indices: Mapping[LoopIndex, DimLike]) -> Any:
 
 
 def _mapped(x: tuple[Any, ...], change: Callable[[Any], Any]) -> tuple[Any, ...]:
-    """A tuple of other entries; itself where they are the same."""
+    """Applies ``change`` to the entries of a tuple; returns the tuple itself if none changes."""
     made = tuple([change(entry) for entry in x])
     return made if any([new is not old for new, old in zip(made, x, strict=True)]) else x
 
@@ -489,9 +493,9 @@ def _mapped(x: tuple[Any, ...], change: Callable[[Any], Any]) -> tuple[Any, ...]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Kernel:
-    """A name, the memory that it touches, and what it does.
+    """A name, the memory that the kernel touches, and its statements.
 
-    Where the body is one loop its iterations may be taken in slices: among threads if it is parallel, else in order.
+    If the body is one loop its iterations may be taken in slices: among threads if it is parallel, else in order.
     ``origins`` are the ops it comes from.
     """
 
@@ -513,7 +517,7 @@ class Kernel:
 
 
 def walk(statements: Iterable[Statement]) -> Iterator[Statement]:
-    """All statements, an outer one before those inside it."""
+    """Yields all statements, an outer one before those inside it."""
     for statement in statements:
         yield statement
         for name in statement.BODIES:
@@ -521,10 +525,10 @@ def walk(statements: Iterable[Statement]) -> Iterator[Statement]:
 
 
 def used(statements: Iterable[Statement]) -> list[Variable]:
-    """The variables that statements read, at any depth."""
+    """Returns the variables that statements read, at any depth."""
     return [x for statement in walk(statements) for x in statement.operands if isinstance(x, Variable)]
 
 
 def substituted(body: Iterable[Statement], indices: Mapping[LoopIndex, DimLike]) -> Body:
-    """A body where expressions stand for some indices of the loops around it."""
+    """Returns a body with expressions in place of some indices of the loops around it."""
     return tuple([statement.substitute(indices) for statement in body])

@@ -1,4 +1,4 @@
-"""Loop indices: what loops count, and what dimensions inside of them are written with.
+"""Loop indices: the counters of loops, which occur in the dimensions inside of them.
 
 >>> i, j = LoopIndex(0), LoopIndex(1)
 >>> place = 8 * i.dim + j.dim // 2
@@ -19,7 +19,7 @@ from nervure.types.dim import Dim, DimLike, index, index_symbols, substitute, sy
 class LoopIndex:
     """The loop index of a number. There is one object for each number, so that they compare by identity.
 
-    ``dim`` is its value as a dimension, ``name`` what dimensions call it.
+    ``dim`` is its value as a dimension, ``name`` its name in dimensions.
     """
 
     __slots__ = ("dim", "name", "number")
@@ -50,15 +50,15 @@ Indices = tuple[tuple[LoopIndex, DimLike], ...]
 
 
 def index_named(name: str) -> LoopIndex:
-    """The loop index that dimensions call this."""
+    """Returns the loop index that has this name in dimensions."""
     return LoopIndex(int(name.removeprefix("%")))
 
 
 def sorted_indices(x: DimLike) -> list[LoopIndex]:
-    """The loop indices that a dimension depends on, by their numbers."""
+    """Returns the loop indices that a dimension depends on, by their numbers."""
     return sorted([index_named(name) for name in index_symbols(x)], key=lambda entry: entry.number)
 
 
 def substitute_indices(x: DimLike, table: Mapping[LoopIndex, DimLike]) -> DimLike:
-    """A dimension where expressions stand for some loop indices, all at once."""
+    """Replaces some loop indices in a dimension by expressions, all at once."""
     return substitute(x, {entry.name: value for entry, value in table.items()}) if isinstance(x, Dim) else x

@@ -1,4 +1,4 @@
-"""Operands of the loop IR: scalars, buffers and addresses, which statements are written with.
+"""Operands of statements in the loop IR: scalars, buffers and addresses.
 
 >>> i = LoopIndex(0)
 >>> place = Address(3, ((i, 8),))
@@ -30,7 +30,7 @@ class Variable:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Literal:
-    """A number of an element type; equal to another one with the same bits, so that 0.0 is not -0.0."""
+    """A number of an element type; equal to another one with the same bits, so that 0.0 differs from -0.0."""
 
     value: bool | int | float | complex
     dtype: DType
@@ -49,8 +49,8 @@ Scalar = Variable | Literal
 class Buffer:
     """Flat memory of ``size`` elements. ``scratch`` belongs to one thread, for one iteration of the parallel loop.
 
-    No two buffers of a kernel overlap, but for an ``in`` and an ``out`` that are one memory: then each element is read
-    before it is written, by the iteration that writes it.
+    No two buffers of a kernel overlap, except an ``in`` and an ``out`` that share one memory: then each element is
+    read before it is written, by the iteration that writes it.
     """
 
     name: str
@@ -63,8 +63,8 @@ class Buffer:
 class Address:
     """A place in a buffer, in elements: ``base + sum(step * index) + sum(stride * variable)``.
 
-    ``steps`` are the loop indices that it is affine in. ``base`` is over the function's symbols; where an index
-    enters in another way (divided, clamped) it stands in the base.
+    ``steps`` are the loop indices that it is affine in. ``base`` is over the function's symbols; an index that enters
+    in another way (divided, clamped) occurs in the base.
     """
 
     base: DimLike
@@ -73,16 +73,17 @@ class Address:
 
     @property
     def dims(self) -> tuple[DimLike, ...]:
-        """The dimensions that it is written with."""
+        """The dimensions that occur in it."""
         return (self.base, *[step for _, step in self.steps], *[stride for stride, _ in self.terms])
 
     @property
     def operands(self) -> tuple[Scalar, ...]:
-        """The scalars that it is written with."""
+        """The scalars that occur in it."""
         return tuple([scalar for _, scalar in self.terms])
 
     def step(self, index: LoopIndex) -> DimLike:
-        """How far one iteration of a loop moves it, where it is affine in the loop's index; else 0."""
+        """Returns the distance that one iteration of a loop moves it, if it is affine in the loop's ``index``; else 0.
+        """
         return dict(self.steps).get(index, 0)
 
     def mentions(self, index: LoopIndex) -> bool:
@@ -90,14 +91,16 @@ class Address:
         return index in dict(self.steps) or index.occurs_in(self.base)
 
     def replace_operands(self, table: Mapping[Variable, Scalar]) -> Address:
-        """The address with other scalars for some variables."""
+        """Returns the address with other scalars for some variables."""
         if not any([scalar in table for scalar in self.operands]):
             return self
         return replace(self, terms=tuple([(stride, table.get(x, x) if isinstance(x, Variable) else x)
                                           for stride, x in self.terms]))
 
     def substitute(self, indices: Mapping[LoopIndex, DimLike]) -> Address:
-        """The address where expressions stand for some loop indices; affine in what these are affine in."""
+        """Returns the address with expressions in place of some loop indices; it is affine in the same indices as
+        these.
+        """
         if not any([self.mentions(index) for index in indices]):
             return self
         base = substitute_indices(self.base, indices)
@@ -118,7 +121,9 @@ class Address:
 
 
 def _affine_parts(x: DimLike) -> tuple[dict[LoopIndex, DimLike], DimLike]:
-    """(factors, rest) with x == the sum of index * factor, and the rest, where indices are that x is not affine in."""
+    """Returns (factors, rest) with x == the sum of index * factor, plus the rest, which has the indices that x is not
+    affine in.
+    """
     factors: dict[LoopIndex, DimLike] = {}
     for index in sorted_indices(x):
         parts = affine(x, [index.name])

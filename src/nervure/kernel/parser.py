@@ -13,9 +13,9 @@ Address(base=N - 1, steps=((%0, -1),), terms=())
 >>> print_kernel(kernel) == text
 True
 
-Variables and loop indices may have any names; a line that begins with # is passed over. What does not follow the
-grammar of :mod:`nervure.kernel.ir` is a FormatError with the line, what was found and what was expected. Whether the
-kernel is right is left to the verifier. It has no origins.
+Variables and loop indices may have any names; a line that begins with # is skipped. Text that does not follow the
+grammar of :mod:`nervure.kernel.ir` is a FormatError with the line, the text found and the text expected. The verifier
+checks whether the kernel is right. It has no origins.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ from nervure.kernel.scope import Scope
 from nervure.types.dtype import int64
 
 MAX_DEPTH = 60
-"""Loops inside each other."""
+"""The deepest nesting of loops."""
 
 INDENT = 2
-"""Spaces that a body stands further to the right than its loop."""
+"""The indentation of a body, in spaces."""
 
 _KEYWORD = token(r"(?:for|check|prefetch)(?= )")
 _KIND = token(r"(?:reduce|fold|contract|index)(?= )")
@@ -74,23 +74,25 @@ _GIVE = token(r"give(?= |$)")
 
 
 def parse_kernel(text: str) -> Kernel:
-    """The kernel that a text says; FormatError where it says none."""
+    """Returns the kernel of a text; FormatError if it has none."""
     return _Parser(text).kernel()
 
 
 class _Parser:
-    """One reading of a text."""
+    """The state of reading a text."""
 
     def __init__(self, text: str) -> None:
         lines = [Scanner(line.rstrip(), number) for number, line in enumerate(text.split("\n"), 1)]
         self._lines = [line for line in lines if line.text and not line.text.lstrip().startswith("#")]
-        self._read = 0  # lines
+        self._read = 0  # lines read
         self._scope = Scope()
 
     # -- lines -----------------------------------------------------------------------------------------------
 
     def kernel(self) -> Kernel:
-        """The kernel: its head, but for the buffers, whose sizes are over the symbols; symbols; buffers; statements."""
+        """Reads a kernel: its head without the buffers, whose sizes use the symbols; then symbols; buffers;
+        statements.
+        """
         if not self._lines:
             raise Scanner("", 1).error("there is no kernel", expected="kernel name(buffers):")
         head = self._take()
@@ -128,7 +130,7 @@ class _Parser:
         return tuple(statements)
 
     def _given(self, margin: int) -> tuple[Scalar, ...]:
-        """The line that ends the body of a reduction or fold."""
+        """Reads the line that ends the body of a reduction or fold."""
         if not self._stands(margin) or _GIVE.match(self._next.text) is None:
             line = self._next if self._read < len(self._lines) else self._lines[-1]
             raise line.error("a reduction gives nothing", expected=f"give, {margin} spaces from the left")
@@ -257,7 +259,7 @@ class _Parser:
         return self._results(line, names, values)
 
     def _results(self, line: Scanner, names: Sequence[str], values: Sequence[Scalar]) -> tuple[Variable, ...]:
-        """Variables of the types of some values."""
+        """Defines variables of the types of some values."""
         self._check_count(line, len(names), values)
         return tuple([self._scope.define(line, name, value.dtype) for name, value in zip(names, values, strict=True)])
 
@@ -267,7 +269,7 @@ class _Parser:
 
     @contextmanager
     def _inside(self, line: Scanner, indices: Sequence[tuple[str, object]]) -> Iterator[Indices]:
-        """Inside of a loop whose head ends here."""
+        """Opens the loop whose head ends here."""
         line.expect(":")
         line.end()
         with self._scope.inside(line, indices) as found:

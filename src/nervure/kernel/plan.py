@@ -1,4 +1,4 @@
-"""The plan of a function: its steps lowered to kernels, and where every value lies. It holds for all sizes.
+"""The plan of a function: its steps lowered to kernels, and the memory of every value. It holds for all sizes.
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (4, 8))
@@ -66,12 +66,12 @@ class KernelStep(NamedTuple):
 
     @property
     def failures(self) -> tuple[Failure, ...]:
-        """What its checks may find, in the order of their numbers."""
+        """The failures that its checks may find, in the order of their numbers."""
         return self.lowered.failures
 
     @property
     def may_fail(self) -> bool:
-        """Whether there are any."""
+        """Whether it has checks."""
         return bool(self.lowered.failures)
 
     @property
@@ -114,12 +114,12 @@ class HostStep(NamedTuple):
 
     @property
     def failures(self) -> tuple[Failure, ...]:
-        """It has no checks; what it raises ends the call."""
+        """The empty tuple: an exception, rather than a check, ends the call."""
         return ()
 
     @property
     def may_fail(self) -> bool:
-        """Python may raise anything."""
+        """True: Python may raise anything."""
         return True
 
     def __str__(self) -> str:
@@ -134,7 +134,7 @@ class Plan(NamedTuple):
 
     ``in_place`` are the roots that lie in the memory of the variable whose new value they are; ``constants`` are the
     arrays of constant storages by their numbers; ``held`` is the value of each storage that a call makes for itself
-    (which has partial totals of it, if the types differ); ``inside`` are the values that lie in the memory of others.
+    (or partial totals of it, if the types differ); ``inside`` are the values that lie in the memory of others.
     ``places`` is the memory of each value that has some.
     """
 
@@ -157,7 +157,7 @@ class Plan(NamedTuple):
 
 def make_plan(function: Function, machine: Machine = GENERIC,
               begin: Callable[[KernelStep], None] = lambda step: None) -> Plan:
-    """The plan of a function without composites. ``begin`` is told of each kernel as soon as it is there."""
+    """Makes the plan of a function without composites. ``begin`` is called with each kernel as soon as it exists."""
     producers = ProducerAnalysis(function)
     clusters = cluster(function, producers, machine)
     memory = BufferAssignment(producers)
@@ -179,7 +179,7 @@ def make_plan(function: Function, machine: Machine = GENERIC,
 
 
 def _made(clusters: Iterable[Step], sharing: KernelSharing, begin: Callable[[KernelStep], None]) -> Iterator[PlanStep]:
-    """The kernels and calls of Python that clusters become."""
+    """Yields the kernels and calls of Python that clusters become."""
     for step in clusters:
         for made in sharing.kernels(step):
             if isinstance(made, HostCall):
@@ -191,7 +191,7 @@ def _made(clusters: Iterable[Step], sharing: KernelSharing, begin: Callable[[Ker
 
 
 def _show(function: Function, clusters: list[Step], steps: list[PlanStep]) -> None:
-    """What the switch ``debug`` asks for."""
+    """Prints the output that the switch ``debug`` asks for."""
     if flags.shows("cluster"):
         flags.show(f"cluster {function.name}", "\n".join(map(str, clusters)))
     for number, step in enumerate(steps):
@@ -200,8 +200,8 @@ def _show(function: Function, clusters: list[Step], steps: list[PlanStep]) -> No
 
 
 def _lasting(function: Function, memory: BufferAssignment) -> dict[Storage, Value]:
-    """The memory that stays as it is from call to call, unless somebody else writes it, with its value: of constants,
-    and of variables that the function does not write.
+    """Returns the memory that stays the same from call to call, unless other code writes it, with its value. These are
+    constants, and variables that the function does not write.
     """
     written = {variable for variable, _ in function.updates}
     ops = [op for op in function.operations if isinstance(op, Constant)
@@ -211,8 +211,8 @@ def _lasting(function: Function, memory: BufferAssignment) -> dict[Storage, Valu
 
 def _scheduled(lowered: LoweredKernel | HostCall, memory: BufferAssignment, lasting: Mapping[Storage, Value],
                machine: Machine) -> list[LoweredKernel | HostCall]:
-    """The kernel in its simplest form, its loops in order; what may be packed once for many calls is packed by one in
-    front.
+    """Returns the kernel in its simplest form, with its loops in order. Operands that can be packed once for many
+    calls get a packing kernel in front.
     """
     if isinstance(lowered, HostCall):
         return [lowered]
@@ -231,13 +231,13 @@ def _scheduled(lowered: LoweredKernel | HostCall, memory: BufferAssignment, last
 
 
 def _with_memory(lowered: LoweredKernel, kernel: Kernel, storages: Mapping[str, Storage]) -> LoweredKernel:
-    """What was lowered as another kernel, with the memory of the buffers that are left."""
+    """Returns a lowered step with another kernel, and the memory of that kernel's buffers."""
     kept = tuple([storages[buffer.name] for buffer in kernel.buffers if buffer.role != "scratch"])
     return lowered._replace(kernel=kernel, storages=kept)
 
 
 def _place_leaves(function: Function, memory: BufferAssignment) -> tuple[np.ndarray, ...]:
-    """The arrays of constants; they, arguments and variables have their memory."""
+    """Gives constants, arguments and variables their memory; returns the arrays of the constants."""
     for number, parameter in enumerate(function.parameters):
         memory.places[parameter.value] = _storage(StorageKind.ARGUMENT, parameter.value, number)
     variables = {variable: _storage(StorageKind.VARIABLE, variable.type, number, variable.type)
@@ -253,12 +253,14 @@ def _place_leaves(function: Function, memory: BufferAssignment) -> tuple[np.ndar
 
 
 def _storage(kind: StorageKind, held: Any, number: int, kept: BasicTensorDescription | None = None) -> Storage:
-    """BufferAssignment for what has a type; as a description asks for, if it has memory that is kept."""
+    """Makes a storage for the value ``held``; if the memory is ``kept`` between calls, with the layout of its
+    description.
+    """
     return Storage(kind, held.dtype, held.shape, number, None if kept is None else layout_of(kept))
 
 
 def _place_roots(function: Function, clusters: list[Step], memory: BufferAssignment) -> list[Storage]:
-    """The memory of roots: computed values lie there from the start, what is copied gets there by a step."""
+    """Returns the memory of roots: computed values lie there from the start, others are copied there by a step."""
     copied = {step.root for step in clusters if isinstance(step, Copy)}
     kept = [*[None] * len(function.results), *[variable.type for variable, _ in function.updates]]
     roots = []
@@ -271,8 +273,8 @@ def _place_roots(function: Function, clusters: list[Step], memory: BufferAssignm
 
 
 def _place_values(clusters: list[Step], memory: BufferAssignment, lasting: Mapping[Storage, Value]) -> None:
-    """BufferAssignment for the time of the call for what is stored and is no root. A copy of what lasts, in another
-    order, is made once for many calls.
+    """Assigns temporary storage to the stored values that are no roots. A copy, in another order, of memory that stays
+    the same is made once for many calls.
     """
     makers = {value: step for step in clusters for value in step.stored}
     for value in [value for value in makers if value not in memory.places and value not in memory.inside]:
@@ -286,14 +288,14 @@ def _place_values(clusters: list[Step], memory: BufferAssignment, lasting: Mappi
 
 
 def _whole(value: Value, inside: Mapping[Value, Place]) -> Value:
-    """The value in whose memory one lies."""
+    """Returns the value in whose memory another one lies."""
     while value in inside:
         value = inside[value].whole
     return value
 
 
 def _copied(step: Step, memory: BufferAssignment) -> Storage | None:
-    """The memory of which a step makes nothing but a copy, for all sizes of a call."""
+    """Returns the memory of which a step makes nothing but a copy, for all sizes of a call."""
     if not isinstance(step, Segments) or len(segments_of(step.op)) != 1:
         return None
     read = {memory.places.get(entry.value) for _, entry in step.reads(memory.producers)}

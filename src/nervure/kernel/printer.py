@@ -19,7 +19,7 @@ kernel double(in x: f32[N], out y: f32[N]):
     v1 = add(v0, v0)
     y[-i + N - 1] = v1
 
-Variables are ``v0, v1, ...`` in the order of the text, loop indices ``i, j, k, ...`` by how deep the loop stands.
+Variables are ``v0, v1, ...`` in the order of the text, loop indices ``i, j, k, ...`` by the depth of the loop.
 """
 
 from __future__ import annotations
@@ -65,14 +65,14 @@ _FACTOR = re.compile(r"\w+")
 
 
 def print_kernel(kernel: Kernel, anonymous: bool = False) -> str:
-    """The text of a kernel. With ``anonymous`` it has no name and its buffers are numbered: kernels that are
-    built alike have one text then, whatever their buffers, loop indices and variables are called.
+    """Returns the text of a kernel. With ``anonymous`` it has no name and its buffers are numbered: kernels of one
+    structure then have one text, whatever the names of their buffers, loop indices and variables.
     """
     return "".join([line + "\n" for _, line in _Printer(kernel, anonymous).lines()])
 
 
 def describe(kernel: Kernel, statement: Statement) -> str:
-    """The name of a kernel and the line of a statement in its text, as errors name it."""
+    """Returns the name of a kernel and the line of a statement in its text, for errors."""
     for entry, line in _Printer(kernel, False).lines():
         if entry is statement:
             return f"{kernel.name}: {line.strip().removesuffix(':')}"
@@ -80,7 +80,7 @@ def describe(kernel: Kernel, statement: Statement) -> str:
 
 
 class _Printer:
-    """One printing: the names given so far. A line comes with the statement that begins in it."""
+    """The state of printing a kernel: the names given so far. A line comes with the statement that begins in it."""
 
     def __init__(self, kernel: Kernel, anonymous: bool) -> None:
         self._kernel = kernel
@@ -90,11 +90,11 @@ class _Printer:
         self._symbols = self._declared()
         self._free = _Free({*self._symbols, *self._buffers.values()})
         self._variables: dict[Variable, str] = {}
-        self._indices: dict[LoopIndex, str] = {}  # of the loops around
+        self._indices: dict[LoopIndex, str] = {}  # names of the indices of the loops around
         self._depths: dict[LoopIndex, int] = {}
 
     def _declared(self) -> dict[str, Dim]:
-        """The symbols by name, with the tightest bounds that any dimension knows."""
+        """Returns the symbols by name, with the tightest bounds that occur in a dimension."""
         found = [buffer.size for buffer in self._kernel.buffers]
         for statement in walk(self._kernel.body):
             found.extend(statement.dims)
@@ -109,7 +109,7 @@ class _Printer:
         return {name: symbol for name, symbol in declared.items() if not name.startswith("%")}
 
     def lines(self) -> Iterator[tuple[Statement | None, str]]:
-        """The text, line by line."""
+        """Yields the text, line by line."""
         buffers = ", ".join([f"{buffer.role} {name}: {buffer.dtype.short}[{buffer.size}]"
                              for buffer, name in self._buffers.items()])
         yield None, f"kernel {self._name}({buffers}):"
@@ -181,7 +181,7 @@ class _Printer:
     # -- names -------------------------------------------------------------------------------------------
 
     def _enter(self, indices: Indices) -> str:
-        """Names the indices of a loop; ``i < N, j < 4``."""
+        """Names the indices of a loop; returns ``i < N, j < 4``."""
         opened = []
         for index, extent in indices:
             self._depths[index] = len(self._indices)
@@ -213,7 +213,7 @@ class _Printer:
         return str(substitute_indices(x, {index: dim(name) for index, name in self._indices.items()}))
 
     def _address(self, address: Address) -> str:
-        """``8*i + j + 3*v0 + 5``; a base that has loop indices stands in parentheses."""
+        """Returns ``8*i + j + 3*v0 + 5``; a base with loop indices is in parentheses."""
         steps = sorted(address.steps, key=lambda step: self._depths.get(step[0], -1))
         terms = [_term(step, self._indices.get(index, index.name)) for index, step in steps]
         terms += [_term(stride, self._scalar(variable)) for stride, variable in address.terms]
@@ -226,7 +226,7 @@ class _Printer:
 
 
 class _Free:
-    """Names of loop indices and variables that nothing else has."""
+    """Names of loop indices and variables that are not in use."""
 
     def __init__(self, taken: set[str]) -> None:
         self._taken = taken
@@ -234,7 +234,7 @@ class _Free:
         self._variables = 0
 
     def index(self, depth: int) -> str:
-        """The name of a loop index at a depth."""
+        """Returns the name of a loop index at a depth."""
         while depth >= len(self._letters):
             name = f"i{len(self._letters)}"
             while name in self._taken:
@@ -243,14 +243,14 @@ class _Free:
         return self._letters[depth]
 
     def variable(self) -> str:
-        """The name of another variable."""
+        """Returns the name of another variable."""
         name = f"v{self._variables}"
         self._variables += 1
         return self.variable() if name in self._taken else name
 
 
 def _how(loop: For) -> str:
-    """How a loop runs."""
+    """Returns the text for the form of a loop."""
     if loop.tile is not None:
         return f" tile {loop.tile.columns} lanes {', '.join(map(str, loop.tile.lanes))}"
     if loop.widths is None:
@@ -279,7 +279,7 @@ def _term(factor: DimLike, name: str) -> str:
 
 
 def _number(value: bool | int | float | complex) -> str:
-    """A number, each bit of it but for the payload of a NaN."""
+    """Returns a number with each of its bits, except the payload of a NaN."""
     if isinstance(value, complex):
         return f"complex({_number(value.real)}, {_number(value.imag)})"
     is_negative_nan = value != value and math.copysign(1.0, value) < 0

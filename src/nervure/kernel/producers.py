@@ -1,4 +1,4 @@
-"""Producer analysis: which values an op reads, at its own index or through views, and which are computed inside it.
+"""Producer analysis: the values that an op reads, at its own index or through views, and those computed inside it.
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (8, 16))
@@ -23,9 +23,9 @@ _LOOPS = (OpKind.POINTWISE, OpKind.MAPPED, OpKind.REDUCTION, OpKind.SEGMENTS)
 
 
 class Read(NamedTuple):
-    """A value that is read: through these views (the reader's own first), and whether by an expression in between.
+    """A value that is read: through which views (the reader's own first), and whether by an expression in between.
 
-    ``aligned`` says that its element at the reader's own index, moved through the views, is read and no other.
+    ``aligned`` says that only its element at the reader's own index, moved through the views, is read.
     """
 
     value: Value
@@ -46,7 +46,7 @@ class Use(NamedTuple):
 
 
 class ProducerAnalysis:
-    """What each op of a function reads, and which values are computed inside their only reader."""
+    """The reads of each op of a function, and the values that are computed inside their only reader."""
 
     def __init__(self, function: Function, ops: OpAnalysis | None = None) -> None:
         self.ops = ops or OpAnalysis()
@@ -58,13 +58,13 @@ class ProducerAnalysis:
         for root in function.roots:
             self._note(root, None)
         self._of_products = self._behind_products(function)
-        self._depth: dict[Value, int] = {}  # of what is computed inside its reader
-        self._whole: set[Value] = set()     # those of them all of whose elements are
+        self._depth: dict[Value, int] = {}  # of values computed inside their reader
+        self._whole: set[Value] = set()     # values of which all elements are computed inside their reader
         for op in reversed(function.operations):
             self._decide(op)
 
     def base(self, value: Value) -> tuple[Value, tuple[Op, ...]]:
-        """The value below a chain of views of one tensor, and the chain from the top."""
+        """Returns the value below a chain of views of one tensor, and the chain from the top."""
         views: list[Op] = []
         while self.ops.kind(value.op) is OpKind.VIEW:
             views.append(value.op)
@@ -76,13 +76,13 @@ class ProducerAnalysis:
         return value in self._depth
 
     def cost(self, op: Op) -> int:
-        """What it costs to compute an op at an index, with what is computed inside it."""
+        """Returns the cost of an op at an index, including the ops computed inside it."""
         inside = [value for value, _ in map(self.base, op.operands)
                   if value in self._depth and self.ops.kind(value.op) is OpKind.POINTWISE]
         return op.cost + sum([self.cost(value.op) for value in dict.fromkeys(inside)])
 
     def reads(self, op: Op) -> Iterator[Read]:
-        """The values that an op reads, those inside inlined ones included."""
+        """Yields the values that an op reads, including those read by inlined ones."""
         kind = self.ops.kind(op)
         if kind not in (OpKind.MAPPED, OpKind.SCATTER, OpKind.REDUCTION):
             yield from self.reads_of_values(op.operands, kind is not OpKind.SEGMENTS)
@@ -91,24 +91,26 @@ class ProducerAnalysis:
         yield from self.reads_of_values(read, self.ops.reads_in_place(op))
 
     def reads_of_values(self, operands: tuple[Value, ...], aligned: bool) -> Iterator[Read]:
-        """The reads of operands; ``aligned`` if they are read at the index itself."""
+        """Yields the reads of operands; ``aligned`` if they are read at the index itself."""
         stack: list[tuple[Value, tuple[Op, ...], bool]] = [(operand, (), aligned) for operand in reversed(operands)]
         while stack:
             operand, above, is_aligned = stack.pop()
             value, views = self.base(operand)
             views = (*above, *views)
-            if value in self._depth:  # an op at each index: its operands are seen through the views above it
+            if value in self._depth:  # an op at each index: its operands are read through the views above it
                 is_in_place = is_aligned and self.ops.kind(value.op) is not OpKind.MAPPED
                 stack.extend([(entry, views, is_in_place) for entry in reversed(value.op.operands)])
             else:
                 yield Read(value, views, is_aligned)
 
     def uses(self, value: Value) -> list[Use]:
-        """Who reads a value; a reader of None stands for a root of the function."""
+        """Returns the readers of a value; a reader of None stands for a root of the function."""
         return self._uses.get(value, [])
 
     def _behind_products(self, function: Function) -> set[Value]:
-        """What is computed of products, element by element: that is done best while their results are cached."""
+        """Returns the values that are computed from products, element by element: that is best done while these are
+        cached.
+        """
         found: set[Value] = set()
         for op in function.operations:
             is_behind = self.ops.kind(op) is OpKind.POINTWISE and any([
@@ -122,9 +124,9 @@ class ProducerAnalysis:
         self._uses.setdefault(value, []).append(Use(reader, views))
 
     def _decide(self, op: Op) -> None:
-        """Whether an op's value is computed inside its readers: numbers and counters always, else what is read once,
-        through views that repeat nothing, and what that in turn reads once. Views may leave nothing out where indices
-        are checked on the way.
+        """Decides whether an op's value is computed inside its readers. Numbers and counters always are. Other values
+        are if they are read once, through views that repeat nothing, and so are their operands in turn. Views must
+        show everything if indices are checked on the way.
         """
         kind = self.ops.kind(op)
         if kind is OpKind.NUMBER or (kind == OpKind.MAPPED and self._is_counter(op)):
@@ -144,14 +146,14 @@ class ProducerAnalysis:
             self._whole.update([value] if is_whole else [])
 
     def _inlined_reader(self, use: Use) -> Value | None:
-        """The value of a reader that is computed inside its own reader, point by point."""
+        """Returns the value of a reader that is itself computed inside its reader, point by point."""
         if use.reader is None or self.ops.kind(use.reader) is not OpKind.POINTWISE:
             return None
         return use.reader.outputs[0] if use.reader.outputs[0] in self._depth else None
 
     def _is_seen(self, value: Value, use: Use) -> bool:
         """Whether the loops of a value's only reader see it through views. A root that is a view is copied by loops;
-        the parts of a view are written by loops, unless what they hold is better written where it is made.
+        the parts of a view are written by loops, unless the step that makes a part should write it.
         """
         is_moved = not self._keep_order(use.views)
         if use.reader is None:
@@ -167,7 +169,7 @@ class ProducerAnalysis:
         return all([self.ops.traits(view).keeps_order for view in views])
 
     def _is_counter(self, op: Op) -> bool:
-        """Whether an op is of indices alone, and loops are all that reads it."""
+        """Whether an op depends on indices alone, and only loops read it."""
         if len(op.outputs) != 1 or self.ops.operands_read(op):
             return False
         readers = [use.reader for use in self.uses(op.outputs[0])]
@@ -175,7 +177,7 @@ class ProducerAnalysis:
 
 
 def dense_base(value: Value) -> Value:
-    """The value that has the same elements in the same order in memory."""
+    """Returns the value that has the same elements in the same order in memory."""
     while traits_of(value.op).keeps_order:
         value = value.op.operands[0]
     return value

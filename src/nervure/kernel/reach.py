@@ -1,7 +1,8 @@
-"""Reach: the lowest and the highest place of an address in loops, found by trying what cannot be said in closed form.
+"""Reach: the lowest and the highest place of an address in loops, found by trying indices if there is no closed form.
 
-An index in which all is affine is at its ends where the address is; the others are tried one by one, all at once in
-arrays. So blocks whose lines begin in the middle of others cost as many points as there are blocks and lines.
+An index that enters only in affine expressions is at its ends where the address is; the others are tried one by one,
+all at once in arrays. So blocks with lines that begin in the middle of others cost as many points as there are blocks
+and lines.
 
 >>> from nervure.kernel.loop_index import LoopIndex
 >>> i, j = LoopIndex(0), LoopIndex(1)
@@ -19,15 +20,16 @@ from nervure.kernel.tuning import TRIED_POINTS
 from nervure.types.dim import DimLike, evaluate_arrays, index_symbols
 
 NOWHERE = (0, -1)
-"""The reach of what no iteration touches."""
+"""The reach without any iteration."""
 
 
 def reach(address: Address, loops: Indices) -> tuple[int, int] | None:
-    """The lowest and the highest place inside of some loops, from the outside in, where all is numbers and indices; the
-    scalars of the address count for nothing. NOWHERE if there is no iteration, None if there are too many to try.
+    """Returns the lowest and the highest place of an address inside of some ``loops``, from the outside in. All must
+    be numbers and indices; the scalars of the address are ignored. NOWHERE if there is no iteration, None if there are
+    too many to try.
     """
     bent = {name for x in (address.base, *[extent for _, extent in loops]) for name in index_symbols(x)}
-    values: dict[str, np.ndarray] = {}  # of the bent indices, at each point that is tried
+    values: dict[str, np.ndarray] = {}  # values of the bent indices, at each point that is tried
     low = high = np.zeros(1, np.int64)
     for index, extent in loops:
         turns = np.maximum(_at(extent, values, low.size), 0)
@@ -49,5 +51,5 @@ def reach(address: Address, loops: Indices) -> tuple[int, int] | None:
 
 
 def _at(x: DimLike, values: dict[str, np.ndarray], points: int) -> np.ndarray:
-    """A dimension at each of some points."""
+    """Returns a dimension at each of some points."""
     return np.broadcast_to(evaluate_arrays(x, values), points).astype(np.int64)

@@ -38,16 +38,17 @@ from nervure.types.dim import DimLike
 
 
 class Rewrite:
-    """A walk over a body from its first statement to its last. What a statement is replaced by is up to a subclass.
+    """A walk over a body from its first statement to its last. A subclass decides on the replacement of each
+    statement.
 
-    ``replaced`` are variables whose definition is gone and what stands for them.
+    ``replaced`` maps variables whose definition is gone to their replacements.
     """
 
     def __init__(self) -> None:
         self.replaced: dict[Variable, Scalar] = {}
 
     def block(self, statements: Body) -> Body:
-        """The statements that stand for these; the same tuple where all of them stay."""
+        """Returns the replacements of these statements; the same tuple if all of them stay."""
         out: list[Statement] = []
         for statement in statements:
             if isinstance(statement, Simple):
@@ -64,37 +65,38 @@ class Rewrite:
         return statements if is_same else tuple(out)
 
     def simple(self, statement: Simple, out: list[Statement]) -> None:
-        """Appends what stands for a statement, whose operands have been replaced."""
+        """Appends the replacement of a statement, whose operands have been replaced."""
         out.append(statement)
 
     def for_loop(self, loop: For, out: list[Statement]) -> None:
-        """Appends what stands for a loop."""
+        """Appends the replacement of a loop."""
         out.append(self.rebuilt(loop))
 
     def reduce(self, loop: Reduce, out: list[Statement]) -> None:
-        """Appends what stands for a reduction."""
+        """Appends the replacement of a reduction."""
         out.append(self.rebuilt(loop))
 
     def fold(self, loop: Fold, out: list[Statement]) -> None:
-        """Appends what stands for a fold."""
+        """Appends the replacement of a fold."""
         out.append(self.rebuilt(loop))
 
     def contract(self, loop: Contract, out: list[Statement]) -> None:
-        """Appends what stands for a contraction."""
+        """Appends the replacement of a contraction."""
         out.append(self.rebuilt(loop))
 
     def scalars(self, entries: Iterable[Scalar]) -> tuple[Scalar, ...]:
-        """What stands for scalars."""
+        """Returns the replacements of scalars."""
         return tuple([self.replaced.get(entry, entry) if isinstance(entry, Variable) else entry for entry in entries])
 
     def rebuilt(self, loop: Loop) -> Loop:
-        """A loop with what stands for the statements inside it and for the scalars that it reads."""
+        """Returns a loop with the replacements of the statements inside it and of the scalars that it reads."""
         return loop.map_bodies(self.block).replace_operands(self.replaced)
 
 
 def fresh_copy(body: Iterable[Statement], values: Iterable[Scalar] = (),
                indices: Mapping[LoopIndex, DimLike] | None = None) -> tuple[Body, tuple[Scalar, ...]]:
-    """A body with variables of its own, and what scalars are there; where expressions stand for some loop indices.
+    """Copies a body with new variables, and with expressions in place of some loop ``indices``; also returns
+    ``values`` in the copy.
 
     >>> from nervure.kernel.ir import Address, Buffer, Load
     >>> from nervure.types.dtype import float32
@@ -118,7 +120,7 @@ def fresh_copy(body: Iterable[Statement], values: Iterable[Scalar] = (),
 
 
 def unused_indices(body: Iterable[Statement], count: int) -> list[LoopIndex]:
-    """So many loop indices that no loop in a body has.
+    """Returns ``count`` loop indices that no loop in a body has.
 
     >>> from nervure.kernel.ir import For
     >>> unused_indices([For(LoopIndex(2), 8, ())], 2)

@@ -1,9 +1,9 @@
-"""Routines: nests of loops that a backend may have ready as functions. A mark says which; it changes no bit.
+"""Routines: nests of loops that a backend may have as ready-made functions. A mark names one; it changes no bit.
 
 A *product* is a loop over rows, around one over columns, around a contraction of two elements whose result is stored:
 floats, or bytes that are widened to int32. A *transpose* is a loop over rows, around one over columns, that copies
-columns which follow each other to rows of which the elements do. The sides of a product may lie anywhere: then three
-tables say how far it is to each row of the left one, to each point of it, and to each point of the right one.
+contiguous columns to rows with contiguous elements. The operands of a product may lie anywhere: then three tables hold
+the offsets of each row of the left one, of each point of it, and of each point of the right one.
 
 >>> from nervure.kernel.parser import parse_kernel
 >>> kernel = parse_kernel('''
@@ -48,19 +48,19 @@ from nervure.types.dim import DimLike, bounds, index_symbols, symbols
 from nervure.types.dtype import DType, float32, float64, int8, int32, int64, uint8
 
 FEW_ROWS = 8
-"""The most rows of a product whose right side may lie across memory."""
+"""The most rows of a product whose right operand may lie across memory."""
 
 ROUTINES = ("product", "transpose")
 
 TYPES: tuple[DType, ...] = (float32, float64)
-"""What there are routines for."""
+"""The element types that routines exist for."""
 
 BYTES: tuple[DType, ...] = (uint8, int8)
-"""What there are products of that add up in int32, and transposes."""
+"""The types of bytes that products add up in int32, and that transposes exist for."""
 
 
 class Tables(NamedTuple):
-    """Loads of the tables that say where rows of the left side lie, points of it, and points of the right side."""
+    """Loads from the offset tables: rows of the left operand, its points, and the points of the right operand."""
 
     rows: Load
     left: Load
@@ -68,7 +68,8 @@ class Tables(NamedTuple):
 
 
 class Product(NamedTuple):
-    """The parts of a matrix product. With ``tables`` its sides have no steps from row to row or point to point."""
+    """The parts of a matrix product. With ``tables``, its operands have no strides from row to row or point to point.
+    """
 
     row: LoopIndex
     rows: DimLike
@@ -83,30 +84,30 @@ class Product(NamedTuple):
 
     @property
     def types(self) -> tuple[DType, ...]:
-        """The types of its sides, if they are bytes, else the one type of all."""
+        """The types of its operands, if they are bytes, else the one type of all."""
         return (self.left.result.dtype, self.right.result.dtype) if self.is_of_bytes else (self.store.buffer.dtype,)
 
     @property
     def is_of_bytes(self) -> bool:
-        """Whether its sides are bytes."""
+        """Whether its operands are bytes."""
         return self.left.result.dtype in BYTES
 
     def row_step(self, access: Access) -> DimLike:
-        """How far an access goes from row to row."""
+        """Returns the distance of an access from row to row."""
         return access.address.step(self.row)
 
     def point_step(self, access: Access) -> DimLike:
-        """How far an access goes from point to point."""
+        """Returns the distance of an access from point to point."""
         return access.address.step(self.point)
 
     @property
     def is_across(self) -> bool:
-        """Whether the columns of the right side are apart."""
+        """Whether the columns of the right operand are not contiguous."""
         return self.right.address.step(self.column) != 1
 
     @property
     def has_many_rows(self) -> bool:
-        """Whether it has more than a few rows for all sizes of a call; the last of its tasks may have fewer."""
+        """Whether it has more than ``FEW_ROWS`` rows for all sizes of a call; the last of its tasks may have fewer."""
         most = bounds(self.rows)[1]
         return symbols(self.rows) == index_symbols(self.rows) and most is not None and most > FEW_ROWS
 
@@ -117,13 +118,13 @@ class Product(NamedTuple):
         return most is not None and most <= FEW_ROWS
 
     def start(self, access: Access) -> Access:
-        """An access at the first row, column and point, without what tables say."""
+        """Returns an access at the first row, column and point, without the offsets from tables."""
         first = access.address.substitute({self.row: 0, self.column: 0, self.point: 0})
         return access.at(replace(first, terms=()))
 
 
 class Transpose(NamedTuple):
-    """The parts of a transpose, by the rows and columns of what is stored."""
+    """The parts of a transpose, by the rows and columns of its result."""
 
     row: LoopIndex
     rows: DimLike
@@ -133,19 +134,19 @@ class Transpose(NamedTuple):
     store: Store
 
     def start(self, access: Access) -> Access:
-        """An access at the first row and column."""
+        """Returns an access at the first row and column."""
         return access.at(access.address.substitute({self.row: 0, self.column: 0}))
 
 
 def is_routine(loop: For) -> bool:
-    """Whether a loop is the routine that it is marked as, if it is."""
+    """Whether a loop is the routine that it is marked as, if any."""
     if loop.routine is None:
         return True
     return (product_of(loop) if loop.routine == "product" else transpose_of(loop)) is not None
 
 
 def transpose_of(loop: For) -> Transpose | None:
-    """The transpose that a loop is; None if it is none."""
+    """Returns the transpose that a loop is; None if it is none."""
     columns = loop.body[0] if len(loop.body) == 1 else None
     load, store = columns.body if isinstance(columns, For) and len(columns.body) == 2 else (None, None)
     if not isinstance(columns, For) or not isinstance(load, Load) or not isinstance(store, Store):
@@ -158,7 +159,9 @@ def transpose_of(loop: For) -> Transpose | None:
 
 
 def product_of(loop: Statement) -> Product | None:
-    """The matrix product that a loop is; None if it is none whose right side and result lie along memory."""
+    """Returns the matrix product that a loop is; None unless its right operand and result are contiguous along
+    columns.
+    """
     if not isinstance(loop, For) or len(loop.body) != 1 or not isinstance(loop.body[0], For):
         return None
     columns = loop.body[0]
@@ -177,7 +180,7 @@ def product_of(loop: Statement) -> Product | None:
 
 def _loads(sides: tuple[Side, Side] | None, row: LoopIndex, column: LoopIndex,
            point: LoopIndex) -> tuple[Load, Load, Tables | None] | None:
-    """The loads of both sides, and of the tables that say where they are, if there are such."""
+    """Returns the loads of both operands, and of their offset tables, if they have any."""
     if sides is None:
         return None
     left, right = [side.element(column, point) for side in sides]
@@ -188,42 +191,44 @@ def _loads(sides: tuple[Side, Side] | None, row: LoopIndex, column: LoopIndex,
 
 
 def block_columns(points: DimLike, dtype: DType) -> int:
-    """The columns of a block of a product."""
+    """Returns the columns of a block of a product."""
     depth = min(points, CONTRACT_BLOCK) if isinstance(points, int) else CONTRACT_BLOCK
     least = PANEL_BYTES // (CONTRACT_BLOCK * dtype.itemsize)
     return max(min(PANEL_BYTES // (max(depth, 1) * dtype.itemsize), WIDEST_BLOCK) // least * least, least)
 
 
 class Side(NamedTuple):
-    """What computes one factor of the products of a contraction, and the factor; a byte before it is widened."""
+    """The statements that compute one factor of the products of a contraction, and the factor; a byte before it is
+    widened.
+    """
 
     statements: Body
     value: Scalar
 
     def mentions(self, index: LoopIndex) -> bool:
-        """Whether it depends on a loop."""
+        """Whether it depends on a loop's index."""
         return any([entry.mentions(index) for entry in self.statements])
 
     def step(self, index: LoopIndex) -> DimLike | None:
-        """How far it goes in memory, if it is read from one place."""
+        """Returns its stride along an ``index``, if it is read from one place."""
         loads = [entry for entry in self.statements if isinstance(entry, Load)]
         return loads[0].address.step(index) if len(loads) == 1 and is_affine(loads[0], index) else None
 
     def follows(self, index: LoopIndex, other: LoopIndex) -> bool:
-        """Whether more of what it reads lies along memory with an index than with another one."""
+        """Whether more of its loads are contiguous along an index than along another one."""
         loads = [entry.address for entry in self.statements if isinstance(entry, Load)
                  and entry.mentions(index) and entry.mentions(other)]
         along, across = [sum([address.step(entry) == 1 for address in loads]) for entry in (index, other)]
         return along > across
 
     def element(self, *indices: LoopIndex) -> Load | None:
-        """The load that it is, if it is one of a place that is affine in some indices: nothing has to be computed."""
+        """Returns its load, if it is a plain one from a place that is affine in some indices."""
         load = self.statements[0] if len(self.statements) == 1 else None
         return load if isinstance(load, Load) and is_affine(load, *indices) else None
 
     def by_tables(self, *indices: LoopIndex) -> tuple[Load, ...]:
-        """The load that it is, of a place to which tables add something for each of some indices, and the loads of
-        these tables; nothing if it is none.
+        """Returns its load and those of its offset tables, one for each of ``indices``; nothing if it has another
+        form.
         """
         *others, last = self.statements
         if not isinstance(last, Load) or last.valid is not None or any([last.address.mentions(x) for x in indices]):
@@ -234,21 +239,23 @@ class Side(NamedTuple):
         return (last, *tables) if are_all and _walk_on(tables, indices) else ()
 
     def source(self, buffers: Collection[Buffer]) -> Buffer | None:
-        """The one of some buffers that it follows from alone, for all sizes of a call."""
+        """Returns the one buffer, out of some, from which alone it is computed, for all sizes of a call."""
         read = {entry.buffer for entry in self.statements if isinstance(entry, Load)}
         is_fixed = all([symbols(x) == index_symbols(x) for entry in self.statements for x in entry.dims])
         return read.pop() if len(read) == 1 and read <= {*buffers} and is_fixed else None
 
 
 def _walk_on(tables: Sequence[Load], indices: Sequence[LoopIndex]) -> bool:
-    """Whether there is a table for each index, loaded element by element by that one of them alone."""
+    """Whether each index has a table, which is loaded element by element along that index alone."""
     return len(tables) == len(indices) and all([
         is_affine(x, *indices) and all([x.address.step(other) == (other is index) for other in indices])
         for x, index in zip(tables, indices, strict=True)])
 
 
 def sides_of(contract: Contract, column: LoopIndex) -> tuple[Side, Side] | None:
-    """The factors of a contraction over one index, of which only the second depends on the column; both read memory."""
+    """Returns the factors of a contraction over one index, if both read memory and only the second depends on the
+    column.
+    """
     sides = [_side_of(contract.body, factor) for factor in contract.operands]
     left, right = sorted(sides, key=lambda side: side.mentions(column))
     is_divided = {*left.statements, *right.statements} == {*contract.body}
@@ -274,7 +281,7 @@ def _narrow(side: Side) -> Side:
 
 
 def _side_of(body: Body, value: Scalar) -> Side:
-    """The statements of a body that a value needs."""
+    """Returns the statements of a body that a value needs."""
     wanted, found = {value}, list[Statement]()
     for entry in reversed(body):
         if isinstance(entry, Load | Apply | Index) and entry.result in wanted:
@@ -284,14 +291,15 @@ def _side_of(body: Body, value: Scalar) -> Side:
 
 
 def is_affine(access: Access, *indices: LoopIndex) -> bool:
-    """Whether an access has no condition, and its place is affine in some indices and no data."""
+    """Whether an access has no condition, and its place is affine in some indices and independent of data."""
     is_bent = any([index.occurs_in(access.address.base) for index in indices])
     return access.valid is None and not access.address.terms and not is_bent
 
 
 def _lies_along_memory(product: Product) -> bool:
-    """Whether the columns of the result follow each other, and those of the right side, or its points if there are few
-    rows; and rows are affine. Of bytes the points of the left side follow each other, and those of the right one may.
+    """Whether rows are affine, and the columns of the result and of the right operand are contiguous. If there are few
+    rows, contiguous points of the right operand will do. For bytes the points of the left operand must be contiguous,
+    and those of the right one may be.
     """
     left, right, store = product.left, product.right, product.store
     if product.tables is not None:

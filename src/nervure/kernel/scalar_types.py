@@ -1,4 +1,4 @@
-"""The types of functions: what each takes in a kernel, and what it gives.
+"""The types of functions in a kernel: those of their operands and of their results.
 
 >>> from nervure.types.dtype import complex64, float32, int8
 >>> result_type("less", [float32, float32]), result_type("absolute", [complex64])
@@ -17,9 +17,9 @@ from nervure.types.dtype import DType, bool_
 
 
 def result_type(function: str, operands: Sequence[DType], carried: DType | None = None) -> DType:
-    """The type that a function gives; InternalError where it does not take these operands.
+    """Returns the type of a ``function``'s result; InternalError if it does not take these ``operands``.
 
-    ``carried`` is the type that the statement carries, for the functions that carry one.
+    ``carried`` is the type in the statement, for functions that carry the type of their result.
     """
     declared = SCALAR_FUNCTIONS.get(function)
     if declared is None:
@@ -44,7 +44,7 @@ def carries_type(function: str) -> bool:
 
 
 def computes(dtype: DType) -> bool:
-    """Whether functions compute with a type; elements of the others are converted first."""
+    """Whether functions compute with a type; elements of other types are converted first."""
     return not (dtype.is_low_precision or dtype.storage_only)
 
 

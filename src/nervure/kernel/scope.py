@@ -1,4 +1,4 @@
-"""The names in the text of a kernel, and what is written with them: dimensions, scalars, addresses.
+"""The names in the text of a kernel, and the parsers of dimensions, scalars and addresses over them.
 
 >>> from nervure.types.dtype import int64
 >>> scope, line = Scope(), Scanner("8*i + j - 3*v0 + 5]", 1)
@@ -30,19 +30,19 @@ _COMPLEX = re.compile(rf"complex\(({_NUMBER}), ({_NUMBER})\)")
 _DTYPE = token(r"[a-z]\w*")
 _ROLE = token(r"[a-z]+\b")
 _KEYWORD = r" +(?:parallel|vector|lanes|tile|order|as)\b"
-_OUTSIDE = re.compile(rf"(?:(?!{_KEYWORD})[^(),:\]])*")  # of parentheses, up to what ends a dimension
+_OUTSIDE = re.compile(rf"(?:(?!{_KEYWORD})[^(),:\]])*")  # outside of parentheses, up to the end of a dimension
 _INSIDE = re.compile(r"[^()]*")
 _TERM = re.compile(rf"(?:(?P<factor>.+)\*)?(?P<name>{_LITERAL}|[A-Za-z_]\w*)", re.ASCII)
 
 
 class Scope:
-    """What is known where a text is being read."""
+    """The names that are known at a point of a text."""
 
     def __init__(self) -> None:
         self._symbols: dict[str, Dim] = {}
         self._buffers: dict[str, Buffer] = {}
         self._variables: dict[str, Variable] = {}
-        self._indices: dict[str, LoopIndex] = {}  # of the loops around, from the outside in
+        self._indices: dict[str, LoopIndex] = {}  # names of the indices of the loops around, from the outside in
 
     # -- names -----------------------------------------------------------------------------------------------
 
@@ -74,13 +74,13 @@ class Scope:
         return tuple(self._buffers.values())
 
     def define(self, line: Scanner, name: str, dtype: DType) -> Variable:
-        """A new variable."""
+        """Defines a new variable ``name`` of type ``dtype``."""
         variable = self._variables[self._new(line, name)] = Variable(dtype)
         return variable
 
     @contextmanager
     def inside(self, line: Scanner, indices: Sequence[tuple[str, Any]]) -> Iterator[Indices]:
-        """Inside of loops; their indices, which are numbered by how deep they stand."""
+        """Opens loops; yields their indices, which are numbered by the depth of their loops."""
         outer, found = self._indices, list[tuple[LoopIndex, DimLike]]()
         self._indices = dict(outer)
         for name, extent in indices:
@@ -95,7 +95,7 @@ class Scope:
         return name
 
     def buffer(self, line: Scanner, name: str) -> Buffer:
-        """The buffer of a name that has been read."""
+        """Returns the buffer of a name that has been read."""
         return self._known(line, "buffer", name, self._buffers)
 
     def _known(self, line: Scanner, what: str, name: str, table: Mapping[str, Any]) -> Any:
@@ -175,7 +175,7 @@ class Scope:
     # -- addresses -------------------------------------------------------------------------------------------
 
     def address(self, line: Scanner) -> Address:
-        """Reads an address, and the bracket behind it: steps, terms, and what is left as the base."""
+        """Reads an address, and the bracket behind it: steps, terms, and the rest as the base."""
         text, bracket, _ = line.text[line.position:].partition("]")
         if not bracket:
             raise line.error("an address has no end", expected="]")
@@ -205,7 +205,7 @@ class Scope:
 
 
 def _value(text: str) -> int | float | complex:
-    """The number that a text says, each bit of it."""
+    """Returns the number in a text, with each of its bits."""
     parts = _COMPLEX.fullmatch(text)
     if parts is not None:
         return complex(float(parts[1]), float(parts[2]))
@@ -215,9 +215,7 @@ def _value(text: str) -> int | float | complex:
 
 
 def _signed(text: str) -> Iterator[tuple[str, str]]:
-    """The terms of a sum with their signs: split at each sign that stands between two operands, outside of
-    parentheses.
-    """
+    """Yields the terms of a sum with their signs: split at each sign between two operands, outside of parentheses."""
     start, depth, sign = 0, 0, "+"
     for position, character in enumerate(text):
         depth += (character == "(") - (character == ")")

@@ -1,7 +1,7 @@
 """Structural hashing of steps: layers of one structure share their kernels, which are lowered and scheduled once.
 
-Two steps are of one structure if they have the same ops with the same attributes, that read each other's values and
-memory of the same types in the same pattern. Their kernels differ in nothing then but in which memory they are given.
+Two steps have one structure if they have the same ops with the same attributes, which read each other's values and
+memory of the same types in the same pattern. Their kernels then differ only in the memory that they are given.
 
 >>> import nervure as nv
 >>> from nervure.kernel.plan import make_plan
@@ -32,8 +32,8 @@ Lowered = Sequence[LoweredKernel | HostCall]
 
 
 class KernelSharing:
-    """The kernels of the steps so far, by the structure of the steps; ``lower`` makes those of a step, which may depend
-    on what memory is ``lasting``.
+    """The kernels of the steps so far, by the structure of the steps. ``lower`` makes those of a step, which may
+    depend on the ``lasting`` memory.
     """
 
     def __init__(self, memory: BufferAssignment, lasting: Container[Storage], lower: Callable[[Step], Lowered]) -> None:
@@ -41,7 +41,7 @@ class KernelSharing:
         self._known: dict[Hashable, tuple[_Structure, Lowered]] = {}
 
     def kernels(self, step: Step) -> Lowered:
-        """The kernels of a step."""
+        """Returns the kernels of a step."""
         if not isinstance(step, (Loops, Segments)):
             return self._lower(step)
         structure = _Structure(step, self._memory, self._lasting)
@@ -55,7 +55,7 @@ class KernelSharing:
 
 
 class _Structure:
-    """What is the same in all steps that may share kernels, as a ``key``; ops and storages are numbered as they are
+    """The common part of all steps that may share kernels, as a ``key``; ops and storages are numbered as they are
     met.
     """
 
@@ -71,26 +71,26 @@ class _Structure:
         self.key: Hashable = tuple(self._parts)
 
     def covers(self, kernel: LoweredKernel) -> bool:
-        """Whether a kernel speaks of nothing that has no number here; its checks name ops of the one step."""
+        """Whether everything in a kernel has a number here; its checks name ops of the one step."""
         return not kernel.failures and self._storages.keys() >= set(kernel.storages) and all(
             [op in self._ops for op in kernel.kernel.origins])
 
     def instead_of(self, first: _Structure, kernel: LoweredKernel) -> LoweredKernel:
-        """The kernel of another step of this structure with the ops and the memory of this one."""
+        """Returns the kernel of another step of this structure with the ops and the memory of this one."""
         ops, storages = list(self._ops), list(self._storages)
         origins = tuple([ops[first._ops[op]] for op in kernel.kernel.origins if isinstance(op, Op)])
         return kernel._replace(kernel=replace(kernel.kernel, origins=origins),
                                storages=tuple([storages[first._storages[each]] for each in kernel.storages]))
 
     def _of_loops(self, step: Loops) -> list[Hashable]:
-        """What was decided for loops: of each op, and of values that are in memory for a while."""
+        """Returns the decisions about loops: for each op, and for values that are in memory for a while."""
         return [step.shape, step.reduced, step.strategy, step.complete, step.has_contraction,
                 *[(step.levels[op], step.phases[op]) for op in step.ops],
                 *[tuple([(self._ops[value.op], value.op.outputs.index(value)) for value in values])
                   for values in (step.stored, step.materialised, step.reloaded)]]
 
     def _meet(self, op: Op) -> int:
-        """The number of an op, which is described after its operands when it is met first."""
+        """Returns the number of an op, which is described after its operands when it is met first."""
         if op not in self._ops:
             operands = tuple([self._value(operand) for operand in op.operands])
             attributes = tuple([field.kind.key(getattr(op, name)) for name, field in type(op).fields.items()])
@@ -100,7 +100,7 @@ class _Structure:
         return self._ops[op]
 
     def _value(self, value: Value) -> Hashable:
-        """How an operand is known: by its place in memory, if it is read from there, or by the op that makes it."""
+        """Returns the key of an operand: its place in memory, if it is read from there, or the op that makes it."""
         storage = self._memory.places.get(value)
         if storage is not None and value.op not in self._own:
             return "in memory", self._place(storage), value.shape, self._memory.within(value)

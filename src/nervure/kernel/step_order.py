@@ -1,7 +1,7 @@
-"""In which order steps run: one that ends the life of more memory than it fills runs as soon as what it reads is there.
+"""The order of steps: a step that frees more memory than it fills runs as soon as its operands exist.
 
-So the gradient of a layer's weights is made while the gradient of its result is alive, and what the layer was given
-need not wait for the other layers.
+So the gradient of a layer's weights is made while the gradient of its result is alive, and the layer's input need not
+wait for the other layers.
 
 >>> import nervure as nv
 >>> from nervure.kernel.plan import make_plan
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 
 def relieved(steps: Sequence[PlanStep]) -> list[PlanStep]:
-    """The steps with those moved ahead that make memory free. None passes a step that makes what it reads, or that
-    touches what it writes; what may fail, and what writes more than the memory of the call, stays.
+    """Returns the steps with those moved ahead that free memory. None passes a step that makes its operands, or
+    touches its results; a step that may fail, or writes more than the memory of the call, stays.
     """
     last = {storage: number for number, step in enumerate(steps) for storage in (*step.read, *step.written)}
     read, written = dict[Storage, int](), dict[Storage, int]()
@@ -50,7 +50,7 @@ def relieved(steps: Sequence[PlanStep]) -> list[PlanStep]:
 
 
 def check_order(steps: Sequence[PlanStep]) -> None:
-    """Raises InternalError where a step reads memory of the call, or a root, that no step before it fills."""
+    """Raises InternalError if a step reads memory of the call, or a root, that no step before it fills."""
     filled: set[Storage] = set()
     for step in steps:
         filled.update(step.written)
@@ -61,12 +61,12 @@ def check_order(steps: Sequence[PlanStep]) -> None:
 
 
 def _is_inside(step: PlanStep) -> bool:
-    """Whether a step is a kernel that writes memory of the call alone."""
+    """Whether a step is a kernel that writes only memory of the call."""
     return step.kernel is not None and all([storage.kind is StorageKind.TEMPORARY for storage in step.written])
 
 
 def _makes_free(step: PlanStep, number: int, last: Mapping[Storage, int]) -> bool:
-    """Whether there is surely less memory in use after a step than before it."""
+    """Whether certainly less memory is in use after a step than before it."""
     freed = [storage for storage in dict.fromkeys(step.read)
              if storage.kind is StorageKind.TEMPORARY and last[storage] == number]
     return less_equal(_bytes(step.written) + 1, _bytes(freed)) is True

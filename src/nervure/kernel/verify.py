@@ -1,4 +1,4 @@
-"""The verifier of kernels: what must hold of every kernel before it becomes machine code.
+"""The verifier of kernels: the invariants of every kernel before it becomes machine code.
 
 >>> from nervure.kernel.parser import parse_kernel
 >>> text = "kernel fill(out y: f32[12]):\\n  for i < {}:\\n    y[i + 1] = 0.0_f32"
@@ -52,13 +52,14 @@ ROLES = ("in", "out", "inout", "scratch")
 
 
 def verify_kernel(kernel: Kernel, unproved: list[Statement] | None = None) -> None:
-    """Raises InternalError naming the first statement for which something does not hold.
+    """Raises InternalError, naming the first statement that violates an invariant.
 
-    Variables are defined once, before they are read and in a loop around it. Functions take their operands' types.
-    Loop indices are those of loops around, whose names differ. Every place is inside of its buffer: that is proved, or
-    tried where all is numbers; else the access has a condition, or its place is data, or it is appended to ``unproved``
-    if that is given. Nothing is stored to ``in`` buffers, and ``out`` and scratch buffers are read only after a store.
-    Iterations of parallel and vector loops do not touch what another iteration writes, as far as that can be decided.
+    Variables are defined once, before they are read and in a loop around the read. Functions take their operands'
+    types. Loop indices are those of loops around, whose names differ. Every place is inside of its buffer: that is
+    proved, or tried if everything is a number; else the access has a condition, or its place depends on data, or it is
+    appended to ``unproved``, if given. Nothing is stored to ``in`` buffers, and ``out`` and scratch buffers are read
+    only after a store. Iterations of parallel and vector loops do not touch elements that another iteration writes, as
+    far as that can be decided.
     """
     _check_buffers(kernel)
     _Verifier(kernel, unproved).block(kernel.body)
@@ -82,7 +83,7 @@ class _Verifier:
         self._buffers = set(kernel.buffers)
         self._defined: set[Variable] = set()
         self._visible: set[Variable] = set()
-        self._ranges: dict[str, tuple[DimLike, DimLike]] = {}  # of the indices of the loops around
+        self._ranges: dict[str, tuple[DimLike, DimLike]] = {}  # ranges of the indices of the loops around
         self._loops: Indices = ()  # the same, from the outside in
         self._runs = True  # False in a loop that certainly has no iteration
         self._written: set[Buffer] = set()
@@ -187,7 +188,7 @@ class _Verifier:
             self._check_place(statement, place)
 
     def _check_address(self, statement: Access | Prefetch) -> None:
-        """It is one in a buffer of the kernel, written with what is known here."""
+        """Checks that an address is one in a buffer of the kernel, with only known names."""
         buffer, address = statement.buffer, statement.address
         self._require(buffer in self._buffers, statement, f"{buffer.name} is no buffer of this kernel")
         self._require(buffer.role != "scratch" or self._in_parallel or not self._has_parallel, statement,
@@ -203,7 +204,7 @@ class _Verifier:
         self._require(not any(map(index_symbols, strides)), statement, "a step has an index")
 
     def _check_place(self, statement: Access, address: Address) -> None:
-        """Every place is inside of the buffer, for all values of the loop indices."""
+        """Checks that every place is inside of the buffer, for all values of the loop indices."""
         is_inside = self._is_inside(statement.buffer.size, address)
         if is_inside is None and self._unproved is not None:
             self._unproved.append(statement)
@@ -212,7 +213,7 @@ class _Verifier:
                                   f"{statement.buffer.size} elements")
 
     def _is_inside(self, size: DimLike, address: Address) -> bool | None:
-        """Whether all places are below a size, and 0 at least; None where that is not known."""
+        """Whether all places are at least 0 and below a size; None if that is not known."""
         lowest, highest = self._ends(address)
         proved = [less_equal(0, lowest, self._ranges), less_equal(highest, size - 1, self._ranges)]
         if all(proved):
@@ -224,7 +225,7 @@ class _Verifier:
         return False if False in proved else None
 
     def _ends(self, address: Address) -> tuple[DimLike, DimLike]:
-        """The address where it is lowest and highest in each index whose extent depends on a loop around it."""
+        """Returns the address at its lowest and highest for each index whose extent depends on a loop around it."""
         low = high = address.base
         steps = {index.name: step for index, step in address.steps}
         for index, step in address.steps:
@@ -243,7 +244,7 @@ class _Verifier:
 
     @contextmanager
     def _inside(self, statement: Statement, indices: Indices) -> Iterator[None]:
-        """Inside of loops; what is defined there is not seen after it."""
+        """Opens loops; variables defined inside are not visible after them."""
         self._check_dims(statement)
         outer = self._visible, self._ranges, self._loops, self._runs
         self._visible, self._ranges, self._loops = set(self._visible), dict(self._ranges), (*self._loops, *indices)

@@ -1,6 +1,6 @@
 """Elementary and special functions of floats, written over a small namespace of primitives that each backend provides.
 
-Nothing here knows a backend: :mod:`.namespace` says what one provides, and :mod:`.arrays` provides it over NumPy.
+Nothing here knows a backend: :mod:`.namespace` lists the primitives, and :mod:`.arrays` provides them over NumPy.
 
 >>> from nervure.kernel.math.arrays import evaluate
 >>> evaluate(FUNCTIONS["exp"], np.array([1.0]))
@@ -26,4 +26,4 @@ _FAMILIES = (error_function, exponential, gamma, hyperbolic, inverse_trigonometr
 
 FUNCTIONS: dict[str, AnyFunction] = {
     name: vars(family)[name] for family in _FAMILIES for name in SCALAR_FUNCTIONS if name in vars(family)}
-"""The functions of the scalar namespace that a family has under their names."""
+"""The functions of the scalar namespace that a family defines, by their names."""

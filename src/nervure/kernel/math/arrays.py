@@ -1,9 +1,9 @@
-"""Mathematics evaluated over arrays of NumPy, bit for bit what a processor with fused multiply-add computes.
+"""Mathematics evaluated over arrays of NumPy, with the bits of a processor that has fused multiply-add.
 
-NumPy adds, multiplies, divides and takes square roots as IEEE 754 says. What it lacks is the fused multiply-add, which
-is made of error-free transformations (T. Dekker, "A floating-point technique for extending the available precision",
-1971) and of rounding to odd, after which a second rounding sees no false tie (S. Boldo and G. Melquiond, "Emulation of
-FMA and correctly rounded sums: proved algorithms using rounding to odd", 2008).
+NumPy adds, multiplies, divides and takes square roots by IEEE 754. It lacks the fused multiply-add, which is composed
+of error-free transformations (T. Dekker, "A floating-point technique for extending the available precision", 1971) and
+of rounding to odd, after which a second rounding sees no false tie (S. Boldo and G. Melquiond, "Emulation of FMA and
+correctly rounded sums: proved algorithms using rounding to odd", 2008).
 
 >>> from nervure.kernel.math.exponential import exp
 >>> evaluate(exp, np.float32([-np.inf, 0, 1]))
@@ -22,20 +22,20 @@ import numpy as np
 
 from nervure.kernel.math.namespace import DOUBLE, FLOAT, Format, Function
 
-_SPLITTER = 2.0 ** 27 + 1  # of a double into two halves
-_FAR = 200  # binary digits between two numbers of which the smaller counts only by its sign
-_UNDERFLOW = 2.0 ** -1021  # below, a scaled number may lose bits
+_SPLITTER = 2.0 ** 27 + 1  # splits a double into two halves
+_FAR = 200  # binary digits between two numbers beyond which the smaller counts only by its sign
+_UNDERFLOW = 2.0 ** -1021  # below this, a scaled number may lose bits
 
 
 def evaluate(function: Callable[..., np.ndarray], *arrays: np.ndarray) -> np.ndarray:
-    """A function of :mod:`nervure.kernel.math` over flat arrays, all of float32 or all of float64."""
+    """Evaluates a function of :mod:`nervure.kernel.math` over flat arrays, all of float32 or all of float64."""
     with np.errstate(all="ignore"):
         return function(Arrays(FLOAT if arrays[0].dtype == np.float32 else DOUBLE), *arrays)
 
 
 class Arrays:
-    """The namespace over flat arrays. Integers are unsigned; those of 128 bits are Python's, whose bits above the 128th
-    are cut off where they would move down.
+    """The namespace over flat arrays. Integers are unsigned. Those of 128 bits are Python's, whose bits above the
+    128th are cut off before a shift could move them down.
     """
 
     def __init__(self, format: Format) -> None:
@@ -103,14 +103,16 @@ class Arrays:
 
 
 def _fma_of_floats(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """x * y + z of float32: the product is exact in float64, of whose sum rounded to odd the rounding is right."""
+    """Computes x * y + z of float32: the product is exact in float64, and its sum, rounded to odd there, rounds
+    correctly.
+    """
     product, z = x.astype(np.float64) * y, z.astype(np.float64)
     return _rounded_to_odd(*_sum_and_rest(product, z)).astype(np.float32)
 
 
 def _fma_of_doubles(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """x * y + z of float64: Boldo's and Melquiond's algorithm on the significands, where nothing is out of range. What
-    is then subnormal, or nearly, would be rounded twice, and is computed in fractions instead.
+    """Computes x * y + z of float64 by Boldo's and Melquiond's algorithm on the significands, which cannot overflow. A
+    result that is subnormal, or nearly, would be rounded twice, and is computed in fractions instead.
     """
     (a, a_exponent), (b, b_exponent), (c, c_exponent) = [np.frexp(entry) for entry in (x, y, z)]
     exponent = a_exponent + b_exponent
@@ -129,33 +131,34 @@ def _fma_of_doubles(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
 
 
 def _exact(x: float, y: float, z: float) -> float:
-    """x * y + z of finite numbers, of which the sum is neither 0 nor out of range."""
+    """Computes x * y + z of finite numbers whose sum is neither 0 nor out of range."""
     return float(Fraction(x) * Fraction(y) + Fraction(z))
 
 
 def _sum_and_rest(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The rounded sum and what it lacks, exactly (D. Knuth's)."""
+    """Returns the rounded sum and its error, exactly (D. Knuth's)."""
     total = x + y
     from_y = total - x
     return total, (x - (total - from_y)) + (y - from_y)
 
 
 def _product_and_rest(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The rounded product and what it lacks, exactly, of moderate doubles (G. Veltkamp's and T. Dekker's)."""
+    """Returns the rounded product and its error, exactly, for moderate doubles (G. Veltkamp's and T. Dekker's)."""
     product = x * y
     (x, x_low), (y, y_low) = _halves(x), _halves(y)
     return product, ((x * y - product) + x * y_low + x_low * y) + x_low * y_low
 
 
 def _halves(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """x as the sum of two numbers of 26 bits."""
+    """Returns x as the sum of two numbers of 26 bits."""
     large = x * _SPLITTER
     high = large - (large - x)
     return high, x - high
 
 
 def _rounded_to_odd(total: np.ndarray, rest: np.ndarray) -> np.ndarray:
-    """A rounded sum and what it lacks as one number: the neighbour with an odd significand, if there is a rest."""
+    """Joins a rounded sum and its error into one number: the neighbour with an odd significand, if there is an error.
+    """
     bits = np.ascontiguousarray(total).view(np.int64)
     is_moved = (rest != 0) & np.isfinite(total) & (bits & 1 == 0)
     return (bits + np.where(is_moved, np.where((rest > 0) == (total > 0), 1, -1), 0)).view(np.float64)

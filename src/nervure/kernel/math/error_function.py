@@ -1,15 +1,15 @@
 """The error function, its complement and its inverse, by minimax polynomials.
 
-erf is an odd polynomial near 0; beyond, one minus a power of a polynomial, which dies away as erfc does: the 4th (for
-double the 8th) root of erfc falls slowly enough for a polynomial of moderate degree, and the power is two (three)
-squarings. No exponential, no division.
+erf is an odd polynomial near 0; beyond, one minus a power of a polynomial, which decays as erfc does: the 4th (for
+double the 8th) root of erfc decreases slowly enough for a polynomial of moderate degree, and the power is two (three)
+squarings. There is no exponential and no division.
 
 erfc keeps its relative accuracy to the last denormal: e**(-x**2) times a polynomial in (x - k) / (x + k) over x + k
 (after M. Shepherd and J. Laframboise, "Chebyshev approximation of (1 + 2x) exp(x**2) erfc x", Mathematics of
-Computation 36, 1981). What x * x loses by rounding is added to the reduced argument of the exponential.
+Computation 36, 1981). The rounding error of x * x is added to the reduced argument of the exponential.
 
-erf_inv takes its argument from w = -log(1 - x**2) (M. Giles, "Approximating the erfinv function", GPU Computing Gems,
-2011): x times a polynomial in w, or, in the tail, a polynomial in sqrt(w).
+erf_inv is a function of w = -log(1 - x**2) (M. Giles, "Approximating the erfinv function", GPU Computing Gems, 2011):
+x times a polynomial in w, or, in the tail, a polynomial in sqrt(w).
 
 >>> from nervure.kernel.math.arrays import evaluate
 >>> evaluate(erf, np.array([0.5, np.inf])), evaluate(erfc, np.array([27.0]))
@@ -51,8 +51,8 @@ _FAR = Coefficients(
             -4.043178853711937e-09, 4.751877415755889e-10, 3.338040704032773e-11, -1.8333305016850652e-11,
             4.876645446985562e-12, -9.354825100074584e-13, 7.912534880529756e-14))
 _SQUARINGS = {"float": 2, "double": 3}
-_FAR_CENTER = {"float": 1.75, "double": 2.0}  # twice the start: the difference is exact where it matters
-_FAR_END = {"float": 3.95, "double": 5.95}  # here and beyond, erf rounds to 1
+_FAR_CENTER = {"float": 1.75, "double": 2.0}  # twice the start, so that the difference is exact
+_FAR_END = {"float": 3.95, "double": 5.95}  # from here on, erf rounds to 1
 
 # (x + k) e**(x**2) erfc(x) in powers of (x - k) / (x + k), on [0, 10.1]: 2**-26.6; on [0, 27.25]: 2**-54.
 _SCALED = Coefficients(
@@ -65,7 +65,7 @@ _SCALED = Coefficients(
             -8.757898698147539e-08, 1.319388036293992e-07, 1.184248197546748e-08, -1.6465994757937315e-08,
             -4.0002585243911954e-09))
 _SCALED_CENTER = {"float": 3.0, "double": 4.0}
-_LARGEST = {"float": 10.054194450378418, "double": 27.226017111108362}  # beyond, erfc rounds to 0
+_LARGEST = {"float": 10.054194450378418, "double": 27.226017111108362}  # beyond this, erfc rounds to 0
 
 # erf_inv(x) / x in powers of w - start / 2, for w in [0, start]: 2**-24.4 and 2**-55.1; erf_inv(x) in powers of
 # sqrt(w) - center, to the greatest finite w: 2**-25.2 and 2**-54.1.
@@ -108,16 +108,16 @@ def erfc(s: Namespace[V], x: V) -> V:
     """1 - erf(x), accurate in the right tail; 2 at -inf, 0 at inf."""
     format, center = s.format, _SCALED_CENTER[s.format.name]
     shift = 3 * (format.bias + 1) // 4  # 2**n alone would be denormal
-    # 2 less the tail is 2 long before the tail is too small for a number; where it is, 2**n becomes 0.
+    # 2 less the tail rounds to 2 long before the tail is too small for a number; then 2**n becomes 0.
     distance = s.absolute(at_least(s, x, -_FAR_END[format.name]))
     distance = s.where(x > _LARGEST[format.name], math.sqrt((format.bias + shift) * math.log(2)), distance)
-    felt = at_least(s, distance, format.tiny)  # of what is less neither the square nor what it loses is felt
+    felt = at_least(s, distance, format.tiny)  # for smaller numbers neither the square nor its rounding error matters
     square = felt * felt
     lost = s.fma(felt, felt, -square)
     reduced = reduce(s, -square, format.bias + shift)
     whole = distance + center
     inverse = 1.0 / whole
-    # By how much this is too small: what it is sensitive to is worth several units in the last place of the result.
+    # The error of this inverse: the result is sensitive to several units in its last place.
     missing = s.fma(-inverse, distance - (whole - center), s.fma(-inverse, whole, 1.0))
     ratio = s.fma(inverse * missing, -2.0 * center, s.fma(inverse, -2.0 * center, 1.0))
     scaled = inverse * horner(s, ratio, _SCALED)  # its halves would cancel

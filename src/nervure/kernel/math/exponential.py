@@ -1,12 +1,12 @@
-"""Exponentials by Cody-Waite reduction, x = n log(2) + r, a minimax polynomial in r, and 2**n put into the
-exponent's bits; sigmoid and softplus, which never overflow and keep their relative precision down to denormals.
+"""Exponentials, by Cody-Waite reduction, x = n log(2) + r, a minimax polynomial in r, and 2**n from the exponent's
+bits. Sigmoid and softplus never overflow, and keep their relative precision down to denormals.
 
-n is rounded by adding 1.5 * 2**23, after which it stands in the lowest bits of the sum; log(2) is two constants, so
-that r is right to its last place (W. Cody and W. Waite, "Software manual for the elementary functions", 1980).
+n is rounded by adding 1.5 * 2**23, after which it is in the lowest bits of the sum; log(2) is two constants, so that r
+is right to its last place (W. Cody and W. Waite, "Software manual for the elementary functions", 1980).
 
-Arithmetic that makes a denormal costs some processors a hundred cycles, also where it rounds on to 0. So an argument
-whose result rounds to 0 is replaced, before anything is computed, by one of which 2**n is 0 exactly (for a sigmoid:
-infinite below the fraction), and all that it is multiplied with stays in range.
+Arithmetic that makes a denormal costs some processors a hundred cycles, even if the result rounds to 0. So an argument
+whose result rounds to 0 is replaced, before the computation, by one whose 2**n is exactly 0 (for a sigmoid: infinite
+below the fraction), and all factors of it stay in range.
 
 >>> from nervure.kernel.math.arrays import evaluate
 >>> evaluate(exp, np.float32([1, -100])), evaluate(sigmoid, np.float32([0, -100]))
@@ -30,23 +30,23 @@ from nervure.kernel.math.namespace import (
     square_beside_1,
 )
 
-LOG_2 = (math.log(2), 2.3190468138462996e-17)  # and what the first lacks
+LOG_2 = (math.log(2), 2.3190468138462996e-17)  # and the part that a double cannot hold
 
-# The least arguments whose results do not round to 0: of e ** x, sigmoid and softplus; of 2 ** x.
+# The least arguments whose results do not round to 0: for e ** x, sigmoid and softplus; for 2 ** x.
 _LEAST = {"float": -103.97207641601562, "double": -745.1332191019411}
 _LEAST_OF_TWO = {"float": -149.99998474121094, "double": -1074.9999999999998}
 
 
 class Reduced(NamedTuple, Generic[V]):
-    """x = n log(2) + r, with \\|r\\| at most log(2) / 2 and a little."""
+    """The reduction x = n log(2) + r, with |r| at most slightly above log(2) / 2."""
 
-    counter: V  # rounder + bias + n, or what the function that gives it says
+    counter: V  # rounder + bias + n, or as the function that returns it says
     n: V
     r: V
 
 
 def reduce(s: Namespace[V], x: V, bias: int) -> Reduced[V]:
-    """The nearest multiple of log(2) split off; \\|x\\| is at most some thousands."""
+    """Splits off the nearest multiple of log(2); |x| is at most some thousands."""
     format = s.format
     high, low = split_constant(*LOG_2, format)
     counter = s.fma(x, 1 / math.log(2), format.rounder + bias)
@@ -73,7 +73,7 @@ def expm1(s: Namespace[V], x: V) -> V:
     format = s.format
     bounded = at_least(s, at_most(s, x, (format.bias + 1.3) * math.log(2)), -(format.mantissa + 3) * math.log(2))
     reduced = reduce(s, bounded, format.bias - 1)
-    half_scale = low_bits_as_power(s, reduced.counter)  # 2**n may be beyond the range where e**x is not
+    half_scale = low_bits_as_power(s, reduced.counter)  # 2**n may overflow when e**x does not
     half = s.fma(half_scale, expm1_of_small(s, reduced.r), half_scale - 0.5)
     return s.where(s.absolute(x) < format.tiny, x, half + half)
 
@@ -81,14 +81,14 @@ def expm1(s: Namespace[V], x: V) -> V:
 def sigmoid(s: Namespace[V], x: V) -> V:
     """1 / (1 + e ** -x); 0 and 1 at infinities."""
     format = s.format
-    # Both sides of the fraction are scaled by ``one``, so that e**-x is in range where the result is denormal.
+    # Both sides of the fraction are scaled by ``one``, so that e**-x is in range when the result is denormal.
     shift = (format.bias + 1) // 4
     one = 2.0 ** -shift
-    infinite = (format.bias + 1 + shift + 0.25) * math.log(2)  # of which the power is, and what is multiplied with it
+    infinite = (format.bias + 1 + shift + 0.25) * math.log(2)  # for which the power is infinite, and its factor, too
     bounded = s.where(x < _LEAST[format.name], infinite, at_least(s, -x, -(format.mantissa + 3) * math.log(2)))
     reduced = reduce(s, bounded, format.bias - shift)
     power = low_bits_as_power(s, reduced.counter)
-    # In this order: ``power + one`` first would lose all of ``one`` where x is about -17.
+    # In this order: ``power + one`` first would lose all of ``one`` for x near -17.
     return one / (s.fma(power, expm1_of_small(s, reduced.r), one) + power)
 
 
@@ -96,7 +96,7 @@ def softplus(s: Namespace[V], x: V) -> V:
     """log(1 + e ** x); 0 at -inf, inf at inf."""
     format = s.format
     shift = 3 * (format.bias + 1) // 4  # the power is far from overflow: its scale is shifted up first and down at last
-    # Beside a positive x, the power is nothing long before it is too small for a number.
+    # Beside a positive x, the power vanishes long before it is too small for a number.
     size = s.absolute(at_most(s, x, (format.mantissa + 3) * math.log(2)))
     bounded = s.where(x < _LEAST[format.name], -(format.bias + shift) * math.log(2), -size)
     reduced = reduce(s, bounded, format.bias + shift)
@@ -106,7 +106,8 @@ def softplus(s: Namespace[V], x: V) -> V:
 
 
 def split_exponent(s: Namespace[V], x: V) -> Reduced[V]:
-    """x = n + r, with \\|r\\| <= 1/2, for a power of two of moderate x; the counter is for :func:`powers_of_two`."""
+    """Splits x = n + r, with |r| <= 1/2, for a power of two of moderate x; the counter is for :func:`powers_of_two`.
+    """
     rounder = s.format.rounder + 2 * s.format.bias
     counter = x + rounder
     n = counter - rounder
@@ -114,21 +115,21 @@ def split_exponent(s: Namespace[V], x: V) -> Reduced[V]:
 
 
 def expm1_of_small(s: Namespace[V], r: V) -> V:
-    """e ** r - 1 of a reduced argument, to be added to 1: near 0 it is only right beside that."""
+    """Returns e ** r - 1 of a reduced argument, to be added to 1: near 0 it is accurate only in such a sum."""
     return s.fma(square_beside_1(s, r), polynomial(s, r, EXP), r)
 
 
 def within_exponents(s: Namespace[V], x: V, vanishes: V, unit: float = 1.0) -> V:
-    """x, but at most ``unit`` times an exponent of which the power of two is inf, and where it ``vanishes``, ``unit``
-    times one of which both of :func:`powers_of_two` are 0.
+    """Limits x to ``unit`` times an exponent with an infinite power of two. If it ``vanishes``, returns ``unit`` times
+    an exponent for which both of :func:`powers_of_two` are 0.
     """
     bias = s.format.bias
     return s.where(vanishes, -2 * bias * unit, at_most(s, x, (bias + 1.3) * unit))
 
 
 def powers_of_two(s: Namespace[V], counter: V) -> tuple[V, V]:
-    """Two powers of two whose product is 2**n, from the counter rounder + 2 * bias + n. After a multiplication by the
-    first, which is exact, that by the second may round or overflow.
+    """Returns two powers of two whose product is 2**n, from the counter rounder + 2 * bias + n. A multiplication by
+    the first is exact; the one by the second may then round or overflow.
     """
     format = s.format
     bits = s.bits(counter)

@@ -1,9 +1,9 @@
 """Hyperbolic functions by the reduction of exponentials and addition theorems, their inverses by logarithms.
 
-All are computed of abs(x); the sign is put back at the end. tanh is a minimax polynomial near 0, else
-1 - 2 / (e**2x + 1). sinh and cosh come from those of a small r = abs(x) - n log(2), which are short polynomials, by
-their addition theorems, so without a division. The inverses are logarithms of 1 plus something that stays precise near
-0 (W. Kahan, "Branch cuts for complex elementary functions", 1987).
+All are computed for abs(x); the sign is restored at the end. tanh is a minimax polynomial near 0, else 1 - 2 / (e**2x
++ 1). sinh and cosh come from those of a small r = abs(x) - n log(2), which are short polynomials, by their addition
+theorems, so without a division. The inverses are logarithms of 1 plus a number that stays precise near 0 (W. Kahan,
+"Branch cuts for complex elementary functions", 1987).
 
 >>> from nervure.kernel.math.arrays import evaluate
 >>> evaluate(tanh, np.array([-0.0, 1.0, np.inf])), evaluate(asinh, np.array([-1e300]))
@@ -29,8 +29,8 @@ from nervure.kernel.math.namespace import (
     with_sign_of,
 )
 
-_NEAR = 0.55  # tanh(0.55) is a little more than 1/2
-_LARGE = 2.0 ** 60  # the square is finite, and 1 is nothing beside it, in float and double
+_NEAR = 0.55  # tanh(0.55) is slightly above 1/2
+_LARGE = 2.0 ** 60  # the square is finite, and 1 is negligible beside it, in float and double
 
 
 def tanh(s: Namespace[V], x: V) -> V:
@@ -81,7 +81,7 @@ def atanh(s: Namespace[V], x: V) -> V:
 
 
 class _Parts(NamedTuple, Generic[V]):
-    """Of x = n log(2) + r: cosh(n log(2)) / 2 and sinh(n log(2)) / 2, cosh(r) - 1 and sinh(r)."""
+    """The parts of x = n log(2) + r: cosh(n log(2)) / 2 and sinh(n log(2)) / 2, cosh(r) - 1 and sinh(r)."""
 
     even: V
     odd: V
@@ -90,9 +90,9 @@ class _Parts(NamedTuple, Generic[V]):
 
 
 def _hyperbolic_parts(s: Namespace[V], x: V) -> _Parts[V]:
-    """x is not negative."""
+    """Returns the parts of x, which is not negative."""
     format = s.format
-    bias = format.bias - 2  # both powers of two are divided by 4, as e**x may overflow where sinh(x) does not
+    bias = format.bias - 2  # both powers of two are divided by 4, as e**x may overflow when sinh(x) does not
     reduced = reduce(s, at_most(s, x, (format.bias + 2.1) * math.log(2)), bias)
     rising = low_bits_as_power(s, reduced.counter)
     falling = low_bits_as_power(s, at_least(s, (format.rounder + bias) - reduced.n, format.rounder))
@@ -102,6 +102,6 @@ def _hyperbolic_parts(s: Namespace[V], x: V) -> _Parts[V]:
 
 
 def _log1p_or_doubled(s: Namespace[V], x: V, near: V) -> V:
-    """log1p(near), but log(2 x) where x is so large that ``near`` may be out of range."""
+    """Returns log1p(near), or log(2 x) for x so large that ``near`` may be out of range."""
     is_large = x > _LARGE
     return log1p_doubled(s, s.where(is_large, x, near), s.where(is_large, s.constant(1.0), 0.0))

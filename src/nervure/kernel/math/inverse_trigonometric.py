@@ -1,7 +1,7 @@
-"""Inverse trigonometric functions: arguments are folded onto an interval where one odd minimax polynomial serves.
+"""Inverse trigonometric functions: arguments are folded onto an interval on which one odd minimax polynomial suffices.
 
-Above 1/2, asin(x) = pi/2 - 2 asin(sqrt((1 - x) / 2)); above 1, atan(x) = pi/2 - atan(1 / x) (M. Abramowitz and
-I. Stegun, "Handbook of mathematical functions", 4.4). Of atan2 the fold is the quotient of the smaller by the larger
+Above 1/2, asin(x) = pi/2 - 2 asin(sqrt((1 - x) / 2)); above 1, atan(x) = pi/2 - atan(1 / x) (M. Abramowitz and I.
+Stegun, "Handbook of mathematical functions", 4.4). atan2 folds by taking the quotient of the smaller by the larger
 side.
 
 >>> from nervure.kernel.math.arrays import evaluate
@@ -37,8 +37,8 @@ _ATAN = Coefficients(
 
 _HUGE = {"float": 2.0 ** 30, "double": 2.0 ** 60}  # whose reciprocal is nothing beside pi/2, and its powers normal
 
-# Of a quotient: by what its numerator is multiplied where it is compared, its denominator where the quotient rounds to
-# 0, and where it is nothing beside pi/2; below the last, denominators have no quotient that is so small.
+# For a quotient: the factor of its numerator in the comparison, that of its denominator for a quotient that rounds to
+# 0, and for one that is negligible beside pi/2; smaller denominators than the last number have no such small quotient.
 _COMPARED = {"float": (2.0 ** 120, 2.0 ** -30, 2.0 ** 60, 2.0 ** -92),
              "double": (2.0 ** 1000, 2.0 ** -75, 2.0 ** 860, 2.0 ** -940)}
 
@@ -54,7 +54,7 @@ def acos(s: Namespace[V], x: V) -> V:
     """Arc cosine; outside [-1, 1] NaN."""
     size = s.absolute(x)
     is_large, angle = _folded_asin(s, size)
-    # From pi/2 if x is small; else from 0 or pi, by the sign.
+    # Starts from pi/2 if x is small; else from 0 or pi, by the sign.
     start = s.where(is_large, s.where(s.sign_bit(x), math.pi, s.constant(0.0)), math.pi / 2)
     angle = s.where(is_large, angle * -2.0, angle)
     return start - s.from_bits(s.bits(angle) ^ s.bits(x) ^ s.bits(size))
@@ -82,18 +82,19 @@ def atan2(s: Namespace[V], y: V, x: V) -> V:
 
 
 def _vanishes(s: Namespace[V], shorter: V, longer: V, is_subtracted: V) -> V:
-    """Whether the quotient may be 0 as well: it would round to that or, where it is subtracted, be nothing beside pi/2.
+    """Whether the quotient may be replaced by 0: it would round to 0 or, if it is subtracted, be negligible beside
+    pi/2.
 
-    So no denormal is made that is none of the result.
+    So no denormal is computed except as a result.
     """
     scale, alone, beside, least = _COMPARED[s.format.name]
-    numerator = shorter * scale  # infinite where no quotient is small
+    numerator = shorter * scale  # infinite if no quotient is small
     limit = at_least(s, longer, least) * s.where(is_subtracted, beside, s.constant(alone))
     return (limit >= numerator) & (numerator < math.inf)
 
 
 def _folded_asin(s: Namespace[V], size: V) -> tuple[V, V]:
-    """(whether ``size`` is above 1/2, asin(size) or, if so, asin(sqrt((1 - size) / 2)))."""
+    """Returns (whether ``size`` is above 1/2, asin(size) or, if so, asin(sqrt((1 - size) / 2)))."""
     is_large = size > 0.5
     square = s.where(is_large, s.fma(size, -0.5, 0.5), square_beside_1(s, size))
     root = s.where(is_large, s.sqrt(square), size)

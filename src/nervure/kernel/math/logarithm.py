@@ -1,7 +1,7 @@
 """Logarithms by the reduction x = 2**k (1 + f) with f in [-1/3, 1/3), and a minimax polynomial in f.
 
-The logarithm to a base of 1 + f is f / log(base), as a product of two constants with f, and a tail that is small beside
-it; so nothing is lost where x is near 1.
+The logarithm of 1 + f to a base is f / log(base), as a product of two constants with f, and a tail that is small
+beside it; so no digits are lost for x near 1.
 
 >>> from nervure.kernel.math.arrays import evaluate
 >>> evaluate(log, np.array([0.0, 10.0])), evaluate(log2, np.array([8.0])), evaluate(log1p, np.array([1e-20]))
@@ -20,7 +20,7 @@ from nervure.kernel.math.namespace import Namespace, V, split_constant
 
 
 class Base(NamedTuple):
-    """A base of logarithms: 1 / log(base) and log(2) / log(base), each with what a double lacks of it."""
+    """A base of logarithms: 1 / log(base) and log(2) / log(base), each with its rounding error as a double."""
 
     unit: tuple[float, float]
     step: tuple[float, float]
@@ -52,7 +52,7 @@ def log1p(s: Namespace[V], x: V) -> V:
 
 
 def log1p_doubled(s: Namespace[V], x: V, doublings: V | None) -> V:
-    """log((1 + x) * 2**doublings); where x is near 0, ``doublings`` is 0 (None: everywhere)."""
+    """log((1 + x) * 2**doublings); ``doublings`` must be 0 for x near 0 (None: everywhere)."""
     format = s.format
     whole = x + 1.0
     shifted = _shifted(s, whole, _LOW_END)
@@ -66,7 +66,9 @@ def log1p_doubled(s: Namespace[V], x: V, doublings: V | None) -> V:
 
 
 def split(s: Namespace[V], x: V, low_end: float) -> tuple[V, V]:
-    """(m, k) with x = 2**k m and m in [``low_end``, 2 * ``low_end``), of positive finite x; 1/2 < ``low_end`` < 1."""
+    """Returns (m, k) with x = 2**k m and m in [``low_end``, 2 * ``low_end``), for positive finite x; 1/2 < ``low_end``
+    < 1.
+    """
     format = s.format
     is_small = x < format.smallest_normal
     lift = format.mantissa + 1
@@ -78,7 +80,7 @@ def split(s: Namespace[V], x: V, low_end: float) -> tuple[V, V]:
     return s.from_bits(m), k
 
 
-_LOW_END = 2 / 3  # [2/3, 4/3) is where a polynomial in m - 1 needs the fewest terms
+_LOW_END = 2 / 3  # on [2/3, 4/3) a polynomial in m - 1 needs the fewest terms
 
 
 def _logarithm(s: Namespace[V], x: V, base: Base) -> V:
@@ -87,19 +89,23 @@ def _logarithm(s: Namespace[V], x: V, base: Base) -> V:
 
 
 def _shifted(s: Namespace[V], x: V, low_end: float) -> V:
-    """The bits of x, moved so that the exponent changes at powers of two times ``low_end``; the exponent is biased."""
+    """Returns the bits of x, shifted so that the exponent changes at powers of two times ``low_end``; the exponent is
+    biased.
+    """
     format = s.format
     return s.bits(x) + ((format.bias << format.mantissa) - format.bits_of(low_end))
 
 
 def _biased_exponent(s: Namespace[V], shifted: V) -> V:
-    """2**mantissa + bias + k as a float: an integer becomes one by standing in the lowest bits of 2**mantissa."""
+    """Returns 2**mantissa + bias + k as a float: an integer becomes one when it is put into the lowest bits of
+    2**mantissa.
+    """
     mantissa = s.format.mantissa
     return s.from_bits(s.shift_right(shifted, mantissa) | s.format.bits_of(2.0 ** mantissa))
 
 
 def _combined(s: Namespace[V], f: V, k: V, base: Base) -> V:
-    """The logarithm of (1 + f) * 2**k, adding up from the smallest part."""
+    """Returns the logarithm of (1 + f) * 2**k, adding up from the smallest part."""
     format = s.format
     unit, unit_rest = split_constant(*base.unit, format)
     step, step_rest = split_constant(*base.step, format)
@@ -113,7 +119,9 @@ def _combined(s: Namespace[V], f: V, k: V, base: Base) -> V:
 
 
 def _special(s: Namespace[V], x: V, result: V) -> V:
-    """The result, but what a logarithm is at 0, below, at infinity and of NaN."""
+    """Returns the result, except at 0, for negative numbers, at infinity and for NaN, where a logarithm has special
+    values.
+    """
     result = s.where(s.sign_bit(x), math.nan, result)
     result = s.where(s.equal(x, 0.0), -math.inf, result)
     return s.where(x < math.inf, result, x)

@@ -1,7 +1,7 @@
-"""The namespace that mathematics is written over: the primitives that a backend provides, and what follows from them.
+"""The namespace of the mathematics: the primitives that a backend provides, and functions derived from these.
 
-A function takes the namespace ``s`` of a float format and values, and gives values: ``exp(s, x)``. A backend calls it
-when it emits code; :mod:`.arrays` evaluates it over arrays, bit for bit what any backend computes:
+A function takes the namespace ``s`` of a float format and values, and returns values: ``exp(s, x)``. A backend calls
+it to emit code; :mod:`.arrays` evaluates it over arrays, with the bits of every backend:
 
 >>> from nervure.kernel.math.arrays import Arrays
 >>> s = Arrays(FLOAT)
@@ -22,12 +22,12 @@ class Format(NamedTuple):
 
     name: str
     bits: int
-    mantissa: int  # stored bits
-    bias: int  # of the exponent
+    mantissa: int  # stored bits of the mantissa
+    bias: int  # bias of the exponent
 
     @property
     def rounder(self) -> float:
-        """Adding it rounds a moderate number to an integer, which then stands in the lowest bits of the sum."""
+        """Adding it rounds a moderate number to an integer, which is then in the lowest bits of the sum."""
         return 1.5 * 2.0 ** self.mantissa
 
     @property
@@ -36,7 +36,7 @@ class Format(NamedTuple):
 
     @property
     def tiny(self) -> float:
-        """x + x**2 / 2 rounds to x, or a neighbour of what is between, for all smaller x."""
+        """A bound such that x + x**2 / 2 rounds to x, or to a neighbour of it, for all smaller x."""
         return 2.0 ** -(self.mantissa + 3)
 
     @property
@@ -45,11 +45,11 @@ class Format(NamedTuple):
         return ((1 << (self.bits - self.mantissa)) - 1) << self.mantissa
 
     def nearest(self, number: float) -> float:
-        """The number, rounded to the format."""
+        """Returns the number, rounded to the format."""
         return number if self.bits == 64 else float(struct.unpack("<f", struct.pack("<f", number))[0])
 
     def bits_of(self, number: float) -> int:
-        """The bits of a number as an unsigned integer."""
+        """Returns the bits of a number as an unsigned integer."""
         return int.from_bytes(struct.pack("<d" if self.bits == 64 else "<f", number), "little")
 
 
@@ -57,9 +57,10 @@ FLOAT, DOUBLE = Format("float", 32, 23, 127), Format("double", 64, 52, 1023)
 
 
 class Value(Protocol):
-    """Floats, integers of as many bits, or truth values, in any number of lanes; a number of Python is a constant.
+    """Floats, integers of equally many bits, or truth values, in any number of lanes; a number of Python is a
+    constant.
 
-    Floats are added, ... as IEEE 754 says, rounded to nearest even; integers wrap, and are compared nowhere.
+    Arithmetic on floats follows IEEE 754, rounded to nearest even; integers wrap, and are never compared.
     """
 
     def __add__(self, other: Self | float, /) -> Self: ...
@@ -84,18 +85,20 @@ V = TypeVar("V", bound=Value)
 
 
 class Namespace(Protocol[V]):
-    """The primitives over the floats of one format. Comparisons with NaN are false, but for ``is_nan``."""
+    """The primitives over the floats of one format. Comparisons with NaN are false, except ``is_nan`` and
+    ``not_equal``.
+    """
 
     @property
     def format(self) -> Format:
-        """Of the floats."""
+        """The format of the floats."""
 
     @property
     def double(self) -> Namespace[V]:
-        """The namespace over float64, in as many lanes."""
+        """The namespace over float64, in equally many lanes."""
 
     def constant(self, number: float) -> V:
-        """A float in all lanes, rounded to the format."""
+        """Returns a float in all lanes, rounded to the format."""
 
     def fma(self, x: V, y: V | float, z: V | float) -> V:
         """x * y + z, rounded once."""
@@ -107,16 +110,16 @@ class Namespace(Protocol[V]):
         """x with its sign bit cleared."""
 
     def floor(self, x: V) -> V:
-        """The greatest integer that is not above x."""
+        """Returns the greatest integer that is not above x."""
 
     def round(self, x: V) -> V:
-        """The nearest integer, of two the even one."""
+        """Returns the nearest integer, halves to the even one."""
 
     def equal(self, x: V, y: V | float, /) -> V:
         """x == y of floats."""
 
     def not_equal(self, x: V, y: V | float, /) -> V:
-        """x != y of floats; true of NaN."""
+        """x != y of floats; true for NaN."""
 
     def is_nan(self, x: V, /) -> V:
         """Whether a float is NaN."""
@@ -125,25 +128,25 @@ class Namespace(Protocol[V]):
         """x where the condition holds, else y."""
 
     def bits(self, x: V, /) -> V:
-        """The bits of a float as an integer of as many."""
+        """Returns the bits of a float as an integer of equally many bits."""
 
     def from_bits(self, x: V) -> V:
-        """The float of these bits."""
+        """Returns the float with the bits ``x``."""
 
     def sign_bit(self, x: V) -> V:
-        """Whether the uppermost bit of a float or an integer is set: true of -0.0."""
+        """Whether the uppermost bit of a float or an integer is set: true for -0.0."""
 
     def shift_left(self, x: V, places: V | int, /) -> V:
-        """The bits of an integer moved up, by less than it has."""
+        """Shifts the bits of an integer up, by less than its width."""
 
     def shift_right(self, x: V, places: V | int, /) -> V:
-        """The bits of an integer moved down, by less than it has; zeros from above."""
+        """Shifts the bits of an integer down, by less than its width; zeros enter from above."""
 
     def resized(self, x: V, bits: int) -> V:
-        """An integer of 32, 64 or 128 bits: the upper ones are cut off, or are 0."""
+        """Resizes an integer to 32, 64 or 128 bits: the upper ones are cut off, or are 0."""
 
     def from_integer(self, x: V) -> V:
-        """The float that is nearest to a signed integer of 64 bits."""
+        """Returns the float nearest to a signed integer of 64 bits."""
 
     def widened(self, x: V) -> V:
         """A float as one of float64."""
@@ -152,11 +155,12 @@ class Namespace(Protocol[V]):
         """A float64 rounded to the format."""
 
     def table_word(self, name: str, content: bytes, start: V) -> V:
-        """The 8 bytes of a table from the integer ``start`` on, the uppermost first, as an integer."""
+        """Returns the 8 bytes of a table from the integer ``start`` on, the uppermost first, as an integer."""
 
     def rarely(self, needs: Function, slow: Function, x: V, usual: V) -> V:
-        """``usual``, but ``slow(s, x)`` in the lanes where ``needs(s, x)`` holds, computed apart and only if there
-        are any. What a lane gives depends on that lane alone. Two functions ``slow`` have two names.
+        """Returns ``usual``, but ``slow(s, x)`` in the lanes for which ``needs(s, x)`` holds; it is computed
+        separately, and only if there are any. The result of a lane depends on that lane alone. Two functions ``slow``
+        must have two names.
         """
 
 
@@ -175,41 +179,41 @@ class AnyFunction(Protocol):
 
 
 def with_sign_of(s: Namespace[V], x: V, sign: V) -> V:
-    """x, which is not negative, with the sign of another."""
+    """Returns x, which is not negative, with the sign of another value."""
     bits = s.bits(sign) & (1 << (s.format.bits - 1))
     return s.from_bits(s.bits(x) | bits)
 
 
 def at_most(s: Namespace[V], x: V, limit: float) -> V:
-    """The smaller; NaN stays."""
+    """Returns the smaller of x and ``limit``; NaN stays."""
     return s.where(x > limit, limit, x)
 
 
 def at_least(s: Namespace[V], x: V, limit: float) -> V:
-    """The greater; NaN stays."""
+    """Returns the greater of x and ``limit``; NaN stays."""
     return s.where(x < limit, limit, x)
 
 
-_UNFELT = {"float": 2.0 ** -100, "double": 2.0 ** -220}  # even powers of two
+_UNFELT = {"float": 2.0 ** -100, "double": 2.0 ** -220}  # even powers of two, too small to matter
 
 
 def square_beside_1(s: Namespace[V], x: V) -> V:
-    """x * x where it is added to something near 1: of a tiny x another number, of which there is nothing left, either.
+    """Returns x * x for a sum with a number near 1; for a tiny x, another number that vanishes in the sum.
 
-    A product that would be denormal costs some processors a hundred cycles. From this one a small number is taken, so
-    that it is none, in as many instructions. Where it is felt it has the bits of the product: the rounding could only
-    differ half way between two floats. Then x is an odd integer times a power of two, of which the square is 1 modulo
-    8: the even neighbour is the lower one, too.
+    A product that would be denormal costs some processors a hundred cycles. A small number is subtracted from this
+    one, so that it is not denormal, in as many instructions. If it matters in the sum it has the bits of the product:
+    the rounding could only differ half way between two floats. Then x is an odd integer times a power of two, whose
+    square is 1 modulo 8: the even neighbour is the lower one, too.
     """
     return s.fma(x, x, -_UNFELT[s.format.name])
 
 
 def low_bits_as_power(s: Namespace[V], x: V) -> V:
-    """2**(n - bias) from a sum of ``rounder`` and an integer n, where 0 < n < 2 * bias + 1; 0 from n = 0."""
+    """Returns 2**(n - bias) from x, a sum of ``rounder`` and an integer n from 0 to 2 * bias; 0 for n = 0."""
     return s.from_bits(s.shift_left(s.bits(x), s.format.mantissa))
 
 
 def split_constant(numerator: float, lost: float, format: Format) -> tuple[float, float]:
-    """``numerator + lost``, the second being what a double cannot hold of a constant, as two of the format."""
+    """Splits ``numerator + lost``, a constant and its rounding error as a double, into two numbers of the format."""
     high = format.nearest(numerator)
     return high, format.nearest(math.fsum([numerator, -high, lost]))

@@ -1,12 +1,12 @@
-"""digamma of negative numbers in float64, to the last digits at its zeros too.
+"""digamma of negative numbers in float64, accurate to the last digits even at its zeros.
 
 digamma(x) is digamma(1 - x) - pi cot(pi x) (M. Abramowitz and I. Stegun, "Handbook of mathematical functions", 6.3.7),
-and between any two poles both terms are equal somewhere: there is a zero. A float beside it may leave 2**-54 of terms
-near 2, of which the last place is 2**-106. So each term is a list of floats that add up to it as exactly as that, and
-the lists are summed in three times the digits.
+and between any two poles both terms are equal somewhere, so that there is a zero. A float beside it may leave 2**-54
+of terms near 2, with a last place of 2**-106. So each term is a list of floats whose sum has that accuracy, and the
+lists are summed in three times the digits.
 
-The zero above a pole -n is at about 1 / log(n) from it. From -2**48 on floats are so far apart that it lies between the
-pole and the next float, and from -2**52 on every float is a pole.
+The distance of the zero from the pole -n below it is about 1 / log(n). From -2**48 on floats are so far apart that the
+zero lies between the pole and the next float, and from -2**52 on every float is a pole.
 
 With d as x less the nearest integer, which is exact, pi cot(pi x) is 1/d - 1/(1 - d) + 1/(1 + d) less 2 d times the
 series of zeta(2 k) - 1 in powers of d**2 (4.3.91 there, without the poles at 1 and -1). 1 - x is raised to 16
@@ -37,7 +37,9 @@ from nervure.kernel.math.pairs import (
 )
 
 NEAREST, FARTHEST = -(2.0 ** -60), -(2.0 ** 52)
-"""Nearer to 0, digamma(x) is -1 / x to the last digit; from the second on all floats are integers, and poles."""
+"""The ends of the range: closer to 0, digamma(x) is -1 / x to the last digit; beyond the second all floats are
+integers, and poles.
+"""
 
 _ZETA: Constants = ((
     0.6449340668482264, 0.08232323371113819, 0.01734306198444914, 0.00407735619794434, 0.0009945751278180853,
@@ -54,19 +56,19 @@ _ZETA: Constants = ((
 """zeta(2) - 1, zeta(4) - 1, ..."""
 
 _LOG_2 = (0.693147180559933, 1.23466660414776e-14, 1.011689003775276e-28)
-"""log(2) in three parts, of which the first two have exact products with the exponents of doubles up to 2**53."""
+"""log(2) in three parts; the first two have exact products with the exponents of doubles up to 2**53."""
 
-_START = 16  # of the asymptotic series
+_START = 16  # where the asymptotic series is used
 
 
 def digamma_near_zeros(s: Namespace[V], x: V) -> V:
-    """digamma of float64 x from ``FARTHEST`` to ``NEAREST``, which is no integer."""
+    """Returns digamma of float64 x from ``FARTHEST`` to ``NEAREST``, which is no integer."""
     mirrored = Pair(s, *sum_and_rest(s.constant(1.0), -x))
     return total(s, _digamma_in_terms(s, mirrored) + _cotangent_in_terms(s, s.round(x) - x))
 
 
 def _cotangent_in_terms(s: Namespace[V], d: V) -> list[V]:
-    """pi cot(pi d) of \\|d\\| <= 1/2, as numbers that add up to it."""
+    """Returns pi cot(pi d) for |d| <= 1/2, as numbers whose sum it is."""
     above, below = [Pair(s, *sum_and_rest(s.constant(1.0), part)) for part in (d, -d)]
     series = Pair(s, d * -2.0) * polynomial_of_pairs(s, Pair(s, d) * Pair(s, d), _ZETA)
     return [*_reciprocal_in_terms(s, Pair(s, d)), *_reciprocal_in_terms(s, above),
@@ -74,7 +76,7 @@ def _cotangent_in_terms(s: Namespace[V], d: V) -> list[V]:
 
 
 def _reciprocal_in_terms(s: Namespace[V], y: Pair[V]) -> list[V]:
-    """1 / y, as numbers that add up to it."""
+    """Returns 1 / y, as numbers whose sum it is."""
     inverse, low = (Pair(s, s.constant(1.0)) / y).parts()
     rest = s.fma(-inverse, y.high, 1.0)
     rest = rest if y.low is None else s.fma(-inverse, y.low, rest)
@@ -82,7 +84,7 @@ def _reciprocal_in_terms(s: Namespace[V], y: Pair[V]) -> list[V]:
 
 
 def _digamma_in_terms(s: Namespace[V], y: Pair[V]) -> list[V]:
-    """digamma(y) of y >= 1, as numbers that add up to it."""
+    """Returns digamma(y) for y >= 1, as numbers whose sum it is."""
     one, below = Pair(s, s.constant(1.0)), Pair(s, s.constant(0.0))
     for _ in range(_START - 1):  # digamma(y) = digamma(y + 1) - 1 / y
         is_there = y.high < _START
@@ -95,7 +97,9 @@ def _digamma_in_terms(s: Namespace[V], y: Pair[V]) -> list[V]:
 
 
 def _log_in_terms(s: Namespace[V], y: Pair[V]) -> list[V]:
-    """log(y), as numbers that add up to it. With q = (m - 1) / (m + 1), log(m) is 2 (q + q**3 / 3 + q**5 / 5 + ...)."""
+    """Returns log(y), as numbers whose sum it is. With q = (m - 1) / (m + 1), log(m) is 2 (q + q**3 / 3 + q**5 / 5 +
+    ...).
+    """
     high, low = y.parts()
     m, k = split(s, high, math.sqrt(0.5))
     q = Pair(s, m - 1.0) / (Pair(s, s.constant(1.0)) + Pair(s, m))
@@ -108,7 +112,7 @@ def _log_in_terms(s: Namespace[V], y: Pair[V]) -> list[V]:
 
 @cache
 def _asymptotic_series() -> Constants:
-    """B(2)/2, B(4)/4, ... of the Bernoulli numbers."""
+    """Returns B(2)/2, B(4)/4, ... of the Bernoulli numbers."""
     numbers = [Fraction(1)]
     for n in range(1, 41):
         rest = sum([math.comb(n + 1, k) * number for k, number in enumerate(numbers)], Fraction(0))
@@ -118,5 +122,5 @@ def _asymptotic_series() -> Constants:
 
 @cache
 def _logarithmic_series() -> Constants:
-    """2/3, 2/5, 2/7, ..."""
+    """Returns 2/3, 2/5, 2/7, ..."""
     return in_parts([Fraction(2, n) for n in range(3, 45, 2)], 10)

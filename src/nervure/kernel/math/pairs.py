@@ -1,4 +1,4 @@
-"""Numbers as sums of two floats, the second of which is what the first cannot hold: nearly twice the digits.
+"""Numbers as sums of two floats, the second being the rounding error of the first: nearly twice the digits.
 
 This is double-word arithmetic. The low parts of a :class:`Pair` are themselves rounded (T. Dekker, "A floating-point
 technique for extending the available precision", 1971): of 106 bits of a double about 100 remain after a few steps.
@@ -21,11 +21,11 @@ from typing import Generic
 from nervure.kernel.math.namespace import Namespace, V, split_constant
 
 Constants = tuple[tuple[float, ...], tuple[float, ...]]
-"""Coefficients of float64, lowest power first, and what the first of these lack of the exact numbers."""
+"""Coefficients of float64, lowest power first, and the rounding errors of the first ones."""
 
 
 class Pair(Generic[V]):
-    """high + low, where low is at most a few units of high's last place, or None, which is 0."""
+    """high + low, where low is at most a few units of high's last place, or None for 0."""
 
     __slots__ = ("high", "low", "s")
 
@@ -33,7 +33,7 @@ class Pair(Generic[V]):
         self.s, self.high, self.low = s, high, low
 
     def __add__(self, other: Pair[V]) -> Pair[V]:
-        """The sum, where self is 0 or not smaller than the other in magnitude."""
+        """Adds another pair; self must be 0 or not smaller than the other in magnitude."""
         high = self.high + other.high
         low = (self.high - high) + other.high
         for rest in (self.low, other.low):
@@ -47,7 +47,7 @@ class Pair(Generic[V]):
         return Pair(s, high, low if self.low is None else s.fma(self.low, other.high, low))
 
     def __truediv__(self, other: Pair[V]) -> Pair[V]:
-        """The quotient of self, whose low part is None."""
+        """Divides self, which has no low part."""
         s, reciprocal = self.s, 1.0 / other.high
         high = self.high * reciprocal
         rest = s.fma(-high, other.high, self.high)
@@ -55,42 +55,43 @@ class Pair(Generic[V]):
         return Pair(s, high, rest * reciprocal)
 
     def normal(self) -> Pair[V]:
-        """The same sum, the high part as near to it as it can be."""
+        """Returns the same sum with the high part as close to it as possible."""
         high, low = self.parts()
         whole = high + low
         return Pair(self.s, whole, low - (whole - high))
 
     def parts(self) -> tuple[V, V]:
-        """The high and the low part."""
+        """Returns the high and the low part."""
         return self.high, self.s.constant(0.0) if self.low is None else self.low
 
 
 def constant(s: Namespace[V], numerator: float, lost: float) -> Pair[V]:
-    """``numerator + lost``, of which the second is what a double cannot hold of a constant."""
+    """Returns ``numerator + lost``, a constant as a double and its rounding error."""
     high, low = split_constant(numerator, lost, s.format)
     return Pair(s, s.constant(high), s.constant(low))
 
 
 def sum_and_rest(x: V, y: V | float) -> tuple[V, V]:
-    """The rounded sum and what it lacks, exactly (D. Knuth, "The art of computer programming", 4.2.2)."""
+    """Returns the rounded sum and its error, exactly (D. Knuth, "The art of computer programming", 4.2.2)."""
     total = x + y
     step = total - x
     return total, (x - (total - step)) + (y - step)
 
 
 def where(s: Namespace[V], condition: V, x: Pair[V], y: Pair[V]) -> Pair[V]:
-    """x where the condition holds, else y."""
+    """Returns x where the ``condition`` holds, else y."""
     return Pair(s, *[s.where(condition, left, right) for left, right in zip(x.parts(), y.parts())])
 
 
 def in_parts(numbers: Sequence[Fraction], low: int) -> Constants:
-    """The constants of exact coefficients, with the low parts of the first ``low`` of them."""
+    """Returns the constants of exact coefficients, with the low parts of the first ``low`` of them."""
     highs = [float(number) for number in numbers]
     return tuple(highs), tuple([float(number - Fraction(high)) for number, high in zip(numbers[:low], highs)])
 
 
 def polynomial_of_pairs(s: Namespace[V], x: Pair[V], constants: Constants) -> Pair[V]:
-    """c0 + c1 x + c2 x**2 + ... by Horner's rule, for float64; the last of ``constants`` need no low parts."""
+    """Evaluates c0 + c1 x + c2 x**2 + ... by Horner's rule, for float64; the last of ``constants`` need no low parts.
+    """
     highs, lows = constants
     high, low = s.constant(highs[-1]), s.constant(0.0)
     for c in reversed(highs[len(lows):-1]):
@@ -103,10 +104,10 @@ def polynomial_of_pairs(s: Namespace[V], x: Pair[V], constants: Constants) -> Pa
 
 
 def total(s: Namespace[V], terms: Sequence[V]) -> V:
-    """The sum of floats, as if computed in three times the digits and rounded: right also where the terms cancel.
+    """Sums floats as if in three times the digits with one rounding: accurate even if the ``terms`` cancel.
 
-    The errors of the rounded sums are summed in turn, and so are the errors of those (T. Ogita, S. Rump and S. Oishi,
-    "Accurate sum and dot product", 2005).
+    The errors of the rounded sums are summed in turn, and so are the errors of those sums (T. Ogita, S. Rump and S.
+    Oishi, "Accurate sum and dot product", 2005).
     """
     first, second, third = terms[0], s.constant(0.0), s.constant(0.0)
     for term in terms[1:]:

@@ -23,12 +23,12 @@ from nervure.kernel.math.minimax import horner, polynomial
 from nervure.kernel.math.namespace import Namespace, V, at_least, at_most, with_sign_of
 from nervure.kernel.math.pairs import Pair, constant
 
-_THIRD = (1 / 3, 1.850371707708594e-17)  # and what the first lacks
-_LOGARITHM_EXCESS = 0.0450  # log2(1 + f) - f, about the middle of its range: the least error of the first guess
+_THIRD = (1 / 3, 1.850371707708594e-17)  # and the part that a double cannot hold
+_LOGARITHM_EXCESS = 0.0450  # log2(1 + f) - f near the middle of its range, for the smallest error of the first guess
 
 
 def power(s: Namespace[V], x: V, y: V) -> V:
-    """x ** y; 1 ** y and x ** 0 are 1, even of NaN; a negative x has powers where y is an integer, else NaN."""
+    """x ** y; 1 ** y and x ** 0 are 1, even for NaN; a negative x has powers for integers y, else NaN."""
     size = s.absolute(x)
     is_integer = s.equal(s.floor(y), y)
     half = s.where(is_integer, y, 0.0) * 0.5
@@ -43,20 +43,20 @@ def power(s: Namespace[V], x: V, y: V) -> V:
 
 
 def _power_of_size(s: Namespace[V], size: V, y: V) -> V:
-    """size ** y of a positive finite size."""
-    # Beyond this every power of every size but 1 is 0 or inf, and within it no product overflows; of y below its
+    """Returns size ** y for a positive finite ``size``."""
+    # Beyond this every power of every size but 1 is 0 or inf, and within it no product overflows; for y below its
     # reciprocal every power is 1, and no product is denormal.
     largest = 2.0 ** (s.format.mantissa + 14)
     y = s.where(s.absolute(y) < 1.0 / largest, 0.0, at_least(s, at_most(s, y, largest), -largest))
     exponent = _log2(s, size) * Pair(s, y)
-    # Half the least denormal rounds to 0 as well, but whether it is exactly that the low part says.
+    # Half the least denormal rounds to 0 as well, and the low part decides whether the number is exactly that.
     bounded = within_exponents(s, exponent.high, exponent.high < -(s.format.bias + s.format.mantissa))
     assert exponent.low is not None
     return _exp2(s, bounded, s.where(s.equal(bounded, exponent.high), exponent.low, 0.0))
 
 
 def _exp2(s: Namespace[V], high: V, low: V) -> V:
-    """2 ** (high + low), nearly correctly rounded: powers that are whole numbers come out as such."""
+    """Returns 2 ** (high + low), nearly correctly rounded: powers that are whole numbers are exact."""
     counter, _, fraction = split_exponent(s, high)
     r = (Pair(s, fraction) + Pair(s, low)) * constant(s, *LOG_2)
     total = Pair(s, s.constant(1.0)) + r
@@ -91,7 +91,7 @@ def rsqrt(s: Namespace[V], x: V) -> V:
 def cbrt(s: Namespace[V], x: V) -> V:
     """Real cube root, of negative numbers too."""
     format, size = s.format, s.absolute(x)
-    lift = 2 * (format.mantissa + 1) // 3 + 1  # the last step's rest is a multiple of the square of the last place
+    lift = 2 * (format.mantissa + 1) // 3 + 1  # the residual of the last step is a multiple of the last place squared
     is_small = size < format.smallest_normal * 2.0 ** (3 * lift)
     a = s.where(is_small, size * 2.0 ** (3 * lift), size)
     z = _about_reciprocal_cbrt(s, a)
@@ -106,7 +106,7 @@ def cbrt(s: Namespace[V], x: V) -> V:
 
 
 def _about_reciprocal_cbrt(s: Namespace[V], x: V) -> V:
-    """x ** (-1/3) within 4 %: the upper bits of a float are nearly its logarithm, and are divided by -3."""
+    """Returns x ** (-1/3) within 4 %: the upper bits of a float approximate its logarithm, and are divided by -3."""
     format = s.format
     fraction = 12  # bits after the logarithm's point
     place = 2.0 ** format.mantissa

@@ -1,16 +1,16 @@
-"""sin, cos and tan by Cody-Waite reduction, of huge angles Payne-Hanek reduction, and minimax polynomials.
+"""sin, cos and tan by Cody-Waite reduction, for huge angles Payne-Hanek reduction, and minimax polynomials.
 
-With n the nearest integer to \\|x\\| / pi (for a cosine: the nearest half of an odd one), r = \\|x\\| - n pi is in
-[-pi/2, pi/2], and sin(x) is sin(r) with a sign. Pi is three constants of full width (W. Cody and W. Waite, "Software
-manual for the elementary functions", 1980); x - n C1 is exact, the next step rounds once, the last adds what r near 0
-lacks. n is rounded by adding 1.5 * 2**23, which leaves its parity in the lowest bit.
+With n the nearest integer to |x| / pi (for a cosine: the nearest half of an odd one), r = |x| - n pi is in [-pi/2,
+pi/2], and sin(x) is sin(r) with a sign. Pi is three constants of full width (W. Cody and W. Waite, "Software manual
+for the elementary functions", 1980); x - n C1 is exact, the next step rounds once, the last adds the digits that r
+lacks near 0. n is rounded by adding 1.5 * 2**23, which leaves its parity in the lowest bit.
 
 Huge angles are reduced without loss (M. Payne and R. Hanek, "Radian reduction for trigonometric functions", SIGNUM
-Newsletter 18, 1983). An angle is M * 2**E with a 53-bit integer M. Of 2/pi = 0.101000101... in binary the bits of
-weight 2**(2 - E) and more make multiples of 4 quarter turns, which do not matter; the 192 bits below are enough for the
-product to be exact to 128 bits behind the point of whole turns, of which at most 63 are lost by cancellation: no double
-is closer to a multiple of pi/2 than 2**-61. Hence three words of a table of bytes and three products of words;
-of a float two will do.
+Newsletter 18, 1983). An angle is M * 2**E with a 53-bit integer M. In 2/pi = 0.101000101... in binary, the bits of
+weight 2**(2 - E) and more make multiples of 4 quarter turns, which do not matter. The 192 bits below suffice for a
+product that is exact to 128 bits behind the point of whole turns, of which cancellation takes at most 63: no double is
+closer to a multiple of pi/2 than 2**-61. Hence three words of a table of bytes and three products of words; for a
+float two suffice.
 
 >>> from nervure.kernel.math.arrays import evaluate
 >>> evaluate(sin, np.array([-0.0, 3.0, 1e300])), bytes_of_two_over_pi()[8:14].hex()
@@ -26,12 +26,12 @@ from functools import cache
 from nervure.kernel.math.minimax import Coefficients, odd_polynomial, polynomial
 from nervure.kernel.math.namespace import Function, Namespace, V, square_beside_1
 
-# Each rounded, of what the former leave of pi.
+# Each is the rounded rest that the former leave of pi.
 _PI = Coefficients(
     float=(3.1415927, -8.742278e-08, -3.430249e-15),
     double=(3.141592653589793, 1.2246467991473532e-16, -2.994769809718363e-33))
 
-# Where n is so large that rounding x / pi moves r beyond the interval of the polynomials.
+# For larger n, rounding x / pi moves r beyond the interval of the polynomials.
 _LIMIT = {"float": 2.0 ** 17, "double": 2.0 ** 30}
 
 # Minimax in relative error of the result by Remez' exchange, the leading coefficients rounded first, the rest refitted.
@@ -98,7 +98,7 @@ def _cos(s: Namespace[V], x: V) -> V:
 
 
 def tan_of_moderate_angle(s: Namespace[V], x: V) -> V:
-    """tan(x) of \\|x\\| <= 2**17, and NaN."""
+    """Returns tan(x) for |x| <= 2**17, and NaN."""
     rounder = s.format.rounder
     angle = s.absolute(x)
     rounded = s.fma(angle, 2 / math.pi, rounder)
@@ -136,7 +136,8 @@ def _odd(s: Namespace[V], n: V) -> V:
 
 @cache
 def bytes_of_two_over_pi() -> bytes:
-    """2/pi in binary: 8 bytes before the point, 152 behind it. Pi by J. Machin's formula of 1706."""
+    """Returns 2/pi in binary: 8 bytes before the point, 152 behind it. Pi is computed by J. Machin's formula of 1706.
+    """
     one = 1 << (8 * _BYTES + 64)
 
     def arc_cotangent(n: int) -> int:
@@ -151,15 +152,16 @@ def bytes_of_two_over_pi() -> bytes:
 
 
 def _reduce_huge_angle(s: Namespace[V], x: V, parts: int, quarters: int = 0) -> tuple[V, V]:
-    """(r, n) with \\|x\\| + ``quarters`` pi/2 = n pi / ``parts`` + r modulo a whole turn, and r as small as can be.
+    """Returns (r, n) with |x| + ``quarters`` pi/2 = n pi / ``parts`` + r modulo a whole turn, and the smallest
+    possible r.
 
-    r is off by two units in its last place at most, and is NaN of an infinity; n is an integer of 64 bits in
-    0 ... 2 * ``parts``. Where x is not huge, both may be anything.
+    r is off by at most two units in its last place, and is NaN for an infinity; n is an integer of 64 bits in 0 ... 2
+    * ``parts``. If x is not huge, both are undefined.
     """
     d, wide = s.double, s.widened(x)
     turns = _turns_of_huge_angle(s, d.bits(s.double.where(_is_huge(s, x), wide, math.inf)))
     turns[0] = turns[0] + (quarters << 62)
-    # Of the bits behind the point of whole turns, the first few count the parts, the rest, signed, is r.
+    # Of the bits behind the point of whole turns, the first few count the parts; the others, signed, are r.
     counted = (2 * parts).bit_length() - 1
     rest = [d.shift_left(word, counted) for word in turns]
     rest[0] = rest[0] | d.shift_right(turns[1], 64 - counted) if turns[1:] else rest[0]
@@ -167,19 +169,19 @@ def _reduce_huge_angle(s: Namespace[V], x: V, parts: int, quarters: int = 0) -> 
     head = d.from_integer(rest[0])
     tails = [d.from_integer(d.shift_right(word, 11)) for word in rest[1:]]
     r = (d.fma(tails[0], 2.0 ** -53, head) if tails else head) * (math.pi / parts * 2.0 ** -64)
-    r = r + (wide - wide)  # 0, or NaN of an infinity
+    r = r + (wide - wide)  # 0, or NaN for an infinity
     return s.narrowed(r), number
 
 
 def _turns_of_huge_angle(s: Namespace[V], bits: V) -> list[V]:
-    """The first words behind the point of whole turns, of the bits of an angle as a double: of a float one is enough,
-    since it has 24 bits, of which at most 33 are lost.
+    """Returns the first words behind the point of whole turns, for an angle given by its ``bits`` as a double. One
+    word is enough for a float, which has 24 bits, of which at most 33 are lost.
     """
     d, is_float = s.double, s.format.name == "float"
-    zeros = _MANTISSA + 1 - 24 if is_float else 0  # at the end of the mantissa
+    zeros = _MANTISSA + 1 - 24 if is_float else 0  # zero bits at the end of the mantissa
     exponent = d.shift_right(bits, _MANTISSA) & 0x7FF
     mantissa = d.shift_right(bits & ((1 << _MANTISSA) - 1) | (1 << _MANTISSA), zeros)
-    place = exponent + (8 * _ZEROS - _BIAS - 2 + zeros) % 2**64  # in bits of the table
+    place = exponent + (8 * _ZEROS - _BIAS - 2 + zeros) % 2**64  # as a bit position in the table
     mantissa = d.shift_left(mantissa, place & 7)
     content, start = bytes_of_two_over_pi(), d.shift_right(place, 3)
     starts = [start, start + 8, *([] if is_float else [start + 16])]
@@ -195,7 +197,9 @@ def _turns_of_huge_angle(s: Namespace[V], bits: V) -> list[V]:
 
 
 def _product(d: Namespace[V], x: V, y: V) -> tuple[V, V]:
-    """The upper and the lower word of the product of two words, from the four of their halves."""
+    """Returns the upper and the lower word of the product of the words ``x`` and ``y``, from the four products of
+    their halves.
+    """
     half = (1 << 32) - 1
     x_high, x_low, y_high, y_low = d.shift_right(x, 32), x & half, d.shift_right(y, 32), y & half
     low = x_low * y_low
@@ -209,18 +213,18 @@ def _product(d: Namespace[V], x: V, y: V) -> tuple[V, V]:
 
 
 def sine_polynomial(s: Namespace[V], r: V) -> V:
-    """sin(r) of |r| <= pi/2."""
+    """Returns sin(r) for |r| <= pi/2."""
     return odd_polynomial(s, r, square_beside_1(s, r), _SINE)
 
 
 def sine_over_angle(s: Namespace[V], r: V) -> V:
-    """sin(r) / r of |r| <= pi/2."""
+    """Returns sin(r) / r for |r| <= pi/2."""
     square = square_beside_1(s, r)
     return s.fma(square, polynomial(s, square, _SINE), 1.0)
 
 
 def _tangent(s: Namespace[V], r: V, odd: V, sign: V) -> V:
-    """tan(r) or, if the top bit of ``odd`` is set, tan(r + pi/2) = -1 / tan(r); of |r| <= pi/4."""
+    """Returns tan(r) or, if the top bit of ``odd`` is set, tan(r + pi/2) = -1 / tan(r); for |r| <= pi/4."""
     square = square_beside_1(s, r)
     numerator = odd_polynomial(s, r, square, _TANGENT_ABOVE)
     denominator = s.fma(square, polynomial(s, square, _TANGENT_BELOW), 1.0)
@@ -238,5 +242,5 @@ def _sign(s: Namespace[V], x: V, magnitude: V) -> V:
 
 
 def _flip(s: Namespace[V], x: V, sign: V) -> V:
-    """x with its sign flipped where the bit ``sign`` is set."""
+    """Returns x with its sign flipped if the bit ``sign`` is set."""
     return s.from_bits(s.bits(x) ^ sign)
