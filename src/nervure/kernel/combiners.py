@@ -38,6 +38,12 @@ def keeps_units(reduce: Reduce) -> bool:
                     for combine, variable in zip(reduce.combine, reduce.results, strict=True)])
 
 
+def is_associative(reduce: Reduce) -> bool:
+    """Whether the order changes no bit of what it makes, but for those of a NaN: it rounds nothing."""
+    return not any([combine in ("add", "multiply") and not variable.dtype.is_integer and variable.dtype.kind != "bool"
+                    for combine, variable in zip(reduce.combine, reduce.results, strict=True)])
+
+
 def _end(dtype: DType, lowest: bool) -> bool | int | float:
     if dtype.is_float:
         return float("-inf") if lowest else float("inf")

@@ -367,7 +367,7 @@ class For(Loop):
         return ((self.index, self.extent),)
 
 
-STRATEGIES = ("unrolled", "stages", "lanes", "vector", "registers", "parts", "memory")
+STRATEGIES = ("unrolled", "stages", "lanes", "vector", "registers", "parts", "memory", "chain")
 
 
 class Order(NamedTuple):

@@ -265,9 +265,6 @@ ROWS_APART_DISTANCE = 4_096
 BYTES_ON_STACK = 65_536
 """Bytes of accumulators up to which they lie on the stack, of which a thread has little; others are scratch memory."""
 
-WAITING_POINTS = 512
-"""Points of a long body whose values wait in memory to be combined: they stay in the first cache."""
-
 ACCUMULATORS_IN_USE = 65_536
 """Bytes of the accumulators of a tile that are in use at the same time: those of a few rows."""
 

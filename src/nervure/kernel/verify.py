@@ -284,7 +284,7 @@ class _Verifier:
         self._require(lanes > 0 and lanes & (lanes - 1) == 0 and block > 0 and block % lanes == 0, loop,
                       "its lanes are no power of two, or its blocks no multiple of them")
         self._require(group > 1, loop, "its groups have fewer than two blocks")
-        for index, extent in loop.indices[-1:]:  # the index that may run in lanes
+        for index, extent in loop.indices[-1:] if lanes > 1 else ():  # the index that may run in lanes
             self._check_iterations(For(index, extent, loop.body, vector=True))
         self._check_lengths(loop, loop.results, loop.combine, loop.values)
         for result, combine, value in zip(loop.results, loop.combine, loop.values, strict=True):

@@ -32,6 +32,7 @@ from collections.abc import Collection, Mapping
 
 from nervure.kernel.ir import Buffer, Kernel
 from nervure.kernel.machine import Machine
+from nervure.kernel.schedule.block_totals import with_block_totals
 from nervure.kernel.schedule.borders import with_borders_apart
 from nervure.kernel.schedule.expansion import with_expanded_reductions
 from nervure.kernel.schedule.interleaving import with_interleaved_stores
@@ -44,6 +45,7 @@ from nervure.kernel.schedule.short_rows import with_short_rows_joined
 from nervure.kernel.schedule.streaming import with_streaming_stores
 from nervure.kernel.schedule.tiles import with_tiled_transposes
 from nervure.kernel.schedule.vectors import with_vectors
+from nervure.kernel.schedule.waiting_values import with_waiting_values
 
 __all__ = ["REWRITES", "schedule_apart", "schedule_kernel", "vectorise_kernel"]
 
@@ -63,6 +65,8 @@ VECTORISATION = (
     with_vectors,             # how many iterations run at once hides latencies, and short loops need no counter
     with_prefetches,          # memory is slow unless it is asked for in time; processors see what follows at once
     with_expanded_reductions,  # a few points are computed sooner than a loop has begun
+    with_block_totals,        # many points are as many blocks, whose totals are chains
+    with_waiting_values,      # a long body and the accumulators of a block do not fit in registers together
 )
 """What depends on how wide a register is, after streaming stores, which need to know what else the buffer is for."""
 

@@ -1,4 +1,4 @@
-"""The strategy of a reduction, one of seven. All keep its order.
+"""The strategy of a reduction, one of eight. All keep its order.
 
 * The points are few and their number is known: one after the other, unrolled.
 * In a vector loop each lane reduces for itself; its 64 accumulators are rows in memory.
@@ -7,8 +7,9 @@
 * Otherwise the innermost index runs in lanes. At most 64 points of one index each have a lane of their own, and
   nothing is carried from one to the next;
 * where the body is short and there is one index, 64 points at once, with the accumulators in registers;
-* where it is long, its values wait in memory until there are 64 of them;
+* where it is long, its values wait in memory (:mod:`nervure.kernel.schedule.waiting_values`);
 * else a register's lanes at once, with the accumulators in memory, at whatever lane a row of points starts.
+* In an order of one lane, as that of the totals of blocks, there is a chain.
 
 >>> from nervure.kernel.parser import parse_kernel
 >>> text = "kernel ones():\\n  v0 = reduce add over i < {}:\\n    give 1.0_f32"
@@ -34,6 +35,7 @@ from nervure.kernel.tuning import (
     UNROLLED_SCALARS,
     UNROLLED_STATEMENTS,
 )
+from nervure.types.dim import bounds, product
 
 
 def without_ones(reduce: Reduce) -> Reduce:
@@ -49,11 +51,14 @@ def strategy_of(reduce: Reduce, in_lanes: bool, lanes: int) -> Strategy:
         return Strategy("stages")
     if is_unrolled(reduce, in_lanes):
         return Strategy("unrolled")
-    if in_lanes or reduce.order.lanes == 1:
+    if reduce.order.lanes == 1 and (not in_lanes or not has_several_blocks(reduce)):
+        return Strategy("chain")
+    if in_lanes:
         return Strategy("lanes")
     width = heavy_width(reduce.body, lanes)
     is_single = len(reduce.indices) == 1
-    if is_single and _is_short(reduce) and is_light(reduce.body, reduce.indices[0][0]):
+    is_alike = keeps_units(reduce) or not has_several_blocks(reduce)
+    if is_single and is_alike and _is_short(reduce) and is_light(reduce.body, reduce.indices[0][0]):
         return _vector(reduce, LANES) if _has_few(reduce, LANES) else Strategy("registers", LANES)
     if _has_few(reduce, min(REDUCED_GROUPS * width, LANES)):
         return _vector(reduce, width)
@@ -77,6 +82,12 @@ def _is_staged(reduce: Reduce) -> bool:
     body = tuple(walk(reduce.body))
     is_short = len(body) * -(-extent // STAGED_ROWS) <= UNROLLED_STATEMENTS and not long_functions(reduce.body)
     return is_short and keeps_units(reduce) and not any([isinstance(entry, Loop) for entry in body])
+
+
+def has_several_blocks(reduce: Reduce) -> bool:
+    """Whether it may have more points than a block of its order."""
+    most = bounds(product(reduce.dims))[1]
+    return most is None or most > reduce.order.block
 
 
 def is_unrolled(reduce: Reduce, in_lanes: bool) -> bool:

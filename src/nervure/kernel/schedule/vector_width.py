@@ -29,6 +29,7 @@ from nervure.kernel.ir import (
     Fold,
     For,
     Index,
+    Kernel,
     Reduce,
     Scalar,
     Store,
@@ -38,6 +39,7 @@ from nervure.kernel.ir import (
     walk,
 )
 from nervure.kernel.loop_index import LoopIndex
+from nervure.kernel.machine import Machine
 from nervure.kernel.tuning import (
     FEW_LONG_FUNCTIONS,
     LANES_AROUND_REDUCTION,
@@ -46,6 +48,12 @@ from nervure.kernel.tuning import (
     VECTOR_STATEMENTS,
 )
 from nervure.ops.scalar import SCALAR_FUNCTIONS
+
+
+def register_lanes(kernel: Kernel, machine: Machine) -> int:
+    """How many iterations fill a register: its lanes of four bytes, or half as many where all memory is wider."""
+    is_narrow = any([buffer.dtype.itemsize < 8 for buffer in kernel.buffers])
+    return max(machine.lanes // (1 if is_narrow else 2), 1)
 
 
 def vector_widths(loop: For, lanes: int) -> Widths:

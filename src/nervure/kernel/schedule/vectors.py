@@ -28,13 +28,7 @@ from nervure.kernel.rewriting import Rewrite
 from nervure.kernel.schedule.reduce_across_rows import tile_of
 from nervure.kernel.schedule.reduction_strategy import strategy_of, without_ones
 from nervure.kernel.schedule.short_rows import most_copies
-from nervure.kernel.schedule.vector_width import vector_widths
-
-
-def register_lanes(kernel: Kernel, machine: Machine) -> int:
-    """How many iterations fill a register: its lanes of four bytes, or half as many where all memory is wider."""
-    is_narrow = any([buffer.dtype.itemsize < 8 for buffer in kernel.buffers])
-    return max(machine.lanes // (1 if is_narrow else 2), 1)
+from nervure.kernel.schedule.vector_width import register_lanes, vector_widths
 
 
 def with_vectors(kernel: Kernel, machine: Machine) -> Kernel:
@@ -66,7 +60,7 @@ class _Vectors(Rewrite):
     def reduce(self, loop: Reduce, out: list[Statement]) -> None:
         loop = without_ones(loop)
         strategy = strategy_of(loop, self._is_in_lanes, self._lanes)
-        with self._in_lanes(self._is_in_lanes or strategy.name not in ("unrolled", "lanes")):
+        with self._in_lanes(self._is_in_lanes or strategy.name not in ("unrolled", "lanes", "chain")):
             out.append(self.rebuilt(replace(loop, strategy=strategy)))
 
     @contextmanager

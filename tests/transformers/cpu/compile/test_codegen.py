@@ -285,14 +285,15 @@ def test_no_store_is_masked_where_all_lanes_are_written() -> None:
 
 
 def test_the_text_tells_structure_alone() -> None:
-    length = dim("L", min=1)
+    length, third = dim("L", min=1, max=4096), dim("K", min=1, max=1000)
     codes = [generate(rows(sizes, names), Target.avx2())
-             for sizes, names in (((20, 130), "xys"), ((N, length), "abc"), ((1000, dim("K", min=1) * 3), "xyz"))]
+             for sizes, names in (((20, 130), "xys"), ((N, length), "abc"), ((1000, third * 3), "xyz"))]
     assert codes[0].text == codes[1].text == codes[2].text
     assert [code.sizes for code in codes[:2]] == [(130,), (length,)]
     assert codes[1].scratch_bytes == ((length + 64) * 4 + 63) // 64 * 64
     assert [buffer.name for buffer in codes[1].buffers] == ["a", "b"]
     assert generate(rows((N, M)), Target.avx2()).text != codes[0].text
+    assert generate(rows((20, 4097)), Target.avx2()).text != codes[0].text
     assert generate(rows((130, 130)), Target.avx2()).text == codes[0].text
     assert generate(rows((20, 1)), Target.avx2()).text != codes[0].text
     assert generate(rows((20, 130)), Target.avx512()).text != codes[0].text

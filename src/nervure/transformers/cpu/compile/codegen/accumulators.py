@@ -233,23 +233,10 @@ class GroupTotals:
         return [read_spilled(kind.dtype, place, kind.total_lanes, start, width)
                 for kind, place in zip(self._kinds, self.places, strict=True)]
 
-    def write(self, totals: Elements) -> None:
-        """Replaces the totals of the group, of which there is one lane."""
-        for x, place in zip(totals, self.places, strict=True):
-            write_spilled(x, place, 1, 0)
-
     def _join(self, points: Register, columns: Register, is_last: bool) -> None:
         groups = points.shift_right(self.points.bit_length() - 1)
         for kind, place in zip(self._kinds, self.places, strict=True):
             _call(self._builder, kind.join_groups(), place, groups, columns, groups.builder.constant(I64, int(is_last)))
-
-
-@contextmanager
-def group_totals_of(context: Context, reduce: Reduce) -> Iterator[GroupTotals]:
-    """Totals of one lane, where the accumulators are in registers."""
-    kinds = _kinds(reduce, AccumulatorLayout(1, 1, is_each=False))
-    with context.borrowed([kind.total_bytes for kind in kinds]) as places:
-        yield GroupTotals(context.builder, reduce.order, kinds, places)
 
 
 @contextmanager

@@ -24,13 +24,13 @@ one lane, and are repeated in all lanes where they meet them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import singledispatch
 
 from nervure.errors import InternalError
-from nervure.kernel.ir import Buffer, Definition, Literal, Scalar, Statement
+from nervure.kernel.ir import BLOCK, GROUP, LANES, Buffer, Definition, Literal, Scalar, Statement
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.machine import Machine
 from nervure.kernel.tuning import BYTES_ON_STACK
@@ -47,7 +47,10 @@ ALIGNMENT = 64
 """Bytes, of memory beyond the stack."""
 
 NUMBERS = (-1, 0, 1, 2, 3, 4)
-"""SizeTable that are part of a kernel's structure."""
+"""Sizes that are part of a kernel's structure."""
+
+REDUCED = (LANES - 1, LANES, BLOCK - 1, BLOCK, BLOCK * GROUP)
+"""Those that are part of it where it reduces, beside their opposites: powers of two, by which processors shift."""
 
 
 class SizeTable:
@@ -65,8 +68,9 @@ class SizeTable:
     (['%v1', '%v3', '1', '%v1'], (N, 7))
     """
 
-    def __init__(self, b: Builder, pointer: Register) -> None:
+    def __init__(self, b: Builder, pointer: Register, reduces: bool = False) -> None:
         self._builder, self._pointer = b, pointer
+        self._numbers = (*NUMBERS, *REDUCED, *[-x for x in REDUCED]) if reduces else NUMBERS
         self.region = b.region()  # the entry, where sizes are read
         self._registers: dict[DimLike, Register] = {}
 
@@ -77,7 +81,7 @@ class SizeTable:
 
     def register(self, x: DimLike) -> Register:
         """A dimension without loop indices as an i64, known on entry."""
-        if isinstance(x, int) and x in NUMBERS:
+        if isinstance(x, int) and x in self._numbers:
             return self._builder.constant(I64, x)
         found = self._registers.get(x)
         if found is None:
@@ -143,9 +147,10 @@ class LoopBody:
 class Context:
     """What is known of a kernel while it is emitted."""
 
-    def __init__(self, b: Builder, machine: Machine, register_lanes: int, link: Callable[[str], str] = str) -> None:
+    def __init__(self, b: Builder, machine: Machine, register_lanes: int, link: Callable[[str], str] = str,
+                 reduces: bool = False) -> None:
         _, sizes, _, _, self.scratch, self.status = b.arguments
-        self.builder, self.sizes = b, SizeTable(b, sizes)
+        self.builder, self.sizes = b, SizeTable(b, sizes, reduces)
         self.pointers: dict[Buffer, Register] = {}
         self.machine, self.register_lanes = machine, register_lanes
         self.link = link  # the symbol of a function of the tile library
@@ -153,6 +158,7 @@ class Context:
         self.lanes: Lanes | None = None
         self.loops: list[tuple[LoopIndex, DimLike]] = []  # around us, from the outside in: index and extent
         self.failures: set[int] = set()
+        self.rooms: Mapping[Buffer, int] = {}  # the lanes for which scratch buffers have room behind each row
         self.spare = b.allocate(I64, 8)  # memory that may always be read
         self._stack: dict[int, list[Register]] = {}  # memory of the kernel that is free, by its bytes
         self.scratch_bytes: DimLike = 0  # of the scratch buffers

@@ -61,6 +61,7 @@ from nervure.transformers.cpu.compile.codegen.reductions import over_points
 from nervure.transformers.cpu.compile.codegen.routine_calls import emit_routine
 from nervure.transformers.cpu.compile.llvm.builder import Register
 from nervure.transformers.cpu.compile.llvm.types import I64
+from nervure.types.dim import bounds, index_symbols
 from nervure.types.dtype import int64
 
 
@@ -74,7 +75,21 @@ def emit_for(loop: For, context: Context) -> None:
         _emit_copies(context, loop, loop.widths.masked)
         return
     begin, end = context.integer(0), dimension(context, loop.extent)
-    emit_slice(context, loop, begin.register, end.register, has_iterations(loop.extent))
+    if loop.widths is None and bounds(loop.extent)[1] == 1:
+        _emit_branch(context, loop, end.register)
+        return
+    emit_slice(context, loop, begin.register, end.register, has_iterations(loop.extent, context.loops))
+
+
+def _emit_branch(context: Context, loop: For, count: Register) -> None:
+    """A loop of one iteration or none; where that is the same in the whole kernel, none is what is usual."""
+    b = context.builder
+    context.loops.append((loop.index, loop.extent))
+    with b.if_(0 < count, unlikely=not index_symbols(loop.extent)):
+        with context.inside(Preheader(b.region(), stored(loop), True)):
+            context.keep(("index", loop.index), context.integer(0))
+            emit(context, loop.body)
+    context.loops.pop()
 
 
 def emit_slice(context: Context, loop: For, begin: Register, end: Register, is_certain: bool = False) -> None:

@@ -20,8 +20,8 @@ loop that are due, memory of its own (``Code.scratch_bytes``), and the record th
 ((), 0, True)
 
 The text depends on the structure alone: no name of a symbol or a buffer is in it, and no size but 0, 1, -1 and 2, the
-extents of short reductions, whether a loop surely has an iteration, whether a row or a result is larger than the
-caches, and whether its rows share lines.
+extents of short reductions, the lanes and blocks of others, whether a loop surely has an iteration and a reduction more
+than a block, whether a row or a result is larger than the caches, and whether its rows share lines.
 Equal texts are equal kernels.
 """
 
@@ -31,14 +31,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from nervure.kernel.ir import LANES, Buffer, Kernel, Write, walk
+from nervure.kernel.ir import LANES, Buffer, Kernel, Reduce, Write, walk
 from nervure.kernel.machine import GENERIC
 from nervure.kernel.schedule import vectorise_kernel
-from nervure.kernel.schedule.vectors import register_lanes
+from nervure.kernel.schedule.vector_width import register_lanes
 from nervure.transformers.cpu.compile.codegen import contractions, memory, reductions, statements
 from nervure.transformers.cpu.compile.codegen.addressing import address_of
 from nervure.transformers.cpu.compile.codegen.context import ALIGNMENT, ARGUMENTS, Context, emit
 from nervure.transformers.cpu.compile.codegen.for_loops import emit_slice
+from nervure.transformers.cpu.compile.codegen.room import rooms
 from nervure.transformers.cpu.compile.llvm.builder import Builder, assemble
 from nervure.transformers.cpu.compile.llvm.types import PTR
 from nervure.types.dim import DimLike
@@ -79,7 +80,9 @@ def generate(kernel: Kernel, target: HasVectors, least_bytes: Mapping[Buffer, in
     kernel = vectorise_kernel(kernel, machine, least_bytes)
     b = Builder("kernel", ARGUMENTS, attributes="nounwind", has_opaque_counters=True)
     buffers, _, begin, end, scratch, _ = b.arguments
-    context = Context(b, machine, register_lanes(kernel, machine), link)
+    reduces = any([isinstance(entry, Reduce) for entry in walk(kernel.body)])
+    context = Context(b, machine, register_lanes(kernel, machine), link, reduces)
+    context.rooms = rooms(kernel, context.register_lanes)
     given = tuple([buffer for buffer in kernel.buffers if buffer.role != "scratch"])
     for number, buffer in enumerate(given):
         context.pointers[buffer] = b.load(b.offset(buffers, number, PTR), PTR)

@@ -11,7 +11,7 @@ computed before all three.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from nervure.kernel.ir import Buffer, Loop, Widths, Write, walk
 from nervure.kernel.loop_index import LoopIndex
@@ -20,7 +20,7 @@ from nervure.transformers.cpu.compile.codegen.element import Element
 from nervure.transformers.cpu.compile.codegen.expressions import dimension
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
 from nervure.transformers.cpu.compile.llvm.types import I64
-from nervure.types.dim import DimLike, bounds
+from nervure.types.dim import DimLike, bounds, index_symbols, less_equal
 from nervure.types.dtype import bool_, int64
 
 Registers = Sequence[Register]
@@ -68,9 +68,12 @@ def guarded(b: Builder, condition: Register, otherwise: Registers, build: Callab
     return [b.phi(x.type, (x, end), (y, before)) for x, y in zip(results, otherwise, strict=True)]
 
 
-def has_iterations(extent: DimLike) -> bool:
-    """Whether a loop of this extent surely has one."""
-    return (bounds(extent)[0] or 0) >= 1
+def has_iterations(extent: DimLike, around: Iterable[tuple[LoopIndex, DimLike]] = ()) -> bool:
+    """Whether a loop of this extent surely has one, inside of the loops ``around`` it."""
+    if (bounds(extent)[0] or 0) >= 1:
+        return True
+    ranges = {index.name: (0, outer - 1) for index, outer in around} if index_symbols(extent) else {}
+    return bool(ranges) and less_equal(1, extent, ranges) is True
 
 
 def stored(loop: Loop) -> frozenset[Buffer]:

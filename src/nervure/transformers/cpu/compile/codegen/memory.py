@@ -17,11 +17,12 @@ from __future__ import annotations
 
 from nervure.errors import InternalError
 from nervure.kernel.combiners import FUNCTIONS
-from nervure.kernel.ir import Address, Buffer, Literal, Load, Prefetch, Scalar, Store, StorePair, Write
+from nervure.kernel.ir import Buffer, Literal, Load, Prefetch, Scalar, Store, StorePair, Write
 from nervure.transformers.cpu.compile.codegen import access
 from nervure.transformers.cpu.compile.codegen.addressing import LaneAddress, address_of, locate
 from nervure.transformers.cpu.compile.codegen.context import Context, Value, emit_statement
 from nervure.transformers.cpu.compile.codegen.element import Element, broadcast, select
+from nervure.transformers.cpu.compile.codegen.iterations import guarded
 from nervure.transformers.cpu.compile.codegen.scalars import apply
 from nervure.transformers.cpu.compile.llvm.builder import Register
 from nervure.transformers.cpu.compile.llvm.types import I8, I64
@@ -40,11 +41,21 @@ def emit_load(statement: Load, context: Context) -> None:
     mask = valid if not is_vector or has_room(context, statement) else _mask(context, valid)
     if mask is not None:
         depth = max(depth, mask.depth)
+    if valid is not None and fill is not None and context.width == 1 and valid.depth == 0:
+        context.keep(statement.result, context.here(_read_if(context, statement.buffer, place, valid, fill)))
+        return
     with context.at(depth):
         element = _read(context, statement.buffer, place, mask)
         if valid is not None and fill is not None and (place.step == 0 or not _is_zero(statement.fill)):
             element = select(valid.element, element, fill.element)
     context.keep(statement.result, Value(element, depth))
+
+
+def _read_if(context: Context, buffer: Buffer, place: LaneAddress, valid: Value, fill: Value) -> Element:
+    """What is read where a condition holds that is the same in the whole kernel: a branch that is foreseen."""
+    found = guarded(context.builder, valid.register, fill.element.registers,
+                    lambda: access.read_one(place.pointer.register, buffer.dtype).registers, unlikely=True)
+    return Element(buffer.dtype, tuple(found))
 
 
 def _is_zero(x: Scalar | None) -> bool:
@@ -63,13 +74,11 @@ def _outermost(context: Context, buffer: Buffer) -> int:
 
 
 def has_room(context: Context, statement: Load | Store) -> bool:
-    """Whether lanes without an iteration may be read and written, too: they are those behind a row that is all of a
-    scratch buffer. Masked stores are slow, and what they have stored is not there for a load at once.
-    """
-    buffer, lanes = statement.buffer, context.lanes
-    if buffer.role != "scratch" or lanes is None or statement.valid is not None:
+    """Whether lanes without an iteration may be read and written, too; see the module of rooms."""
+    lanes, room = context.lanes, context.rooms.get(statement.buffer, 0)
+    if room == 0 or lanes is None or statement.address.step(lanes.index) != 1:
         return False
-    return statement.address == Address(0, ((lanes.index, 1),)) and dict(context.loops).get(lanes.index) == buffer.size
+    return isinstance(statement, Load) or lanes.width <= room
 
 
 def _mask(context: Context, valid: Value | None) -> Value | None:

@@ -24,13 +24,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 
 from nervure.errors import InternalError
 from nervure.kernel.combiners import keeps_units
-from nervure.kernel.ir import BLOCK, DEFAULT_ORDER, LANES, TOTALS_ORDER, Fold, Reduce, Widths
+from nervure.kernel.ir import BLOCK, DEFAULT_ORDER, LANES, TOTALS_ORDER, Fold, Reduce
 from nervure.kernel.rewriting import fresh_copy
-from nervure.kernel.tuning import STAGED_ROWS, WAITING_POINTS
+from nervure.kernel.tuning import STAGED_ROWS
 from nervure.transformers.cpu.compile.codegen.accumulators import (
     AccumulatorLayout,
     Accumulators,
@@ -38,7 +37,6 @@ from nervure.transformers.cpu.compile.codegen.accumulators import (
     accumulators_of,
     combined,
     flat,
-    group_totals_of,
     lane_tree,
     listed_tree,
     point_values,
@@ -64,7 +62,6 @@ from nervure.transformers.cpu.compile.codegen.iterations import (
     has_iterations,
     nest,
     stored,
-    vector_iterations,
 )
 from nervure.transformers.cpu.compile.llvm.builder import Register
 from nervure.transformers.cpu.compile.llvm.types import I1, I64
@@ -85,13 +82,25 @@ def _reduced(context: Context, reduce: Reduce) -> Elements:
     strategy = reduce.strategy
     if strategy is None:
         raise InternalError("a reduction does not say how it is computed")
-    if reduce.order not in {"lanes": (DEFAULT_ORDER, TOTALS_ORDER)}.get(strategy.name, (DEFAULT_ORDER,)):
+    orders = {"lanes": (DEFAULT_ORDER, TOTALS_ORDER), "chain": (TOTALS_ORDER,)}
+    if reduce.order not in orders.get(strategy.name, (DEFAULT_ORDER,)):
         raise InternalError(f"there is no code for a reduction in {reduce.order} as {strategy.name}")
-    build = {"lanes": _lane_by_lane, "stages": _in_stages, "registers": _in_registers}.get(strategy.name)
+    build = {"lanes": _lane_by_lane, "stages": _in_stages, "registers": _in_registers,
+             "chain": _in_chain}.get(strategy.name)
     if build is not None:
         return build(context, reduce)
-    wide = {"vector": _at_once, "parts": _in_parts, "memory": _in_memory}[strategy.name]
+    wide = {"vector": _at_once, "memory": _in_memory}[strategy.name]
     return wide(context, reduce, strategy.lanes)
+
+
+def _in_chain(context: Context, reduce: Reduce) -> Elements:
+    """One point after the other, of one group at most."""
+    start = units(context.builder, reduce, context.width)
+
+    def point(carried: Registers) -> Registers:
+        return flat(combined(reduce, shaped(start, carried), point_values(context, reduce)))
+
+    return shaped(start, nest(context, reduce.indices, stored(reduce), flat(start), point))
 
 
 # -- each lane for itself ----------------------------------------------------------------------------------------------
@@ -206,104 +215,28 @@ def _at_once(context: Context, reduce: Reduce, width: int) -> Elements:
 
 
 def _in_registers(context: Context, reduce: Reduce) -> Elements:
-    """Reduces over one index with 64 points at once."""
-    b, wide = context.builder, units(context.builder, reduce, LANES)
+    """Reduces over one index of a block at most, with 64 points at once."""
+    b, (name, extent) = context.builder, reduce.indices[0]
+    start, wide, end = units(b, reduce), units(b, reduce, LANES), dimension(context, extent).register
+    is_certain = has_iterations(extent, context.loops)
+    context.loops.append((name, extent))
 
-    def block(preheader: Preheader, start: Register, stop: Register, lanes: Registers) -> Registers:
+    def build() -> Registers:
+        preheader = Preheader(b.region(), stored(reduce), is_certain)
+
         def points(carried: Registers, at: Register, count: Register | None = None) -> Registers:
             return flat(combined(reduce, shaped(wide, carried), *_points(context, reduce, preheader, at, LANES, count)))
 
-        with b.loop(start, stop - (LANES - 1), LANES, lanes) as chunks:
+        with b.loop(0, end - (LANES - 1), LANES, flat(wide)) as chunks:
             chunks.carried = list(points(chunks.carried, chunks.index))
         at, whole = chunks.index, chunks.results
-        return guarded(b, at < stop, whole, lambda: points(whole, at, stop - at))
+        lanes = shaped(wide, guarded(b, at < end, whole, lambda: points(whole, at, end - at)))
+        made = [lane_tree(combine, x) for combine, x in zip(reduce.combine, lanes, strict=True)]
+        return flat(made if keeps_units(reduce) else combined(reduce, start, made))
 
-    return _over_blocks(context, reduce, block)
-
-
-def _in_parts(context: Context, reduce: Reduce, width: int) -> Elements:
-    """The same with ``width`` points at once: what a part of them gives waits in memory, with units up to the next
-    64 lanes, and is then combined.
-    """
-    b, (name, _) = context.builder, reduce.indices[0]
-    wide = units(b, reduce, LANES)
-
-    def block(preheader: Preheader, start: Register, stop: Register, lanes: Registers) -> Registers:
-        with b.loop(start, stop, WAITING_POINTS, lanes) as parts:
-            first, last = parts.index, b.intrinsic("smin", parts.index + WAITING_POINTS, stop)
-            for unit, place in zip(wide, places, strict=True):
-                write_spilled(unit, place, WAITING_POINTS, (last - first - 1) & -LANES)
-
-            def body() -> None:
-                assert context.lanes is not None
-                values, mask = point_values(context, reduce), context.lanes.mask
-                if mask is not None:
-                    values = combined(reduce, units(b, reduce, context.width), values, mask.register)
-                for x, place in zip(values, places, strict=True):
-                    write_spilled(x, place, WAITING_POINTS, context.lanes.start.register - first)
-
-            vector_iterations(context, name, (first, last), preheader, Widths((width,), context.register_lanes), body)
-            with b.loop(first, last, LANES, parts.carried) as chunks:
-                waiting = [read_spilled(x.dtype, place, WAITING_POINTS, chunks.index - first, LANES)
-                           for x, place in zip(wide, places, strict=True)]
-                chunks.carried = flat(combined(reduce, shaped(wide, chunks.carried), waiting))
-            parts.carried = chunks.results
-        return parts.results
-
-    with context.borrowed([spill_bytes(x.dtype, WAITING_POINTS) for x in wide]) as places:
-        return _over_blocks(context, reduce, block)
-
-
-def _over_blocks(context: Context, reduce: Reduce,
-                 block: Callable[[Preheader, Register, Register, Registers], Registers]) -> Elements:
-    """Reduces over one index. ``block`` combines the points of a block in the 64 lanes that it is given."""
-    b, (name, extent) = context.builder, reduce.indices[0]
-    start, end = units(b, reduce), dimension(context, extent).register
-    wide = units(b, reduce, LANES)
-    context.loops.append((name, extent))
-
-    def group(preheader: Preheader, first: Register, last: Register) -> Registers:
-        with b.loop(first, last, BLOCK, flat(start)) as blocks:
-            stop = b.intrinsic("smin", blocks.index + BLOCK, end)
-            lanes = shaped(wide, block(preheader, blocks.index, stop, flat(wide)))
-            made = [lane_tree(combine, x) for combine, x in zip(reduce.combine, lanes, strict=True)]
-            blocks.carried = flat(combined(reduce, shaped(start, blocks.carried), made))
-        return blocks.results
-
-    def build() -> Registers:
-        preheader = Preheader(b.region(), stored(reduce), has_iterations(extent))
-        return _over_groups(context, reduce, end, partial(group, preheader))
-
-    results = guarded(b, 0 < end, flat(start), build)
+    results = build() if is_certain else guarded(b, 0 < end, flat(start), build)
     context.loops.pop()
     return shaped(start, results)
-
-
-def _over_groups(context: Context, reduce: Reduce, end: Register,
-                 group: Callable[[Register, Register], Registers]) -> Registers:
-    """Reduces points up to an end. ``group`` combines those of a group, in order; where there are several, what they
-    make waits in memory. One alone, as nearly all are, costs one more question.
-    """
-    b, start, one = context.builder, units(context.builder, reduce), context.builder.constant(I64, 1)
-    several, done = b.label("several"), b.label("done")
-    single: list[tuple[Registers, str]] = []
-    with group_totals_of(context, reduce) as totals:
-        def turn(first: Register) -> tuple[Register, Register]:
-            stop = b.intrinsic("smin", first + totals.points, end)
-            made = group(first, stop)
-            single.append((made, b.current))
-            b.branch(end >= totals.points, several, done, unlikely=True)
-            b.block(several)
-            totals.write(shaped(start, made))
-            totals.end_group(stop, one)
-            return first + totals.points, first + totals.points < end
-
-        b.once_or_more(turn)
-        totals.finish(end, one)
-        results, last = flat(totals.read(0, 1)), b.current
-        b.block(done)
-    (made, before), = single
-    return [b.phi(x.type, (x, last), (y, before)) for x, y in zip(results, made, strict=True)]
 
 
 def _points(context: Context, reduce: Reduce, preheader: Preheader, start: Register, width: int,

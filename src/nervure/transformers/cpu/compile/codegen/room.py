@@ -1,0 +1,61 @@
+"""Room behind the rows of scratch buffers, where lanes without an iteration may be read and written, too.
+
+Masked stores are slow, and what they have stored is not there for a load at once. Where all loads and stores of a
+buffer go along its rows, none of them past the end of one, what lies behind it up to a multiple of some lanes
+belongs to no row, and behind the last one is memory for as many lanes as there are.
+
+>>> from nervure.kernel.parser import parse_kernel
+>>> kernel = parse_kernel('''
+... kernel turns(scratch one: f32[100], scratch two: f32[48], scratch near: f32[40]):
+...   for i < 12 vector:
+...     one[i] = 0.0_f32
+...     two[i + 16] = 0.0_f32
+...     near[i + 12] = 0.0_f32
+... ''')
+>>> {buffer.name: lanes for buffer, lanes in rooms(kernel, 8).items()}
+{'one': 64, 'two': 8}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nervure.kernel.dependence import NestedAccess, accesses_in
+from nervure.kernel.ir import LANES, Buffer, Kernel
+from nervure.types.dim import DimLike
+
+
+def rooms(kernel: Kernel, lanes: int) -> dict[Buffer, int]:
+    """The scratch buffers whose rows have room behind them, and for how many lanes: all, or those of a register."""
+    touched: dict[Buffer, list[NestedAccess]] = {}
+    for access in accesses_in(kernel.body):
+        if access.statement.buffer.role == "scratch":
+            touched.setdefault(access.statement.buffer, []).append(access)
+    return {buffer: room for buffer, accesses in touched.items() if (room := _room(accesses, lanes))}
+
+
+def _room(accesses: Sequence[NestedAccess], lanes: int) -> int:
+    """The lanes for which there is room behind each row; 0 where there is none."""
+    rows = {_row(access) for access in accesses}
+    lengths = {length for length, _ in rows}
+    if len(lengths) > 1 or None in lengths:
+        return 0
+    starts = [start for _, entries in rows for start in entries]
+    if not starts:
+        return LANES
+    length, = lengths
+    assert length is not None
+    distance = (length + (lanes - 1)) // lanes * lanes
+    return lanes if all([start % distance == 0 for start in starts]) else 0
+
+
+def _row(access: NestedAccess) -> tuple[DimLike | None, tuple[DimLike, ...]]:
+    """The length of the row that an access goes along, and what moves it from row to row. The length is None where it
+    goes along no row.
+    """
+    address, extents = access.address, dict(access.inner)
+    along = [index for index, step in address.steps if step == 1]
+    if len(along) != 1 or access.statement.valid is not None or address.terms or along[0].occurs_in(address.base):
+        return None, ()
+    others = [step for index, step in address.steps if index is not along[0]]
+    return extents[along[0]], tuple([x for x in (address.base, *others) if x != 0])
