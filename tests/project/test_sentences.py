@@ -26,21 +26,7 @@ EXAMPLE = re.compile(r"^ *>>> .*?(?:\n\s*\n|\Z)", re.MULTILINE | re.DOTALL)
 SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n\s*\n")
 
 UNMENDED = frozenset("""
-kernel/cluster/fusion.py
-kernel/cluster/inside.py
-kernel/cluster/legality.py
-kernel/cluster/materialise.py
-kernel/cluster/prologues.py
-kernel/cluster/reasons.py
-kernel/cluster/steps.py
-kernel/cluster/strategy.py
 kernel/cost_model.py
-kernel/lower/kernel_builder.py
-kernel/lower/rows.py
-kernel/lower/scalars.py
-kernel/lower/scatter.py
-kernel/lower/segments.py
-kernel/lower/values.py
 kernel/schedule/__init__.py
 kernel/schedule/expansion.py
 kernel/schedule/interleaving.py
@@ -70,10 +56,6 @@ kernel/schedule/streaming.py
 kernel/schedule/tiles.py
 kernel/schedule/vector_width.py
 kernel/schedule/vectors.py
-kernel/simplify/addresses.py
-kernel/simplify/common_subexpressions.py
-kernel/simplify/folding.py
-kernel/simplify/loops.py
 kernel/time_model.py
 passes/canonical_views.py
 passes/cut.py

@@ -33,7 +33,7 @@ def unit(combine: str, dtype: DType) -> Literal:
 
 
 def keeps_units(reduce: Reduce) -> bool:
-    """Whether combining with the unit must be kept: infinity times 1 + 0i has a NaN."""
+    """Whether combining with the unit may be omitted: not in complex products, as infinity times 1 + 0i has a NaN."""
     return not any([combine == "multiply" and variable.dtype.is_complex
                     for combine, variable in zip(reduce.combine, reduce.results, strict=True)])
 

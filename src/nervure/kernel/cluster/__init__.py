@@ -1,7 +1,8 @@
-"""Clustering: which values get memory, and which ops share a kernel.
+"""Clustering: the choice of the values that get memory, and of the ops that share a kernel.
 
-Every value is an index function; it is stored only where that pays. ``cluster`` goes once over a function in order and
-gives a list of steps, each of which becomes one kernel or a few. Values between the ops of one step live in registers.
+Every value is an index function; it is stored only if that pays. ``cluster`` walks a function once, in order, and
+returns a list of steps, each of which becomes one kernel or a few. Values between the ops of one step live in
+registers.
 
 >>> import nervure as nv
 >>> from nervure.passes.pipelines import standard
@@ -13,8 +14,8 @@ gives a list of steps, each of which becomes one kernel or a few. Values between
 ...     print(step)
 loop over (8, 16) reducing (1,): Max, Subtract, Exp, Sum, Divide; stores Divide
 
-:mod:`fusion` puts ops together where :mod:`legality` allows it, :mod:`materialise` decides what is stored,
-:mod:`strategy` how a step is lowered, :mod:`steps` holds what was decided, :mod:`reasons` says why.
+:mod:`fusion` puts ops together if :mod:`legality` allows it, :mod:`materialise` decides which values are stored,
+:mod:`strategy` how a step is lowered, :mod:`steps` holds the decisions, :mod:`reasons` explains them.
 """
 
 from nervure.kernel.cluster.fusion import cluster

@@ -1,9 +1,9 @@
-"""Fusion: the pass that makes clusters, one walk over a function, which puts each op where its operands are made.
+"""Fusion: the pass that makes clusters, in one walk over a function, which puts each op into the step of its operands.
 
 An op joins the step that made the last of its operands if it fits there (:mod:`legality`); steps made earlier are
-complete by then, so that no order of steps is ever circular. Else it joins a later step that reads the same memory over
-the same shape (single elements that follow from leaves join any step of such), else it starts a step of its own. An
-earlier step over the same loops whose values no other step has read is fused into the step that reads them.
+complete by then, so that the order of steps is never circular. Else it joins a later step that reads the same memory
+over the same shape (single elements derived from leaves join any such step), else it starts a new step. An earlier
+step over the same loops is fused into the step that reads its values if no other step has read them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _OF_ONE_OP: dict[OpKind, Callable[[Op], Step]] = {
 
 
 def cluster(function: Function, producers: ProducerAnalysis | None = None, machine: Machine = GENERIC) -> list[Step]:
-    """The steps of a function, in an order in which they can run. Composites must have been decomposed."""
+    """Returns the steps of a function, in an order in which they can run. Composites must have been decomposed."""
     producers = producers or ProducerAnalysis(function)
     steps = _Fusion(function, producers, machine).steps
     materialise(function, steps, producers)
@@ -50,9 +50,9 @@ def cluster(function: Function, producers: ProducerAnalysis | None = None, machi
 
 
 def _early_ops(function: Function, ops: OpAnalysis) -> set[Op]:
-    """The leaves, single elements that follow from leaves alone, and rows of a few that follow from variables and
-    constants alone. They come first: whatever reads them (the correction of a count of steps, the factors of a batch
-    norm) can join any step then.
+    """Returns the ops that come first: leaves, single elements derived from leaves alone, and rows of a few derived
+    from variables and constants alone. Any step can then join their readers (the correction of a count of steps, the
+    factors of a batch norm).
     """
     early: set[Op] = set()
     lasting: set[Op] = set()
@@ -81,7 +81,7 @@ class _Fusion:
         self._producers, self._ops = producers, producers.ops
         self._made: list[Step | None] = []
         self._maker: dict[Value, int] = {}  # the number of the step that makes a value
-        self._readers: dict[int, list[tuple[Op, Read]]] = {}  # of the values of a step, from outside
+        self._readers: dict[int, list[tuple[Op, Read]]] = {}  # readers of the values of a step, from outside
         self._siblings: dict[Shape, list[Loops]] = {}
         self._waiting: dict[Value, list[tuple[Op, list[Read]]]] = {}  # ops that are placed with an only reader
         self._legality = Legality(producers, self._maker, machine)
@@ -117,7 +117,7 @@ class _Fusion:
             self._fuse_producer(number, step)
 
     def _ending(self, op: Op, reads: list[Read]) -> Loops | None:
-        """The step that computes the parts of a view, which it now ends with."""
+        """Returns the step that computes the parts of a view, which ends with the view from now on."""
         step = self._open(self._last_of(reads))
         if step is None or not ends_with_segments(step, op, self._producers):
             return None
@@ -126,12 +126,12 @@ class _Fusion:
         return step
 
     def _open(self, number: int) -> Loops | None:
-        """The loops of this number, if ops may still join them."""
+        """Returns the loops of this number, if ops may still join them."""
         step = self._made[number] if number >= 0 else None
         return step if isinstance(step, Loops) and not step.complete else None
 
     def _last_of(self, reads: list[Read]) -> int:
-        """The number of the last step that makes something that is read; -1 if none does."""
+        """Returns the number of the last step that makes one of the reads; -1 if none does."""
         return max([self._maker.get(read.value, -1) for read in reads], default=-1)
 
     def _is_inlined(self, op: Op) -> bool:
@@ -167,9 +167,9 @@ class _Fusion:
         return step
 
     def _waits(self, op: Op, kind: OpKind, reads: list[Read]) -> bool:
-        """Whether an op that reads leaves alone is placed with its only reader, an op at the same points, which may
-        also read what a step makes. Single elements that come first count as leaves where there are more points: few
-        steps precede those that make them, and such are no candidates.
+        """Whether an op that reads leaves alone is placed with its only reader, an op at the same points. That reader
+        may also read values of a step. Single elements that come first count as leaves if there are more points: few
+        steps precede those that make them, and these are no candidates.
         """
         if kind is not OpKind.POINTWISE or len(op.outputs) != 1:
             return False
@@ -182,8 +182,8 @@ class _Fusion:
                 and reader.outputs[0].shape == op.outputs[0].shape)
 
     def _candidates(self, shape: Shape, last: int, last_together: int) -> Iterable[Loops]:
-        """The steps that an op over a shape may join, if its last operand is made by this step, and the last one of its
-        operands and of what waits for it by that.
+        """Yields the steps that an op over a shape may join. ``last`` is the step of its last operand,
+        ``last_together`` that of the last operand of the op and of the ops that wait for it.
         """
         if last == last_together and (step := self._open(last)):
             yield step
@@ -193,8 +193,8 @@ class _Fusion:
 
     def _level_in(self, step: Loops, op: Op, shape: Shape, reads: list[Read],
                   waiting: int) -> Level | FusionBlocker | None:
-        """The level that an op, and what waits for it, would have in a step, or why it cannot join; None if nothing
-        speaks for joining.
+        """Returns the level that an op, with the ops that wait for it, would have in a step, or the reason why it
+        cannot join. None if nothing speaks for joining.
         """
         inside = [read for read in reads if self._maker.get(read.value) == step.number]
         if not inside and op not in self._early and not self._shares_memory(step, reads):
@@ -211,7 +211,7 @@ class _Fusion:
     # -- two steps -----------------------------------------------------------------------------------------
 
     def _fuse_producer(self, number: int, step: Loops) -> None:
-        """Makes an earlier step part of this one, if all its readers are here and at its own index."""
+        """Merges an earlier step into this one, if all its readers are here and at its own index."""
         earlier = self._open(number)
         if earlier is None or earlier is step or earlier.shape != step.shape:
             return
@@ -229,7 +229,7 @@ class _Fusion:
         self._siblings[step.shape].remove(earlier)
 
     def _join_neighbours(self) -> None:
-        """Makes one of two steps in a row that reduce the same axes and read the same memory."""
+        """Merges two consecutive steps that reduce the same axes and read the same memory."""
         for number in range(len(self.steps) - 1, 0, -1):
             first, second = self.steps[number - 1:number + 1]
             if not isinstance(first, Loops) or not isinstance(second, Loops) or first.reduced is None:
@@ -245,7 +245,9 @@ class _Fusion:
                 del self.steps[number - 1]
 
     def _leaves(self, step: Loops) -> set[Value]:
-        """What the ops of a step read in place, through a few ops of other steps that may be computed again."""
+        """Returns the values that the ops of a step read in place, through a few ops of other steps that may be
+        computed again.
+        """
         found: set[Value] = set()
         level = {read.value for _, read in step.reads(self._producers) if read.in_place}
         for _ in range(NEIGHBOUR_DEPTH):
@@ -257,7 +259,9 @@ class _Fusion:
     # -- roots ---------------------------------------------------------------------------------------------
 
     def _copy_roots(self, function: Function) -> None:
-        """Roots that no step makes in memory of their own: leaves, views, inlined values, and what is a root twice."""
+        """Adds copies for roots that no step makes in memory of their own: leaves, views, inlined values, and repeated
+        roots.
+        """
         taken: set[Value] = set()
         for number, root in enumerate(function.roots):
             value = dense_base(root)

@@ -1,8 +1,8 @@
-"""Inside of others: values that are made where a view of several parts holds them, so that nothing copies them there.
+"""Values made inside of others: in the memory of a view of several parts, so that no copy is needed.
 
-A convolution wants its data with zeros around them. Where the data follow from another one, its kernel writes them into
-the padded memory at once, and what is left of the padding are loops over the border. So are parts of a concatenation
-made side by side; whoever else reads such a value finds it there.
+A convolution wants its data with zeros around them. If the data are computed, their kernel writes them into the padded
+memory directly, and the padding only needs loops over the border. Likewise, parts of a concatenation are made side by
+side; other readers of such a value find it there.
 
 >>> import nervure as nv
 >>> from nervure.kernel.cluster import cluster
@@ -14,8 +14,8 @@ made side by side; whoever else reads such a value finds it there.
 ...     print(type(value.op).__name__, "from", place.starts, "in", type(place.whole.op).__name__)
 Exp from (2,) in Pad
 
-A kernel never reads the memory that it writes, but for what it has written itself: where it would, the value has memory
-of its own.
+A kernel never reads the memory that it writes, except elements that it has written itself: otherwise, the value has
+memory of its own.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from nervure.types.view.complex import Piece
 
 
 class Place(NamedTuple):
-    """The place of a value in a larger one: the elements from ``starts`` on, as many as ``shape`` says, which has the
-    lengths of the value but for lengths of 1.
+    """The place of a value in a larger one: ``shape`` elements from ``starts`` on. ``shape`` has the lengths of the
+    value, up to lengths of 1.
     """
 
     whole: Value
@@ -44,13 +44,13 @@ class Place(NamedTuple):
 
 
 def is_inside(op: Op, piece: Piece, places: Mapping[Value, Place]) -> bool:
-    """Whether a part of a view is there before its own loops run."""
+    """Whether the part ``piece`` of a view is stored before its own loops run."""
     place = None if piece.operand is None else places.get(dense_base(op.operands[piece.operand]))
     return place is not None and place.whole is op.outputs[0] and place.starts == piece.starts
 
 
 def places_inside(function: Function, steps: Sequence[Step], producers: ProducerAnalysis) -> dict[Value, Place]:
-    """The values that steps make inside of others."""
+    """Returns the values that steps make inside of others."""
     return _Inside(function, steps, producers).found
 
 
@@ -59,14 +59,14 @@ class _Inside:
         self._producers = producers
         self._maker = {value: step for step in steps for value in step.stored}
         self._roots = {dense_base(root) for root in function.roots}
-        self._together: dict[Value, set[Value]] = {}  # the values of one memory, by the one that is all of it
+        self._together: dict[Value, set[Value]] = {}  # the values that share one memory, by the one that covers it
         self.found: dict[Value, Place] = {}
         for step in [step for step in steps if isinstance(step, Segments)]:
             for piece in segments_of(step.op):
                 self._place(step, piece)
 
     def _place(self, step: Segments, piece: Piece) -> None:
-        """Puts what a part of a view holds into the view, if that may be."""
+        """Places the operand of a part of a view in the view, if that is allowed."""
         if piece.operand is None or piece.index_map is None:
             return
         operand, whole = step.op.operands[piece.operand], step.op.outputs[0]
@@ -84,12 +84,12 @@ class _Inside:
             self._together[whole] = values
 
     def _may_move(self, value: Value) -> bool:
-        """Whether a value has memory of its own until now, which all of its readers find element by element."""
+        """Whether a value has its own memory until now, and all of its readers find it element by element."""
         is_free = isinstance(self._maker.get(value), Loops | Segments) and value not in self._roots
         return is_free and value not in self.found and all(map(self._is_by_element, self._producers.uses(value)))
 
     def _is_by_element(self, use: Use) -> bool:
-        """Whether a reader has coordinates for each element, rather than one position in memory that is dense."""
+        """Whether a reader has coordinates for each element, rather than one position in dense memory."""
         if use.reader is not None and self._producers.ops.kind(use.reader) is OpKind.HOST:
             return False
         return all([_are_alike(view.operands[0].shape, view.outputs[0].shape) for view in use.views
@@ -101,7 +101,9 @@ class _Inside:
         return any([not values.isdisjoint(self._read(step)) for step in makers.values()])
 
     def _read(self, step: Step) -> set[Value]:
-        """The values that a step reads from memory, also for what it computes again, those left out that it makes."""
+        """Returns the values of other steps that a step reads from memory, including the operands of values that it
+        computes again.
+        """
         found: set[Value] = set()
         pending = list(self._operands(step))
         while pending:
@@ -122,5 +124,5 @@ class _Inside:
 
 
 def _are_alike(shape: Shape, other: Shape) -> bool:
-    """Whether two shapes differ in lengths of 1 alone."""
+    """Whether two shapes differ only in lengths of 1."""
     return [length for length in shape if length != 1] == [length for length in other if length != 1]

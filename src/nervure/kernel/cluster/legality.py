@@ -1,12 +1,12 @@
 """Legality of fusion: whether an op, or a whole step, can share the loops of a step.
 
-Everything that it reads there must be at hand. An op over the whole shape reads what is made in the step at its own
-index, or rows spread over the reduced axes. An op on rows (results of reductions, and what follows from them) reads
+Everything that the op reads there must be available. An op over the whole shape reads values made in the step at its
+own index, or rows spread over the reduced axes. An op on rows (results of reductions, and computations on them) reads
 rows, whatever lengths of 1 their shapes have.
 
-A cross-row reduction, over the axes that a step of rows keeps, is made on the way while a row is in cache; nobody here
-reads its result. A gradient of a layer normalisation has both: what is subtracted in each row are sums over the row,
-the gradients of scale and shift are sums over all rows.
+A cross-row reduction, over the axes that a step of rows keeps, is computed on the way while a row is in cache; no op
+of the step reads its result. The gradient of a layer normalisation has both kinds: the terms subtracted in each row
+are sums over the row, the gradients of scale and shift are sums over all rows.
 
 >>> import nervure as nv
 >>> from nervure.kernel.cluster import cluster
@@ -16,7 +16,8 @@ the gradients of scale and shift are sums over all rows.
 ...     print(step)
 loop over (4096, 100) reducing (1,): Exp, Sum, Exp, Sum; stores Sum, Sum
 
-A view of several parts of one shape is written where its parts are computed: each iteration of the loops fills all.
+A view of several parts of one shape is written where its parts are computed: each iteration of the loops fills an
+element of each part.
 
 >>> x = nv.Parameter(nv.float32, (8,))
 >>> angle = x + x
@@ -60,14 +61,16 @@ def _may_cross_rows(step: Loops, op: Op, structure: Structure, machine: Machine)
 
 
 class Legality:
-    """The rules; ``maker`` says which step makes a value."""
+    """The rules of fusion; ``maker`` maps a value to its step."""
 
     def __init__(self, producers: ProducerAnalysis, maker: MutableMapping[Value, int], machine: Machine) -> None:
         self._producers, self._ops = producers, producers.ops
         self._maker, self._machine = maker, machine
 
     def level(self, step: Loops, op: Op, shape: Shape, inside: Sequence[Read]) -> Level | FusionBlocker:
-        """The level of an op over this shape in a step, some of whose values it reads; or why it cannot join."""
+        """Returns the level of an op over this ``shape`` in a ``step``, which makes the values ``inside``; or why it
+        cannot join.
+        """
         kind = self._ops.kind(op)
         if kind is OpKind.REDUCTION:
             return FusionBlocker.OTHER_AXES if step.has_contraction else self._reduction_level(step, op, inside)
@@ -79,13 +82,13 @@ class Legality:
         return Level.ROW if may_be_row and self._are_rows(step, shape, inside) else blocker
 
     def enter(self, step: Loops, op: Op, level: Level, reads: Sequence[Read]) -> None:
-        """Puts an op into a step."""
+        """Puts an op into a step, at a ``level``."""
         is_reduction = self._ops.kind(op) is OpKind.REDUCTION and level is not Level.CROSS_ROW
         if is_reduction:
             step.reduced = self._ops.structure(op).reduced
             step.has_contraction = self._ops.is_contraction(op)
         inside = [step.phases[entry.value.op] for entry in reads if entry.value.op in step.phases]
-        first = int(level is Level.ROW and not is_reduction)  # a row's value of what is in memory: after a run
+        first = int(level is Level.ROW and not is_reduction)  # a row operation on values in memory: after a run
         step.levels[op], step.phases[op] = level, max(inside, default=first) + is_reduction
         for value in op.outputs:
             self._maker[value] = step.number
@@ -93,7 +96,8 @@ class Legality:
     # -- one op ------------------------------------------------------------------------------------------
 
     def _blocker_of_full(self, step: Loops, inside: Sequence[Read]) -> FusionBlocker | None:
-        """Why an op over the whole shape has not all operands at hand, in place or as rows spread over the whole."""
+        """Returns why an op over the whole shape lacks an operand, in place or as a spread row; None if it lacks none.
+        """
         for entry in inside:
             is_row = step.levels[entry.value.op] is Level.ROW
             if step.levels[entry.value.op] is Level.CROSS_ROW:
@@ -138,7 +142,7 @@ class Legality:
     # -- two steps -----------------------------------------------------------------------------------------
 
     def may_merge(self, earlier: Loops, step: Loops, readers: Sequence[tuple[Op, Read]]) -> bool:
-        """Whether two steps can be one, if these ops read the values of the earlier one from outside."""
+        """Whether two steps can be one, if ``readers`` read the values of the ``earlier`` one from outside."""
         if earlier.reduced is not None and step.reduced not in (None, earlier.reduced):
             return False
         together = Loops(step.number, step.shape, earlier.reduced if step.reduced is None else step.reduced)
@@ -171,7 +175,7 @@ class Legality:
 
 
 def ends_with_segments(step: Loops, op: Op, producers: ProducerAnalysis) -> bool:
-    """Whether a step has each part of a view at hand: the same point of its loops is one of each part."""
+    """Whether a step has each part of a view available: the same point of its loops is one of each part."""
     pieces = segments_of(op)
     return step.reduced is None and len(pieces) > 1 and all(
         [_is_at_hand(step, op, piece, producers) for piece in pieces])
@@ -188,7 +192,7 @@ def _is_at_hand(step: Loops, op: Op, piece: Piece, producers: ProducerAnalysis) 
 
 
 def _below(entry: Read, point: Coordinates, producers: ProducerAnalysis) -> Coordinates | None:
-    """Where a value is read, below the views on it."""
+    """Returns the point at which a value is read, below the views on it."""
     for view in entry.views:
         shapes = view.outputs[0].shape, view.operands[0].shape
         is_dense = producers.ops.traits(view).keeps_order

@@ -1,15 +1,16 @@
-"""Materialisation: which values get memory, and which wait there or in scratch memory between the runs over a row.
+"""Materialisation: the choice of the values that get memory, and of those that wait in memory between the runs over a
+row.
 
-Roots get memory, and what is read outside of the step that makes it. A value that is cheap to compute from little
-memory is rematerialised by its readers instead, if that moves less than storing and loading it would.
+Roots get memory, and so do values read outside of the step that makes them. A value that is cheap to compute from
+little memory is rematerialised by its readers instead, if that moves less than storing and loading it.
 
-What is computed of a product at each element of its result is treated like that, too: a layer normalisation's backward
-pass reads the gradient again rather than three multiples of it. A product computes what it reads as it packs it, where
-it does not pack it too often (:mod:`prologues`).
+Values computed from a product at each element of its result are treated like that, too: the backward pass of a layer
+normalisation reads the gradient again rather than three multiples of it. A product computes its operands as it packs
+them, unless it packs them too often (:mod:`prologues`).
 
-Where a row's elements are in the lanes of vectors, one thread has one row at a time, and its values wait in scratch
-memory of the row's length. Where each lane has a row of its own there is no such place: a value that three runs need is
-stored as a whole, one that two runs need is computed twice.
+If the lanes of vectors share a row, a thread has one row at a time, and its values wait in scratch memory of the row's
+length. If each lane has its own row there is no such memory: a value that three runs need is stored as a whole, one
+that two runs need is computed twice.
 
 >>> import nervure as nv
 >>> from nervure.kernel.cluster import cluster
@@ -37,7 +38,7 @@ from nervure.kernel.tuning import CHEAP, PACKING, RECOMPUTED_DEPTH, STORE
 
 
 def materialise(function: Function, steps: Sequence[Step], producers: ProducerAnalysis) -> None:
-    """Fills in what steps store, and what their runs load of each other."""
+    """Fills in the values that steps store, and those that their runs load from each other."""
     stored = _Materialisation(function, steps, producers).stored()
     for step in steps:
         if isinstance(step, Loops):
@@ -47,8 +48,8 @@ def materialise(function: Function, steps: Sequence[Step], producers: ProducerAn
 
 
 class _Reader(NamedTuple):
-    """A step that reads a value of another one; ``times`` is how often it would compute each element, None where it
-    cannot. A product packs what it computes.
+    """A step that reads a value of another one. ``times`` is how often it would compute each element itself, None if
+    it cannot; a product computes its operands as it packs them.
     """
 
     step: Step
@@ -65,9 +66,9 @@ class _Materialisation:
         self._outside: dict[Value, list[_Reader]] = {}
 
     def stored(self) -> set[Value]:
-        """The values with memory, readers before what they read: what is computed again reads its operands. What surely
-        has memory is known before that: others may be computed from it. So it is behind a product, whose first results
-        are dear, and those that follow from them cheap.
+        """Returns the values with memory. Readers are decided before their operands, since a value computed again reads
+        its operands. Values that certainly have memory come first: others may be computed from these. In the step of a
+        product the order is that of the ops: its first results are expensive, those derived from them cheap.
         """
         for step in self._steps:
             for reader in self._readers(step):
@@ -82,7 +83,7 @@ class _Materialisation:
         return self._stored
 
     def _readers(self, step: Step) -> Iterator[_Reader]:
-        """What a step reads, and how often."""
+        """Yields the reads of a step, with the number of times."""
         ops = self._producers.ops
         if _is_product(step):
             for op in step.ops:
@@ -116,10 +117,10 @@ class _Materialisation:
                 self._note(reader._replace(read=read, times=None if has_edges(value) else reader.times))
         for below in self._producers.reads(value.op):
             if _is_product(self._maker[value]) and self._maker.get(below.value) is self._maker[value]:
-                self._decide(below.value)  # it was not needed outside when its turn was
+                self._decide(below.value)  # when it was decided, it was not needed outside
 
     def _is_cheap(self, value: Value, outside: list[_Reader]) -> bool:
-        """Whether all readers outside should compute a value again: the first time is for free, since nobody else does
+        """Whether all readers outside should compute a value again: the first time is free, since only they compute
         it.
         """
         if not self._can_be_again(value):
@@ -133,7 +134,7 @@ class _Materialisation:
     def _can_be_again(self, value: Value) -> bool:
         """Whether all readers outside can compute a value at the points where they need it."""
         ops = self._producers.ops
-        is_moved = ops.is_moved(value.op)  # which loads what it shows wherever that is
+        is_moved = ops.is_moved(value.op)  # a load from another place
         is_pointwise = ops.kind(value.op) is OpKind.POINTWISE and len(value.op.outputs) == 1
         return (is_pointwise or is_moved) and self._is_of_each_point(value) and all(
             [reader.times is not None and (reader.read.aligned or is_moved) and all(
@@ -141,7 +142,7 @@ class _Materialisation:
              for reader in self._outside[value]])
 
     def _again(self, value: Value, depth: int) -> tuple[int, int]:
-        """What computing a value again costs, and how many tensors of its size it loads."""
+        """Returns the cost of computing a value again, and the number of tensors of its size that it loads."""
         if self._producers.ops.is_moved(value.op):
             return value.op.cost, 1
         if self._producers.ops.kind(value.op) is not OpKind.POINTWISE or depth > RECOMPUTED_DEPTH:
@@ -177,14 +178,16 @@ def _is_product(step: Step) -> bool:
 
 
 def _between_runs(step: Loops, producers: ProducerAnalysis) -> None:
-    """Fills in what later runs need, and where it waits."""
+    """Fills in the values that later runs need, and where they wait."""
     step.materialised = _needed_thrice(step, producers)
     step.stored = [value for value in step.values if value in step.stored or value in step.materialised]
     step.reloaded = _reloaded(step, producers)
 
 
 def _reloaded(step: Loops, producers: ProducerAnalysis) -> list[Value]:
-    """The values that a later run loads: all that is stored anyway, and where lanes share rows what is not cheap."""
+    """Returns the values that a later run loads: all that are stored anyway, and, if lanes share rows, those that are
+    not cheap.
+    """
     costs = _costs(step, producers)
 
     def waits(op: Op, _: int) -> bool:
@@ -195,7 +198,7 @@ def _reloaded(step: Loops, producers: ProducerAnalysis) -> list[Value]:
 
 
 def _needed_thrice(step: Loops, producers: ProducerAnalysis) -> list[Value]:
-    """The values for which memory has to be found: three runs need them, they are not cheap, nor do they have a row."""
+    """Returns the values that need memory: three runs need them, they are not cheap, and they have no scratch row."""
     if step.has_lanes_along_row:
         return []
     costs = _costs(step, producers)
@@ -207,8 +210,8 @@ def _needed_thrice(step: Loops, producers: ProducerAnalysis) -> list[Value]:
 
 
 def _needed_later(step: Loops, producers: ProducerAnalysis, waits: Callable[[Op, int], bool]) -> list[Value]:
-    """The values of one run that a later one needs and that wait for it. ``waits`` is asked for an op and the number
-    of later runs; what does not wait is computed again, from what then is needed later, too.
+    """Returns the values of one run that wait for a later one. ``waits`` is asked for an op and the number of later
+    runs. Other values are computed again, from operands that are then needed later, too.
     """
     found: list[Value] = []
     wanted: dict[Value, int] = {}  # the last run that needs a value
@@ -229,7 +232,7 @@ def _needed_later(step: Loops, producers: ProducerAnalysis, waits: Callable[[Op,
 
 
 def _costs(step: Loops, producers: ProducerAnalysis) -> dict[Op, int]:
-    """What it costs to compute each op again, from what is in memory."""
+    """Returns the cost of computing each op again, from values in memory."""
     costs: dict[Op, int] = {}
     for op in step.ops:
         below = sum([costs.get(value.op, 0) for value in _operands(step, producers, op)])
@@ -238,5 +241,5 @@ def _costs(step: Loops, producers: ProducerAnalysis) -> dict[Op, int]:
 
 
 def _operands(step: Loops, producers: ProducerAnalysis, op: Op) -> list[Value]:
-    """The values of this step that an op reads at its own point."""
+    """Returns the values of this step that an op reads at its own point."""
     return [read.value for read in producers.reads(op) if read.value.op in step.levels]

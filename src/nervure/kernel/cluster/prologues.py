@@ -1,8 +1,8 @@
-"""Prologues: how often a product computes an element of an operand, if it computes what it reads as it packs it.
+"""Prologues: the number of times that a product computes an element of an operand, if it does so as it packs it.
 
-A product of blocks packs its right side once for each group of rows, its left side once for each group of columns
-(:mod:`nervure.kernel.schedule.products`). One that has no blocks, or of another type, takes each element anew for
-every row and column.
+A product of blocks packs its right operand once for each group of rows, its left operand once for each group of
+columns (:mod:`nervure.kernel.schedule.products`). A product without blocks, or of another type, computes each element
+anew for every row and column.
 
 >>> import nervure as nv
 >>> from nervure.kernel.analysis import OpAnalysis
@@ -23,7 +23,7 @@ from nervure.types.dim import DimLike, index, product
 
 
 def repetitions(op: Op, ops: OpAnalysis) -> list[int | None]:
-    """How often a contraction computes each element of its two operands; None where that depends on sizes."""
+    """Returns how often a contraction computes each element of its two operands; None if that depends on sizes."""
     structure = ops.structure(op)
     axes = [set(access.coordinates) for access in structure.reads if access is not None]
     kept = [d for d in structure.written if structure.domain[d] != 1]
@@ -38,14 +38,14 @@ def repetitions(op: Op, ops: OpAnalysis) -> list[int | None]:
 
 
 def is_widened(value: Value) -> bool:
-    """Whether a value is made of shorter integers, which are read as fast as it is."""
+    """Whether a value is converted from shorter integers, which are read as fast as it is."""
     op = value.op
     return (isinstance(op, Convert) and value.dtype.is_integer and op.operands[0].dtype.is_integer
             and op.operands[0].dtype.itemsize < value.dtype.itemsize)
 
 
 def has_edges(value: Value) -> bool:
-    """Whether a value is what windows show of another one, with zeros around it, which products leave out."""
+    """Whether a value is a window view of another one, with zeros around it, which products leave out."""
     op = value.op
     return isinstance(op, FilledView) and op.number == 0 and op.map.rank > op.operands[0].rank
 

@@ -1,4 +1,4 @@
-"""Why values get memory and ops have kernels of their own, in the words of explanations.
+"""Reasons why values get memory and ops have kernels of their own, in the words of explanations.
 
 >>> import nervure as nv
 >>> from nervure.kernel.cluster import cluster
@@ -31,21 +31,21 @@ _LATER = "it also reads what a later step makes"
 
 
 class Reason(NamedTuple):
-    """Something that needs a value in memory; ``step`` is the step that reads it, None for a root."""
+    """A reader that needs a value in memory; ``step`` is the step that reads it, None for a root."""
 
     text: str
     step: Step | None = None
 
 
 class Reasons(NamedTuple):
-    """For each value in memory all that needs it there, in order; for ops why they are not with their operands."""
+    """The reasons for each value in memory, in order; and for ops, why they are not with their operands."""
 
     stored: dict[Value, list[Reason]]
     apart: dict[Op, str]
 
 
 def reasons(function: Function, steps: Sequence[Step]) -> Reasons:
-    """The reasons behind the steps of a function."""
+    """Returns the reasons behind the steps of a function."""
     producers = ProducerAnalysis(function)
     made = {value: number for number, step in enumerate(steps) for op in step.ops for value in op.outputs}
     stored = {value for step in steps for value in step.stored}
@@ -77,7 +77,7 @@ def reasons(function: Function, steps: Sequence[Step]) -> Reasons:
 
 
 def _why_not_packed(reader: Op, value: Value, producers: ProducerAnalysis) -> str | None:
-    """Why a product does not compute a value as it packs it, if it is only because it would do so too often."""
+    """Returns the reason why a product does not compute a value as it packs it, if it would only do so too often."""
     if not producers.ops.is_contraction(reader) or producers.ops.kind(value.op) is not OpKind.POINTWISE:
         return None
     counts = zip(reader.operands, repetitions(reader, producers.ops), strict=True)
@@ -86,7 +86,7 @@ def _why_not_packed(reader: Op, value: Value, producers: ProducerAnalysis) -> st
 
 
 def root_name(function: Function, number: int) -> str:
-    """``result 0``, or ``new value of w``."""
+    """Returns ``result 0``, or ``new value of w``."""
     count = len(function.results)
     if number < count:
         return f"result {number}"
@@ -94,7 +94,7 @@ def root_name(function: Function, number: int) -> str:
 
 
 def _read(step: Step, producers: ProducerAnalysis) -> dict[Op, list[Value]]:
-    """What each op of a step reads, each value once."""
+    """Returns the values that each op of a step reads, each value once."""
     found: dict[Op, dict[Value, None]] = {}
     for op, read in step.reads(producers):
         found.setdefault(op, {})[read.value] = None
@@ -102,7 +102,7 @@ def _read(step: Step, producers: ProducerAnalysis) -> dict[Op, list[Value]]:
 
 
 def _in_memory(value: Value, producers: ProducerAnalysis, again: Collection[Value], step: Step) -> Iterable[Value]:
-    """A value; of one that its reader computes again, what it is computed of, each once."""
+    """Yields a value, or, if its reader computes it again, the values that it is computed from, each once."""
     pending, own = [value], set(step.ops)
     found: dict[Value, None] = {}
     while pending:

@@ -1,11 +1,11 @@
-"""The kinds of steps that a function is divided into, as data: what each reads and stores, and its strategy.
+"""The kinds of steps that a function is divided into, as data: their reads and results, and their strategies.
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (8,))
 >>> print(Host(nv.ops.PrintOp(x)))
 on the host: PrintOp
 
-A new kind is a class that has what :class:`Step` names, and a row of the table in ``kernel/lower/__init__.py``.
+A new kind is a class with the members of :class:`Step`, and a row of the table in ``kernel/lower/__init__.py``.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from nervure.types.shape import Shape
 
 
 class Step(Protocol):
-    """What becomes a few kernels, or a call of Python."""
+    """A part of a function that becomes a few kernels, or a call of Python."""
 
     @property
     def ops(self) -> Sequence[Op]:
-        """The ops that it is made for, operands first; those that are computed inside of them are not among them."""
+        """The ops that it is made for, operands first, without those that are computed inside of them."""
 
     @property
     def stored(self) -> Sequence[Value]:
@@ -35,23 +35,25 @@ class Step(Protocol):
 
     @property
     def computes_again(self) -> bool:
-        """Whether it can compute what it reads, where that is better than reading it."""
+        """Whether it can compute its operands itself, when that is better than reading them."""
 
     def reads(self, producers: ProducerAnalysis) -> Iterator[tuple[Op, Read]]:
-        """What is read, and by which op."""
+        """Yields the values that are read, each with the op that reads it."""
 
     def why_apart(self, op: Op) -> str:
-        """Why one of its ops is not in the step that makes the last of its operands."""
+        """Returns why one of its ops is not in the step that makes the last of its operands."""
 
     def level(self, op: Op) -> Level | None:
-        """For what an op has an element in its loops; None in a step without loops that others could share."""
+        """Returns the level of an op in its loops; None for a step without loops that others could share."""
 
     def why_stored(self, value: Value) -> str | None:
-        """Why it stores a value that no other step reads."""
+        """Returns why it stores a value that no other step reads."""
 
 
 class FusionBlocker(Enum):
-    """Why an op does not share the kernel of its last operand, as explanations print it after the name of the op."""
+    """Reasons why an op does not share the kernel of its last operand, as explanations print them after the name of
+    the op.
+    """
 
     NO_LOOPS = "its operand is made by a step that no other op joins"
     TOO_MANY_OPS = "the kernel of its operand has as many ops as one may have"
@@ -62,7 +64,7 @@ class FusionBlocker(Enum):
 
 
 class Strategy(Enum):
-    """How ops that share loops are lowered."""
+    """The ways to lower ops that share loops."""
 
     POINTWISE = "every op at every point"
     ROWS = "threads have rows of their own"
@@ -75,15 +77,15 @@ class Loops:
     """Ops that share the loops over one shape.
 
     ``reduced`` are the axes of the shape that reductions in it run over; None as long as there is none. ``levels`` are
-    the ops, operands first. Nobody here reads the result of a cross-row reduction. Reductions make the loops run
+    the ops, operands first. No op of the step reads the result of a cross-row reduction. Reductions make the loops run
     several times: the phase of an op over the whole shape is the run in which it can first be computed, that of a row
-    value the run that may first read it. ``blockers`` say of ops of this step why they could not join the step that
-    makes the last of their operands. A ``complete`` step is joined by no other op: it ends with a view whose parts it
-    computes.
+    value the run that may first read it. ``blockers`` say why ops of this step could not join the step that makes the
+    last of their operands. A ``complete`` step is joined by no other op: it ends with a view whose parts it computes.
 
-    What is settled when all ops are there: ``stored`` are the values that get memory, ``materialised`` those of them
-    that get it only because several runs over a row need them; ``reloaded`` are the values that a run loads which an
-    earlier one has computed, from their memory or, where they have none, from scratch memory of a row's length.
+    Other fields are set when all ops are there: ``stored`` are the values that get memory, ``materialised`` those
+    among them that get it only because several runs over a row need them. ``reloaded`` are the values that a run loads
+    after an earlier one has computed them, from their memory or, if they have none, from scratch memory of a row's
+    length.
     """
 
     number: int
@@ -107,33 +109,33 @@ class Loops:
 
     @property
     def values(self) -> list[Value]:
-        """What they make."""
+        """The results of the ops."""
         return [value for op in self.levels for value in op.outputs]
 
     def reads(self, producers: ProducerAnalysis) -> Iterator[tuple[Op, Read]]:
-        """What the ops read, of each other, too."""
+        """Yields the values that the ops read, from each other, too."""
         for op in self.levels:
             for read in producers.reads(op):
                 yield op, read
 
     def why_apart(self, op: Op) -> str:
-        """The blocker, if there was one."""
+        """Returns the blocker, if there was one."""
         return self.blockers[op].value if op in self.blockers else "it is in another kernel"
 
     def why_stored(self, value: Value) -> str | None:
-        """Several runs over a row."""
+        """Says that several runs over a row need a value, if that is so."""
         return "three runs over its rows need it" if value in self.materialised else None
 
     def level(self, op: Op) -> Level | None:
-        """For what one of the ops has an element."""
+        """Returns the level of one of the ops."""
         return self.levels.get(op)
 
     # -- rows ----------------------------------------------------------------------------------------------
 
     @property
     def has_lanes_along_row(self) -> bool:
-        """Whether the lanes of vectors share a row; else each has one of its own. They go along the last axis of more
-        than one element; around a contraction each has an element of its own.
+        """Whether the lanes of vectors share a row; else each lane has its own row. Lanes go along the last axis of
+        more than one element; around a contraction each lane has its own element.
         """
         reduced = self.reduced or ()
         if self.has_contraction:
@@ -148,8 +150,9 @@ class Loops:
         return [op for op, level in self.levels.items() if level is Level.CROSS_ROW]
 
     def row_point(self, shape: Shape) -> tuple[DimLike, ...] | None:
-        """Where the row of the loops is in a tensor with an element for each row: its lengths are those that stay, but
-        for lengths of 1; of the result of a product also what several in a row make together. None for other tensors.
+        """Returns the position of the row of the loops in a tensor with an element for each row. The tensor's lengths
+        are those of the kept axes, up to lengths of 1; for the result of a product, also products of consecutive ones.
+        None for other tensors.
         """
         axes = [(index(axis), self.shape[axis]) for axis in self.kept_axes if self.shape[axis] != 1]
         found: list[DimLike] = []
@@ -170,12 +173,12 @@ class Loops:
 
     @property
     def last_run(self) -> int:
-        """The number of the last run, counted from 0; reductions over the axes that stay take place in it."""
+        """The number of the last run, counted from 0, in which reductions over the kept axes take place."""
         return max(self.phases.values(), default=0)
 
     @property
     def kept_axes(self) -> tuple[int, ...]:
-        """The axes that stay."""
+        """The axes that are not reduced."""
         return tuple([axis for axis in range(len(self.shape)) if axis not in (self.reduced or ())])
 
     @property
@@ -191,22 +194,20 @@ class Loops:
 
 
 class _Unshared:
-    """What steps without loops that others could share have in common."""
+    """The common part of steps without loops that others could share."""
 
     computes_again = False
 
     def level(self, _: Op) -> None:
-        """None: there are no loops to share."""
+        """Returns None: there are no loops to share."""
 
     def why_stored(self, _: Value) -> None:
-        """None: what it makes has no other place."""
+        """Returns None: its results have no other place."""
 
 
 @dataclass(eq=False)
 class Copy(_Unshared):
-    """A value that is stored once more, for the root of this number: a result that is also an argument, or twice a
-    result.
-    """
+    """A copy of a value for the root of this number: a result that is also an argument, or a repeated result."""
 
     value: Value
     root: int
@@ -214,12 +215,12 @@ class Copy(_Unshared):
     stored: ClassVar[Sequence[Value]] = ()
 
     def reads(self, producers: ProducerAnalysis) -> Iterator[tuple[Op, Read]]:
-        """The value; its op stands for the reader."""
+        """Yields the value; its own op stands for the reader."""
         for read in producers.reads_of_values((self.value,), True):
             yield self.value.op, read
 
     def why_apart(self, _: Op) -> str:
-        """It is no op of its own."""
+        """Says that a copy is no op of its own."""
         return "it is copied"
 
     def __str__(self) -> str:
@@ -242,15 +243,15 @@ class _OfOneOp(_Unshared):
         return self.op.outputs
 
     def reads(self, producers: ProducerAnalysis) -> Iterator[tuple[Op, Read]]:
-        """What it reads."""
+        """Yields the reads of the op."""
         for read in producers.reads(self.op):
             yield self.op, read
 
 
 @dataclass(eq=False)
 class Segments(_OfOneOp):
-    """A view of several parts (pad, concatenate), each of which is written by loops of its own. Where ``together``,
-    they share the loops over the leading axes that all parts have whole.
+    """A view of several parts (pad, concatenate), each of which is written by its own loops. If ``together``, they
+    share the loops over the leading axes that all parts have whole.
     """
 
     op: Op
@@ -267,7 +268,7 @@ class Segments(_OfOneOp):
         return len(shape)
 
     def why_apart(self, _: Op) -> str:
-        """Its loops are its own."""
+        """Says that its loops are its own."""
         return "each of its parts is written by loops of its own"
 
     def __str__(self) -> str:
@@ -276,12 +277,12 @@ class Segments(_OfOneOp):
 
 @dataclass(eq=False)
 class Scatter(_OfOneOp):
-    """A structured op that writes at places of its own, into its initial value."""
+    """A structured op that writes at computed places, into its initial value."""
 
     op: Op
 
     def why_apart(self, _: Op) -> str:
-        """Its places are its own."""
+        """Says that its places are its own."""
         return "it writes at places of its own"
 
     def __str__(self) -> str:
@@ -290,12 +291,12 @@ class Scatter(_OfOneOp):
 
 @dataclass(eq=False)
 class Check(_OfOneOp):
-    """Conditions each of which must hold; else the call fails."""
+    """Conditions that must hold; if one does not, the call fails."""
 
     op: Op
 
     def why_apart(self, _: Op) -> str:
-        """It makes nothing."""
+        """Says that it makes nothing."""
         return "it ends the call where a condition does not hold"
 
     def __str__(self) -> str:
@@ -309,7 +310,7 @@ class Host(_OfOneOp):
     op: Op
 
     def why_apart(self, _: Op) -> str:
-        """It has no kernel."""
+        """Says that it has no kernel."""
         return "it runs in Python"
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Strategies: how the loops that ops share are lowered, decided once for each step.
+"""Strategies: the way to lower the loops that ops share, decided once for each step.
 
 >>> import nervure as nv
 >>> from nervure.kernel.cluster import cluster
@@ -20,7 +20,9 @@ from nervure.types.dim import product
 
 
 def strategy_of(step: Loops, ops: OpAnalysis, machine: Machine) -> Strategy:
-    """How a step is lowered. Combiners of users have no blocks: nothing says that they may be divided."""
+    """Returns the strategy of a step. Combiners of users have no blocks, since nothing says that their reductions may
+    be divided.
+    """
     if step.reduced is None:
         return Strategy.POINTWISE
     if step.cross_row:
@@ -32,9 +34,9 @@ def strategy_of(step: Loops, ops: OpAnalysis, machine: Machine) -> Strategy:
 def has_enough_rows(step: Loops, machine: Machine) -> bool:
     """Whether threads should have rows of their own.
 
-    Not where there are few, unless their elements are a product of axes that lie apart: a block of those would be found
-    by a division for each element. Nor where they are long and lie across memory, hence side by side: a processor that
-    reads some of them has its neighbours' lines brought in as well.
+    Few rows are not enough, unless their elements are a product of separated axes: a block of those would need a
+    division for each element. Nor are long rows that lie across memory, hence side by side: a processor that reads
+    some of them also loads the cache lines of their neighbours.
     """
     if step.has_contraction:
         return True
@@ -48,13 +50,13 @@ def has_enough_rows(step: Loops, machine: Machine) -> bool:
 
 
 def _lie_apart(step: Loops) -> bool:
-    """Whether there is another axis between those that are reduced."""
+    """Whether there is another axis between the reduced ones."""
     reduced = [axis for axis in step.reduced or () if step.shape[axis] != 1]
     between = range(min(reduced, default=0), max(reduced, default=0))
     return any([step.shape[axis] != 1 and axis not in reduced for axis in between])
 
 
 def are_together(step: Segments, machine: Machine) -> bool:
-    """Whether the parts of a view share loops: over axes that all have whole, if these are rows enough for threads."""
+    """Whether the parts of a view share loops: over axes that all have whole, if these are enough rows for threads."""
     rows = product(step.op.outputs[0].shape[:step.shared])
     return not isinstance(rows, int) or rows >= machine.threads

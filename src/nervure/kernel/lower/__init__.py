@@ -1,4 +1,4 @@
-"""Lowering: each step of a clustered function becomes kernels of the loop IR, by the rule for what it decided.
+"""Lowering: each step of a clustered function becomes kernels of the loop IR, by the rule for its kind and strategy.
 
 >>> import nervure as nv
 >>> from nervure.kernel.cluster import cluster
@@ -37,7 +37,9 @@ _LOOPS = {Strategy.POINTWISE: lower_pointwise, Strategy.ROWS: lower_rows, Strate
 
 
 def lower_step(step: Step, memory: BufferAssignment) -> Sequence[LoweredKernel | HostCall]:
-    """The kernels of ``step``, in the order in which they run. ``memory`` has a place for each value that is stored."""
+    """Returns the kernels of ``step``, in the order in which they run. ``memory`` has a place for each value that is
+    stored.
+    """
     match step:
         case Loops():
             return _LOOPS[step.strategy](step, memory)

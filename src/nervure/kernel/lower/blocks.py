@@ -1,8 +1,7 @@
-"""Reductions with few rows, or long ones: threads share the blocks of a row, whose totals are combined afterwards, in
-groups.
+"""Reductions with few or long rows: threads share the blocks of a row, whose totals are then combined in groups.
 
-The first kernel runs over blocks and stores a total for each, the second combines the totals and computes what follows
-from them. The order in which elements are combined is that of a row kernel, so the bits are the same.
+The first kernel runs over blocks and stores a total for each, the second combines the totals and computes the values
+derived from them. The order in which elements are combined is that of a row kernel, so the bits are the same.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from nervure.types.dim import DimLike, dim_min, index, product
 
 
 def lower_blocks(step: Loops, memory: BufferAssignment) -> list[LoweredKernel]:
-    """Two kernels."""
+    """Returns two kernels."""
     assert step.reduced is not None
     first = _Blocks(step, memory)
     return [first.lowered(), first.combined()]
@@ -45,7 +44,7 @@ class _Blocks:
         self._partial: list[tuple[Value, str, Storage]] = []
 
     def lowered(self) -> LoweredKernel:
-        """The totals of the blocks."""
+        """Returns the kernel of the blocks' totals."""
         step, rank = self._step, len(self._step.shape)
         block, lane = LoopIndex(rank), LoopIndex(rank + 1)
         length = self._size if self._count == 1 else dim_min(BLOCK, self._size - block.dim * BLOCK)
@@ -75,7 +74,7 @@ class _Blocks:
         return builder.finish("blocks", nested(loops, body.list, vector=False), product(step.shape), step.ops)
 
     def combined(self) -> LoweredKernel:
-        """The totals of the rows, and what is computed of them."""
+        """Returns the kernel of the rows' totals, and of the values derived from them."""
         step, rank = self._step, len(self._step.shape)
         block = LoopIndex(rank)
         builder = KernelBuilder(self._memory, step.shape, step.levels, [(block, self._count)])
@@ -107,7 +106,7 @@ class _Blocks:
                 builder.store(buffer, row_offset(step, value, self._memory), elements.rows[value])
 
     def _point(self, place: DimLike) -> Point:
-        """The point of the tensor at a place among the reduced axes."""
+        """Returns the point of the tensor at a place among the reduced axes."""
         if not self._kept:
             return Flat(place)
         shape = tuple([self._step.shape[axis] for axis in self._reduced])

@@ -1,4 +1,4 @@
-"""Kernel builder: what all lowering rules share. Where values lie, a kernel being made, nests of loops.
+"""Kernel builder: the common part of all lowering rules, with memory of values, a kernel being made, and loop nests.
 
 >>> from nervure.kernel.ir import Store
 >>> loops, = nested([(LoopIndex(0), 8), (LoopIndex(1), 4)], ())
@@ -34,8 +34,8 @@ Indices = Sequence[tuple[LoopIndex, DimLike]]
 class LoweredKernel(NamedTuple):
     """A kernel and the memory of its buffers (without scratch), in their order.
 
-    ``failures`` are what its checks may find, in the order of their numbers, ``points`` how often its innermost
-    statements run.
+    ``failures`` are those that its checks may find, in the order of their numbers, ``points`` is how often its
+    innermost statements run.
     """
 
     kernel: Kernel
@@ -53,7 +53,7 @@ class HostCall(NamedTuple):
 
 
 class BufferAssignment:
-    """Where the values of a function lie, as far as they have memory; some of them inside of others."""
+    """The memory of the values of a function, as far as they have any; some lie inside of others."""
 
     def __init__(self, producers: ProducerAnalysis) -> None:
         self.producers, self.ops = producers, producers.ops
@@ -63,14 +63,14 @@ class BufferAssignment:
         self.inside: Mapping[Value, Place] = {}
 
     def of(self, value: Value) -> Storage:
-        """The memory of a value that has some."""
+        """Returns the memory of a value that has some."""
         storage = self.places.get(value)
         if storage is None:
             raise InternalError(f"{value.op!r} of {value.op.location} has no memory")
         return storage
 
     def position(self, value: Value, point: Point) -> DimLike:
-        """Where an element of a value lies in its memory."""
+        """Returns the position of an element of a value in its memory."""
         place = self.inside.get(value)
         if place is None:
             return place_in(self.of(value), point, value.shape)
@@ -79,7 +79,7 @@ class BufferAssignment:
         return self.position(place.whole, tuple([start + at for start, at in zip(place.starts, below, strict=True)]))
 
     def within(self, value: Value) -> tuple[tuple[object, ...], ...]:
-        """Where a value lies inside of others, from one to the next; nothing where it has memory of its own."""
+        """Returns the places of a value inside of others, from one to the next; nothing if it has memory of its own."""
         places: list[tuple[object, ...]] = []
         while (place := self.inside.get(value)) is not None:
             value = place.whole
@@ -87,13 +87,13 @@ class BufferAssignment:
         return tuple(places)
 
     def temporary(self, dtype: DType, shape: Shape, value: Value) -> Storage:
-        """New memory for the time of a call, for a value or for what it is made of."""
+        """Allocates memory for the time of a call, for a value or for its partial results."""
         storage = Storage(StorageKind.TEMPORARY, dtype, shape, len(self.held))
         self.held[storage] = value
         return storage
 
     def derived(self, dtype: DType, shape: Shape, source: Storage, value: Value) -> Storage:
-        """New memory for what follows from a variable, or from a constant, and that value."""
+        """Allocates memory for a value that is derived from a variable, or from a constant."""
         variable = source.number if source.kind is StorageKind.VARIABLE else None
         storage = Storage(StorageKind.DERIVED, dtype, shape, len(self.held), variable=variable)
         self.held[storage] = value
@@ -101,7 +101,8 @@ class BufferAssignment:
 
 
 def place_in(storage: Storage, point: Point, shape: Shape) -> DimLike:
-    """Where memory has the element of a tensor of this shape, which may be another one of as many elements than its."""
+    """Returns the position in memory of an element of a tensor of this ``shape``, which may differ from the memory's.
+    """
     if storage.layout is None:
         return position(point, shape)
     same = None if isinstance(point, Flat) else without_ones(point, shape, storage.shape)
@@ -125,7 +126,7 @@ class KernelBuilder:
         return None if storage is None or value.op in self._computed else self.buffer(storage)
 
     def buffer(self, storage: Storage, role: str = "in") -> Buffer:
-        """The buffer of a storage. The first call says whether it is read, written or both."""
+        """Returns the buffer of a storage. The first call says whether it is read, written or both."""
         found = self._buffers.get(storage)
         if found is None:
             name = f"b{len(self._buffers)}"
@@ -133,19 +134,19 @@ class KernelBuilder:
         return found
 
     def scratch(self, dtype: DType, size: DimLike) -> Buffer:
-        """BufferAssignment of a thread."""
+        """Adds a scratch buffer, of which each thread has its own."""
         buffer = Buffer(f"s{len(self._scratch)}", dtype, size, "scratch")
         self._scratch.append(buffer)
         return buffer
 
     def store(self, buffer: Buffer, offset: DimLike, value: Scalar, combine: str | None = None,
               valid: Scalar | None = None) -> None:
-        """A store at an offset."""
+        """Appends a store of ``value`` at an ``offset``."""
         address = self.elements.address(offset)
         self.elements.statements.add(Store(buffer, address, value, combine, valid))
 
     def finish(self, name: str, body: Sequence[Statement], points: DimLike, origins: Sequence[Op]) -> LoweredKernel:
-        """The kernel."""
+        """Returns the kernel, with its ``name`` and ``body``."""
         buffers = (*self._buffers.values(), *self._scratch)
         kernel = Kernel(name, buffers, tuple(body), tuple(origins))
         return LoweredKernel(kernel, tuple(self._buffers), tuple(self.elements.failures), points)
@@ -153,7 +154,7 @@ class KernelBuilder:
 
 def lower_store(memory: BufferAssignment, name: str, op: Op, computed: Mapping[Op, object], shape: Shape,
                 target: Storage, place: DimLike, element: Callable[[KernelBuilder], Scalar]) -> LoweredKernel:
-    """The kernel that stores one element at a place for each point of a shape."""
+    """Returns the kernel that stores one ``element`` at a ``place`` for each point of a ``shape``."""
     builder = KernelBuilder(memory, shape, computed)
     with builder.elements.body() as body:
         buffer = builder.buffer(target, "out")
@@ -162,22 +163,24 @@ def lower_store(memory: BufferAssignment, name: str, op: Op, computed: Mapping[O
 
 
 def lower_host(step: Host, memory: BufferAssignment) -> list[HostCall]:
-    """The call of an op that Python runs on the stored values that it reads, through views that are applied then."""
+    """Returns the call of an op that Python runs on the stored values that it reads, through views that are applied
+    then.
+    """
     read = [memory.producers.base(operand)[0] for operand in step.op.operands]
     bases = {value: memory.places[value] for value in read if value in memory.places}
     return [HostCall(step.op, bases, tuple([memory.of(value) for value in step.op.outputs]))]
 
 
 def here(shape: Shape) -> tuple[Dim, ...]:
-    """The loops' own index."""
+    """Returns the loops' own index."""
     return indices(len(shape))
 
 
 def nested(loops: Indices, body: Sequence[Statement], vector: bool = True,
            parallel: bool = True) -> tuple[Statement, ...]:
-    """Loops inside each other: threads share the outermost, the innermost runs in lanes. Without loops the body.
+    """Nests ``loops``: threads share the outermost, the innermost runs in lanes. Without loops it is the body.
 
-    Loops of one iteration, which will vanish, are neither: the first and the last of the others are.
+    Loops of one iteration, which will vanish, count as neither: the first and the last of the others do.
     """
     inner = tuple(body)
     long = [depth for depth, (_, extent) in enumerate(loops) if extent != 1] or [0]
@@ -187,12 +190,12 @@ def nested(loops: Indices, body: Sequence[Statement], vector: bool = True,
 
 
 def loops_over(shape: Shape, axes: Sequence[int] | None = None) -> list[tuple[LoopIndex, DimLike]]:
-    """Loops over some axes of a shape, all by default."""
+    """Returns loops over some axes of a shape, all by default."""
     return [(LoopIndex(axis), shape[axis]) for axis in (range(len(shape)) if axes is None else axes)]
 
 
 def row_position(shape: Shape, axes: Sequence[int]) -> DimLike:
-    """The row-major position among some axes."""
+    """Returns the row-major position among some axes."""
     total: DimLike = 0
     for axis in axes:
         total = total * shape[axis] + index(axis)
@@ -200,7 +203,7 @@ def row_position(shape: Shape, axes: Sequence[int]) -> DimLike:
 
 
 def row_point(step: Loops, value: Value) -> Coordinates:
-    """Where the row of the loops is in a value of one element a row."""
+    """Returns the position of the row of the loops in a value of one element a row."""
     point = step.row_point(value.shape)
     if point is None:
         raise InternalError(f"{value.op!r} has no element for each row of {step}")
@@ -208,10 +211,10 @@ def row_point(step: Loops, value: Value) -> Coordinates:
 
 
 def row_offset(step: Loops, value: Value, memory: BufferAssignment) -> DimLike:
-    """The same as an offset in its memory."""
+    """Returns the offset of the row of the loops in the memory of a ``value`` of one element a row."""
     return memory.position(value, row_point(step, value))
 
 
 def unit(combine: str | None, dtype: DType) -> Literal:
-    """What a combiner starts from; 0 where the last write wins."""
+    """Returns the initial value of a combiner; 0 if the last write wins."""
     return combiners.unit(combine if combine in COMBINERS else "add", dtype)

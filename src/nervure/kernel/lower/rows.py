@@ -1,16 +1,16 @@
 """Multi-pass row kernels: loops over rows, and inside a row one pass for each phase, with its data still in cache.
 
-A softmax is three runs over each row: the maximum; the exponentials and their sum; the quotients. What one run
-computes and a later one needs is computed again where that is cheap, else kept in the result itself or in scratch
-memory of the row's length.
+A softmax is three runs over each row: the maximum; the exponentials and their sum; the quotients. A value of one run
+that a later one needs is computed again if that is cheap, else kept in the result itself or in scratch memory of the
+row's length.
 
-The last axis runs in lanes. Where it is reduced, the lanes share a row; else each lane has a row of its own.
+The last axis runs in lanes. If it is reduced, the lanes share a row; else each lane has a row of its own.
 
-Cross-row reductions are made on the way. One numbers the rows, divides them into blocks of 4,096, and in each block
-adds up the rows k, k + 64, k + 128, ... in order for each of 64 lanes. So the loop that threads share runs over the
-lanes of all blocks, and one inside of it over the rows of a lane. The totals of a lane, as many as a row has elements,
-stay in the cache meanwhile. A second kernel combines the lanes by the tree and the blocks in order, as any reduction
-does.
+Cross-row reductions are computed on the way. A reduction numbers the rows, divides them into blocks of 4,096, and in
+each block adds up the rows k, k + 64, k + 128, ... in order for each of 64 lanes. So the loop that threads share runs
+over the lanes of all blocks, and one inside of it over the rows of a lane. The totals of a lane, as many as the
+elements of a row, stay in the cache meanwhile. A second kernel combines the lanes by the tree and the blocks in order,
+as any reduction does.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from nervure.types.dim import DimLike, dim_min, index, product
 class Totals:
     """The scalars that are combined, each for the output in ``places`` by the combiner in ``combine``.
 
-    Ops with combiners of their own are left in ``folds``, sums of products in ``contractions``.
+    Ops with combiners of their own are in ``folds``, sums of products in ``contractions``.
     """
 
     def __init__(self, builder: KernelBuilder, ops: Iterable[Op], point: Point) -> None:
@@ -84,7 +84,7 @@ class Totals:
 
 
 def note(elements: ValueLowering, places: Sequence[Value], results: Sequence[Scalar]) -> None:
-    """The results as row values, in the types of the ops' outputs; integers wrap as the sum itself does."""
+    """Notes the results as row values, in the types of the ops' outputs; integers wrap as the sum itself does."""
     s = elements.scalars()
     for output, result in zip(places, results, strict=True):
         elements.rows[output] = (s.wrap if output.dtype.is_integer else s.convert)(result, output.dtype)
@@ -94,13 +94,13 @@ def note(elements: ValueLowering, places: Sequence[Value], results: Sequence[Sca
 
 
 def lower_rows(step: Loops, memory: BufferAssignment) -> list[LoweredKernel]:
-    """One kernel."""
+    """Returns one kernel."""
     return [Rows(step, memory).lowered()]
 
 
 class Rows:
-    """The kernel of a step of rows. ``more`` are indices beside those of the step's shape; the axes that stay are at
-    ``places``, by default at their own index.
+    """The kernel of a step of rows. ``more`` are indices beside those of the step's shape; ``places`` are the
+    positions of the kept axes, by default their own indices.
     """
 
     def __init__(self, step: Loops, memory: BufferAssignment, more: Indices = (),
@@ -116,13 +116,13 @@ class Rows:
         self._held = self._plan_held()
 
     def lowered(self) -> LoweredKernel:
-        """The kernel."""
+        """Returns the kernel."""
         body = nested(loops_over(self._step.shape, self._step.kept_axes), self._row(), vector=not self._along_row)
         name = "product" if self._step.has_contraction else "rows"
         return self._builder.finish(name, body, product(self._step.shape), self._step.ops)
 
     def _row(self) -> list[Statement]:
-        """What is done for one row."""
+        """Returns the statements for one row."""
         with self._elements.body() as row:
             for phase in range(self._step.last_run + 1):
                 self._row_ops(phase)
@@ -135,7 +135,7 @@ class Rows:
         return row.list
 
     def _at(self, coordinates: Coordinates) -> Coordinates:
-        """Coordinates over the indices of the step's shape, where the row is."""
+        """Returns coordinates over the indices of the step's shape, at the position of the row."""
         if not self._places:
             return coordinates
         return tuple([substitute_indices(entry, self._places) for entry in coordinates])
@@ -143,7 +143,7 @@ class Rows:
     # -- rows and runs -------------------------------------------------------------------------------------
 
     def _row_ops(self, phase: int) -> None:
-        """What is computed of the results of earlier runs."""
+        """Computes the row values that depend on the results of earlier runs."""
         for op in self._ops(Level.ROW, phase):
             if self._memory.ops.kind(op) is OpKind.POINTWISE:
                 for value in op.outputs:
@@ -155,7 +155,7 @@ class Rows:
         return [op for op in step.levels if step.levels[op] == level and step.phases[op] == phase]
 
     def _run(self, phase: int) -> None:
-        """One run over the row: everything of this phase, the reductions that end with it."""
+        """Adds one run over the row: everything of this phase, and the reductions that end with it."""
         step, elements = self._step, self._elements
         ending = [op for op in self._ops(Level.ROW, phase + 1) if self._memory.ops.kind(op) is OpKind.REDUCTION]
         elements.held = {value: place for value, place in self._held.items() if step.phases[value.op] < phase}
@@ -181,7 +181,7 @@ class Rows:
             self._fold(op, loops)
 
     def _stores(self, phase: int) -> bool:
-        """Stores what this phase computes for memory or for later runs; whether there is anything."""
+        """Stores the values of this phase for memory or for later runs; returns whether there are any."""
         step, point, count = self._step, self._point, len(self._elements.statements.list)
         for value in step.stored:
             if step.levels[value.op] is Level.FULL and step.phases[value.op] == phase:
@@ -193,7 +193,7 @@ class Rows:
         return len(self._elements.statements.list) > count
 
     def _contract(self, op: Op, loops: list[tuple[LoopIndex, DimLike]]) -> None:
-        """A sum of products."""
+        """Adds a sum of products."""
         elements, structure = self._elements, self._memory.ops.structure(op)
         dtype = structure.accumulate or op.outputs[0].dtype.compute
         with elements.body() as body:
@@ -204,7 +204,7 @@ class Rows:
         note(elements, op.outputs, [result])
 
     def _fold(self, op: Op, loops: list[tuple[LoopIndex, Any]]) -> None:
-        """A reduction with a combiner of its own."""
+        """Adds a reduction with a combiner of its own."""
         elements, structure = self._elements, self._memory.ops.structure(op)
         with elements.body() as body:
             values = elements.body_at(op, self._point)
@@ -221,10 +221,10 @@ class Rows:
         for output, scalar in zip(op.outputs, given if isinstance(given, tuple) else (given,), strict=True):
             elements.rows[output] = converted(elements.statements, scalar, output.dtype)
 
-    # -- what is kept between runs -------------------------------------------------------------------------
+    # -- values kept between runs -----------------------------------------------------------------------------
 
     def _plan_held(self) -> dict[Value, tuple[Buffer, Any]]:
-        """The values of one run that a later one loads, and where from."""
+        """Returns the values of one run that a later one loads, with their places."""
         step = self._step
         held: dict[Value, tuple[Buffer, Any]] = {}
         for value in step.reloaded:
@@ -242,13 +242,14 @@ class Rows:
 
 
 def lower_cross_rows(step: Loops, memory: BufferAssignment) -> list[LoweredKernel]:
-    """Two kernels."""
+    """Returns two kernels."""
     first = _Lanes(step, memory)
     return [first.lowered(), first.combined()]
 
 
 class _Lanes(Rows):
-    """The row kernel of such a step, whose rows are found by lane and iteration, and the kernel that follows it."""
+    """The row kernel of a cross-row step, whose rows are found by lane and iteration, and the kernel that follows it.
+    """
 
     def __init__(self, step: Loops, memory: BufferAssignment) -> None:
         rank, rows = len(step.shape), product(step.kept)
@@ -261,14 +262,14 @@ class _Lanes(Rows):
         self._iterations = (dim_min(BLOCK, rows - block * BLOCK) - first + (LANES - 1)) // LANES
         row = through(Flat(block * BLOCK + first + iteration * LANES), step.kept)
         self._partial: list[tuple[Value, str, Storage]] = []
-        self._lanes = dim_min(self._blocks * LANES, rows)  # of less than 64 rows each is a lane
+        self._lanes = dim_min(self._blocks * LANES, rows)  # with less than 64 rows, each is a lane
         more = [(self._lane, self._lanes), (self._iteration, BLOCK // LANES)]
         places = {LoopIndex(axis): entry for axis, entry in zip(step.kept_axes, row, strict=True)}
         super().__init__(step, memory, more, places)
         self._row_length = product([step.shape[axis] for axis in self._reduced])
 
     def lowered(self) -> LoweredKernel:
-        """The rows, and the totals of each lane."""
+        """Returns the kernel of the rows, with the totals of each lane."""
         rows = self._row()
         with self._elements.body() as body:
             for _, combine, place in self._partial:
@@ -281,7 +282,7 @@ class _Lanes(Rows):
         return self._builder.finish("rows", [loop], product(self._step.shape), self._step.ops)
 
     def _own_place(self) -> DimLike:
-        """Where the totals of the lane are."""
+        """Returns the position of the lane's totals."""
         return self._lane.dim * self._row_length + row_position(self._step.shape, self._reduced)
 
     def _stores(self, phase: int) -> bool:
@@ -297,7 +298,7 @@ class _Lanes(Rows):
         return True
 
     def combined(self) -> LoweredKernel:
-        """The lanes and blocks of each column combined."""
+        """Returns the kernel that combines the lanes and blocks of each column."""
         step, memory, rank = self._step, self._memory, len(self._step.shape)
         lane = LoopIndex(rank + 1)
         block: DimLike = 0 if self._blocks == 1 else LoopIndex(rank).dim
@@ -323,7 +324,7 @@ class _Lanes(Rows):
                             step.cross_row)
 
     def _over_blocks(self, builder: KernelBuilder, reduce: Reduce) -> Scalar:
-        """The totals of the blocks, of which each is this reduction, combined in groups."""
+        """Combines the totals of the blocks, each by this reduction, in groups."""
         statements, (total,) = builder.elements.statements, reduce.results
         if self._blocks == 1:
             statements.add(reduce)

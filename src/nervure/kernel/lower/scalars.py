@@ -1,4 +1,5 @@
-"""The scalar namespace as statements: an op's expression, applied to variables, appends what computes it.
+"""The scalar namespace as statements: an op's expression, applied to variables, appends the statements that compute
+it.
 
 >>> from nervure.kernel.ir import Literal, Variable
 >>> from nervure.types.dtype import bfloat16, float32
@@ -23,14 +24,14 @@ from nervure.types.dtype import DType, bool_, int64
 
 
 class Statements:
-    """A list of statements that grows; what has been computed in it once is not computed again."""
+    """A growing list of statements, in which nothing is computed twice."""
 
     def __init__(self) -> None:
         self.list: list[Statement] = []
         self._known: dict[Any, Variable] = {}
 
     def apply(self, function: str, operands: tuple[Scalar, ...], dtype: DType) -> Variable:
-        """A function of scalars."""
+        """Applies a ``function`` of scalars to ``operands``."""
         key = (function, operands, dtype)
         found = self._known.get(key)
         if found is None:
@@ -39,7 +40,9 @@ class Statements:
         return found
 
     def index(self, expression: DimLike) -> Scalar:
-        """An expression over loop indices, as int64. A length is no literal: kernels of other sizes are the same."""
+        """Returns an expression over loop indices, as int64. A length is no literal, so that kernels of other sizes
+        are equal.
+        """
         if isinstance(expression, int) and -2 <= expression <= 2:
             return Literal(expression, int64)
         found = self._known.get(expression)
@@ -49,12 +52,12 @@ class Statements:
         return found
 
     def add(self, statement: Statement) -> None:
-        """A statement of any kind."""
+        """Appends a statement of any kind."""
         self.list.append(statement)
 
 
 def converted(statements: Statements, x: Scalar, dtype: DType) -> Scalar:
-    """A scalar in another type, with the meaning of ``convert``."""
+    """Returns the scalar ``x`` in another type, with the meaning of ``convert``."""
     if x.dtype is dtype:
         return x
     if isinstance(x, Literal) and x.dtype.is_float and dtype is x.dtype.compute:
@@ -101,7 +104,7 @@ class _Scalars(ScalarNamespace[Scalar]):
         return self._asked("is_finite", x, otherwise=True)
 
     def _asked(self, function: str, x: Scalar, otherwise: bool) -> Scalar:
-        """A predicate of floats; of what has no infinities the answer is known."""
+        """Applies a predicate of floats; for types without infinities the answer is known."""
         return self._apply(function, (x,)) if x.dtype.is_float or x.dtype.is_complex else Literal(otherwise, bool_)
 
     def _wide(self, x: Scalar) -> Scalar:
@@ -119,7 +122,7 @@ def _method(function: str) -> Any:
 
 
 def _number(value: Any, dtype: DType) -> bool | int | float | complex:
-    """A number as the element type holds it."""
+    """Returns a number as the element type holds it."""
     if dtype.kind == "bool":
         return bool(value)
     if dtype.is_integer:

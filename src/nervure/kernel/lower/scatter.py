@@ -1,7 +1,7 @@
-"""Iterations that write at places of their own: first the initial value is stored, then every point writes, in order.
+"""Iterations that write at computed places: first the initial value is stored, then every point writes, in order.
 
-Axes of the domain whose index is itself a coordinate of what is written never meet in one place: threads share them,
-and the last one runs in lanes. The other axes run in order, inside of what is shared, so that the last write wins and
+Axes of the domain whose index is itself a coordinate of the writes never meet in one place: threads share them, and
+the last one runs in lanes. The other axes run in order, inside of the shared ones, so that the last write wins and
 sums add up in one order.
 """
 
@@ -30,7 +30,7 @@ from nervure.types.dim import DimLike, dim_min, index_symbols, product
 
 
 def lower_scatter(step: Scatter, memory: BufferAssignment) -> list[LoweredKernel]:
-    """A kernel that fills the outputs, one that writes into them, and one that rounds what adds up in a wider type."""
+    """Returns a kernel that fills the outputs, one that writes into them, and one that rounds sums in a wider type."""
     structure = memory.ops.structure(step.op)
     targets = [_target(memory, structure, output) for output in step.op.outputs]
     filled = [_filled(step, memory, structure, *pair) for pair in zip(step.op.outputs, targets, strict=True)]
@@ -40,7 +40,7 @@ def lower_scatter(step: Scatter, memory: BufferAssignment) -> list[LoweredKernel
 
 
 def _target(memory: BufferAssignment, structure: Structure, output: Value) -> Storage:
-    """Where the writes go: the output itself, unless it is too narrow to add up in."""
+    """Returns the target of the writes: the output itself, unless it is too narrow to add up in."""
     if structure.combine in (None, "set") or output.dtype.compute is output.dtype:
         return memory.of(output)
     return memory.temporary(output.dtype.compute, output.shape, output)
@@ -104,12 +104,12 @@ def _written(step: Scatter, memory: BufferAssignment, structure: Structure, targ
 
 
 def _stripe(length: DimLike) -> int:
-    """How many elements of an axis a thread takes at a time."""
+    """Returns the number of elements of an axis that a thread takes at a time."""
     return max(length // STRIPES // STRIPE * STRIPE, STRIPE) if isinstance(length, int) else STRIPE
 
 
 def _ordered_loops(domain: tuple[DimLike, ...], shared: list[int], body: list[Statement]) -> tuple[Statement, ...]:
-    """The shared axes outside and the others inside, in their order; a shared last axis innermost, in lanes."""
+    """Nests the shared axes outside and the others inside, in their order; a shared last axis innermost, in lanes."""
     rank = len(domain)
     last = [rank - 1] if shared and shared[-1] == rank - 1 and len(shared) > 1 else []
     if len(shared) == rank:
@@ -121,7 +121,7 @@ def _ordered_loops(domain: tuple[DimLike, ...], shared: list[int], body: list[St
 
 
 def _shared_axes(structure: Structure) -> list[int]:
-    """The axes of the domain whose index is a coordinate of every write."""
+    """Returns the axes of the domain whose index is a coordinate of every write."""
     found = []
     for axis in range(len(structure.domain)):
         alone = [any([not isinstance(entry, Element) and _is_alone(entry, LoopIndex(axis))
@@ -132,5 +132,5 @@ def _shared_axes(structure: Structure) -> list[int]:
 
 
 def _is_alone(coordinate: DimLike, index: LoopIndex) -> bool:
-    """Whether a coordinate is this index and a constant."""
+    """Whether a coordinate is this index plus a constant."""
     return index.occurs_in(coordinate) and not index_symbols(coordinate - index.dim)

@@ -1,9 +1,9 @@
 """Loops without reductions: every op at every point. Copies and checks are such loops, too.
 
-Views of several parts (concatenations, padding): each part is written by loops of its own.
+In views of several parts (concatenations, padding), each part is written by loops of its own.
 
-Where all parts run along the leading axes, they share the loops over these: each iteration writes all of its parts,
-whose borders lie in the same lines of memory.
+If all parts run along the leading axes, they share the loops over these: each iteration writes a piece of every part,
+whose borders lie in the same cache lines.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from nervure.types.view.complex import Piece
 
 
 def lower_pointwise(step: Loops, memory: BufferAssignment) -> list[LoweredKernel]:
-    """One kernel."""
+    """Returns one kernel."""
     builder = KernelBuilder(memory, step.shape, step.levels)
     elements, point = builder.elements, here(step.shape)
     with elements.body() as body:
-        for op in step.ops:  # in order: a chain of ops is no chain of calls
+        for op in step.ops:  # in order, so that a chain of ops does not recurse
             for value in op.outputs if memory.ops.kind(op) is not OpKind.SEGMENTS else ():
                 elements.of(value, point)
         for value in step.stored:
@@ -63,14 +63,14 @@ def _store_parts(step: Loops, builder: KernelBuilder, value: Value, buffer: Buff
 
 
 def lower_copy(step: Copy, memory: BufferAssignment) -> list[LoweredKernel]:
-    """One kernel, which writes a value where a root wants it."""
+    """Returns one kernel, which writes a value to the place of a root."""
     value, point, target = step.value, here(step.value.shape), memory.roots[step.root]
     return [lower_store(memory, "copy", value.op, {}, value.shape, target, place_in(target, point, value.shape),
                         lambda builder: builder.elements.of(value, point))]
 
 
 def lower_check(step: Check, memory: BufferAssignment) -> list[LoweredKernel]:
-    """One kernel, which stores nothing: it fails where a condition does not hold."""
+    """Returns one kernel, which stores nothing: it fails if a condition does not hold."""
     assert isinstance(step.op, Guard)
     condition, = step.op.operands
     builder = KernelBuilder(memory, condition.shape, {step.op: None})
@@ -85,8 +85,8 @@ def lower_check(step: Check, memory: BufferAssignment) -> list[LoweredKernel]:
 
 
 def lower_segments(step: Segments, memory: BufferAssignment) -> list[LoweredKernel]:
-    """One kernel, or one for each part where they have too few rows in common or are only one; none for parts that are
-    there.
+    """Returns one kernel, or one for each part if they share too few rows or there is only one. Parts that are already
+    stored need none.
     """
     pieces = [piece for piece in segments_of(step.op) if not is_inside(step.op, piece, memory.inside)]
     if not step.together or len(pieces) < 2:
@@ -95,7 +95,7 @@ def lower_segments(step: Segments, memory: BufferAssignment) -> list[LoweredKern
 
 
 def shifted(piece: Piece, point: Coordinates) -> Coordinates:
-    """Where a point of a part is in the whole."""
+    """Returns the position in the whole of a point of a part."""
     return tuple([start + entry for start, entry in zip(piece.starts, point, strict=True)])
 
 

@@ -1,7 +1,7 @@
 """Value lowering: the element of a value at a point of the loops, as statements.
 
-``ValueLowering`` appends what computes an element to the loop body that is being built. What is in memory is loaded,
-views move the point, everything else is computed from the elements of its operands.
+``ValueLowering`` appends the computation of an element to the loop body that is being built. Values in memory are
+loaded, views move the point, everything else is computed from the elements of its operands.
 
 >>> import nervure as nv
 >>> from nervure.kernel.analysis import OpAnalysis
@@ -71,22 +71,22 @@ class DataIndices:
         self.scalars: dict[str, Scalar] = {}
 
     def new(self, scalar: Scalar) -> Dim:
-        """The index that stands for a scalar."""
+        """Returns the index that stands for a scalar."""
         symbol = index(self.FIRST + len(self.scalars))
         self.scalars[str(symbol)] = scalar
         return symbol
 
     def in_expression(self, expression: DimLike) -> list[str]:
-        """Those that an expression depends on."""
+        """Returns the data indices that an expression depends on."""
         return [name for name in self.scalars if name in index_symbols(expression)]
 
 
 class ValueLowering:
-    """What is needed of values inside the loops of one kernel.
+    """The lowering of values inside the loops of one kernel.
 
-    ``memory`` gives the buffer of a value that is to be loaded, ``extents`` the loops by their indices. ``rows`` holds
-    scalars that have been computed outside the innermost loops and stand for their value at every point, ``held``
-    buffers and offsets from which values are loaded, whatever the point.
+    ``memory`` gives the buffer of a value to be loaded, ``extents`` the loops by their indices. ``rows`` holds scalars
+    that have been computed outside the innermost loops and stand for their value at every point, ``held`` buffers and
+    offsets from which values are loaded, whatever the point.
     """
 
     def __init__(self, ops: OpAnalysis, memory: Callable[[Value], Buffer | None],
@@ -106,20 +106,20 @@ class ValueLowering:
 
     @contextmanager
     def body(self) -> Iterator[Statements]:
-        """The body of a loop: what is computed inside is known inside."""
+        """Opens the body of a loop: values computed inside are known only inside."""
         outer = self.statements, self._known
         self.statements, self._known = Statements(), {}
         yield self.statements
         self.statements, self._known = outer
 
     def scalars(self, at: Callable[[DimLike], DimLike] | None = None) -> Any:
-        """The scalar namespace, which appends to the current body."""
+        """Returns the scalar namespace, which appends to the current body."""
         return KernelScalars(self.statements, None if at is None else lambda entry: self._value(at(entry)))
 
     # -- elements ----------------------------------------------------------------------------------------
 
     def of(self, value: Value, point: Point) -> Scalar:
-        """The element of a value at a point."""
+        """Returns the element of a value at a point."""
         if value in self.rows:
             return self.rows[value]
         known = self._known.get((value, point))
@@ -136,13 +136,13 @@ class ValueLowering:
         return found
 
     def load(self, buffer: Buffer, offset: DimLike, valid: Scalar | None = None, fill: Scalar | None = None) -> Scalar:
-        """The element of a buffer at an offset."""
+        """Returns the element of a buffer at an ``offset``."""
         result = Variable(buffer.dtype)
         self.statements.add(Load(result, buffer, self.address(offset), valid, fill))
         return result
 
     def address(self, offset: DimLike) -> Address:
-        """An offset in elements, in which indices may stand for data, as an address."""
+        """Returns an offset in elements, in which indices may stand for data, as an address."""
         used = self._data.in_expression(offset)
         if not used:
             return address(offset, list(self._extents), self._ranges)
@@ -169,14 +169,14 @@ class ValueLowering:
         return self._settled(op, value, point, results)
 
     def _settled(self, op: Op, value: Value, point: Point, results: Any) -> Scalar:
-        """The results of an op in their element types, all of them noted."""
+        """Returns the results of an op in their element types, and notes all of them."""
         results = results if isinstance(results, tuple) else (results,)
         for output, result in zip(op.outputs, results, strict=True):
             self._known[output, point] = converted(self.statements, result, output.dtype)
         return self._known[value, point]
 
     def _below(self, op: Op, point: Point) -> Point:
-        """Where a view at a point shows its operand."""
+        """Returns the point of a view's operand for a point of the view."""
         shape = op.outputs[0].shape
         if self._ops.traits(op).keeps_order:
             below = op.operands[0].shape
@@ -187,7 +187,7 @@ class ValueLowering:
     # -- structures ----------------------------------------------------------------------------------------
 
     def body_at(self, op: Op, point: Point) -> Any:
-        """What the body of a structured op gives at a point of its domain."""
+        """Returns the value of a structured op's body at a point of its domain."""
         structure = self._ops.structure(op)
         if self._ops.reads_in_place(op):
             place = self.scalars(lambda entry: self.at(through(point, structure.domain, self._ranges))(entry))
@@ -196,14 +196,14 @@ class ValueLowering:
         return structure.body(self.scalars(at), *self.reads_at(op, point))
 
     def reads_at(self, op: Op, point: Point) -> list[Scalar]:
-        """What a structured op reads at a point of its domain."""
+        """Returns the elements that a structured op reads at a point of its domain."""
         structure = self._ops.structure(op)
         at = self.at(through(point, structure.domain, self._ranges))
         return [self._read(op, operand, access, at)
                 for operand, access in zip(op.operands, structure.reads, strict=True) if access is not None]
 
     def at(self, coordinates: Coordinates) -> Callable[[DimLike], DimLike]:
-        """What an expression over a domain's indices is, where the indices have these values."""
+        """Returns a function that evaluates an expression over a domain's indices at these coordinates."""
         return lambda expression: at_coordinates(expression, coordinates)
 
     def _read(self, op: Op, operand: Value, access: Access, at: Callable[[DimLike], DimLike]) -> Scalar:
@@ -223,12 +223,12 @@ class ValueLowering:
         return self.load(buffer, self._locate(value, point), valid, Literal(access.fill, buffer.dtype))
 
     def place(self, op: Op, access: Access, at: Callable[[DimLike], DimLike]) -> Coordinates:
-        """The coordinates of an access."""
+        """Returns the coordinates of an ``access``."""
         return tuple([self._datum(op, entry, at) if isinstance(entry, Element) else at(entry)
                       for entry in access.coordinates])
 
     def inside(self, coordinates: Coordinates, shape: tuple[DimLike, ...]) -> Scalar | None:
-        """Whether coordinates are inside a shape; None if they certainly are."""
+        """Returns whether coordinates are inside a shape; None if they certainly are."""
         valid: Scalar | None = None
         for entry, length in zip(coordinates, shape, strict=True):
             for low, high in ((0, entry), (entry, length - 1)):
@@ -241,7 +241,7 @@ class ValueLowering:
     # -- coordinates that are data -----------------------------------------------------------------------
 
     def _datum(self, op: Op, element: Element, at: Callable[[DimLike], DimLike]) -> DimLike:
-        """The coordinate that an element of an operand gives, checked, counted from the start."""
+        """Returns the coordinate that an element of an operand gives, checked, counted from the start."""
         operand = op.operands[element.operand]
         given = self.of(operand, tuple([at(entry) for entry in element.coordinates]))
         s = self.scalars()
@@ -258,12 +258,12 @@ class ValueLowering:
         return self._data.new(safe)
 
     def require(self, condition: Scalar, value: Scalar, failure: Failure) -> None:
-        """A check that reports a failure, and a value, where a condition does not hold."""
+        """Appends a check that reports a ``failure``, and a ``value``, if a ``condition`` does not hold."""
         self.failures.append(failure)
         self.statements.add(Check(condition, len(self.failures), value))
 
     def _value(self, expression: DimLike) -> Scalar:
-        """An expression over loop indices and data as an int64 scalar."""
+        """Returns an expression over loop indices and data as an int64 scalar."""
         if not self._data.in_expression(expression):
             return self.statements.index(expression)
         return evaluated(expression, self._data.scalars, self.statements)
@@ -273,7 +273,7 @@ class ValueLowering:
 
 
 class Integer:
-    """An int64 scalar with the operators that polynomials are evaluated with."""
+    """An int64 scalar with the operators that evaluate polynomials."""
 
     def __init__(self, scalar: Scalar, s: Any) -> None:
         self.scalar, self._s = scalar, s
@@ -293,13 +293,13 @@ class Integer:
         return power
 
     def operated(self, function: str, other: Integer | int) -> Integer:
-        """A function of two integers."""
+        """Applies a function of two integers."""
         right = other.scalar if isinstance(other, Integer) else Literal(other, int64)
         return Integer(getattr(self._s, function)(self.scalar, right), self._s)
 
 
 def evaluated(expression: DimLike, data: Mapping[str, Scalar], statements: Statements) -> Scalar:
-    """An expression in which some indices are scalars, as statements. Dividing by 0 gives 0.
+    """Evaluates an ``expression``, in which some indices are scalars, as statements. Dividing by 0 gives 0.
 
     >>> statements = Statements()
     >>> _ = evaluated(index(1000) // 4 + index(0), {"%1000": Variable(int64)}, statements)

@@ -1,4 +1,4 @@
-"""Simpler kernels of the same meaning: a list of rewrites, each of which looks at every statement once.
+"""Simplification of kernels: a list of rewrites that preserve the meaning, each of which visits every statement once.
 
 >>> from nervure.kernel.parser import parse_kernel
 >>> from nervure.kernel.printer import print_kernel
@@ -44,11 +44,11 @@ REWRITES = (
     with_collapsed_loops,
     with_checks_outside,
 )
-"""In the order in which they help each other: dead indices would keep loops apart."""
+"""The rewrites, in the order in which they help each other: dead indices would keep loops apart."""
 
 
 def simplify_kernel(kernel: Kernel) -> Kernel:
-    """The kernel after all rewrites, with the buffers that something still touches."""
+    """Returns the kernel after all rewrites, with the buffers that a statement still touches."""
     body = kernel.body
     for rewrite in REWRITES:
         body = rewrite(body)

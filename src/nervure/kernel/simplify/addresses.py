@@ -1,4 +1,4 @@
-"""Rewrites of addresses and indices: shorter where the loops bound the indices, affine where they turn out to be.
+"""Rewrites of addresses and indices: shorter by the bounds of the loops, affine where possible.
 
 >>> from nervure.kernel.parser import parse_kernel
 >>> kernel = parse_kernel('''
@@ -36,8 +36,8 @@ from nervure.types.dtype import int64
 
 
 def with_affine_addresses(body: Body) -> Body:
-    """Addresses with every loop index that they are affine in among their steps, in the order of the loops; terms
-    that are numbers or indices become part of them. Indices in their shortest form.
+    """Rewrites addresses, with every loop index that they are affine in among their steps, in the order of the loops.
+    Terms that are numbers or indices become part of them. Indices are in their shortest form.
     """
     return _Addresses().block(body)
 
@@ -46,9 +46,9 @@ class _Addresses(Rewrite):
     def __init__(self) -> None:
         super().__init__()
         self._loops: list[LoopIndex] = []  # the indices of the loops around
-        self._ranges: dict[str, tuple[DimLike, DimLike]] = {}  # and where they lie
+        self._ranges: dict[str, tuple[DimLike, DimLike]] = {}  # and their ranges
         self._indices: dict[Variable, DimLike] = {}
-        self._shortest: dict[DimLike, DimLike] = {}  # inside the loops around
+        self._shortest: dict[DimLike, DimLike] = {}  # shortest forms inside the loops around
 
     def rebuilt(self, loop: Loop) -> Loop:
         outer = self._loops, self._ranges, self._shortest
@@ -88,7 +88,7 @@ class _Addresses(Rewrite):
 
     def _absorbed(self, base: DimLike, terms: Iterable[tuple[DimLike, Scalar]]
                   ) -> tuple[DimLike, tuple[tuple[DimLike, Scalar], ...]]:
-        """The base with the terms whose scalar is known, and the other terms."""
+        """Returns the base with the terms whose scalar is known, and the other terms."""
         left = []
         for stride, scalar in terms:
             known = int(scalar.value.real) if isinstance(scalar, Literal) else self._indices.get(scalar)
@@ -99,7 +99,7 @@ class _Addresses(Rewrite):
         return base, tuple(left)
 
     def _ordered(self, address: Address) -> Address:
-        """The address with its steps in the order of the loops, so that equal ones look alike."""
+        """Returns the address with its steps in the order of the loops, so that equal ones have one form."""
         if len(address.steps) < 2 and all([step != 0 for _, step in address.steps]):
             return address
         ordered = self._in_order(dict(address.steps))

@@ -1,4 +1,4 @@
-"""Common subexpressions: what is computed or read twice happens once.
+"""Common subexpressions: equal computations and loads happen once.
 
 >>> from nervure.kernel.parser import parse_kernel
 >>> kernel = parse_kernel('''
@@ -33,9 +33,9 @@ from nervure.kernel.rewriting import Rewrite
 
 
 def with_shared_scalars(body: Body) -> Body:
-    """Equal functions and indices, and equal loads with no store to their buffer between them, happen once.
+    """Merges equal functions and indices, and equal loads with no store to their buffer between them.
 
-    What an outer loop knows is known in the loops inside it.
+    Values known in an outer loop are known in the loops inside it.
     """
     return _Sharing().block(body)
 
@@ -58,7 +58,7 @@ class _Sharing(Rewrite):
         out.append(statement)
 
     def _entry(self, statement: Definition) -> tuple[dict[Any, Variable], Any]:
-        """Where the variable stands that has the value of a statement, and under which key."""
+        """Returns the table that may hold the variable with the value of a statement, and the key there."""
         if isinstance(statement, Load):
             table = self._loads.setdefault(statement.buffer, {})
             return table, (statement.address, statement.valid, statement.fill)
@@ -71,13 +71,13 @@ class _Sharing(Rewrite):
         return loop.map_bodies(self._inner).replace_operands(self.replaced)
 
     def _forget(self, loop: Loop) -> None:
-        """What a loop stores into is not known inside it: another iteration of it may have come before."""
+        """Forgets the buffers that a loop stores to: inside it, another iteration may have come before."""
         for statement in walk((loop,)):
             if isinstance(statement, Store):
                 self._loads.pop(statement.buffer, None)
 
     def _inner(self, body: Body) -> Body:
-        """A body inside a loop; what is found in it is not known after it."""
+        """Rewrites a body inside a loop; values found in it are not known after it."""
         outer = self._known, self._loads
         self._known = dict(self._known)
         self._loads = {buffer: dict(table) for buffer, table in self._loads.items()}

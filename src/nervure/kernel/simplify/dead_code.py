@@ -1,4 +1,4 @@
-"""Dead code: what nothing needs is not computed.
+"""Dead code: values that nothing needs are not computed.
 
 >>> from nervure.kernel.parser import parse_kernel
 >>> without_dead_statements(parse_kernel("kernel nothing():\\n  v0 = exp(1.0_f32)").body)
@@ -30,12 +30,14 @@ from nervure.kernel.ir import (
 
 
 def without_dead_statements(body: Body) -> Body:
-    """Statements that have an effect or whose result such a statement needs; so for each result of a reduction."""
+    """Keeps the statements that have an effect or that such a statement needs; likewise for each result of a
+    reduction.
+    """
     return _Living().block(body)
 
 
 def without_unused_buffers(kernel: Kernel) -> Kernel:
-    """The kernel with the buffers that something touches."""
+    """Returns the kernel with the buffers that a statement touches."""
     touched = {statement.buffer for statement in walk(kernel.body) if isinstance(statement, Access)}
     return replace(kernel, buffers=tuple([buffer for buffer in kernel.buffers if buffer in touched]))
 
@@ -47,7 +49,7 @@ class _Living:
         self._used: set[Variable] = set()
 
     def block(self, statements: Sequence[Statement]) -> Body:
-        """The statements among these that live."""
+        """Returns those of the ``statements`` that are alive."""
         living: list[Statement] = []
         for statement in reversed(statements):
             living.extend(reversed(self._living(statement)))
@@ -99,5 +101,5 @@ class _Living:
 
 
 def _has_effect(loop: Loop) -> bool:
-    """Whether a loop does more than to define its results."""
+    """Whether a loop does more than define its results."""
     return any([isinstance(entry, Store | Check) for entry in walk((loop,))])

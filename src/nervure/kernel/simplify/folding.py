@@ -1,4 +1,4 @@
-"""Functions whose result is known before the kernel runs: rewrites that keep every bit of every result.
+"""Folding: functions with results known before the kernel runs. The rewrites keep every bit of every result.
 
 >>> from nervure.kernel.ir import Variable
 >>> from nervure.types.dtype import float32
@@ -22,7 +22,7 @@ from nervure.ops.scalar import SCALAR_FUNCTIONS
 from nervure.types.dtype import DType, bool_, float32, float64
 
 _EXACT_FLOAT = 1 << 24
-"""Integers up to here are numbers of float32."""
+"""The largest integer up to which all are numbers of float32."""
 
 _OF_NUMBERS: dict[str, Callable[[Any, Any], Any]] = {
     "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "maximum": max, "minimum": min,
@@ -32,15 +32,15 @@ _OF_NUMBERS: dict[str, Callable[[Any, Any], Any]] = {
 _OF_EQUALS: dict[str, bool | None] = {
     "bitwise_and": None, "bitwise_or": None, "maximum": None, "minimum": None,
     "equal": True, "less_equal": True, "not_equal": False, "less": False}
-"""What functions of one integer twice give: the integer (None), or a truth value."""
+"""The results of functions of one integer and itself: the integer (None), or a truth value."""
 
 _NEUTRAL = {"add": 0, "subtract": 0, "multiply": 1, "floordivide": 1, "shift_left": 0, "shift_right": 0,
             "bitwise_or": 0, "bitwise_xor": 0}
-"""Right operands with which a function of integers gives the left one."""
+"""The right operands with which a function of integers returns the left one."""
 
 
 def with_folded_scalars(body: Body) -> Body:
-    """What is known of scalars is used: results, and conditions of loads, stores and checks."""
+    """Uses known scalars: as results, and as conditions of loads, stores and checks."""
     return _Folding().block(body)
 
 
@@ -60,7 +60,7 @@ class _Folding(Rewrite):
         out.append(statement)
 
     def _settled(self, statement: Load | Store, valid: bool, out: list[Statement]) -> None:
-        """A load or store whose condition is known."""
+        """Rewrites a load or store whose condition is known."""
         if isinstance(statement, Store):
             if valid:
                 out.append(replace(statement, valid=None))
@@ -72,7 +72,7 @@ class _Folding(Rewrite):
 
 
 def folded(statement: Apply) -> Scalar | None:
-    """The scalar that a function gives, None if that is not known."""
+    """Returns the scalar that a function gives, None if that is not known."""
     function, operands, dtype = statement.function, statement.operands, statement.result.dtype
     if function == "where":
         return _chosen(*operands)
@@ -112,7 +112,7 @@ def _converted(function: str, x: Scalar, dtype: DType) -> Scalar | None:
 
 
 def _of_truths(function: str, x: Scalar, y: Scalar) -> Scalar | None:
-    """And and or of truth values of which one is known."""
+    """Returns and and or of truth values ``x`` and ``y``, if one is known."""
     if function not in ("bitwise_and", "bitwise_or"):
         return None
     known, other = (x, y) if isinstance(x, Literal) else (y, x)

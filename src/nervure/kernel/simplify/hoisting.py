@@ -1,4 +1,4 @@
-"""Loop-invariant checks: those that are the same in every iteration of a loop are made once, before it.
+"""Hoisting of loop-invariant checks: those that are the same in every iteration of a loop are made once, before it.
 
 >>> from nervure.kernel.parser import parse_kernel
 >>> rows, = parse_kernel('''
@@ -41,7 +41,7 @@ from nervure.types.dim import less_equal
 
 
 def with_checks_outside(body: Body) -> Body:
-    """Checks, and what they need, stand outside of the loops that they do not depend on."""
+    """Moves checks, and the statements that they need, out of the loops that they do not depend on."""
     return _Hoisting().block(body)
 
 
@@ -57,7 +57,7 @@ class _Hoisting(Rewrite):
 
 
 def _fixed_checks(index: LoopIndex, body: Body) -> set[Statement]:
-    """The checks in a body that do not change with an index, and the statements that define what they look at."""
+    """Returns the checks in a body that do not change with an index, and the statements that define their operands."""
     written = {statement.buffer for statement in walk(body) if isinstance(statement, Write)}
     makers: dict[Scalar, Definition] = {}
     fixed: set[Statement] = set()
@@ -76,12 +76,12 @@ def _is_fixed(statement: Definition, index: LoopIndex, written: set[Buffer], mak
 
 
 def _are_known(scalars: Iterable[Scalar], makers: dict[Scalar, Definition]) -> bool:
-    """Whether all of these are fixed here."""
+    """Whether all ``scalars`` are loop-invariant here."""
     return all([scalar in makers for scalar in scalars if isinstance(scalar, Variable)])
 
 
 def _needed(check: Check, makers: dict[Scalar, Definition]) -> set[Statement]:
-    """The statements that a check needs, through each other."""
+    """Returns the statements that a check needs, directly or indirectly."""
     found: set[Statement] = set()
     stack = list(check.operands)
     while stack:

@@ -1,4 +1,4 @@
-"""Rewrites of loops: those of one iteration go, two that walk memory as one become one.
+"""Rewrites of loops: those of one iteration vanish, and two that walk memory as one are collapsed.
 
 >>> from nervure.kernel.parser import parse_kernel
 >>> kernel = parse_kernel('''
@@ -42,7 +42,8 @@ from nervure.types.dim import DimLike, affine, index_symbols, less_equal
 
 
 def without_unit_loops(body: Body) -> Body:
-    """Loops of one iteration give way to their body, loops of none to nothing; a reduction of no point is the unit."""
+    """Replaces loops of one iteration by their body, loops of none by nothing; a reduction without points is the unit.
+    """
     return _UnitLoops().block(body)
 
 
@@ -69,7 +70,9 @@ class _UnitLoops(Rewrite):
         out.append(self.rebuilt(replace(loop, indices=kept, body=_without(loop, kept))))
 
     def _inline_reduce(self, loop: Reduce, out: list[Statement]) -> None:
-        """One point: adding it to 0.0 may change the sign of a zero, all other units change nothing."""
+        """Inlines a reduction of one point: adding it to 0.0 may change the sign of a zero, all other units change
+        nothing.
+        """
         out.extend(self.block(_without(loop, ())))
         for result, combine, value in zip(loop.results, loop.combine, self.scalars(loop.values), strict=True):
             if combine == "add" and (result.dtype.is_float or result.dtype.is_complex):
@@ -99,7 +102,7 @@ def _long(indices: Indices) -> Indices:
 
 
 def _without(loop: Reduce | Fold | Contract, kept: Indices) -> Body:
-    """The body of a loop where the indices that are not kept are 0."""
+    """Returns the body of a loop with 0 for the indices that are not kept."""
     return substituted(loop.body, {index: 0 for index, _ in loop.indices if index not in dict(kept)})
 
 
@@ -107,8 +110,8 @@ def _without(loop: Reduce | Fold | Contract, kept: Indices) -> Body:
 
 
 def with_collapsed_loops(body: Body) -> Body:
-    """Two loops of which the inner one is all of the outer one's body become one, where every address inside goes
-    on at the end of an inner loop as it went before; so do the indices of a reduction.
+    """Collapses two loops if the inner is all of the outer's body and every address continues regularly from one inner
+    loop to the next. The same holds for the indices of a reduction.
     """
     return _Collapse().block(body)
 
@@ -132,7 +135,7 @@ class _Collapse(Rewrite):
 
 
 def _joined(outer: For, inner: For) -> For | None:
-    """The loop that two loops make, None if they do not walk as one or something known of one would be lost."""
+    """Returns the loop that two loops make, None if they do not walk as one or a known fact about one would be lost."""
     if not walks_on(inner.body, outer.index, inner.index, inner.extent):
         return None
     parallel, vector = outer.parallel or inner.parallel, outer.vector or inner.vector
@@ -156,7 +159,9 @@ def _joined_indices(indices: Indices, body: Body) -> tuple[Indices, Body]:
 
 
 def walks_on(body: Body, outer: LoopIndex, inner: LoopIndex, extent: DimLike) -> bool:
-    """Whether an iteration of the outer index does to everything in a body what ``extent`` of the inner one do."""
+    """Whether an iteration of the ``outer`` index moves everything in a body as far as ``extent`` iterations of the
+    ``inner`` one.
+    """
     return not index_symbols(extent) and all([_walks_on(statement, outer, inner, extent) for statement in walk(body)])
 
 
@@ -172,7 +177,7 @@ def _walks_on(statement: Statement, outer: LoopIndex, inner: LoopIndex, extent: 
 
 
 def has_independent_iterations(loop: For) -> bool:
-    """Whether each iteration of a loop surely has elements of its own wherever something is written."""
+    """Whether each iteration of a loop certainly writes only elements of its own."""
     return all([_is_own(loop, entries) for entries in accesses_to_written(loop.body)])
 
 
