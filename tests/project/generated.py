@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.project import listing, stubs
+from tests.project import glossary, listing, stubs
 from tests.project.source import PACKAGE, ROOT
 
 FILES: dict[Path, Callable[[], str]] = {
@@ -14,6 +14,7 @@ FILES: dict[Path, Callable[[], str]] = {
     PACKAGE / "front" / "op_functions.pyi": stubs.functions,
     PACKAGE / "front" / "interface.pyi": stubs.interface,
     ROOT / "docs" / "functions.md": listing.page,
+    glossary.PAGE: glossary.page,
 }
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The glossary: each word stands where it says; and one name of a module has one meaning."""
+"""The glossary: words stand where it says, and the field's lead to ours; one name of a module has one meaning."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections import defaultdict
 
 import pytest
 
-from tests.project.source import PACKAGE, ROOT, python_files
+from tests.project import glossary
+from tests.project.source import PACKAGE, python_files
 
-ENTRY = re.compile(r"- \*\*(.+?)\*\* \(`(.+?)`\): \S.*\.")
-LINES = [line for line in (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8").splitlines() if line[:2] == "- "]
-ENTRIES = [found.groups() for line in LINES if (found := ENTRY.fullmatch(line))]
+LINES = glossary.lines()
+ENTRIES = [entry for line in LINES if (entry := glossary.entry_of(line))]
 
 SURFACE = "functions of tensors beside the ops that they make"
 MATHEMATICS = "a family of ops, and its functions as loops compute them"
@@ -45,14 +45,29 @@ def test_every_line_is_an_entry():
 
 
 def test_the_words_are_in_order_and_none_stands_twice():
-    words = [word.lower() for word, _ in ENTRIES]
+    words = [entry.word.lower() for entry in ENTRIES]
     assert words == sorted(set(words), key=lambda word: word.replace("-", " "))
 
 
-@pytest.mark.parametrize(("word", "file"), ENTRIES, ids=[word for word, _ in ENTRIES])
-def test_a_word_stands_in_its_file(word, file):
-    text = re.sub(r"[\s_]+", " ", (PACKAGE / file).read_text(encoding="utf-8").lower())
-    assert word.lower() in text
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.word)
+def test_a_word_stands_in_its_file(entry):
+    text = re.sub(r"[\s_]+", " ", (PACKAGE / entry.file).read_text(encoding="utf-8").lower())
+    assert entry.word.lower() in text
+
+
+@pytest.mark.parametrize("word", [
+    "autograd", "buffer donation", "common subexpression", "CSE", "dynamic shape", "GEMM", "im2col",
+    "indirection buffer", "linalg generic op", "liveness", "NCHW", "NHWC", "prepacked weights",
+    "register tile", "SIMD", "tiling"])
+def test_a_word_of_the_field_leads_to_ours(word):
+    """Each of these is a word of ours itself, or leads to one."""
+    found = glossary.index(ENTRIES)
+    assert any(line.startswith(f"- {word}: ") for line in found) or any(entry.word == word for entry in ENTRIES)
+
+
+def test_no_word_of_ours_is_one_that_others_have_for_it():
+    """A word that is in both lists leads to another thing, which a reader should know."""
+    assert [entry.word for entry in ENTRIES if entry.word in entry.elsewhere] == []
 
 
 def test_modules_of_one_name_mean_one_thing():
