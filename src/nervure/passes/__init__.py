@@ -1,6 +1,6 @@
-"""Passes: each turns a Function into a Function that computes the same and says it better.
+"""Passes: each turns a Function into an equivalent Function in a better form.
 
-``pattern`` and ``rewrite`` are the language that most of them are written in, ``manager`` runs lists of them, and
+``pattern`` and ``rewrite`` are the language in which most of them are written, ``manager`` runs lists of them, and
 ``pipelines`` holds the lists.
 
 >>> import nervure as nv

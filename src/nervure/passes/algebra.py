@@ -7,7 +7,7 @@
 >>> algebra(nv.Function([x + 0.0], [x])).results  # stays: -0.0 + 0.0 is 0.0
 (f32[3] Add(Parameter, Full),)
 
-No row changes a rounding. Which NaN a NaN is, is no part of its value. A number in a pattern is a tensor of it; the
+No row changes a rounding. The payload of a NaN is no part of its value. A number in a pattern is a tensor of it; the
 sign of a zero counts: ``0`` is +0.0 for floats. Predicates name the element types that a row holds for:
 
 * ``x * 0`` is 0, and ``x - x`` too, for integers alone: NaN and infinities have other results.
@@ -72,7 +72,7 @@ def is_power_of_two(value: object) -> bool:
 
 @cache
 def is_lossless(narrow: DType, wide: DType) -> bool:
-    """Whether every value of a type is one of another type, NaN, infinities and the sign of zero included."""
+    """Whether every value of ``narrow`` is one of ``wide``, including NaN, infinities and the sign of zero."""
     if narrow is wide:
         return True
     if "complex" in (narrow.kind, wide.kind) or wide.kind == "bool":
@@ -90,7 +90,7 @@ def is_lossless(narrow: DType, wide: DType) -> bool:
 
 
 def _all_values(dtype: DType) -> np.ndarray:
-    """Every value of a type of at most 16 bits."""
+    """Returns every value of a type of at most 16 bits."""
     if dtype.is_float:
         return np.arange(1 << dtype.bits).astype(f"uint{dtype.bits}").view(dtype.numpy)
     low, high = dtype.limits
@@ -98,7 +98,7 @@ def _all_values(dtype: DType) -> np.ndarray:
 
 
 def _reconverted(x: Value, inner: Convert, outer: Convert) -> Op | None:
-    """One conversion for two, where the first keeps every value."""
+    """Returns one conversion for two, if the ``inner`` one keeps every value."""
     modes = {inner.mode, outer.mode}
     integral = all([value.dtype.is_integer for value in (x, inner, outer)])
     if not is_lossless(x.dtype, inner.dtype) or ("wrap" in modes and not integral):
@@ -139,11 +139,11 @@ ARITHMETIC: Rows = [
     (p.Complex(p.Real(x), p.Imaginary(x)), lambda x: x),
     (p.Conjugate(p.Conjugate(x)), lambda x: x),
 ]
-"""Sums, products, signs and parts."""
+"""Rules of sums, products, signs and parts."""
 
 
 def _scaled(x: Value, factor: float) -> Op | None:
-    """x times a factor, unless the element type rounds the factor."""
+    """Returns x times a factor, unless the element type rounds the factor."""
     factors = Full(factor, x.dtype, x.shape)
     return Multiply(x, factors) if factors.number == factor else None
 
@@ -153,7 +153,7 @@ ROUNDING: Rows = [
     *[(step(x.where(integers)), lambda x: x) for step in _STEPS],
     *[(outer(inner(x).named("y")), lambda y: y) for outer in _STEPS for inner in _STEPS],
 ]
-"""What is an integer stays when it is rounded to one."""
+"""Rules of rounding: integers stay as they are."""
 
 LOGIC: Rows = [
     (p.Less(x, x), lambda: False),
@@ -187,7 +187,7 @@ LOGIC: Rows = [
     (p.LogicalXor(x, False), lambda x: x),
     (p.LogicalXor(x, True), lambda x: LogicalNot(x)),
 ]
-"""Comparisons with oneself, and truth values."""
+"""Rules of comparisons with oneself, and of truth values."""
 
 BITS: Rows = [
     (p.BitwiseAnd(x, x), lambda x: x),
@@ -200,7 +200,7 @@ BITS: Rows = [
     (p.ShiftLeft(x, 0), lambda x: x),
     (p.ShiftRight(x, 0), lambda x: x),
 ]
-"""Bits of integers."""
+"""Rules of bits of integers."""
 
 CHOICE: Rows = [
     (p.Where(c, x, x), lambda x: x),
@@ -218,7 +218,7 @@ CHOICE: Rows = [
     (p.Minimum(x, math.inf), lambda x: x),
     (p.Minimum(math.inf, x), lambda x: x),
 ]
-"""Choices that are none."""
+"""Rules of choices with one possible outcome."""
 
 IDENTITY: Rows = [
     (p.StopGradient(x), lambda x: x),
@@ -227,7 +227,7 @@ IDENTITY: Rows = [
     (p.Bitcast(x).named("y"), lambda x, y: x if x.dtype is y.dtype else None),
     (p.Bitcast(p.Bitcast(x)).named("y"), lambda x, y: Bitcast(x, y.dtype)),
 ]
-"""What changes nothing any more, now that derivatives have been taken, and conversions."""
+"""Rules of conversions, and of ops that have no effect after differentiation."""
 
 _TABLES = [IDENTITY, ARITHMETIC, ROUNDING, LOGIC, BITS, CHOICE]
 ROWS: tuple[Row, ...] = tuple([Row(pattern, builder) for table in _TABLES for pattern, builder in table])
@@ -237,5 +237,5 @@ _rewriter = Rewriter("algebra", RULES)
 
 
 def algebra(function: Function) -> Function:
-    """The function with every row applied until none applies."""
+    """Returns the function with every row applied until none applies."""
     return _rewriter(function)

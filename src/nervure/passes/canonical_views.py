@@ -1,4 +1,5 @@
-"""Canonical views: a chain of views is one view, and a view that shows all of a tensor in place is that tensor.
+"""Canonical views: a chain of views becomes one view, and a view that shows all of a tensor in place becomes that
+tensor.
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (2, 3, 4))
@@ -6,10 +7,10 @@
 >>> canonical_views(nv.Function([turned], [x])).results
 (f32[2, 3, 4] Parameter(),)
 
-Two views of one class become one of that class. Others are composed as index maps: what comes out is the simplest
-class that says it (``Permute``, ``Broadcast``, ``Reverse``, ``Slice``), else an ``IndexView``, if its coordinates are
-affine. Where they are not (a reshape of a transposed tensor is divisions and remainders) the two views stay, which say
-it better. So does what says that it does not compose: ``AssumeShape``, unless it assumes nothing, ``FoldedPad`` and
+Two views of one class become one of that class. Others are composed as index maps: the result is the simplest class
+that expresses it (``Permute``, ``Broadcast``, ``Reverse``, ``Slice``), else an ``IndexView``, if its coordinates are
+affine. If they are not (a reshape of a transposed tensor needs divisions and remainders) the two views stay, which
+express it better. So do views that do not compose: ``AssumeShape``, unless it assumes nothing, ``FoldedPad`` and
 ``Windows``.
 """
 
@@ -46,7 +47,7 @@ Right = TypeVar("Right")
 
 
 def _keeps_all(op: Op) -> bool:
-    """Whether a view of one tensor, of its shape, shows every element in its place."""
+    """Whether a view of one tensor, of the tensor's shape, shows every element in its place."""
     shape = op.operands[0].shape
     if type(op) is Broadcast or type(op) is Reverse:
         return all([op.shape[axis] == 1 for axis in op.axes])
@@ -62,7 +63,7 @@ def _keeps_all(op: Op) -> bool:
 
 
 def composes(op: Op) -> TypeGuard[View]:
-    """Whether an op is a view of one tensor that may become an index map with others."""
+    """Whether an op is a view of one tensor that may be merged with others into an index map."""
     return isinstance(op, View) and op.composes and isinstance(op.view, SimpleView)
 
 
@@ -72,7 +73,7 @@ def _without_identity(op: Op) -> Value | None:
 
 
 def _cut(op: Pad) -> Op | None:
-    """A padding that only cuts off is a slice."""
+    """Replaces a padding that only cuts off by a slice."""
     if not all([less_equal(amount, 0) is True for pair in op.paddings for amount in pair]):
         return None
     starts = [-before for before, _ in op.paddings]
@@ -134,7 +135,7 @@ def _of_other_class(op: Op) -> Value | None:
 
 
 def simplest_view(x: Value, map: IndexMap) -> Value | None:
-    """x seen through an index map, by the simplest op that says it; None where the map is not affine."""
+    """Returns x seen through an index map, by the simplest op that expresses it; None if the map is not affine."""
     if map.shape == x.shape and map.coordinates == indices(map.rank):
         return x
     names = [f"%{k}" for k in range(map.rank)]
@@ -153,7 +154,7 @@ def _as_permute(x: Value, map: IndexMap) -> Op | None:
 
 
 def _as_broadcast(x: Value, map: IndexMap) -> Op | None:
-    """Where the coordinates are indices in ascending order."""
+    """Returns a Broadcast if the coordinates are indices in ascending order."""
     places = {symbol: d for d, symbol in enumerate(indices(map.rank))}
     kept = [places.get(entry, -1) if isinstance(entry, Dim) else -1 for entry in map.coordinates]
     if -1 in kept or kept != sorted(set(kept)):
@@ -162,7 +163,9 @@ def _as_broadcast(x: Value, map: IndexMap) -> Op | None:
 
 
 def _as_slice(x: Value, map: IndexMap) -> Op | None:
-    """Where each coordinate is affine in the index of its own dimension; the whole backwards is a reversal."""
+    """Returns a Slice if each coordinate is affine in the index of its own dimension; reversing whole dimensions is a
+    Reverse.
+    """
     if map.rank != x.rank:
         return None
     ranges: list[tuple[DimLike, DimLike, DimLike]] = []
@@ -180,7 +183,7 @@ def _as_slice(x: Value, map: IndexMap) -> Op | None:
 
 
 def _tried(build: Callable[[Left, Right], Op | None], left: Left, right: Right) -> Op | None:
-    """What ``build`` makes; None where a type rule cannot prove what the chain of two could."""
+    """Returns the result of ``build``, or None if a type rule cannot prove facts that the chain of two could."""
     try:
         return build(left, right)
     except NervureError:
@@ -206,5 +209,5 @@ _rewriter = Rewriter("canonical_views", RULES)
 
 
 def canonical_views(function: Function) -> Function:
-    """The function with every chain of views as short as it can be."""
+    """Returns the function with every chain of views as short as possible."""
     return _rewriter(function)

@@ -1,8 +1,8 @@
-"""Common subexpression elimination: what is computed twice is computed once.
+"""Common subexpression elimination: equal ops become one.
 
-Ops are equal if they are of one class and have equal attributes and equal operands; the operands of a commutative
-op may stand in either order. What touches the world is never merged. Two reads of a variable are: both see its
-value at the function's entry. Random ops are functions of seed, step and stream like others.
+Ops are equal if they are of one class and have equal attributes and equal operands; the operands of a commutative op
+may be in either order. Ops with effects are never merged. Two reads of a variable are: both see its value at the
+function's entry. Random ops are functions of seed, step and stream like others.
 
 >>> import nervure as nv
 >>> x, y = nv.Parameter(nv.float32, (3,)), nv.Parameter(nv.float32, (3,))
@@ -10,8 +10,8 @@ value at the function's entry. Random ops are functions of seed, step and stream
 >>> [type(op).__name__ for op in merged.operations]
 ['Parameter', 'Parameter', 'Add', 'Multiply']
 
-One walk finds the first op of each kind, without building any; a second one, if there is something to merge, rebuilds
-what stands above the merged ops. The first keeps its line; it takes over names and labels that it lacks.
+One walk finds the first op of each kind, without building any; if there is something to merge, a second one rebuilds
+the ops above the merged ones. The first op keeps its line; it takes over names and labels that it lacks.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from nervure.passes.rewrite import Inheritance
 
 
 def common_subexpressions(function: Function) -> Function:
-    """The function with equal ops merged; itself if no two are equal."""
+    """Returns the function with equal ops merged; itself if no two are equal."""
     merged = _representatives(function)
     if not merged:
         return function
@@ -46,7 +46,7 @@ def common_subexpressions(function: Function) -> Function:
 
 
 def _representatives(function: Function) -> dict[Value, Value]:
-    """For each output of an op that repeats an earlier one that one's output."""
+    """Maps each output of an op that repeats an earlier one to that one's output."""
     merged: dict[Value, Value] = {}
     known: dict[tuple[object, ...], Op] = {}
     for op in function.operations:
@@ -66,6 +66,6 @@ def _representatives(function: Function) -> dict[Value, Value]:
 
 @cache
 def _plan(op_class: type[Op]) -> tuple[bool, tuple[tuple[str, Callable[[object], Hashable]], ...]]:
-    """Whether operands may be swapped, and for each attribute how it becomes part of a key."""
+    """Returns whether operands may be swapped, and for each attribute the function that makes a key of it."""
     readers = [(name, field.kind.key) for name, field in op_class.fields.items()]
     return op_class.commutative, tuple(readers)

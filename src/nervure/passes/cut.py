@@ -1,8 +1,8 @@
 """Cutting: a function and its derivatives become two functions, one that runs forward and one that runs backward.
 
-The first gives the results and the *residuals*: values that the second one reads. What is cheap to compute from
-parameters, variables and other residuals is no residual, but computed again: views, and a few elementwise ops. Where
-such a value follows from a single one that takes no more memory, that one is kept.
+The first returns the results and the *residuals*: values that the second one reads. A value that is cheap to compute
+from parameters, variables and other residuals is computed again instead: views, and a few elementwise ops. If such a
+value follows from a single one that takes no more memory, that one is kept.
 
 >>> import nervure as nv
 >>> x, w = nv.Parameter(nv.float32, (4, 3)), nv.Parameter(nv.float32, (3,))
@@ -21,8 +21,8 @@ function backward(%Exp: f32[4, 3], %0: f32[4, 3]) {
   return %4
 }
 
-Both are functions like all others. A variable that the function does not update is read again, so it must have the same
-value when the second one runs; one that is updated is a residual.
+Both are ordinary functions. A variable that the function does not update is read again, so it must have the same value
+when the second one runs; a variable that is updated is a residual.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from nervure.ir.traverse import postorder, rebuild
 from nervure.types.dim import Dim, less_equal, symbols
 
 AGAIN = 8
-"""The cost (:attr:`nervure.ir.op.Op.cost`) up to which a value is computed again, all that it needs included: about
-that of a store and a load from memory, which together take longer than few additions.
+"""The cost (:attr:`nervure.ir.op.Op.cost`) up to which a value is computed again, including everything that it needs.
+It is about that of a store and a load from memory, which together take longer than a few additions.
 """
 
 
 class Cut(NamedTuple):
-    """``forward`` gives the results, then the residuals. ``backward`` is given the residuals, then those arguments of
-    ``forward`` whose numbers are ``arguments``, and gives the derivatives.
+    """A function cut in two. ``forward`` returns the results, then the residuals. ``backward`` takes the residuals,
+    then those arguments of ``forward`` whose numbers are ``arguments``, and returns the derivatives.
     """
 
     forward: Function
@@ -59,7 +59,7 @@ class Cut(NamedTuple):
 
 
 def cut(function: Function, results: int, effects: int | None = None) -> Cut:
-    """Cuts a function whose first ``results`` are those of the forward part; the others are derivatives.
+    """Cuts a ``function`` whose first ``results`` are those of the forward part; the others are derivatives.
 
     The updates belong to the forward part, and so do the first ``effects`` effects (absent: all).
     """
@@ -78,7 +78,7 @@ def cut(function: Function, results: int, effects: int | None = None) -> Cut:
 
 def _backward(function: Function, wanted: Sequence[Value], effects: Sequence[Op],
               kept: Sequence[Value]) -> tuple[Function, tuple[int, ...]]:
-    """The derivatives as a function of residuals and of arguments, whose numbers come with it."""
+    """Returns the derivatives as a function of residuals and of arguments, and the numbers of these arguments."""
     parameters = [_parameter(value) for value in kept]
     table = {value: parameter.output for value, parameter in zip(kept, parameters, strict=True)}
     order = postorder([*effects, *wanted], {value.op for value in kept})
@@ -94,7 +94,7 @@ def _backward(function: Function, wanted: Sequence[Value], effects: Sequence[Op]
 
 
 def _parameter(value: Value) -> Parameter:
-    """The parameter that stands for a residual."""
+    """Returns the parameter that stands for a residual."""
     op = Parameter(value.type.dtype, value.type.shape)
     op.name = value.op.name or type(value.op).__name__
     op.output.labels = value.labels
@@ -102,7 +102,7 @@ def _parameter(value: Value) -> Parameter:
 
 
 def _telling(function: Function, candidates: Sequence[Parameter]) -> Iterator[Parameter]:
-    """The candidates without which a symbol of the function would follow from none of its parameters."""
+    """Yields the candidates needed to determine a symbol of the function that no parameter of it determines."""
     found = {str(length) for op in function.parameters for length in op.output.shape}
     missing = {name for length in function.dimensions() for name in symbols(length) if name[0] != "%"} - found
     for parameter in candidates:
@@ -116,7 +116,7 @@ def _telling(function: Function, candidates: Sequence[Parameter]) -> Iterator[Pa
 class _Choice:
     """The choice of residuals, from the first value to the last one.
 
-    ``costs`` says of each value that the backward part has, or can have, what computing it again costs.
+    ``costs`` maps each value that the backward part has, or can have, to the cost of computing it again.
     """
 
     def __init__(self, function: Function, needed: set[Value]) -> None:
@@ -125,7 +125,7 @@ class _Choice:
         self._costs: dict[Value, int] = {}
 
     def residuals(self, operations: Sequence[Op]) -> list[Value]:
-        """What is kept of these ops."""
+        """Returns the values of these ops that are kept."""
         kept = []
         for op in operations:
             if self._is_there(op):
@@ -145,13 +145,14 @@ class _Choice:
         return isinstance(op, Leaf) or (isinstance(op, Structured) and not op.operands)
 
     def _cost(self, op: Op) -> int | None:
-        """The cost of an op that may be computed again, with all that it is computed from; None if it may not be."""
+        """Returns the cost of computing an op again, with everything that it is computed from; None if it may not be.
+        """
         if not _is_again(op) or any([operand not in self._costs for operand in op.operands]):
             return None
         return _own_cost(op) + sum([self._costs[operand] for operand in set(op.operands)])
 
     def _keep(self, value: Value) -> Value:
-        """What is kept so that a value can be had: itself, or the one that it follows from."""
+        """Returns the value that is kept for another one: the value itself, or the one that it follows from."""
         chain, cost = [value], 0
         while (source := self._source(chain[-1])) is not None:
             cost += _own_cost(chain[-1].op)
@@ -164,7 +165,7 @@ class _Choice:
         return chain[-1]
 
     def _source(self, value: Value) -> Value | None:
-        """The only value that is missing for computing another one again, if it takes no more memory."""
+        """Returns the only value that is missing for computing another one again, if it takes no more memory."""
         missing = {operand for operand in value.op.operands if operand not in self._costs}
         if not _is_again(value.op) or len(missing) != 1:
             return None
@@ -178,5 +179,5 @@ def _is_again(op: Op) -> bool:
 
 
 def _own_cost(op: Op) -> int:
-    """What an op costs by itself; what only moves indices is free."""
+    """Returns the cost of an op by itself; views are free."""
     return 0 if isinstance(op, View) else op.cost

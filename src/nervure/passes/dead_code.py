@@ -1,6 +1,6 @@
-"""Dead code elimination: without updates that store what the variable already holds.
+"""Dead code elimination: updates that store a variable's own value are dropped.
 
-What no result, update or effect needs is gone as soon as a Function is built, since it holds only what they reach.
+Ops that no result, update or effect needs vanish as soon as a Function is built, since it holds only reachable ones.
 
 >>> import nervure as nv
 >>> from nervure.ir.variable import Variable
@@ -22,7 +22,7 @@ from nervure.ir.variable import Variable
 
 
 def dead_code(function: Function) -> Function:
-    """The function without updates that change nothing; itself if there are none."""
+    """Returns the function without updates that change nothing; itself if there are none."""
     updates = [(variable, value) for variable, value in function.updates if not is_own_value(variable, value)]
     if len(updates) == len(function.updates):
         return function
@@ -31,5 +31,5 @@ def dead_code(function: Function) -> Function:
 
 
 def is_own_value(variable: Variable, value: Value) -> bool:
-    """Whether the new value of a variable is the one it has."""
+    """Whether the new value of a variable is its old one."""
     return type(value.op) is ReadVariable and value.op.variable is variable

@@ -1,11 +1,11 @@
-"""Decomposition of composites: each becomes what it is made of, and that in turn, down to what is supported.
+"""Decomposition of composites: each is replaced by its parts, and these in turn, down to ops that are supported.
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (4,))
 >>> decompose(nv.Function([nv.ops.Square(x)], [x])).results
 (f32[4] Multiply(Parameter, Parameter),)
 
-The parts stand on behalf of the composite: its line, scope and metadata are theirs, and its name that of the result.
+The parts inherit the line, scope and metadata of the composite, and its result the name.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from nervure.passes.rewrite import Replacement, Rewriter, Rule
 
 Supports = Callable[[type[Op]], bool]
 
-_VISITS = 1_000  # parts of parts of a composite are counted as visits of it
+_VISITS = 1_000  # nested parts of a composite count as visits of it
 
 
 class Decomposition(Rule):
-    """The rule of composites that ``supports`` (asked once a class) does not keep."""
+    """The rule that decomposes composites, except those that ``supports`` (asked once for each class) keeps."""
 
     name = "decompose"
 
@@ -39,10 +39,10 @@ class Decomposition(Rule):
 
 
 def decompose(function: Function, supports: Supports | None = None) -> Function:
-    """The function without composites, but for the classes of which ``supports`` is true."""
+    """Returns the function without composites, except the classes for which ``supports`` is true."""
     return decompose_by(function, Decomposition(supports))
 
 
 def decompose_by(function: Function, rule: Decomposition) -> Function:
-    """The function without the composites that ``rule`` decomposes."""
+    """Returns the function without the composites that ``rule`` decomposes."""
     return Rewriter("decompose", [rule], _VISITS)(function)

@@ -1,14 +1,14 @@
-"""Constant folding: what depends on constants alone is computed now.
+"""Constant folding: ops of constants alone are computed now.
 
-``evaluate(op, arrays)``, which the caller of the pipeline supplies, gives the results of an op; the passes themselves
-run nothing. Without it only what needs no arithmetic is folded.
+``evaluate(op, arrays)``, supplied by the caller of the pipeline, returns the results of an op; the passes themselves
+run nothing. Without it only ops that need no arithmetic are folded.
 
 * Elementwise ops on uniform tensors (``Full``) are evaluated on one element and stay uniform, whatever their shape.
 * A view of a uniform tensor is uniform.
 * Other ops on constants become a ``Constant``: of at most 1 MiB, or smaller than an operand. A view is not
   folded where that would take more memory than it shows.
 
-What fails when it is evaluated (an index out of range) is left to fail when the function runs; so is an op that makes a
+An op whose evaluation fails (an index out of range) is left to fail when the function runs; so is an op that makes a
 NaN from operands without one, which ``flags.check_nan`` must be able to name.
 
 >>> import nervure as nv
@@ -34,30 +34,30 @@ from nervure.passes.rewrite import Local, Replacement, Rewriter, Rule
 from nervure.types.view import SimpleView
 
 Evaluate = Callable[[Op, Sequence[np.ndarray]], Sequence[np.ndarray]]
-"""The results of an op (one array an output) from the arrays of its operands, which are not to be written."""
+"""The results of an op (one array for each output) from the arrays of its operands, which must not be written."""
 
 LIMIT = 1 << 20
-"""Bytes of a constant that folding may make, unless an operand is larger."""
+"""The bytes of a constant that folding may make, unless an operand is larger."""
 
 
 def fold(function: Function, evaluate: Evaluate | None = None) -> Function:
-    """The function with constants folded."""
+    """Returns the function with constants folded."""
     return Rewriter("fold", rules(evaluate))(function)
 
 
 def rules(evaluate: Evaluate | None = None) -> list[Rule]:
-    """The rules of folding."""
+    """Returns the rules of folding."""
     views: list[Rule] = [Local("fold: a constant of one element", [Constant], _single_element), _UniformView()]
     return views if evaluate is None else [*views, _UniformElementwise(evaluate), _Constants(evaluate)]
 
 
 def _single_element(op: Constant) -> Op | None:
-    """A constant of one element is uniform."""
+    """Makes a constant of one element uniform."""
     return Full(op.array.item(), op.dtype, op.shape) if op.array.size == 1 else None
 
 
 class _UniformView(Rule):
-    """A view of tensors that are one number everywhere, and of which no border is another number."""
+    """A view of tensors that are each one number everywhere, without a border of another number."""
 
     name = "fold: a view of one number"
 
@@ -78,13 +78,13 @@ class _UniformView(Rule):
 
 
 class _Evaluated(Rule):
-    """What the rules share that evaluate."""
+    """The common part of the rules that evaluate."""
 
     def __init__(self, evaluate: Evaluate) -> None:
         self._evaluate = evaluate
 
     def evaluated(self, op: Op, operands: Sequence[Value]) -> list[np.ndarray] | None:
-        """The results of an op on constant operands; None where it fails or makes a NaN."""
+        """Returns the results of an op on constant operands; None if it fails or makes a NaN."""
         arrays = [_array_of(operand) for operand in operands]
         try:
             results = [np.asarray(result) for result in self._evaluate(op.with_operands(operands), arrays)]
@@ -115,7 +115,7 @@ class _UniformElementwise(_Evaluated):
 
 
 class _Constants(_Evaluated):
-    """Any pure op on constants, where its results are small enough."""
+    """Any pure op on constants, if its results are small enough."""
 
     name = "fold: an op on constants"
 
@@ -159,6 +159,6 @@ def _is_same_number(left: complex | None, right: complex) -> bool:
 
 
 def _has_nan(array: np.ndarray) -> bool:
-    # Of all values only a NaN differs from itself, in NumPy's types as in others; a signalling one makes NumPy warn.
+    # Only a NaN differs from itself, in NumPy's types as in others; a signalling one makes NumPy warn.
     with np.errstate(invalid="ignore"):
         return bool((array != array).any())

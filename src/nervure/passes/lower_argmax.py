@@ -1,7 +1,8 @@
-"""Lowering of ArgMax and ArgMin to two reductions: the extremum, then the first position where it is.
+"""Lowering of ArgMax and ArgMin to two reductions: the extremum, then the first position that attains it.
 
 A fold of pairs takes one element after the other; two reductions run in lanes and on all threads, with the row in
-cache for the second one. The result is the same: NaN comes before all numbers, and of equal elements the first one.
+cache for the second one. The result is the same: NaN precedes all numbers, and of equal elements the first one is
+taken.
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (4, 8))
@@ -38,14 +39,14 @@ def _lowered(op: Position) -> Op:
 
 
 def lower_argmax(function: Function) -> Function:
-    """The function without ArgMax and ArgMin."""
+    """Returns the function without ArgMax and ArgMin."""
     if not any([isinstance(op, Position) for op in function.operations]):
         return function
     return Rewriter("lower_argmax", [Local("lower_argmax", [Position], _lowered)])(function)
 
 
 def _place(x: Value, axes: tuple[int, ...]) -> Value:
-    """The place of each element among the reduced axes, flattened in row-major order."""
+    """Returns the place of each element among the reduced axes, flattened in row-major order."""
     reduced = tuple([x.shape[axis] for axis in axes])
     count = product(reduced)
     dtype = int32 if isinstance(count, int) and count <= _LARGEST[int32] else int64

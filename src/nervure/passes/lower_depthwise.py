@@ -1,7 +1,7 @@
-"""Depthwise convolutions as chains of fused multiply-adds: there is no matrix in them that a register tile could use.
+"""Depthwise convolutions as chains of fused multiply-adds: they contain no matrix that a register tile could use.
 
-Where a group has one channel and a few filters, each element of the result is a sum over the positions of a window,
-which are as many tensors moved against each other. So lanes run along places, nothing is packed, and what follows is
+If a group has one channel and a few filters, each element of the result is a sum over the positions of a window, which
+are equally many tensors shifted against each other. So lanes run along places, nothing is packed, and later ops are
 part of the same loops.
 
 >>> import nervure as nv
@@ -19,8 +19,8 @@ Full (8, 32, 28, 27)
 Fma (8, 32, 28, 27)
 Fma (8, 32, 28, 27)
 
-The order of addition is that of all convolutions, but for the gradient for filters. There a chain would run through all
-places; instead one runs down the rows of all images, a lane a column.
+The order of addition is that of all convolutions, except in the gradient for filters. There a chain would run through
+all places; instead one runs down the rows of all images, a lane for each column.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ from nervure.types.index_map import IndexMap, indices
 from nervure.types.shape import Shape
 
 MOST_FILTERS = 4
-"""Filters of a channel: with more, a product reads the channel less often."""
+"""The most filters of a channel: with more, a product reads the channel less often."""
 
 MOST_CHAINS = 12
-"""Sums that run together: with two more they fill the registers of AVX2."""
+"""The most sums that run together: with two more they fill the registers of AVX2."""
 
 
 def lower_depthwise(function: Function) -> Function:
-    """The function without convolutions of one channel a group."""
+    """Returns the function without convolutions of one channel a group."""
     if not any([isinstance(op, ConvolutionForm) for op in function.operations]):
         return function
     return Rewriter("lower_depthwise", [
@@ -66,7 +66,8 @@ def lower_depthwise(function: Function) -> Function:
 
 
 def _filters_of_channel(op: ConvolutionForm, filters: Shape) -> int | None:
-    """How many filters each channel has, if a group is one channel with a few filters of a few positions."""
+    """Returns the number of filters of each channel, if a group is one channel with a few filters of a few positions.
+    """
     count, channels, *windows = filters
     lengths = [window for window in windows if isinstance(window, int)]
     if not isinstance(count, int) or channels != 1 or len(lengths) < len(windows) or op.outputs[0].dtype.kind == "bool":
@@ -91,7 +92,9 @@ def _of_result(op: Convolution) -> Value | None:
 
 
 def _of_data(op: ConvolutionDataGradient) -> Value | None:
-    """Each element of the data from the places whose windows it is in, one phase of the strides after the other."""
+    """Computes each element of the data from the places whose windows contain it, one phase of the strides after the
+    other.
+    """
     r, f = op.operands
     each, steps = _filters_of_channel(op, f.shape), steps_over(op.geometry, f.shape[2:])
     if each is None or steps is None:
@@ -112,7 +115,8 @@ def _of_data(op: ConvolutionDataGradient) -> Value | None:
 
 
 def _of_filters(op: ConvolutionFilterGradient) -> Value | None:
-    """For each position of a window a chain down the rows of all images, for each column; then a sum of these."""
+    """Computes, for each position of a window, a chain down the rows of all images, for each column; then sums these.
+    """
     x, r = op.operands[0], _with_an_image(op.operands[1])
     filters, dtype = op.outputs[0].shape, r.dtype
     each = _filters_of_channel(op, filters)
@@ -130,13 +134,13 @@ def _of_filters(op: ConvolutionFilterGradient) -> Value | None:
 
 
 def _with_an_image(r: Value) -> Value:
-    """One image of zeros more, where there may be none: a chain begins with a product. No sum changes by it."""
+    """Adds an image of zeros, if there may be none, since a chain begins with a product. It changes no sum."""
     return r if less_equal(1, r.shape[0]) is True else Pad(r, [(0, 1), *[(0, 0)] * (r.rank - 1)]).output
 
 
 def _columns(data: Sequence[Value], r: Value) -> list[Value]:
-    """The products with r, added up over images and all places but those of the last dimension. Complex ones have no
-    chains.
+    """Returns the products with r, summed over images and all places except those of the last dimension. Complex ones
+    have no chains.
     """
     rows = [0, *range(2, r.rank - 1)]
     if r.dtype.is_complex:
@@ -147,12 +151,12 @@ def _columns(data: Sequence[Value], r: Value) -> list[Value]:
 
 
 def _positions(windows: Sequence[DimLike]) -> list[tuple[int, ...]]:
-    """The positions of a window in row-major order."""
+    """Returns the positions of a window in row-major order."""
     return list(itertools.product(*[range(window) for window in windows if isinstance(window, int)]))
 
 
 def _chain(terms: Sequence[tuple[Value, Value]], result: Value, shape: Shape) -> Value:
-    """The sum of products of one block of points: a chain of fused multiply-adds from zero."""
+    """Returns the sum of products of one block of points: a chain of fused multiply-adds from zero."""
     dtype = result.dtype.compute
     total = Full(0, dtype, shape).output
     for pair in terms:

@@ -1,8 +1,9 @@
-"""Reductions of windows, and what windows add up, as chains of elementwise ops on what each position of a window shows.
+"""Lowering of window reductions, and of their gradients, to chains of elementwise ops, with an operand for each
+position.
 
-A window of a few elements is no row that a reduction could run along. Its places are: so the largest element of each
-window is the maximum of nine tensors that are moved against each other, in lanes along the places, with what stands
-around it.
+A window of a few elements is too short for a reduction to run along. Its places are not: so the largest element of
+each window is the maximum of nine tensors that are shifted against each other, in lanes along the places, with the
+surrounding ops.
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (1, 3, 9))
@@ -17,8 +18,8 @@ Maximum (1, 3, 5)
 FilledView (1, 3, 5)
 Maximum (1, 3, 5)
 
-The gradient of windows is added up from the side of the data: each element looks at the windows that it is in, in the
-order of their places. Sums keep the order in which reductions add.
+The gradient of windows is gathered by the data: each element visits the windows that contain it, in the order of their
+places. Sums keep the order in which reductions add.
 """
 
 from __future__ import annotations
@@ -47,13 +48,13 @@ from nervure.types.index_map import IndexMap, indices
 from nervure.types.shape import Shape
 
 MOST_PHASES = 16
-"""Phases of strides, of which each has ops of its own."""
+"""The most phases of strides, each of which has ops of its own."""
 
 LARGEST_STEP = 4
-"""Elements from one lane to the next that are still read in rows."""
+"""The most elements from one lane to the next that are still read in rows."""
 
 def lower_windows(function: Function) -> Function:
-    """The function without reductions of small windows, and with their gradients gathered."""
+    """Returns the function without reductions of small windows, and with their gradients gathered."""
     if not any([isinstance(op, Windows | AccumulateView) for op in function.operations]):
         return function
     inside = Rewriter("lower_windows", [Local("a part of what windows add up", [Slice], _of_part)])
@@ -76,7 +77,7 @@ def _of_reduction(op: Fold) -> Value | None:
 
 
 def _windows_in(x: Value, axes: tuple[int, ...]) -> Windows | None:
-    """The windows whose positions are these axes of a value that follows from them, element by element."""
+    """Returns the windows whose positions are these axes of a value that is computed from them element by element."""
     pending = [(x, DEEPEST)]
     while pending:
         value, depth = pending.pop()
@@ -89,7 +90,7 @@ def _windows_in(x: Value, axes: tuple[int, ...]) -> Windows | None:
 
 
 def _has_rows(windows: Windows) -> bool:
-    """Whether places next to each other are read in rows; else a reduction reads better."""
+    """Whether neighbouring places are read in rows; else a reduction reads better."""
     last = windows.operands[0].rank - 1
     if last not in windows.axes:
         return True
@@ -101,10 +102,10 @@ def _chain(combine: Callable[[Value, Value], Op]) -> Callable[[Sequence[Value]],
 
 
 def _total(parts: Sequence[Value]) -> Value:
-    """The sum in the order of a reduction: by halves, from zero."""
+    """Returns the sum in the order of a reduction: by halves, from zero."""
     dtype = parts[0].dtype
     lanes = [converted(part, dtype.compute) for part in parts]
-    half = LANES // 2  # each has one point here
+    half = LANES // 2  # each lane has one point here
     while half:
         lanes = [lane + lanes[at + half] if at + half < len(lanes) else lane for at, lane in enumerate(lanes[:half])]
         half //= 2
@@ -114,7 +115,7 @@ def _total(parts: Sequence[Value]) -> Value:
 _CHAINS: dict[type[Op], Callable[[Sequence[Value]], Value]] = {
     Max: _chain(Maximum), Min: _chain(Minimum), Sum: _total}
 
-# -- what windows add up ---------------------------------------------------------------------------------------------
+# -- gradients of windows ---------------------------------------------------------------------------------------------
 
 
 def _of_whole(op: AccumulateView) -> Value | None:
@@ -122,7 +123,7 @@ def _of_whole(op: AccumulateView) -> Value | None:
 
 
 def _of_part(op: Slice) -> Value | None:
-    """Without a border that is cut off."""
+    """Lowers a scatter of windows without its border, which is cut off."""
     inner = op.operands[0].op
     if not isinstance(inner, AccumulateView) or any([step != 1 for _, _, step in op.slices]):
         return None
@@ -130,7 +131,7 @@ def _of_part(op: Slice) -> Value | None:
 
 
 def _gathered(op: AccumulateView, starts: Sequence[DimLike], lengths: Shape) -> Value | None:
-    """The elements from ``starts`` on of what a map of windows adds up."""
+    """Returns the elements from ``starts`` on of the sums that a map of windows accumulates."""
     axes = _axes_of(op.map, starts)
     if axes is None:
         return None
@@ -158,12 +159,12 @@ def _gathered(op: AccumulateView, starts: Sequence[DimLike], lengths: Shape) -> 
 
 
 Axis = tuple[int, "int | None", Steps]
-"""The indices of a place and of a window's element that make up a coordinate, and how."""
+"""The indices of a place and of a window's element that make up a coordinate, and the steps of both."""
 
 
 def _axes_of(map: IndexMap, starts: Sequence[DimLike]) -> list[Axis] | None:
-    """A map of windows, coordinate by coordinate, counted from ``starts``: places come before elements, in the order
-    of their coordinates. None if it is another one.
+    """Returns a map of windows, coordinate by coordinate, counted from ``starts``: places precede elements, in the
+    order of their coordinates. None if it is another kind of map.
     """
     axes = [_axis_of(map, coordinate, start) for coordinate, start in zip(map.coordinates, starts, strict=True)]
     found = [axis for axis in axes if axis is not None]

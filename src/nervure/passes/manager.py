@@ -1,9 +1,9 @@
-"""The pass manager: runs passes one after the other, and names the one after which something is wrong.
+"""The pass manager: runs passes one after the other, and names the one that breaks an invariant.
 
-After the passes the types of parameters and results, the updates and the effects must be what they were, and all that
-is new must be well formed. Where that is not so, or one of them fails, they run once more, each with a check behind it.
-So most functions need one check. ``NERVURE_DEBUG=passes`` (or ``flags.debug``) prints the function before and after
-every pass to standard error; a pass's name in its place, or several separated by commas, prints those alone.
+After the passes the types of parameters and results, the updates and the effects must be unchanged, and all new ops
+must be well formed. If they are not, or a pass fails, all run once more, with a check after each. So most functions
+need one check. ``NERVURE_DEBUG=passes`` (or ``flags.debug``) prints the function before and after every pass to
+standard error; the name of a pass, or several separated by commas, prints those alone.
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (4,))
@@ -35,14 +35,14 @@ FunctionPass = Callable[[Function], Function]
 
 
 class Pass(NamedTuple):
-    """A pass and what it is called."""
+    """A pass and its name."""
 
     name: str
     run: FunctionPass
 
 
 class Record(NamedTuple):
-    """What one pass did: how many ops there were before and after, and how long the pass and the checks took."""
+    """The record of one pass: the number of ops before and after, and the time of the pass and of the checks."""
 
     name: str
     before: int
@@ -56,10 +56,10 @@ class Record(NamedTuple):
 
 
 def run(function: Function, passes: Iterable[Pass | FunctionPass], records: list[Record] | None = None) -> Function:
-    """The function after all passes; ``records``, if given, is extended by one Record a pass.
+    """Returns the function after all passes; ``records``, if given, is extended by one Record a pass.
 
-    A pass that fails, or after which something does not hold, is an InternalError that begins with its name. What
-    a user can fix (a decomposition of a user's op, say) keeps its type and gets a note.
+    A pass that fails, or breaks an invariant, is an InternalError that begins with its name. An error that a user can
+    fix (in the decomposition of a user's op, say) keeps its type and gets a note.
     """
     listed = [as_pass(entry) for entry in passes]
     after = _checked_once(function, listed) if records is None and not flags.debug else None
@@ -67,7 +67,7 @@ def run(function: Function, passes: Iterable[Pass | FunctionPass], records: list
 
 
 def _checked_once(function: Function, passes: Sequence[Pass]) -> Function | None:
-    """The function after all passes; None if one fails, or what they made together is not as it must be."""
+    """Returns the function after all passes; None if one fails, or if together they break an invariant."""
     after = function
     try:
         for current in passes:
@@ -103,7 +103,7 @@ def _checked_each(function: Function, passes: Sequence[Pass], records: list[Reco
 
 
 def as_pass(entry: Pass | FunctionPass) -> Pass:
-    """A Pass itself; a function (or a Rewriter) under its own name."""
+    """Returns a Pass itself; a function (or a Rewriter) under its own name."""
     if isinstance(entry, Pass):
         return entry
     return Pass(str(getattr(entry, "name", None) or getattr(entry, "__name__", type(entry).__name__)), entry)
@@ -128,7 +128,7 @@ class Checker:
         self._known = set(function.operations)
 
     def check(self, name: str, before: Function, after: Function) -> None:
-        """InternalError naming the pass, if it did what no pass may do."""
+        """Raises InternalError, which names the pass, if the function ``after`` it breaks an invariant."""
         try:
             self._compare(before, after)
             verify(after, self._known)
@@ -150,7 +150,7 @@ class Checker:
 
 
 def _compare_updates(before: dict[Variable, Value], after: dict[Variable, Value]) -> None:
-    """InternalError if a variable is updated that was not, or no longer is although its value changed."""
+    """Raises InternalError if a variable is newly updated, or no longer updated although its value changed."""
     for variable in after:
         if variable not in before:
             raise InternalError(f"it updates {variable}, which was not updated before")
@@ -160,7 +160,7 @@ def _compare_updates(before: dict[Variable, Value], after: dict[Variable, Value]
 
 
 def _require(what: str, before: Function, after: Function, of: Callable[[Function], list[object]]) -> None:
-    """InternalError unless something of a function is what it was."""
+    """Raises InternalError unless something of a function is unchanged."""
     was, got = of(before), of(after)
     if was != got:
         raise InternalError(f"the {what} were ({', '.join(map(str, was))}) and are ({', '.join(map(str, got))})")

@@ -8,8 +8,8 @@ permits.
 >>> [(part.device, [type(op).__name__ for op in part.function.operations]) for part in parts]
 [('A', ['Parameter', 'Sin', 'Add']), ('B', ['Parameter', 'Exp'])]
 
-An op without a device is *free*: a leaf, or a view of leaves. It is copied into every part that reads it. Parts
-are pure: parameters, variables and what other parts make are their parameters; updates belong to the whole.
+An op without a device is *free*: a leaf, or a view of leaves. It is copied into every part that reads it. Parts are
+pure: parameters, variables and results of other parts are their parameters; updates belong to the whole.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ DeviceOf = Callable[[Op], Hashable | None]
 
 
 class Part(NamedTuple):
-    """A function for one device. Its parameters are the values ``inputs`` of the whole, then for each symbol in
-    ``sizes``, which no input tells, a tensor without elements of shape (0, symbol); its results are the values
+    """A function for one device. Its parameters are the values ``inputs`` of the whole. For each symbol in ``sizes``,
+    which no input determines, there follows a tensor without elements of shape (0, symbol). Its results are the values
     ``outputs`` of the whole. ``members`` are the ops of the whole that it runs.
     """
 
@@ -45,7 +45,7 @@ class Part(NamedTuple):
 
 
 def partition(function: Function, device_of: DeviceOf, default: Hashable) -> list[Part]:
-    """The parts in an order in which they can run. Free roots of the function are computed on the ``default``
+    """Returns the parts in an order in which they can run. Free roots of the function are computed on the ``default``
     device.
     """
     devices = {op: device_of(op) for op in function.operations}
@@ -63,9 +63,7 @@ def is_given(op: Op) -> bool:
 
 
 class _Schedule:
-    """The order of the ops that have a device: one device goes on as long as it has an op whose operands are
-    known.
-    """
+    """The order of the ops that have a device: a device continues as long as it has an op whose operands are ready."""
 
     def __init__(self, function: Function, devices: dict[Op, Hashable | None]) -> None:
         self._devices = devices
@@ -92,7 +90,7 @@ class _Schedule:
             heapq.heappush(self._ready.setdefault(self._devices[op], []), self._position[op])
 
     def groups(self) -> list[list[Op]]:
-        """The ops of each part, in order."""
+        """Returns the ops of each part, in order."""
         found = []
         while any(self._ready.values()):
             device = min([device for device, waiting in self._ready.items() if waiting],
@@ -112,7 +110,7 @@ class _Schedule:
 
 
 def _read_outside(function: Function, groups: Sequence[Sequence[Op]]) -> set[Value]:
-    """The values that another part reads than the one that makes them, or that are roots."""
+    """Returns the values that are read by another part than the one that makes them, or that are roots."""
     part_of = {op: number for number, group in enumerate(groups) for op in group}
     found = set(function.roots)
     for op in function.operations:
@@ -127,7 +125,7 @@ def _part(function: Function, devices: Mapping[Op, Hashable | None], group: Sequ
     own = set(group)
 
     def inside(op: Op) -> Sequence[Value]:
-        """The operands that the part computes itself."""
+        """Returns the operands that the part computes itself."""
         return [value for value in op.operands
                 if value.op in own or (devices[value.op] is None and not is_given(value.op))]
 
@@ -146,7 +144,7 @@ def _part(function: Function, devices: Mapping[Op, Hashable | None], group: Sequ
 
 
 def _parameter(value: Value) -> Parameter:
-    """What stands in a part for a value of the whole."""
+    """Returns the parameter of a part for a value of the whole."""
     with on_behalf_of(value.op.provenance):
         parameter = Parameter(value.type.dtype, value.type.shape)
     parameter.name, parameter.outputs[0].labels = value.op.name, value.labels
@@ -154,14 +152,14 @@ def _parameter(value: Value) -> Parameter:
 
 
 def _moved(op: Op, table: Mapping[Value, Value]) -> Op:
-    """The op that stands in a part for an effect of the whole."""
+    """Returns the op of a part for an effect of the whole."""
     if op.outputs:
         return table.get(op.outputs[0], op.outputs[0]).op
     return op.with_operands([table.get(value, value) for value in op.operands])
 
 
 def _untold(operations: Iterable[Op], parameters: Iterable[Parameter]) -> list[Dim]:
-    """The symbols in the shapes and attributes of ops that no parameter has for a length."""
+    """Returns the symbols in the shapes and attributes of ops that no parameter has as a length."""
     told = {str(length) for parameter in parameters for length in parameter.value.type.shape}
     found = {str(symbol): symbol for length in _dimensions(operations) if isinstance(length, Dim)
              for symbol in declared_symbols(length)}

@@ -1,7 +1,7 @@
 """Patterns over graphs, spelled with the op classes.
 
-``p.Add(x, p.Negative(y))`` matches a value that is such a sum, and captures x and y. Addition commutes, so the negation
-may stand on either side; a name that occurs twice must stand for one value; a number matches a tensor that is
+``p.Add(x, p.Negative(y))`` matches a value that is such a sum, and captures x and y. Addition commutes, so the
+negation may be on either side; a name that occurs twice must stand for one value; a number matches a tensor that is
 that number everywhere.
 
 >>> import nervure as nv
@@ -15,8 +15,8 @@ Add(x, Negative(y))
 >>> found["x"] is b.output, found["y"] is a.output
 (True, True)
 
-A pattern is compiled once into closures that call each other: each tests one thing and, where it holds, calls what
-comes next; what fails later is tried again in another way here (the operands swapped, another alternative).
+A pattern is compiled once into closures that call each other: each tests one thing and, if it holds, calls the next;
+if a later one fails, it tries another way (swapped operands, another alternative).
 """
 
 from __future__ import annotations
@@ -40,15 +40,16 @@ _SEEN_THROUGH = 8
 
 
 def is_kind(op_class: type[Op], wanted: type[Op]) -> bool:
-    """Whether a rule for ``wanted`` holds for a class: all that derive from an abstract one, but a concrete one
-    alone, since who derives from it may change its meaning."""
+    """Whether a rule for ``wanted`` holds for an op class. An abstract class stands for all its subclasses, a concrete
+    one for itself alone, since a subclass may change its meaning.
+    """
     return op_class is wanted or (wanted.abstract and issubclass(op_class, wanted))
 
 
 def uniform_number(value: Value) -> complex | None:
-    """The number that a tensor is everywhere, None where it is not known to be one number.
+    """Returns the number that a tensor is everywhere, None if it is not known to be one number.
 
-    It is seen in a Full, in a Constant of one element, and below views of one tensor that only move elements.
+    It is found in a Full, in a Constant of one element, and below views of one tensor that only move elements.
     """
     op = value.op
     views: list[View] = []
@@ -76,17 +77,18 @@ def _signs(zero: complex) -> set[float]:
 
 
 class Pattern(ABC):
-    """What a value may look like. ``named`` captures what matched, ``where`` restricts it, ``|`` is an alternative."""
+    """A pattern that a value may match. ``named`` captures the match, ``where`` restricts it, ``|`` is an alternative.
+    """
 
     name: str | None = None
     predicates: tuple[Predicate, ...] = ()
 
     def named(self, name: str) -> Pattern:
-        """The same pattern, which captures what it matches under that name."""
+        """Returns the same pattern, which captures its match under that name."""
         return self._copy(name=name)
 
     def where(self, predicate: Predicate) -> Pattern:
-        """The same pattern, for values (numbers, for a number) of which ``predicate`` holds."""
+        """Returns the same pattern, for values (numbers, for a number) that satisfy ``predicate``."""
         return self._copy(predicates=(*self.predicates, predicate))
 
     def __or__(self, other: Pattern | complex) -> Pattern:
@@ -102,7 +104,7 @@ class Pattern(ABC):
         return True
 
     def compiled(self, frame: Frame, at: int, then: Step) -> Step:
-        """The steps that match register ``at`` and go on to ``then``."""
+        """Returns the steps that match register ``at`` and continue with ``then``."""
         if self.name is not None:
             then = _bound(frame.slot(self.name), at, then)
         for predicate in reversed(self.predicates):
@@ -111,7 +113,7 @@ class Pattern(ABC):
 
     @abstractmethod
     def steps(self, frame: Frame, at: int, then: Step) -> Step:
-        """The steps of this pattern itself, without name and predicates."""
+        """Returns the steps of this pattern itself, which match register ``at``, without name and predicates."""
 
     @abstractmethod
     def __str__(self) -> str: ...
@@ -125,12 +127,12 @@ class Frame:
         self.slots: dict[str, int] = {}
 
     def fresh(self) -> int:
-        """The number of a new register."""
+        """Returns the number of a new register."""
         self.count += 1
         return self.count - 1
 
     def slot(self, name: str) -> int:
-        """The register of a name."""
+        """Returns the register of a name."""
         if name not in self.slots:
             self.slots[name] = self.fresh()
         return self.slots[name]
@@ -161,7 +163,7 @@ class Number(Pattern):
     def compiled(self, frame: Frame, at: int, then: Step) -> Step:
         found, inner = frame.fresh(), super().compiled
         wanted = self.wanted
-        # Names and predicates see the number: they are compiled for the register that it is put in.
+        # Names and predicates see the number: they are compiled for its register.
         then = inner(frame, found, then)
 
         def read(registers: Registers) -> bool:
@@ -240,7 +242,7 @@ def _accept(registers: Registers) -> bool:
 
 
 def _bound(slot: int, at: int, then: Step) -> Step:
-    """Gives a name its value, or compares it with the one that the name has; takes it back where the rest fails."""
+    """Gives a name its value, or compares it with the value it has; undoes that if the rest fails."""
     def bind(registers: Registers) -> bool:
         known, value = registers[slot], registers[at]
         if known is None:
@@ -260,7 +262,9 @@ def _tested(predicate: Predicate, at: int, then: Step) -> Step:
 
 
 def _opened(at: int, op_class: type[Op], places: Sequence[int], is_swapped: bool, then: Step) -> Step:
-    """Tests the op and puts its operands where their patterns look for them, in either order if they may be swapped."""
+    """Tests the op and puts its operands into the ``places`` of their patterns, in either order if they may be
+    swapped.
+    """
     first, count = (places[0] if places else 0), len(places)
 
     def open_op(registers: Registers) -> bool:
@@ -280,7 +284,7 @@ def _opened(at: int, op_class: type[Op], places: Sequence[int], is_swapped: bool
 
 
 class Matcher:
-    """A pattern, compiled. Called with a value it gives the captures by name, or None."""
+    """A compiled pattern. Called with a value it returns the captures by name, or None."""
 
     __slots__ = ("pattern", "names", "_slots", "_count", "_root", "_run")
 
@@ -300,12 +304,12 @@ class Matcher:
 
 
 def match(pattern: Pattern, value: Value) -> dict[str, object] | None:
-    """The captures of a pattern at a value by name, or None where it does not match."""
+    """Returns the captures of a pattern at a value by name, or None if it does not match."""
     return Matcher(pattern)(value)
 
 
 def as_pattern(entry: object) -> Pattern:
-    """A pattern itself; for a Python number the pattern of a tensor of that number."""
+    """Returns a pattern itself; for a Python number the pattern of a tensor of that number."""
     if isinstance(entry, Pattern):
         return entry
     if isinstance(entry, (bool, int, float, complex)):
@@ -315,9 +319,9 @@ def as_pattern(entry: object) -> Pattern:
 
 
 class Patterns:
-    """Where patterns are spelled: ``p.Add(x, 0)``, for every registered op class and by its name.
+    """The constructors of patterns: ``p.Add(x, 0)``, for every registered op class by its name.
 
-    A class that is not a registered name is written ``p.of(View, x)``.
+    A class that is not registered is written ``p.of(View, x)``.
     """
 
     def __getattr__(self, name: str) -> Callable[..., Node]:
@@ -329,17 +333,17 @@ class Patterns:
         return lambda *operands, **attributes: self.of(op_class, *operands, **attributes)
 
     def of(self, op_class: type[Op], *operands: object, **attributes: object) -> Node:
-        """An op of a class, or of any class derived from it if it is abstract."""
+        """Returns the pattern of an op of a class, or of any subclass if it is abstract."""
         return Node(op_class, operands, attributes)
 
     def any(self, name: str | None = None) -> Anything:
-        """Any value, captured under a name."""
+        """Returns the pattern of any value, captured under a name."""
         return Anything(name)
 
     def number(self, name: str | None = None) -> Number:
-        """A tensor that is one number everywhere; the name captures the number."""
+        """Returns the pattern of a tensor that is one number everywhere; the name captures the number."""
         return Number(None, name)
 
     def optional(self, node: Node) -> Pattern:
-        """An op that may be there: it matches, or in its place its first operand does."""
+        """Returns the pattern of an op that may be absent: either it matches, or its first operand does."""
         return node | node.operands[0]

@@ -1,4 +1,4 @@
-"""The lists of passes, all that there are. Each can be read aloud.
+"""The lists of passes: all of them, in readable form.
 
 The interpreter runs :func:`standard`, the cpu :func:`native`, and functions for several devices :func:`on_devices`
 before their parts run the lists of their own devices.
@@ -31,11 +31,11 @@ from nervure.passes.rewrite import Rewriter
 
 def standard(function: Function, evaluate: Evaluate | None = None, supports: Supports | None = None,
              records: list[Record] | None = None, more: Sequence[Pass] = (), last: Sequence[Pass] = ()) -> Function:
-    """What every function goes through before it is compiled.
+    """Runs the passes that every function goes through before it is compiled.
 
-    ``evaluate`` computes constants (see :mod:`nervure.passes.fold`; without it none are), ``supports`` says which
-    classes of composites the backend keeps, ``records`` is extended by what each pass did, ``more`` are passes of the
-    backend's own, ``last`` those of them whose results are not simplified.
+    ``evaluate`` computes constants (see :mod:`nervure.passes.fold`; without it none are). ``supports`` says which
+    classes of composites the backend keeps. ``records`` is extended by a record for each pass. ``more`` are passes of
+    the backend's own, ``last`` those among them whose results are not simplified.
     """
     passes = [
         Pass("decompose", partial(decompose, supports=supports)),
@@ -52,8 +52,8 @@ def standard(function: Function, evaluate: Evaluate | None = None, supports: Sup
 
 def native(function: Function, evaluate: Evaluate | None = None, supports: Supports | None = None,
            records: list[Record] | None = None) -> Function:
-    """The same for a backend that makes loops of ops, where reductions run in lanes and on all threads, products in
-    tiles, and windows of a few elements along their places.
+    """Runs the passes on a ``function`` for a backend that makes loops of ops. Its reductions run in lanes and on all
+    threads, its products in tiles, and windows of a few elements along their places.
     """
     return standard(function, evaluate, supports, records, [Pass("lower_argmax", lower_argmax)],
                     [Pass("lower_windows", lower_windows), *_CONVOLUTIONS])
@@ -63,20 +63,22 @@ _CONVOLUTIONS = (Pass("lower_depthwise", lower_depthwise), Pass("lower_convoluti
 
 
 def native_minimal(function: Function) -> Function:
-    """Convolutions written out, of which no loops are made, nothing else: for a function that is compiled as it is."""
+    """Decomposes the convolutions that have no loops of their own, and nothing else, for a function that is compiled
+    as it is.
+    """
     return run(function, _CONVOLUTIONS)
 
 
 def minimal(function: Function, supports: Supports | None = None) -> Function:
-    """Composites written out, nothing else."""
+    """Decomposes composites, and does nothing else."""
     return run(function, [Pass("decompose", partial(decompose, supports=supports))])
 
 
 def on_devices(function: Function, composites: Decomposition, rules: Sequence[Rewriter]) -> Function:
-    """What a function for several devices goes through before its ops are placed.
+    """Runs the passes for a function for several devices before its ops are placed.
 
-    ``composites`` decomposes what no device takes whole, ``rules`` has the rewrites of each device with some. What
-    they make is decomposed again.
+    ``composites`` decomposes the ops that no device takes whole, ``rules`` has the rewrites of each device with some.
+    The results of these are decomposed again.
     """
     decomposition = Pass("decompose", partial(decompose_by, rule=composites))
     return run(function, [decomposition, *rules, decomposition] if rules else [decomposition])
@@ -84,5 +86,5 @@ def on_devices(function: Function, composites: Decomposition, rules: Sequence[Re
 
 @lru_cache(maxsize=8)
 def simplification(evaluate: Evaluate | None = None) -> Rewriter:
-    """Folding, canonical views and algebra as one walk, so that what one of them makes the others see at once."""
+    """Returns folding, canonical views and algebra as one walk, so that each sees the results of the others at once."""
     return Rewriter("simplify", [*fold.rules(evaluate), *canonical_views.RULES, *algebra.RULES])

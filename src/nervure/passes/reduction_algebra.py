@@ -1,4 +1,4 @@
-"""Reductions of nothing, of reductions, and of what only repeats, where the result has the same bits.
+"""Rewrites of reductions over nothing, of reductions, and of repeated tensors, if the result has the same bits.
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (2, 3, 4))
@@ -8,8 +8,8 @@
 >>> simplify(nv.Function([nested], [x])).results[0].op.axes
 (1, 2)
 
-A sum of sums keeps its two orders of adding for floats; for integers, which wrap, and for extrema, any and all there is
-only one answer.
+A sum of sums keeps its two orders of addition for floats; for integers, which wrap, and for extrema, any and all there
+is only one result.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _FOLDS = (Sum, Prod, Max, Min, AnyHolds, All)
 
 
 def _over_nothing(op: Reduction) -> Value | None:
-    """A reduction over no axes is its operand."""
+    """Replaces a reduction over no axes by its operand."""
     return op.operands[0] if not op.axes else None
 
 
 def _of_reduction(op: Reduction) -> Op | None:
-    """Two reductions of one kind, one after the other, are one."""
+    """Joins two reductions of one kind, one after the other."""
     inner = op.operands[0].op
     if type(inner) is not type(op) or not isinstance(inner, Reduction) or not _is_order_free(op) or (
             isinstance(inner, Extremum) and inner.of_nothing is not op.attributes["of_nothing"]):
@@ -42,7 +42,9 @@ def _of_reduction(op: Reduction) -> Op | None:
 
 
 def _of_broadcast(op: Reduction) -> Value | None:
-    """Along axes on which a tensor repeats: the tensor itself, for a sum of integers as often as it repeats."""
+    """Reduces a tensor along axes on which it repeats to the tensor itself; a sum of integers is multiplied by the
+    count.
+    """
     inner = op.operands[0].op
     if type(inner) is not Broadcast or not op.axes or not set(op.axes) <= set(inner.axes):
         return None
@@ -58,7 +60,7 @@ def _of_broadcast(op: Reduction) -> Value | None:
 
 
 def _rebroadcast(inner: Broadcast, op: Reduction) -> Value:
-    """The broadcast tensor without the reduced axes."""
+    """Returns the broadcast tensor without the reduced axes."""
     kept = [d for d in range(len(inner.shape)) if d not in op.axes]
     axes = [position for position, d in enumerate(kept) if d in inner.axes]
     x = inner.operands[0]
@@ -66,7 +68,7 @@ def _rebroadcast(inner: Broadcast, op: Reduction) -> Value:
 
 
 def _wrapped(count: int, op: Reduction) -> int:
-    """A count as the integer type holds it."""
+    """Returns a count as the integer type holds it."""
     bits = op.dtype.bits
     low = count % (1 << bits)
     return low - (1 << bits) if low > op.dtype.limits[1] else low

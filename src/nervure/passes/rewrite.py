@@ -10,12 +10,12 @@
 (f32[3] Subtract(Parameter, Parameter),)
 
 A builder's parameters are names that the pattern captures. It returns a value, a number (a tensor of it, of the type
-of what is replaced), or None: unchanged. It is called on behalf of the op that it replaces, whose provenance, name
+of the replaced value), or None: unchanged. It is called on behalf of the op that it replaces, whose provenance, name
 and labels the result inherits.
 
-The walk goes from operands to users, so that an op is tried once all below it is final; what a builder makes is
-tried next, before the walk goes on. A pattern looks only downward, so one walk reaches the fixed point. Rows that
-cannot match are told by the classes of an op and of its operands: for most ops that is one look into a table.
+The walk goes from operands to users, so that an op is tried once all ops below it are final; the result of a builder
+is tried next, before the walk goes on. A pattern looks only downward, so one walk reaches the fixed point. Rows that
+cannot match are excluded by the classes of an op and of its operands: for most ops that is one look-up in a table.
 """
 
 from __future__ import annotations
@@ -37,35 +37,38 @@ from nervure.passes.pattern import Matcher, Node, Pattern, is_kind
 from nervure.types.description import Labels
 
 VISITS = 8
-"""The fuel of a rewrite: so many visits for each op of the function."""
+"""The fuel of a rewrite: the number of visits for each op of the function."""
 _SPARE = 1_000
 _DEEPEST = 100
-"""So many rewrites one inside the other are taken for an endless one."""
+"""The depth of nested rewrites that counts as endless."""
 
 
 Replacement = Operand | complex | Sequence[Operand] | None
-"""What a rule makes of an op: a value, a number (a tensor of it), values for several outputs, or None: unchanged."""
+"""The result of a rule for an op: a value, a number (a tensor of it), values for several outputs, or None: unchanged.
+"""
 
 Builder = Callable[..., Replacement]
-"""A function of what a pattern captures, by name."""
+"""A function of the captures of a pattern, by name."""
 
 
 class Rule(ABC):
-    """One rewrite. ``name`` is what errors and counts call it."""
+    """One rewrite. ``name`` identifies it in errors and counts."""
 
     name: str
 
     def may_begin(self, op_class: type[Op]) -> bool:
-        """Whether an op of that class could be rewritten, whatever its operands. Asked once a class."""
+        """Whether an op of that class could be rewritten, whatever its operands. Asked once for each class."""
         return True
 
     @abstractmethod
     def may_apply(self, op_class: type[Op], operand_classes: Sequence[type[Op]]) -> bool:
-        """Whether an op of that class on operands of those classes could be rewritten. Asked once a combination."""
+        """Whether an op of that class on operands of those classes could be rewritten. Asked once for each
+        combination.
+        """
 
     @abstractmethod
     def apply(self, op: Op) -> Replacement:
-        """What replaces the op."""
+        """Returns the replacement of the op."""
 
 
 class Row(Rule):
@@ -114,7 +117,7 @@ class Local(Rule):
 
 
 class Outcome(NamedTuple):
-    """A rewritten Function, how many nodes were visited, and how often each rule fired."""
+    """A rewritten Function, the number of nodes visited, and how often each rule fired."""
 
     function: Function
     visits: int
@@ -139,13 +142,13 @@ class Rewriter:
         return self.outcome(function).function
 
     def outcome(self, function: Function) -> Outcome:
-        """The rewritten function (itself if no rule applies), with counts."""
+        """Returns the rewritten function (itself if no rule applies), with counts."""
         walk = _Walk(self, function)
         walk.run()
         return Outcome(walk.result(), walk.visits, walk.fired)
 
     def candidates(self, op: Op) -> tuple[Rule, ...]:
-        """The rules that may apply to an op, judged by its class and those of its operands."""
+        """Returns the rules that may apply to an op, by its class and those of its operands."""
         operands = op.operands
         count = len(operands)
         key: tuple[object, ...]
@@ -199,7 +202,7 @@ class _Walk:
         return self.inherited.given_to(self.function.substituted(self.replaced))
 
     def visit(self, op: Op) -> Sequence[Value] | None:
-        """Brings an op onto its final operands and tries the rules: what it becomes, or None if it stays."""
+        """Rebuilds an op on its final operands and tries the rules; returns its replacement, or None if it stays."""
         self.visits += 1
         replaced = self.replaced
         fresh = op
@@ -232,14 +235,14 @@ class _Walk:
         return results
 
     def check(self, rule: Rule, op: Op, results: Sequence[Value]) -> None:
-        """InternalError naming the rule if the types are not those of the op."""
+        """Raises InternalError, which names the ``rule``, if the types of ``results`` are not those of the ``op``."""
         got, expected = [entry.type for entry in results], [entry.type for entry in op.outputs]
         if got != expected:
             raise InternalError(f"{self.rewriter.name}: rule {rule.name} makes {_listed(got)} of {op!r} "
                                 f"({op.location}), where {_listed(expected)} is due")
 
     def settle(self, op: Op, results: Sequence[Value]) -> None:
-        """Visits what a rule has made until all of it is final, then lets it stand for the op."""
+        """Visits the results of a rule until all are final, then lets them stand for the op."""
         stack: list[tuple[Op, Sequence[Value] | None]] = []
         depth = 0
         current: Op = op
@@ -272,10 +275,10 @@ class _Walk:
 
 
 class Inheritance:
-    """The names and labels of replaced ops, for those that stand for them and have none of their own.
+    """The names and labels of replaced ops, for their replacements that have none of their own.
 
-    Nodes that a pass has made are given them at once. Nodes of the function itself belong to whoever built it: they
-    are copied at the end, together with their users.
+    Nodes that a pass has made receive them at once. Nodes of the function itself belong to its builder: they are
+    copied at the end, together with their users.
     """
 
     def __init__(self, function: Function) -> None:
@@ -285,7 +288,7 @@ class Inheritance:
         self._labels: dict[Value, Labels] = {}
 
     def add(self, old: Value, new: Value) -> None:
-        """``new`` stands for ``old`` from now on."""
+        """Lets ``new`` stand for ``old`` from now on."""
         if old.op.name is not None and new.op.name is None and new.op not in self._names:
             if self._is_original(new.op):
                 self._names[new.op] = old.op.name
@@ -306,7 +309,9 @@ class Inheritance:
         return op in self._originals
 
     def given_to(self, function: Function) -> Function:
-        """The function with names and labels passed on; parameters, which belong to the caller, stay as they are."""
+        """Returns the function with names and labels passed on; parameters, which belong to the caller, stay as they
+        are.
+        """
         heirs = {*self._names, *[value.op for value in self._labels]}
         if not heirs:
             return function
