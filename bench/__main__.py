@@ -1,4 +1,4 @@
-"""``python -m bench [name [option ...]]``: runs the benchmarks of this folder, all or the one named.
+"""``python -m bench [name [option ...]]``: runs the benchmark named, or all that need no options.
 
 A benchmark is a module here with a docstring, whose first line heads its table, and either a function ``rows()`` that
 yields the rows, dicts from column title to text or number, or a function ``main(options)`` that prints by itself.
@@ -10,7 +10,8 @@ import importlib
 import sys
 from collections.abc import Iterable, Mapping
 
-BENCHMARKS = ("extremes", "scaling", "startup", "workloads")
+WITHOUT_OPTIONS = ("extremes", "scaling", "startup", "workloads")
+BENCHMARKS = ("against", *WITHOUT_OPTIONS)
 
 
 def table(rows: Iterable[Mapping[str, object]]) -> str:
@@ -42,7 +43,7 @@ def run(name: str, options: list[str]) -> None:
 def main(arguments: list[str]) -> None:
     """All benchmarks, or the one named with its options."""
     if not arguments:
-        for name in BENCHMARKS:
+        for name in WITHOUT_OPTIONS:
             run(name, [])
         return
     name, *options = arguments

@@ -107,13 +107,18 @@ def limited(threads: int) -> Callable[[], None] | None:
 
 
 class Contender:
-    """A worker process; what it prints besides its answers goes to a file, so that no pipe fills up."""
+    """A worker process; what it prints besides its answers goes to a file, so that no pipe fills up.
+
+    Of the ``arguments``, a contender's name may end with ``@FOLDER``: the worker then takes nervure from there.
+    """
 
     def __init__(self, arguments: Sequence[str], settings: Settings, cache: str | None = None) -> None:
-        command = [sys.executable, "-m", "bench.worker", *arguments, "--scale", str(settings.scale)]
+        *first, (name, _, folder) = [*arguments[:-1], arguments[-1].partition("@")]
+        command = [sys.executable, "-m", "bench.worker", *first, name, "--scale", str(settings.scale)]
+        path = {"PYTHONPATH": folder} if folder else {}
         self.noise = tempfile.TemporaryFile()
         self.process = subprocess.Popen(command, cwd=ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=self.noise, env=environment(settings, cache),
+                                        stderr=self.noise, env={**environment(settings, cache), **path},
                                         preexec_fn=limited(settings.threads))
 
     def answer(self) -> dict[str, Any]:

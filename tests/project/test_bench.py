@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import nervure as nv
-from bench import report, rounds
+from bench import against, report, rounds
 from bench.__main__ import BENCHMARKS, main, table
 from bench.contenders import FRAMEWORKS, Prepared, from_definition
 from bench.models.images import Digits, ResNet, UNet
@@ -21,7 +21,7 @@ from bench.worker import FOLDERS, Worker, call_time, idle_time, programs_of
 from bench.workloads import chosen_problems
 from tests.project.source import ROOT, parse, python_files
 
-NO_PEERS = ["contenders", "convolutions", "decayed", "extremes", "images", "machine", "models.attention",
+NO_PEERS = ["against", "contenders", "convolutions", "decayed", "extremes", "images", "machine", "models.attention",
             "models.base", "models.gpt", "models.image_layers", "models.images", "models.layers", "models.mlp",
             "models.nodes", "patterns", "problems", "report", "rounds", "steps", "workloads"]
 OURS = programs_of("nervure")
@@ -42,6 +42,22 @@ def test_an_unknown_name_gets_help():
         main(["startup", "--fast"])
     with pytest.raises(SystemExit, match="layer_norm"):
         chosen_problems(["softmax", "no_such_workload"])
+
+
+def test_two_checkouts_are_measured_in_turns(tmp_path):
+    """A worker takes nervure from the checkout that its name ends with; what fails is told in its row."""
+    (tmp_path / "nervure").mkdir()
+    (tmp_path / "nervure" / "__init__.py").write_text("raise ValueError('another one')")
+    other = f"nervure.computation@{tmp_path}"
+    result = Result("small", {"nervure.computation": [2e-6, 1e-6], other: [3e-6, 3e-6]})
+    assert against.row(result, "nervure.computation", other) == (
+        "| (a+b)*c, 32x32, per call, computation | 1.5 us | 3 us | 2.25 (1.50 to 3.00) |")
+    contender = rounds.Contender(["small", other], Settings(1, 1, 1.0))
+    with pytest.raises(Failure, match="another one"):
+        contender.answer()
+    contender.close()
+    with pytest.raises(SystemExit, match="no checkout"):
+        against.main(["/nowhere"])
 
 
 def test_every_benchmark_has_its_module():
