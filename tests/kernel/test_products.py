@@ -5,19 +5,16 @@ from __future__ import annotations
 import pytest
 
 import nervure as nv
-from nervure.kernel.ir import Address, Buffer, Load, Variable
-from nervure.kernel.loop_index import LoopIndex, substitute_indices
+from nervure.kernel.loop_index import substitute_indices
 from nervure.kernel.machine import GENERIC
 from nervure.kernel.parser import parse_kernel
 from nervure.kernel.plan import make_plan
-from nervure.kernel.routines import Side
 from nervure.kernel.schedule.products import packed_apart
 from nervure.kernel.schedule.products.blocking import blocking_of
 from nervure.kernel.schedule.products.matrices import Matrices, matrices_of
-from nervure.kernel.schedule.products.points import in_runs
 from nervure.kernel.schedule.products.sides import reading_of
+from nervure.kernel.schedule.products.split_indices import with_digits
 from nervure.passes.pipelines import native
-from nervure.types.dtype import float32
 from tests.fuzz.work import done, needed
 
 POINTS = 60
@@ -84,9 +81,9 @@ def test_each_result_is_of_one_task(rows, columns, threads):
     blocking = blocking_of(product, reading_of(product, ()), threads)
     taken = set()
     for number in range(blocking.tasks):
-        at = {product.new.task: number, product.rows.index: 0, product.columns.index: 0}
-        batch, row, column = [substitute_indices(blocking.moved[loop.index], at)
-                              for loop in (*product.batch, product.rows, product.columns)]
+        at = {product.new.task: number, product.m.number: 0, product.n.number: 0}
+        indices = product.batch[0].index, product.m.number, product.n.number
+        batch, row, column = [substitute_indices(blocking.moved[index], at) for index in indices]
         high, wide = [substitute_indices(extent, at) for extent in (blocking.rows, blocking.columns)]
         assert 0 < high <= blocking.height and 0 < wide <= blocking.width
         assert row % blocking.height == 0 == column % blocking.width
@@ -95,12 +92,23 @@ def test_each_result_is_of_one_task(rows, columns, threads):
     assert len(taken) == blocking.tasks == 2 * -(-rows // blocking.height) * -(-columns // blocking.width)
 
 
-def test_runs_of_points_are_the_longest_that_are_affine():
-    """Of a strided window, whose positions are divided by the stride, too."""
-    point, x = LoopIndex(0), Buffer("x", float32, 100_000, "in")
-    load = Load(Variable(float32), x, Address(point.dim // 64 % 3 % 2 * 225 + point.dim // 192 * 450 + point.dim % 64))
-    runs = in_runs(Side((load,), load.result), point, LoopIndex(1))
-    assert runs is not None and runs.length == 64
+def test_an_index_that_is_divided_is_two():
+    """Of a strided window, whose positions are divided by the stride, too: that does not divide their number."""
+    kernel = parse_kernel("""
+kernel product(in x: f32[2000], in y: f32[40000], out z: f32[64]):
+  for j < 64 vector:
+    v0 = contract over k < 576:
+      v1 = x[225*(k//64 % 3 % 2) + 450*(k//192) + k % 64]
+      v2 = y[64*k + j]
+      give v1, v2
+    z[j] = v0
+""")
+    contract = with_digits(kernel.body[0].body[0], kernel.body)
+    assert [extent for _, extent in contract.indices] == [3, 3, 64]
+    (outer, _), (position, _), (channel, _) = contract.indices
+    assert dict(contract.body[0].address.steps) == {outer: 450, channel: 1}
+    assert contract.body[0].address.base == 225 * (position.dim % 2)
+    assert dict(contract.body[1].address.steps)[outer] == 64 * 192
 
 
 def test_loops_whose_rows_are_joined_are_no_lines_of_columns():

@@ -2,8 +2,8 @@
 
 A *product* is a loop over rows, around one over columns, around a contraction of two elements whose result is stored:
 floats, or bytes that are widened to int32. A *transpose* is a loop over rows, around one over columns, that copies
-contiguous columns to rows with contiguous elements. The operands of a product may lie anywhere: then three tables hold
-the offsets of each row of the left one, of each point of it, and of each point of the right one.
+contiguous columns to rows with contiguous elements. The operands of a product may lie anywhere: then four tables hold
+the offsets of each row of the left one, of each k of it, of each k of the right one, and of each row of the result.
 
 >>> from nervure.kernel.parser import parse_kernel
 >>> kernel = parse_kernel('''
@@ -60,15 +60,17 @@ BYTES: tuple[DType, ...] = (uint8, int8)
 
 
 class Tables(NamedTuple):
-    """Loads from the offset tables: rows of the left operand, its points, and the points of the right operand."""
+    """Loads from the offset tables: rows of the left operand, its k, the k of the right operand, rows of the result."""
 
     rows: Load
     left: Load
     right: Load
+    results: Load
 
 
 class Product(NamedTuple):
-    """The parts of a matrix product. With ``tables``, its operands have no strides from row to row or point to point.
+    """The parts of a matrix product. With ``tables``, its operands and its result have no strides from row to row or
+    from point to point.
     """
 
     row: LoopIndex
@@ -165,29 +167,33 @@ def product_of(loop: Statement) -> Product | None:
     if not isinstance(loop, For) or len(loop.body) != 1 or not isinstance(loop.body[0], For):
         return None
     columns = loop.body[0]
-    contract, store = columns.body if len(columns.body) == 2 else (None, None)
-    if not isinstance(contract, Contract) or not isinstance(store, Store):
+    contract, *results, store = columns.body if len(columns.body) in (2, 3) else (None, None)
+    if not isinstance(contract, Contract) or not isinstance(store, Store) or len(contract.indices) != 1:
         return None
     point, points = contract.indices[0]
-    found = _loads(sides_of(contract, columns.index), loop.index, columns.index, point)
+    tables = _tables(store, results, loop.index)
+    found = _loads(sides_of(contract, columns.index), loop.index, columns.index, point, tables)
     is_whole = store.value is contract.result and store.valid is None and store.combine in (None, "add")
-    if found is None or not is_whole or store.address.terms:
+    if found is None or not is_whole:
         return None
-    left, right, tables = found
-    product = Product(loop.index, loop.extent, columns.index, columns.extent, point, points, left, right, store, tables)
+    left, right, by_tables = found
+    if len(results) != (by_tables is not None) or len(store.address.terms) != len(results):
+        return None
+    product = Product(loop.index, loop.extent, columns.index, columns.extent, point, points, left, right, store,
+                      by_tables)
     return product if _lies_along_memory(product) else None
 
 
-def _loads(sides: tuple[Side, Side] | None, row: LoopIndex, column: LoopIndex,
-           point: LoopIndex) -> tuple[Load, Load, Tables | None] | None:
-    """Returns the loads of both operands, and of their offset tables, if they have any."""
+def _loads(sides: tuple[Side, Side] | None, row: LoopIndex, column: LoopIndex, point: LoopIndex,
+           results: Sequence[Load]) -> tuple[Load, Load, Tables | None] | None:
+    """Returns the loads of both operands, and of the offset tables of these and of ``results``, if there are any."""
     if sides is None:
         return None
     left, right = [side.element(column, point) for side in sides]
     if left is not None and right is not None:
         return left, right, None
-    above, below = sides[0].by_tables(row, point), sides[1].by_tables(point)
-    return (above[0], below[0], Tables(*above[1:], *below[1:])) if above and below else None
+    a, b = [side.by_tables(*indices) for side, indices in zip(sides, ((row, point), (point,)), strict=True)]
+    return (a[0], b[0], Tables(*a[1:], *b[1:], *results)) if a and b and results else None
 
 
 def block_columns(points: DimLike, dtype: DType) -> int:
@@ -231,18 +237,24 @@ class Side(NamedTuple):
         form.
         """
         *others, last = self.statements
-        if not isinstance(last, Load) or last.valid is not None or any([last.address.mentions(x) for x in indices]):
-            return ()
-        loads = {entry.result: entry for entry in others if isinstance(entry, Load) and entry.buffer.dtype is int64}
-        tables = [loads[x] for step, x in last.address.terms if step == 1 and isinstance(x, Variable) and x in loads]
-        are_all = len(tables) == len(others) == len(last.address.terms)
-        return (last, *tables) if are_all and _walk_on(tables, indices) else ()
+        tables = _tables(last, others, *indices) if isinstance(last, Load) else ()
+        return (last, *tables) if isinstance(last, Load) and tables else ()
 
     def source(self, buffers: Collection[Buffer]) -> Buffer | None:
         """Returns the one buffer, out of some, from which alone it is computed, for all sizes of a call."""
         read = {entry.buffer for entry in self.statements if isinstance(entry, Load)}
         is_fixed = all([symbols(x) == index_symbols(x) for entry in self.statements for x in entry.dims])
         return read.pop() if len(read) == 1 and read <= {*buffers} and is_fixed else None
+
+
+def _tables(access: Access, others: Sequence[Statement], *indices: LoopIndex) -> tuple[Load, ...]:
+    """Returns ``others``, if they load the offsets of an access from tables, one for each of the ``indices``."""
+    if access.valid is not None or any([access.address.mentions(index) for index in indices]):
+        return ()
+    loads = {entry.result: entry for entry in others if isinstance(entry, Load) and entry.buffer.dtype is int64}
+    tables = [loads[x] for step, x in access.address.terms if step == 1 and isinstance(x, Variable) and x in loads]
+    are_all = len(tables) == len(others) == len(access.address.terms)
+    return tuple(tables) if are_all and _walk_on(tables, indices) else ()
 
 
 def _walk_on(tables: Sequence[Load], indices: Sequence[LoopIndex]) -> bool:
@@ -253,14 +265,12 @@ def _walk_on(tables: Sequence[Load], indices: Sequence[LoopIndex]) -> bool:
 
 
 def sides_of(contract: Contract, column: LoopIndex) -> tuple[Side, Side] | None:
-    """Returns the factors of a contraction over one index, if both read memory and only the second depends on the
-    column.
-    """
+    """Returns the factors of a contraction, if both read memory and only the second depends on the column."""
     sides = [_side_of(contract.body, factor) for factor in contract.operands]
     left, right = sorted(sides, key=lambda side: side.mentions(column))
     is_divided = {*left.statements, *right.statements} == {*contract.body}
     has_both = all([any([isinstance(entry, Load) for entry in side.statements]) for side in sides])
-    if len(contract.indices) != 1 or not is_divided or not has_both:
+    if not is_divided or not has_both:
         return None
     are_bytes = all([_is_widened(side) for side in sides])
     if left.mentions(column) or not right.mentions(column) or not (are_bytes or contract.result.dtype in TYPES):
@@ -303,9 +313,9 @@ def _lies_along_memory(product: Product) -> bool:
     """
     left, right, store = product.left, product.right, product.store
     if product.tables is not None:
-        return (store.address.step(product.column) == 1 and right.address.step(product.column) == 1
-                and is_affine(store, product.row, product.column) and not store.address.mentions(product.point)
-                and not product.column.occurs_in(right.address.base) and not left.address.mentions(product.column))
+        is_along = all([access.address.step(product.column) == 1 and not product.column.occurs_in(access.address.base)
+                        for access in (store, right)])
+        return is_along and not store.address.mentions(product.point) and not left.address.mentions(product.column)
     is_few = product.is_of_bytes or product.has_few_rows
     is_along = right.address.step(product.column) == 1 or is_few and product.point_step(right) == 1
     is_in_order = not product.is_of_bytes or product.point_step(left) == 1

@@ -168,9 +168,6 @@ BYTES_ROWS = 512
 EPILOGUE_BYTES = 1 << 18
 """Bytes of the results of a task that wait in memory for what is computed of them, half of a small second cache."""
 
-IMAGES = 8
-"""Images of a task whose products go place by place: as many rows as a register tile has."""
-
 SCATTERED_BYTES = 1 << 18
 """Bytes of the rows of a turned product, each element in a line of its own, that stay in the second cache."""
 

@@ -2,7 +2,7 @@
 
 Of a window of three places over fourteen lines 5 % are above or below the data. They lie in memory with zeros around
 them, as other windows may want them; if windows see them through a view that is 0 above the first line and below the
-last one, kernels leave the products with these zeros out (:mod:`nervure.kernel.schedule.products.bands`).
+last one, kernels leave the products with these zeros out (:mod:`nervure.kernel.schedule.products.regions`).
 
 >>> import nervure as nv
 >>> from nervure.ops.convolution import Geometry

@@ -1,10 +1,9 @@
 """Data of convolutions without zeros around them, where a good part of all products would be with zeros.
 
 Of a window of three places over rows of four those are 17 % along each length. If windows see the data through a view
-that is 0 outside of them, nobody stores these zeros, and kernels leave their products out. Of results and of gradients
-for data the images are rows of a product at each place (:mod:`nervure.kernel.schedule.products.edges`): there data lie
-place by place, those of all images, channels side by side. Of gradients for filters channels are rows, at each position
-of the window (:mod:`nervure.kernel.schedule.products.live_points`), and data are read where they lie: there longer rows
+that is 0 outside of them, nobody stores these zeros, and kernels leave their products out
+(:mod:`nervure.kernel.schedule.products.regions`). For results and for gradients for data, these lie place by place,
+those of all images, channels side by side. For gradients for filters they are read where they lie: there longer rows
 are worth it, too.
 
 >>> import nervure as nv

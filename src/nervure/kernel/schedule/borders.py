@@ -46,10 +46,11 @@ from nervure.kernel.ir import (
 )
 from nervure.kernel.machine import Machine
 from nervure.kernel.rewriting import Rewrite, fresh_copy
+from nervure.kernel.schedule.loop_partition import Bound, bound_on, valid_ends
 from nervure.kernel.simplify.dead_code import without_dead_statements
 from nervure.kernel.simplify.folding import with_folded_scalars
 from nervure.kernel.tuning import BORDER_STATEMENTS, LEAST_INNER_ROWS
-from nervure.types.dim import DimLike, affine, dim_max, dim_min, index_symbols
+from nervure.types.dim import DimLike, dim_max, dim_min, index_symbols
 from nervure.types.dtype import bool_
 
 
@@ -74,15 +75,14 @@ class _Borders(Rewrite):
 
 
 class _Condition(NamedTuple):
-    """A condition that holds where ``slope`` times the index, plus ``start``, is not negative."""
+    """A condition on the index of a loop, and its result."""
 
     result: Variable
-    slope: int
-    start: DimLike
+    bound: Bound
 
     def holds(self, row: DimLike) -> bool | None:
         """Whether it holds in a row; None where that is not known."""
-        value = self.slope * row + self.start
+        value = self.bound.slope * row + self.bound.rest
         return value >= 0 if isinstance(value, int) else None
 
 
@@ -99,13 +99,7 @@ def _middle_of(loop: For) -> _Middle | None:
     conditions = _conditions(loop)
     if not conditions or 3 * len(tuple(walk(loop.body))) > BORDER_STATEMENTS:  # there will be three loops
         return None
-    first: DimLike = 0
-    end = loop.extent
-    for _, slope, start in conditions:
-        if slope > 0:
-            first = dim_max(first, -(start // slope))
-        else:
-            end = dim_min(end, start // -slope + 1)
+    first, end = valid_ends([condition.bound for condition in conditions], loop.extent)
     first = dim_min(first, loop.extent)
     end = dim_max(end, first)
     is_short = isinstance(first, int) and isinstance(end, int) and end - first < LEAST_INNER_ROWS
@@ -118,10 +112,9 @@ def _conditions(loop: For) -> list[_Condition]:
     found = []
     for entry in walk(loop.body):
         low, high = _compared(entry, indices) or (0, 0)
-        parts = affine(high - low, [loop.index.name])
-        slope = None if parts is None else parts[0][loop.index.name]
-        if parts is not None and isinstance(slope, int) and slope != 0 and not index_symbols(parts[1]):
-            found.append(_Condition(entry.results[0], slope, parts[1]))
+        bound = bound_on(high - low, loop.index)
+        if bound is not None and not index_symbols(bound.rest):
+            found.append(_Condition(entry.results[0], bound))
     return found
 
 

@@ -4,10 +4,10 @@ A contraction of two elements that runs over the columns of its result becomes t
 task goes over the points in blocks, as contractions add them up. Where the right side lies across memory, or too far
 apart, its block is packed into a panel first. What is computed of the results follows when a task has all of them.
 
-A file each: the matrices of a kernel (``matrices``; ``points``, ``lines``, ``turned``,
-``edges``, ``bands``, ``live_points``), how their sides are read (``sides``; ``places``),
-the blocks that tasks have (``blocking``), what packs them (``packing``, ``apart``) or says
-where they lie (``tables``), what is done with results (``epilogue``), and the loops of all that (``tasks``).
+A file each: the matrices of a kernel (``matrices``; ``boxes``, ``split_indices``, ``conditions``, ``lines``), how their
+operands are read (``sides``; ``offsets``), the blocks that tasks have (``blocking``), what packs them (``packing``,
+``apart``) or says where they lie (``tables``), what is done with results (``epilogue``), and the loops of all that
+(``tasks``).
 
 >>> from nervure.kernel.machine import GENERIC
 >>> from nervure.kernel.parser import parse_kernel

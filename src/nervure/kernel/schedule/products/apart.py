@@ -41,7 +41,6 @@ from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.schedule.products.blocking import Blocking
 from nervure.kernel.schedule.products.extents import block_count
 from nervure.kernel.schedule.products.packing import Block, Packing
-from nervure.kernel.schedule.products.points import in_runs
 from nervure.kernel.schedule.products.sides import Reading
 from nervure.types.dim import DimLike, dim_min, product
 
@@ -58,11 +57,11 @@ def panel_apart(blocking: Blocking, reading: Reading) -> PanelApart | None:
     matrices, width = blocking.matrices, blocking.width
     if reading.source is None:
         return None
-    assert isinstance(matrices.points, int)
-    size = block_count(matrices.columns.extent, width) * matrices.points * width
+    assert isinstance(matrices.k.extent, int)
+    size = block_count(matrices.n.extent, width) * matrices.k.extent * width
     # A column moves the place by 1, and so by a row of the strip with each strip that is behind it.
     steps: dict[LoopIndex, DimLike] = {
-        matrices.point: width, matrices.columns.index: 1, matrices.new.strip: (matrices.points - 1) * width}
+        matrices.k.number: width, matrices.n.number: 1, matrices.new.strip: (matrices.k.extent - 1) * width}
     for loop in reversed(matrices.right_batch):
         steps[loop.index], size = size, size * loop.extent
     result = Variable(matrices.right.value.dtype)
@@ -73,18 +72,19 @@ def panel_apart(blocking: Blocking, reading: Reading) -> PanelApart | None:
 def packing_kernel(packing: Packing, panel: PanelApart) -> Kernel:
     """The kernel that fills a panel of the whole right side, in tasks of a block of points of a strip each."""
     matrices, width = packing.blocking.matrices, packing.blocking.width
-    column, new, batch = matrices.columns, matrices.new, matrices.right_batch
-    blocks, strips = block_count(matrices.points, CONTRACT_BLOCK), block_count(column.extent, width)
+    n, new, batch = matrices.n, matrices.new, matrices.right_batch
+    blocks, strips = block_count(matrices.k.extent, CONTRACT_BLOCK), block_count(n.extent, width)
     number, start = new.task.dim // blocks, new.task.dim % blocks * CONTRACT_BLOCK
     number, strip = number // strips, number % strips
-    moved: dict[LoopIndex, DimLike] = {new.strip: strip, column.index: strip * width + column.index.dim}
+    first = strip * width
+    moved: dict[LoopIndex, DimLike] = {new.strip: strip, n.number: first + n.number.dim}
     for loop in reversed(batch):
         number, moved[loop.index] = number // loop.extent, number % loop.extent
-    block = Block(start, dim_min(CONTRACT_BLOCK, matrices.points - start),
-                  column.index, dim_min(width, column.extent - strip * width), moved)
-    place = panel.load.address.substitute({**moved, matrices.point: start + matrices.point.dim})
+    block = Block(start, dim_min(CONTRACT_BLOCK, matrices.k.extent - start), n, first,
+                  dim_min(width, n.extent - first), moved)
+    place = panel.load.address.substitute({**moved, matrices.k.number: start + matrices.k.number.dim})
     target = replace(panel.load, buffer=replace(panel.load.buffer, role="out"), address=place)
-    body = packing.packed(matrices.right, in_runs(matrices.right, matrices.point, new.run), target, block)
+    body = packing.packed(matrices.right, target, block)
     tasks = product([*[loop.extent for loop in batch], strips, blocks])
     waits = any([isinstance(entry, Access) and entry.buffer is packing.waiting for entry in walk(body)])
     buffers = (panel.source, target.buffer, *((packing.waiting,) if waits else ()))

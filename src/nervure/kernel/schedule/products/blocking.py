@@ -19,8 +19,8 @@ use a panel often, but leave work to other threads.
 >>> blocking = blocking_of(matrices, reading_of(matrices, ()), threads=16)
 >>> blocking.width, blocking.height, blocking.tasks
 (128, 504, 20)
->>> blocking.rows, blocking.moved[matrices.rows.index]
-(min(1000 - 504*((%3//10) % 2), 504), %0 + 504*((%3//10) % 2))
+>>> blocking.rows, blocking.moved[matrices.m.number]
+(min(1000 - 504*(%3//10), 504), %0 + 504*(%3//10))
 """
 
 from __future__ import annotations
@@ -28,21 +28,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from nervure.errors import InternalError
 from nervure.kernel.ir import Body, For
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.routines import block_columns
-from nervure.kernel.schedule.products.bands import Bands
-from nervure.kernel.schedule.products.edges import Edges
-from nervure.kernel.schedule.products.extents import at_most, block_count
+from nervure.kernel.schedule.products.boxes import Grid
+from nervure.kernel.schedule.products.extents import at_most, block_count, part_of
 from nervure.kernel.schedule.products.matrices import Matrices
-from nervure.kernel.schedule.products.points import in_runs
 from nervure.kernel.schedule.products.sides import Reading
 from nervure.kernel.tuning import (
     BYTES_ROWS,
     COLUMN_MULTIPLE,
     EPILOGUE_BYTES,
-    IMAGES,
     KEPT_SHARE,
     LEAST_PRODUCTS,
     LEAST_ROWS,
@@ -56,7 +52,7 @@ from nervure.kernel.tuning import (
     TASK_PRODUCTS,
     UNEVEN_TASKS,
 )
-from nervure.types.dim import DimLike, dim_min, product
+from nervure.types.dim import DimLike, product
 
 
 class LineOfTask(NamedTuple):
@@ -85,49 +81,51 @@ class Blocking(NamedTuple):
 
     def over_columns(self, body: Body) -> For:
         """The loop over the columns of a task."""
-        return For(self.matrices.columns.index, self.columns, body, vector=True)
+        return For(self.matrices.n.number, self.columns, body, vector=True)
+
+    def first(self, grid: Grid) -> DimLike:
+        """The number of the first row or column of a task."""
+        return self.moved[grid.number] - grid.number.dim
 
     def line(self) -> LineOfTask:
-        """A line of a task, where columns lie in lines."""
-        lines, index = self.matrices.lines, self.matrices.along.index
+        """A line of a task, where columns lie in lines with gaps."""
+        lines, index = self.matrices.lines, self.matrices.n.number
         assert lines is not None
-        first, line = self.moved[index] - index.dim, self.matrices.new.line.dim
-        extent = self.rows if self.matrices.is_turned else self.columns
-        above, count = lines.in_block(first, extent)
-        start, before, part = lines.part(line, first, extent)
-        return LineOfTask(count, start, part, {**lines.at(above + line), index: before + index.dim})
+        first, line = self.first(self.matrices.n), self.matrices.new.line.dim
+        begin, count = lines.in_block(first, self.columns)
+        start, before, part = lines.part(line, first, self.columns)
+        return LineOfTask(count, start, part, {lines.outer: begin + line, index: before + index.dim})
 
 
 def blocking_of(matrices: Matrices, reading: Reading, threads: int) -> Blocking:
     """The blocks of a product whose sides are read so, with work for so many threads."""
     width = _width(matrices, reading)
-    strips = product([_batch_size(matrices), block_count(matrices.columns.extent, width)])
-    height = at_most(matrices.rows.extent, _most_rows(matrices, reading, width, strips, threads))
+    strips = product([_batch_size(matrices), block_count(matrices.n.extent, width)])
+    height = at_most(matrices.m.extent, _most_rows(matrices, reading, width, strips, threads))
     return _in_tasks(matrices, width, height)
 
 
 def _in_tasks(matrices: Matrices, width: int, height: int) -> Blocking:
-    """The tasks of so many columns and rows: a batch after the other, in it a block of rows after the other, in that
-    strip after strip. What the rows of a turned product are multiplied by comes strip after strip, too.
+    """The tasks of ``width`` columns and ``height`` rows: a batch after the other, in it a block of rows after the
+    other, in that strip after strip. What the rows of a transposed product are multiplied by comes strip after strip,
+    too.
     """
-    rows, columns, lines = matrices.rows, matrices.columns, matrices.lines
-    if height % matrices.row_group and height != rows.extent:
-        raise InternalError(f"blocks of {height} rows cut groups of {matrices.row_group}")
-    across, down = block_count(columns.extent, width), block_count(rows.extent, height)
-    number: DimLike = matrices.new.task.dim
+    m, n, lines = matrices.m, matrices.n, matrices.lines
+    across, down = block_count(n.extent, width), block_count(m.extent, height)
+    inner = [loop for loop in matrices.batch if matrices.is_transposed and not matrices.left.mentions(loop.index)]
+    outer = [loop for loop in matrices.batch if loop not in inner]
+    digits = [*[(loop.index, loop.extent) for loop in outer], (m.number, down), (n.number, across),
+              *[(loop.index, loop.extent) for loop in inner]]
     moved: dict[LoopIndex, DimLike] = {}
-    inner = [loop for loop in matrices.batch if matrices.is_turned and not matrices.left.mentions(loop.index)]
-    for loop in reversed(inner):
-        number, moved[loop.index] = number // loop.extent, number % loop.extent
-    number, strip = number // across, number % across
-    first_column = strip * width
-    number, first_row = number // down, number % down * height
-    moved |= {columns.index: first_column + columns.index.dim, rows.index: first_row + rows.index.dim,
-              matrices.new.strip: strip}
-    for loop in reversed([loop for loop in matrices.batch if loop not in inner]):
-        number, moved[loop.index] = number // loop.extent, number % loop.extent
+    number: DimLike = matrices.new.task.dim
+    for position, (index, extent) in reversed(list(enumerate(digits))):
+        is_first = product([count for _, count in digits[:position]]) == 1
+        digit = 0 if extent == 1 else number if is_first else number % extent
+        number, moved[index] = number // extent, digit
+    strip, first_column, first_row = moved[n.number], moved[n.number] * width, moved[m.number] * height
+    moved |= {n.number: first_column + n.number.dim, m.number: first_row + m.number.dim, matrices.new.strip: strip}
     tasks = product([_batch_size(matrices), across, down, 1 if lines is None else lines.is_any])
-    wide, high = dim_min(width, columns.extent - first_column), dim_min(height, rows.extent - first_row)
+    wide, high = part_of(n.extent, first_column, width), part_of(m.extent, first_row, height)
     return Blocking(matrices, width, height, tasks, moved, wide, high)
 
 
@@ -140,24 +138,25 @@ def _batch_size(matrices: Matrices) -> DimLike:
 
 def _width(matrices: Matrices, reading: Reading) -> int:
     """The most columns of a task; whole lines, where lines are packed."""
-    rows, lines = matrices.rows.extent, matrices.lines
-    is_direct = not reading.is_right_packed and reading.right_parts is None
+    rows = matrices.m.extent
+    is_direct = not reading.is_right_packed and reading.right_offsets is None
     is_stream = isinstance(rows, int) and rows <= LONG_ROWS and is_direct
     most = LONG_ROW_COLUMNS if is_stream else _strip_columns(matrices, reading)
-    width = at_most(matrices.columns.extent, most)
+    width = at_most(matrices.n.extent, most)
     width = width if reading.source is not None else _even(matrices, width)  # any number of rows reads one panel
-    if lines is None or not lines.packed:
+    *lines, (_, length) = matrices.n.indices
+    if not lines:
         return width
-    assert isinstance(lines.length, int)
-    return max(width // lines.length, 1) * lines.length
+    assert isinstance(length, int)
+    return max(width // length, 1) * length
 
 
 def _strip_columns(matrices: Matrices, reading: Reading) -> int:
     """The columns of a panel; half as many if one of few rows were all, which cannot be cut by rows: each task would
     pack all of it.
     """
-    rows, columns = matrices.rows.extent, matrices.columns.extent
-    block = block_columns(matrices.points, matrices.dtype) // (1 if reading.source is None else KEPT_SHARE)
+    rows, columns = matrices.m.extent, matrices.n.extent
+    block = block_columns(matrices.k.extent, matrices.dtype) // (1 if reading.source is None else KEPT_SHARE)
     if matrices.batch or not reading.packs_in_tasks:
         return block
     if not (isinstance(rows, int) and isinstance(columns, int)):
@@ -169,7 +168,7 @@ def _strip_columns(matrices: Matrices, reading: Reading) -> int:
 
 def _even(matrices: Matrices, width: int) -> int:
     """The columns of a strip; fewer where few strips of few rows would be shared unevenly."""
-    rows, columns, batch = matrices.rows.extent, matrices.columns.extent, _batch_size(matrices)
+    rows, columns, batch = matrices.m.extent, matrices.n.extent, _batch_size(matrices)
     if not (isinstance(rows, int) and isinstance(columns, int) and isinstance(batch, int)):
         return width
     if columns <= width or rows > PACKED_ROWS:
@@ -184,9 +183,7 @@ def _even(matrices: Matrices, width: int) -> int:
 
 def _most_rows(matrices: Matrices, reading: Reading, width: int, strips: DimLike, threads: int) -> int:
     """The most rows of a task: more use a panel more often, take longer, and leave less to other threads."""
-    rows = matrices.rows.extent
-    if isinstance(matrices.edges, Edges):
-        return matrices.edges.places * IMAGES
+    rows = matrices.m.extent
     limit = _row_limit(matrices, reading, width)
     if not isinstance(rows, int):
         return _in_whole_groups(limit, matrices)
@@ -202,9 +199,9 @@ def _row_limit(matrices: Matrices, reading: Reading, width: int) -> int:
     """The rows of a task that takes as long as any may, and whose results stay in the cache until it goes on."""
     longer = PACKED_SHARE if reading.packs_in_tasks else 1
     most = TASK_PRODUCTS * longer // max(width * _known_points(matrices), 1)
-    if matrices.is_stored and isinstance(matrices.rows.extent, int):
+    if matrices.is_stored and isinstance(matrices.m.extent, int):
         return most
-    if matrices.is_turned:
+    if matrices.is_transposed:
         most = min(most, max(SCATTERED_BYTES // (_run_length(matrices) * matrices.dtype.itemsize), LEAST_ROWS))
     return min(most, EPILOGUE_BYTES // (width * matrices.dtype.itemsize))
 
@@ -219,38 +216,26 @@ def _least_rows(matrices: Matrices, reading: Reading, width: int, rows: int, str
 
 
 def _run_length(matrices: Matrices) -> int:
-    """How many elements a row of a turned product has at a position of its window: its channels."""
-    runs = in_runs(matrices.left, matrices.point, matrices.new.run)
-    length = matrices.depth if runs is None else runs.length
+    """How many elements a row of a transposed product has at a position of its window: its channels."""
+    length = matrices.k.indices[-1][1] if matrices.k.is_in(*matrices.left.statements) else matrices.depth
     return max(length, 1) if isinstance(length, int) else matrices.depth
 
 
 def _known_points(matrices: Matrices) -> int:
     """The points of the contraction, or those of a block where nobody knows how many there are."""
-    return matrices.points if isinstance(matrices.points, int) else matrices.depth
+    return matrices.k.extent if isinstance(matrices.k.extent, int) else matrices.depth
 
 
 def _in_whole_groups(rows: int, matrices: Matrices) -> int:
-    """About ``rows``, as many as a block can have: whole register tiles; all rows of a channel, one for each position
-    of the window, where these are multiplied one by one; whole lines, where an image's first and last ones are.
+    """About ``rows``, as many as a block can have: whole register tiles; where rows are cut into boxes, whole images,
+    whole lines of larger ones, or all positions of the window.
     """
-    if matrices.edges is None:
-        return _in_tiles(rows)
-    if isinstance(matrices.edges, Bands):
-        return _in_lines(rows, matrices.edges)
-    return -(-rows // matrices.row_group) * matrices.row_group
-
-
-def _in_tiles(rows: int) -> int:
-    """As many rows, or a few more, that fill register tiles."""
+    indices, cut = matrices.m.indices, () if matrices.partition is None else matrices.partition.segments
+    for axis in [axis for axis, (index, _) in enumerate(indices) if index in cut]:
+        group = product([extent for _, extent in indices[axis:]])
+        if isinstance(group, int) and 0 < group <= 2 * rows:
+            return (rows + group // 2) // group * group
     return max(-(-rows // ROW_MULTIPLE) * ROW_MULTIPLE, ROW_MULTIPLE)
-
-
-def _in_lines(rows: int, bands: Bands) -> int:
-    """About as many rows, of whole images or, of large ones, of whole lines."""
-    image = bands.lines * bands.length
-    images = (rows + image // 2) // image
-    return images * image if images else -(-rows // bands.length) * bands.length
 
 
 def _row_blocks(rows: int, most: int, limit: int, others: DimLike) -> int:

@@ -45,18 +45,18 @@ from nervure.types.dim import DimLike
 
 class Results(NamedTuple):
     """Where tasks store the results of their products: in a ``tile``, whose rows are as wide as a task, if it has one,
-    else where the kernel stores them. Those of turned products change places once more, to where they are ``turned``.
-    The sums of a ``group`` of blocks of points wait like those in a tile.
+    else where the kernel stores them. A product with swapped operands has a ``transposed`` tile beside it. The sums of
+    a ``group`` of blocks of k wait like those in a tile.
     """
 
     blocking: Blocking
     tile: Buffer | None
-    turned: Buffer | None
+    transposed: Buffer | None
     group: Buffer
 
     def of_later_groups(self) -> Results:
         """Where the sums of a group of blocks behind the first one are stored."""
-        return self._replace(tile=self.group, turned=None)
+        return self._replace(tile=self.group, transposed=None)
 
     def cleared(self) -> For:
         """What makes all elements of the tile 0."""
@@ -70,61 +70,74 @@ class Results(NamedTuple):
         return self._over_tile((load, results.stored(load.result, "add", self.blocking.moved)))
 
     def _over_tile(self, body: Body) -> For:
-        return For(self.blocking.matrices.rows.index, self.blocking.rows, (self.blocking.over_columns(body),))
+        return For(self.blocking.matrices.m.number, self.blocking.rows, (self.blocking.over_columns(body),))
 
     def stored(self, result: Scalar, combine: str | None, moved: Mapping[LoopIndex, DimLike]) -> Store:
-        """What stores a result, or adds it to another one, where the indices are there."""
+        """What stores a result, or adds it to another one, where the indices are ``moved``."""
         matrices = self.blocking.matrices
         if self.tile is None:
             store, = matrices.rest
             assert isinstance(store, Store)
             return replace(store, value=result, combine=combine).substitute(moved)
-        row = matrices.rows.index
+        row = matrices.m.number
         inside = moved[row] - self.blocking.moved[row] + row.dim
         return Store(self.tile, self._place.substitute({row: inside}), result, combine)
 
     def epilogue(self) -> Body:
-        """What is computed of the results of a task."""
-        matrices, moved = self.blocking.matrices, self.blocking.moved
+        """What is computed of the results of a task: over its rows and columns, of a transposed product over columns
+        and rows, loop by loop of those that results tell apart.
+        """
+        matrices = self.blocking.matrices
         if self.tile is None:
             return ()
         load = Load(matrices.contract.result, self.tile, self._place)
-        if self.turned is not None:
-            place = Address(0, ((matrices.columns.index, self.blocking.height), (matrices.rows.index, 1)))
-            again = replace(load, buffer=self.turned, address=place)
-            return self._turned(load, self.turned, place), self._in_lines(again)
         if matrices.lines is not None:
             return (self._in_lines(load),)
-        rest = [entry.substitute(moved) for entry in matrices.rest]
-        return (For(matrices.rows.index, self.blocking.rows, (self.blocking.over_columns((load, *rest)),)),)
+        rows, rest = matrices.m.merged(matrices.rest)
+        columns, rest = matrices.n.merged(rest)
+        blocking = self.blocking
+        down = rows.walk(rest, blocking.first(rows), blocking.rows, blocking.height)
+        across = columns.walk(rest, blocking.first(columns), blocking.columns, blocking.width)
+        transpose: Body = ()
+        if self.transposed is not None:
+            place = Address(0, ((matrices.n.number, blocking.height), (matrices.m.number, 1)))
+            transpose = (self._transpose(load, self.transposed, place),)
+            load = replace(load, buffer=self.transposed, address=place)
+        place = load.address.substitute({matrices.m.number: down.position, matrices.n.number: across.position})
+        at = {**blocking.moved, **down.at, **across.at}
+        body = (replace(load, address=place), *[entry.substitute(at) for entry in rest])
+        inner, outer = (down, across) if self.transposed is not None else (across, down)
+        loop = For(*outer.inner, (For(*inner.inner, body, vector=True),))
+        return (*transpose, *outer.around(inner.around((loop,))))
 
     def _in_lines(self, load: Load) -> For:
         """The same line by line: what the gaps between them hold is left out."""
         matrices, line = self.blocking.matrices, self.blocking.line()
-        index = matrices.along.index
-        here = replace(load, address=load.address.substitute({index: line.start + index.dim}))
+        column = matrices.n.number
+        here = replace(load, address=load.address.substitute({column: line.start + column.dim}))
         rest = [entry.substitute({**self.blocking.moved, **line.moved}) for entry in matrices.rest]
-        along = For(index, line.columns, (here, *rest), vector=True)
-        extent = self.blocking.columns if matrices.is_turned else self.blocking.rows
-        return For(matrices.new.line, line.lines, (For(matrices.across.index, extent, (along,)),))
+        along = For(column, line.columns, (here, *rest), vector=True)
+        over_rows = For(matrices.m.number, self.blocking.rows, (along,))
+        return For(matrices.new.line, line.lines, (over_rows,))
 
-    def _turned(self, load: Load, target: Buffer, place: Address) -> For:
-        """What stores the results of a turned product as they lie in memory."""
+    def _transpose(self, load: Load, target: Buffer, place: Address) -> For:
+        """What stores the results of a transposed product as they lie in memory."""
         loaded = replace(load, result=Variable(load.result.dtype))
-        over_rows = For(self.blocking.matrices.rows.index, self.blocking.rows,
+        over_rows = For(self.blocking.matrices.m.number, self.blocking.rows,
                         (loaded, Store(target, place, loaded.result)), vector=True)
-        return For(self.blocking.matrices.columns.index, self.blocking.columns, (over_rows,), routine="transpose")
+        return For(self.blocking.matrices.n.number, self.blocking.columns, (over_rows,), routine="transpose")
 
     @property
     def _place(self) -> Address:
         """An element of the tile."""
         matrices = self.blocking.matrices
-        return Address(0, ((matrices.rows.index, self.blocking.width), (matrices.columns.index, 1)))
+        return Address(0, ((matrices.m.number, self.blocking.width), (matrices.n.number, 1)))
 
 
 def results_of(blocking: Blocking) -> Results:
     """Where tasks of these blocks store their results."""
     matrices = blocking.matrices
-    tile, turned, group = [Buffer(name, matrices.dtype, blocking.height * blocking.width, "scratch")
-                           for name in ("tile", "turned", "group")]
-    return Results(blocking, None if matrices.is_stored else tile, turned if matrices.is_turned else None, group)
+    tile, transposed, group = [Buffer(name, matrices.dtype, blocking.height * blocking.width, "scratch")
+                               for name in ("tile", "transposed", "group")]
+    return Results(blocking, None if matrices.is_stored else tile, transposed if matrices.is_transposed else None,
+                   group)

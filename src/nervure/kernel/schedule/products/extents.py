@@ -1,4 +1,4 @@
-"""Extents in blocks, numbers or symbols: how long the longest block is, and how many there are.
+"""Extents in blocks, numbers or symbols: how long the longest block is, how many there are, and how long one is.
 
 >>> from nervure.types.dim import dim
 >>> at_most(100, 512), at_most(1000, 512), block_count(1000, 512)
@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from nervure.types.dim import DimLike
+from nervure.types.dim import DimLike, dim_min
 
 
 def at_most(extent: DimLike, most: int) -> int:
@@ -20,3 +20,13 @@ def at_most(extent: DimLike, most: int) -> int:
 def block_count(extent: DimLike, block: int) -> DimLike:
     """How many blocks there are, the last of which may be smaller."""
     return (extent + (block - 1)) // block
+
+
+def part_of(extent: DimLike, start: DimLike, block: int) -> DimLike:
+    """How long the block is that begins at ``start``, a multiple of ``block``.
+
+    >>> from nervure.types.dim import index
+    >>> part_of(1024, index(0) * 512, 512), part_of(1000, index(0) * 512, 512)
+    (512, min(1000 - 512*%0, 512))
+    """
+    return block if isinstance(extent, int) and extent % block == 0 else dim_min(block, extent - start)

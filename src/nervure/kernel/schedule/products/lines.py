@@ -2,8 +2,8 @@
 
 A window sees the places of an image row by row. Where the next row begins a fixed step further on, all rows are one
 stretch of memory, and columns of one product: what is computed in the gaps, from elements that rows have beside their
-places, is left out when results are stored. Where gaps would cost more than that is worth, the lines are packed one
-behind the other, those of several images, too.
+places, is left out when results are stored. Where gaps would cost more than that is worth, the columns are packed one
+line behind the other.
 
 >>> from nervure.kernel.ir import For
 >>> from nervure.kernel.parser import parse_kernel
@@ -25,17 +25,14 @@ behind the other, those of several images, too.
 >>> lines = lines_of(line, column, left, right)
 >>> lines.apart, lines.extent
 (10, 58)
->>> lines.without_gaps([line]).extent
-48
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from nervure.kernel.ir import For, Load
-from nervure.kernel.loop_index import Indices, LoopIndex
+from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.routines import Side, is_affine
 from nervure.kernel.tuning import (
     COLUMN_MULTIPLE,
@@ -49,28 +46,15 @@ from nervure.types.dim import DimLike, dim_max, dim_min, less_equal, product
 
 
 class Lines(NamedTuple):
-    """Lines of ``length`` columns each, of which one begins as many columns behind another as they are ``apart``. They
-    are numbered by the loops over them, from the outside in. ``packed``: there are no gaps in a panel of their columns.
+    """``line_count`` lines of ``length`` columns each, of which one begins as many columns behind another as they are
+    ``apart``. The loop over them has the index ``outer``, that along them ``column``.
     """
 
-    loops: Indices
+    outer: LoopIndex
+    line_count: DimLike
     column: LoopIndex
     length: DimLike
     apart: DimLike
-    packed: bool = False
-
-    @property
-    def line_count(self) -> DimLike:
-        """How many lines there are."""
-        return product([extent for _, extent in self.loops])
-
-    def at(self, number: DimLike) -> dict[LoopIndex, DimLike]:
-        """Where the loops are at the line of a number."""
-        return coordinates(number, self.loops)
-
-    def without_gaps(self, loops: Sequence[For]) -> Lines:
-        """The lines of all these loops, packed."""
-        return Lines(tuple([(loop.index, loop.extent) for loop in loops]), self.column, self.length, self.length, True)
 
     def are_better_packed(self, rows: DimLike) -> bool:
         """Whether so many rows take longer to multiply what is in the gaps than it takes to pack the lines."""
@@ -95,32 +79,22 @@ class Lines(NamedTuple):
         return product([dim_min(extent, 1) for extent in unknown])
 
     def in_block(self, first: DimLike, columns: DimLike) -> tuple[DimLike, DimLike]:
-        """The first line of a block that has so many columns from the first one on, and how many lines it has, in part
-        at least; whole ones, if they are packed.
+        """The first line of a block that has ``columns`` from the first one on, and how many lines it has, in part at
+        least.
         """
-        if self.packed:
-            return first // self.length, columns // self.length
         if columns == self.extent:
             return 0, self.line_count
         return first // self.apart, (first % self.apart + columns + (self.apart - 1)) // self.apart
 
     def part(self, number: DimLike, first: DimLike, columns: DimLike) -> tuple[DimLike, DimLike, DimLike]:
-        """Of the line of this number in such a block: where it begins in the block, how many of its columns came before
+        """Of the line of a number in such a block: where it begins in the block, how many of its columns came before
         that, and how many the block has.
         """
-        if self.packed or columns == self.extent:
+        if columns == self.extent:
             return number * self.apart, 0, self.length
         start = number * self.apart - first % self.apart
         before = dim_max(-start, 0)
         return dim_max(start, 0), before, dim_max(dim_min(self.length, columns - start) - before, 0)
-
-
-def coordinates(number: DimLike, loops: Indices) -> dict[LoopIndex, DimLike]:
-    """Where loops are at the iteration of a number, counted from the inside out."""
-    found: dict[LoopIndex, DimLike] = {}
-    for index, extent in reversed(loops[1:]):
-        number, found[index] = number // extent, number % extent
-    return {**dict.fromkeys([index for index, _ in loops[:1]], number), **found}
 
 
 def lines_of(outer: For, columns: For, left: Side, right: Side) -> Lines | None:
@@ -141,4 +115,4 @@ def lines_of(outer: For, columns: For, left: Side, right: Side) -> Lines | None:
     most = columns.extent // 2 if isinstance(columns.extent, int) else 0
     if less_equal(0, gap) is not True or less_equal(gap, max(COLUMNS_LEFT_OUT, most)) is not True:
         return None
-    return Lines(((outer.index, outer.extent),), columns.index, columns.extent, apart)
+    return Lines(outer.index, outer.extent, columns.index, columns.extent, apart)

@@ -1,8 +1,10 @@
-"""The matrices that a kernel multiplies: two sides, and loops over rows, columns, points, and pairs of matrices.
+"""The matrices that a kernel multiplies: two operands, and what rows, columns and k stand for in its loops.
 
-A nest around a contraction of two elements is a product. The innermost loop goes over columns, of which the right side
-alone depends; what the left side alone depends on are rows, and all other loops choose a pair of matrices. Columns may
-lie in lines (:mod:`nervure.kernel.schedule.products.lines`): then the loops over lines and along them are one.
+A nest around a contraction of two elements is a product. The innermost loop goes over columns, of which the right
+operand alone depends; what the left one alone depends on are rows, and all other loops choose a pair of matrices. Rows,
+columns and k keep the loops that they stand for (:class:`nervure.kernel.schedule.products.boxes.Grid`). Where the left
+operand is 0 outside of its data, the rows are cut into boxes (:mod:`nervure.kernel.schedule.loop_partition`): what lies
+outside is left out of products.
 
 >>> from nervure.kernel.parser import parse_kernel
 >>> matrices = matrices_of(parse_kernel('''
@@ -16,9 +18,9 @@ lie in lines (:mod:`nervure.kernel.schedule.products.lines`): then the loops ove
 ...           give v1, v2
 ...         z[20*i + 4*j + k] = v0
 ... '''))
->>> [loop.extent for loop in matrices.batch], matrices.rows.extent, matrices.columns.extent, matrices.points
+>>> [loop.extent for loop in matrices.batch], matrices.m.extent, matrices.n.extent, matrices.k.extent
 ([2], 5, 4, 12)
->>> matrices.is_stored, matrices.right.step(matrices.point)
+>>> matrices.is_stored, matrices.right.step(matrices.k.number)
 (True, 4)
 """
 
@@ -27,83 +29,68 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from nervure.kernel.ir import CONTRACT_BLOCK, Body, Contract, For, Kernel, Loop, Store
-from nervure.kernel.loop_index import LoopIndex
+from nervure.kernel.ir import CONTRACT_BLOCK, Body, Contract, For, Kernel, Load, Loop, Store
+from nervure.kernel.loop_index import Indices, LoopIndex
 from nervure.kernel.rewriting import unused_indices
 from nervure.kernel.routines import BYTES, FEW_ROWS, Side, is_affine, sides_of
+from nervure.kernel.schedule.loop_partition import Partition, partition_of
 from nervure.kernel.schedule.nests import nest_of
-from nervure.kernel.schedule.products.bands import Bands, bands_of
-from nervure.kernel.schedule.products.edges import Edges, Margins, edges_of, without_condition
+from nervure.kernel.schedule.products.boxes import Grid, element, moving
+from nervure.kernel.schedule.products.conditions import without_condition
 from nervure.kernel.schedule.products.extents import at_most
 from nervure.kernel.schedule.products.lines import Lines, lines_of
-from nervure.kernel.schedule.products.live_points import LivePoints, live_points_of
-from nervure.kernel.schedule.products.places import parts_of
-from nervure.kernel.schedule.products.points import in_runs, joined, with_one_index
-from nervure.kernel.schedule.products.turned import are_better_turned, in_long_lines, with_places
-from nervure.kernel.tuning import LEAST_PACKED_POINTS, PACKED_ROWS
-from nervure.types.dim import DimLike, product
+from nervure.kernel.schedule.products.offsets import offsets_of
+from nervure.kernel.schedule.products.split_indices import with_digits
+from nervure.kernel.tuning import COLUMN_MULTIPLE, LEAST_PACKED_POINTS, PACKED_ROWS
 from nervure.types.dtype import DType
 
 
 class NewIndices(NamedTuple):
-    """Indices of the loops that blocks add: over tasks, blocks of points, groups of rows, runs of points, lines, the
-    groups of blocks behind the first one, and places. No loop counts the strip of columns of a task, or the row where
-    there is a single one.
+    """Indices of the loops that blocks add: over tasks, blocks of k, groups of rows, the groups of blocks behind the
+    first one, and lines. No loop counts the strip of columns of a task. ``row``, ``column`` and ``k`` number the points
+    of grids of several loops; ``any`` is a loop without turns where there are no rows.
     """
 
     task: LoopIndex
     block: LoopIndex
     group: LoopIndex
-    run: LoopIndex
     strip: LoopIndex
     line: LoopIndex
-    row: LoopIndex
     later: LoopIndex
-    place: LoopIndex  # the last one: what goes through places takes the numbers behind it for more
+    row: LoopIndex
+    column: LoopIndex
+    k: LoopIndex
+    any: LoopIndex
+    segment: LoopIndex  # the last one: loops over segments take the numbers behind it for more
 
 
 class Matrices(NamedTuple):
-    """A product: its contraction over the points, both sides, loops over rows and columns, those of the ``batch`` over
-    pairs of matrices, and the ``rest``, which is done with an element of the result. Where columns lie in lines with
-    gaps, the right side goes on from the first line through all of them. In a turned product rows lie in lines; it may
-    leave out what is beyond the ``edges`` of its left side, as one of live points does.
+    """A product: its contraction, both operands, the grids of its rows ``m``, columns ``n`` and ``k``, the loops of the
+    ``batch`` over pairs of matrices, and the ``rest``, which is done with an element of the result.
+
+    An operand that walks on through all loops of a grid is written with the number of its points. ``lines``: columns
+    lie in lines with gaps, and the right operand goes on from the first line through all of them. ``is_transposed``:
+    operands have been swapped, so that results are transposed before the rest is done. ``partition`` cuts the rows
+    where the left operand has no elements for some of k.
     """
 
     contract: Contract
     left: Side
     right: Side
-    rows: For
-    columns: For
+    m: Grid
+    n: Grid
+    k: Grid
     batch: tuple[For, ...]
     rest: Body
-    lines: Lines | None
     new: NewIndices
-    is_turned: bool = False
-    edges: Edges | LivePoints | Bands | None = None
-
-    @property
-    def point(self) -> LoopIndex:
-        """The index of the points."""
-        return self.contract.indices[0][0]
-
-    @property
-    def row_group(self) -> int:
-        """The rows that every block has a multiple of: those of a line of an image, or of a row of each position of the
-        window, where these are multiplied one by one.
-        """
-        if self.edges is None:
-            return 1
-        return self.edges.length if isinstance(self.edges, Bands) else self.edges.places
-
-    @property
-    def points(self) -> DimLike:
-        """How many points there are."""
-        return self.contract.indices[0][1]
+    lines: Lines | None = None
+    is_transposed: bool = False
+    partition: Partition | None = None
 
     @property
     def depth(self) -> int:
-        """The most points of a block."""
-        return at_most(self.points, CONTRACT_BLOCK)
+        """The most k of a block."""
+        return at_most(self.k.extent, CONTRACT_BLOCK)
 
     @property
     def dtype(self) -> DType:
@@ -117,42 +104,38 @@ class Matrices(NamedTuple):
 
     @property
     def may_be_across(self) -> bool:
-        """Whether the points of the right side may follow each other: there are few rows, or it is of bytes."""
-        return self.is_of_bytes or isinstance(self.rows.extent, int) and self.rows.extent <= FEW_ROWS
-
-    @property
-    def along(self) -> For:
-        """The loop that goes through lines, if there are any."""
-        return self.rows if self.is_turned else self.columns
-
-    @property
-    def across(self) -> For:
-        """The other one of those over rows and columns."""
-        return self.columns if self.is_turned else self.rows
-
-    @property
-    def has_packed_lines(self) -> bool:
-        """Whether the columns of the right side lie in lines, and those of its panel one line behind the other."""
-        return self.lines is not None and self.lines.packed
+        """Whether the k of the right operand may follow each other: there are few rows, or it is of bytes."""
+        return self.is_of_bytes or isinstance(self.m.extent, int) and self.m.extent <= FEW_ROWS
 
     @property
     def right_batch(self) -> list[For]:
-        """The loops over matrices of the right side."""
+        """The loops over matrices of the right operand."""
         return [loop for loop in self.batch if self.right.mentions(loop.index)]
+
+    @property
+    def left_element(self) -> Load | None:
+        """The load that the left operand is, if it moves by fixed steps from row to row and from k to k."""
+        return element(self.left, self.m, self.k)
+
+    @property
+    def right_element(self) -> Load | None:
+        """The load that the right operand is, if it moves by fixed steps from column to column and from k to k."""
+        return element(self.right, self.n, self.k)
 
     @property
     def is_stored(self) -> bool:
         """Whether nothing is done with results but to store them, in rows."""
-        store = self.rest[0]
-        return (self.lines is None and len(self.rest) == 1 and isinstance(store, Store)
-                and store.value is self.contract.result and store.combine is None
-                and is_affine(store, self.rows.index, self.columns.index)
-                and store.address.step(self.columns.index) == 1)
+        store, *more = self.rest
+        if self.lines is not None or self.is_transposed or more or not isinstance(store, Store):
+            return False
+        return (store.value is self.contract.result and store.combine is None and not self.m.is_in(store)
+                and not self.n.is_in(store) and is_affine(store, self.m.number, self.n.number)
+                and store.address.step(self.n.number) == 1)
 
 
 def matrices_of(kernel: Kernel) -> Matrices | None:
-    """The matrices of a kernel that is a product; None if it is none, or one of so few points that the right side,
-    which would be packed for a single row, is better computed in registers.
+    """The matrices of a kernel that is a product; None if it is none, or one of so few k that the right operand, which
+    would be packed for a single row, is better computed in registers.
     """
     if kernel.sliced is None:
         return None
@@ -161,105 +144,118 @@ def matrices_of(kernel: Kernel) -> Matrices | None:
     loops = [entry for entry in nest.body if isinstance(entry, Loop)]
     if len(loops) != 1 or not isinstance(loops[0], Contract):
         return None
-    contract = with_one_index(loops[0])
+    contract = with_digits(loops[0], (nest.loops[0],))
     sides = sides_of(contract, columns.index)
     if sides is None or not nest.is_free:
         return None
-    left, right = sides
+    new = NewIndices(*unused_indices((nest.loops[0], contract), len(NewIndices._fields)))
+    k = _grid(contract.indices, new.k)
+    left, right = [k.numbered_side(side) for side in sides]
+    n = _grid(((columns.index, columns.extent),), new.column)
     rows = [loop for loop in outer if left.mentions(loop.index) and not right.mentions(loop.index)]
-    point, points = contract.indices[0]
-    if not rows and right.element(columns.index, point) is None and points in range(LEAST_PACKED_POINTS):
+    if not rows and element(right, n, k) is None and k.extent in range(LEAST_PACKED_POINTS):
         return None  # depthwise windows
-    new = NewIndices(*unused_indices(nest.loops[:1], len(NewIndices._fields)))
     row = rows[-1] if rows else For(new.row, 1, ())
     batch = tuple([loop for loop in outer if loop is not row])
     rest = tuple([entry for entry in nest.body if entry is not loops[0]])
-    matrices = Matrices(contract, left, right, row, columns, batch, rest, None, new)
-    matrices = _with_live_points(matrices, rows, loops[0])
-    if matrices.edges is not None:
-        return matrices
-    matrices = _with_long_rows(matrices, rows)
-    return _in_lines(matrices, [loop for loop in outer if loop is row or loop in matrices.batch])
+    matrices = Matrices(contract, left, right, _grid(((row.index, row.extent),), new.row), n, k, batch, rest, new)
+    return _partitioned(matrices, rows) or _transposed(matrices, outer) or _with_columns(
+        _with_rows(matrices, rows), outer)
 
 
-def _with_long_rows(matrices: Matrices, loops: Sequence[For]) -> Matrices:
-    """The same with the rows of all these loops as those of one, where the last loop has few: so the places of images
-    are rows, and a table says where each lies. The left side has to be read along memory, run by run.
-    """
-    row, point = matrices.rows, matrices.point
-    if len(loops) < 2 or matrices.is_of_bytes or not isinstance(row.extent, int) or row.extent > PACKED_ROWS:
-        return matrices
-    indices = tuple([(loop.index, loop.extent) for loop in loops])
-    left = matrices.left._replace(statements=joined(matrices.left.statements, indices))
-    load, runs = left.element(), in_runs(matrices.left, point, matrices.new.run)
-    is_along = (matrices.left if runs is None else runs.side).step(point) == 1
-    if load is None or not is_along or parts_of(load.address, row.index, point) is None:
-        return matrices
-    rows = For(row.index, product([extent for _, extent in indices]), ())
+def _grid(indices: Indices, number: LoopIndex) -> Grid:
+    """The grid of loops; ``number`` counts its points if there are several."""
+    return Grid(indices[0][0] if len(indices) == 1 else number, indices)
+
+
+def _indices(loops: Sequence[For]) -> Indices:
+    return tuple([(loop.index, loop.extent) for loop in loops])
+
+
+def _over_rows(matrices: Matrices, left: Side, loops: Sequence[For]) -> Matrices:
+    """The same where all of some loops go over rows."""
+    m = _grid(_indices(loops), matrices.new.row)
     batch = tuple([loop for loop in matrices.batch if loop not in loops])
-    return matrices._replace(left=left, rows=rows, batch=batch, rest=joined(matrices.rest, indices))
+    return matrices._replace(left=m.numbered_side(left), m=m, batch=batch, rest=m.numbered(matrices.rest))
 
 
-def _with_live_points(matrices: Matrices, loops: Sequence[For], contract: Contract) -> Matrices:
-    """The same where points beyond the edges of the left side are left out, if they can be."""
-    bare = without_condition(matrices.left)
-    if bare is None or not loops:
-        return matrices
-    extents, point, new = [extent for _, extent in contract.indices], matrices.point, matrices.new.place
-    live = (live_points_of(matrices.left, loops, point, extents, new)
-            or bands_of(*bare, loops, point, matrices.points, new))
-    if live is None or matrices.is_of_bytes:
-        return matrices
-    indices = tuple([(loop.index, loop.extent) for loop in loops])
-    rows = For(matrices.rows.index, product([extent for _, extent in indices]), ())
-    batch = tuple([loop for loop in matrices.batch if loop not in loops])
-    return matrices._replace(left=bare[0]._replace(statements=joined(bare[0].statements, indices)), rows=rows,
-                             batch=batch, rest=joined(matrices.rest, indices), edges=live)
+def _partitioned(matrices: Matrices, loops: Sequence[For]) -> Matrices | None:
+    """The same with what is outside of the data of the left operand left out; None where it cannot be."""
+    found = without_condition(matrices.left)
+    partition = partition_of(found[1], _indices(loops), matrices.k.indices) if found and loops else None
+    if found is None or partition is None or matrices.is_of_bytes:
+        return None
+    cut = _over_rows(matrices, matrices.k.numbered_side(found[0]), loops)._replace(partition=partition)
+    return None if offsets_of(cut.left, cut.m, cut.k) is None else cut
 
 
-def _in_lines(matrices: Matrices, outer: Sequence[For]) -> Matrices:
-    """The same where columns lie in lines, which are one loop then: through the gaps, or without them if that takes
-    less time.
+def _with_rows(matrices: Matrices, loops: Sequence[For]) -> Matrices:
+    """The same with the rows of all these loops, where the last one has few: so the places of images are rows, and a
+    table says where each lies. The left operand has to be read along memory, run by run.
     """
-    left, right = matrices.left, matrices.right
-    bare = without_condition(right)
-    if outer and bare is not None:
-        return _with_edges(matrices, *bare, outer)
-    lines = lines_of(outer[-1], matrices.columns, left, right) if outer else None
+    extent = matrices.m.extent
+    if len(loops) < 2 or matrices.is_of_bytes or not isinstance(extent, int) or extent > PACKED_ROWS:
+        return matrices
+    found = _over_rows(matrices, matrices.left, loops)
+    is_along = found.left.step(moving(found.left, found.k)) == 1
+    return found if is_along and offsets_of(found.left, found.m, found.k) is not None else matrices
+
+
+# -- swapped operands --------------------------------------------------------------------------------------------
+
+
+def _transposed(matrices: Matrices, outer: Sequence[For]) -> Matrices | None:
+    """The same with operands swapped, where what were columns lie in lines, which fill registers badly, and rows fill
+    them as columns: what is computed is the transposed result. None where that does not pay.
+    """
+    found = without_condition(matrices.right)
+    right = matrices.right if found is None else matrices.k.numbered_side(found[0])
+    loops = [*[loop for loop in outer if not matrices.left.mentions(loop.index)], _columns(matrices)]
+    if not outer or not _fill_registers(matrices, right):
+        return None
+    partition = None
+    if found is not None:
+        partition = partition_of(found[1], _indices(loops), matrices.k.indices)
+        if partition is None or matrices.is_of_bytes:
+            return None
+    elif lines_of(outer[-1], _columns(matrices), matrices.left, right) is None:
+        return None
+    swapped = matrices._replace(left=right, right=matrices.left, n=matrices.m, is_transposed=True, partition=partition,
+                                batch=tuple([loop for loop in outer if loop.index is not matrices.m.number]))
+    swapped = _over_rows(swapped, right, loops)._replace(rest=matrices.rest)
+    return None if partition is not None and offsets_of(swapped.left, swapped.m, swapped.k) is None else swapped
+
+
+def _columns(matrices: Matrices) -> For:
+    """The loop over columns."""
+    (index, extent), = matrices.n.indices
+    return For(index, extent, ())
+
+
+def _fill_registers(matrices: Matrices, right: Side) -> bool:
+    """Whether rows follow each other in memory and fill registers as columns; both operands are but read."""
+    left, (row, rows) = matrices.left, matrices.m.indices[0]
+    is_read = left.element(row) is not None and right.element() is not None
+    return is_read and isinstance(rows, int) and rows % COLUMN_MULTIPLE == 0 and left.step(row) == 1
+
+
+# -- lines of columns --------------------------------------------------------------------------------------------
+
+
+def _with_columns(matrices: Matrices, outer: Sequence[For]) -> Matrices:
+    """The same where columns lie in lines: through the gaps, or without them if that takes less time."""
+    loops = [loop for loop in outer if loop in matrices.batch or loop.index is matrices.m.number]
+    left, right, column = matrices.left, matrices.right, _columns(matrices)
+    lines = lines_of(loops[-1], column, left, right) if loops else None
     if lines is None:
         return matrices
-    if are_better_turned(left, right, matrices.rows):
-        return _turned(matrices, outer)
-    if not matrices.is_of_bytes and lines.are_better_packed(matrices.rows.extent):
-        lines = lines.without_gaps([loop for loop in outer if not left.mentions(loop.index)])
-    else:
-        first = dict.fromkeys(lines.at(0), 0)
-        right = right._replace(statements=tuple([entry.substitute(first) for entry in right.statements]))
-    batch = tuple([loop for loop in matrices.batch if loop.index not in lines.at(0)])
-    return matrices._replace(right=right, columns=For(lines.column, lines.extent, ()), batch=batch, lines=lines)
-
-
-def _with_edges(matrices: Matrices, bare: Side, margins: Margins, outer: Sequence[For]) -> Matrices:
-    """The same, turned, where points beyond the edges of the right side are left out, if they can be. ``bare`` is that
-    side where it has elements.
-    """
-    loops, point, new = _over_places(matrices, outer), matrices.point, matrices.new.place
-    edges = bands_of(bare, margins, loops, point, matrices.points, new) or edges_of(matrices.right, loops, point, new)
-    if edges is None or matrices.is_of_bytes or not are_better_turned(matrices.left, bare, matrices.rows):
-        return matrices
-    return _turned(matrices._replace(right=bare, edges=edges), outer)
-
-
-def _over_places(matrices: Matrices, outer: Sequence[For]) -> list[For]:
-    """The loops over all that the right side alone depends on."""
-    return [*[loop for loop in outer if not matrices.left.mentions(loop.index)], matrices.columns]
-
-
-def _turned(matrices: Matrices, outer: Sequence[For]) -> Matrices:
-    """The same where rows and columns have changed places: the rows are in lines."""
-    loops = _over_places(matrices, outer)
-    rest, lines = in_long_lines(matrices.rest, loops)
-    return matrices._replace(
-        left=with_places(matrices.right, loops), right=matrices.left,
-        rows=For(lines.column, lines.line_count * lines.length, ()), columns=matrices.rows,
-        batch=tuple([loop for loop in matrices.batch if loop not in loops]), rest=rest, lines=lines, is_turned=True)
+    if not matrices.is_of_bytes and lines.are_better_packed(matrices.m.extent):
+        packed = [*[loop for loop in loops if not left.mentions(loop.index)], column]
+        n = _grid(_indices(packed), matrices.new.column)
+        batch = tuple([loop for loop in matrices.batch if loop not in packed])
+        return matrices._replace(right=n.numbered_side(right), n=n, batch=batch, rest=n.numbered(matrices.rest))
+    first = {lines.outer: 0}
+    right = right._replace(statements=tuple([entry.substitute(first) for entry in right.statements]))
+    batch = tuple([loop for loop in matrices.batch if loop.index is not lines.outer])
+    return matrices._replace(right=right, n=Grid(column.index, ((column.index, lines.extent),)), batch=batch,
+                             lines=lines)

@@ -38,21 +38,20 @@ def described_products(kernel: Kernel, apart: Mapping[Buffer, str] | None = None
         ("left", products[0].left), ("right", products[0].right)) if load.buffer in packed]
     if len(told) < 2:
         told.append("both sides are read where they lie" if not told else "the other is read where it lies")
-    if _is_turned(kernel, products[0]):
+    if _is_transposed(kernel, products[0]):
         told.append("they have changed places: results are transposed")
-    if any([_leaves_out(product) for product in products]):
+    if _leaves_out(kernel):
         told.append("what lies outside of data is left out")
     return (f"tasks: {kernel.sliced.extent}; {'; '.join(told)}",)
 
 
-def _leaves_out(product: Product) -> bool:
-    """Whether it depends on where results are how many points they have."""
-    address = product.store.address
-    around = index_symbols(address.base) | {index.name for index, _ in address.steps}
-    return not around.isdisjoint(index_symbols(product.points))
+def _leaves_out(kernel: Kernel) -> bool:
+    """Whether rows are multiplied region by region, each by the k that it has: each has a part of the table of rows."""
+    products = [product for entry in walk(kernel.body) if (product := product_of(entry)) is not None]
+    return any([index_symbols(product.tables.rows.address.base) for product in products if product.tables is not None])
 
 
-def _is_turned(kernel: Kernel, product: Product) -> bool:
+def _is_transposed(kernel: Kernel, product: Product) -> bool:
     """Whether the results of a product are transposed before anything is done with them."""
     return any([isinstance(entry, For) and (transpose := transpose_of(entry)) is not None
                 and transpose.load.buffer is product.store.buffer for entry in walk(kernel.body)])

@@ -1,12 +1,13 @@
-"""Tables of places: how a product reads sides whose rows and points are no regular steps through memory.
+"""Offset tables: how a product reads operands whose rows and k are no regular steps through memory.
 
-One table says what each row of the left side adds to its place, one what each point of it adds, and a third what each
-point of the right side adds. Where only one of the sides needs them, the other is read by tables of its steps.
+One table says how far each row moves the left operand, one how far each k does, a third how far each k moves the right
+operand, and a fourth where each row of the results lies. Where only one of the operands needs them, the other one is
+read by tables of its steps. Ordinary loops over the rows and over k fill them. In a region they list the rows of its
+box alone, and those k that these rows have.
 
 >>> from nervure.kernel.parser import parse_kernel
 >>> from nervure.kernel.schedule.products.blocking import blocking_of
 >>> from nervure.kernel.schedule.products.matrices import matrices_of
->>> from nervure.kernel.schedule.products.packing import packing_of
 >>> from nervure.kernel.schedule.products.sides import reading_of
 >>> matrices = matrices_of(parse_kernel('''
 ... kernel product(in x: f32[6000], in y: f32[4000], out z: f32[5000]):
@@ -19,97 +20,92 @@ point of the right side adds. Where only one of the sides needs them, the other 
 ...       z[50*i + j] = v0
 ... '''))
 >>> reading = reading_of(matrices, ())
->>> blocking = blocking_of(matrices, reading, threads=1)
->>> tables = tables_of(blocking, reading)
+>>> tables = tables_of(blocking_of(matrices, reading, threads=1), reading)
 >>> [(table.name, table.size) for table in tables]
-[('rows', 100), ('left_points', 60), ('right_points', 60)]
->>> packing, rows = packing_of(blocking, reading), matrices.rows
->>> block = Block(0, 60, rows.index, 100, {})
->>> loads = [packing.loaded(side, None, block)[0] for side in (matrices.left, matrices.right)]
->>> body, filling = by_tables(packing, reading, tables, *loads, block)
->>> [entry.buffer.name for entry in body], len(filling)
-(['rows', 'left_points', 'x', 'right_points', 'y'], 3)
+[('rows', 100), ('left_k', 60), ('right_k', 60), ('results', 100)]
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from nervure.kernel.ir import Address, Body, Buffer, For, Load, Scalar, Store, Variable
+from nervure.kernel.ir import Address, Body, Buffer, For, Index, Load, Statement, Store, Variable
 from nervure.kernel.loop_index import LoopIndex, substitute_indices
 from nervure.kernel.schedule.products.blocking import Blocking
-from nervure.kernel.schedule.products.live_points import LivePoints
-from nervure.kernel.schedule.products.packing import Block, Packing
-from nervure.kernel.schedule.products.places import Parts, parts_of, place_of
-from nervure.kernel.schedule.products.points import in_runs
+from nervure.kernel.schedule.products.boxes import Box, Grid
+from nervure.kernel.schedule.products.offsets import Offsets, offsets_of
 from nervure.kernel.schedule.products.sides import Reading
+from nervure.types.dim import DimLike
 from nervure.types.dtype import int64
 
 
-class PlaceTables(NamedTuple):
-    """What rows of the left side add to its place, what points of it add, and what points of the right side add."""
+class OffsetTables(NamedTuple):
+    """How far rows and k move the left operand, how far k moves the right one, and where rows of results lie."""
 
     rows: Buffer
-    left_points: Buffer
-    right_points: Buffer
+    left_k: Buffer
+    right_k: Buffer
+    results: Buffer
+
+
+class Offset(NamedTuple):
+    """What a point of a grid adds to an address, by its indices and its number; of a ``local`` one by its number among
+    those of a block.
+    """
+
+    value: DimLike
+    is_local: bool
 
 
 class Placed(NamedTuple):
-    """A side that is read by tables: how it is loaded, the parts of its place, and the block that tables are of."""
+    """An operand that is read by tables: its load, the offset of each grid, and the rest of its address."""
 
     origin: Load
-    parts: Parts
-    block: Block
+    offsets: Sequence[Offset]
+    rest: Address
 
-    def load(self, *said: Scalar) -> Load:
-        """The load, where tables have said these."""
-        rest = self.parts.rest.substitute(self.block.moved)
-        return replace(self.origin, address=replace(rest, terms=tuple([(1, entry) for entry in said])))
+    def load(self, *offsets: Load) -> Load:
+        """The load, where tables have these offsets."""
+        terms = tuple([(1, entry.result) for entry in offsets])
+        return replace(self.origin, address=replace(self.rest, terms=terms))
 
 
-def tables_of(blocking: Blocking, reading: Reading) -> PlaceTables | None:
-    """The tables of a task; None if its sides are read without any."""
-    depth = blocking.matrices.depth
-    sizes = {"rows": blocking.height, "left_points": depth, "right_points": depth}
+def tables_of(blocking: Blocking, reading: Reading, regions: int = 1) -> OffsetTables | None:
+    """The tables of a task, those of rows with a part for each region; None if its operands are read without any."""
+    depth, height = blocking.matrices.depth, blocking.height * regions
+    sizes = {"rows": height, "left_k": depth, "right_k": depth, "results": height}
     made = [Buffer(name, int64, size, "scratch") for name, size in sizes.items()]
-    return PlaceTables(*made) if reading.has_tables else None
+    return OffsetTables(*made) if reading.has_tables else None
 
 
-def by_tables(packing: Packing, reading: Reading, tables: PlaceTables, left: Load, right: Load,
-              block: Block, live: LivePoints | None = None) -> tuple[Body, Body]:
-    """The loads of both sides by tables, for a block of the left one, and what fills the tables: those of points
-    for each block of them, that of rows with the first one; of points those that are ``live``, if not all are.
-    """
-    matrices = packing.blocking.matrices
-    row, column, point = matrices.rows.index, matrices.columns.index, matrices.point
-    above = _placed(reading.left_parts, left, block, row, point)
-    below = _placed(reading.right_parts, right, block, point)
-    loads = [Load(Variable(int64), table, Address(0, ((index, 1),)))
-             for table, index in zip(tables, (row, point, point), strict=True)]
-    filling: Body = (_of_rows(above, loads[0], block),) if block.start == 0 else ()
-    for placed, load in ((above, loads[1]), (below, loads[2])):
-        added = placed.parts.added[-1]
-        if live is not None:
-            filling += live.filled(added, load, point, placed.block.start, block.start, block.points)
-            continue
-        place = place_of(added)
-        runs = in_runs(place, point, matrices.new.run)
-        filling += packing.packed(place, runs, load, placed.block._replace(along=column, extent=1))
-    rows, left_points, right_points = [load.result for load in loads]
-    return (*loads[:2], above.load(rows, left_points), loads[2], below.load(right_points)), filling
-
-
-def _placed(parts: Parts | None, load: Load, block: Block, *indices: LoopIndex) -> Placed:
-    """A side of these parts, which are of all points; of a load that knows its block, where the side has no parts."""
-    if parts is not None:
-        return Placed(load, parts, block)
-    found = parts_of(load.address, *indices)
+def placed(load: Load, offsets: Offsets | None, moved: Mapping[LoopIndex, DimLike], *grids: Grid) -> Placed:
+    """An operand with the offsets of all its rows and k; of a ``load`` that knows its block, where it has none."""
+    if offsets is not None:
+        return Placed(load, [Offset(value, False) for value in offsets.of], offsets.rest.substitute(moved))
+    found = offsets_of(load, *grids)
     assert found is not None
-    return Placed(load, found, block._replace(start=0, moved={}))
+    return Placed(load, [Offset(value, True) for value in found.of], found.rest)
 
 
-def _of_rows(side: Placed, load: Load, block: Block) -> For:
-    """What fills the table of rows."""
-    place = place_of(substitute_indices(side.parts.added[0], side.block.moved))
-    return For(block.along, block.extent, (*place.statements, Store(load.buffer, load.address, place.value)))
+def entry_of(table: Buffer, index: LoopIndex, begin: DimLike = 0) -> Load:
+    """The load of an entry of a table, or of a part of it that has a beginning."""
+    return Load(Variable(int64), table, Address(begin, ((index, 1),)))
+
+
+def filled(tables: Mapping[Buffer, Offset], box: Box, start: DimLike, count: DimLike, unit: int,
+           begin: DimLike = 0) -> Body:
+    """The loops that fill tables from ``begin`` on, each with an offset of the points of a box that are among ``count``
+    of its grid from ``start`` on, multiples of ``unit`` if the grid goes on.
+    """
+    grid, walk = box.grid, box.walk(start, count, unit)
+    index, extent = walk.inner
+    number = substitute_indices(grid.number_of, walk.at)
+    entry = Address(begin + substitute_indices(walk.position, {index: 0}), ((index, 1),))
+    body: list[Statement] = []
+    for table, offset in tables.items():
+        at = {**walk.at, grid.number: number - start if offset.is_local else number}
+        value = Variable(int64)
+        body += [Index(value, substitute_indices(offset.value, at)), Store(table, entry, value)]
+    return walk.around((For(index, extent, tuple(body), vector=True),))

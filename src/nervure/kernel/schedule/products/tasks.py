@@ -1,7 +1,7 @@
-"""Tasks: the loops of a product in blocks, with what packs sides in front of them and the epilogue behind.
+"""Tasks: the loops of a product in blocks, with what packs operands in front of them and the epilogue behind.
 
-A task adds up the products of blocks of points, one after the other, as contractions do. A left side that is packed is
-packed for a group of rows at a time.
+A task adds up the products of blocks of k, one after the other, as contractions do. A left operand that is packed is
+packed for a group of rows at a time. Where rows are cut into boxes, a task multiplies those of one box after the other.
 
 >>> from nervure.kernel.parser import parse_kernel
 >>> from nervure.kernel.printer import print_kernel
@@ -42,6 +42,7 @@ kernel product(in x: f32[60000], in y: f32[30000], out z: f32[5000]):
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from nervure.kernel.ir import (
@@ -55,6 +56,7 @@ from nervure.kernel.ir import (
     For,
     Kernel,
     Load,
+    Store,
     Variable,
     substituted,
     walk,
@@ -62,15 +64,20 @@ from nervure.kernel.ir import (
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.routines import Side
 from nervure.kernel.schedule.products.apart import PanelApart, packing_kernel, panel_apart
-from nervure.kernel.schedule.products.bands import Bands
 from nervure.kernel.schedule.products.blocking import Blocking
-from nervure.kernel.schedule.products.edges import Edges
 from nervure.kernel.schedule.products.epilogue import Results, results_of
-from nervure.kernel.schedule.products.extents import block_count
-from nervure.kernel.schedule.products.live_points import LivePoints
+from nervure.kernel.schedule.products.extents import block_count, part_of
 from nervure.kernel.schedule.products.packing import Block, Packing, packing_of
+from nervure.kernel.schedule.products.regions import Region, Regions
 from nervure.kernel.schedule.products.sides import Reading
-from nervure.kernel.schedule.products.tables import PlaceTables, by_tables, tables_of
+from nervure.kernel.schedule.products.tables import (
+    Offset,
+    OffsetTables,
+    entry_of,
+    filled,
+    placed,
+    tables_of,
+)
 from nervure.types.dim import DimLike, bounds, dim_max, dim_min
 
 
@@ -83,7 +90,8 @@ class Tasks(NamedTuple):
     reading: Reading
     packing: Packing
     results: Results
-    tables: PlaceTables | None
+    tables: OffsetTables | None
+    regions: Regions
     apart: PanelApart | None
 
     def packed_apart(self) -> Kernel | None:
@@ -100,30 +108,31 @@ class Tasks(NamedTuple):
         """The buffers that tasks have beside those of the kernel."""
         apart = None if self.apart is None else self.apart.load.buffer
         panels = [panel.buffer for panel in (self.packing.right, self.packing.left) if panel is not None]
-        results = (self.results.tile, self.results.turned, self.results.group)
+        results = (self.results.tile, self.results.transposed, self.results.group)
         made = (apart, *results, *panels, self.packing.waiting, *(self.tables or ()))
         used = {entry.buffer for entry in walk(body) if isinstance(entry, Access)}
         return [buffer for buffer in made if buffer in used]
 
     def _body(self) -> Body:
-        """The product of all points, block by block, and the epilogue."""
-        matrices, points = self.blocking.matrices, self.blocking.matrices.points
+        """The product of all k, block by block, and the epilogue."""
+        matrices, points = self.blocking.matrices, self.blocking.matrices.k.extent
         if matrices.is_of_bytes and self.packing.left is None and self.packing.right is None:
             return (*self._product(0, points, None), *self.results.epilogue())  # exact in any order
         first = self._product(0, dim_min(points, CONTRACT_BLOCK), None)
         blocks = block_count(points, CONTRACT_BLOCK)
         if blocks == 1:
-            return (*first, *self.results.epilogue())
+            return (*self._row_tables(), *first, *self.results.epilogue())
         start = (matrices.new.block.dim + 1) * CONTRACT_BLOCK
-        more = self._product(start, dim_min(CONTRACT_BLOCK, points - start), "add")
+        more = self._product(start, part_of(points, start, CONTRACT_BLOCK), "add")
         in_first = dim_max(dim_min(blocks, CONTRACT_GROUP) - 1, 0)
-        return (*first, *_turns(matrices.new.block, in_first, more), *self._later_groups(), *self.results.epilogue())
+        return (*self._row_tables(), *first, *_turns(matrices.new.block, in_first, more), *self._later_groups(),
+                *self.results.epilogue())
 
     def _later_groups(self) -> Body:
         """The products of all blocks of points behind the first group of them, a group after the other: their sum waits
         beside the results, and joins them. Integers are exact in any order.
         """
-        matrices, blocks = self.blocking.matrices, block_count(self.blocking.matrices.points, CONTRACT_BLOCK)
+        matrices, blocks = self.blocking.matrices, block_count(self.blocking.matrices.k.extent, CONTRACT_BLOCK)
         most = bounds(blocks)[1]
         if matrices.dtype.is_integer or (most is not None and most <= CONTRACT_GROUP):
             return ()
@@ -131,78 +140,98 @@ class Tasks(NamedTuple):
         first = (later.dim + 1) * CONTRACT_GROUP
         start = (first + block.dim) * CONTRACT_BLOCK
         group = self._replace(results=self.results.of_later_groups())
-        more = group._product(start, dim_min(CONTRACT_BLOCK, matrices.points - start), "add")
+        more = group._product(start, part_of(matrices.k.extent, start, CONTRACT_BLOCK), "add")
         body = (group.results.cleared(), For(block, dim_min(CONTRACT_GROUP, blocks - first), more),
                 group.results.added(self.results))
-        return _turns(later, dim_max(block_count(blocks, CONTRACT_GROUP) - 1, 0), body)
+        tables = group._row_tables() if self.results.tile is None else ()  # rows are as far apart in other tiles
+        return (*tables, *_turns(later, dim_max(block_count(blocks, CONTRACT_GROUP) - 1, 0), body))
 
     def _product(self, start: DimLike, points: DimLike, combine: str | None) -> Body:
-        """The product of a block of points, and in front of it what packs the sides: the left one group by group."""
-        matrices, panel = self.blocking.matrices, self.packing.left
-        if isinstance(matrices.edges, Bands):
-            return self._over_bands(matrices.edges, start, points, combine)
-        if matrices.edges is not None:
-            return self._over_places(matrices.edges, start, points, combine)
-        row, rows, moved = matrices.rows.index, self.blocking.rows, dict(self.blocking.moved)
+        """The product of a block of k, and in front of it what packs the operands: the left one group by group."""
+        matrices, panel, above = self.blocking.matrices, self.packing.left, self._rows_from(start, points)
+        below = above._replace(along=matrices.n, first=self.blocking.first(matrices.n), extent=self.blocking.columns)
         if panel is not None:
-            first = matrices.new.group.dim * panel.width
-            moved[row], rows = moved[row] + first, dim_min(panel.width, rows - first)
-        loads, left, right, pack_left, pack_right = self._read(matrices.left, Block(start, points, row, rows, moved))
-        contract = self._contract(loads, left, right, points)
-        store = self.results.stored(contract.result, combine, moved)
-        product = For(row, rows, (self.blocking.over_columns((contract, store)),), routine="product")
-        if panel is None:
-            return (*pack_right, *pack_left, product)
-        groups = block_count(self.blocking.rows, panel.width)
-        return (*pack_right, *_turns(matrices.new.group, groups, (*pack_left, product)))
-
-    def _over_places(self, edges: Edges | LivePoints, start: DimLike, points: DimLike, combine: str | None) -> Body:
-        """The product of a block of points, place by place, each for all images, or position by position, each for all
-        channels: of the points that are live there.
-        """
-        matrices, moved = self.blocking.matrices, dict(self.blocking.moved)
-        row, point = matrices.rows.index, matrices.point
-        first, images = moved[row] - row.dim, self.blocking.rows // edges.places
-        above = Block(start, points, row, images, {**moved, row: first // edges.places + row.dim})
-        live = edges if isinstance(edges, LivePoints) else None
-        loads, left, right, filling, pack_right = self._read(edges.side, above, live)
-        begin, count = edges.range_of(point, start, points)
-        contract = self._contract(substituted(loads, {point: begin + point.dim}), left, right, count)
-        place = {**moved, row: first + edges.places * row.dim + edges.place.dim}
-        store = self.results.stored(contract.result, combine, place)
-        product = For(row, images, (self.blocking.over_columns((contract, store)),), routine="product")
-        if live is not None:
-            return (*pack_right, For(edges.place, edges.places, (*filling, product)))
-        return (*pack_right, *filling, For(edges.place, edges.places, (product,)))
-
-    def _over_bands(self, bands: Bands, start: DimLike, points: DimLike, combine: str | None) -> Body:
-        """The product of a block of points, image by image and in each band by band, of the points that are live there.
-        """
-        matrices, moved = self.blocking.matrices, dict(self.blocking.moved)
-        row, point, band = matrices.rows.index, matrices.point, matrices.new.place
-        image = LoopIndex(band.number + 1)
-        above = Block(start, points, row, self.blocking.rows, moved)
-        loads, left, right, filling, pack_right = self._read(matrices.left, above)
-        first, extent, images = bands.in_task(moved[row] - row.dim, self.blocking.rows, image.dim, band.dim)
-        begin, count = bands.range_of(band.dim, start, points)
-        here = {point: begin + point.dim, row: first + row.dim}
-        contract = self._contract(substituted(loads, here), left, right, count)
-        store = self.results.stored(contract.result, combine, {**moved, row: moved[row] + first})
-        product = For(row, extent, (self.blocking.over_columns((contract, store)),), routine="product")
-        return (*pack_right, *filling, For(image, images, (For(band, bands.total, (product,)),)))
-
-    def _read(self, side: Side, above: Block, live: LivePoints | None = None) -> tuple[Body, Load, Load, Body, Body]:
-        """How a block of the left side, and that of the right one, are loaded, by tables if there are such: all loads,
-        those of both sides, what packs the left one and fills tables, and what packs the right one.
-        """
-        matrices = self.blocking.matrices
-        below = above._replace(along=matrices.columns.index, extent=self.blocking.columns)
-        left, pack_left = self.packing.loaded(side, self.packing.left, above)
+            row, done = matrices.m.number, matrices.new.group.dim * panel.width
+            above = above._replace(first=above.first + done, extent=dim_min(panel.width, above.extent - done),
+                                   moved={**above.moved, row: above.moved[row] + done})
+        left, pack_left = self.packing.loaded(matrices.left, panel, above)
         right, pack_right = self.packing.loaded(self._right, self.packing.right, below)
+        product = self._whole(left, right, above, combine)
+        if panel is None:
+            return (*pack_right, *product)
+        groups = block_count(self.blocking.rows, panel.width)
+        return (*pack_right, *_turns(matrices.new.group, groups, (*pack_left, *product)))
+
+    def _whole(self, left: Load, right: Load, block: Block, combine: str | None) -> Body:
+        """The product of a block of the left operand: of all its rows at once, or of those of each box."""
         if self.tables is None:
-            return (left, right), left, right, pack_left, pack_right
-        loads, filling = by_tables(self.packing, self.reading, self.tables, left, right, above, live)
-        return loads, left, right, (*pack_left, *filling), pack_right
+            contract = self._contract((left, right), left, right, block.points)
+            store = self.results.stored(contract.result, combine, block.moved)
+            return self._over_rows(block.extent, contract, (), store)
+        return self.regions.each(partial(self._by_tables, self.tables, left, right, block, combine))
+
+    def _by_tables(self, tables: OffsetTables, left: Load, right: Load, block: Block, combine: str | None,
+                   region: Region) -> Body:
+        """The product of a region of rows and k, and in front of it what fills the tables of k."""
+        matrices, reading, start = self.blocking.matrices, self.reading, block.start
+        m, k = matrices.m, matrices.k
+        a = placed(left, reading.left_offsets, block.moved, m, k)
+        b = placed(right, reading.right_offsets, block.moved, k)
+        first_row = region.number * self.blocking.height
+        at_row, at_left, at_right = entry_of(tables.rows, m.number, first_row), *[
+            entry_of(table, k.number) for table in (tables.left_k, tables.right_k)]
+        loads = (at_row, at_left, a.load(at_row, at_left), at_right, b.load(at_right))
+        points = region.k.points(start, block.points, CONTRACT_BLOCK)
+        contract = self._contract(loads, loads[2], loads[4], points)
+        store, _ = self._result(contract.result, combine, block)
+        at_result = entry_of(tables.results, m.number, first_row)
+        store = replace(store, address=replace(store.address, terms=((1, at_result.result),)))
+        rows = region.m.points(block.first, block.extent, self._unit)
+        fill = filled({tables.left_k: a.offsets[1], tables.right_k: b.offsets[0]}, region.k, start, block.points,
+                      CONTRACT_BLOCK)
+        product = self._over_rows(rows, contract, (at_result,), store)
+        if region.m.is_whole:
+            return (*fill, *product)
+        is_any = dim_min(rows, 1) if combine is None else dim_min(rows, 1) * dim_min(points, 1)
+        return _turns(matrices.new.any, is_any, (*fill, *product))
+
+    def _result(self, result: Variable, combine: str | None, block: Block) -> tuple[Store, Offset]:
+        """What stores a result of the first row of a block, and how far it is to another row."""
+        row = self.blocking.matrices.m.number
+        store = self.results.stored(result, combine, {**block.moved, row: block.first + row.dim})
+        first = replace(store, address=store.address.substitute({row: 0}))
+        return first, Offset(store.address.step(row) * row.dim, True)
+
+    @property
+    def _unit(self) -> int:
+        """What the first rows of blocks are multiples of."""
+        return self.blocking.height if self.packing.left is None else 1
+
+    def _row_tables(self) -> Body:
+        """What fills the tables of rows and of results, region by region, once for a task."""
+        if self.tables is None:
+            return ()
+        matrices, blocking, tables = self.blocking.matrices, self.blocking, self.tables
+        block = self._rows_from(0, dim_min(matrices.k.extent, CONTRACT_BLOCK))
+        left, _ = self.packing.loaded(matrices.left, self.packing.left, block)
+        offset = placed(left, self.reading.left_offsets, block.moved, matrices.m, matrices.k).offsets[0]
+        _, to_result = self._result(Variable(matrices.dtype), None, block)
+
+        def fill(region: Region) -> Body:
+            return filled({tables.rows: offset, tables.results: to_result}, region.m, block.first, block.extent,
+                          self._unit, region.number * blocking.height)
+
+        return self.regions.each(fill)
+
+    def _rows_from(self, start: DimLike, points: DimLike) -> Block:
+        """The block of the left operand that has all rows of a task."""
+        m, blocking = self.blocking.matrices.m, self.blocking
+        return Block(start, points, m, blocking.first(m), blocking.rows, dict(blocking.moved))
+
+    def _over_rows(self, rows: DimLike, contract: Contract, loads: Body, store: Store) -> Body:
+        """A product: the loops over its rows and columns."""
+        columns = self.blocking.over_columns((contract, *loads, store))
+        return (For(self.blocking.matrices.m.number, rows, (columns,), routine="product"),)
 
     @property
     def _right(self) -> Side:
@@ -220,7 +249,7 @@ class Tasks(NamedTuple):
             factors = [entry.result for entry in widened]
         elif matrices.contract.left is not matrices.left.value:
             factors.reverse()
-        return Contract(result, ((matrices.point, points),), (*loads, *widened), *factors)
+        return Contract(result, ((matrices.k.number, points),), (*loads, *widened), *factors)
 
 
 def _turns(index: LoopIndex, extent: DimLike, body: Body) -> Body:
@@ -230,5 +259,6 @@ def _turns(index: LoopIndex, extent: DimLike, body: Body) -> Body:
 
 def tasks_of(blocking: Blocking, reading: Reading) -> Tasks:
     """The tasks of a product in such blocks, whose sides are read so."""
-    return Tasks(blocking, reading, packing_of(blocking, reading), results_of(blocking), tables_of(blocking, reading),
-                 panel_apart(blocking, reading))
+    regions = Regions(blocking.matrices)
+    return Tasks(blocking, reading, packing_of(blocking, reading), results_of(blocking),
+                 tables_of(blocking, reading, regions.total), regions, panel_apart(blocking, reading))

@@ -68,7 +68,7 @@ def _emit_by_tables(context: Context, product: Product, tables: Tables) -> None:
     _call(context, f"multiply_by_places_{type.short}", [
         product.start(product.left), product.start(tables.rows), product.start(tables.left),
         product.start(product.right), product.start(tables.right), product.start(product.store),
-        product.row_step(product.store), product.rows, product.columns, product.points,
+        product.start(tables.results), product.rows, product.columns, product.points,
         int(product.store.combine is not None)])
 
 

@@ -43,10 +43,10 @@ ARGUMENTS = (("left", PTR), ("left_row", I64), ("left_point", I64), ("right", PT
 """Of each micro-kernel. Steps are in elements, from row to row and from point to point; the columns of the right side
 and of the target follow each other. ``adds``: not 0 adds to what lies in the target."""
 
-PLACES_ARGUMENTS = tuple([(name, PTR if name in ("left_row", "left_point", "right_point") else type)
+PLACES_ARGUMENTS = tuple([(name, PTR if name in ("left_row", "left_point", "right_point", "target_row") else type)
                           for name, type in ARGUMENTS])
-"""Of a micro-kernel that goes by places: tables are in the place of three steps. They say how far it is, in elements,
-to each row and to each point of the left side, and to each point of the right one."""
+"""Of a micro-kernel that goes by places: offset tables are in the place of four steps. They say how far it is, in
+elements, to each row and to each point of the left side, to each point of the right one, and to each row of results."""
 
 
 class Tile(NamedTuple):
@@ -104,9 +104,10 @@ class Tile(NamedTuple):
     def from_row(self, block: Block, row: Register) -> Block:
         """A block without the rows before this one."""
         b, rest = row.builder, block.rows - row
-        target = b.offset(block.target, row * block.target_row, self.type)
         if self.by_places:
-            return block._replace(left_row=b.offset(block.left_row, row, I64), target=target, rows=rest)
+            tables = [b.offset(table, row, I64) for table in (block.left_row, block.target_row)]
+            return block._replace(left_row=tables[0], target_row=tables[1], rows=rest)
+        target = b.offset(block.target, row * block.target_row, self.type)
         return block._replace(left=b.offset(block.left, row * block.left_row, self.type), target=target, rows=rest)
 
 
@@ -190,7 +191,7 @@ class _Strip:
         self.unit = tile.type if tile.bundles is None else I8
         self.left = [b.offset(block.left, self._row(row + number), self.unit) for number in rows]
         self.right = self._at(block.right, column)
-        self.targets = [self._at(block.target, (row + number) * block.target_row + column) for number in rows]
+        self.targets = [self._at(block.target, self._target_row(row + number) + column) for number in rows]
         self.mask = self._mask(block.columns - column) if tile.masked else None
         self.together = TOGETHER.get(tile.vector_bytes, 1) if tile.is_whole else 1
 
@@ -207,6 +208,10 @@ class _Strip:
     def _row(self, row: Register) -> Register:
         """How far it is to a row of the left side."""
         return row * self.block.left_row
+
+    def _target_row(self, row: Register) -> Register:
+        """How far it is to a row of the results."""
+        return row * self.block.target_row
 
     def _over_points(self) -> list[Register]:
         """The sums of all points: several in a turn where those of a row follow each other, or the elements of a point;
@@ -306,10 +311,13 @@ class _Strip:
 
 
 class _StripByPlaces(_Strip):
-    """The same, by tables of the places of rows and points."""
+    """The same, by offset tables of rows and points."""
 
     def _row(self, row: Register) -> Register:
         return self._place(self.block.left_row, row)
+
+    def _target_row(self, row: Register) -> Register:
+        return self._place(self.block.target_row, row)
 
     def _over_points(self) -> list[Register]:
         """The sums of all points: several in a turn while what is prefetched is in the table."""

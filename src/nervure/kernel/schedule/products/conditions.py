@@ -1,0 +1,61 @@
+"""Conditions of an operand that is 0 outside of its data: where it has elements, and how these are loaded.
+
+>>> from nervure.kernel.parser import parse_kernel
+>>> kernel = parse_kernel('''
+... kernel window(in x: f32[16], out z: f32[1]):
+...   for i < 4:
+...     for j < 3:
+...       v0 = index i + j - 1
+...       v1 = less_equal(0_i64, v0)
+...       v2 = index 3
+...       v3 = less_equal(v0, v2)
+...       v4 = bitwise_and(v1, v3)
+...       v5 = x[4*i + 4*j - 4] if v4 else 0.0_f32
+...       z[0] add = v5
+... ''')
+>>> *side, _ = kernel.body[0].body[0].body
+>>> bare, margins = without_condition(Side(tuple(side), side[-1].result))
+>>> len(bare.statements), margins
+(1, (%0 + %1 - 1, 4 - %0 - %1))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from nervure.kernel.ir import Apply, Index, Literal, Load, Scalar
+from nervure.kernel.routines import Side
+from nervure.types.dim import DimLike
+
+Margins = tuple[DimLike, ...]
+"""Expressions none of which is negative where an operand has an element."""
+
+
+def without_condition(side: Side) -> tuple[Side, Margins] | None:
+    """An operand without the condition where it is not 0, and the margins none of which is negative there.
+
+    None for an operand that is no load, or is read under another condition than comparisons of places.
+    """
+    load = side.statements[-1]
+    if not isinstance(load, Load) or load.valid is None or load.fill is None or load.result is not side.value:
+        return None
+    known: dict[Scalar, DimLike | Margins] = {}
+    for entry in side.statements[:-1]:
+        if not isinstance(entry, Index | Apply):
+            return None
+        known[entry.result] = entry.expression if isinstance(entry, Index) else _margins(entry, known)
+    margins = known.get(load.valid)
+    if not isinstance(margins, tuple) or not margins or not isinstance(load.fill, Literal) or load.fill.value != 0:
+        return None
+    return Side((replace(load, valid=None, fill=None),), load.result), margins
+
+
+def _margins(entry: Apply, known: Mapping[Scalar, DimLike | Margins]) -> Margins:
+    """The margins of a comparison of places, or of conditions that all hold; none of others."""
+    operands = [x.value if isinstance(x, Literal) else known.get(x) for x in entry.operands]
+    if entry.function == "less_equal":
+        x, y = operands
+        return (y - x,) if isinstance(x, DimLike) and isinstance(y, DimLike) else ()
+    both = [x for x in operands if isinstance(x, tuple) and x]
+    return sum(both, ()) if entry.function == "bitwise_and" and len(both) == len(operands) else ()

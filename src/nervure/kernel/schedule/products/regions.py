@@ -1,0 +1,80 @@
+"""Regions of a product: boxes of rows, each with the k for which its rows have elements of the left operand.
+
+An interior and a border on each side, for a window that reaches beyond the data; all rows with all k for any other
+operand.
+
+>>> from nervure.kernel.parser import parse_kernel
+>>> from nervure.kernel.schedule.products.matrices import matrices_of
+>>> regions = Regions(matrices_of(parse_kernel('''
+... kernel product(in x: f32[64], in f: f32[768], out z: f32[512]):
+...   for i < 8 parallel:
+...     for j < 64 vector:
+...       v0 = contract over k < 3, l < 8:
+...         v1 = index i + k - 1
+...         v2 = less_equal(0_i64, v1)
+...         v3 = index 7
+...         v4 = less_equal(v1, v3)
+...         v5 = bitwise_and(v2, v4)
+...         v6 = x[8*i + 8*k + l - 8] if v5 else 0.0_f32
+...         v7 = f[512*k + 64*l + j]
+...         give v6, v7
+...       z[64*i + j] = v0
+... ''')))
+>>> regions.total
+3
+>>> loop, = regions.each(lambda region: (For(LoopIndex(9), region.m.points(0, 8, 8), ()),))
+>>> loop.extent, loop.body[0].extent
+(3, min(11 - 5*%14, 5*%14 + 1))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import NamedTuple
+
+from nervure.kernel.ir import Body, For
+from nervure.kernel.loop_index import LoopIndex
+from nervure.kernel.schedule.products.boxes import Box
+from nervure.kernel.schedule.products.matrices import Matrices
+from nervure.types.dim import DimLike
+
+
+class Region(NamedTuple):
+    """A box of rows and the box of those k that its rows have, and the ``number`` of it among all regions."""
+
+    number: DimLike
+    m: Box
+    k: Box
+
+
+class Regions(NamedTuple):
+    """The regions of a product."""
+
+    matrices: Matrices
+
+    @property
+    def total(self) -> int:
+        """The number of regions."""
+        partition = self.matrices.partition
+        return 1 if partition is None else prod([len(entry.lengths) for entry in partition.segments.values()])
+
+    def each(self, body: Callable[[Region], Body]) -> Body:
+        """Loops through the regions, around what is made of one."""
+        m, k, partition = self.matrices.m, self.matrices.k, self.matrices.partition
+        if partition is None:
+            return body(Region(0, m.box(), k.box()))
+        loops, numbers = list[tuple[LoopIndex, int]](), dict[LoopIndex, DimLike]()
+        number: DimLike = 0
+        for index, segments in partition.segments.items():
+            segment = LoopIndex(self.matrices.new.segment.number + len(loops))
+            numbers[index], count = segment.dim, len(segments.lengths)
+            number = number * count + segment.dim
+            loops.append((segment, count))
+        known = {segment.name: (0, count - 1) for segment, count in loops}
+        rows = {index: segments.at(numbers[index]) for index, segments in partition.segments.items()}
+        valid = dict(zip([index for index, _ in k.indices], partition.ranges(numbers), strict=True))
+        made = body(Region(number, m.box(rows, known), k.box(valid, known)))
+        for segment, count in reversed(loops):
+            made = (For(segment, count, made),)
+        return made
