@@ -1,1 +1,1 @@
-"""Functions to machine code: codegen writes LLVM's language, the compiler makes object files; no warm call loads it."""
+"""Functions to machine code: codegen writes LLVM IR, the compiler makes object files; no warm call loads it."""

@@ -1,7 +1,7 @@
-"""Errors of failed calls: what a kernel has reported, as the error that the user gets.
+"""Errors of failed calls: the report of a kernel becomes the error that the user gets.
 
-Kernels report the op and one value. Which position it was is found by computing the op's operand once more on
-the reference: a call that failed has changed nothing.
+Kernels report the op and one value. The position is found by computing the op's operand once more on the reference,
+since a failed call has changed nothing.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def fail(plan: Plan, status: Status, arguments: Sequence[np.ndarray],
 def _position(function: Function, failure: Failure, arguments: Sequence[np.ndarray],
               states: Mapping[Variable, np.ndarray],
               bindings: dict[str, int]) -> tuple[object, tuple[int, ...]] | None:
-    """The first element that is wrong, and where it is; None if it cannot be computed again."""
+    """Returns the first wrong element of a ``failure``, and its position; None if it cannot be computed again."""
     value = failure.checked
     if any(map(is_effect, postorder([value]))):
         return None

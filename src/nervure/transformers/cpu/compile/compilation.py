@@ -1,4 +1,4 @@
-"""From a function to machine code: its plan, the code of its kernels, and what calls need of both.
+"""From a function to machine code: its plan, the code of its kernels, and the data that calls need.
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (1000,))
@@ -35,11 +35,11 @@ from nervure.transformers.memory_estimate import memory_estimate
 from nervure.types.dim import less_equal
 
 MACHINE = GENERIC
-"""An x86-64 processor. Plans know of a target's own no more than how wide its register tiles are."""
+"""An x86-64 processor. The only property of a target that plans know is the width of its register tiles."""
 
 
 class Compilation(NamedTuple):
-    """A compiled function, and what it was made from: its plan, and the texts of those steps that are kernels."""
+    """A compiled function, and its sources: its plan, and the texts of the steps that are kernels."""
 
     plan: Plan
     texts: tuple[Code | None, ...]
@@ -65,8 +65,9 @@ def compile_function(function: Function, target: Target) -> Compilation:
 
 
 def _machine_code(function: Function, target: Target) -> tuple[Plan, tuple[Code | None, ...], dict[bytes, Library]]:
-    """The plan, the texts of the steps that are kernels, and their machine code by its keys. Kernels are compiled while
-    the next ones are planned and written, and what of the tile library is not there as soon as a kernel links it.
+    """Returns the plan, the texts of the steps that are kernels, and their machine code by its keys. Kernels are
+    compiled while the next ones are planned and written, and functions missing in the tile library as soon as a kernel
+    links them.
     """
     with Compilations(target) as compilations:
         tiles = TileLibrary(target, compilations)
@@ -79,14 +80,14 @@ def _machine_code(function: Function, target: Target) -> tuple[Plan, tuple[Code 
 
 
 def planned_for(target: Target) -> Machine:
-    """The machine of the plans for a target."""
+    """Returns the machine of the plans for a target."""
     return MACHINE._replace(strip=main_tile(F32, target.vector_bytes).columns * F32.bits // 8)
 
 
 class _Texts:
-    """The texts of kernels, which begin to be compiled when they are written. Kernels that share their loops share a
-    text, if the same results go past the caches. Loops are known by their identity: the plan's are all made while those
-    that were begun live.
+    """The texts of kernels, whose compilation begins when they are written. Kernels that share their loops share a
+    text, if the same results go past the caches. Loops are identified by identity: those of the plan are all made
+    while the begun ones are alive.
     """
 
     def __init__(self, target: Target, compilations: Compilations, tiles: TileLibrary) -> None:
@@ -94,8 +95,8 @@ class _Texts:
         self._written: dict[tuple[int, frozenset[tuple[Buffer, int]]], Code] = {}
 
     def begin(self, step: KernelStep) -> None:
-        """Writes the text of a kernel ahead of its plan, unless that may have a say: in whether a large root is read,
-        or lies in place. What lies in the memory of a call is read.
+        """Writes the text of a kernel ahead of its plan, unless the plan may affect it. It may, by deciding whether a
+        large root is read, or lies in place; memory of a call is always read.
         """
         roots = {storage for storage in step.written if storage.kind is StorageKind.ROOT}
         past_caches = past_caches_of(step, (), set(step.written) - roots)
@@ -103,7 +104,7 @@ class _Texts:
             self._text(step, past_caches)
 
     def of(self, plan: Plan) -> tuple[Code | None, ...]:
-        """The texts of all steps."""
+        """Returns the texts of all steps."""
         read = {storage for step in plan.steps for storage in step.read}
         return tuple([self._text(step, past_caches_of(step, plan.in_place, read)) if isinstance(step, KernelStep)
                       else None for step in plan.steps])
@@ -117,8 +118,8 @@ class _Texts:
 
 
 def past_caches_of(step: KernelStep, in_place: Container[Storage], read: Container[Storage]) -> dict[Buffer, int]:
-    """The buffers that need not stay in the caches, and from how many bytes on they are stored past them; none that are
-    surely smaller.
+    """Returns the buffers of a ``step`` that need not stay in the caches, except those that are certainly smaller than
+    the least size. Each comes with the bytes from which on it is stored past the caches.
     """
     least = {buffer: MACHINE.shared_cache if storage in read else STREAMED_RESULT for buffer, storage in step.pairs
              if buffer.role == "out" and storage not in in_place}
@@ -136,7 +137,7 @@ def _show(plan: Plan, texts: Sequence[Code | None], target: Target) -> None:
 
 def _compiled(step: PlanStep, code: Code | None, storages: Mapping[Storage, int],
               target: Target) -> CompiledKernel:
-    """A step as data, which names storages by these numbers."""
+    """Returns a step as data, which names ``storages`` by number."""
     key = kernel_key(code.text, target) if code else b""
     launch = _launch(step, code) if code and step.kernel else LaunchParameters()
     buffers, reads, writes = [tuple([storages[each] for each in listed])
@@ -154,5 +155,7 @@ def _launch(step: KernelStep, code: Code) -> LaunchParameters:
 
 
 def chunk_alignment(machine: Machine) -> int:
-    """Chunks of a loop that runs in lanes start at multiples of this: so no two write to one line, of any elements."""
+    """Returns the multiple at which chunks of a loop in lanes start, so that no two write to one cache line, whatever
+    the elements.
+    """
     return machine.line

@@ -1,4 +1,4 @@
-r"""The compiler: from LLVM's language to machine code in this process, by LLVM's code generation.
+r"""The compiler: from LLVM IR to machine code in this process, by LLVM's code generation.
 
 >>> compile_object("define i64 @answer() { ret i64 42 }")[:4]
 b'\x7fELF'
@@ -13,14 +13,14 @@ nervure.errors.InternalError: generated code does not compile: 1:28: error: expe
 (42, True)
 
 Loops arrive vectorised, unrolled and hoisted, values in registers: the text goes to code generation as it is. LLVM's
-default pipeline takes longer than that and then vectorises and unrolls once more; single passes (scalar replacement,
+default pipeline takes longer than that, and vectorises and unrolls once more; single passes (scalar replacement,
 simplification of blocks, combination, value numbering, rotation of loops) leave as many instructions on the whole, and
-what runs passes leaks memory. Position-independent code with near addresses is a fifth shorter than the kind that JITs
+running passes leaks memory. Position-independent code with near addresses is a fifth shorter than the kind that JITs
 use by default, whose every constant is reached through a 64-bit address.
 
-Code generation is nearly all of the time (llvmlite's LLVM checks its own assertions as it goes), so compilations run
-side by side, in as many threads as call. Each has its own context and its own machine description. What is there
-already, in memory or on the disk (:mod:`library_cache`), is not compiled.
+Code generation takes nearly all of the time (llvmlite's LLVM checks its own assertions), so compilations run side by
+side, in as many threads as call. Each has its own context and its own machine description. Code that already exists,
+in memory or on disk (:mod:`library_cache`), is not compiled.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ from nervure.transformers.cpu.settings import ADDRESSES, LEVEL, REACH, TRIPLE
 from nervure.transformers.cpu.target import Target
 
 _ASSEMBLY, _OBJECT = 0, 1
-_LOOK_EVERY = 0.5  # seconds between two looks whether this process still has the threads
-_TOGETHER = 16  # modules that are put on the disk at once while others are compiled
+_LOOK_EVERY = 0.5  # seconds between two checks whether this process still has the threads
+_TOGETHER = 16  # modules that are written to disk at once while others are compiled
 
 
 def compile_kernel(text: str, target: Target | None = None) -> Library:
-    """The machine code of a module, loaded once per process."""
+    """Returns the machine code of a module, loaded once per process."""
     return compile_kernels([text], target)[0]
 
 
 def compile_kernels(texts: Sequence[str], target: Target | None = None) -> list[Library]:
-    """The machine code of several modules. InternalError, and no library, if one of them is wrong."""
+    """Returns the machine code of several modules. InternalError, and no library, if one of them is wrong."""
     target = target or Target.host()
     keys = [library_cache.kernel_key(text, target) for text in texts]
     with Compilations(target) as compilations:
@@ -65,9 +65,9 @@ def compile_kernels(texts: Sequence[str], target: Target | None = None) -> list[
 
 
 class Compilations:
-    """Modules by their keys that are compiled, while more are written, in twice as many threads as there are processors
-    for us: half of them wait for Python's lock, which whoever writes holds. They give way to that one, and look on the
-    disk for it. What is there is not compiled.
+    """Modules by their keys, compiled while more are written, in twice as many threads as there are processors. Half
+    of the threads wait for Python's lock, which the writing thread holds. They give way to that thread, and search the
+    disk for it. Existing code is not compiled.
     """
 
     def __init__(self, target: Target) -> None:
@@ -85,10 +85,12 @@ class Compilations:
     def __exit__(self, *_: object) -> None:
         if not self._is_left_alone():
             self._threads.shutdown(cancel_futures=True)
-        self._found = {}  # a library lives as long as those who use it
+        self._found = {}  # a library lives as long as its users
 
     def begin(self, key: bytes, text: str) -> None:
-        """A module begins to be found or compiled, unless it is in memory. What it links is begun before it."""
+        """Begins to find or compile a module, unless it is in memory. The modules that it links must have begun
+        before.
+        """
         if key in self._found or key in self._begun:
             return
         self._found |= library_cache.find([key], on_disk=False)
@@ -96,7 +98,7 @@ class Compilations:
             self._begun[key] = text, self._threads.submit(self._made, key, text)
 
     def begin_unless_there(self, key: bytes, write: Callable[[], str]) -> None:
-        """The same for a module that is not even written if it is in memory or on the disk. What it links is begun
+        """Begins a module, which is not even written if it is in memory or on disk. The modules that it links begin
         while it is written.
         """
         self._found |= library_cache.find([key])
@@ -104,7 +106,9 @@ class Compilations:
             self.begin(key, write())
 
     def libraries(self) -> dict[bytes, Library]:
-        """The machine code of all that were begun, as soon as it is there. InternalError if one of them is wrong."""
+        """Returns the machine code of all modules that were begun, when it is ready. InternalError if one of them is
+        wrong.
+        """
         made = {key: self._result(key, text, future) for key, (text, future) in self._begun.items()}
         self._begun.clear()
         self._found |= {key: entry for key, entry in made.items() if isinstance(entry, Library)}
@@ -117,7 +121,8 @@ class Compilations:
         return os.getpid() != self._process
 
     def _result(self, key: bytes, text: str, future: Future[Library | bytes]) -> Library | bytes:
-        """What a thread makes of a module, or this one where there is no other."""
+        """Returns the result of a thread for the module ``text``, or computes it here if the thread no longer exists.
+        """
         while not future.done():
             if self._is_left_alone():
                 return self._made(key, text)
@@ -125,7 +130,7 @@ class Compilations:
         return future.result()
 
     def _made(self, key: bytes, text: str) -> Library | bytes:
-        """A module off the disk, or compiled."""
+        """Returns a module from disk, or compiled."""
         found = library_cache.find([key])
         if found:
             return found[key]
@@ -134,7 +139,7 @@ class Compilations:
         return code
 
     def _keep(self, more: Mapping[bytes, bytes], at_least: int) -> None:
-        """Puts on the disk what is compiled and not there yet, with ``more``, if it is at least so much."""
+        """Writes compiled modules that are not on disk yet, with ``more``, if there are ``at_least`` that many."""
         with self._lock:
             self._unkept.update(more)
             kept = self._unkept.copy() if len(self._unkept) >= at_least else {}
@@ -144,18 +149,18 @@ class Compilations:
 
 
 def _give_way() -> None:
-    """Makes this thread less important than others; on Linux each has its own priority."""
+    """Lowers this thread's priority; on Linux each thread has its own."""
     with suppress(OSError):
-        os.nice(5)  # where both want the processor, it gets a third of what they get
+        os.nice(5)  # competing for the processor, it gets a third of the others' share
 
 
 def compile_object(text: str, target: Target | None = None, level: int = LEVEL) -> bytes:
-    """The object file of a module, for this machine or another. InternalError if LLVM refuses the text."""
+    """Returns the object file of a module, for this machine or another. InternalError if LLVM refuses the text."""
     return _compile(text, target or Target.host(), level, _OBJECT)
 
 
 def assembly(text: str, target: Target | None = None) -> str:
-    """The assembly of a module, for people.
+    """Returns the assembly of a module, for people.
 
     >>> "vfmadd" in assembly(
     ...     "declare float @llvm.fma.f32(float, float, float)"
@@ -181,7 +186,7 @@ def _compile(text: str, target: Target, level: int, form: int) -> bytes:
 
 @contextmanager
 def _module(llvm: SimpleNamespace, text: str) -> Iterator[int]:
-    """A module read and verified, in a context of its own; both are freed after the block."""
+    """Reads and verifies a module, in a context of its own; both are freed after the block."""
     context, module = llvm.ContextCreate(), None
     try:
         with Message(llvm) as error:
@@ -196,7 +201,7 @@ def _module(llvm: SimpleNamespace, text: str) -> Iterator[int]:
 
 
 def _explain(text: str, message: str) -> str:
-    """LLVM's complaint with the lines that it is about, by position or, from the verifier, by what they say."""
+    """Adds to LLVM's complaint the lines that it is about, found by position or, for the verifier, by their text."""
     lines = text.splitlines()
     found = re.match(r"<string>:(\d+):(.*)", message)
     if found:
@@ -221,7 +226,7 @@ _idle: dict[tuple[Target, int], list[_Machine]] = {}
 
 @contextmanager
 def _borrowed_machine(llvm: SimpleNamespace, target: Target, level: int) -> Iterator[_Machine]:
-    """A description from those that are free, which are at most as many as ever were in use at once."""
+    """Takes a description from the free ones, of which there are at most as many as were ever in use at once."""
     free = _idle.setdefault((target, level), [])
     try:
         machine = free.pop()
@@ -251,9 +256,9 @@ def _make_machine(llvm: SimpleNamespace, target: Target, level: int) -> _Machine
 
 @cache
 def _describe(target: Target) -> tuple[str, str]:
-    """LLVM's name of the processor, and every instruction set it knows as wanted (+) or not (-).
+    """Returns LLVM's name of the processor, and every instruction set it knows as wanted (+) or not (-).
 
-    Only vectors of full width make AVX-512 worth having; LLVM by itself prefers half of it on most processors.
+    Only vectors of full width make AVX-512 worth while; LLVM by itself prefers half of it on most processors.
     """
     with using_llvm() as llvm, Message(llvm) as name, Message(llvm) as features:
         llvm.GetHostCPUName(name.place)

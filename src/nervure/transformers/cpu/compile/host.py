@@ -1,4 +1,5 @@
-"""Host steps, as steps of a program: functions of Python, whose operands and results lie where those of kernels do.
+"""Host steps, as steps of a program: Python functions with operands and results in the same memory as those of
+kernels.
 
 >>> import numpy as np
 >>> import nervure as nv
@@ -11,7 +12,7 @@
 >>> loaded.program({}).run([np.float32([2, 1])], [result]).code, result.tolist()
 (0, [1.0, 2.0])
 
-What the function raises ends the call like any failure, and is raised where the call came from.
+An exception of the function ends the call like any failure, and is raised where the call was made.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from nervure.transformers.memory_estimate import numbers
 from nervure.types.dim import evaluate
 
 NANOSECONDS = 20_000
-"""The least estimate for a step that is Python: its call gives the GIL away before it starts."""
+"""The least estimate for a Python step, so that its call releases the GIL before it starts."""
 
 
 class HostKernel:
@@ -50,7 +51,7 @@ class HostKernel:
         self._run = run
 
     def step(self, buffers: Sequence[int]) -> runtime.Step:
-        """A step that calls it, and keeps it alive."""
+        """Returns a step that calls it, and keeps it alive."""
         address = runtime_library.library().address("call_python")
         return runtime.Step(address, buffers, (id(self._run),), nanoseconds=NANOSECONDS, owner=self)
 
@@ -62,7 +63,7 @@ class HostCode(NamedTuple):
     buffers: Sequence[int]
 
     def step(self, bindings: Bindings) -> runtime.Step:
-        """The step for these sizes."""
+        """Returns the step for these sizes."""
         host, run = self.host, host_program(self.host, bindings)
         readers = [(storage, _reader(storage, bindings)) for storage in host.storages]
 
@@ -70,13 +71,13 @@ class HostCode(NamedTuple):
             arrays = {storage: array_at(address)
                       for address, (storage, array_at) in zip(addresses, readers, strict=True)}
             for storage, result in zip(host.outputs, run(arrays), strict=True):
-                np.copyto(arrays[storage], np.reshape(result, arrays[storage].shape))  # a reshape of it may lie there
+                np.copyto(arrays[storage], np.reshape(result, arrays[storage].shape))  # perhaps it holds a reshape
 
         return HostKernel(call, len(readers)).step(self.buffers)
 
 
 def _reader(storage: Storage, bindings: Bindings) -> Callable[[int], np.ndarray]:
-    """A function from the address of memory to an array, which is good for the time of a call."""
+    """Returns a function from the address of memory to an array, which is valid for the time of a call."""
     size, dtype, layout = byte_size(storage, bindings), storage.dtype.numpy, storage.layout
     shape, strides, offset = numbers(storage.shape, bindings), None, 0
     if layout is not None:

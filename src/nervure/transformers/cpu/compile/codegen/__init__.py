@@ -1,1 +1,1 @@
-"""From the loop IR to LLVM's language."""
+"""Code generation from the loop IR to LLVM IR."""

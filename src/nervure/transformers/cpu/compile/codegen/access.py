@@ -1,6 +1,6 @@
-"""Reading and writing elements in memory, in one lane or many, where a condition may hold in some lanes only.
+"""Reads and writes of elements in memory, in one lane or many, with conditions that may hold in some lanes only.
 
-Complex numbers lie as pairs, so that their vectors are shuffled apart and together; bools lie as bytes.
+Complex numbers lie in memory as pairs, so their vectors are deinterleaved and interleaved; bools lie as bytes.
 
 >>> from nervure.transformers.cpu.compile.llvm.types import PTR
 >>> from nervure.types.dtype import bool_, complex64
@@ -23,12 +23,12 @@ from nervure.transformers.cpu.compile.llvm.types import I64, Type
 from nervure.types.dtype import DType
 
 NATIVE_MASKS = 32
-"""Bits of elements from which on all processors load and store some lanes of a register."""
+"""The bits of an element from which on all processors load and store some lanes of a register."""
 
 
 class Streaming(NamedTuple):
-    """How rows are stored: past the caches where the ``bits`` of an address are all 0, the low ones because the row has
-    to be aligned, and all where it should not go past them.
+    """The condition for storing rows past the caches: the ``bits`` of an address are all 0. The low bits are among
+    them, since the row must be aligned; all bits are, if rows should not go past the caches.
     """
 
     bits: Register
@@ -36,7 +36,7 @@ class Streaming(NamedTuple):
 
 
 def read_one(pointer: Register, dtype: DType) -> Element:
-    """The element at an address."""
+    """Reads the element at an address."""
     b, types = pointer.builder, memory_types(dtype)
     parts = [b.load(b.offset(pointer, number, type) if number else pointer, type) for number, type in enumerate(types)]
     return Element(dtype, tuple([_from_memory(part, dtype) for part in parts]))
@@ -51,7 +51,7 @@ def write_one(x: Element, pointer: Register) -> None:
 
 
 def read_row(pointer: Register, dtype: DType, width: int, mask: Register | None = None) -> Element:
-    """Elements that follow each other; zeros in lanes outside of the mask."""
+    """Reads adjacent elements; zeros in lanes outside of the mask."""
     b, type, parts = pointer.builder, memory_types(dtype)[0], len(memory_types(dtype))
     whole = _read(b, pointer, type.vector(width * parts), _doubled(mask) if parts == 2 else mask)
     if parts == 1:
@@ -60,7 +60,7 @@ def read_row(pointer: Register, dtype: DType, width: int, mask: Register | None 
 
 
 def write_row(x: Element, pointer: Register, mask: Register | None = None, streaming: Streaming | None = None) -> None:
-    """Writes elements one after the other, but for lanes outside of the mask; past the caches where it is said."""
+    """Writes adjacent elements, except lanes outside of the mask; past the caches if ``streaming`` says so."""
     b = pointer.builder
     row = _to_memory(x.registers[0], x.dtype)
     if len(x.registers) == 2:
@@ -73,21 +73,21 @@ def write_row(x: Element, pointer: Register, mask: Register | None = None, strea
 
 
 def read_reversed(pointer: Register, dtype: DType, width: int, mask: Register | None = None) -> Element:
-    """Elements that precede each other: lane 0 at the address, lane 1 before it."""
+    """Reads elements backwards from ``pointer``: lane 0 there, lane 1 before it."""
     first = _before(pointer, dtype, width)
     return reversed_lanes(read_row(first, dtype, width, mask if mask is None else _reversed(mask)))
 
 
 def write_reversed(x: Element, pointer: Register, mask: Register | None = None,
                    streaming: Streaming | None = None) -> None:
-    """Writes elements one before the other."""
+    """Writes the elements of ``x`` backwards from ``pointer``."""
     first = _before(pointer, x.dtype, x.lanes)
     write_row(reversed_lanes(x), first, mask if mask is None else _reversed(mask), streaming)
 
 
 def read_every(step: int, pointer: Register, dtype: DType, width: int, mask: Register | None = None) -> Element:
-    """Elements a few apart, of which whole rows are read, without touching what follows the last one; zeros in lanes
-    outside of the mask.
+    """Reads elements ``step`` apart by whole rows, without touching memory after the last one; zeros in lanes outside
+    of the mask.
     """
     b, reach = pointer.builder, (width - 1) * step + 1
     starts = [min(start, reach - width) for start in range(0, reach, width)]
@@ -105,7 +105,7 @@ def read_every(step: int, pointer: Register, dtype: DType, width: int, mask: Reg
 
 
 def read_each(pointer: Register, offsets: Register, dtype: DType, mask: Register | None) -> Element:
-    """Elements at a distance of their own from an address; zeros in lanes outside of the mask."""
+    """Reads elements at ``offsets`` from an address; zeros in lanes outside of the mask."""
     types = memory_types(dtype)
     if mask is not None or types[0].bits >= 32:
         return _gather(pointer, offsets, dtype, mask)
@@ -114,7 +114,7 @@ def read_each(pointer: Register, offsets: Register, dtype: DType, mask: Register
 
 
 def for_each_lane(width: int, mask: Register | None, body: Callable[[int], None], b: Builder) -> None:
-    """Code for each lane in which there is an iteration, in order."""
+    """Emits ``body`` for each lane that has an iteration, in order."""
     for lane in range(width):
         if mask is None:
             body(lane)
@@ -124,12 +124,12 @@ def for_each_lane(width: int, mask: Register | None, body: Callable[[int], None]
 
 
 def lane_of(x: Element, lane: int) -> Element:
-    """One lane of a value, whose only lane stands for all."""
+    """Returns one lane of a value, whose only lane stands for all."""
     return x.map(lambda register: register.builder.extract(register, lane))
 
 
 def from_lanes(lanes: list[Element]) -> Element:
-    """A vector of elements."""
+    """Returns a vector of elements."""
     dtype, width = lanes[0].dtype, len(lanes)
     b, registers = lanes[0].builder, []
     for number, type in enumerate(register_types(dtype, width)):
@@ -141,7 +141,7 @@ def from_lanes(lanes: list[Element]) -> Element:
 
 
 def reversed_lanes(x: Element) -> Element:
-    """The last lane first."""
+    """Reverses the lanes."""
     return x.map(_reversed)
 
 
@@ -161,14 +161,14 @@ def _reversed(x: Register) -> Register:
 
 
 def _doubled(mask: Register | None) -> Register | None:
-    """Each lane twice, for elements of two parts."""
+    """Repeats each lane, for elements of two parts."""
     if mask is None:
         return None
     return mask.builder.shuffle(mask, mask, [lane // 2 for lane in range(2 * mask.type.lanes)])
 
 
 def _spread_out(mask: Register, step: int, start: int) -> Register:
-    """The lanes of a row that begins ``start`` elements behind the first of elements ``step`` apart, of this mask."""
+    """Spreads a mask to a row that begins ``start`` elements behind the first of elements ``step`` apart."""
     width, nowhere = mask.type.lanes, mask.builder.constant(mask.type, False)
     lanes = [place // step if place % step == 0 else width for place in range(start, start + width)]
     return mask.builder.shuffle(mask, nowhere, lanes)
@@ -204,7 +204,8 @@ def _write(b: Builder, x: Register, pointer: Register, mask: Register | None) ->
 
 def _apart(b: Builder, name: str, result: Type | None, body: Callable[..., Register | None],
            *operands: Register) -> Register:
-    """Calls a function for lanes that AVX2 has no masks for: LLVM tests one by one, in a block of code for each."""
+    """Calls a function for lanes that AVX2 has no masks for: LLVM tests them one by one, in a block of code for each.
+    """
     if name not in b.declarations:
         parameters = [(f"operand{number}", operand.type) for number, operand in enumerate(operands)]
         apart = Builder(name, parameters, result, attributes="noinline nounwind", linkage="internal")
@@ -214,7 +215,7 @@ def _apart(b: Builder, name: str, result: Type | None, body: Callable[..., Regis
 
 
 def _write_streaming(b: Builder, x: Register, pointer: Register, streaming: Streaming) -> None:
-    """Where the address allows it, past the caches; which of both is the same in all iterations of a loop."""
+    """Stores past the caches if the address allows it; the decision is the same in all iterations of a loop."""
     aligned, other, done = b.label("aligned"), b.label("other"), b.label("done")
     b.branch((pointer.cast("ptrtoint", I64) & streaming.bits).equal(0), aligned, other)
     b.block(aligned)

@@ -1,4 +1,4 @@
-"""Addressing: the address of lane 0, computed as far out as possible, and how the other lanes follow it.
+"""Addressing: the address of lane 0, computed as far out as possible, and the offsets of the other lanes.
 
 >>> from nervure.kernel.machine import GENERIC
 >>> from nervure.transformers.cpu.compile.codegen.context import ARGUMENTS
@@ -39,8 +39,8 @@ from nervure.types.dtype import DType, int64, uint64
 class LaneAddress:
     """Elements in memory: ``pointer`` to the one of lane 0 (as a uint64).
 
-    ``step`` is the distance from lane to lane where it is a number (0: all lanes at one place); otherwise ``offsets``
-    are the distances of the lanes from the pointer.
+    ``step`` is the distance from lane to lane if it is a number (0: all lanes at one place); otherwise ``offsets`` are
+    the distances of the lanes from the pointer.
     """
 
     pointer: Value
@@ -54,7 +54,7 @@ class LaneAddress:
 
 
 def locate(context: Context, buffer: Buffer, address: Address) -> LaneAddress:
-    """The place of a load or store."""
+    """Returns the place of a load or store in a ``buffer``."""
     fixed, varying, step = _parts(context, address)
     pointer = Value(Element(uint64, (context.pointers[buffer],)), 0)
     for part in _by_depth(context, fixed):
@@ -70,7 +70,7 @@ def locate(context: Context, buffer: Buffer, address: Address) -> LaneAddress:
 
 
 def _parts(context: Context, address: Address) -> tuple[list[Value], list[Value], DimLike]:
-    """The terms with one lane, those with many, and the step along the vector index."""
+    """Returns the terms with one lane, those with many, and the step along the vector index."""
     terms = [dimension(context, address.base)]
     step: DimLike = 0
     for index, stride in address.steps:
@@ -87,7 +87,7 @@ def _parts(context: Context, address: Address) -> tuple[list[Value], list[Value]
 
 
 def as_index(context: Context, x: Value) -> Value:
-    """An integer of any type as an int64."""
+    """Returns an integer of any type as an int64."""
     if x.element.dtype is int64:
         return x
     key = ("int64", x.element.dtype, x.register.text, x.lanes)
@@ -95,13 +95,13 @@ def as_index(context: Context, x: Value) -> Value:
 
 
 def _by_depth(context: Context, terms: list[Value]) -> list[Value]:
-    """The sums of the terms of each depth, from the outside in."""
+    """Returns the sums of the terms of each depth, from the outside in."""
     depths = sorted({term.depth for term in terms})
     return [sum_of(context, [term for term in terms if term.depth == depth]) for depth in depths]
 
 
 def advance(context: Context, pointer: Value, distance: Value, dtype: DType) -> Value:
-    """The address some elements further."""
+    """Returns the address ``distance`` elements further."""
     if distance.register.text == "0":
         return pointer
     key: Hashable = ("advance", dtype.itemsize, pointer.register.text, distance.register.text)
@@ -109,7 +109,9 @@ def advance(context: Context, pointer: Value, distance: Value, dtype: DType) -> 
 
 
 def address_of(pointer: Register, distance: Register, itemsize: int) -> Register:
-    """The address, or the vector of addresses, ``distance`` elements further, which may be outside of the buffer."""
+    """Returns the address, or the vector of addresses, ``distance`` elements further, which may be outside of the
+    buffer.
+    """
     type = PTR.vector(distance.type.lanes)
     return pointer.builder.emit(type, f"getelementptr i{8 * itemsize}, ptr {pointer.text}, "
                                       f"{distance.type} {distance.text}")

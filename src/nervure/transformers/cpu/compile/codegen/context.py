@@ -1,13 +1,13 @@
 """Emission context: loop-invariant code motion and value numbering while code is emitted.
 
-Every value is computed once, in the outermost loop that it can be. Loops that are being built are numbered by depth:
-0 is the kernel itself. Each has a preheader, a region before it that stays open while its body is built. A value
-remembers the depth at which it is known; what is computed from values goes to the highest of their depths, which is
-either here or the preheader of a loop around us. What a depth has computed, under a key that says what it is, is found
-again by all that it encloses.
+Every value is computed once, in the outermost possible loop. Loops that are being built are numbered by depth: 0 is
+the kernel itself. Each has a preheader, a region before it that stays open while its body is built. A value remembers
+the depth at which it is known; a value computed from others belongs to the greatest of their depths, which is either
+the current one or the preheader of a loop around it. A value computed at a depth, under a key that identifies it, is
+found again by all loops inside.
 
 Inside a vector loop the values that depend on its index have as many lanes as iterations run at once; the others have
-one lane, and are repeated in all lanes where they meet them.
+one lane, which is broadcast when it is combined with them.
 
 >>> from nervure.kernel.machine import GENERIC
 >>> b = Builder("kernel", ARGUMENTS)
@@ -41,24 +41,26 @@ from nervure.types.dim import DimLike
 from nervure.types.dtype import DType, bool_, int64
 
 ARGUMENTS = (("buffers", PTR), ("sizes", PTR), ("begin", I64), ("end", I64), ("scratch", PTR), ("status", PTR))
-"""What a kernel is called with."""
+"""The parameters of a kernel's function."""
 
 ALIGNMENT = 64
-"""Bytes, of memory beyond the stack."""
+"""The alignment in bytes of memory beyond the stack."""
 
 NUMBERS = (-1, 0, 1, 2, 3, 4)
-"""Sizes that are part of a kernel's structure."""
+"""The numbers that are part of a kernel's structure, rather than entries of its table of sizes."""
 
 REDUCED = (LANES - 1, LANES, BLOCK - 1, BLOCK, BLOCK * GROUP)
-"""Those that are part of it where it reduces, beside their opposites: powers of two, by which processors shift."""
+"""The sizes that are part of the structure of a reduction, as are their negatives: powers of two, which processors
+shift by.
+"""
 
 
 class SizeTable:
-    """The table of sizes of a kernel that is being built: each dimension in it is a place there, in order of first use.
+    """The table of sizes of a kernel that is being built: each dimension in it is an entry, in order of first use.
 
-    They are read on entry. So the text of a kernel tells which sizes are equal, not how large they are; only -1 to 4,
-    which decide what a step through memory is, and the lengths of rows that are too short for a loop stand in it as
-    numbers.
+    They are read on entry. So the text of a kernel shows which sizes are equal, not how large they are. Only two kinds
+    are numbers in it: -1 to 4, which decide the form of a step through memory, and the lengths of rows that are too
+    short for a loop.
 
     >>> from nervure.types.dim import dim
     >>> b = Builder("example", [("sizes", PTR)])
@@ -71,16 +73,16 @@ class SizeTable:
     def __init__(self, b: Builder, pointer: Register, reduces: bool = False) -> None:
         self._builder, self._pointer = b, pointer
         self._numbers = (*NUMBERS, *REDUCED, *[-x for x in REDUCED]) if reduces else NUMBERS
-        self.region = b.region()  # the entry, where sizes are read
+        self.region = b.region()  # the entry block, where sizes are read
         self._registers: dict[DimLike, Register] = {}
 
     @property
     def table(self) -> tuple[DimLike, ...]:
-        """What has been asked for, in order."""
+        """The dimensions that have been asked for, in order."""
         return tuple(self._registers)
 
     def register(self, x: DimLike) -> Register:
-        """A dimension without loop indices as an i64, known on entry."""
+        """Returns a dimension without loop indices as an i64, known on entry."""
         if isinstance(x, int) and x in self._numbers:
             return self._builder.constant(I64, x)
         found = self._registers.get(x)
@@ -94,7 +96,7 @@ class SizeTable:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Value:
-    """What a key stands for, and the depth at which it is known."""
+    """The value that belongs to a key, and the depth at which it is known."""
 
     element: Element
     depth: int
@@ -106,14 +108,14 @@ class Value:
 
     @property
     def lanes(self) -> int:
-        """The lanes that it differs in, or 1."""
+        """The number of lanes if they differ, else 1."""
         return self.element.lanes
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Lanes:
-    """A vector index: its name, its value in lane 0, how many lanes there are, and in which of them there is an
-    iteration (None: in all; at least in one).
+    """A vector index: its name, its value in lane 0, the number of lanes, and which of them have an iteration. None
+    stands for all; at least one has.
     """
 
     index: LoopIndex
@@ -124,10 +126,10 @@ class Lanes:
 
 @dataclass(eq=False, slots=True)
 class Preheader:
-    """The place before a loop, where code runs only if the loop has an iteration.
+    """The region before a loop, whose code runs only if the loop has an iteration.
 
-    ``stored`` are the buffers that the loop writes, ``is_certain`` whether it surely has an iteration, ``known`` what
-    has been computed here.
+    ``stored`` are the buffers that the loop writes, ``is_certain`` says whether it certainly has an iteration,
+    ``known`` holds the values computed here.
     """
 
     region: Region | None
@@ -138,14 +140,14 @@ class Preheader:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class LoopBody:
-    """A loop whose body is being built: its preheader, and what has been computed in this body."""
+    """A loop whose body is being built: its preheader, and the values computed in this body."""
 
     preheader: Preheader
     known: dict[Hashable, Value]
 
 
 class Context:
-    """What is known of a kernel while it is emitted."""
+    """The state of emitting a kernel."""
 
     def __init__(self, b: Builder, machine: Machine, register_lanes: int, link: Callable[[str], str] = str,
                  reduces: bool = False) -> None:
@@ -153,16 +155,16 @@ class Context:
         self.builder, self.sizes = b, SizeTable(b, sizes, reduces)
         self.pointers: dict[Buffer, Register] = {}
         self.machine, self.register_lanes = machine, register_lanes
-        self.link = link  # the symbol of a function of the tile library
+        self.link = link  # gives the symbol of a function of the tile library
         self.depths = [LoopBody(Preheader(None, frozenset(), True), {})]
         self.lanes: Lanes | None = None
-        self.loops: list[tuple[LoopIndex, DimLike]] = []  # around us, from the outside in: index and extent
+        self.loops: list[tuple[LoopIndex, DimLike]] = []  # loops around, from the outside in: index and extent
         self.failures: set[int] = set()
         self.rooms: Mapping[Buffer, int] = {}  # the lanes for which scratch buffers have room behind each row
         self.spare = b.allocate(I64, 8)  # memory that may always be read
         self._stack: dict[int, list[Register]] = {}  # memory of the kernel that is free, by its bytes
-        self.scratch_bytes: DimLike = 0  # of the scratch buffers
-        self.more_scratch = 0  # bytes that are needed behind them
+        self.scratch_bytes: DimLike = 0  # bytes of the scratch buffers
+        self.more_scratch = 0  # bytes needed behind them
 
     # -- depths ------------------------------------------------------------------------------------------
 
@@ -173,21 +175,21 @@ class Context:
 
     @contextmanager
     def inside(self, preheader: Preheader) -> Iterator[None]:
-        """The body of a loop, or one of several copies of it."""
+        """Opens the body of a loop, or one of several copies of it."""
         self.depths.append(LoopBody(preheader, {}))
         yield
         self.depths.pop()
 
     @contextmanager
     def vector(self, lanes: Lanes) -> Iterator[None]:
-        """What is built inside runs in lanes."""
+        """Runs the code built inside in lanes."""
         self.lanes = lanes
         yield
         self.lanes = None
 
     @contextmanager
     def at(self, depth: int) -> Iterator[None]:
-        """What is built inside runs in the body of the loop of this depth."""
+        """Puts the code built inside into the body of the loop of this depth."""
         if depth == self.depth:
             yield
             return
@@ -197,7 +199,7 @@ class Context:
             yield
 
     def find(self, key: Hashable) -> Value | None:
-        """What is known under a key."""
+        """Returns the value that is known under a key."""
         for depth in reversed(self.depths):
             found = depth.known.get(key) or depth.preheader.known.get(key)
             if found is not None:
@@ -211,7 +213,7 @@ class Context:
         return value
 
     def once(self, key: Hashable, depth: int, make: Callable[[], Element]) -> Value:
-        """What is known under a key, or what ``make`` builds at a depth."""
+        """Returns the value that is known under a ``key``, or that ``make`` builds at a ``depth``."""
         found = self.find(key)
         if found is not None:
             return found
@@ -219,13 +221,15 @@ class Context:
             return self.keep(key, Value(make(), depth))
         with self.at(depth):
             element = make()
-            if element.dtype is bool_ and element.lanes > 1:  # LLVM would compare anew wherever a mask is used
+            if element.dtype is bool_ and element.lanes > 1:  # LLVM would repeat the comparison at each use of the mask
                 element = element.map(self.builder.opaque)
         return self.keep(key, Value(element, depth))
 
     def compute(self, key: Hashable, operands: list[Value], make: Callable[..., Register],
                 dtype: DType = int64) -> Value:
-        """A register made from registers, all with as many lanes, where the last of them is known."""
+        """Computes a register from ``operands``, all with equally many lanes, at the depth where the last of them is
+        known.
+        """
         depth = max([x.depth for x in operands], default=0)
         width = max([x.lanes for x in operands], default=1)
         whole = [self.spread(x, width) for x in operands]
@@ -233,7 +237,9 @@ class Context:
 
     @contextmanager
     def borrowed(self, sizes: Sequence[int]) -> Iterator[list[Register]]:
-        """Memory of so many bytes each for what is built inside, on the stack or behind the scratch buffers."""
+        """Reserves memory of these ``sizes`` in bytes for the code built inside, on the stack or behind the scratch
+        buffers.
+        """
         places = []
         for size in sizes:
             free = self._stack.setdefault(size, [])
@@ -254,7 +260,7 @@ class Context:
     # -- values ------------------------------------------------------------------------------------------
 
     def scalar(self, x: Scalar) -> Value:
-        """The value of a variable or literal."""
+        """Returns the value of a variable or literal."""
         if isinstance(x, Literal):
             return Value(literal(self.builder, x.value, x.dtype), 0)
         found = self.find(x)
@@ -263,40 +269,42 @@ class Context:
         return found
 
     def size(self, x: DimLike) -> Value:
-        """A dimension without loop indices."""
+        """Returns a dimension without loop indices."""
         return Value(Element(int64, (self.sizes.register(x),)), 0)
 
     def integer(self, x: int) -> Value:
-        """A number as an index."""
+        """Returns a number as an index."""
         return Value(literal(self.builder, x, int64), 0)
 
     def spread(self, x: Value, width: int) -> Value:
-        """A value of one lane in all lanes."""
+        """Broadcasts a value of one lane to all lanes."""
         if x.lanes == width:
             return x
         return self.once(("spread", x.element.dtype, x.element.registers[0].text, width), x.depth,
                          lambda: broadcast(x.element, width))
 
     def here(self, element: Element) -> Value:
-        """What has been built in the body of the innermost loop."""
+        """Returns an element built in the body of the innermost loop as a value."""
         return Value(element, self.depth)
 
     # -- lanes -------------------------------------------------------------------------------------------
 
     @property
     def width(self) -> int:
-        """How many lanes the vector index has, 1 without one."""
+        """The number of lanes of the vector index, 1 without one."""
         return self.lanes.width if self.lanes is not None else 1
 
 
 @singledispatch
 def emit_statement(statement: Statement, context: Context) -> None:
-    """Emits a statement. Each kind is registered where its code is written; statements inside it come back here."""
+    """Emits a statement. Each kind is registered in the module with its code; statements inside it are emitted by this
+    function again.
+    """
     raise InternalError(f"there is no code for {statement!r:.80}")
 
 
 def emit(context: Context, statements: Iterable[Statement]) -> None:
-    """Emits statements in order; those whose variable is known outside already are passed over."""
+    """Emits statements in order, except those whose variable is already known outside."""
     for statement in statements:
         if not isinstance(statement, Definition) or context.find(statement.result) is None:
             emit_statement(statement, context)

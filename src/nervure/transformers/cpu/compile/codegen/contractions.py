@@ -1,4 +1,4 @@
-"""Contractions where no register tile fits: a chain of fused multiply-adds, one point after the other; in a vector loop
+"""Contractions without a register tile: a chain of fused multiply-adds, one point after the other; in a vector loop,
 in each lane.
 
 >>> from nervure.kernel.parser import parse_kernel
@@ -43,8 +43,8 @@ GROUP_POINTS = CONTRACT_BLOCK * CONTRACT_GROUP
 
 @emit_statement.register(Contract)
 def emit_contract(contract: Contract, context: Context) -> None:
-    """A contraction. From point to point go their number, the sum of the blocks of this group before this one, and its
-    own; what the groups before make waits in memory.
+    """Emits a contraction. Each point receives its number, the sum of the earlier blocks of this group, and that of
+    its own block; the total of earlier groups waits in memory.
     """
     b, zero = context.builder, literal(context.builder, 0, contract.result.dtype, context.width)
     parts = len(zero.registers)
@@ -76,7 +76,9 @@ def emit_contract(contract: Contract, context: Context) -> None:
 
 
 def _end_group(b: Builder, number: Register, total: Registers, groups: Register, zero: Element) -> Registers:
-    """After a group, the last of so many points: its total joins those before it, and the next one starts from zero."""
+    """Ends a group, after a ``number`` of points: its total joins those of earlier groups, and the next one starts
+    from zero.
+    """
     first, others = shaped([zero], total)[0], read_spilled(zero.dtype, groups, zero.lanes, 0, zero.lanes)
     both = join("add", others, first)
     chosen = [b.where(number <= GROUP_POINTS, x, y) for x, y in zip(first.registers, both.registers, strict=True)]
@@ -85,7 +87,7 @@ def _end_group(b: Builder, number: Register, total: Registers, groups: Register,
 
 
 def _with_groups(b: Builder, number: Register, total: Registers, groups: Register, zero: Element) -> Registers:
-    """The sum of all groups, and of the one that is not full, if there is one."""
+    """Returns the sum of all groups, and of the one that is not full, if there is one."""
     full = read_spilled(zero.dtype, groups, zero.lanes, 0, zero.lanes)
     both = join("add", full, shaped([zero], total)[0])
     return [b.where((number & (GROUP_POINTS - 1)).equal(0), x, y)
@@ -93,7 +95,7 @@ def _with_groups(b: Builder, number: Register, total: Registers, groups: Registe
 
 
 def _with_block(b: Builder, number: Register, total: Registers, block: Element) -> Registers:
-    """The sum after so many points. The first block is added to nothing: 0 + -0 would be 0."""
+    """Returns the sum after a ``number`` of points. The first block is added to nothing: 0 + -0 would be 0."""
     both = join("add", shaped([block], total)[0], block)
     return [b.where(number <= CONTRACT_BLOCK, first, more)
             for first, more in zip(block.registers, both.registers, strict=True)]

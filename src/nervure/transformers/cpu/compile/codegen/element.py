@@ -1,7 +1,7 @@
 """Elements in registers: a scalar of the loop IR as its element type and one or two registers, in one lane or many.
 
 A bool is an i1; float32 and float64 are floats; integers are integers. Low-precision floats and 4-bit integers are
-carried as the bits that lie in memory, and only conversions look into them. A complex number is two registers.
+carried as the bits that lie in memory, and only conversions interpret them. A complex number is two registers.
 
 >>> from nervure.transformers.cpu.compile.llvm.builder import Builder
 >>> from nervure.types.dtype import bfloat16, bool_, complex64, float32, uint8
@@ -44,7 +44,7 @@ class Element:
 
     @property
     def lanes(self) -> int:
-        """How many elements this is."""
+        """The number of elements."""
         return self.registers[0].type.lanes
 
     @property
@@ -55,11 +55,11 @@ class Element:
 
     @property
     def builder(self) -> Builder:
-        """Where it is computed."""
+        """The builder that computes it."""
         return self.registers[0].builder
 
     def map(self, change: Callable[[Register], Register]) -> Element:
-        """The same type with each register changed: moved, shuffled, extracted."""
+        """Returns an element of the same type with each register changed: moved, shuffled, extracted."""
         return Element(self.dtype, tuple([change(register) for register in self.registers]))
 
     def __repr__(self) -> str:
@@ -68,7 +68,7 @@ class Element:
 
 @cache
 def register_types(dtype: DType, lanes: int = 1) -> tuple[Type, ...]:
-    """The types of the registers of an element type."""
+    """Returns the types of the registers of an element type."""
     if dtype.kind == "bool":
         return (I1.vector(lanes),)
     return tuple([part.vector(lanes) for part in memory_types(dtype)])
@@ -76,7 +76,7 @@ def register_types(dtype: DType, lanes: int = 1) -> tuple[Type, ...]:
 
 @cache
 def memory_types(dtype: DType) -> tuple[Type, ...]:
-    """The scalar types of the parts of an element as they lie in memory, one after the other."""
+    """Returns the scalar types of the parts of an element as they lie in memory, one after the other."""
     if dtype.is_complex:
         return memory_types(dtype.part) * 2
     if dtype.kind == "bool":
@@ -87,7 +87,7 @@ def memory_types(dtype: DType) -> tuple[Type, ...]:
 
 
 def literal(b: Builder, value: Number, dtype: DType, lanes: int = 1) -> Element:
-    """A number in all lanes, rounded to the type."""
+    """Returns a number in all lanes, rounded to the type."""
     types = register_types(dtype, lanes)
     if dtype.is_complex:
         number = complex(value)
@@ -100,7 +100,7 @@ def literal(b: Builder, value: Number, dtype: DType, lanes: int = 1) -> Element:
 
 
 def broadcast(x: Element, lanes: int) -> Element:
-    """A value of one lane in all lanes; one that has the lanes already is itself."""
+    """Broadcasts a value of one lane to all lanes; a value with all lanes is returned as it is."""
     if x.lanes == lanes:
         return x
     if x.lanes != 1:
@@ -115,13 +115,13 @@ def _splat(x: Register, lanes: int) -> Register:
 
 
 def aligned(operands: Sequence[Element]) -> list[Element]:
-    """Values of one lane and of many, all with as many lanes as the widest."""
+    """Broadcasts values to the number of lanes of the widest."""
     lanes = max([x.lanes for x in operands])
     return [broadcast(x, lanes) for x in operands]
 
 
 def select(condition: Element, x: Element, y: Element) -> Element:
-    """x where a bool holds, else y, bit for bit; the condition may have one lane for all."""
+    """Returns x where a bool ``condition`` holds, else y, bit for bit; it may have one lane for all."""
     if x.dtype is not y.dtype:
         raise InternalError(f"a choice between {x.dtype} and {y.dtype}")
     lanes = max(condition.lanes, x.lanes, y.lanes)

@@ -1,7 +1,7 @@
 """Dimensions with loop indices in them, as 64-bit arithmetic in one lane or many.
 
-Sums and products are computed as far out as their parts are known. Division rounds down and gives 0 where the divisor
-is 0. A vector of indices divided by one number goes through float64, which is exact: no index reaches 2**51.
+Sums and products are computed as far out as their parts are known. Division rounds down and gives 0 for a divisor of
+0. A vector of indices divided by one number goes through float64, which is exact: no index reaches 2**51.
 
 >>> from nervure.kernel.machine import GENERIC
 >>> from nervure.transformers.cpu.compile.codegen.context import ARGUMENTS
@@ -29,7 +29,7 @@ from nervure.types.dtype import float64, int64
 
 
 def dimension(context: Context, x: DimLike) -> Value:
-    """A dimension as an i64; with a lane for each iteration where it depends on the vector index."""
+    """Returns a dimension as an i64, with a lane for each iteration if it depends on the vector index."""
     if not index_symbols(x):
         return context.size(x)
     lanes = context.lanes
@@ -42,7 +42,7 @@ def dimension(context: Context, x: DimLike) -> Value:
 
 
 def index_value(context: Context, index: LoopIndex) -> Value:
-    """A loop index, a lane for each iteration if it is the vector index."""
+    """Returns a loop index, with a lane for each iteration if it is the vector index."""
     lanes = context.lanes
     if lanes is None or lanes.index is not index:
         found = context.find(("index", index))
@@ -54,17 +54,17 @@ def index_value(context: Context, index: LoopIndex) -> Value:
 
 
 def _lanes_of(context: Context) -> Hashable:
-    """What tells lanes from others of the same index, which may start at another number."""
+    """Returns a key that distinguishes lanes of one index with different starts."""
     return None if context.lanes is None else (context.lanes.start.register.text, context.lanes.width)
 
 
 def lane_numbers(context: Context, width: int) -> Value:
-    """0, 1, 2, ... as a vector of i64."""
+    """Returns 0, 1, 2, ... as a vector of i64."""
     return Value(Element(int64, (context.builder.vector(I64.vector(width), range(width)),)), 0)
 
 
 def sum_of(context: Context, terms: list[Value]) -> Value:
-    """The sum, of which the parts known outside are added there."""
+    """Returns the sum; parts known outside are added there."""
     terms = sorted(terms, key=lambda term: (term.depth, term.lanes))
     total = terms[0] if terms else context.integer(0)
     for term in terms[1:]:
@@ -73,7 +73,7 @@ def sum_of(context: Context, terms: list[Value]) -> Value:
 
 
 def sum_of_two(context: Context, x: Value, y: Value) -> Value:
-    """x + y."""
+    """Returns x + y."""
     if x.register.text == "0":
         return y
     if y.register.text == "0":
@@ -82,7 +82,7 @@ def sum_of_two(context: Context, x: Value, y: Value) -> Value:
 
 
 def product_of_two(context: Context, x: Value, y: Value) -> Value:
-    """x * y."""
+    """Returns x * y."""
     for one, other in ((x, y), (y, x)):
         if one.register.text in ("0", "1"):
             return other if one.register.text == "1" else one
@@ -127,7 +127,7 @@ def _extreme(context: Context, kind: Kind, x: Value, y: Value) -> Value:
 
 
 def quotient_keys(x: Value, y: Value) -> tuple[Hashable, Hashable]:
-    """The keys under which x // y and x % y are known."""
+    """Returns the keys under which x // y and x % y are known."""
     return ("//", *_name(x, y)), ("%", *_name(x, y))
 
 
@@ -141,7 +141,7 @@ def _floor_divide(context: Context, x: Value, y: Value, dims: tuple[DimLike, ...
 
 
 def _remainder(context: Context, x: Value, y: Value, quotient: Value) -> Value:
-    """x - y * (x // y), and 0 where y is 0."""
+    """Returns x - y * (x // y), and 0 for y = 0."""
     def rest(dividend: Register, divisor: Register, times: Register) -> Register:
         left = dividend - times * divisor
         return left.builder.where(divisor.equal(0), left * 0, left)
@@ -163,15 +163,15 @@ def _divide(x: Register, y: Register) -> Register:
     return b.where(none, quotient * 0, b.where(is_past, quotient - 1, quotient))
 
 
-_MAGIC = 6755399441055744.0  # 1.5 * 2**52: adding it to a float64 rounds to an integer, which its lowest bits then hold
+_MAGIC = 6755399441055744.0  # 1.5 * 2**52: adding it rounds a float64 to an integer, which is then in its lowest bits
 _MAGIC_BITS = 0x4338000000000000
 
 
 def _divide_lanes(context: Context, x: Value, y: Value, key: Hashable) -> Value:
-    """Lanes divided by one number >= 0.
+    """Divides lanes by one number >= 0.
 
-    x * (1 / y) is within 1/2 of x / y, so that rounded to nearest it is the quotient or one more; which one, an exact
-    remainder tells.
+    x * (1 / y) is within 1/2 of x / y, so rounding it to nearest gives the quotient or one more; an exact remainder
+    tells which.
     """
     def reciprocal(divisor: Register) -> Register:
         b = divisor.builder

@@ -1,9 +1,9 @@
-"""A kernel of the loop IR as a module in LLVM's language, with one function, ``kernel``.
+"""A kernel of the loop IR as a module in LLVM IR, with one function, ``kernel``.
 
     void kernel(ptr buffers, ptr sizes, i64 begin, i64 end, ptr scratch, ptr status)
 
-It gets the addresses of its buffers, its sizes (``Code.sizes`` tells which dimensions), the iterations of the sliced
-loop that are due, memory of its own (``Code.scratch_bytes``), and the record that takes a failure.
+Its arguments are the addresses of its buffers, its sizes (``Code.sizes`` lists the dimensions), its range of
+iterations of the sliced loop, memory of its own (``Code.scratch_bytes``), and the record that receives a failure.
 
 >>> from nervure.kernel.parser import parse_kernel
 >>> from nervure.transformers.cpu.target import Target
@@ -19,10 +19,10 @@ loop that are due, memory of its own (``Code.scratch_bytes``), and the record th
 >>> code.sizes, code.scratch_bytes, "fadd <8 x float>" in code.text
 ((), 0, True)
 
-The text depends on the structure alone: no name of a symbol or a buffer is in it, and no size but 0, 1, -1 and 2, the
-extents of short reductions, the lanes and blocks of others, whether a loop surely has an iteration and a reduction more
-than a block, whether a row or a result is larger than the caches, and whether its rows share lines.
-Equal texts are equal kernels.
+The text depends only on the structure: no name of a symbol or a buffer is in it. The only sizes in it are 0, 1, -1 and
+2, the extents of short reductions, and the lanes and blocks of others. It also depends on whether a loop certainly has
+an iteration and a reduction more than a block, whether a row or a result is larger than the caches, and whether its
+rows share lines. Equal texts are equal kernels.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ from nervure.transformers.cpu.compile.llvm.types import PTR
 from nervure.types.dim import DimLike
 
 EMITTERS = (contractions, memory, reductions, statements)
-"""The modules that, beside the one of loops, say how statements are emitted; importing them registers it."""
+"""The modules that, besides the one of loops, register the emission of statements; importing them registers it."""
 
 
 class HasVectors(Protocol):
-    """What decides how many lanes run at once."""
+    """An object that determines the number of lanes that run at once."""
 
     @property
     def vector_bytes(self) -> int:
@@ -58,10 +58,10 @@ class HasVectors(Protocol):
 
 @dataclass(frozen=True)
 class Code:
-    """A module, and what its function expects.
+    """A module, and the arguments that its function expects.
 
-    ``sizes`` are the dimensions whose values stand in the table of sizes; ``buffers`` those whose addresses are in the
-    table of buffers; ``scratch_bytes`` what each thread needs; ``failures`` the numbers of its checks.
+    ``sizes`` are the dimensions in the table of sizes; ``buffers`` those whose addresses are in the table of buffers;
+    ``scratch_bytes`` is the memory that each thread needs; ``failures`` are the numbers of its checks.
     """
 
     text: str
@@ -73,8 +73,8 @@ class Code:
 
 def generate(kernel: Kernel, target: HasVectors, least_bytes: Mapping[Buffer, int] | None = None,
              link: Callable[[str], str] = str) -> Code:
-    """The code of a kernel, for a target's vectors. Some buffers are stored past the caches from a size on. ``link``
-    gives the symbols of functions that are elsewhere.
+    """Generates the code of a kernel for a target's vectors. Buffers in ``least_bytes`` are stored past the caches
+    from that size on. ``link`` gives the symbols of functions in other libraries.
     """
     machine = GENERIC._replace(lanes=target.vector_bytes // 4)
     kernel = vectorise_kernel(kernel, machine, least_bytes)
@@ -89,14 +89,14 @@ def generate(kernel: Kernel, target: HasVectors, least_bytes: Mapping[Buffer, in
     for buffer in kernel.buffers:
         if buffer.role == "scratch":
             context.pointers[buffer] = address_of(scratch, context.sizes.register(context.scratch_bytes), 1)
-            size = (buffer.size + LANES) * buffer.dtype.itemsize  # with room for lanes that have no iteration
+            size = (buffer.size + LANES) * buffer.dtype.itemsize  # with room for lanes without an iteration
             context.scratch_bytes = context.scratch_bytes + (size + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
     if kernel.sliced is not None:
         emit_slice(context, kernel.sliced, begin, end)
     else:
         emit(context, kernel.body)
     if any([isinstance(entry, Write) and entry.streaming != 0 for entry in walk(kernel.body)]):
-        b.call("llvm.x86.sse.sfence", None)  # streaming stores keep no order with others
+        b.call("llvm.x86.sse.sfence", None)  # streaming stores are not ordered with others
     b.ret()
     scratch_bytes = context.scratch_bytes + context.more_scratch
     return Code(assemble([b]), context.sizes.table, given, scratch_bytes, tuple(sorted(context.failures)))

@@ -1,7 +1,7 @@
 """Loops: one iteration after the other, or many at once in the lanes of vectors.
 
 A vector loop is built up to three times: wide, for as many iterations as keep the machine busy; in the lanes of one
-register, for what is left; and once more with a mask, for the last iterations. What does not depend on its index is
+register, for the rest; and once more with a mask, for the last iterations. Values that do not depend on its index are
 computed before all three.
 
 >>> from nervure.types.dim import dim
@@ -28,7 +28,9 @@ Registers = Sequence[Register]
 
 def counted(context: Context, index: LoopIndex, ends: tuple[Register, Register], preheader: Preheader,
             carried: Registers, body: Callable[[Registers], Registers]) -> Registers:
-    """A loop of one iteration after the other; ``body`` makes what the next iteration, or what follows, gets."""
+    """Builds a loop of one iteration after the other; ``body`` returns the ``carried`` values of the next iteration,
+    or the results.
+    """
     begin, end = ends
     b = context.builder
 
@@ -44,7 +46,7 @@ def counted(context: Context, index: LoopIndex, ends: tuple[Register, Register],
 
 def nest(context: Context, indices: Sequence[tuple[LoopIndex, DimLike]], written: frozenset[Buffer], carried: Registers,
          body: Callable[[Registers], Registers]) -> Registers:
-    """Loops inside each other, the last index the fastest."""
+    """Builds loops inside each other, with the last index the fastest; ``body`` is as for ``counted``."""
     if not indices:
         return body(carried)
     (index, extent), *others = indices
@@ -58,7 +60,7 @@ def nest(context: Context, indices: Sequence[tuple[LoopIndex, DimLike]], written
 
 def guarded(b: Builder, condition: Register, otherwise: Registers, build: Callable[[], Registers],
             unlikely: bool = False) -> Registers:
-    """What ``build`` gives where a condition holds; elsewhere its code does not run."""
+    """Returns the registers of ``build`` if a ``condition`` holds, else ``otherwise``; only then does its code run."""
     yes, done, before = b.label("then"), b.label("done"), b.current
     b.branch(condition, yes, done, unlikely)
     b.block(yes)
@@ -69,7 +71,7 @@ def guarded(b: Builder, condition: Register, otherwise: Registers, build: Callab
 
 
 def has_iterations(extent: DimLike, around: Iterable[tuple[LoopIndex, DimLike]] = ()) -> bool:
-    """Whether a loop of this extent surely has one, inside of the loops ``around`` it."""
+    """Whether a loop of this extent certainly has an iteration, inside of the loops ``around`` it."""
     if (bounds(extent)[0] or 0) >= 1:
         return True
     ranges = {index.name: (0, outer - 1) for index, outer in around} if index_symbols(extent) else {}
@@ -77,13 +79,13 @@ def has_iterations(extent: DimLike, around: Iterable[tuple[LoopIndex, DimLike]] 
 
 
 def stored(loop: Loop) -> frozenset[Buffer]:
-    """The buffers that a loop writes."""
+    """Returns the buffers that a loop writes."""
     return frozenset([entry.buffer for entry in walk((loop,)) if isinstance(entry, Write)])
 
 
 def vector_iterations(context: Context, index: LoopIndex, ends: tuple[Register, Register], preheader: Preheader,
                       widths: Widths, body: Callable[[], None]) -> None:
-    """A loop of many iterations at once, in up to three copies of ``body``."""
+    """Builds a loop of many iterations at once, in up to three copies of ``body``."""
     b, (start, end) = context.builder, ends
     for width in widths.full:
         with b.loop(start, end - (width - 1), width) as iterations:
@@ -97,7 +99,7 @@ def vector_iterations(context: Context, index: LoopIndex, ends: tuple[Register, 
 
 def _iterations(context: Context, index: LoopIndex, preheader: Preheader, start: Register, width: int,
                 count: Register | None, body: Callable[[], None]) -> None:
-    """``width`` iterations at once, of which the first ``count`` take place."""
+    """Builds ``width`` iterations at once, of which only the first ``count`` take place."""
     with context.inside(preheader):
         mask = None if count is None else first_lanes(context, count, width)
         with context.vector(Lanes(index, context.here(Element(int64, (start,))), width, mask)):
@@ -106,7 +108,7 @@ def _iterations(context: Context, index: LoopIndex, preheader: Preheader, start:
 
 def known_iterations(context: Context, index: LoopIndex, preheader: Preheader, start: int, width: int, count: int,
                      body: Callable[[], None]) -> None:
-    """The same for numbers: what depends on nothing else is computed once, before all loops."""
+    """Builds iterations with known numbers ``start`` and ``count``: their mask is computed once, before all loops."""
     with context.inside(preheader):
         mask = None
         if count < width:
@@ -118,7 +120,7 @@ def known_iterations(context: Context, index: LoopIndex, preheader: Preheader, s
 
 
 def first_lanes(context: Context, count: Register, width: int) -> Value:
-    """The mask of the lanes below a count."""
+    """Returns the mask of the lanes below a count."""
     return context.here(_first(context.builder, count, width))
 
 

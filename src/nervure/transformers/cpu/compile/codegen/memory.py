@@ -1,4 +1,4 @@
-"""The statements that touch memory: loads go as far out as nothing is stored into their buffer, stores stay.
+"""The statements that access memory: loads move out to where their buffer is not stored to, stores stay.
 
 >>> from nervure.kernel.parser import parse_kernel
 >>> from nervure.transformers.cpu.compile.codegen.generate import generate
@@ -31,7 +31,7 @@ from nervure.types.dtype import bool_
 
 @emit_statement.register(Load)
 def emit_load(statement: Load, context: Context) -> None:
-    """A load."""
+    """Emits a load."""
     place = locate(context, statement.buffer, statement.address)
     valid = None if statement.valid is None else context.scalar(statement.valid)
     fill = None if statement.fill is None else context.scalar(statement.fill)
@@ -52,19 +52,23 @@ def emit_load(statement: Load, context: Context) -> None:
 
 
 def _read_if(context: Context, buffer: Buffer, place: LaneAddress, valid: Value, fill: Value) -> Element:
-    """What is read where a condition holds that is the same in the whole kernel: a branch that is foreseen."""
+    """Reads an element if a condition holds that is the same in the whole kernel, by a predictable branch; else
+    returns ``fill``.
+    """
     found = guarded(context.builder, valid.register, fill.element.registers,
                     lambda: access.read_one(place.pointer.register, buffer.dtype).registers, unlikely=True)
     return Element(buffer.dtype, tuple(found))
 
 
 def _is_zero(x: Scalar | None) -> bool:
-    """Whether a scalar is what lanes outside of a mask are read as."""
+    """Whether a scalar is the value read for lanes outside of a mask."""
     return isinstance(x, Literal) and repr(x.value) in ("0", "0.0", "False")
 
 
 def _outermost(context: Context, buffer: Buffer) -> int:
-    """The depth to which a load may move: past no store, and to the preheader of a loop that may have no iteration."""
+    """Returns the depth to which a load may move: past no store, and to the preheader of a loop that may have no
+    iteration.
+    """
     depth = context.depth
     while depth > 0 and buffer not in context.depths[depth].preheader.stored:
         depth -= 1
@@ -82,7 +86,7 @@ def has_room(context: Context, statement: Load | Store) -> bool:
 
 
 def _mask(context: Context, valid: Value | None) -> Value | None:
-    """The lanes in which there is an iteration and a condition holds."""
+    """Returns the lanes that have an iteration and for which a condition holds."""
     active = context.lanes.mask if context.lanes is not None else None
     if active is None or valid is None:
         return active or valid
@@ -111,14 +115,14 @@ def _read(context: Context, buffer: Buffer, place: LaneAddress, mask: Value | No
 
 
 def _harmless(context: Context, pointer: Register, mask: Register) -> Register:
-    """An address that may be read, whether a condition holds or not."""
+    """Returns an address that may be read, whether a condition holds or not."""
     b = context.builder
     return b.where(b.any_lane(mask), pointer, context.spare)
 
 
 @emit_statement.register(Store)
 def emit_store(statement: Store, context: Context) -> None:
-    """A store."""
+    """Emits a store."""
     place = locate(context, statement.buffer, statement.address)
     valid = None if statement.valid is None else context.scalar(statement.valid)
     value = context.scalar(statement.value)
@@ -139,7 +143,7 @@ def emit_store(statement: Store, context: Context) -> None:
 
 
 def _streaming(context: Context, statement: Write) -> access.Streaming | None:
-    """How a row is stored past the caches."""
+    """Returns the condition for storing a row past the caches."""
     if statement.streaming == 0:
         return None
     low = context.integer(context.machine.vector_bytes - 1)
@@ -153,7 +157,7 @@ def _streaming(context: Context, statement: Write) -> access.Streaming | None:
 
 @emit_statement.register(StorePair)
 def emit_store_pair(statement: StorePair, context: Context) -> None:
-    """Two stores, in lanes as one row of twice the lanes."""
+    """Emits two stores, in lanes as one row of twice the lanes."""
     width = context.width
     if width == 1:
         for address, value in zip(statement.addresses, statement.values, strict=True):
@@ -169,7 +173,7 @@ def emit_store_pair(statement: StorePair, context: Context) -> None:
 
 @emit_statement.register(Prefetch)
 def emit_prefetch(statement: Prefetch, context: Context) -> None:
-    """Asks for the lines of as many elements as there are lanes."""
+    """Emits prefetches of the lines of as many elements as there are lanes."""
     b, bytes = context.builder, context.width * statement.buffer.dtype.itemsize
     pointer = locate(context, statement.buffer, statement.address).pointer.register
     for distance in range(0, bytes, context.machine.line):
@@ -196,7 +200,7 @@ def _store_one(context: Context, statement: Store, place: LaneAddress, value: Va
 
 
 def _store_each(context: Context, statement: Store, place: LaneAddress, value: Value, mask: Register | None) -> None:
-    """Lane after lane, in order: two of them may meet in one place."""
+    """Stores lane after lane, in order: two lanes may write to one place."""
     pointer, itemsize, b = place.pointer.register, statement.buffer.dtype.itemsize, context.builder
     offsets = place.offsets.register if place.offsets is not None else _steps(context, place)
 

@@ -1,7 +1,8 @@
-"""Quotients counted along a loop: where what is divided grows by 1 in each iteration, nothing is divided there.
+"""Quotients counted along a loop: if the dividend grows by 1 in each iteration, no division is needed.
 
-Rows of several loops that became one, and places between which others are put, are found by quotients and remainders of
-an index. To count them takes an addition and a comparison; to divide takes longer than to move a row of a few elements.
+The positions of rows in several loops that became one, and of places with others inserted between them, are quotients
+and remainders of an index. Counting them takes an addition and a comparison; dividing takes longer than moving a row
+of a few elements.
 
 >>> from nervure.kernel.parser import parse_kernel
 >>> kernel = parse_kernel('''
@@ -34,15 +35,15 @@ from nervure.types.dtype import int64
 
 
 class Division(NamedTuple):
-    """What is divided in a loop, and by what."""
+    """The dividend and the divisor of a division in a loop."""
 
     dividend: DimLike
     divisor: DimLike
 
 
 def divisions(loop: For) -> list[Division]:
-    """The divisions inside of a loop by numbers of at least 1, of what follows from outer indices and its own, grows by
-    1 from iteration to iteration and is never negative.
+    """Returns the divisions inside of a loop that can be counted. The divisor is a number of at least 1. The dividend
+    depends on outer indices and the loop's own, grows by 1 from iteration to iteration and is never negative.
     """
     found = dict.fromkeys([division for x in _bent(loop.body, loop.index) for division in _divisions(x)])
     if not found:
@@ -52,7 +53,7 @@ def divisions(loop: For) -> list[Division]:
 
 
 def _bent(body: Iterable[Statement], index: LoopIndex) -> Iterator[DimLike]:
-    """The expressions of an index in a body that need not be affine."""
+    """Yields the expressions of an index in a body that need not be affine."""
     for entry in walk(body):
         x = entry.address.base if isinstance(entry, Access) else entry.expression if isinstance(entry, Index) else 0
         if index.occurs_in(x):
@@ -74,8 +75,8 @@ def _is_counted(division: Division, index: LoopIndex, inner: set[str]) -> bool:
 
 
 class Quotients:
-    """The quotients and remainders of some divisions, which a loop carries from ``begin`` on: of those that have the
-    same ones in all lanes of a vector loop around it.
+    """The quotients and remainders of some divisions, which a loop carries from ``begin`` on. They are equal in all
+    lanes of a vector loop around it.
     """
 
     def __init__(self, context: Context, index: LoopIndex, found: Sequence[Division], begin: Register) -> None:
@@ -94,17 +95,17 @@ class Quotients:
 
     @property
     def first(self) -> list[Register]:
-        """What the first iteration gets."""
+        """The registers that the first iteration receives."""
         return [register for pair in self._first for register in pair]
 
     def keep(self, carried: Sequence[Register]) -> None:
-        """Makes what an iteration has got known in it."""
+        """Makes the values that an iteration has received known in it."""
         for division, quotient, remainder in self._each(carried):
             for key, register in zip(quotient_keys(*self._values(division)), (quotient, remainder), strict=True):
                 self._context.keep(key, self._context.here(Element(int64, (register,))))
 
     def following(self, carried: Sequence[Register]) -> list[Register]:
-        """What the next iteration gets."""
+        """Returns the registers that the next iteration receives."""
         b, found = self._context.builder, list[Register]()
         for division, quotient, remainder in self._each(carried):
             is_full = (remainder + 1).equal(self._values(division)[1].register)

@@ -1,8 +1,8 @@
 """Room behind the rows of scratch buffers, where lanes without an iteration may be read and written, too.
 
-Masked stores are slow, and what they have stored is not there for a load at once. Where all loads and stores of a
-buffer go along its rows, none of them past the end of one, what lies behind it up to a multiple of some lanes
-belongs to no row, and behind the last one is memory for as many lanes as there are.
+Masked stores are slow, and their values are not forwarded to later loads. If all loads and stores of a buffer go along
+its rows, none of them past the end of one, the gap up to a multiple of some lanes belongs to no row, and behind the
+last row is memory for as many lanes as there are.
 
 >>> from nervure.kernel.parser import parse_kernel
 >>> kernel = parse_kernel('''
@@ -26,7 +26,9 @@ from nervure.types.dim import DimLike
 
 
 def rooms(kernel: Kernel, lanes: int) -> dict[Buffer, int]:
-    """The scratch buffers whose rows have room behind them, and for how many lanes: all, or those of a register."""
+    """Returns the scratch buffers whose rows have room behind them, with the number of lanes: all, or those of a
+    register.
+    """
     touched: dict[Buffer, list[NestedAccess]] = {}
     for access in accesses_in(kernel.body):
         if access.statement.buffer.role == "scratch":
@@ -35,7 +37,7 @@ def rooms(kernel: Kernel, lanes: int) -> dict[Buffer, int]:
 
 
 def _room(accesses: Sequence[NestedAccess], lanes: int) -> int:
-    """The lanes for which there is room behind each row; 0 where there is none."""
+    """Returns the lanes for which there is room behind each row; 0 if there is none."""
     rows = {_row(access) for access in accesses}
     lengths = {length for length, _ in rows}
     if len(lengths) > 1 or None in lengths:
@@ -50,8 +52,8 @@ def _room(accesses: Sequence[NestedAccess], lanes: int) -> int:
 
 
 def _row(access: NestedAccess) -> tuple[DimLike | None, tuple[DimLike, ...]]:
-    """The length of the row that an access goes along, and what moves it from row to row. The length is None where it
-    goes along no row.
+    """Returns the length of the row that an access goes along, and the strides from row to row. The length is None if
+    it goes along no row.
     """
     address, extents = access.address, dict(access.inner)
     along = [index for index, step in address.steps if step == 1]

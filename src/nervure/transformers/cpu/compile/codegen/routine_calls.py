@@ -17,7 +17,7 @@
 >>> "call void @multiply_f32" in text
 True
 
-Where a product surely has more than a few rows, that is ``multiply_many_f32``: nothing else is compiled for it.
+If a product certainly has more than a few rows, that is ``multiply_many_f32``: nothing else is compiled for it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from nervure.types.dim import DimLike
 
 
 def emit_routine(context: Context, loop: For) -> None:
-    """A loop that is marked as a routine."""
+    """Emits a loop that is marked as a routine."""
     product, transpose = product_of(loop), transpose_of(loop)
     if product is not None and product.tables is not None:
         _emit_by_tables(context, product, product.tables)
@@ -57,13 +57,13 @@ def emit_routine(context: Context, loop: For) -> None:
 
 
 def _name(product: Product) -> str:
-    """The name of the function that does a product."""
+    """Returns the name of the function that computes a product."""
     way = "_across" if product.is_across else "_many" if product.has_many_rows and not product.is_of_bytes else ""
     return "_".join([f"multiply{way}", *[x.short for x in product.types]])
 
 
 def _emit_by_tables(context: Context, product: Product, tables: Tables) -> None:
-    """A product the places of whose sides are in tables."""
+    """Emits a ``product`` whose operands are read by offset tables."""
     type, = product.types
     _call(context, f"multiply_by_places_{type.short}", [
         product.start(product.left), product.start(tables.rows), product.start(tables.left),
@@ -73,7 +73,7 @@ def _emit_by_tables(context: Context, product: Product, tables: Tables) -> None:
 
 
 def _call(context: Context, name: str, arguments: Sequence[Access | DimLike]) -> None:
-    """A call of a function of the library, with places and numbers."""
+    """Calls a function of the library with places and numbers as ``arguments``."""
     registers = [locate(context, entry.buffer, entry.address).pointer.register if isinstance(entry, Access)
                  else dimension(context, entry).register for entry in arguments]
     context.builder.call(context.link(name), None, *registers)

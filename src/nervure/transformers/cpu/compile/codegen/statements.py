@@ -1,7 +1,7 @@
-"""Statements that touch no memory: functions of scalars, expressions over indices, checks.
+"""Statements that access no memory: functions of scalars, expressions over indices, checks.
 
-A check that does not hold is reported with the point at which it fails, seldom and out of the way: the number of the
-point among all points of the loops around the check, in row-major order.
+A check that does not hold is reported with the point at which it fails, in rarely run code: the number of the point
+among all points of the loops around the check, in row-major order.
 
 >>> from nervure.kernel.parser import parse_kernel
 >>> from nervure.transformers.cpu.compile.codegen.generate import generate
@@ -34,7 +34,7 @@ FAILED = 1
 
 @emit_statement.register(Apply)
 def emit_apply(statement: Apply, context: Context) -> None:
-    """A function, where the last of its operands is known."""
+    """Emits a function, at the depth where the last of its operands is known."""
     operands = [context.scalar(x) for x in statement.operands]
     width, depth = max([x.lanes for x in operands]), max([x.depth for x in operands])
     elements = [context.spread(x, width).element for x in operands]
@@ -45,13 +45,13 @@ def emit_apply(statement: Apply, context: Context) -> None:
 
 @emit_statement.register(Index)
 def emit_index(statement: Index, context: Context) -> None:
-    """An expression over indices."""
+    """Emits an expression over indices."""
     context.keep(statement.result, dimension(context, statement.expression))
 
 
 @emit_statement.register(Check)
 def emit_check(statement: Check, context: Context) -> None:
-    """A check; of the lanes in which it fails the first is reported."""
+    """Emits a check; the first lane in which it fails is reported."""
     b = context.builder
     context.failures.add(statement.failure)
     failed = ~context.scalar(statement.condition).register
@@ -70,7 +70,7 @@ def emit_check(statement: Check, context: Context) -> None:
 
 
 def _first(lanes: Register) -> Register:
-    """The first lane in which a condition holds."""
+    """Returns the first lane in which a condition holds."""
     b = lanes.builder
     if lanes.type.lanes == 1:
         return b.constant(I64, 0)

@@ -1,1 +1,1 @@
-"""LLVM's language as text: types, registers with operators, a builder for functions, modules."""
+"""LLVM IR as text: types, registers with operators, a builder for functions, modules."""

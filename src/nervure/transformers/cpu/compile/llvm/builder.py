@@ -1,4 +1,4 @@
-"""Functions in LLVM's language, written as text: of what can be made here, that is what LLVM reads fastest.
+"""Functions in LLVM IR, written as text: of the forms that can be made here, LLVM reads it fastest.
 
 >>> from nervure.transformers.cpu.compile.llvm.types import F32, PTR
 >>> b = Builder("square", [("source", PTR), ("target", PTR)])
@@ -31,15 +31,15 @@ from nervure.transformers.cpu.compile.llvm.types import I1, I32, I64, PTR, Type
 __all__ = ["Builder", "Loop", "Operand", "Region", "Register", "assemble"]
 
 Number = int | float | bool
-Lines: TypeAlias = "list[str | Lines]"  # lists in it are regions
+Lines: TypeAlias = "list[str | Lines]"  # nested lists are regions
 
 
 class Builder:
     """One function. Declarations that it needs are collected in ``declarations`` for the module.
 
-    Lines go to the current block; ``block`` opens the next one. Blocks fall through: one that is not ended by a
-    branch or a return jumps to the next. Where ``has_opaque_counters`` LLVM does not see by what loops count: to
-    rewrite them takes a quarter of its time, and gains nothing where addresses are computed as far out as they can be.
+    Lines go to the current block; ``block`` opens the next one. Blocks fall through: one that is not ended by a branch
+    or a return jumps to the next. With ``has_opaque_counters`` the counters of loops are hidden from LLVM: rewriting
+    them takes a quarter of its time, and gains nothing if addresses are computed as far out as possible.
     """
 
     def __init__(self, name: str, arguments: Sequence[tuple[str, Type]] = (), result: Type | None = None,
@@ -58,39 +58,39 @@ class Builder:
     # -- lines -------------------------------------------------------------------------------------------
 
     def emit(self, type: Type, text: str) -> Register:
-        """One instruction that gives a value."""
+        """Appends an instruction that returns a value."""
         name = f"%v{self._count}"
         self._count += 1
         self._lines.append(f"  {name} = {text}")
         return Register(self, type, name)
 
     def line(self, text: str) -> None:
-        """One instruction that gives none."""
+        """Appends an instruction without a value."""
         self._lines.append(f"  {text}")
 
     def constant(self, type: Type, number: Number) -> Register:
-        """A number in all lanes."""
+        """Returns a number in all lanes."""
         return Register(self, type, type.literal(number))
 
     def word(self, x: Operand) -> Register:
-        """A register as it is; a number as an i64."""
+        """Returns a register as it is; a number as an i64."""
         return x if isinstance(x, Register) else self.constant(I64, x)
 
     def vector(self, type: Type, numbers: Sequence[Number]) -> Register:
-        """A constant vector, a number a lane."""
+        """Returns a constant vector, with a number for each lane."""
         element = type.element
         if type.lanes == 1:
             return self.constant(type, numbers[0])
         return Register(self, type, f"<{', '.join([f'{element} {element.literal(number)}' for number in numbers])}>")
 
     def undefined(self, type: Type) -> Register:
-        """A value that is never looked at."""
+        """Returns a value that is never used."""
         return Register(self, type, "poison")
 
     # -- regions -----------------------------------------------------------------------------------------
 
     def region(self) -> Region:
-        """A place before everything that follows, where code can be put later with ``at``."""
+        """Opens a place before everything that follows, to which code can be added later with ``at``."""
         region = Region(self.current)
         following = self.label("after")
         self._lines += [region.lines, f"  br label %{following}", f"{following}:"]
@@ -99,7 +99,7 @@ class Builder:
 
     @contextmanager
     def at(self, region: Region) -> Iterator[None]:
-        """What is built inside goes to a region."""
+        """Puts the code built inside into a region."""
         here = self._lines, self.current
         self._lines, self.current = region.lines, region.current
         yield
@@ -109,14 +109,14 @@ class Builder:
     # -- calls -------------------------------------------------------------------------------------------
 
     def call(self, name: str, result: Type | None, *arguments: Register) -> Register:
-        """A call of a function by name, which is declared."""
+        """Calls a function by name, which is declared."""
         if name not in self.declarations:
             types = ", ".join([entry.type.text for entry in arguments])
             self.declarations[name] = f"declare {result or 'void'} @{name}({types})"
         return self.call_pointer(Register(self, PTR, f"@{name}"), result, *arguments)
 
     def call_pointer(self, function: Register, result: Type | None, *arguments: Register) -> Register:
-        """A call of a function by address."""
+        """Calls a function by address."""
         text = f"call {result or 'void'} {function.text}({_listed(arguments)})"
         if result is not None:
             return self.emit(result, text)
@@ -124,7 +124,7 @@ class Builder:
         return self.undefined(I1)
 
     def intrinsic(self, name: str, x: Register, *rest: Operand) -> Register:
-        """An intrinsic over operands of one type: ``intrinsic("floor", x)``, ``intrinsic("maxnum", x, y)``."""
+        """Calls an intrinsic over operands of one type: ``intrinsic("floor", x)``, ``intrinsic("maxnum", x, y)``."""
         operands = [x, *[x._as(entry) for entry in rest]]
         return self.call(f"llvm.{name}.{x.type.suffix}", x.type, *operands)
 
@@ -134,17 +134,17 @@ class Builder:
         self.declarations[function.name] = function.text()
 
     def table(self, name: str, content: bytes) -> Register:
-        """The address of constant bytes, which are put into the module once."""
+        """Returns the address of constant bytes, which are put into the module once."""
         text = "".join([f"\\{byte:02X}" for byte in content])
         self.declarations[name] = f'@{name} = internal constant [{len(content)} x i8] c"{text}", align 64'
         return Register(self, PTR, f"@{name}")
 
     def fma(self, x: Register, y: Operand, z: Operand) -> Register:
-        """x * y + z, rounded once."""
+        """Returns x * y + z, rounded once."""
         return self.intrinsic("fma", x, y, z)
 
     def where(self, condition: Register, x: Operand, y: Operand) -> Register:
-        """x where the condition holds, else y; the condition may be one for all lanes."""
+        """Returns x where the ``condition`` holds, else y; the condition may be one for all lanes."""
         if not isinstance(x, Register):
             if not isinstance(y, Register):
                 raise InternalError("where needs a register on one side")
@@ -155,7 +155,7 @@ class Builder:
     # -- lanes -------------------------------------------------------------------------------------------
 
     def splat(self, x: Register, lanes: int) -> Register:
-        """A scalar in all lanes."""
+        """Returns a scalar in all lanes."""
         if lanes == 1:
             return x
         type = x.type.vector(lanes)
@@ -163,19 +163,19 @@ class Builder:
         return self.shuffle(first, first, [0] * lanes)
 
     def extract(self, x: Register, lane: int | Register) -> Register:
-        """One lane."""
+        """Returns one lane."""
         if x.type.lanes == 1:
             return x
         return self.emit(x.type.element, f"extractelement {x.type} {x.text}, {self.word(lane)!r}")
 
     def insert(self, x: Register, element: Register, lane: int | Register) -> Register:
-        """x with one lane replaced."""
+        """Returns x with one ``lane`` replaced."""
         if x.type.lanes == 1:
             return element
         return self.emit(x.type, f"insertelement {x.type} {x.text}, {element!r}, {self.word(lane)!r}")
 
     def shuffle(self, x: Register, y: Register, lanes: Sequence[int]) -> Register:
-        """Lanes chosen from x and then y, by number; -1 is any."""
+        """Returns lanes chosen from x and then y, by number; -1 is any."""
         type = x.type.vector(len(lanes))
         listed = ", ".join([f"i32 {lane}" if lane >= 0 else "i32 poison" for lane in lanes])
         chosen = f"<{listed}>" if any(lanes) else "zeroinitializer"
@@ -184,7 +184,7 @@ class Builder:
         return self.emit(type, f"shufflevector {x!r}, {y!r}, <{len(lanes)} x i32> {chosen}")
 
     def any_lane(self, condition: Register) -> Register:
-        """Whether a condition holds in some lane."""
+        """Returns whether a condition holds in some lane."""
         if condition.type.lanes == 1:
             return condition
         return self.call(f"llvm.vector.reduce.or.v{condition.type.lanes}i1", I1, condition)
@@ -192,35 +192,35 @@ class Builder:
     # -- memory ------------------------------------------------------------------------------------------
 
     def allocate(self, type: Type, count: int = 1, align: int = 64) -> Register:
-        """Memory on the stack of the function, made once on entry."""
+        """Allocates ``count`` elements of a ``type`` on the stack of the function, once on entry."""
         name = f"%m{len(self._allocations)}"
         self._allocations.append(f"  {name} = alloca [{count} x {type}], align {align}")
         return Register(self, PTR, name)
 
     def offset(self, pointer: Register, index: Operand, element: Type) -> Register:
-        """The address ``index`` elements further."""
+        """Returns the address ``index`` elements further."""
         index = self.word(index)
         type = PTR.vector(index.type.lanes)
         return self.emit(type, f"getelementptr inbounds {element}, ptr {pointer.text}, {index.type} {index.text}")
 
     def load(self, pointer: Register, type: Type, align: int | None = None) -> Register:
-        """What lies at an address; by default aligned to its element."""
+        """Loads a ``type`` from an address; by default aligned to its element."""
         return self.emit(type, f"load {type}, ptr {pointer.text}, align {align or max(type.bits // 8, 1)}")
 
     def opaque(self, x: Register) -> Register:
-        """The same value, of which no use sees where it comes from. Of what was loaded: "store what a condition
-        selects, or else what was there" would become a masked store, which takes many times as long on some processors.
-        Of a comparison: it would be made again in each block of code that uses it.
+        """Returns the same value, whose origin is hidden from LLVM. For a loaded value: "store a selected value, or
+        else the loaded one" would become a masked store, which is many times slower on some processors. For a
+        comparison: it would be repeated in each block of code that uses it.
         """
         return self.emit(x.type, f"freeze {x.type} {x.text}")
 
     def unseen(self, x: Register) -> Register:
-        """The same integer, of which LLVM does not see how it is computed: what assembly gives that does nothing."""
+        """Returns the same integer, with its computation hidden from LLVM by assembly that does nothing."""
         return self.emit(x.type, f'call {x.type} asm "", "=r,0"({x.type} {x.text})')
 
     def in_order(self, pointer: Register) -> Register:
-        """The same address. What is written before it is loaded before it: LLVM would load ahead, for lack of registers
-        at the price of those that are in use.
+        """Returns the same address, with earlier code ordered before its loads. LLVM would load ahead, and spill
+        registers that are in use.
         """
         kind = pointer.type
         return self.emit(kind, f'call {kind} asm sideeffect "", "=r,0,~{{memory}}"({kind} {pointer.text})')
@@ -231,18 +231,18 @@ class Builder:
         self.line(f"store {x.type} {x.text}, ptr {pointer.text}, align {align or max(x.type.bits // 8, 1)}{how}")
 
     def first_lanes(self, count: Register, lanes: int) -> Register:
-        """The mask of the lanes below a count of less than 2**31."""
+        """Returns the mask of the lanes below a count of less than 2**31."""
         return self.vector(I32.vector(lanes), range(lanes)) < self.splat(count.cast("trunc", I32), lanes)
 
     def load_masked(self, pointer: Register, type: Type, mask: Register) -> Register:
-        """What lies at an address in the lanes of a mask, zeros in the others, which are not read."""
+        """Loads the lanes of a ``mask`` from an address, with zeros in the others, which are not read."""
         size, name = type.element.bits // 8, f"llvm.masked.load.{type.suffix}.p0"
         self.declarations[name] = f"declare {type} @{name}(ptr, i32, {mask.type}, {type})"
         return self.emit(type, f"call {type} @{name}(ptr {pointer.text}, i32 {size}, {mask.type} {mask.text}, "
                                f"{type} zeroinitializer)")
 
     def gather(self, places: Register, element: Type, align: int = 1, mask: Register | None = None) -> Register:
-        """What lies at each of some addresses, zeros in the lanes outside of a mask."""
+        """Loads from each of some addresses, with zeros in the lanes outside of a ``mask``."""
         if places.type.lanes == 1 and mask is None:
             return self.load(places, element, align)
         type, allowed = element.vector(places.type.lanes), mask or self.constant(I1.vector(places.type.lanes), True)
@@ -252,55 +252,57 @@ class Builder:
                                f"{allowed.type} {allowed.text}, {type} zeroinitializer)")
 
     def store_masked(self, x: Register, pointer: Register, mask: Register) -> None:
-        """Writes the lanes of a mask to an address."""
+        """Writes the lanes of a ``mask`` to an address."""
         size, name = x.type.element.bits // 8, f"llvm.masked.store.{x.type.suffix}.p0"
         self.declarations[name] = f"declare void @{name}({x.type}, ptr, i32, {mask.type})"
         self.line(f"call void @{name}({x.type} {x.text}, ptr {pointer.text}, i32 {size}, {mask.type} {mask.text})")
 
     def fetch(self, pointer: Register) -> None:
-        """Asks for the cache line of an address, which may be any, to be brought into the caches meanwhile."""
+        """Prefetches the cache line of any address."""
         self.declarations["llvm.prefetch.p0"] = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)"
         self.line(f"call void @llvm.prefetch.p0(ptr {pointer.text}, i32 0, i32 3, i32 1)")
 
     # -- control -----------------------------------------------------------------------------------------
 
     def label(self, hint: str = "block") -> str:
-        """A new label."""
+        """Returns a new label."""
         number = self._labels.get(hint, 0)
         self._labels[hint] = number + 1
         return f"{hint}{number}"
 
     def block(self, label: str) -> None:
-        """The block of this label starts here."""
+        """Starts the block of this label."""
         if self._is_open:
             self.line(f"br label %{label}")
         self._lines.append(f"{label}:")
         self._is_open, self.current = True, label
 
     def jump(self, label: str) -> None:
-        """Ends the block."""
+        """Ends the block by a jump."""
         self.line(f"br label %{label}")
         self._is_open = False
 
     def branch(self, condition: Register, yes: str, no: str, unlikely: bool = False) -> None:
-        """Ends the block by a choice. Registers are spilled in the ``unlikely`` branch rather than before it."""
+        """Ends the block by a choice between ``yes`` and ``no``. Registers are spilled in the ``unlikely`` branch
+        rather than before it.
+        """
         weights = ', !prof !{!"branch_weights", i32 1, i32 4095}' if unlikely else ""
         self.line(f"br i1 {condition.text}, label %{yes}, label %{no}{weights}")
         self._is_open = False
 
     def ret(self, x: Register | None = None) -> None:
-        """Returns."""
+        """Ends the function."""
         self.line("ret void" if x is None else f"ret {x.type} {x.text}")
         self._is_open = False
 
     def phi(self, type: Type, *sources: tuple[Register, str]) -> Register:
-        """The value that belongs to the block one comes from."""
+        """Returns the value that belongs to the preceding block."""
         pairs = ", ".join([f"[ {value.text}, %{label} ]" for value, label in sources])
         return self.emit(type, f"phi {type} {pairs}")
 
     @contextmanager
     def if_(self, condition: Register, unlikely: bool = False) -> Iterator[None]:
-        """What is built inside runs where a condition (one lane) holds."""
+        """Runs the code built inside if a condition (one lane) holds."""
         yes, done = self.label("then"), self.label("done")
         self.branch(condition, yes, done, unlikely)
         self.block(yes)
@@ -309,7 +311,7 @@ class Builder:
 
     def choose(self, condition: Register, yes: Callable[[], Register], no: Callable[[], Register],
                unlikely: bool = False) -> Register:
-        """The value of one of two pieces of code, of which one runs; ``unlikely`` the first."""
+        """Returns the value of one of two pieces of code, only one of which runs; if ``unlikely``, seldom the first."""
         first, second, done = self.label("then"), self.label("else"), self.label("done")
         self.branch(condition, first, second, unlikely)
         self.block(first)
@@ -324,7 +326,7 @@ class Builder:
 
     @contextmanager
     def while_(self, condition: Callable[[], Register]) -> Iterator[None]:
-        """What is built inside runs again and again, as long as the condition, asked before each iteration, holds."""
+        """Repeats the code built inside as long as the condition, evaluated before each iteration, holds."""
         head, body, done = self.label("while"), self.label("turn"), self.label("end")
         self.block(head)
         self.branch(condition(), body, done)
@@ -336,13 +338,13 @@ class Builder:
 
     def repeat(self, start: Sequence[Register], goes_on: Callable[..., Register],
                iteration: Callable[..., Sequence[Register]], unlikely: bool = False) -> list[Register]:
-        """A loop whose state is in registers: ``goes_on`` says of a state whether one more iteration follows, and
-        ``iteration`` gives the next state; the last one is the result.
+        """Builds a loop with its state in registers. ``goes_on`` says of a state whether another iteration follows,
+        and ``iteration`` returns the next state; the last one is the result.
         """
         head, body, again, done = [self.label(hint) for hint in ("while", "turn", "again", "end")]
         before = self.current
         self.block(head)
-        # The next state gets its names before the iteration is written: the copies cost nothing.
+        # The next state is named before the iteration is written: the copies cost nothing.
         names = [Register(self, entry.type, f"%{again}.{number}") for number, entry in enumerate(start)]
         state = [self.phi(entry.type, (entry, before), (name, again)) for entry, name in zip(start, names, strict=True)]
         self.branch(goes_on(*state), body, done, unlikely)
@@ -358,17 +360,19 @@ class Builder:
     @contextmanager
     def loop(self, start: Operand, end: Operand, step: Operand = 1,
              carried: Sequence[Register] = ()) -> Iterator[Loop]:
-        """``for (index = start; index < end; index += step)``; none where start >= end.
+        """Builds ``for (index = start; index < end; index += step)``, without iterations if start >= end.
 
-        ``carried`` are the starting values of what changes from iteration to iteration; set ``loop.carried`` to the
-        new ones in the body, and read ``loop.results`` after it.
+        ``carried`` are the starting values of the state that changes from iteration to iteration; set ``loop.carried``
+        to the new ones in the body, and read ``loop.results`` after it.
         """
         loop = Loop(self, start, end, step, carried)
         yield loop
         loop.close()
 
     def once_or_more(self, body: Callable[[Register], tuple[Register, Register]]) -> None:
-        """What ``body`` builds runs once for 0, and again for the number that it gives while its condition holds."""
+        """Runs the code that ``body`` builds once for 0, and again for the number that it returns while its condition
+        holds.
+        """
         before, head, done = self.current, self.label("again"), self.label("end")
         self.block(head)
         place, number = len(self._lines), self.emit(I64, "")
@@ -381,12 +385,12 @@ class Builder:
 
     @property
     def declaration(self) -> str:
-        """What another module says that calls it."""
+        """The declaration for another module that calls it."""
         types = ", ".join([str(entry.type) for entry in self.arguments])
         return f"declare {self.result or 'void'} @{self.name}({types})"
 
     def text(self) -> str:
-        """The definition."""
+        """Returns the definition."""
         linkage = f"{self.linkage} " if self.linkage else ""
         head = f"define {linkage}{self.result or 'void'} @{self.name}({_listed(self.arguments)})"
         body = "\n".join(["entry:", *self._allocations, *_flattened(self._lines)])
@@ -451,9 +455,9 @@ def _flattened(lines: Lines) -> Iterator[str]:
 
 
 def assemble(functions: Sequence[Builder], globals: Sequence[str] = (), elsewhere: Sequence[str] = ()) -> str:
-    """A module: what the functions need declared, global data, the functions themselves.
+    """Returns a module: the declarations that the functions need, global data, the functions themselves.
 
-    ``elsewhere`` are the declarations of functions that another module defines, where only their address is used.
+    ``elsewhere`` are the declarations of functions that another module defines, if only their address is used.
     """
     defined = {function.name for function in functions}
     declared: dict[str, str] = {}

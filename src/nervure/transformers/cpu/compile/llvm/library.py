@@ -1,8 +1,8 @@
-"""LLVM itself: the functions of llvmlite's shared library that we call, and nothing between.
+"""Bindings to LLVM: the functions of llvmlite's shared library that we call, without llvmlite's Python side.
 
 The Python side of llvmlite takes four times as long to import as the library takes to load, and holds one lock around
-everything, so that no two compilations overlap. LLVM needs no lock where each compilation has a context of its own.
-The names and signatures are those of llvmlite 0.50, the release that the package asks for.
+everything, so that no two compilations overlap. LLVM needs no lock if each compilation has a context of its own. The
+names and signatures are those of llvmlite 0.50, the release that the package requires.
 
 >>> with using_llvm() as llvm, Message(llvm) as error:
 ...     context = llvm.ContextCreate()
@@ -11,7 +11,7 @@ The names and signatures are those of llvmlite 0.50, the release that the packag
 ...     llvm.ContextDispose(context)
 None <string>:1:28: error: expected type
 
-A fork waits until no other thread is inside ``using_llvm``: a child never inherits a lock that nobody will open.
+A fork waits until no other thread is inside ``using_llvm``: a child never inherits a lock that no thread will release.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from nervure.errors import NotSupported
 from nervure.support import forks
 from nervure.transformers.cpu.settings import llvm_file
 
-_TEXT = ctypes.POINTER(c_char_p)  # where LLVM puts a string of its own
-_OBJECT = c_void_p  # something of LLVM's that we hold and give back
+_TEXT = ctypes.POINTER(c_char_p)  # a place for a string of LLVM's
+_OBJECT = c_void_p  # an object of LLVM's that we hold and give back
 
-# Name without its prefix LLVMPY_: the result, then the arguments.
+# The name without its prefix LLVMPY_; the result, then the arguments.
 _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "DisposeString": (None, c_char_p),
-    # what code is made for
+    # targets
     "InitializeNativeTarget": (c_int,),
     "InitializeNativeAsmPrinter": (c_int,),
     "GetHostCPUName": (None, _TEXT),
@@ -64,13 +64,13 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
 }
 
 _LONG = ("InitializeNativeTarget", "CreateTargetMachine", "ParseAssembly", "TargetMachineEmitToMemory")
-"""The functions that let other threads run Python meanwhile. Each of them is waited for once more, for milliseconds, if
-another thread does: a module that is compiled while the next one is written would mostly wait.
+"""The functions that let other threads run Python meanwhile. Reacquiring Python's lock after each takes milliseconds
+if another thread runs: a module compiled while the next one is written would mostly wait.
 """
 
 
 class _Gate:
-    """Lets any number of threads in, and a fork only while there are none."""
+    """A gate that admits any number of threads, and a fork only while there are none."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()  # noqa: TID251 -- a fork takes it first and gives it back
@@ -107,7 +107,7 @@ class _Gate:
 
     def _open(self) -> None:
         thread = threading.get_ident()
-        if not self._closed[thread]:  # this module was imported while the fork was waiting
+        if not self._closed[thread]:  # this module was imported during the wait for the fork
             return
         self._closed[thread] -= 1
         self._forking = None
@@ -121,7 +121,7 @@ _loading = forks.lock()
 
 @contextmanager
 def using_llvm() -> Iterator[Any]:
-    """LLVM's functions, by name. All that calls them stands inside."""
+    """Gives access to LLVM's functions, by name. All code that calls these must be inside."""
     _gate.enter()
     try:
         with _loading:
@@ -133,7 +133,7 @@ def using_llvm() -> Iterator[Any]:
 
 @cache
 def _load() -> Any:
-    """Loads the library, once per process, and makes it ready for this kind of machine."""
+    """Loads the library, once per process, and initialises it for this kind of machine."""
     functions = SimpleNamespace()
     try:
         shared, quick = ctypes.CDLL(llvm_file()), ctypes.PyDLL(llvm_file())
@@ -150,7 +150,7 @@ def _load() -> Any:
 
 
 class Message:
-    """A string that LLVM makes; it is given back when the ``with`` block ends."""
+    """A string that LLVM makes; it is freed when the ``with`` block ends."""
 
     def __init__(self, llvm: Any) -> None:
         self._llvm, self._pointer = llvm, c_char_p()

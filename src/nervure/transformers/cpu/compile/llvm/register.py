@@ -9,8 +9,8 @@
 >>> b.constant(F32.vector(8), 1.5).number, b.constant(I8, 255).number, x.number
 (1.5, -1, None)
 
-Floats add, multiply and compare as IEEE 754 says; integers wrap, and ``<`` on them is signed. No operation carries
-fast-math flags. A Python number becomes a constant of the other side's type.
+Floats add, multiply and compare by IEEE 754; integers wrap, and ``<`` on them is signed. No operation carries
+fast-math flags. A Python number becomes a constant of the other operand's type.
 """
 
 from __future__ import annotations
@@ -77,15 +77,15 @@ class Register:
         return self._integer("xor", -1 if self.type.scalar != "i1" else 1)
 
     def shift_left(self, other: Operand) -> Register:
-        """Bits moved up; by the width or more is undefined."""
+        """Shifts bits up; by the width or more is undefined."""
         return self._integer("shl", other)
 
     def shift_right(self, other: Operand) -> Register:
-        """Bits moved down, zeros from above; by the width or more is undefined."""
+        """Shifts bits down, zeros enter from above; by the width or more is undefined."""
         return self._integer("lshr", other)
 
     def shift_right_signed(self, other: Operand) -> Register:
-        """Bits moved down, copies of the sign from above; by the width or more is undefined."""
+        """Shifts bits down, copies of the sign enter from above; by the width or more is undefined."""
         return self._integer("ashr", other)
 
     # -- comparisons: i1 in as many lanes, false with NaN but for not_equal ----------------------------------
@@ -125,27 +125,29 @@ class Register:
     # -- other types -------------------------------------------------------------------------------------
 
     def cast(self, opcode: str, type: Type) -> Register:
-        """One of LLVM's conversions (``sitofp``, ``fptrunc``, ``zext``, ...) to a scalar type, in as many lanes."""
+        """Applies one of LLVM's conversions (``sitofp``, ``fptrunc``, ``zext``, ...) to a scalar type, in as many
+        lanes.
+        """
         target = type.vector(self.type.lanes)
         if target is self.type:
             return self
         return self.builder.emit(target, f"{opcode} {self.type} {self.text} to {target}")
 
     def bitcast(self, type: Type) -> Register:
-        """The same bits as a type of the same width, in as many lanes."""
+        """Returns the same bits as a type of the same width, in as many lanes."""
         return self.cast("bitcast", type)
 
     def regrouped(self, type: Type) -> Register:
-        """The same bits in lanes of another width: all lanes together are as wide as the type."""
+        """Returns the same bits in lanes of another width: all lanes together are as wide as the type."""
         return self if type is self.type else self.builder.emit(type, f"bitcast {self!r} to {type}")
 
     def bits(self) -> Register:
-        """The bits of a float as an integer."""
+        """Returns the bits of a float as an integer."""
         return self.bitcast(self.type.integer().element)
 
     @property
     def number(self) -> int | float | None:
-        """The number that a constant has in all lanes, an integer as if signed; None of any other register."""
+        """The number that a constant has in all lanes, an integer as if signed; None for any other register."""
         text = self.text
         if text.startswith("splat ("):
             text = text[:-1].rpartition(" ")[2]

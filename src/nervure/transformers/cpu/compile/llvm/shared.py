@@ -1,4 +1,4 @@
-"""Memory that several threads see: atomic reads, writes and changes of one word.
+"""Memory shared by several threads: atomic reads, writes and changes of one word.
 
 >>> from nervure.transformers.cpu.compile.llvm.types import PTR
 >>> b = Builder("next", [("counter", PTR)], result=I64)
@@ -11,8 +11,8 @@ entry:
 }
 <BLANKLINE>
 
-What a thread wrote before a ``release`` store is seen by one that has read the stored word by an ``acquire`` load; all
-``seq_cst`` operations have one order on which all threads agree.
+A thread that has read a word by an ``acquire`` load sees all writes that preceded the ``release`` store of that word;
+all ``seq_cst`` operations have one order on which all threads agree.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ _PAUSES = {"x86_64": "call void @llvm.x86.sse2.pause()", "AMD64": "call void @ll
 
 
 def atomic_load(b: Builder, pointer: Register, type: Type = I64, order: str = "acquire") -> Register:
-    """The word at an address."""
+    """Loads the word at the address ``pointer``."""
     return b.emit(type, f"load atomic {type}, ptr {pointer.text} {order}, align {type.bits // 8}")
 
 
 def atomic_store(b: Builder, x: Operand, pointer: Register, order: str = "release") -> None:
-    """Writes a word; a Python number is an i64."""
+    """Stores the word ``x`` at the address ``pointer``; a Python number is an i64."""
     x = b.word(x)
     b.line(f"store atomic {x.type} {x.text}, ptr {pointer.text} {order}, align {x.type.bits // 8}")
 
 
 def fetch_add(b: Builder, pointer: Register, x: Operand) -> Register:
-    """Adds to a word and gives what it was before."""
+    """Adds ``x`` to the word at ``pointer`` and returns its old value."""
     return _change(b, "add", pointer, x)
 
 
 def exchange(b: Builder, pointer: Register, x: Operand) -> Register:
-    """Writes a word and gives what it was before."""
+    """Writes ``x`` to the word at ``pointer`` and returns its old value."""
     return _change(b, "xchg", pointer, x)
 
 
 def compare_exchange(b: Builder, pointer: Register, expected: Operand, new: Operand) -> Register:
-    """Writes a word if it is what one expects; whether it was."""
+    """Writes ``new`` to the word at ``pointer`` if it is ``expected``; returns whether it was."""
     old, value = b.word(expected), b.word(new)
     pair = b.emit(I64, f"cmpxchg ptr {pointer.text}, {old.type} {old.text}, {value.type} {value.text} seq_cst seq_cst")
     return b.emit(I1, f"extractvalue {{ {old.type}, i1 }} {pair.text}, 1")
@@ -62,12 +62,12 @@ def lock(b: Builder, word: Register) -> None:
 
 
 def unlock(b: Builder, word: Register) -> None:
-    """Gives a lock back."""
+    """Releases a lock."""
     atomic_store(b, 0, word)
 
 
 def pause(b: Builder) -> None:
-    """Tells the core that the loop it is in waits for another one."""
+    """Tells the core that its loop waits for another core."""
     text = _PAUSES.get(platform.machine())
     if text is None:
         return

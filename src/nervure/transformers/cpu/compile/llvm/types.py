@@ -18,7 +18,9 @@ _SHORT = {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64", "ptr
 
 
 class Type:
-    """A scalar type and a number of lanes; 1 lane is the scalar itself. One object a type: compare with ``is``."""
+    """A scalar type and a number of lanes; 1 lane is the scalar itself. There is one object for each type: compare
+    with ``is``.
+    """
 
     __slots__ = ("bits", "is_float", "lanes", "scalar", "text")
 
@@ -28,15 +30,15 @@ class Type:
         self.text = scalar if lanes == 1 else f"<{lanes} x {scalar}>"
 
     def vector(self, lanes: int) -> Type:
-        """The same scalar in another number of lanes."""
+        """Returns the same scalar in another number of lanes."""
         return make_type(self.scalar, lanes)
 
     def with_scalar(self, other: Type) -> Type:
-        """Another scalar in as many lanes."""
+        """Returns another scalar in as many lanes."""
         return make_type(other.scalar, self.lanes)
 
     def integer(self) -> Type:
-        """The integers as wide as the scalar, in as many lanes."""
+        """Returns the integers as wide as the scalar, in as many lanes."""
         return make_type(f"i{self.bits}", self.lanes)
 
     @property
@@ -46,12 +48,12 @@ class Type:
 
     @property
     def suffix(self) -> str:
-        """How an intrinsic's name ends for this type: ``v8f32``."""
+        """The end of an intrinsic's name for this type: ``v8f32``."""
         short = _SHORT.get(self.scalar, self.scalar)
         return short if self.lanes == 1 else f"v{self.lanes}{short}"
 
     def literal(self, number: int | float | bool) -> str:
-        """The text of a constant, in all lanes. A float is rounded to the type."""
+        """Returns the text of a constant, in all lanes. A float is rounded to the type."""
         text = self._scalar_literal(number)
         return text if self.lanes == 1 else f"splat ({self.scalar} {text})"
 
@@ -73,7 +75,7 @@ class Type:
 
 @cache
 def make_type(scalar: str, lanes: int) -> Type:
-    """The one type of this scalar and number of lanes."""
+    """Returns the one type of this scalar and number of lanes."""
     return Type(scalar, lanes)
 
 

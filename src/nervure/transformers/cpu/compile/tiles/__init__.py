@@ -1,1 +1,1 @@
-"""Register tiles: functions that multiply blocks of matrices, called by the kernels of contractions."""
+"""Register tiles: functions that multiply blocks of matrices, which the kernels of contractions call."""

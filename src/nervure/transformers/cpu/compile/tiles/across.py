@@ -1,6 +1,6 @@
-"""Micro-kernels of products with few rows whose right side lies across memory: weights that are stored by column.
+"""Micro-kernels of products with few rows whose right operand lies across memory: weights stored by column.
 
-The right side is read once, a few columns side by side, in squares that are transposed in registers and used there.
+The right operand is read once, a few columns side by side, in squares that are transposed in registers and used there.
 
 >>> from nervure.transformers.cpu.compile.llvm.types import F32
 >>> Across(F32, rows=2, lanes=16).name
@@ -19,7 +19,7 @@ from nervure.transformers.cpu.compile.tiles.transpose import first_lanes, transp
 
 
 class Across(NamedTuple):
-    """The shape of a micro-kernel: it takes up to so many rows."""
+    """The shape of a micro-kernel, which takes up to ``rows`` rows."""
 
     type: Type
     rows: int
@@ -32,7 +32,9 @@ class Across(NamedTuple):
 
 
 def across_function(across: Across) -> Builder:
-    """The function of a micro-kernel, whose ``right_point`` goes from column to column: points follow each other."""
+    """Returns the function of a micro-kernel, whose ``right_point`` is the distance from column to column: points are
+    contiguous.
+    """
     b = Builder(across.name, ARGUMENTS, attributes="nounwind")
     block = Block(*b.arguments)
     with b.loop(0, block.columns, across.lanes) as columns:
@@ -48,7 +50,7 @@ class _Columns:
         self.b, self.across, self.block = b, across, block
         self.type, self.vector = across.type, across.type.vector(across.lanes)
         self.remaining = block.columns - column
-        # What is not there is read as the last that is; its results are dropped.
+        # Missing rows are read as the last existing one; their results are dropped.
         self.rows = [b.intrinsic("smin", block.rows - 1, number) for number in range(across.rows)]
         self.left = [self._at(block.left, number * block.left_row) for number in self.rows]
         right = self._at(block.right, column * block.right_point)
@@ -58,7 +60,7 @@ class _Columns:
         self.waiting = b.allocate(self.vector, across.lanes)
 
     def build(self) -> None:
-        """Whole squares, the points that are left, results."""
+        """Builds the whole squares, the remaining points, and the stores."""
         b, lanes = self.b, self.across.lanes
         points = self.block.points
         together = points & -lanes
@@ -81,7 +83,7 @@ class _Columns:
                 for left, total in zip(self.left, sums, strict=True)]
 
     def _store(self, sums: Sequence[Register]) -> None:
-        """The results of the columns that are there."""
+        """Stores the results of the existing columns."""
         b, mask = self.b, first_lanes(self.b, self.remaining, self.across.lanes)
         for number, (row, total) in enumerate(zip(self.rows, sums, strict=True)):
             place = self._at(self.target, row * self.block.target_row)

@@ -1,10 +1,10 @@
-"""Bundles: the next points of a row or a column of bytes, 32 bits of them, that register tiles take for one element.
+"""Bundles: 32 bits of consecutive points of a row or a column of bytes, which register tiles treat as one element.
 
 A bundle has four bytes, and one instruction adds all products of two bundles to a sum, without saturating; or, on
 machines that lack it, two bytes widened to 16 bits, whose products are added in pairs. Both are exact modulo 2**32.
 
-The instruction takes an unsigned and a signed byte. Where both sides have one sign, ``x * y`` is ``(x ^ 128) * y``
-minus the product of 128 (or -128, as the instruction reads it) and y, which sums start from.
+The instruction takes an unsigned and a signed byte. If both operands have one sign, ``x * y`` is ``(x ^ 128) * y``
+minus the product of 128 (or -128, as the instruction reads it) and y; sums start from the negatives of these.
 
 >>> Bundles(left=False, right=True, points=4).suffix
 'u8_i8'
@@ -21,7 +21,8 @@ from nervure.transformers.cpu.compile.llvm.types import I8, I16, Type
 
 
 class Bundles(NamedTuple):
-    """Whether the bytes of the left and of the right side are signed, and how many points a bundle has, 4 or 2."""
+    """Whether the bytes of the left and of the right operand are signed, and the number of points of a bundle, 4 or 2.
+    """
 
     left: bool
     right: bool
@@ -29,12 +30,12 @@ class Bundles(NamedTuple):
 
     @property
     def suffix(self) -> str:
-        """What it is called in the names of functions."""
+        """Its name in the names of functions."""
         return "_".join([f"{'i' if is_signed else 'u'}8" for is_signed in (self.left, self.right)])
 
     @property
     def is_flipped(self) -> bool:
-        """Whether lines have the bytes of the left side with the highest bit flipped: of the other sign."""
+        """Whether lines have the bytes of the left operand with the highest bit flipped, hence of the other sign."""
         return self.points == 4 and self.left == self.right
 
     @property
@@ -43,11 +44,13 @@ class Bundles(NamedTuple):
         return I8 if self.points == 4 else I16
 
     def widened(self, x: Register, is_signed: bool) -> Register:
-        """Bytes as points of bundles."""
+        """Returns bytes as points of bundles."""
         return x.cast("sext" if is_signed else "zext", self.part) if self.points == 2 else x
 
     def with_products(self, left: Register, right: Register, total: Register) -> Register:
-        """Sums with the products of the bundles of a line and a panel."""
+        """Returns the sums ``total`` with the products of the bundles of a line, ``left``, and a panel, ``right``,
+        added.
+        """
         b, lanes = total.builder, total.type.lanes
         both = [x.regrouped(self.part.vector(self.points * lanes)) for x in (left, right)]
         if self.points == 2:

@@ -1,7 +1,7 @@
-"""Products of bytes with sums of 32 bits: sides in panels and lines of bundles, which register tiles multiply.
+"""Products of bytes with sums of 32 bits: operands in panels and lines of bundles, which register tiles multiply.
 
-A strip of the right side is packed into a panel on the stack, the rows of a tile into lines. A panel begins with what
-its sums start from. Nothing beside the block is read; points that are missing in a bundle are zeros.
+A strip of the right operand is packed into a panel on the stack, the rows of a tile into lines. A panel begins with
+the initial values of its sums. Nothing outside of the block is read; missing points in a bundle are zeros.
 
 >>> from nervure.transformers.cpu.compile.llvm.types import I32
 >>> cover = Cover(Tile(I32, rows=6, vectors=4, lanes=16, bundles=Bundles(False, True, 4)), is_across=False)
@@ -21,12 +21,12 @@ from nervure.transformers.cpu.compile.tiles.kernel import ARGUMENTS, Block, Tile
 from nervure.transformers.cpu.compile.tiles.transpose import transposed
 
 DEPTH = 256
-"""Rows of bundles of a panel: with 64 columns 64 KiB of the stack."""
+"""The rows of bundles of a panel: with 64 columns, 64 KiB of the stack."""
 
 
 class Cover(NamedTuple):
-    """A function that covers a block with one tile. ``is_across``: the points of the right side follow each other, and
-    its ``right_point`` goes from column to column; else its columns do.
+    """A function that covers a block with one tile. With ``is_across`` the points of the right operand are contiguous,
+    and its ``right_point`` goes from column to column; else its columns are.
     """
 
     tile: Tile
@@ -49,19 +49,19 @@ class Cover(NamedTuple):
 
     @property
     def bundles(self) -> Bundles:
-        """What its tile multiplies."""
+        """The bundles that its tile multiplies."""
         assert self.tile.bundles is not None
         return self.tile.bundles
 
     def from_column(self, block: Block, column: Register) -> Block:
-        """A block without the columns before this one."""
+        """Returns a block without the columns before this one."""
         b = column.builder
         right = b.offset(block.right, column * block.right_point if self.is_across else column, I8)
         return block._replace(right=right, target=b.offset(block.target, column, I32), columns=block.columns - column)
 
 
 def cover_function(cover: Cover, link: Callable[[str], str] = str) -> Builder:
-    """The function of a cover: panels of so many points, strip by strip, and for each all rows."""
+    """Returns the function of a cover: panels of ``DEPTH`` bundles, strip by strip, and for each all rows."""
     b = Builder(cover.name, ARGUMENTS, attributes="nounwind")
     block, tile, depth = Block(*b.arguments), cover.tile, DEPTH * cover.bundles.points
     panel, lines = b.allocate(I32, (1 + DEPTH) * tile.columns), b.allocate(I32, DEPTH * tile.rows)
@@ -84,7 +84,9 @@ def cover_function(cover: Cover, link: Callable[[str], str] = str) -> Builder:
 
 
 class _Side(NamedTuple):
-    """Where the bytes of a side lie, and its bundles, by *lines*: rows of the left side, columns of the right one."""
+    """The memory of an operand's bytes, and of its bundles, by *lines*: rows of the left operand, columns of the right
+    one.
+    """
 
     source: Register
     line_step: Operand
@@ -96,16 +98,16 @@ class _Side(NamedTuple):
     is_flipped: bool = False
 
     def bytes(self, line: Register, point: Register) -> Register:
-        """The address of a point, which others follow if it is the lines that are apart."""
+        """Returns the address of a point; if lines are not contiguous, its points are."""
         return self.source.builder.offset(self.source, line * self.line_step + point * self.point_step, I8)
 
     def bundle(self, line: Register, bundle: Register) -> Register:
-        """The address of a bundle."""
+        """Returns the address of a bundle."""
         return self.source.builder.offset(self.target, line * self.line_width + bundle * self.bundle_width, I32)
 
 
 class _Packing:
-    """Bytes become bundles, of so many points."""
+    """The packing of ``points`` points of bytes into bundles."""
 
     def __init__(self, b: Builder, cover: Cover, block: Block, points: Register) -> None:
         self.b, self.cover, self.kind, self.block, self.points = b, cover, cover.bundles, block, points
@@ -115,7 +117,7 @@ class _Packing:
         self.vector, self.squares = I32.vector(self.lanes), self.whole & -self.lanes
 
     def pack(self, point: Register, column: Register, columns: Register, panel: Register) -> None:
-        """A panel: what sums start from, and a row of bundles for each few points."""
+        """Packs a panel: the initial values of sums, and a row of bundles for each few points."""
         b, lanes, width, step = self.b, self.lanes, self.cover.columns, self.block.right_point
         is_across, zero, body = self.cover.is_across, b.constant(I64, 0), b.offset(panel, width, I32)
         source = b.offset(self.block.right, column * step + point if is_across else point * step + column, I8)
@@ -131,8 +133,8 @@ class _Packing:
             b.store(start, b.offset(panel, number * lanes, I32))
 
     def line_up(self, point: Register, row: Register, rows: Register, lines: Register) -> tuple[Register, Register]:
-        """Where the bundles of some rows are, and how many bytes from row to row: where they lie, if they are whole and
-        neither widened nor flipped, else in lines.
+        """Returns the place of the bundles of some rows, and the bytes from row to row. Bundles are used in place if
+        they are whole and neither widened nor flipped, else they are packed into ``lines``.
         """
         b, step = self.b, self.block.left_row
         source = b.offset(self.block.left, row * step + point, I8)
@@ -155,23 +157,23 @@ class _Packing:
     # -- bundles ---------------------------------------------------------------------------------------------
 
     def _some(self, side: _Side, line: Register, bundle: Register, count: int) -> Register:
-        """Some bundles of a line, whose points follow each other."""
+        """Loads ``count`` bundles of a line, whose points are contiguous."""
         found = self.b.load(side.bytes(line, bundle * self.together), I8.vector(count * self.together))
         return self._of_bytes(side, found)
 
     def _of_bytes(self, side: _Side, x: Register) -> Register:
-        """Bytes as bundles."""
+        """Returns bytes as bundles."""
         flipped = x ^ 128 if side.is_flipped else x
         return self.kind.widened(flipped, side.is_signed).regrouped(I32.vector(x.type.lanes // self.together))
 
     def _across(self, side: _Side, line: Register, bundle: Register, lines: int) -> None:
-        """A square of bundles whose points follow each other."""
+        """Packs a square of ``lines`` bundles whose points are contiguous."""
         found = [self._some(side, line + number, bundle, lines) for number in range(lines)]
         for number, row in enumerate(transposed(found)):
             self.b.store(row, side.bundle(line, bundle + number))
 
     def _along(self, side: _Side, line: Register, bundle: Register, lines: int) -> None:
-        """A row of bundles, whose points lie in as many rows."""
+        """Packs a row of bundles, whose points lie in as many rows."""
         points = [bundle * self.together + number for number in range(self.together)]
         found = [self.b.load(side.bytes(line, point), I8.vector(lines)) for point in points]
         for number, bytes in enumerate(transposed(found)):
@@ -180,7 +182,7 @@ class _Packing:
 
     def _singly(self, side: _Side, lines: tuple[Register, Register], bundles: tuple[Register, Register],
                 is_whole: bool = True) -> None:
-        """Bundles one by one; where they are not whole, zeros are what is missing."""
+        """Packs bundles one by one; unless they are whole, missing points are zeros."""
         b = self.b
         with b.loop(*bundles) as bundle, b.loop(*lines) as line:
             if is_whole and isinstance(side.point_step, int):
@@ -195,7 +197,7 @@ class _Packing:
             b.store(found, side.bundle(line.index, bundle.index))
 
     def _starts(self, body: Register) -> Sequence[Register]:
-        """What the sums of a panel start from."""
+        """Returns the initial values of the sums of a panel."""
         b, tile = self.b, self.cover.tile
         zeros = [b.constant(self.vector, 0)] * tile.vectors
         if not self.kind.is_flipped:

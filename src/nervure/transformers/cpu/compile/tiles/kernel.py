@@ -1,9 +1,10 @@
 """Micro-kernels of matrix products: a tile of results stays in registers over all points of a block.
 
-``target[i, j] (+)= sum over k of left[i, k] * right[k, j]``, by one chain of fused multiply-adds an element, from +0,
-in the order of the points. A tile has a few rows and a few vectors of columns; of each point it reads one element a
-row, spread to all lanes, and one vector for each vector of columns. Nothing beside the block is read, not even in lanes
-whose results are dropped: garbage that happens to be subnormal would slow each multiply-add down.
+``target[i, j] (+)= sum over k of left[i, k] * right[k, j]``, by one chain of fused multiply-adds for each element,
+from +0, in the order of the points. A tile has a few rows and a few vectors of columns; at each point it reads one
+element for each row, spread to all lanes, and one vector for each vector of columns. Nothing outside of the block is
+read, not even in lanes whose results are dropped: garbage that happens to be subnormal would slow each multiply-add
+down.
 
 >>> from nervure.transformers.cpu.compile.llvm.types import F32
 >>> tile = Tile(F32, rows=6, vectors=4, lanes=16)
@@ -24,35 +25,39 @@ from nervure.transformers.cpu.compile.llvm.types import I8, I64, PTR, Type
 from nervure.transformers.cpu.compile.tiles.bundles import Bundles
 
 AHEAD = 8
-"""The points by which lines of the right side are prefetched, and those of a left side that lies across memory; where
-that is copied, twice as many."""
+"""The points by which lines of the right operand are prefetched, and those of a left operand that lies across memory;
+twice as many if that is copied.
+"""
 
 TOGETHER = {32: 4}
-"""Points of one turn of the inner loop, by the bytes of a vector, where points or rows of the left side follow each
-other. Of short vectors a point is twelve multiply-adds, and to count it takes a quarter of all other instructions.
+"""The points of one turn of the inner loop, by the bytes of a vector, if points or rows of the left operand are
+contiguous. With short vectors a point is twelve multiply-adds, and counting it takes a quarter of all other
+instructions.
 """
 
 COPIED = {32: 4}
-"""Strips of a block from which on rows of the left side that follow each other in memory are copied for them, by the
-bytes of a vector. A point has few of them on its line, each point another line; between short vectors these have left
-the first cache when the next strip reads them.
+"""The strips of a block from which on contiguous rows of the left operand are copied, by the bytes of a vector. A
+point has few of these on its line, each point on another line; with short vectors they have left the first cache when
+the next strip reads them.
 """
 
 ARGUMENTS = (("left", PTR), ("left_row", I64), ("left_point", I64), ("right", PTR), ("right_point", I64),
              ("target", PTR), ("target_row", I64), ("rows", I64), ("columns", I64), ("points", I64), ("adds", I64))
-"""Of each micro-kernel. Steps are in elements, from row to row and from point to point; the columns of the right side
-and of the target follow each other. ``adds``: not 0 adds to what lies in the target."""
+"""The parameters of each micro-kernel. Steps are in elements, from row to row and from point to point; the columns of
+the right operand and of the target are contiguous. If ``adds`` is not 0, results are added to the target.
+"""
 
 PLACES_ARGUMENTS = tuple([(name, PTR if name in ("left_row", "left_point", "right_point", "target_row") else type)
                           for name, type in ARGUMENTS])
-"""Of a micro-kernel that goes by places: offset tables are in the place of four steps. They say how far it is, in
-elements, to each row and to each point of the left side, to each point of the right one, and to each row of results."""
+"""The parameters of a micro-kernel with offset tables, which replace four steps. They give the offsets, in elements,
+of each row and of each point of the left operand, of each point of the right one, and of each row of results.
+"""
 
 
 class Tile(NamedTuple):
-    """The shape of a micro-kernel. ``masked``: of one strip, whose last vector may have lanes without a column.
-    ``bundles``: what is multiplied in place of elements; steps of the left side are then in bytes, and before the right
-    side lies what sums start from. ``by_places``: tables say where rows and points lie.
+    """The shape of a micro-kernel. A ``masked`` one has one strip, whose last vector may have lanes without a column.
+    ``bundles`` are multiplied in place of elements; steps of the left operand are then in bytes, and the initial
+    values of the sums lie before the right operand. With ``by_places``, offset tables give rows and points.
     """
 
     type: Type
@@ -70,8 +75,8 @@ class Tile(NamedTuple):
 
     @property
     def registers(self) -> int:
-        """The vector registers that the inner loop needs: results, a point of the right, an element of the left, and
-        products that are added by an instruction of their own.
+        """The vector registers of the inner loop: results, a point of the right operand, an element of the left, and
+        separate products. The last are only needed if another instruction adds them.
         """
         return self.rows * self.vectors + self.vectors + 1 + (self.bundles is not None and self.bundles.points == 2)
 
@@ -88,21 +93,21 @@ class Tile(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """Whether it multiplies elements, all lanes of which have a column."""
+        """Whether it multiplies elements, and all lanes have a column."""
         return not self.masked and self.bundles is None
 
     @property
     def copies_rows(self) -> bool:
-        """Whether rows of the left side may be copied for all strips."""
+        """Whether rows of the left operand may be copied for all strips."""
         return self.is_whole and not self.by_places and self.vector_bytes in COPIED
 
     def from_column(self, block: Block, column: Register) -> Block:
-        """A block without the columns before this one."""
+        """Returns a block without the columns before this one."""
         right, target = [column.builder.offset(start, column, self.type) for start in (block.right, block.target)]
         return block._replace(right=right, target=target, columns=block.columns - column)
 
     def from_row(self, block: Block, row: Register) -> Block:
-        """A block without the rows before this one."""
+        """Returns a block without the rows before this one."""
         b, rest = row.builder, block.rows - row
         if self.by_places:
             tables = [b.offset(table, row, I64) for table in (block.left_row, block.target_row)]
@@ -112,7 +117,9 @@ class Tile(NamedTuple):
 
 
 def tile_function(tile: Tile) -> Builder:
-    """The function of a micro-kernel: down all rows, a tile at a time, and for these across all strips of columns."""
+    """Returns the function of a micro-kernel: down all rows, a tile at a time, and for these across all strips of
+    columns.
+    """
     b = Builder(tile.name, PLACES_ARGUMENTS if tile.by_places else ARGUMENTS, attributes="nounwind")
     block, strip = Block(*b.arguments), _StripByPlaces if tile.by_places else _Strip
     copies = _Copies(b, tile, block) if tile.copies_rows else None
@@ -141,7 +148,7 @@ class Block(NamedTuple):
 
 
 class _Copies:
-    """The rows of a tile, copied to where its strips find them in the first cache: point by point, close together."""
+    """The rows of a tile, copied so that its strips find them in the first cache: point by point, contiguously."""
 
     def __init__(self, b: Builder, tile: Tile, block: Block) -> None:
         self.b, self.tile, self.block = b, tile, block
@@ -150,7 +157,7 @@ class _Copies:
         self.is_worth = block.left_row.equal(1) & is_wide & (block.points <= CONTRACT_BLOCK)
 
     def of_rows(self, row: Register) -> Block:
-        """The block as the strips of a tile read it that begins at a row."""
+        """Returns the block as the strips of a tile that begins at a row read it."""
         b, tile, block = self.b, self.tile, self.block
         is_copied = self.is_worth & (block.rows - row >= tile.rows)
         with b.if_(is_copied):
@@ -169,8 +176,8 @@ class _Copies:
 
 
 class _Points(NamedTuple):
-    """How far a tile has come: the next point of the right side, how far it is to that of the left one, the sums so
-    far, and of how many points they are.
+    """The progress of a tile: the next point of the right operand, the left one's offset, the sums, and the points in
+    them.
     """
 
     right: Register
@@ -186,7 +193,7 @@ class _Strip:
         self.b, self.tile, self.block = b, tile, block
         self.vector = tile.type.vector(tile.lanes)
         self.remaining = block.rows - row
-        # A row that is not there is read as the last one that is; its results are dropped.
+        # A missing row is read as the last existing one; its results are dropped.
         rows = [b.intrinsic("smin", self.remaining - 1, number) for number in range(tile.rows)]
         self.unit = tile.type if tile.bundles is None else I8
         self.left = [b.offset(block.left, self._row(row + number), self.unit) for number in rows]
@@ -196,7 +203,7 @@ class _Strip:
         self.together = TOGETHER.get(tile.vector_bytes, 1) if tile.is_whole else 1
 
     def build(self) -> None:
-        """All points, then the stores."""
+        """Builds all points, then the stores."""
         b, tile = self.b, self.tile
         for target in self.targets:
             self._prefetch(target)
@@ -206,16 +213,16 @@ class _Strip:
                 self._store(sums[number * tile.vectors:(number + 1) * tile.vectors], target)
 
     def _row(self, row: Register) -> Register:
-        """How far it is to a row of the left side."""
+        """Returns the offset of a row of the left operand."""
         return row * self.block.left_row
 
     def _target_row(self, row: Register) -> Register:
-        """How far it is to a row of the results."""
+        """Returns the offset of a row of the results."""
         return row * self.block.target_row
 
     def _over_points(self) -> list[Register]:
-        """The sums of all points: several in a turn where those of a row follow each other, or the elements of a point;
-        then those that are left.
+        """Returns the sums of all points. Several are taken in a turn if those of a row, or the elements of a point,
+        are contiguous; then the rest follows one by one.
         """
         b, tile, block = self.b, self.tile, self.block
         start = [self._load(self._at(self.right, -block.right_point), v) if tile.bundles is not None
@@ -232,7 +239,7 @@ class _Strip:
 
     def _turns(self, start: _Points, end: Register, together: int, step: Operand,
                elements: Callable[[Register], list[Register]]) -> _Points:
-        """The points up to an end, so many in a turn, of which the left side has its ``elements`` at an offset."""
+        """Adds the points up to ``end``, ``together`` in a turn; ``elements`` gives the left operand's at an offset."""
         b, block = self.b, self.block
         ahead = block.right_point * AHEAD
         with b.loop(start.done, end, together, [start.right, start.offset, *start.sums]) as turns:
@@ -249,18 +256,20 @@ class _Strip:
         return _Points(right, offset, sums, end)
 
     def _down(self, offset: Register) -> list[Register]:
-        """Where the elements of a point of the left side are, from row to row."""
+        """Returns the addresses of the elements of a point of the left operand, from row to row."""
         return [self.b.offset(left, offset, self.unit) for left in self.left]
 
     def _side_by_side(self, offset: Register) -> list[Register]:
-        """The same where the rows follow each other in memory; the line of a later point is prefetched."""
+        """Returns these addresses if the rows are contiguous; the line of a later point is prefetched."""
         first = self.b.offset(self.left[0], offset, self.unit)
         self.b.fetch(self.b.offset(first, self.block.left_point * AHEAD, self.unit))
         return [self.b.offset(first, number, self.unit) for number in range(self.tile.rows)]
 
     def _with_point(self, columns: Sequence[Register], elements: Sequence[Register],
                     sums: Sequence[Register]) -> list[Register]:
-        """The sums with a point: its columns of the right side, by the elements of the left one at these addresses."""
+        """Adds a point to the ``sums``: its ``columns`` of the right operand, times the ``elements`` of the left one
+        at these addresses.
+        """
         b, tile, align, found = self.b, self.tile, self.unit.bits // 8, list[Register]()
         for number, place in enumerate(elements):
             element = b.splat(b.load(place, tile.type, align), tile.lanes)
@@ -273,7 +282,7 @@ class _Strip:
         return self.b.fma(left, right, total) if bundles is None else bundles.with_products(left, right, total)
 
     def _store(self, sums: Sequence[Register], target: Register) -> None:
-        """A row of results."""
+        """Stores a row of results."""
         b = self.b
         with b.if_(self.block.adds.equal(0)):
             for v, total in enumerate(sums):
@@ -288,12 +297,14 @@ class _Strip:
         return self.b.offset(pointer, offset, self.tile.type)
 
     def _prefetch(self, row: Register) -> None:
-        """A row of a strip, once for each line of memory."""
+        """Prefetches a row of a strip, once for each cache line."""
         for v in range(0, self.tile.vectors, max(64 // self.tile.vector_bytes, 1)):
             self.b.fetch(self.b.offset(row, v * self.tile.lanes, self.tile.type))
 
     def _mask(self, columns: Register) -> Register:
-        """Which lanes of the last vector have a column; LLVM is not to compare them anew for each point."""
+        """Returns which lanes of the last vector have a column, so that LLVM does not repeat the comparison for each
+        point.
+        """
         return self.b.opaque(self.b.first_lanes(columns - (self.tile.columns - self.tile.lanes), self.tile.lanes))
 
     def _load(self, row: Register, v: int) -> Register:
@@ -311,7 +322,7 @@ class _Strip:
 
 
 class _StripByPlaces(_Strip):
-    """The same, by offset tables of rows and points."""
+    """A tile of results that reads and writes rows and points by offset tables."""
 
     def _row(self, row: Register) -> Register:
         return self._place(self.block.left_row, row)
@@ -320,7 +331,7 @@ class _StripByPlaces(_Strip):
         return self._place(self.block.target_row, row)
 
     def _over_points(self) -> list[Register]:
-        """The sums of all points: several in a turn while what is prefetched is in the table."""
+        """Returns the sums of all points: several in a turn while the prefetched point is in the table."""
         b, zero = self.b, self.b.constant(I64, 0)
         zeros = [b.constant(self.vector, 0.0)] * (self.tile.vectors * self.tile.rows)
         points = _Points(self.right, zero, zeros, zero)
@@ -330,7 +341,7 @@ class _StripByPlaces(_Strip):
         return self._turns_by_places(points, self.block.points, 1).sums
 
     def _turns_by_places(self, start: _Points, end: Register, together: int) -> _Points:
-        """The points up to an end, so many in a turn."""
+        """Adds the points up to ``end``, ``together`` in a turn."""
         b, block = self.b, self.block
         with b.loop(start.done, end, together, [start.right, *start.sums]) as turns:
             right, *sums = turns.carried

@@ -1,7 +1,8 @@
-"""Micro-kernels of products with few rows, which are as fast as memory: the right side is read once, in long rows.
+"""Micro-kernels of products with few rows, which run at memory speed: the right operand is read once, in long rows.
 
-Sums wait in the first cache. Of several points at a time whole rows are read side by side, a vector of each, and added
-to the sums of that vector in the order of the points, by the same chain of fused multiply-adds as in register tiles.
+Sums wait in the first cache. For several points at a time whole rows are read side by side, a vector of each, and
+added to the sums of that vector in the order of the points, by the same chain of fused multiply-adds as in register
+tiles.
 
 >>> from nervure.transformers.cpu.compile.llvm.types import F32
 >>> stream = Stream(F32, rows=2, lanes=16)
@@ -19,14 +20,14 @@ from nervure.transformers.cpu.compile.llvm.types import I64, Type
 from nervure.transformers.cpu.compile.tiles.kernel import ARGUMENTS, Block
 
 POINTS = 8
-"""The rows of the right side that are read side by side: as many streams as processors follow."""
+"""The rows of the right operand that are read side by side: as many streams as processors follow."""
 
 SUMS = 16_384
-"""Bytes of the sums of a strip of columns: half of a first cache."""
+"""The bytes of the sums of a strip of columns: half of a first cache."""
 
 
 class Stream(NamedTuple):
-    """The shape of a micro-kernel: it takes up to so many rows."""
+    """The shape of a micro-kernel, which takes up to ``rows`` rows."""
 
     type: Type
     rows: int
@@ -44,7 +45,7 @@ class Stream(NamedTuple):
 
 
 def stream_function(stream: Stream) -> Builder:
-    """The function of a micro-kernel: over strips of columns."""
+    """Returns the function of a micro-kernel, over strips of columns."""
     b = Builder(stream.name, ARGUMENTS, attributes="nounwind")
     block = Block(*b.arguments)
     sums = b.allocate(stream.type, stream.rows * stream.columns)
@@ -62,7 +63,7 @@ class _Strip:
         self.type, self.vector = stream.type, stream.type.vector(stream.lanes)
         self.wide = b.intrinsic("smin", block.columns - column, stream.columns)
         self.whole = self.wide & -stream.lanes
-        # A row that is not there is read as the last one that is; its results are dropped.
+        # A missing row is read as the last existing one; its results are dropped.
         self.rows = [b.intrinsic("smin", block.rows - 1, number) for number in range(stream.rows)]
         self.left = [self._at(block.left, number * block.left_row) for number in self.rows]
         self.right = self._at(block.right, column)
@@ -70,7 +71,7 @@ class _Strip:
         self.mask = b.first_lanes(self.wide - self.whole, stream.lanes)
 
     def build(self) -> None:
-        """Zeros, all points, results."""
+        """Builds zeros, all points, and the stores."""
         b, points = self.b, self.block.points
         with b.loop(0, self.stream.rows * self.stream.columns, self.stream.lanes) as places:
             b.store(b.constant(self.vector, 0.0), self._at(self.sums, places.index))
@@ -81,7 +82,7 @@ class _Strip:
         self._over_columns(self._result)
 
     def _points(self, k: Register, count: int) -> None:
-        """A few points: all columns of the strip."""
+        """Builds a few points, over all columns of the strip."""
         b, numbers = self.b, [k + number for number in range(count)]
         rights = [self._at(self.right, number * self.block.right_point) for number in numbers]
         elements = [[b.splat(b.load(self._at(left, number * self.block.left_point), self.type), self.stream.lanes)
@@ -98,7 +99,7 @@ class _Strip:
         self._over_columns(add)
 
     def _result(self, column: Register, mask: Register | None) -> None:
-        """The results of a vector of columns."""
+        """Stores the results of a vector of columns."""
         b = self.b
         for number, row in enumerate(self.rows):
             total, place = b.load(self._sum(number, column), self.vector), self._at(
@@ -110,7 +111,7 @@ class _Strip:
                     self._store(self._load(place, mask) + total, place, mask)
 
     def _over_columns(self, body: Callable[[Register, Register | None], None]) -> None:
-        """Vectors of columns, the last one with a mask."""
+        """Builds ``body`` for vectors of columns, the last one with a mask."""
         with self.b.loop(0, self.whole, self.stream.lanes) as vectors:
             body(vectors.index, None)
         with self.b.if_(self.whole < self.wide):

@@ -1,9 +1,9 @@
-"""The tile library: which micro-kernels a machine has, and the function that covers a block with them.
+"""The tile library: the micro-kernels of a machine, and the function that covers a block with them.
 
 ``multiply_f32`` takes the arguments of a micro-kernel, for any number of rows and columns: whole strips by the main
-tile, their last rows by a lower one, the last columns by the narrowest tile that holds them. Few rows go through memory
-in a way of their own, of which ``multiply_many_f32`` knows nothing. Where rows or points lie in no regular way
-``multiply_by_places_f32`` takes tables that say where.
+tile, their last rows by a lower one, the last columns by the narrowest tile that holds them. Few rows have
+micro-kernels of their own, which ``multiply_many_f32`` leaves out. If rows or points lie irregularly,
+``multiply_by_places_f32`` takes offset tables.
 
 >>> from nervure.transformers.cpu.compile.llvm.types import F32
 >>> [tile.name for tile in tiles_of(F32, 32) if tile.masked]
@@ -40,57 +40,63 @@ from nervure.transformers.cpu.settings import SETTINGS
 from nervure.transformers.cpu.target import Target
 
 _SHAPES = {64: ((6, 4), (8, 3), (8, 2), (8, 1)), 32: ((6, 2), (8, 1))}
-"""Rows and vectors by the bytes of a vector: the main tile, then those for the last columns. Eight rows hide what
-multiply-adds wait for, and eight lines that meet in a first cache still stay there."""
+"""Rows and vectors by the bytes of a vector: the main tile, then those for the last columns. Eight rows hide the
+latency of multiply-adds, and eight lines that map to one set of a first cache still stay there.
+"""
 
 _FEW_COLUMNS = {64: ((6, 1),)}
-"""For no more columns than half a vector has lanes: vectors of half the width, two of which multiply at once."""
+"""For at most half as many columns as a vector has lanes: vectors of half the width, two of which multiply at once."""
 
 _FEW_ROWS, _LONG_ROW = (1, 2, 4, 8), 1024
-"""Rows that are as fast as memory, and bytes of columns from which on: the right side is read in long stretches."""
+"""The numbers of rows with micro-kernels at memory speed, and the bytes of columns from which on they are used: the
+right operand is read in long stretches.
+"""
 
 _MORE_ROWS = {64: ((8, 3),)}
-"""For blocks whose rows it divides better than the main tile does: 8 of them, 16, or 32."""
+"""For blocks whose rows it divides better than the main tile does: 8, 16, or 32 rows."""
 
 _LAST_ROWS = {64: ((2, 4), (4, 4)), 32: ((4, 2),)}
-"""As wide as the main tile, for the last rows, from low to high: each has enough sums to hide what multiply-adds wait
-for.
+"""Tiles as wide as the main tile, for the last rows, from low to high: each has enough sums to hide the latency of
+multiply-adds.
 """
 
 _LINE = 64
-"""Bytes of a line of memory: where strips are as wide, each row of one is to lie in one line, not in two."""
+"""The bytes of a cache line: if strips are as wide, each row of one should lie in one line, not in two."""
 
 _LINE_ROWS, _LINE_COLUMNS, _LINE_POINTS = 24, 128, 128
-"""From which on that is worth a tile of few columns in front: what two strips share has left the first cache."""
+"""The least rows, columns and points for which that is worth a tile of few columns in front: data that two strips
+share have left the first cache.
+"""
 
 _ROUNDED_AWAY = 16
-"""How many rows of the main tile one has to be that is not there, to be worth a tile of fewer columns."""
+"""A narrower, taller tile is used only if it computes fewer than 15/16 of the main tile's rows, padding rows included.
+"""
 
 
 def main_tile(type: Type, vector_bytes: int) -> Tile:
-    """The tile of whole strips."""
+    """Returns the tile of whole strips."""
     return _tiles(type, vector_bytes, _SHAPES)[0]
 
 
 def tiles_of(type: Type, vector_bytes: int) -> list[Tile]:
-    """The micro-kernels for a type, each once."""
+    """Returns the micro-kernels for a type, each once."""
     whole = [tile for shapes in (_MORE_ROWS, _LAST_ROWS) for tile in _tiles(type, vector_bytes, shapes)]
     return [main_tile(type, vector_bytes), *_last_tiles(type, vector_bytes), *whole]
 
 
 def _last_tiles(type: Type, vector_bytes: int) -> list[Tile]:
-    """The tiles for the last columns, from wide to narrow."""
+    """Returns the tiles for the last columns, from wide to narrow."""
     narrow = [tile._replace(lanes=tile.lanes // 2) for tile in _tiles(type, vector_bytes, _FEW_COLUMNS)]
     return [tile._replace(masked=True) for tile in (*_tiles(type, vector_bytes, _SHAPES), *narrow)]
 
 
 def across_of(type: Type, vector_bytes: int) -> list[Across]:
-    """The micro-kernels for a type that take few rows, and a right side that lies across memory."""
+    """Returns the micro-kernels for a type that take few rows, and a right operand that lies across memory."""
     return [Across(type, rows, vector_bytes * 8 // type.bits) for rows in _FEW_ROWS]
 
 
 def streams_of(type: Type, vector_bytes: int) -> list[Stream]:
-    """The micro-kernels for a type that take few rows, which are as fast as memory."""
+    """Returns the micro-kernels for a type that take few rows, at memory speed."""
     return [Stream(type, rows, vector_bytes * 8 // type.bits) for rows in _FEW_ROWS]
 
 
@@ -99,7 +105,9 @@ def _tiles(type: Type, vector_bytes: int, shapes: Mapping[int, Sequence[tuple[in
 
 
 def multiply_function(type: Type, vector_bytes: int, link: Callable[[str], str] = str) -> Builder:
-    """The function that covers a block of any number of rows; ``link`` gives the symbols of what it calls."""
+    """Returns the function that covers a block of any number of rows; ``link`` gives the symbols of the functions that
+    it calls.
+    """
     b = Builder(f"multiply_{type.suffix}", ARGUMENTS, attributes="nounwind")
     cover = _Cover(b, main_tile(type, vector_bytes), link)
     cover.stream(streams_of(type, vector_bytes))
@@ -109,7 +117,7 @@ def multiply_function(type: Type, vector_bytes: int, link: Callable[[str], str] 
 
 
 def multiply_many_function(type: Type, vector_bytes: int, link: Callable[[str], str] = str) -> Builder:
-    """The function that covers a block with tiles."""
+    """Returns the function that covers a block of elements of ``type`` with tiles."""
     b = Builder(_many(type), ARGUMENTS, attributes="nounwind")
     more, low = [_tiles(type, vector_bytes, shapes) for shapes in (_MORE_ROWS, _LAST_ROWS)]
     cover, last = _Cover(b, main_tile(type, vector_bytes), link, low), _last_tiles(type, vector_bytes)
@@ -125,12 +133,12 @@ def _many(type: Type) -> str:
 
 
 def tiles_by_places_of(type: Type, vector_bytes: int) -> list[Tile]:
-    """The same micro-kernels, which go by tables of places."""
+    """Returns the same micro-kernels with offset tables."""
     return [tile._replace(by_places=True) for tile in tiles_of(type, vector_bytes)]
 
 
 def multiply_by_places_function(type: Type, vector_bytes: int, link: Callable[[str], str] = str) -> Builder:
-    """The function that covers a block with tiles that go by tables of places."""
+    """Returns the function that covers a block of elements of ``type`` with tiles that read by offset tables."""
     b = Builder(f"multiply_by_places_{type.suffix}", PLACES_ARGUMENTS, attributes="nounwind")
     tiles = tiles_by_places_of(type, vector_bytes)
     main, *whole = [tile for tile in tiles if not tile.masked]
@@ -141,7 +149,9 @@ def multiply_by_places_function(type: Type, vector_bytes: int, link: Callable[[s
 
 
 def multiply_across_function(type: Type, vector_bytes: int, link: Callable[[str], str] = str) -> Builder:
-    """The function that multiplies a few rows, no more than eight, by what lies across memory."""
+    """Returns the function that multiplies at most eight rows by an operand that lies across memory, of elements of
+    ``type``.
+    """
     b = Builder(f"multiply_across_{type.suffix}", ARGUMENTS, attributes="nounwind")
     block, done = Block(*b.arguments), b.label("all")
     for kernel in across_of(type, vector_bytes):
@@ -154,13 +164,15 @@ def multiply_across_function(type: Type, vector_bytes: int, link: Callable[[str]
 
 
 def bundles_of(target: Target) -> list[Bundles]:
-    """The products of bytes, by the signs of their sides."""
+    """Returns the products of bytes, by the signs of their operands."""
     points = 4 if target.adds_products_of_bytes else 2
     return [Bundles(left, right, points) for left, right in product((False, True), repeat=2)]
 
 
 def covers_of(bundles: Bundles, vector_bytes: int, is_across: bool) -> list[Cover]:
-    """The functions that cover blocks of bytes, each with a tile: the main one, and those for the last columns."""
+    """Returns the functions that cover blocks of ``bundles`` of bytes, each with a tile: the main one, and those for
+    the last columns.
+    """
     tiles = [tile._replace(bundles=bundles) for tile in _tiles(I32, vector_bytes, _SHAPES)]
     if vector_bytes == 32 and bundles.points == 2:
         tiles[0] = tiles[0]._replace(rows=5)  # products are in registers before they are added
@@ -168,13 +180,13 @@ def covers_of(bundles: Bundles, vector_bytes: int, is_across: bool) -> list[Cove
 
 
 def multiply_bytes_name(bundles: Bundles, is_across: bool) -> str:
-    """The name of the function that covers a block of bytes."""
+    """Returns the name of the function that covers a block of bytes."""
     return f"multiply_{'across_' if is_across else ''}{bundles.suffix}"
 
 
 def multiply_bytes_function(bundles: Bundles, vector_bytes: int, is_across: bool,
                             link: Callable[[str], str] = str) -> Builder:
-    """The function that covers a block of bytes."""
+    """Returns the function that covers a block of ``bundles`` of bytes."""
     b = Builder(multiply_bytes_name(bundles, is_across), ARGUMENTS, attributes="nounwind")
     main, *last = covers_of(bundles, vector_bytes, is_across)
     _Cover(b, main, link).tile([], last)
@@ -183,7 +195,7 @@ def multiply_bytes_function(bundles: Bundles, vector_bytes: int, is_across: bool
 
 
 class _Cover:
-    """A block that is covered from the left; ``done`` counts the columns that are. ``low`` are tiles for the last rows
+    """A block that is covered from the left; ``done`` counts the covered columns. ``low`` are tiles for the last rows
     of whole strips, from low to high.
     """
 
@@ -192,19 +204,19 @@ class _Cover:
         self.done = b.constant(I64, 0)
 
     def stream(self, few: Sequence[Stream]) -> None:
-        """All columns of a few rows."""
+        """Covers all columns of a few rows."""
         for stream in few:
             rest = self.block.columns - self.done
             self._cover(stream.name, rest,
                         (self.block.rows <= stream.rows) & (rest >= _LONG_ROW * 8 // stream.type.bits))
 
     def leave_to(self, name: str) -> None:
-        """All columns that are left, by another function."""
+        """Covers the remaining columns by another function."""
         rest = self.block.columns - self.done
         self._cover(name, rest, rest > 0)
 
     def up_to_line(self, first: Sequence[Tile]) -> None:
-        """The first columns, up to where a line of memory begins, if lines of all rows begin there."""
+        """Covers the first columns, up to a cache line's start, if lines of all rows start there."""
         b, block, type = self.b, self.block, first[0].type
         width = _LINE * 8 // type.bits
         before = b.emit(I64, f"ptrtoint ptr {block.right.text} to i64").shift_right((type.bits // 8).bit_length() - 1)
@@ -215,7 +227,7 @@ class _Cover:
             self._cover(tile.name, columns, is_worth & self.done.equal(0) & (columns <= tile.columns))
 
     def tile(self, more: Sequence[Tile], last: Sequence[Tile | Cover]) -> None:
-        """Whole strips, then the last columns."""
+        """Covers whole strips, then the last columns."""
         for tile in more:
             self._strips(tile, self._rounded(tile) * _ROUNDED_AWAY < self._rounded(self.main) * (_ROUNDED_AWAY - 1))
         self._strips(self.main, self.block.rows > 0, self._without_last_rows())
@@ -223,12 +235,12 @@ class _Cover:
             self._last(narrow)
 
     def _rounded(self, tile: Tile | Cover) -> Register:
-        """The rows that a tile computes, those included that are not there."""
+        """Returns the rows that a tile computes, including padding rows."""
         rows = self.block.rows + (tile.rows - 1)
         return self.b.emit(I64, f"udiv i64 {rows.text}, {tile.rows}") * tile.rows
 
     def _without_last_rows(self) -> Register:
-        """The rows that are left to the main tile, where a lower one does the last rows of whole strips."""
+        """Returns the rows that are left to the main tile, if a lower one does the last rows of whole strips."""
         b, rows, before = self.b, self.block.rows, 0
         if not self.low:
             return rows
@@ -243,22 +255,22 @@ class _Cover:
         return b.choose(is_any & (last <= before), lambda: whole, lambda: rows)
 
     def _in_strips(self, tile: Tile | Cover) -> Register:
-        """The columns of as many whole strips as are left."""
+        """Returns the columns of as many whole strips as are left."""
         rest = self.block.columns - self.done
         return self.b.emit(I64, f"udiv i64 {rest.text}, {tile.columns}") * tile.columns
 
     def _strips(self, tile: Tile | Cover, condition: Register, rows: Register | None = None) -> None:
-        """As many whole strips as there are columns for, under a condition; of so many rows, if not of all."""
+        """Covers as many whole strips as there are columns for, under a ``condition``; only some ``rows``, if given."""
         columns = self._in_strips(tile)
         self._cover(tile.name, columns, condition & (columns > 0), rows)
 
     def _last(self, tile: Tile | Cover) -> None:
-        """The rest of the columns, if the tile holds them."""
+        """Covers the rest of the columns, if the tile holds them."""
         rest = self.block.columns - self.done
         self._cover(tile.name, rest, (rest > 0) & (rest <= tile.columns))
 
     def _cover(self, name: str, columns: Register, condition: Register, rows: Register | None = None) -> None:
-        """A micro-kernel for some columns, from those on that are done, under a condition."""
+        """Calls a micro-kernel for some ``columns``, from the first uncovered one on, under a ``condition``."""
         def call() -> Register:
             rest = self.main.from_column(self.block, self.done)
             own = rest._replace(columns=columns, rows=rest.rows if rows is None else rows)
@@ -301,7 +313,7 @@ class TileLibrary:
         self._wanted: set[bytes] = set()
 
     def link(self, name: str) -> str:
-        """The symbol of a function of the library, which is compiled from now on if it is not there."""
+        """Returns the symbol of a function of the library, whose compilation begins if it does not exist."""
         key = self._key(name)
         if key not in self._kept and key not in self._wanted:
             self._wanted.add(key)
@@ -309,11 +321,11 @@ class TileLibrary:
         return linked(name, key)
 
     def keep(self, libraries: Mapping[bytes, Library]) -> None:
-        """Those that were linked stay for other compilations."""
+        """Keeps the linked functions for other compilations."""
         self._kept.update({key: libraries[key] for key in self._wanted})
 
     def address(self, name: str) -> int:
-        """Where a function is that is kept."""
+        """Returns the address of a kept function."""
         return self._kept[self._key(name)].address(name)
 
     def _key(self, name: str) -> bytes:

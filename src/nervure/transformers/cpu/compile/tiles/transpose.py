@@ -1,6 +1,6 @@
 """Transposes through registers: squares of as many rows as a vector has lanes, whose halves are interleaved.
 
-``target[k, j] = source[j, k]``; the columns of both follow each other. Nothing beside the block is read or written.
+``target[k, j] = source[j, k]``; the columns of both are contiguous. Nothing outside of the block is read or written.
 
 >>> from nervure.transformers.cpu.compile.llvm.types import F32
 >>> transpose_function(F32, 32).text().count("shufflevector <8 x float>") // 2     # of whole squares, and at the edges
@@ -20,7 +20,7 @@ ARGUMENTS = (("source", PTR), ("source_row", I64), ("target", PTR), ("target_row
 
 
 def transpose_function(type: Type, vector_bytes: int) -> Builder:
-    """The function ``transpose_f32`` or that of another type."""
+    """Returns the function ``transpose_f32`` or that of another type."""
     lanes = vector_bytes * 8 // type.bits
     b = Builder(f"transpose_{type.suffix}", ARGUMENTS, attributes="nounwind")
     source, source_row, target, target_row, rows, columns = b.arguments
@@ -45,10 +45,9 @@ def transpose_function(type: Type, vector_bytes: int) -> Builder:
 
 
 def transposed(rows: Sequence[Register]) -> list[Register]:
-    """The columns of a square, or of a few rows, one behind the other: in each step two rows are interleaved.
+    """Returns the columns of a square, or of a few rows, one behind the other: in each step two rows are interleaved.
 
-    The bits of (row, lane) turn around each other by one place in each step, so that after all of them they have
-    changed sides.
+    The bits of (row, lane) rotate by one place in each step, so that after all steps the two have changed places.
     """
     lanes, half = rows[0].type.lanes, len(rows) // 2
     low = [number // 2 + lanes * (number % 2) for number in range(lanes)]
@@ -60,7 +59,9 @@ def transposed(rows: Sequence[Register]) -> list[Register]:
 
 def _edge(b: Builder, source: tuple[Register, Register, Register], target: tuple[Register, Register, Register],
           vector: Type) -> None:
-    """A square of which some rows or columns are not there: the last row stands for those behind it."""
+    """Transposes a square with missing rows or columns of ``source`` to ``target``: the last row stands for the
+    missing ones.
+    """
     start, source_row, wide = source
     end, target_row, high = target
     numbers = [b.intrinsic("smin", high - 1, number) for number in range(vector.lanes)]
@@ -74,7 +75,7 @@ def _edge(b: Builder, source: tuple[Register, Register, Register], target: tuple
 
 def _bytes(b: Builder, source: tuple[Register, Register, Register], target: tuple[Register, Register, Register],
            vector: Type) -> None:
-    """The same of bytes, which have no masks everywhere: one by one."""
+    """Transposes bytes from ``source`` to ``target`` one by one, since masks for bytes do not exist everywhere."""
     start, source_row, wide = source
     end, target_row, high = target
     with (b.loop(0, b.intrinsic("smin", wide, vector.lanes)) as across,
@@ -84,5 +85,5 @@ def _bytes(b: Builder, source: tuple[Register, Register, Register], target: tupl
 
 
 def first_lanes(b: Builder, count: Register, lanes: int) -> Register:
-    """The mask of the lanes below a count, of which there may be more."""
+    """Returns the mask of the lanes below a count, which may be more than these."""
     return b.first_lanes(b.intrinsic("smin", count, lanes), lanes)

@@ -1,4 +1,4 @@
-"""The scalar namespace over vectors: what each of its functions is in LLVM's language.
+"""The scalar namespace over vectors: each of its functions in LLVM IR.
 
 >>> from nervure.transformers.cpu.compile.codegen.element import literal
 >>> from nervure.transformers.cpu.compile.llvm.builder import Builder
@@ -8,8 +8,8 @@
 >>> apply("add", [x, y], int8)
 i8 <8 x i8> %v0
 
-What IEEE 754 and integers fix is here, a table a kind of elements; what a library computes (exp, sin, erf, ...) is in
-:mod:`nervure.kernel.math`.
+Functions defined by IEEE 754 and integer arithmetic are here, in a table for each kind of elements; library functions
+(exp, sin, erf, ...) are in :mod:`nervure.kernel.math`.
 """
 
 from __future__ import annotations
@@ -38,10 +38,11 @@ _FLOATS: dict[str, Callable[..., Register]] = {**mathematics.FUNCTIONS, **floats
 
 
 def apply(function: str, operands: Sequence[Element], dtype: DType) -> Element:
-    """A function of the scalar namespace, whose result has the type ``dtype``. An operand of one lane stands for all.
+    """Applies a ``function`` of the scalar namespace to ``operands``; the result has the type ``dtype``. An operand of
+    one lane stands for all.
 
-    ``constant`` and ``index`` are no functions of elements, and of low-precision floats and 4-bit integers there are
-    only conversions and ``where``: anything else is an InternalError.
+    ``constant`` and ``index`` are no functions of elements, and low-precision floats and 4-bit integers have only
+    conversions and ``where``: anything else is an InternalError.
     """
     if function in _CONVERSIONS:
         return _CONVERSIONS[function](operands[0], dtype)

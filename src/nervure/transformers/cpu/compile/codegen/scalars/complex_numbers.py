@@ -8,7 +8,7 @@
 (float %v2, float %v5)
 
 Products are the textbook's, so infinite ones may be NaN; quotients are those of R. Smith, "Algorithm 116: complex
-division", Communications of the ACM 5 (1962). Magnitudes neither overflow nor vanish on the way.
+division", Communications of the ACM 5 (1962). Magnitudes neither overflow nor underflow on the way.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Pair = tuple[Register, Register]
 
 
 def _each(function: Callable[..., Register]) -> Callable[..., Pair]:
-    """A function of each part."""
+    """Applies a function to each part."""
     def of_pairs(*pairs: Pair) -> Pair:
         return function(*[pair[0] for pair in pairs]), function(*[pair[1] for pair in pairs])
     return of_pairs
@@ -40,7 +40,7 @@ _add = _each(operator.add)
 
 
 def _divide(x: Pair, y: Pair) -> Pair:
-    """Smith's two cases differ in which part of y is the larger; the parts are exchanged instead."""
+    """Divides x by y. Smith's two cases differ in which part of y is larger; the parts are exchanged instead."""
     (a, b), (c, d) = x, y
     where = a.builder.where
     size, other = floats.absolute(c), floats.absolute(d)
@@ -65,7 +65,7 @@ def _absolute(x: Pair) -> Register:
 
 
 def _sign(x: Pair) -> Pair:
-    """x / |x|; 0 at 0. An infinite part outweighs a finite one, and two are NaN."""
+    """Returns x / |x|; 0 at 0. An infinite part outweighs a finite one, and two are NaN."""
     b, (first, second) = x[0].builder, [floats.is_infinite(part) for part in x]
     re = b.where(first, floats.with_sign_of(1.0, x[0]), b.where(second, 0.0, x[0]))
     im = b.where(second, floats.with_sign_of(1.0, x[1]), b.where(first, 0.0, x[1]))
@@ -78,7 +78,7 @@ def _sign(x: Pair) -> Pair:
 
 
 def _scaled(x: Pair) -> tuple[Pair, Register]:
-    """The same number in a unit, as doubles whose squares neither overflow nor vanish."""
+    """Scales x by a power of two, to doubles whose squares neither overflow nor underflow; also returns the unit."""
     b, re, im = x[0].builder, x[0].cast("fpext", F64), x[1].cast("fpext", F64)
     if re.type is not x[0].type:
         return (re, im), b.constant(re.type, 1.0)
@@ -96,7 +96,7 @@ def _length(x: Pair) -> Register:
 
 def _joined(join: Callable[[Register, Register], Register],
             function: Callable[..., Register]) -> Callable[..., Register]:
-    """What a function gives of each part, as one."""
+    """Applies a function to each part, and joins the results by ``join``."""
     parts = _each(function)
     return lambda *pairs: join(*parts(*pairs))
 

@@ -1,11 +1,11 @@
-"""From one element type to another: ``convert``, ``wrap`` and ``bitcast``.
+"""Conversions from one element type to another: ``convert``, ``wrap`` and ``bitcast``.
 
-Types are converted by way of those that are computed with (*wide*: float32 for low-precision floats, 8 bits for 4-bit
-integers), and are rounded once.
+Types are converted through those of arithmetic (*wide*: float32 for low-precision floats, 8 bits for 4-bit integers),
+and are rounded once.
 
-Between integers and floats processors lack some vector instructions. The last place of a double of 2**52 or more,
-below 2**53, is 1: its lower bits are the digits of an integer. So 32 bits become a float, and back, where they are
-joined to the bits of 2**52, or 2**52 is added; and 64 bits are two such halves, of which the upper has the unit 2**32.
+Processors lack some vector instructions between integers and floats. The last place of a double of 2**52 or more,
+below 2**53, is 1: its lower bits are the digits of an integer. So 32 bits become a float by being joined to the bits
+of 2**52, and an integer by adding 2**52; and 64 bits are two such halves, the upper of which has the unit 2**32.
 
 >>> from nervure.transformers.cpu.compile.codegen.element import literal
 >>> from nervure.transformers.cpu.compile.llvm.builder import Builder
@@ -32,7 +32,7 @@ _UPPER = 0x4530000000000000  # the bits of 2.0**84, whose last place is 2**32
 
 
 def convert(x: Element, dtype: DType) -> Element:
-    """To another type; integers and floats saturate where the type is one of integers."""
+    """Converts to another type; integers and floats saturate if it is an integer type."""
     if x.dtype is dtype:
         return x
     if dtype.kind == "bool":
@@ -45,7 +45,7 @@ def convert(x: Element, dtype: DType) -> Element:
 
 
 def wrap(x: Element, dtype: DType) -> Element:
-    """Integers to integers modulo 2**bits; else as ``convert``."""
+    """Converts integers to integers modulo 2**bits; other types as ``convert`` does."""
     if not (x.dtype.is_integer and dtype.is_integer):
         return convert(x, dtype)
     wide = _widened(x)
@@ -53,7 +53,7 @@ def wrap(x: Element, dtype: DType) -> Element:
 
 
 def bitcast(x: Element, dtype: DType) -> Element:
-    """The same bits as another type of the same width."""
+    """Returns the same bits as another type of the same width."""
     if x.dtype is dtype:
         return x
     word = _word(x)
@@ -70,12 +70,12 @@ def _part_type(dtype: DType) -> DType:
 
 
 def _parts(x: Element) -> list[Element]:
-    """The two parts of a complex number, else the number itself."""
+    """Returns the two parts of a complex number, else the number itself."""
     return [Element(_part_type(x.dtype), (part,)) for part in x.registers] if x.dtype.is_complex else [x]
 
 
 def _word(x: Element) -> Register:
-    """The bits of an element as an integer."""
+    """Returns the bits of an element as an integer."""
     if x.dtype.is_complex:
         low, high = [part.bits().cast("zext", I64) for part in x.registers]
         return low | high.shift_left(32)
@@ -90,7 +90,7 @@ def _is_not_zero(x: Element) -> Register:
 
 
 def _widened(x: Element) -> Element:
-    """In the type that is computed with; a bool is an unsigned byte."""
+    """Converts to the type for arithmetic; a bool is an unsigned byte."""
     if x.dtype.kind == "bool":
         return Element(uint8, (x.register.cast("zext", I8),))
     if x.dtype.is_low_precision:
@@ -101,14 +101,16 @@ def _widened(x: Element) -> Element:
 
 
 def _narrowed(x: Register, dtype: DType) -> Element:
-    """As an element is carried, from what is computed with."""
+    """Converts from the type for arithmetic to the form in which an element is carried."""
     if dtype.is_low_precision:
         return Element(dtype, (encode(x, dtype),))
-    return Element(dtype, (x & 15 if dtype.bits == 4 else x,))  # of a byte with 4 bits the upper half is 0
+    return Element(dtype, (x & 15 if dtype.bits == 4 else x,))  # the upper half of a byte with 4 bits is 0
 
 
 def _number(x: Element, dtype: DType) -> Register:
-    """A number in the type that a type is computed with, such that only the last step to that type, if any, rounds."""
+    """Converts a number to the type for arithmetic of ``dtype``, so that only the last step to that type, if any,
+    rounds.
+    """
     register, target = x.register, F64 if dtype is float64 else F32
     if dtype.is_integer:
         return _saturated(register, x.dtype, dtype) if x.dtype.is_integer else _to_integer(register, dtype)
@@ -128,7 +130,7 @@ def _number(x: Element, dtype: DType) -> Register:
 
 
 def _from_integer(x: Register, type: Type, *, is_signed: bool) -> Register:
-    """The float that is nearest to an integer."""
+    """Returns the float nearest to an integer."""
     if x.type.bits < 64 or x.type.lanes == 1:
         return x.cast("sitofp" if is_signed else "uitofp", type)
     if type is F32:
@@ -137,8 +139,8 @@ def _from_integer(x: Register, type: Type, *, is_signed: bool) -> Register:
 
 
 def _sticky(x: Register, *, is_signed: bool) -> Register:
-    """A 64-bit integer as a double can hold it, which rounds to less than 53 bits as x itself: of large numbers the 11
-    lowest bits become one that says whether any was set (rounding to odd).
+    """Returns a 64-bit integer as a double can hold it, which rounds to less than 53 bits as x itself does. In large
+    numbers the 11 lowest bits become one that says whether any was set (rounding to odd).
     """
     reduced = (x | ((x & 0x7FF) + 0x7FF)) & ~0x7FF
     is_large = (x + 2**53).shift_right(54) if is_signed else x.shift_right(53)
@@ -146,8 +148,8 @@ def _sticky(x: Register, *, is_signed: bool) -> Register:
 
 
 def _from_long(x: Register, is_signed: bool) -> Register:
-    """Two exact halves and one rounded sum. The sign is a bit of weight -2**63 rather than 2**63: flipped, it counts
-    2**63 too much.
+    """Converts by two exact halves and one rounded sum. The sign is a bit of weight -2**63 rather than 2**63: flipped,
+    it counts 2**63 too much.
     """
     excess = 2.0**63 if is_signed else 0.0
     lower = (x & 0xFFFFFFFF | _INTEGER).bitcast(F64)
@@ -156,20 +158,20 @@ def _from_long(x: Register, is_signed: bool) -> Register:
 
 
 def _to_integer(x: Register, dtype: DType) -> Register:
-    """An integer from a float: toward zero, at the limits where it is beyond them, and 0 of NaN."""
+    """Converts a float to an integer: toward zero, saturated at the limits, and 0 for NaN."""
     b, bits = x.builder, max(dtype.bits, 8)
     minimum, maximum = limits(dtype)
     past = float(maximum + 1)
     low, high = float(minimum), _below(past, maximum, x.type)
     number = b.where(x.is_nan(), 0.0, x) if low else x
-    inside = b.where(number > low, number, low)  # also where it is NaN
+    inside = b.where(number > low, number, low)  # also for NaN
     inside = b.where(inside < high, inside, high)
     whole = _to_integer_inside(inside, bits, dtype.is_signed)
     return whole if high == maximum else b.where(x >= past, maximum, whole)
 
 
 def _below(past: float, maximum: int, type: Type) -> float:
-    """The largest float that is not more than an integer type's maximum, ``past`` - 1."""
+    """Returns the largest float that is not more than an integer type's maximum, ``past`` - 1."""
     digits = 24 if type.element is F32 else 53
     return float(maximum) if maximum.bit_length() <= digits else past - past * 2.0**-digits
 
@@ -183,7 +185,9 @@ def _to_integer_inside(x: Register, bits: int, is_signed: bool) -> Register:
 
 
 def _to_long(x: Register) -> Register:
-    """64-bit integers, signed or not, from doubles that fit. The upper half is rounded down, the lower is positive."""
+    """Returns 64-bit integers, signed or not, from doubles that fit. The upper half is rounded down, the lower is
+    positive.
+    """
     whole = truncate(x)
     upper = floor(whole * 2.0**-32)
     lower = x.builder.fma(upper, -(2.0**32), whole)
@@ -195,14 +199,14 @@ def _to_long(x: Register) -> Register:
 
 
 def _resized(x: Register, type: Type, *, is_signed: bool) -> Register:
-    """The same integer with fewer or more bits."""
+    """Returns the same integer ``x`` with fewer or more bits."""
     if type.bits == x.type.bits:
         return x
     return x.cast("trunc" if type.bits < x.type.bits else "sext" if is_signed else "zext", type)
 
 
 def _saturated(x: Register, source: DType, target: DType) -> Register:
-    """An integer of another type, at that type's limits where it is beyond them."""
+    """Converts an integer to the type ``target``, saturated at that type's limits."""
     b, prefix = x.builder, "s" if source.is_signed else "u"
     (own_low, own_high), (low, high) = limits(source), limits(target)
     if low > own_low:
@@ -213,10 +217,10 @@ def _saturated(x: Register, source: DType, target: DType) -> Register:
 
 
 def _wrapped(x: Register, source: DType, target: DType) -> Register:
-    """An integer of another type, modulo 2**bits."""
+    """Converts an integer to the type ``target``, modulo 2**bits."""
     return _resized(x, make_type(f"i{8 * target.itemsize}", 1), is_signed=source.is_signed)
 
 
 def _from_nibble(x: Register, dtype: DType) -> Register:
-    """The number that the lower 4 bits of a byte are."""
+    """Returns the number in the lower 4 bits of a byte."""
     return ((x & 15) ^ 8) - 8 if dtype.is_signed else x & 15

@@ -1,8 +1,8 @@
-"""Functions of float32 and float64 that IEEE 754 fixes, and floor division as NumPy's, from the exact remainder.
+"""Functions of float32 and float64 defined by IEEE 754, and floor division as NumPy's, from the exact remainder.
 
 The remainder of x by y is exact in floats: with the quotient q = x / y rounded to nearest, x - q * y is a float (J.-M.
-Muller et al., "Handbook of Floating-Point Arithmetic"), and a fused multiply-add gives it. If q is so large that it is
-an integer, the remainder of x - q * y is that of x; it is smaller by as many bits as a float has. So a loop that
+Muller et al., "Handbook of Floating-Point Arithmetic"), and a fused multiply-add computes it. If q is so large that it
+is an integer, x - q * y has the same remainder as x, and is smaller by as many bits as a float has. So a loop that
 hardly ever runs makes quotients small, and one truncated quotient does the rest.
 
 >>> from nervure.transformers.cpu.compile.llvm.builder import Builder
@@ -22,39 +22,39 @@ from collections.abc import Callable
 
 from nervure.transformers.cpu.compile.llvm.register import Register
 
-_DIGITS = {"float": 23, "double": 52}  # quotients of 2**DIGITS and more have no fraction
-_UNIT = {"float": 2.0**75, "double": 2.0**538}  # its cube is more than any quotient
+_DIGITS = {"float": 23, "double": 52}  # quotients of at least 2**DIGITS have no fraction
+_UNIT = {"float": 2.0**75, "double": 2.0**538}  # its cube exceeds any quotient
 
 
 def absolute(x: Register) -> Register:
-    """The sign cleared."""
+    """Clears the sign."""
     return x.builder.intrinsic("fabs", x)
 
 
 def with_sign_of(size: Register | float, sign: Register) -> Register:
-    """The magnitude of one number with the sign of another."""
+    """Returns the magnitude of one number with the sign of another."""
     size = size if isinstance(size, Register) else sign.builder.constant(sign.type, size)
     return size.builder.intrinsic("copysign", size, sign)
 
 
 def sign(x: Register) -> Register:
-    """-1 or 1; zeros and NaN as they are."""
+    """Returns -1 or 1; zeros and NaN as they are."""
     return x.builder.where(absolute(x) > 0.0, with_sign_of(1.0, x), x)
 
 
 def maximum(x: Register, y: Register) -> Register:
-    """The larger; NaN if one is NaN. Of two zeros any."""
+    """Returns the larger; NaN if one is NaN. For two zeros, either."""
     return _chosen(x, y, operator.gt)
 
 
 def minimum(x: Register, y: Register) -> Register:
-    """The smaller; NaN if one is NaN. Of two zeros any."""
+    """Returns the smaller; NaN if one is NaN. For two zeros, either."""
     return _chosen(x, y, operator.lt)
 
 
 def _chosen(x: Register, y: Register, wins: Callable[[Register, Register], Register]) -> Register:
-    """``x if wins else y`` is one instruction, and y where one of the two is NaN: only a NaN in x needs care. A
-    constant in its place needs none.
+    """Returns ``x if wins else y``, one instruction, which gives y if one of the two is NaN: only a NaN in x needs
+    care. A constant x needs none.
     """
     if y.number is not None:
         x, y = y, x
@@ -71,17 +71,17 @@ def is_infinite(x: Register) -> Register:
 
 
 def is_finite(x: Register) -> Register:
-    """Neither NaN nor infinite."""
+    """Whether x is neither NaN nor infinite."""
     return absolute(x) < math.inf
 
 
 def floor(x: Register) -> Register:
-    """The largest integer <= x."""
+    """Returns the largest integer <= x."""
     return x.builder.intrinsic("floor", x)
 
 
 def truncate(x: Register) -> Register:
-    """Toward zero."""
+    """Rounds toward zero."""
     return x.builder.intrinsic("trunc", x)
 
 
@@ -93,7 +93,7 @@ def _intrinsic(name: str) -> Callable[..., Register]:
 
 
 def _floordivide(x: Register, y: Register) -> Register:
-    """The floor of x / y; x / y where y is 0."""
+    """Returns the floor of x / y; x / y for y = 0."""
     b = x.builder
     rest = _remainder(x, y)
     quotient = (x - rest) / y
@@ -105,7 +105,7 @@ def _floordivide(x: Register, y: Register) -> Register:
 
 
 def _modulo(x: Register, y: Register) -> Register:
-    """x - y * floor(x / y), with the sign of y; NaN where y is 0."""
+    """Returns x - y * floor(x / y), with the sign of y; NaN for y = 0."""
     b = x.builder
     rest = _remainder(x, y)
     moved = b.where(_is_opposite(rest, y), rest + y, rest)
@@ -117,17 +117,17 @@ def _is_opposite(rest: Register, y: Register) -> Register:
 
 
 def _remainder(x: Register, y: Register) -> Register:
-    """x - y * n, exact, with the n that is x / y rounded toward zero; NaN where x is infinite or y is 0."""
+    """Returns x - y * n, exact, where n is x / y rounded toward zero; NaN for an infinite ``x`` or y = 0."""
     b, size = x.builder, absolute(y)
     left = _with_small_quotient(x, size)
     rest = b.fma(-truncate(left / size), size, left)
-    rest = b.where(absolute(left) < size, left, rest)  # above all if y is infinite
-    # A quotient that was rounded up leaves a rest on the other side of zero.
+    rest = b.where(absolute(left) < size, left, rest)  # in particular if y is infinite
+    # A quotient that was rounded up leaves a remainder on the other side of zero.
     return b.where(rest * with_sign_of(1.0, x) < 0.0, rest + with_sign_of(size, x), rest)
 
 
 def _with_small_quotient(x: Register, size: Register) -> Register:
-    """A number with the remainder of x, modulo ``size``, and a quotient of at most 2**DIGITS."""
+    """Returns a number with the remainder of x, modulo ``size``, and a quotient of at most 2**DIGITS."""
     b, unit = x.builder, _UNIT[x.type.scalar]
     limit, far = size * 2.0 ** _DIGITS[x.type.scalar], size * unit
     farther = far * unit

@@ -1,11 +1,11 @@
 """Functions of integers, which wrap, and of truth values, which are single bits.
 
-Division is Python's: the quotient is rounded down, the remainder has the sign of the divisor. By zero both are 0; the
-smallest number divided by -1 is itself. Processors divide no vectors of integers, and trap on those two. So integers
-are divided as floats, exactly: if n is the next integer above x / y, then n - x / y is at least 1 / y, whereas x / y
-rounded to p bits moves up by at most 2**-p * x / y, which is less if x < 2**p. Vectors in which some 64-bit integer has
-more than 51 bits are divided one by one. A constant divisor becomes shifts or multiplications, and a constant exponent
-the squares and products that it needs:
+Division is Python's: the quotient is rounded down, the remainder has the sign of the divisor. Division by zero gives 0
+for both; the smallest number divided by -1 is itself. Processors divide no vectors of integers, and trap on these two
+cases. So integers are divided as floats, exactly: if n is the next integer above x / y, then n - x / y is at least 1 /
+y, whereas x / y rounded to p bits moves up by at most 2**-p * x / y, which is less if x < 2**p. Vectors in which some
+64-bit integer has more than 51 bits are divided one by one. A constant divisor becomes shifts or multiplications, and
+a constant exponent the squares and products that it needs:
 
 >>> from nervure.transformers.cpu.compile.llvm.builder import Builder
 >>> from nervure.transformers.cpu.compile.llvm.types import I64
@@ -53,8 +53,8 @@ def _sign(x: Register) -> Register:
 
 
 def _unless_all_gone(shifted: Register, y: Register) -> Register:
-    """0 where a shift is by the width or more, or negative (which is large as an unsigned number): there LLVM leaves
-    the result open. The vector shifts of x86 give 0 by themselves, and LLVM knows.
+    """Returns 0 for a shift by the width or more, or by a negative amount: LLVM leaves that result undefined. A
+    negative amount is large as an unsigned number. The vector shifts of x86 give 0 by themselves, and LLVM knows.
     """
     return y.builder.where(y.below(y.type.bits), shifted, 0)
 
@@ -67,7 +67,7 @@ def _shift_right_signed(x: Register, y: Register) -> Register:
 
 
 def _remainder(x: Register, y: Register, is_signed: bool) -> Register:
-    """x - y * floor(x / y)."""
+    """Returns x - y * floor(x / y)."""
     known = _known(y, is_signed)
     if _is_power_of_two(known):
         return x & (y - 1)
@@ -76,7 +76,7 @@ def _remainder(x: Register, y: Register, is_signed: bool) -> Register:
 
 
 def _quotient(x: Register, y: Register, is_signed: bool) -> Register:
-    """The floor of x / y."""
+    """Returns the floor of x / y."""
     b, known = x.builder, _known(y, is_signed)
     if known is not None and _is_power_of_two(known):
         places = known.bit_length() - 1
@@ -93,7 +93,7 @@ def _quotient(x: Register, y: Register, is_signed: bool) -> Register:
 
 
 def _known(x: Register, is_signed: bool = True) -> int | None:
-    """The integer that a constant has in all lanes."""
+    """Returns the integer that a constant has in all lanes."""
     number = x.number
     return None if not isinstance(number, int) else number if is_signed else number % 2**x.type.bits
 
@@ -103,18 +103,18 @@ def _is_power_of_two(number: int | None) -> bool:
 
 
 def _in_floats(x: Register, y: Register, is_signed: bool) -> Register:
-    """The quotient of integers of at most 32 bits."""
+    """Returns the quotient of integers ``x`` and ``y`` of at most 32 bits."""
     b, bits = x.builder, x.type.bits
     wide, conversion = F64 if bits == 32 else F32, "sitofp" if is_signed else "uitofp"
     exact = b.intrinsic("floor", x.cast(conversion, wide) / y.cast(conversion, wide))
     quotient = b.where(y.equal(0), 0.0, exact)
     if bits < 32:
         return quotient.cast("fptosi", I32).cast("trunc", x.type.element)
-    return (quotient + _MIDDLE).bits().cast("trunc", I32)  # the digits below 2**32, which _MIDDLE has none of
+    return (quotient + _MIDDLE).bits().cast("trunc", I32)  # the digits below 2**32, where _MIDDLE has zeros
 
 
 def _in_doubles(x: Register, y: Register) -> Register:
-    """The quotient of 64-bit integers from -2**51 to 2**51."""
+    """Returns the quotient of 64-bit integers from -2**51 to 2**51."""
     b = x.builder
     dividend, divisor = [(entry + _BITS_OF_MIDDLE).bitcast(F64) - _MIDDLE for entry in (x, y)]
     quotient = b.where(y.equal(0), 0.0, b.intrinsic("floor", dividend / divisor))
@@ -122,7 +122,9 @@ def _in_doubles(x: Register, y: Register) -> Register:
 
 
 def _by_instruction(x: Register, y: Register, is_signed: bool) -> Register:
-    """The quotient by LLVM's division; a divisor that traps is replaced by 1, which is right for what overflows."""
+    """Returns the quotient of ``x`` and ``y`` by LLVM's division; a divisor that traps is replaced by 1, which gives
+    the right result on overflow.
+    """
     b, divisor, is_zero = x.builder, y, y.equal(0)
     if _known(y) is None:
         overflows = x.equal(-(2 ** (x.type.bits - 1))) & y.equal(-1)
@@ -138,13 +140,13 @@ def _by_instruction(x: Register, y: Register, is_signed: bool) -> Register:
 
 
 def _unsigned_power(x: Register, y: Register) -> Register:
-    """x ** y; 0 ** 0 is 1."""
+    """Returns x ** y; 0 ** 0 is 1."""
     known = _known(y, False)
     return _any_power(x, y) if known is None else _constant_power(x, known)
 
 
 def _signed_power(x: Register, y: Register) -> Register:
-    """x ** y; to a negative power 0, but for 1 and -1, which are their own reciprocals."""
+    """Returns x ** y; to a negative power 0, except for 1 and -1, which are their own reciprocals."""
     b, known = x.builder, _known(y)
     if known is not None and known >= 0:
         return _constant_power(x, known)

@@ -4,11 +4,11 @@
 >>> format_of(float8_e4m3fn)
 Format(mantissa=3, bias=7, infinity=None, largest=126, nan=127, signed_zero=True)
 
-float16 has instructions of its own; bfloat16 is the upper half of a float32. Of the formats of 8 bits the exponent
-and the mantissa are moved to where float32 has them, and the exponent is offset by the difference of the biases.
-Denormals are a few integers times a power of two, and to round to those is to add a number whose last place they are.
+float16 has instructions of its own; bfloat16 is the upper half of a float32. For the formats of 8 bits the exponent
+and the mantissa are moved to their places in float32, and the exponent is offset by the difference of the biases.
+Denormals are small integers times a power of two, and adding a number with that last place rounds to them.
 
-What is larger than the largest number, once rounded, is an infinity, or NaN in formats that have none.
+A result that rounds to more than the largest number is an infinity, or NaN in formats without infinities.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ from nervure.transformers.cpu.compile.llvm.register import Register
 from nervure.transformers.cpu.compile.llvm.types import F16, F32, F64, I8, I16, I32
 from nervure.types.dtype import DType, bfloat16, float8_e8m0fnu, float16
 
-_INFINITY = 0x7F800000  # float32's
+_INFINITY = 0x7F800000  # that of float32
 
 
 class Format(NamedTuple):
-    """A float of 8 bits: how many bits its mantissa has, its bias, and the codes, without a sign, of its infinity (if
-    it has one), its largest number and its NaN (0x80: the code of a negative zero, which such formats have not).
+    """A float of 8 bits: the bits of its mantissa, its bias, and codes of special values. These, without a sign, are
+    its infinity (if it has one), its largest number and its NaN. A NaN of 0x80 has the code of a negative zero, which
+    such formats lack.
     """
 
     mantissa: int
@@ -41,7 +42,7 @@ class Format(NamedTuple):
 
 @cache
 def format_of(dtype: DType) -> Format:
-    """The format of a float of 8 bits with a sign."""
+    """Returns the format of a float of 8 bits with a sign."""
     info = ml_dtypes.finfo(dtype.numpy)
     mantissa, bias = int(info.nmant), 1 - int(info.minexp)
     if dtype.name.endswith("fnuz"):
@@ -53,7 +54,7 @@ def format_of(dtype: DType) -> Format:
 
 
 def decode(x: Register, dtype: DType) -> Register:
-    """The float32 of a low-precision float."""
+    """Returns the float32 of a low-precision float."""
     if dtype is float16:
         return x.bitcast(F16).cast("fpext", F32)
     wide = x.cast("zext", I32)
@@ -65,7 +66,7 @@ def decode(x: Register, dtype: DType) -> Register:
 
 
 def encode(x: Register, dtype: DType) -> Register:
-    """The bits of the low-precision float that is nearest to a float32."""
+    """Returns the bits of the low-precision float nearest to a float32."""
     if dtype is float16:
         return x.cast("fptrunc", F16).bits()
     if dtype is bfloat16:
@@ -76,9 +77,9 @@ def encode(x: Register, dtype: DType) -> Register:
 
 
 def rounded_to_odd(x: Register) -> Register:
-    """A float32 that rounds to any low-precision float as the float64 x itself would: x if that is a float32, else the
-    neighbour whose last bit is 1, so that the next rounding sees no false tie (S. Boldo and G. Melquiond, "Emulation
-    of FMA and correctly rounded sums: proved algorithms using rounding to odd", 2008).
+    """Returns a float32 that rounds to any low-precision float as the float64 x itself would. It is x if that is a
+    float32, else the neighbour whose last bit is 1, so that the next rounding sees no false tie (S. Boldo and G.
+    Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd", 2008).
     """
     b, near = x.builder, x.cast("fptrunc", F32)
     back, bits = near.cast("fpext", F64), near.bits()
@@ -102,7 +103,7 @@ def _encode_byte(x: Register, format: Format) -> Register:
     b, shift = x.builder, 23 - format.mantissa
     bits = x.bits()
     size, sign = bits & 0x7FFFFFFF, bits.shift_right(24) & 0x80
-    # Half a unit is added, or a bit less if the last bit that stays is 0.
+    # Adds half a unit, or slightly less if the last bit that stays is 0.
     half = (1 << shift - 1) - 1 - ((127 - format.bias) << 23)
     normal = (size + (size.shift_right(shift) & 1) + half).shift_right(shift)
     unit = b.constant(x.type, 2.0 ** (24 - format.bias - format.mantissa))  # its last place is a denormal's
@@ -129,10 +130,10 @@ def _decode_exponent(x: Register) -> Register:
 
 
 def _encode_exponent(x: Register) -> Register:
-    """The nearest power of two, of two the larger; NaN, which is 0xFF, of what is not positive and finite. As ml_dtypes
-    has it, denormals above 2**-127 are 2**-126.
+    """Returns the nearest power of two, the larger of two; NaN, which is 0xFF, unless x is positive and finite. As in
+    ml_dtypes, denormals above 2**-127 are 2**-126.
     """
     b = x.builder
-    bits = b.intrinsic("umin", x.bits(), _INFINITY)  # a sign makes numbers large
+    bits = b.intrinsic("umin", x.bits(), _INFINITY)  # numbers with a sign become large
     half = b.where(bits < (1 << 23), (1 << 22) - 1, b.constant(bits.type, 1 << 22))
     return b.where(bits.equal(0), 0xFF, (bits + half).shift_right(23))

@@ -6,8 +6,8 @@
 >>> b.text().count("call <8 x float> @llvm.fma"), b.text().count("fmul"), sorted(b.declarations)[-2:]
 (9, 2, ['sin_of_huge_angle.v8f32', 'two_over_pi'])
 
-Rare arguments are computed in a function of their own, a few lanes at once, which is called only if some lane asks for
-it: the hundreds of bits of pi that a huge angle needs must not stand in every loop that computes a sine.
+Rare arguments are computed in a separate function, a few lanes at once, which is called only if some lane needs it:
+the hundreds of bits of pi that a huge angle needs must not be in every loop that computes a sine.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from nervure.transformers.cpu.compile.llvm.builder import Builder, Operand, Regi
 from nervure.transformers.cpu.compile.llvm.types import F64, I8, I64, PTR, Type, make_type
 
 GROUP = 8
-"""Lanes of rare arguments that are computed at once: of doubles, which most of them need, a register or two."""
+"""The lanes of rare arguments that are computed at once: for doubles, which most of them need, a register or two."""
 
 
 class Registers:
