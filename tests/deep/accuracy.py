@@ -25,8 +25,8 @@ The greatest error that was found, in units in the last place of the exact resul
 found, and the limit that the tests hold it to. Half a unit is what correct rounding gives. Written by
 `python -m tests.deep.accuracy`.
 
-- float32 is compared with float64: on all numbers, denormal and huge ones included, or on one in so many (tried);
-  functions of two arguments on {PAIRS:,} random pairs.
+- float32 is compared with float64: on all numbers, denormal and huge ones included, or on a part of them
+  (column *tried*); functions of two arguments on {PAIRS:,} random pairs.
 - float64 is compared with mpmath at 50 digits: on {DOUBLES:,} numbers of all exponents and of where functions bend.
   At the zeros of lgamma and digamma the units are those of the result, too (claim O80 of `ops.md`).
 - Results are the same bits on every vector width, but for the sign and the payload of NaN (claim O14 of `ops.md`).
@@ -88,7 +88,7 @@ def write(measured: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("functions", nargs="*", default=list(ROWS))
-    parser.add_argument("--stride", type=int, default=1, help="try one float32 number in so many")
+    parser.add_argument("--stride", type=int, default=1, help="try one float32 number in STRIDE")
     options = parser.parse_args()
     for name in options.functions:
         measured = line(name, options.stride)
