@@ -22,12 +22,16 @@ from nervure.ir.function import Function
 from nervure.ir.variable import Variable
 from nervure.passes.pipelines import minimal
 from nervure.transformers.cpu.compile import compilation as compiling
+from nervure.types.duration import Duration
 from tests.fuzz.comparison import MORE_RUNS, Expected, expected, wrong
 from tests.fuzz.graphs import Case, arguments, states, strided
 from tests.fuzz.work import check_work, optimised
 
 REFUSALS = (IndexOutOfRange, InvalidArgument)
 """What a call may say of its arguments."""
+
+LONG = Duration(known=((0, 10**12),))
+"""The time of a step that is cut into as many slices as there may be."""
 
 Arrays = Sequence[np.ndarray]
 States = Mapping[Variable, np.ndarray]
@@ -197,7 +201,7 @@ def check_threads(case: Case) -> None:
 @contextmanager
 def _long_steps() -> Iterator[None]:
     """Steps are taken to last so long that each is cut into as many slices as there may be."""
-    with mock.patch.multiple(compiling, nanoseconds_per_point=lambda *_: 1e6, chunk_alignment=lambda _: 1):
+    with mock.patch.multiple(compiling, duration_of=lambda *_: LONG, chunk_alignment=lambda _: 1):
         yield
 
 

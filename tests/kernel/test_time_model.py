@@ -1,96 +1,85 @@
-"""The time model: what it counts, by kernels whose work is known by hand."""
+"""The time model: longer for more work, and known for all sizes."""
 
 from __future__ import annotations
 
 import pytest
 
-import nervure as nv
 from nervure.kernel.machine import GENERIC
 from nervure.kernel.parser import parse_kernel
-from nervure.kernel.plan import make_plan
-from nervure.kernel.time_model import Counts, counts_of, nanoseconds
-from nervure.passes.pipelines import native
+from nervure.kernel.schedule import vectorise_kernel
+from nervure.kernel.time_model import duration_of, nanoseconds
+from nervure.types.dim import dim
 
-
-def counted(text: str, **bindings: int) -> Counts:
-    return counts_of(parse_kernel(text), bindings, lanes=8)
-
-
-def test_a_vector_loop_does_the_work_of_its_lanes():
-    counts = counted("""
-kernel twice(in x: f32[100], out y: f32[100]):
-  for i < 100 vector:
-    v0 = x[i]
-    v1 = add(v0, v0)
-    v2 = exp(v1)
-    y[i] = v2
-""")
-    assert counts.loads == 26 and counts.entries == 1 and counts.elements == 0
-    assert counts.additions > 13 * 2  # exp takes many
-
-
-def test_short_vector_loops_are_done_several_at_a_time():
-    counts = counted("""
-kernel rows(in x: f32[400], out y: f32[400]):
-  for i < 100:
-    for j < 4 vector:
-      v0 = x[4*i + j]
-      y[4*i + j] = v0
-""")
-    assert counts.loads == 100 and counts.entries == 50
-
-
-@pytest.mark.parametrize(("place", "loads", "elements"), [
-    ("i", 2, 0), ("2*i", 3, 0), ("7*i", 1, 8), ("3", 1, 0), ("i//3", 1, 8)])
-def test_what_lies_apart_is_read_element_by_element(place, loads, elements):
-    counts = counted(f"""
-kernel read(in x: f32[100], out y: f32[8]):
-  for i < 8 vector:
-    v0 = x[{place}]
-    y[i] = v0
-""")
-    assert counts.loads == loads and counts.elements == elements
-
-
-def test_a_reduction_runs_in_lanes_and_ends_once():
-    counts = counted("""
-kernel sums(in x: f32[100*N], out y: f32[N]):
-  symbol N
-  for i < N:
-    v0 = reduce add over j < 100:
-      v1 = x[100*i + j]
-      give v1
-    y[i] = v0
-""", N=10)
-    assert counts.sums == 10 and counts.additions == 130 and counts.loads == 130 and counts.elements == 10
-
-
-def test_lengths_that_depend_on_an_outer_index_count_on_average():
-    counts = counted("""
-kernel triangle(in x: f32[4096], out y: f32[4096]):
-  for i < 64:
-    for j < i:
-      v0 = x[64*i + j]
-      y[64*i + j] = v0
-""")
-    assert counts.elements == pytest.approx(64 * 63, rel=0.05)
-
-
-def test_products_count_their_tiles():
-    x, w = nv.Parameter(nv.float32, (100, 60)), nv.Parameter(nv.float32, (60, 50))
-    kernel = make_plan(native(nv.Function([nv.ops.MatMul(x, w)], [x, w]))).steps[0].kernel
-    assert counts_of(kernel, {}, 8).multiply_adds == 104 * 64 * 60
-
-
-def test_more_work_takes_longer():
-    """Also where it no longer fits in the caches: by more than its bytes."""
-    text = """
+COPY = """
 kernel copy(in x: f32[N], out y: f32[N]):
   symbol N
   for i < N vector:
     v0 = x[i]
     y[i] = v0
 """
-    times = [nanoseconds(parse_kernel(text), {"N": length}, GENERIC) for length in (0, 1000, 100_000, 10_000_000)]
+
+
+def test_more_work_takes_longer():
+    """Also where it no longer fits in the caches: by more than its bytes."""
+    times = [nanoseconds(parse_kernel(COPY), {"N": length}, GENERIC) for length in (0, 1000, 100_000, 10_000_000)]
     assert times == sorted(times) and times[0] == GENERIC.started
     assert times[3] > 100 * times[2]
+
+
+def test_lines_of_memory_cost_more_than_elements_that_share_them():
+    """A transpose through squares of registers touches each line once."""
+    text = """
+kernel pack(in x: f32[64000], out y: f32[64000]):
+  for i < 80 as transpose:
+    for j < 800 vector:
+      v0 = x[i + 80*j]
+      y[800*i + j] = v0
+"""
+    texts = text, text.replace(" as transpose", "")
+    square, apart = [nanoseconds(parse_kernel(entry), {}, GENERIC) for entry in texts]
+    assert 2 * square < apart
+
+
+@pytest.mark.parametrize("length", [1, 16, 40, 256, 3_000])
+def test_a_duration_for_symbols_follows_the_time_for_numbers(length):
+    kernel = parse_kernel("""
+kernel sums(in x: f32[100*N], in w: f32[100], out y: f32[N]):
+  symbol N:1..
+  for i < N parallel:
+    v0 = reduce add over j < 100:
+      v1 = x[100*i + j]
+      v2 = w[j]
+      v3 = multiply(v1, v2)
+      v4 = exp(v3)
+      give v4
+    y[i] = v0
+""")
+    duration = duration_of(kernel, 100 * dim("N", min=1), GENERIC)
+    exact = nanoseconds(kernel, {"N": length}, GENERIC)
+    assert duration.nanoseconds({"N": length}) == pytest.approx(exact, rel=0.25)
+
+
+def test_sizes_in_numbers_have_one_time():
+    kernel = parse_kernel(COPY.replace("  symbol N\n", "").replace("N", "5000"))
+    duration = duration_of(kernel, 5000, GENERIC)
+    assert duration.known == ((0, round(nanoseconds(kernel, {}, GENERIC))),)
+
+
+def test_bounds_of_symbols_hold_where_times_are_found():
+    kernel = parse_kernel(COPY.replace("symbol N", "symbol N:20..100"))
+    duration = duration_of(kernel, dim("N", min=20, max=100), GENERIC)
+    assert [size for size, _ in duration.known] == [3 * 20, 3 * 100]
+
+
+def test_copies_of_a_body_fill_registers_that_rows_of_a_few_elements_do_not():
+    """What is counted is how loops run: a row of ten elements takes two vectors of eight."""
+    text = """
+kernel rows(in x: f32[4000], out y: f32[8000]):
+  for i < 400:
+    for j < 10 vector:
+      v0 = x[10*i + j]
+      y[20*i + j] = v0
+"""
+    kernel = vectorise_kernel(parse_kernel(text), GENERIC)
+    whole = vectorise_kernel(parse_kernel(text.replace("j < 10", "j < 16").replace("4000", "6400")), GENERIC)
+    assert nanoseconds(kernel, {}, GENERIC) == pytest.approx(nanoseconds(whole, {}, GENERIC), rel=0.2)

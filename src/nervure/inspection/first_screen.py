@@ -1,7 +1,7 @@
 """The first screen of an explanation: the most expensive parts, and the needs of a call.
 
 It has the ten slowest steps, the times of the ten slowest modules, forward and backward separately, the memory of a
-call and the share of the machine's limit that it reaches. If nothing was timed, estimates of the cost model replace
+call and the share of the machine's limit that it reaches. If nothing was timed, estimates of the time model replace
 the times.
 
 >>> import nervure as nv

@@ -11,17 +11,17 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from nervure.ir.function import Function
-from nervure.kernel.cost_model import nanoseconds_per_point
 from nervure.kernel.ir import Contract, Fold, Load, Reduce, Statement, Store, walk
-from nervure.kernel.machine import GENERIC
+from nervure.kernel.machine import Machine
+from nervure.kernel.time_model import duration_of
 from nervure.memory.storage import UNSTOPPED, Storage, StorageKind
 
 if TYPE_CHECKING:
     from nervure.kernel.plan import KernelStep, PlanStep
 
 
-def updates_in_place(function: Function, steps: Sequence[PlanStep],
-                     roots: Sequence[Storage]) -> tuple[list[PlanStep], dict[Storage, Storage]]:
+def updates_in_place(function: Function, steps: Sequence[PlanStep], roots: Sequence[Storage],
+                     machine: Machine) -> tuple[list[PlanStep], dict[Storage, Storage]]:
     """Returns the steps of a plan in the order in which they run, and the roots that may lie in place. For each of
     these roots, it gives the memory of its variable.
     """
@@ -29,7 +29,7 @@ def updates_in_place(function: Function, steps: Sequence[PlanStep],
     written = set(new_values)
     early, late = _divided(steps, lambda step: not step.may_fail and not written.isdisjoint(step.written))
     ordered = [*early, *late]
-    found = _found(function, ordered, new_values, len(early))
+    found = _found(function, ordered, new_values, len(early), machine)
     early, late = _divided(ordered, lambda step: not found.keys().isdisjoint(step.written))
     return [*early, *late], found
 
@@ -51,7 +51,7 @@ def _divided(steps: Sequence[PlanStep], is_chosen: Callable[[PlanStep], bool]) -
 
 
 def _found(function: Function, steps: Sequence[PlanStep], new_values: Sequence[Storage],
-           first: int) -> dict[Storage, Storage]:
+           first: int, machine: Machine) -> dict[Storage, Storage]:
     """Returns the new values that may lie in place, made by the steps from ``first`` on."""
     places = {storage.number: storage for step in steps for storage in step.read
               if storage.kind is StorageKind.VARIABLE}
@@ -65,7 +65,7 @@ def _found(function: Function, steps: Sequence[PlanStep], new_values: Sequence[S
             continue
         writer = writers[root][0]
         is_last = readers[old][-1] <= writer and writer not in readers.get(root, ())
-        if is_last and _same_places(steps[writer], old, root):
+        if is_last and _same_places(steps[writer], old, root, machine):
             found[root] = old
     return found
 
@@ -79,14 +79,15 @@ def _numbers_by_storage(touched: Sequence[Sequence[Storage]]) -> dict[Storage, l
     return found
 
 
-def _same_places(step: PlanStep, old: Storage, root: Storage) -> bool:
+def _same_places(step: PlanStep, old: Storage, root: Storage, machine: Machine) -> bool:
     """Whether a kernel reads the old value only at the places that it writes in the same iteration, and before the
     write. The only write and all reads must be in one body, the reads first, at one address. Kernels that reduce are
     excluded, except products that may be short: they may take long, and cannot be stopped once they write in place.
     """
     if step.kernel is None or any([isinstance(statement, Reduce | Fold) for statement in walk(step.kernel.body)]):
         return False
-    if any([isinstance(statement, Contract) for statement in walk(step.kernel.body)]) and not _may_be_short(step):
+    has_product = any([isinstance(statement, Contract) for statement in walk(step.kernel.body)])
+    if has_product and not _may_be_short(step, machine):
         return False
     buffers = {buffer for buffer, storage in step.pairs if storage in (old, root)}
     touching = [[statement for statement in body if isinstance(statement, Load | Store)
@@ -99,12 +100,12 @@ def _same_places(step: PlanStep, old: Storage, root: Storage) -> bool:
         [isinstance(read, Load) and read.address == write.address for read in reads])
 
 
-def _may_be_short(step: KernelStep) -> bool:
+def _may_be_short(step: KernelStep, machine: Machine) -> bool:
     """Whether a kernel takes no longer than an interrupt of the call may be delayed. If that depends on the sizes of a
     call, the call decides.
     """
     points = step.lowered.points
-    return not isinstance(points, int) or points * nanoseconds_per_point(step.lowered.kernel, GENERIC) <= UNSTOPPED
+    return not isinstance(points, int) or duration_of(step.lowered.kernel, points, machine).nanoseconds({}) <= UNSTOPPED
 
 
 def _bodies(body: Sequence[Statement]) -> Iterator[Sequence[Statement]]:

@@ -21,21 +21,20 @@ class Machine(NamedTuple):
     first_cache: int = 1 << 15          # bytes of the cache next to a core
     shared_cache: int = 1 << 25         # bytes of the largest cache
     threads: int = 16                   # that a kernel should have work for
-    operation: float = 0.4              # nanoseconds of an addition of two vectors, two of which run in a cycle
-    multiply_add: float = 0.02          # nanoseconds of one of float32 among those of a register tile
-    byte_from_memory: float = 0.04      # nanoseconds, in order
-    byte_from_cache: float = 0.01
-    element_apart: float = 5.0          # nanoseconds of an element whose line holds nothing else that is read
     own_cache: int = 1 << 20            # bytes of the caches that a core has for itself
-    started: float = 230.0              # nanoseconds that any kernel takes; the next ones are those of the time model
-    addition: float = 0.25              # of a vector
-    vector_moved: float = 0.3           # a load or a store along memory
-    element_moved: float = 0.45         # one of a single element
-    byte_outside: float = 0.017         # of what does not fit in the core's own caches
-    entry: float = 1.0                  # a loop that is entered
-    sum_ended: float = 5.0              # what a reduction leaves in lanes becomes one number
-    entry_of_transpose: float = 17.0
-    element_transposed: float = 0.2
+    started: float = 30.0               # nanoseconds that any kernel takes; the next ones are those of the time model
+    addition: float = 0.08              # of a vector
+    wait: float = 0.45                  # of one vector that is added to what the last one gave
+    multiply_add: float = 0.017         # one of float32 among those of a register tile
+    vector_moved: float = 0.2           # a load or a store along memory
+    element_moved: float = 0.25         # one of a single element
+    line_moved: float = 0.2             # more, where its line holds nothing else and the first cache not all lines
+    byte_from_cache: float = 0.004      # of what does not fit in the first cache
+    byte_outside: float = 0.011         # of what does not fit in the core's own caches
+    entry: float = 2.0                  # a loop that is entered
+    sum_ended: float = 7.0              # what a reduction leaves in lanes becomes one number
+    entry_of_transpose: float = 13.0
+    element_transposed: float = 0.1
 
     @property
     def vector_bytes(self) -> int:

@@ -172,7 +172,7 @@ def make_plan(function: Function, machine: Machine = GENERIC,
     steps = list(_made(clusters, sharing, begin))
     if flags.debug:
         _show(function, clusters, steps)
-    ordered, in_place = updates_in_place(function, relieved(steps), roots)
+    ordered, in_place = updates_in_place(function, relieved(steps), roots, machine)
     check_order(ordered)
     return Plan(function, tuple(ordered), tuple(roots), in_place, tuple(clusters), constants, memory.held,
                 memory.inside, memory.places)

@@ -35,8 +35,8 @@ NEIGHBOUR_DEPTH = 4
 """Ops of other steps, one on the other, through which two steps are seen to read the same memory."""
 
 SMALL_TENSOR = 1 << 15
-"""Elements that one thread computes about as fast as several: by the estimate 26 microseconds of exp, where a step is
-shared from 20 on. They need not have rows enough."""
+"""Elements that one thread computes about as fast as several: 3 to 8 microseconds of exp, where a step is shared from
+10 on. They need not have rows enough."""
 
 LONG_ROW = 4 * BLOCK
 """Elements of a row in which there are blocks enough for threads, and which lies across too many lines of memory."""
@@ -280,3 +280,6 @@ TRIED_POINTS = 1 << 20
 
 SAMPLED_ITERATIONS = 8
 """Iterations of a loop, spread evenly, by which the work inside is counted where lengths there depend on it."""
+
+LENGTHS_OF_SYMBOLS = 1, 16, 256
+"""Lengths of symbols for which the time of a kernel is estimated when it is compiled: a single row, and batches."""

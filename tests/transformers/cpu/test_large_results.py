@@ -7,6 +7,7 @@ import pytest
 
 import nervure as nv
 from nervure.kernel import tuning
+from nervure.kernel.machine import GENERIC
 from nervure.transformers.cpu.compile import compilation
 
 LARGE = tuning.STREAMED_RESULT // 4 + 1001  # elements
@@ -38,6 +39,6 @@ def test_variables_written_in_place_stay_in_the_caches(numbers):
         step(numbers)
         plan = step.executable.compilation.plan
         past = [storage for kernel in plan.steps for buffer, storage in kernel.pairs
-                if buffer in compilation.past_caches_of(kernel, plan.in_place, ())]
+                if buffer in compilation.past_caches_of(kernel, plan.in_place, (), GENERIC)]
         assert past == [plan.roots[0]] and list(plan.in_place) == [plan.roots[1]]
         np.testing.assert_array_equal(cpu.get(w), numbers - np.float32(0.5) * numbers)

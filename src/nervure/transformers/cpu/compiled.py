@@ -1,7 +1,7 @@
 """A compiled function as data: kernels by their keys, storages and memory, which is everything that the cache keeps.
 
 >>> from nervure.transformers.cpu.cache.codec import decode, encode
->>> launch = LaunchParameters((), 8, 8, 0, 64, 0.8, False)
+>>> launch = LaunchParameters((), 8, 0, 64, Duration(known=((0, 800),)))
 >>> kernel = CompiledKernel(bytes(32), launch, (0, 1), (0,), (1,))
 >>> decode(CompiledKernel, encode(kernel)) == kernel
 True
@@ -17,23 +17,23 @@ from nervure.memory.storage import Storage, StorageKind
 from nervure.transformers.binding import Bindings
 from nervure.transformers.memory_estimate import MemoryEstimate, numbers
 from nervure.types.dim import DimLike
+from nervure.types.duration import Duration
 
 
 @dataclass(frozen=True)
 class LaunchParameters:
-    """The launch parameters of a kernel, as dimensions, and its cost, which is the same for all of them.
+    """The launch parameters of a kernel, as dimensions, and the time that it takes.
 
-    ``extent`` are the iterations that threads share, in chunks that start at multiples of ``alignment``. ``points``
-    counts the runs of the innermost statements, each of which takes ``nanoseconds``. ``scratch`` is the number of
-    bytes that each thread needs for itself. Chunks of an ``ordered`` kernel run one after the other.
+    ``extent`` are the iterations that threads share, in chunks that start at multiples of ``alignment``. ``scratch`` is
+    the number of bytes that each thread needs for itself, ``duration`` the time on one core. Chunks of an ``ordered``
+    kernel run one after the other.
     """
 
     sizes: tuple[DimLike, ...] = ()
     extent: DimLike = 1
-    points: DimLike = 1
     scratch: DimLike = 0
     alignment: int = 1
-    nanoseconds: float = 0.0
+    duration: Duration = Duration()
     ordered: bool = False
 
 
@@ -119,7 +119,7 @@ class CompiledFunction:
 def _is_sound(kernel: CompiledKernel, count: int) -> bool:
     launch = kernel.launch
     return (_name(kernel.buffers, count) and {*kernel.reads, *kernel.writes} == set(kernel.buffers)
-            and 0 < launch.alignment < 1 << 16 and 0 <= launch.nanoseconds < 1e9)
+            and 0 < launch.alignment < 1 << 16 and launch.duration.is_sound())
 
 
 def _name(numbers: Collection[int], count: int) -> bool:

@@ -184,7 +184,6 @@ class KernelCode(NamedTuple):
     is_in_place: bool
     sizes: tuple[_Number, ...]
     extent: _Number
-    points: _Number
     scratch: _Number
 
     def step(self, bindings: Bindings) -> runtime.Step:
@@ -192,7 +191,7 @@ class KernelCode(NamedTuple):
         launch = self.kernel.launch
         return runtime.Step(
             self.library.address("kernel"), self.kernel.buffers, [size(bindings) for size in self.sizes],
-            max(self.extent(bindings), 0), launch.alignment, int(max(self.points(bindings), 0) * launch.nanoseconds),
+            max(self.extent(bindings), 0), launch.alignment, launch.duration.nanoseconds(bindings),
             self.scratch(bindings), self.is_in_place, launch.ordered, self.library)
 
 
@@ -200,8 +199,8 @@ def kernel_code(compiled: CompiledFunction, kernel: CompiledKernel, library: Lib
     """Returns the code of one kernel of a function."""
     is_in_place = any([root in kernel.writes for root, _ in compiled.in_place])
     launch = kernel.launch
-    extent, points, scratch = [compile_dim(entry) for entry in (launch.extent, launch.points, launch.scratch)]
-    return KernelCode(kernel, library, is_in_place, tuple(map(compile_dim, launch.sizes)), extent, points, scratch)
+    return KernelCode(kernel, library, is_in_place, tuple(map(compile_dim, launch.sizes)),
+                      compile_dim(launch.extent), compile_dim(launch.scratch))
 
 
 def plain(array: np.ndarray) -> np.ndarray:

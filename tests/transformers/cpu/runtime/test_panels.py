@@ -8,7 +8,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from nervure.transformers.cpu.runtime import CONSTANT, Program, Step, argument, panel, panel_of, result
-from nervure.transformers.cpu.runtime.call import RELEASE_FROM
+from nervure.transformers.cpu.runtime.thresholds import RELEASE_FROM
 from tests.transformers.cpu.kernels import address
 from tests.transformers.cpu.runtime.test_signals import check
 

@@ -24,7 +24,8 @@ from nervure.transformers.cpu.compile.llvm.types import PTR
 from nervure.transformers.cpu.runtime import Program, Step, cores, result, variable
 from nervure.transformers.cpu.runtime.records import Code, ThreadPool
 from nervure.transformers.cpu.runtime.runtime_library import record
-from nervure.transformers.cpu.runtime.thread_pool import FREQUENT_CALL_FROM, HAS_MXCSR, SHARED_CALL_FROM
+from nervure.transformers.cpu.runtime.thread_pool import HAS_MXCSR
+from nervure.transformers.cpu.runtime.thresholds import FREQUENT_CALL_FROM, SHARED_CALL_FROM
 from tests.transformers.cpu.kernels import address
 
 ROUNDS = 200 if os.environ.get("DEEP_TESTS") else 20

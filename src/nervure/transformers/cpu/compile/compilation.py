@@ -4,8 +4,8 @@
 >>> x = nv.Parameter(nv.float32, (1000,))
 >>> compilation = compile_function(nv.Function([nv.ops.Exp(x)], [x]), Target.host())
 >>> kernel, = compilation.loaded.compiled.kernels
->>> kernel.launch.extent, kernel.launch.alignment, kernel.launch.nanoseconds
-(1000, 64, 0.8)
+>>> kernel.launch.extent, kernel.launch.alignment, kernel.launch.duration.nanoseconds({}) < 1000
+(1000, 64, True)
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 from nervure import flags
 from nervure.ir.function import Function
-from nervure.kernel.cost_model import nanoseconds_per_point
 from nervure.kernel.ir import Buffer
-from nervure.kernel.machine import GENERIC, Machine
+from nervure.kernel.machine import Machine
 from nervure.kernel.plan import HostStep, KernelStep, Plan, PlanStep, make_plan
+from nervure.kernel.time_model import duration_of
 from nervure.kernel.tuning import STREAMED_RESULT
 from nervure.memory.storage import Storage, StorageKind
 from nervure.transformers.cpu.cache.library_cache import kernel_key
@@ -26,16 +26,14 @@ from nervure.transformers.cpu.cache.loader import Library
 from nervure.transformers.cpu.compile.codegen.generate import Code, generate
 from nervure.transformers.cpu.compile.compiler import Compilations, assembly
 from nervure.transformers.cpu.compile.host import HostCode
-from nervure.transformers.cpu.compile.llvm.types import F32
-from nervure.transformers.cpu.compile.tiles.tile_library import TileLibrary, main_tile
+from nervure.transformers.cpu.compile.machines import machine_of
+from nervure.transformers.cpu.compile.tiles.tile_library import TileLibrary
 from nervure.transformers.cpu.compiled import CompiledFunction, CompiledKernel, LaunchParameters
 from nervure.transformers.cpu.loaded import LoadedFunction, kernel_code
 from nervure.transformers.cpu.target import Target
 from nervure.transformers.memory_estimate import memory_estimate
 from nervure.types.dim import less_equal
-
-MACHINE = GENERIC
-"""An x86-64 processor. The only property of a target that plans know is the width of its register tiles."""
+from nervure.types.duration import Duration
 
 
 class Compilation(NamedTuple):
@@ -53,7 +51,8 @@ def compile_function(function: Function, target: Target) -> Compilation:
         _show(plan, texts, target)
     storages = {storage: number for number, storage in enumerate(dict.fromkeys(
         [*[each for step in plan.steps for each in step.storages], *plan.roots, *plan.in_place.values()]))}
-    kernels = [_compiled(step, text, storages, target) for step, text in zip(plan.steps, texts, strict=True)]
+    durations = _Durations(target)
+    kernels = [_compiled(step, text, storages, durations) for step, text in zip(plan.steps, texts, strict=True)]
     compiled = CompiledFunction(
         tuple(kernels), tuple(storages), tuple([storages[root] for root in plan.roots]),
         tuple([(storages[root], storages[variable]) for root, variable in plan.in_place.items()]),
@@ -72,16 +71,11 @@ def _machine_code(function: Function, target: Target) -> tuple[Plan, tuple[Code 
     with Compilations(target) as compilations:
         tiles = TileLibrary(target, compilations)
         texts = _Texts(target, compilations, tiles)
-        plan = make_plan(function, planned_for(target), texts.begin)
+        plan = make_plan(function, machine_of(target), texts.begin)
         codes = texts.of(plan)
         libraries = compilations.libraries()
     tiles.keep(libraries)
     return plan, codes, libraries
-
-
-def planned_for(target: Target) -> Machine:
-    """Returns the machine of the plans for a target."""
-    return MACHINE._replace(strip=main_tile(F32, target.vector_bytes).columns * F32.bits // 8)
 
 
 class _Texts:
@@ -92,6 +86,7 @@ class _Texts:
 
     def __init__(self, target: Target, compilations: Compilations, tiles: TileLibrary) -> None:
         self._target, self._compilations, self._tiles = target, compilations, tiles
+        self._machine = machine_of(target)
         self._written: dict[tuple[int, frozenset[tuple[Buffer, int]]], Code] = {}
 
     def begin(self, step: KernelStep) -> None:
@@ -99,15 +94,15 @@ class _Texts:
         large root is read, or lies in place; memory of a call is always read.
         """
         roots = {storage for storage in step.written if storage.kind is StorageKind.ROOT}
-        past_caches = past_caches_of(step, (), set(step.written) - roots)
+        past_caches = past_caches_of(step, (), set(step.written) - roots, self._machine)
         if not any([storage in roots and buffer in past_caches for buffer, storage in step.pairs]):
             self._text(step, past_caches)
 
     def of(self, plan: Plan) -> tuple[Code | None, ...]:
         """Returns the texts of all steps."""
         read = {storage for step in plan.steps for storage in step.read}
-        return tuple([self._text(step, past_caches_of(step, plan.in_place, read)) if isinstance(step, KernelStep)
-                      else None for step in plan.steps])
+        return tuple([self._text(step, past_caches_of(step, plan.in_place, read, self._machine))
+                      if isinstance(step, KernelStep) else None for step in plan.steps])
 
     def _text(self, step: KernelStep, past_caches: Mapping[Buffer, int]) -> Code:
         structure = id(step.kernel.body), frozenset(past_caches.items())
@@ -117,11 +112,12 @@ class _Texts:
         return self._written[structure]
 
 
-def past_caches_of(step: KernelStep, in_place: Container[Storage], read: Container[Storage]) -> dict[Buffer, int]:
+def past_caches_of(step: KernelStep, in_place: Container[Storage], read: Container[Storage],
+                   machine: Machine) -> dict[Buffer, int]:
     """Returns the buffers of a ``step`` that need not stay in the caches, except those that are certainly smaller than
     the least size. Each comes with the bytes from which on it is stored past the caches.
     """
-    least = {buffer: MACHINE.shared_cache if storage in read else STREAMED_RESULT for buffer, storage in step.pairs
+    least = {buffer: machine.shared_cache if storage in read else STREAMED_RESULT for buffer, storage in step.pairs
              if buffer.role == "out" and storage not in in_place}
     return {buffer: bytes for buffer, bytes in least.items()
             if less_equal(bytes, buffer.size * buffer.dtype.itemsize) is not False}
@@ -135,22 +131,35 @@ def _show(plan: Plan, texts: Sequence[Code | None], target: Target) -> None:
                 flags.show(f"step {number} of {plan.function.name}", text_of(code))
 
 
+class _Durations:
+    """The times of kernels, each found once for those that share a text."""
+
+    def __init__(self, target: Target) -> None:
+        self.target, self.machine = target, machine_of(target)
+        self._found: dict[int, Duration] = {}  # texts are known by their identity, as they all live meanwhile
+
+    def of(self, step: KernelStep, code: Code) -> Duration:
+        """Returns the time that a step's kernel takes, as it was written for the target."""
+        if id(code) not in self._found:
+            self._found[id(code)] = duration_of(code.kernel, step.lowered.points, self.machine)
+        return self._found[id(code)]
+
+
 def _compiled(step: PlanStep, code: Code | None, storages: Mapping[Storage, int],
-              target: Target) -> CompiledKernel:
+              durations: _Durations) -> CompiledKernel:
     """Returns a step as data, which names ``storages`` by number."""
-    key = kernel_key(code.text, target) if code else b""
-    launch = _launch(step, code) if code and step.kernel else LaunchParameters()
+    key = kernel_key(code.text, durations.target) if code else b""
+    launch = _launch(step, code, durations) if code and step.kernel else LaunchParameters()
     buffers, reads, writes = [tuple([storages[each] for each in listed])
                               for listed in (step.storages, step.read, step.written)]
     return CompiledKernel(key, launch, buffers, reads, writes)
 
 
-def _launch(step: KernelStep, code: Code) -> LaunchParameters:
+def _launch(step: KernelStep, code: Code, durations: _Durations) -> LaunchParameters:
     loop = step.kernel.sliced
     return LaunchParameters(
-        code.sizes, 1 if loop is None else loop.extent, step.lowered.points, code.scratch_bytes,
-        chunk_alignment(MACHINE) if loop is not None and loop.vector else 1,
-        nanoseconds_per_point(step.kernel, MACHINE),
+        code.sizes, 1 if loop is None else loop.extent, code.scratch_bytes,
+        chunk_alignment(durations.machine) if loop is not None and loop.vector else 1, durations.of(step, code),
         loop is not None and not loop.parallel)
 
 

@@ -19,19 +19,18 @@ from nervure.ir.traverse import postorder
 from nervure.kernel.cluster import Copy
 from nervure.kernel.cluster import Step as Cluster
 from nervure.kernel.cluster.reasons import Reason, reasons, root_name
-from nervure.kernel.cost_model import work
-from nervure.kernel.machine import GENERIC, Machine
 from nervure.kernel.plan import KernelStep
 from nervure.kernel.printer import print_kernel
 from nervure.kernel.producers import dense_base
 from nervure.kernel.schedule.products.notes import described_products
-from nervure.kernel.time_model import nanoseconds
+from nervure.kernel.work import work_of
 from nervure.memory.storage import Storage, StorageKind
 from nervure.passes import channels_last
 from nervure.transformers.binding import Bindings
 from nervure.transformers.cpu.compile.codegen.generate import Code
 from nervure.transformers.cpu.compile.compilation import Compilation
 from nervure.transformers.cpu.compile.compiler import assembly
+from nervure.transformers.cpu.compile.machines import machine_of
 from nervure.transformers.cpu.loaded import Panels
 from nervure.transformers.cpu.target import Target
 from nervure.transformers.report import (
@@ -64,7 +63,7 @@ class _Reporting:
         packed = self._compiled.packs.values()
         self._runs = dict.fromkeys(packed, 0) if panels is None else {each: panels[each].runs for each in panels}
         self._kept = {self._compiled.storages[number] for number in self._runs}
-        self._target, self._bindings, self._machine = target, bindings, machine_of(target)
+        self._target, self._bindings = target, bindings
         self._plan = plan = compilation.plan
         self._function = plan.function
         self._stored = {value for cluster in plan.clusters for value in cluster.stored}
@@ -103,15 +102,17 @@ class _Reporting:
 
     def _kernel(self, number: int, step: KernelStep, code: Code) -> Step:
         kernel, bindings = step.lowered.kernel, self._bindings
-        done = None if bindings is None else work(kernel, bindings)
-        estimate = None if bindings is None else nanoseconds(step.kernel, bindings, self._machine) * 1e-9
+        moved, operations, width, estimate = None, None, 4, None
+        if bindings is not None:
+            work = work_of(kernel, bindings, machine_of(self._target))
+            moved, operations, width = work.bytes, round(work.operations), work.width
+            estimate = self._compiled.kernels[number].launch.duration.nanoseconds(bindings) * 1e-9
         texts: Mapping[str, Callable[[], str]] = {
             "loops": lambda: print_kernel(kernel), "llvm": lambda: code.text,
             "assembly": lambda: assembly(code.text, self._target)}
         return Step(number, "kernel", kernel.name, self._lines(step.cluster, kernel.origins),
                     self._places(step.read), self._places(step.written, step.cluster),
-                    done and done.bytes, done and done.operations, 4 if done is None else done.width, estimate,
-                    notes=self._notes(step), texts=texts)
+                    moved, operations, width, estimate, notes=self._notes(step), texts=texts)
 
     def _notes(self, step: KernelStep) -> tuple[str, ...]:
         """Describes the packing of a step and its time; and the layout of channels."""
@@ -196,12 +197,6 @@ class _Reporting:
     def _panel(self, storage: Storage, runs: int) -> Panel:
         source = None if storage.variable is None else self._variable(storage.variable)
         return Panel(self._name(storage), _type_of(storage, None), source, self._bytes(storage), runs)
-
-
-def machine_of(target: Target) -> Machine:
-    """Returns the machine for time estimates: vectors of the target's width multiply as many elements at once."""
-    lanes = target.vector_bytes // 4
-    return GENERIC._replace(lanes=lanes, multiply_add=GENERIC.multiply_add * GENERIC.lanes / lanes)
 
 
 def _type_of(storage: Storage, value: Value | None) -> str:

@@ -14,7 +14,7 @@ import ctypes
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
 from nervure.transformers.cpu.compile.llvm.shared import fetch_add
 from nervure.transformers.cpu.compile.llvm.types import I8, I32, I64, PTR
-from nervure.transformers.cpu.runtime.chunks import SHARED_FROM, chunk_count, run_chunk
+from nervure.transformers.cpu.runtime.chunks import chunk_count, run_chunk
 from nervure.transformers.cpu.runtime.memory_pool import borrowed, note_peak
 from nervure.transformers.cpu.runtime.native import At, Local, Pointer, Table, Word, hot, native
 from nervure.transformers.cpu.runtime.records import (
@@ -37,18 +37,13 @@ from nervure.transformers.cpu.runtime.thread_pool import (
     take_threads,
     thread_pool,
 )
+from nervure.transformers.cpu.runtime.thresholds import LOOK_EVERY, RELEASE_FROM, SHARED_FROM
 
 LINE = 64
 """The bytes of a cache line, to which blocks, scratch and arena are aligned."""
 
 ROOM = 1024
 """The bytes on the stack for the memory of a call; a call that needs more takes a block of the pool."""
-
-RELEASE_FROM = 20_000
-"""The estimated nanoseconds from which a call releases the GIL."""
-
-LOOK_EVERY = 100_000
-"""The estimated nanoseconds of short steps between two looks at the clock."""
 
 
 @hot

@@ -19,18 +19,12 @@ from nervure.transformers.cpu.compile.llvm.shared import lock, unlock
 from nervure.transformers.cpu.compile.llvm.types import I64
 from nervure.transformers.cpu.runtime.native import At, Pointer, Word, divide, greatest, hot, least
 from nervure.transformers.cpu.runtime.records import Status, Step
+from nervure.transformers.cpu.runtime.thresholds import LONGEST, SHARED_FROM, WORTHWHILE
 
 MOST = 4095
 """The most chunks of a step, whose numbers have 12 bits."""
 
-LONGEST = 5_000_000
-"""The estimated nanoseconds of the longest chunk, so that a call is soon interrupted even if the estimate is wrong."""
-
-SHARED_FROM = 20_000
-"""The estimated nanoseconds from which a step is shared with threads that are awake."""
-
-_WORTHWHILE = 32_000        # nanoseconds of a chunk: distributing a shorter one costs more than it gains
-_CHUNKS_PER_THREAD = 8      # so that a late or slow thread costs little
+_CHUNKS_PER_THREAD = 8  # so that a late or slow thread costs little
 
 
 def bounds(extent: int, alignment: int, index: int, count: int) -> tuple[int, int]:
@@ -46,7 +40,7 @@ def chunk_count(b: Builder, step: At[Step], threads: Word) -> Word:
     time, alignment = step["nanoseconds"], step["alignment"]
     most = least(b, divide(b, step["extent"] + alignment - 1, alignment), MOST)
     bounded = divide(b, time, b.constant(I64, LONGEST)) + 1
-    each = greatest(b, least(b, divide(b, time, threads * _WORTHWHILE), _CHUNKS_PER_THREAD), 1)
+    each = greatest(b, least(b, divide(b, time, threads * WORTHWHILE), _CHUNKS_PER_THREAD), 1)
     is_shared = (threads > 1) & (time >= SHARED_FROM) & step["ordered"].equal(0)
     count = b.where(is_shared, greatest(b, bounded, threads * each), bounded)
     return greatest(b, least(b, count, most), 1)

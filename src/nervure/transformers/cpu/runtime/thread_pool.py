@@ -34,20 +34,14 @@ from nervure.transformers.cpu.compile.llvm.shared import (
     pause,
 )
 from nervure.transformers.cpu.compile.llvm.types import I1, I8, I32, I64, PTR
-from nervure.transformers.cpu.runtime.chunks import MOST, SHARED_FROM, run_chunk
+from nervure.transformers.cpu.runtime.chunks import MOST, run_chunk
 from nervure.transformers.cpu.runtime.cores import FUTEX_CALL
 from nervure.transformers.cpu.runtime.native import At, Local, Pointer, Truth, Word, divide, least, native
 from nervure.transformers.cpu.runtime.records import FLOATS, Call, Code, Program, Status, Step, ThreadPool
+from nervure.transformers.cpu.runtime.thresholds import FREQUENT_CALL_FROM, SHARED_CALL_FROM, SHARED_FROM
 
 IDLE_NANOSECONDS = 200_000
 """The nanoseconds that a worker spins without work before it sleeps."""
-
-SHARED_CALL_FROM = 100_000
-"""The estimated nanoseconds from which any call takes the pool: waking it takes up to 75 us."""
-
-FREQUENT_CALL_FROM = 25_000
-"""The estimated nanoseconds from which a frequent call takes the pool: one call wakes workers, the next ones use them.
-"""
 
 FREQUENT_WITHIN = 150_000
 """The most nanoseconds between the starts of two frequent calls: the workers stay awake for longer."""

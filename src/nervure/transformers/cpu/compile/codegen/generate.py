@@ -29,10 +29,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 from nervure.kernel.ir import LANES, Buffer, Kernel, Reduce, Write, walk
-from nervure.kernel.machine import GENERIC
 from nervure.kernel.schedule import vectorise_kernel
 from nervure.kernel.schedule.vector_width import register_lanes
 from nervure.transformers.cpu.compile.codegen import contractions, memory, reductions, statements
@@ -42,29 +40,24 @@ from nervure.transformers.cpu.compile.codegen.for_loops import emit_slice
 from nervure.transformers.cpu.compile.codegen.room import rooms
 from nervure.transformers.cpu.compile.llvm.builder import Builder, assemble
 from nervure.transformers.cpu.compile.llvm.types import PTR
+from nervure.transformers.cpu.compile.machines import HasVectors, machine_of
 from nervure.types.dim import DimLike
 
 EMITTERS = (contractions, memory, reductions, statements)
 """The modules that, besides the one of loops, register the emission of statements; importing them registers it."""
 
 
-class HasVectors(Protocol):
-    """An object that determines the number of lanes that run at once."""
-
-    @property
-    def vector_bytes(self) -> int:
-        """The bytes of a vector register: 16, 32 or 64."""
-
-
 @dataclass(frozen=True)
 class Code:
     """A module, and the arguments that its function expects.
 
-    ``sizes`` are the dimensions in the table of sizes; ``buffers`` those whose addresses are in the table of buffers;
-    ``scratch_bytes`` is the memory that each thread needs; ``failures`` are the numbers of its checks.
+    ``kernel`` is the kernel with its vectors; ``sizes`` are the dimensions in the table of sizes; ``buffers`` those whose
+    addresses are in the table of buffers; ``scratch_bytes`` is the memory that each thread needs; ``failures`` are the
+    numbers of its checks.
     """
 
     text: str
+    kernel: Kernel
     sizes: tuple[DimLike, ...]
     buffers: tuple[Buffer, ...]
     scratch_bytes: DimLike
@@ -76,7 +69,7 @@ def generate(kernel: Kernel, target: HasVectors, least_bytes: Mapping[Buffer, in
     """Generates the code of a kernel for a target's vectors. Buffers in ``least_bytes`` are stored past the caches
     from that size on. ``link`` gives the symbols of functions in other libraries.
     """
-    machine = GENERIC._replace(lanes=target.vector_bytes // 4)
+    machine = machine_of(target)
     kernel = vectorise_kernel(kernel, machine, least_bytes)
     b = Builder("kernel", ARGUMENTS, attributes="nounwind", has_opaque_counters=True)
     buffers, _, begin, end, scratch, _ = b.arguments
@@ -99,4 +92,4 @@ def generate(kernel: Kernel, target: HasVectors, least_bytes: Mapping[Buffer, in
         b.call("llvm.x86.sse.sfence", None)  # streaming stores are not ordered with others
     b.ret()
     scratch_bytes = context.scratch_bytes + context.more_scratch
-    return Code(assemble([b]), context.sizes.table, given, scratch_bytes, tuple(sorted(context.failures)))
+    return Code(assemble([b]), kernel, context.sizes.table, given, scratch_bytes, tuple(sorted(context.failures)))
