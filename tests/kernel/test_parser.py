@@ -8,12 +8,12 @@ import pytest
 
 from nervure.errors import FormatError
 from nervure.kernel.ir import DEFAULT_ORDER, Address, Buffer, For, Kernel, Literal, Load, Store, Variable
-from nervure.kernel.machine import GENERIC
 from nervure.kernel.parser import MAX_DEPTH, parse_kernel
 from nervure.kernel.printer import print_kernel
 from nervure.kernel.schedule import schedule_kernel, vectorise_kernel
 from nervure.kernel.simplify import simplify_kernel
 from nervure.kernel.verify import verify_kernel
+from nervure.support.machine import GENERIC
 from nervure.types.dim import dim, dim_max, dim_min, index
 from nervure.types.dtype import all_dtypes, bool_, complex64, float32, float64, int64
 from tests.kernel.block import I, J

@@ -6,7 +6,6 @@ import pytest
 
 import nervure as nv
 from nervure.kernel.loop_index import substitute_indices
-from nervure.kernel.machine import GENERIC
 from nervure.kernel.parser import parse_kernel
 from nervure.kernel.plan import make_plan
 from nervure.kernel.schedule.products import packed_apart
@@ -15,6 +14,7 @@ from nervure.kernel.schedule.products.matrices import Matrices, matrices_of
 from nervure.kernel.schedule.products.sides import reading_of
 from nervure.kernel.schedule.products.split_indices import with_digits
 from nervure.passes.pipelines import native
+from nervure.support.machine import GENERIC, with_vectors
 from tests.fuzz.work import done, needed
 
 POINTS = 60
@@ -59,10 +59,10 @@ def test_sides_are_packed_where_that_pays(rows, left, right, packed):
     assert reading.has_tables == (not packed[1] and ("//" in left or "//" in right))
 
 
-@pytest.mark.parametrize(("rows", "columns", "strip", "packed"), [
-    (65, 300, 64, True), (65, 300, 256, False), (64, 300, 64, False), (65, 273, 64, False), (65, 274, 64, True)])
-def test_narrow_strips_that_leave_the_first_cache_are_packed_for_many_rows(rows, columns, strip, packed):
-    assert reading_of(matrices(rows, columns), (), GENERIC._replace(strip=strip)).is_right_packed is packed
+@pytest.mark.parametrize(("rows", "columns", "vector_bytes", "packed"), [
+    (65, 300, 32, True), (65, 300, 64, False), (64, 300, 32, False), (65, 273, 32, False), (65, 274, 32, True)])
+def test_narrow_strips_that_leave_the_first_cache_are_packed_for_many_rows(rows, columns, vector_bytes, packed):
+    assert reading_of(matrices(rows, columns), (), with_vectors(vector_bytes)).is_right_packed is packed
 
 
 def test_only_what_lasts_is_packed_apart():

@@ -7,12 +7,12 @@ import os
 import pytest
 
 from nervure.kernel.ir import Kernel, walk
-from nervure.kernel.machine import GENERIC
 from nervure.kernel.parser import parse_kernel
 from nervure.kernel.schedule import LOOP_ORDER, REWRITES, VECTORISATION, schedule_kernel, vectorise_kernel
 from nervure.kernel.schedule.streaming import with_streaming_stores
 from nervure.kernel.simplify import simplify_kernel
 from nervure.kernel.verify import verify_kernel
+from nervure.support.machine import GENERIC
 from tests.ir.golden import GOLDEN
 from tests.kernel.before_after import check_file
 from tests.kernel.random_kernels import random_case

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from nervure.kernel.machine import GENERIC
 from nervure.kernel.parser import parse_kernel
 from nervure.kernel.schedule import vectorise_kernel
 from nervure.kernel.time_model import duration_of, nanoseconds
+from nervure.support.machine import GENERIC
 from nervure.types.dim import dim
 
 COPY = """

@@ -7,11 +7,11 @@ import pytest
 
 import nervure as nv
 from nervure import ops
-from nervure.kernel.machine import GENERIC
 from nervure.kernel.parser import parse_kernel
 from nervure.kernel.plan import make_plan
 from nervure.kernel.work import Work, work_of
 from nervure.passes.pipelines import native
+from nervure.support.machine import GENERIC
 
 N = nv.dim("N", min=1)
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from nervure.ir.function import Function
 from nervure.kernel.ir import Contract, Fold, Load, Reduce, Statement, Store, walk
-from nervure.kernel.machine import Machine
 from nervure.kernel.time_model import duration_of
 from nervure.memory.storage import UNSTOPPED, Storage, StorageKind
+from nervure.support.machine import Machine
 
 if TYPE_CHECKING:
     from nervure.kernel.plan import KernelStep, PlanStep

@@ -27,7 +27,6 @@ from nervure.kernel.failures import Failure
 from nervure.kernel.in_place import updates_in_place
 from nervure.kernel.ir import Buffer, Kernel
 from nervure.kernel.lower import BufferAssignment, HostCall, LoweredKernel, lower_step
-from nervure.kernel.machine import GENERIC, Machine
 from nervure.kernel.printer import print_kernel
 from nervure.kernel.producers import ProducerAnalysis, dense_base
 from nervure.kernel.schedule import schedule_apart, schedule_kernel
@@ -35,6 +34,7 @@ from nervure.kernel.sharing import KernelSharing
 from nervure.kernel.simplify import simplify_kernel
 from nervure.kernel.step_order import check_order, relieved
 from nervure.memory.storage import Storage, StorageKind, layout_of
+from nervure.support.machine import GENERIC, Machine
 from nervure.types.description import BasicTensorDescription
 
 

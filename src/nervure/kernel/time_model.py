@@ -4,7 +4,7 @@ The runtime decides by this number what threads are worth and when a call lets o
 explanations show it. Where sizes are symbols it is known for a few of them.
 
 >>> from nervure.types.dim import dim
->>> from nervure.kernel.machine import GENERIC
+>>> from nervure.support.machine import GENERIC
 >>> from nervure.kernel.parser import parse_kernel
 >>> kernel = parse_kernel('''
 ... kernel sum(in x: f32[16*N], out y: f32[N]):
@@ -29,9 +29,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from nervure.kernel.ir import Kernel, walk
-from nervure.kernel.machine import Machine
 from nervure.kernel.tuning import LENGTHS_OF_SYMBOLS
 from nervure.kernel.work import Bindings, work_of
+from nervure.support.machine import Machine
 from nervure.types.dim import DimLike, bounds, declared_symbols, evaluate
 from nervure.types.duration import MOST_NANOSECONDS, Duration
 

@@ -1,6 +1,6 @@
 """Every number that planning chooses by experience, with its unit and the reason for it.
 
-What is known of the machine itself is in :mod:`nervure.kernel.machine`, what an op costs is said by
+What is known of the machine itself is in :mod:`nervure.support.machine`, what an op costs is said by
 :attr:`nervure.ir.op.Op.cost`, what a function of scalars does by its declaration.
 
 >>> SMALL_TENSOR, MOST_OPS

@@ -1,4 +1,4 @@
-"""The work of a kernel: what it computes, moves and enters, counted once for all who ask.
+"""The work of a kernel, counted once for all uses: computation, moved memory and entered loops.
 
 Every statement counts as often as it runs. In a vector loop, and in a reduction outside of one, it does the work of as
 many elements as a vector has; what reads or writes elements apart counts for each. Beside that stand the loops that are
@@ -6,7 +6,7 @@ entered, the multiply-adds of products, the operations, and the bytes of each bu
 as written, however often its elements are: what lies in the cache costs little. Where less than the whole of it is
 touched (a gather), only that counts.
 
->>> from nervure.kernel.machine import GENERIC
+>>> from nervure.support.machine import GENERIC
 >>> from nervure.kernel.parser import parse_kernel
 >>> kernel = parse_kernel('''
 ... kernel sum(in x: f32[16*N], out y: f32[N]):
@@ -48,10 +48,10 @@ from nervure.kernel.ir import (
     walk,
 )
 from nervure.kernel.loop_index import LoopIndex
-from nervure.kernel.machine import Machine
 from nervure.kernel.routines import FEW_ROWS, Product, Transpose, product_of, transpose_of
 from nervure.kernel.tuning import COLUMN_MULTIPLE, SAMPLED_ITERATIONS
 from nervure.ops.scalar import SCALAR_FUNCTIONS
+from nervure.support.machine import Machine
 from nervure.types.dim import DimLike, compile_dim, index_symbols
 
 Bindings = Mapping[str, int]
@@ -59,7 +59,7 @@ Bindings = Mapping[str, int]
 
 @dataclass
 class Work:
-    """What a kernel does, with vectors of a number of elements of four bytes.
+    """The amounts of a kernel's work, with vectors of a number of elements of four bytes.
 
     There are ``additions`` of vectors or of single elements (a function counts as the additions that it takes),
     ``loads`` and stores of vectors, ``elements`` that are read or written one by one, some of them from ``lines`` of
@@ -85,7 +85,7 @@ class Work:
 
 
 def work_of(kernel: Kernel, bindings: Bindings, machine: Machine) -> Work:
-    """The work of all iterations of a kernel for these sizes, with the vectors of a machine.
+    """Returns the work of all iterations of a kernel, with sizes from ``bindings`` and the vectors of ``machine``.
 
     Where the lengths of loops depend on an outer index, at most ``SAMPLED_ITERATIONS`` of its loop, spread evenly,
     count for all.
@@ -98,8 +98,10 @@ def work_of(kernel: Kernel, bindings: Bindings, machine: Machine) -> Work:
 
 
 class _At(NamedTuple):
-    """Where a statement stands: how often it runs, for how many points and for how many vectors of them; how many
-    vectors run at once; and the index whose elements a vector has side by side, None outside of such a loop.
+    """The place of a statement in its loops.
+
+    It runs for a number of ``points``, or ``turns`` of a vector of them, of which some run ``together``. A vector has
+    the elements of the index ``lane`` side by side; it is None outside of a vector loop.
     """
 
     points: float
@@ -215,7 +217,7 @@ class _Counting:
             self._add_all(loop.body, inside)
 
     def _vectors(self, length: int, widths: Widths) -> float:
-        """How many vectors a loop of a length runs for, those included that are not full."""
+        """Returns the number of vectors of a loop of some length, those that are not full included."""
         vectors = 0.0
         for width in widths.full:
             vectors += length // width * max(width / self._lanes, 1.0)

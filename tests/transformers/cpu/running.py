@@ -12,6 +12,7 @@ import numpy as np
 
 from nervure.kernel.interpret import interpret
 from nervure.kernel.ir import Buffer, Kernel
+from nervure.support.machine import Machine, with_vectors
 from nervure.transformers.cpu.cache.loader import Library, load
 from nervure.transformers.cpu.compile.codegen.generate import generate
 from nervure.transformers.cpu.compile.compiler import Compilations, compile_object
@@ -25,7 +26,7 @@ from nervure.types.dim import evaluate
 class Width(NamedTuple):
     """A target of which only the width is known."""
 
-    vector_bytes: int
+    machine: Machine
 
 
 Arrays = Mapping[str, np.ndarray]
@@ -52,7 +53,7 @@ def run(kernel: Kernel, arrays: Arrays, bindings: Mapping[str, int], vector_byte
     """Runs generated code on flat arrays, in place; ``cuts`` split the turns of the parallel loop into slices, results
     of ``past`` bytes or more go past the caches.
     """
-    code = generate(kernel, Width(vector_bytes), least_bytes(kernel, past))
+    code = generate(kernel, Width(with_vectors(vector_bytes)), least_bytes(kernel, past))
     function = KERNEL(compiled(code.text).address("kernel"))
     buffers = (ctypes.c_void_p * (len(code.buffers) + 1))(*[arrays[entry.name].ctypes.data for entry in code.buffers])
     sizes = (ctypes.c_int64 * (len(code.sizes) + 1))(*[evaluate(size, bindings) for size in code.sizes])

@@ -7,7 +7,7 @@ import pytest
 
 import nervure as nv
 from nervure.kernel import tuning
-from nervure.kernel.machine import GENERIC
+from nervure.support.machine import GENERIC
 from nervure.transformers.cpu.compile import compilation
 
 LARGE = tuning.STREAMED_RESULT // 4 + 1001  # elements

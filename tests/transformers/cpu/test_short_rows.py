@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import nervure as nv
-from nervure.kernel.machine import GENERIC
 from nervure.kernel.parser import parse_kernel
 from nervure.kernel.schedule import schedule_kernel
+from nervure.support.machine import GENERIC
 from nervure.types.dtype import DType
 from tests.transformers.cpu.running import check
 

@@ -18,7 +18,6 @@ from nervure.kernel.cluster.legality import Legality, ends_with_segments
 from nervure.kernel.cluster.materialise import materialise
 from nervure.kernel.cluster.steps import Check, Copy, FusionBlocker, Host, Loops, Scatter, Segments, Step
 from nervure.kernel.cluster.strategy import are_together, strategy_of
-from nervure.kernel.machine import GENERIC, Machine
 from nervure.kernel.producers import ProducerAnalysis, Read, dense_base
 from nervure.kernel.tuning import (
     EARLY_ELEMENTS,
@@ -28,6 +27,7 @@ from nervure.kernel.tuning import (
     SHARING_OPS,
     SIBLINGS,
 )
+from nervure.support.machine import GENERIC, Machine
 from nervure.types.dim import product
 from nervure.types.shape import Shape
 

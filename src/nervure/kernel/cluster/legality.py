@@ -37,9 +37,9 @@ from nervure.kernel.analysis import Level, OpKind, segments_of
 from nervure.kernel.cluster.steps import FusionBlocker, Loops
 from nervure.kernel.cluster.strategy import has_enough_rows
 from nervure.kernel.coordinates import Coordinates, compose, without_ones
-from nervure.kernel.machine import Machine
 from nervure.kernel.producers import ProducerAnalysis, Read
 from nervure.kernel.tuning import LEAST_ROWS_CROSSED, MOST_CROSS_ROW_REDUCTIONS
+from nervure.support.machine import Machine
 from nervure.types.dim import product
 from nervure.types.shape import Shape
 from nervure.types.view.complex import Piece

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from nervure.kernel.analysis import OpAnalysis, OpKind
 from nervure.kernel.cluster.steps import Loops, Segments, Strategy
-from nervure.kernel.machine import Machine
 from nervure.kernel.tuning import LONG_ROW, SMALL_TENSOR
+from nervure.support.machine import Machine
 from nervure.types.dim import product
 
 

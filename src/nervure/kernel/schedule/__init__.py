@@ -1,6 +1,6 @@
 """Scheduling: kernels whose loops suit a machine. A list of rewrites that change no result and no bit of it.
 
->>> from nervure.kernel.machine import GENERIC
+>>> from nervure.support.machine import GENERIC
 >>> from nervure.kernel.parser import parse_kernel
 >>> from nervure.kernel.printer import print_kernel
 >>> kernel = parse_kernel('''
@@ -31,7 +31,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from nervure.kernel.ir import Buffer, Kernel
-from nervure.kernel.machine import Machine
 from nervure.kernel.schedule.block_totals import with_block_totals
 from nervure.kernel.schedule.borders import with_borders_apart
 from nervure.kernel.schedule.expansion import with_expanded_reductions
@@ -46,6 +45,7 @@ from nervure.kernel.schedule.streaming import with_streaming_stores
 from nervure.kernel.schedule.tiles import with_tiled_transposes
 from nervure.kernel.schedule.vectors import with_vectors
 from nervure.kernel.schedule.waiting_values import with_waiting_values
+from nervure.support.machine import Machine
 
 __all__ = ["REWRITES", "schedule_apart", "schedule_kernel", "vectorise_kernel"]
 

@@ -4,7 +4,7 @@ What a block makes is in registers, and so is what the blocks before it make. Up
 there is to it. The totals of several groups wait in memory, one for each size of groups: a group that is full joins the
 larger one that it is in, and if that is full this one the next, as :class:`nervure.kernel.groups.Groups` does it.
 
->>> from nervure.kernel.machine import GENERIC
+>>> from nervure.support.machine import GENERIC
 >>> from nervure.kernel.parser import parse_kernel
 >>> from nervure.kernel.printer import print_kernel
 >>> kernel = parse_kernel('''
@@ -49,10 +49,10 @@ from nervure.kernel.ir import (
     substituted,
 )
 from nervure.kernel.loop_index import LoopIndex
-from nervure.kernel.machine import Machine
 from nervure.kernel.rewriting import Rewrite, unused_indices
 from nervure.kernel.scalar_types import result_type
 from nervure.kernel.schedule.reduction_strategy import has_several_blocks
+from nervure.support.machine import Machine
 from nervure.types.dim import DimLike, bounds, dim_max, dim_min
 from nervure.types.dtype import DType, int64
 

@@ -3,7 +3,7 @@
 What is read around an element lies outside of memory at the border alone. A condition on the row costs as much in all
 the rows where it holds; so the first rows, those in the middle and the last ones become three loops.
 
->>> from nervure.kernel.machine import GENERIC
+>>> from nervure.support.machine import GENERIC
 >>> from nervure.kernel.parser import parse_kernel
 >>> from nervure.kernel.printer import print_kernel
 >>> kernel = parse_kernel('''
@@ -44,12 +44,12 @@ from nervure.kernel.ir import (
     Variable,
     walk,
 )
-from nervure.kernel.machine import Machine
 from nervure.kernel.rewriting import Rewrite, fresh_copy
 from nervure.kernel.schedule.loop_partition import Bound, bound_on, valid_ends
 from nervure.kernel.simplify.dead_code import without_dead_statements
 from nervure.kernel.simplify.folding import with_folded_scalars
 from nervure.kernel.tuning import BORDER_STATEMENTS, LEAST_INNER_ROWS
+from nervure.support.machine import Machine
 from nervure.types.dim import DimLike, dim_max, dim_min, index_symbols
 from nervure.types.dtype import bool_
 

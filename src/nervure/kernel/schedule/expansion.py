@@ -1,6 +1,6 @@
 """Expanded reductions: a few points are computed one after the other, without a loop, and combined in their order.
 
->>> from nervure.kernel.machine import GENERIC
+>>> from nervure.support.machine import GENERIC
 >>> from nervure.kernel.parser import parse_kernel
 >>> from nervure.kernel.printer import print_kernel
 >>> kernel = parse_kernel('''
@@ -30,8 +30,8 @@ from itertools import product
 from nervure.kernel.combiners import FUNCTIONS, unit
 from nervure.kernel.groups import Groups
 from nervure.kernel.ir import Apply, Kernel, Reduce, Scalar, Statement, Variable
-from nervure.kernel.machine import Machine
 from nervure.kernel.rewriting import Rewrite, fresh_copy
+from nervure.support.machine import Machine
 
 Lane = Sequence[Scalar]
 """A scalar for each result of a reduction."""

@@ -2,7 +2,7 @@
 
 A counter-based generator makes two words an iteration; stored lane by lane they would cost more than they take to make.
 
->>> from nervure.kernel.machine import GENERIC
+>>> from nervure.support.machine import GENERIC
 >>> from nervure.kernel.parser import parse_kernel
 >>> kernel = parse_kernel('''
 ... kernel words(out words: u32[64]):
@@ -21,8 +21,8 @@ from dataclasses import replace
 
 from nervure.kernel.ir import Body, Definition, For, Kernel, Load, Loop, Reduce, Statement, Store, StorePair
 from nervure.kernel.loop_index import LoopIndex
-from nervure.kernel.machine import Machine
 from nervure.kernel.rewriting import Rewrite
+from nervure.support.machine import Machine
 from nervure.types.dim import DimLike
 
 

@@ -5,7 +5,7 @@ each element. So the loop over its neighbours runs in lanes, each of which has a
 memory, as in the sum over the first axis of a transposed matrix, runs in lanes itself; but a few elements fill no
 vector, while a vector of each of them serves many rows. The loops around it go through memory in order.
 
->>> from nervure.kernel.machine import GENERIC
+>>> from nervure.support.machine import GENERIC
 >>> from nervure.kernel.parser import parse_kernel
 >>> kernel = parse_kernel('''
 ... kernel sums(in x: f32[96], out y: f32[8]):
@@ -27,10 +27,10 @@ from dataclasses import replace
 
 from nervure.kernel.ir import Access, Fold, For, Kernel, Reduce
 from nervure.kernel.loop_index import LoopIndex
-from nervure.kernel.machine import Machine
 from nervure.kernel.schedule.nests import Nest, accesses, is_row, nested, rewritten
 from nervure.kernel.schedule.reduction_strategy import is_unrolled
 from nervure.kernel.tuning import UNROLLED_SCALARS
+from nervure.support.machine import Machine
 
 
 def with_lanes_along_memory(kernel: Kernel, machine: Machine) -> Kernel:

@@ -4,7 +4,7 @@ A vector of each row would have lanes for a few columns alone. As many rows as a
 their own: its sums, one for each lane of each column, wait in the first cache and are combined at the end, as a
 reduction would combine them.
 
->>> from nervure.kernel.machine import GENERIC
+>>> from nervure.support.machine import GENERIC
 >>> from nervure.kernel.parser import parse_kernel
 >>> from nervure.kernel.printer import print_kernel
 >>> kernel = parse_kernel('''
@@ -52,10 +52,10 @@ from nervure.kernel.ir import (
     Variable,
 )
 from nervure.kernel.loop_index import LoopIndex
-from nervure.kernel.machine import Machine
 from nervure.kernel.rewriting import Rewrite, fresh_copy, unused_indices
 from nervure.kernel.simplify.loops import walks_on
 from nervure.kernel.tuning import LEAST_NARROW_ROWS, NARROW_COLUMNS
+from nervure.support.machine import Machine
 from nervure.types.dim import bounds, dim_min
 
 

@@ -9,7 +9,7 @@
 * A tile of columns goes from row to row of a matrix; each asks for one some rows later.
 * A reduction over rows that lie apart, as in a sum over the first and the last axis of three, asks for later rows.
 
->>> from nervure.kernel.machine import GENERIC
+>>> from nervure.support.machine import GENERIC
 >>> from nervure.kernel.parser import parse_kernel
 >>> from nervure.kernel.printer import print_kernel
 >>> kernel = parse_kernel('''
@@ -53,7 +53,6 @@ from nervure.kernel.ir import (
     Variable,
 )
 from nervure.kernel.loop_index import LoopIndex
-from nervure.kernel.machine import Machine
 from nervure.kernel.rewriting import Rewrite, fresh_copy
 from nervure.kernel.schedule.reduce_across_rows import parts_of
 from nervure.kernel.schedule.vector_width import is_light
@@ -65,6 +64,7 @@ from nervure.kernel.tuning import (
     ROWS_AHEAD_BY_NUMBER,
     ROWS_APART_DISTANCE,
 )
+from nervure.support.machine import Machine
 from nervure.types.dim import DimLike, dim_min, index_symbols
 
 Rows = TypeVar("Rows", bound=For | Reduce)

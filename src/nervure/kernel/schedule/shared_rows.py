@@ -3,7 +3,7 @@
 A window of three rows reads each row of the data for three rows of its results. Where two of those are computed side by
 side, what they share is read once.
 
->>> from nervure.kernel.machine import GENERIC
+>>> from nervure.support.machine import GENERIC
 >>> from nervure.kernel.parser import parse_kernel
 >>> from nervure.kernel.printer import print_kernel
 >>> kernel = parse_kernel('''
@@ -35,10 +35,10 @@ from dataclasses import replace
 
 from nervure.kernel.ir import Apply, Body, For, Index, Kernel, Load, Statement, Store
 from nervure.kernel.loop_index import LoopIndex
-from nervure.kernel.machine import Machine
 from nervure.kernel.rewriting import Rewrite, fresh_copy
 from nervure.kernel.simplify.common_subexpressions import with_shared_scalars
 from nervure.kernel.tuning import MOST_READ_OF_PAIRS
+from nervure.support.machine import Machine
 from nervure.types.dim import DimLike, less_equal
 
 

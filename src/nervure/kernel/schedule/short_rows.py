@@ -4,7 +4,7 @@ Three channels of a pixel fill less than half of a register, and storing less th
 follow each other in memory, and what else is read is the same for all of them (a scale for each channel), an
 iteration takes as many rows as make a multiple of eight elements.
 
->>> from nervure.kernel.machine import GENERIC
+>>> from nervure.support.machine import GENERIC
 >>> from nervure.kernel.parser import parse_kernel
 >>> kernel = parse_kernel('''
 ... kernel repeat(in x: f32[3], out y: f32[48]):
@@ -25,10 +25,10 @@ from math import gcd
 
 from nervure.kernel.ir import LANES, Access, Apply, Body, For, Index, Kernel, Statement, walk
 from nervure.kernel.loop_index import LoopIndex
-from nervure.kernel.machine import Machine
 from nervure.kernel.schedule.nests import Nest, accesses, nested, rewritten
 from nervure.kernel.tuning import COPIED_STATEMENTS, JOINED_ROWS, LONG_FUNCTION, MOST_COPIES
 from nervure.ops.scalar import SCALAR_FUNCTIONS
+from nervure.support.machine import Machine
 
 
 def most_copies(body: Body) -> int:

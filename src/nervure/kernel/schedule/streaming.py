@@ -5,7 +5,7 @@ third of all traffic, and what is stored is gone from the caches before anybody 
 neither, but they want whole lines: short rows go past the caches only where none of them shares a line with the next.
 
 >>> from nervure.kernel.ir import walk
->>> from nervure.kernel.machine import GENERIC
+>>> from nervure.support.machine import GENERIC
 >>> from nervure.kernel.parser import parse_kernel
 >>> kernel = parse_kernel('''
 ... kernel ones(out x: f32[N]):
@@ -24,9 +24,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from nervure.kernel.ir import Body, Buffer, For, Kernel, Load, Loop, Reduce, Simple, Statement, Store, walk
-from nervure.kernel.machine import Machine
 from nervure.kernel.rewriting import Rewrite
 from nervure.kernel.tuning import STREAMED_ROW
+from nervure.support.machine import Machine
 from nervure.types.dim import DimLike, dim_max, dim_min, index_symbols
 
 

@@ -5,7 +5,7 @@ needs the same lines again. A whole row would need more of them than there is ro
 power of two apart, much sooner than one would think. Where other loops stand between, the next row comes even later.
 Where all operands and the result lie across, as column-major memory does, the two loops change places.
 
->>> from nervure.kernel.machine import GENERIC
+>>> from nervure.support.machine import GENERIC
 >>> from nervure.kernel.parser import parse_kernel
 >>> kernel = parse_kernel('''
 ... kernel transpose(in x: f32[1048576], out y: f32[1048576]):
@@ -24,11 +24,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from nervure.kernel.ir import Body, For, Kernel, Loop, substituted
-from nervure.kernel.machine import Machine
 from nervure.kernel.rewriting import unused_indices
 from nervure.kernel.routines import transpose_of
 from nervure.kernel.schedule.nests import Nest, accesses, is_row, nested, rewritten
 from nervure.kernel.tuning import LEAST_TILED_COLUMNS, TILE_COLUMNS, TRANSPOSED_ROWS
+from nervure.support.machine import Machine
 from nervure.types.dim import Dim, DimLike, dim_min
 
 

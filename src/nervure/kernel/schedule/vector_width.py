@@ -39,7 +39,6 @@ from nervure.kernel.ir import (
     walk,
 )
 from nervure.kernel.loop_index import LoopIndex
-from nervure.kernel.machine import Machine
 from nervure.kernel.tuning import (
     FEW_LONG_FUNCTIONS,
     LANES_AROUND_REDUCTION,
@@ -48,6 +47,7 @@ from nervure.kernel.tuning import (
     VECTOR_STATEMENTS,
 )
 from nervure.ops.scalar import SCALAR_FUNCTIONS
+from nervure.support.machine import Machine
 
 
 def register_lanes(kernel: Kernel, machine: Machine) -> int:

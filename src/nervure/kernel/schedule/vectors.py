@@ -1,6 +1,6 @@
 """Vectorisation: how many iterations of vector loops and points of reductions run at once, and which take no loop.
 
->>> from nervure.kernel.machine import GENERIC
+>>> from nervure.support.machine import GENERIC
 >>> from nervure.kernel.parser import parse_kernel
 >>> from nervure.kernel.printer import print_kernel
 >>> kernel = parse_kernel('''
@@ -23,12 +23,12 @@ from dataclasses import replace
 from math import gcd
 
 from nervure.kernel.ir import LANES, For, Kernel, Reduce, Statement, Widths, substituted
-from nervure.kernel.machine import Machine
 from nervure.kernel.rewriting import Rewrite
 from nervure.kernel.schedule.reduce_across_rows import tile_of
 from nervure.kernel.schedule.reduction_strategy import strategy_of, without_ones
 from nervure.kernel.schedule.short_rows import most_copies
 from nervure.kernel.schedule.vector_width import register_lanes, vector_widths
+from nervure.support.machine import Machine
 
 
 def with_vectors(kernel: Kernel, machine: Machine) -> Kernel:

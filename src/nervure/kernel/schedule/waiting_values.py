@@ -3,7 +3,7 @@
 A body of many statements runs in fewer lanes than a reduction has accumulators, and needs the registers that they would
 take. So it is a vector loop of its own, and what it leaves in the first cache is reduced with nothing else in between.
 
->>> from nervure.kernel.machine import GENERIC
+>>> from nervure.support.machine import GENERIC
 >>> from nervure.kernel.parser import parse_kernel
 >>> from nervure.kernel.printer import print_kernel
 >>> kernel = parse_kernel('''
@@ -45,9 +45,9 @@ from nervure.kernel.ir import (
     Variable,
     Widths,
 )
-from nervure.kernel.machine import Machine
 from nervure.kernel.rewriting import Rewrite
 from nervure.kernel.schedule.vector_width import register_lanes
+from nervure.support.machine import Machine
 from nervure.types.dim import bounds
 
 

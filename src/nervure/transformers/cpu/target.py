@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 from nervure import flags
 from nervure.errors import NotSupported
+from nervure.support.machine import Machine, with_vectors
 from nervure.transformers.cpu.settings import llvm_version
 
 # LLVM's name of a feature: Linux's name. The level x86-64-v3, without the features that every such processor has.
@@ -68,6 +69,11 @@ class Target(NamedTuple):
         return "avx512vnni" in self.features or "avxvnni" in self.features and self.vector_bytes == 32
 
     @property
+    def machine(self) -> Machine:
+        """The machine that plans and kernels are made for."""
+        return _MACHINES[self.vector_bytes]
+
+    @property
     def is_host(self) -> bool:
         """Whether the processor is this machine's; LLVM finds its name."""
         return " " in self.processor
@@ -81,6 +87,9 @@ class Target(NamedTuple):
     def key(self) -> str:
         """A text that, besides a kernel's, determines the generated code: equal keys give equal code."""
         return f"{self.name}; {self.processor}; {','.join(self.features)}; llvmlite {llvm_version()}"
+
+
+_MACHINES = {vector_bytes: with_vectors(vector_bytes) for vector_bytes in (32, 64)}
 
 
 def read_target(description: str) -> Target:

@@ -9,7 +9,7 @@ operands are read (``sides``; ``offsets``), the blocks that tasks have (``blocki
 ``apart``) or says where they lie (``tables``), what is done with results (``epilogue``), and the loops of all that
 (``tasks``).
 
->>> from nervure.kernel.machine import GENERIC
+>>> from nervure.support.machine import GENERIC
 >>> from nervure.kernel.parser import parse_kernel
 >>> from nervure.kernel.printer import print_kernel
 >>> kernel = parse_kernel('''
@@ -47,12 +47,12 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from nervure.kernel.ir import Buffer, Kernel
-from nervure.kernel.machine import Machine
 from nervure.kernel.schedule.products.blocking import blocking_of
 from nervure.kernel.schedule.products.matrices import matrices_of
 from nervure.kernel.schedule.products.sides import reading_of
 from nervure.kernel.schedule.products.tasks import Tasks, tasks_of
 from nervure.kernel.simplify.dead_code import without_unused_buffers
+from nervure.support.machine import Machine
 
 __all__ = ["packed_apart", "with_matrix_products"]
 

@@ -28,12 +28,12 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from nervure.kernel.ir import Buffer
-from nervure.kernel.machine import GENERIC, Machine
 from nervure.kernel.routines import FEW_ROWS, Side
 from nervure.kernel.schedule.products.boxes import Grid, element, moving
 from nervure.kernel.schedule.products.matrices import Matrices
 from nervure.kernel.schedule.products.offsets import Offsets, offsets_of
 from nervure.kernel.tuning import DIRECT_BYTES, DIRECT_ROWS, MEETING_BYTES, PLACES_ROWS
+from nervure.support.machine import GENERIC, Machine
 from nervure.types.dim import DimLike, affine
 
 
@@ -92,7 +92,7 @@ def _is_read_again(matrices: Matrices, machine: Machine) -> bool:
     """
     columns, rows, size = matrices.n.extent, matrices.m.extent, matrices.depth * matrices.dtype.itemsize
     is_large = not isinstance(columns, int) or columns * size > 2 * machine.first_cache
-    return machine.strip <= machine.line and isinstance(rows, int) and is_large
+    return machine.tile_is_a_line_wide and isinstance(rows, int) and is_large
 
 
 def _is_left_packed(matrices: Matrices) -> bool:

@@ -16,17 +16,16 @@ from typing import NamedTuple
 from nervure import flags
 from nervure.ir.function import Function
 from nervure.kernel.ir import Buffer
-from nervure.kernel.machine import Machine
 from nervure.kernel.plan import HostStep, KernelStep, Plan, PlanStep, make_plan
 from nervure.kernel.time_model import duration_of
 from nervure.kernel.tuning import STREAMED_RESULT
 from nervure.memory.storage import Storage, StorageKind
+from nervure.support.machine import Machine
 from nervure.transformers.cpu.cache.library_cache import kernel_key
 from nervure.transformers.cpu.cache.loader import Library
 from nervure.transformers.cpu.compile.codegen.generate import Code, generate
 from nervure.transformers.cpu.compile.compiler import Compilations, assembly
 from nervure.transformers.cpu.compile.host import HostCode
-from nervure.transformers.cpu.compile.machines import machine_of
 from nervure.transformers.cpu.compile.tiles.tile_library import TileLibrary
 from nervure.transformers.cpu.compiled import CompiledFunction, CompiledKernel, LaunchParameters
 from nervure.transformers.cpu.loaded import LoadedFunction, kernel_code
@@ -71,7 +70,7 @@ def _machine_code(function: Function, target: Target) -> tuple[Plan, tuple[Code 
     with Compilations(target) as compilations:
         tiles = TileLibrary(target, compilations)
         texts = _Texts(target, compilations, tiles)
-        plan = make_plan(function, machine_of(target), texts.begin)
+        plan = make_plan(function, target.machine, texts.begin)
         codes = texts.of(plan)
         libraries = compilations.libraries()
     tiles.keep(libraries)
@@ -86,7 +85,7 @@ class _Texts:
 
     def __init__(self, target: Target, compilations: Compilations, tiles: TileLibrary) -> None:
         self._target, self._compilations, self._tiles = target, compilations, tiles
-        self._machine = machine_of(target)
+        self._machine = target.machine
         self._written: dict[tuple[int, frozenset[tuple[Buffer, int]]], Code] = {}
 
     def begin(self, step: KernelStep) -> None:
@@ -135,7 +134,7 @@ class _Durations:
     """The times of kernels, each found once for those that share a text."""
 
     def __init__(self, target: Target) -> None:
-        self.target, self.machine = target, machine_of(target)
+        self.target, self.machine = target, target.machine
         self._found: dict[int, Duration] = {}  # texts are known by their identity, as they all live meanwhile
 
     def of(self, step: KernelStep, code: Code) -> Duration:

@@ -30,7 +30,6 @@ from nervure.transformers.binding import Bindings
 from nervure.transformers.cpu.compile.codegen.generate import Code
 from nervure.transformers.cpu.compile.compilation import Compilation
 from nervure.transformers.cpu.compile.compiler import assembly
-from nervure.transformers.cpu.compile.machines import machine_of
 from nervure.transformers.cpu.loaded import Panels
 from nervure.transformers.cpu.target import Target
 from nervure.transformers.report import (
@@ -104,7 +103,7 @@ class _Reporting:
         kernel, bindings = step.lowered.kernel, self._bindings
         moved, operations, width, estimate = None, None, 4, None
         if bindings is not None:
-            work = work_of(kernel, bindings, machine_of(self._target))
+            work = work_of(kernel, bindings, self._target.machine)
             moved, operations, width = work.bytes, round(work.operations), work.width
             estimate = self._compiled.kernels[number].launch.duration.nanoseconds(bindings) * 1e-9
         texts: Mapping[str, Callable[[], str]] = {

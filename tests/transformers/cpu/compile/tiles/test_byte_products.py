@@ -53,9 +53,9 @@ def bundles(path: str, left: bool, right: bool) -> Bundles:
 
 
 def functions(target: Target, kind: Bundles, is_across: bool) -> list[Builder]:
-    covers = covers_of(kind, target.vector_bytes, is_across)
+    covers = covers_of(kind, target.machine, is_across)
     return [*[tile_function(cover.tile) for cover in covers], *[cover_function(cover) for cover in covers],
-            multiply_bytes_function(kind, target.vector_bytes, is_across)]
+            multiply_bytes_function(kind, target.machine, is_across)]
 
 
 @cache
@@ -142,7 +142,7 @@ def test_no_vector_register_is_spilled_and_no_instruction_saturates(path, left, 
 def test_machines_without_the_wide_vectors_may_have_the_instruction():
     target = with_features(Target.avx2(), "avxvnni")
     assert target.adds_products_of_bytes
-    tile = covers_of(bundles_of(target)[1], target.vector_bytes, False)[0].tile
+    tile = covers_of(bundles_of(target)[1], target.machine, False)[0].tile
     text = assembly(assemble([tile_function(tile)]), target)
     assert "{vex}" in text and "vpdpbusd" in text and "zmm" not in text
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from nervure.support.machine import Machine, with_vectors
 from nervure.transformers.cpu.cache.loader import load
 from nervure.transformers.cpu.compile.compiler import assembly, compile_object
 from nervure.transformers.cpu.compile.llvm.builder import Builder, assemble
@@ -48,20 +49,20 @@ class Library(NamedTuple):
     memory: object
 
 
-def library_texts(type: Type, vector_bytes: int) -> list[str]:
-    tiles = [*tiles_of(type, vector_bytes), *tiles_by_places_of(type, vector_bytes)]
+def library_texts(type: Type, machine: Machine) -> list[str]:
+    tiles = [*tiles_of(type, machine), *tiles_by_places_of(type, machine)]
     functions = [*[tile_function(tile) for tile in tiles],
-                 *[stream_function(stream) for stream in streams_of(type, vector_bytes)],
-                 *[across_function(across) for across in across_of(type, vector_bytes)],
-                 multiply_across_function(type, vector_bytes), multiply_function(type, vector_bytes),
-                 multiply_many_function(type, vector_bytes),
-                 multiply_by_places_function(type, vector_bytes)]
+                 *[stream_function(stream) for stream in streams_of(type, machine)],
+                 *[across_function(across) for across in across_of(type, machine)],
+                 multiply_across_function(type, machine), multiply_function(type, machine),
+                 multiply_many_function(type, machine),
+                 multiply_by_places_function(type, machine)]
     return [assemble([function]) for function in functions]
 
 
 @cache
 def library(target: Target, type: Type) -> Library:
-    loaded = load(*[compile_object(text, target) for text in library_texts(type, target.vector_bytes)])
+    loaded = load(*[compile_object(text, target) for text in library_texts(type, target.machine)])
     functions = [function_type(arguments)(loaded.address(f"{name}_{type.suffix}")) for name, arguments in (
         ("multiply", ARGUMENTS), ("multiply_across", ARGUMENTS), ("multiply_by_places", PLACES_ARGUMENTS))]
     return Library(*functions, loaded)
@@ -105,15 +106,16 @@ def test_rows_that_another_tile_divides_better_are_its_own():
     """16 rows are two tiles of 8; of 6 they would be three, two rows of which nobody wants. The last of 64 have a lower
     tile.
     """
-    tiles = tiles_of(F32, 64)
+    machine = with_vectors(64)
+    tiles = tiles_of(F32, machine)
     stubs = []
-    for number, tile in enumerate([*tiles, *streams_of(F32, 64)]):
+    for number, tile in enumerate([*tiles, *streams_of(F32, machine)]):
         b = Builder(tile.name, ARGUMENTS, attributes="nounwind")
         block = Block(*b.arguments)
         b.store(block.columns, b.offset(block.left, number, I64))
         b.ret()
         stubs.append(b)
-    functions = [*stubs, multiply_function(F32, 64), multiply_many_function(F32, 64)]
+    functions = [*stubs, multiply_function(F32, machine), multiply_many_function(F32, machine)]
     loaded = load(*[compile_object(assemble([b]), Target.avx2()) for b in functions])
     cover = function_type(ARGUMENTS)(loaded.address("multiply_f32"))
     for rows, expected in ((6, {"6x64": 64, "8x48_masked": 36}), (8, {"8x48": 96, "6x8_masked": 4}),
@@ -228,8 +230,8 @@ def test_infinities_nan_and_subnormals_are_those_of_the_rule(target, type):
 @EVERY
 def test_no_vector_register_is_spilled(target, type):
     kind, _ = TYPES[type]
-    texts = library_texts(kind, target.vector_bytes)
-    for text in texts[:2 * len(tiles_of(kind, target.vector_bytes))]:
+    texts = library_texts(kind, target.machine)
+    for text in texts[:2 * len(tiles_of(kind, target.machine))]:
         code = assembly(text, target)
         stack = r"\(%r[sb]p\)" if re.search(r"%rsp, %rbp", code) else r"\(%rsp\)"  # else %rbp is as any other register
         spilled = [line for line in code.splitlines() if re.search(r"[xyz]mm\d", line) and re.search(stack, line)]
@@ -242,7 +244,7 @@ def test_lanes_are_compared_before_the_points(target, type):
     multiply-add.
     """
     kind, _ = TYPES[type]
-    for tile in [*tiles_of(kind, target.vector_bytes), *tiles_by_places_of(kind, target.vector_bytes)]:
+    for tile in [*tiles_of(kind, target.machine), *tiles_by_places_of(kind, target.machine)]:
         lines = assembly(assemble([tile_function(tile)]), target).splitlines()
         products = [number for number, line in enumerate(lines) if "vfmadd" in line]
         inside = lines[max(number for number in range(products[0]) if lines[number].endswith(":")):products[-1]]

@@ -1,6 +1,6 @@
 """Addressing: the address of lane 0, computed as far out as possible, and the offsets of the other lanes.
 
->>> from nervure.kernel.machine import GENERIC
+>>> from nervure.support.machine import GENERIC
 >>> from nervure.transformers.cpu.compile.codegen.context import ARGUMENTS
 >>> from nervure.transformers.cpu.compile.llvm.builder import Builder
 >>> from nervure.types.dtype import float32

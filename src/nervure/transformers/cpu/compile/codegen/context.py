@@ -9,7 +9,7 @@ found again by all loops inside.
 Inside a vector loop the values that depend on its index have as many lanes as iterations run at once; the others have
 one lane, which is broadcast when it is combined with them.
 
->>> from nervure.kernel.machine import GENERIC
+>>> from nervure.support.machine import GENERIC
 >>> b = Builder("kernel", ARGUMENTS)
 >>> context = Context(b, GENERIC, register_lanes=8)
 >>> n = context.size(1000)
@@ -32,8 +32,8 @@ from functools import singledispatch
 from nervure.errors import InternalError
 from nervure.kernel.ir import BLOCK, GROUP, LANES, Buffer, Definition, Literal, Scalar, Statement
 from nervure.kernel.loop_index import LoopIndex
-from nervure.kernel.machine import Machine
 from nervure.kernel.tuning import BYTES_ON_STACK
+from nervure.support.machine import Machine
 from nervure.transformers.cpu.compile.codegen.element import Element, broadcast, literal
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Region, Register
 from nervure.transformers.cpu.compile.llvm.types import I8, I64, PTR

@@ -3,7 +3,7 @@
 Sums and products are computed as far out as their parts are known. Division rounds down and gives 0 for a divisor of
 0. A vector of indices divided by one number goes through float64, which is exact: no index reaches 2**51.
 
->>> from nervure.kernel.machine import GENERIC
+>>> from nervure.support.machine import GENERIC
 >>> from nervure.transformers.cpu.compile.codegen.context import ARGUMENTS
 >>> from nervure.transformers.cpu.compile.llvm.builder import Builder
 >>> from nervure.types.dim import dim

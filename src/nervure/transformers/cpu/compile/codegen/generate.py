@@ -29,10 +29,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from nervure.kernel.ir import LANES, Buffer, Kernel, Reduce, Write, walk
 from nervure.kernel.schedule import vectorise_kernel
 from nervure.kernel.schedule.vector_width import register_lanes
+from nervure.support.machine import Machine
 from nervure.transformers.cpu.compile.codegen import contractions, memory, reductions, statements
 from nervure.transformers.cpu.compile.codegen.addressing import address_of
 from nervure.transformers.cpu.compile.codegen.context import ALIGNMENT, ARGUMENTS, Context, emit
@@ -40,20 +42,27 @@ from nervure.transformers.cpu.compile.codegen.for_loops import emit_slice
 from nervure.transformers.cpu.compile.codegen.room import rooms
 from nervure.transformers.cpu.compile.llvm.builder import Builder, assemble
 from nervure.transformers.cpu.compile.llvm.types import PTR
-from nervure.transformers.cpu.compile.machines import HasVectors, machine_of
 from nervure.types.dim import DimLike
 
 EMITTERS = (contractions, memory, reductions, statements)
 """The modules that, besides the one of loops, register the emission of statements; importing them registers it."""
 
 
+class HasMachine(Protocol):
+    """A target that knows its machine."""
+
+    @property
+    def machine(self) -> Machine:
+        """The machine."""
+
+
 @dataclass(frozen=True)
 class Code:
     """A module, and the arguments that its function expects.
 
-    ``kernel`` is the kernel with its vectors; ``sizes`` are the dimensions in the table of sizes; ``buffers`` those whose
-    addresses are in the table of buffers; ``scratch_bytes`` is the memory that each thread needs; ``failures`` are the
-    numbers of its checks.
+    ``kernel`` is the kernel with its vectors; ``sizes`` are the dimensions in the table of sizes; ``buffers`` those
+    whose addresses are in the table of buffers; ``scratch_bytes`` is the memory that each thread needs; ``failures``
+    are the numbers of its checks.
     """
 
     text: str
@@ -64,12 +73,12 @@ class Code:
     failures: tuple[int, ...]
 
 
-def generate(kernel: Kernel, target: HasVectors, least_bytes: Mapping[Buffer, int] | None = None,
+def generate(kernel: Kernel, target: HasMachine, least_bytes: Mapping[Buffer, int] | None = None,
              link: Callable[[str], str] = str) -> Code:
     """Generates the code of a kernel for a target's vectors. Buffers in ``least_bytes`` are stored past the caches
     from that size on. ``link`` gives the symbols of functions in other libraries.
     """
-    machine = machine_of(target)
+    machine = target.machine
     kernel = vectorise_kernel(kernel, machine, least_bytes)
     b = Builder("kernel", ARGUMENTS, attributes="nounwind", has_opaque_counters=True)
     buffers, _, begin, end, scratch, _ = b.arguments

@@ -5,8 +5,9 @@ tile, their last rows by a lower one, the last columns by the narrowest tile tha
 micro-kernels of their own, which ``multiply_many_f32`` leaves out. If rows or points lie irregularly,
 ``multiply_by_places_f32`` takes offset tables.
 
+>>> from nervure.support.machine import with_vectors
 >>> from nervure.transformers.cpu.compile.llvm.types import F32
->>> [tile.name for tile in tiles_of(F32, 32) if tile.masked]
+>>> [tile.name for tile in tiles_of(F32, with_vectors(32)) if tile.masked]
 ['tile_f32_6x16_masked', 'tile_f32_8x8_masked']
 """
 
@@ -17,6 +18,7 @@ from functools import partial
 from itertools import product
 from typing import ClassVar
 
+from nervure.support.machine import Machine
 from nervure.transformers.cpu.cache.code_cache import make_key
 from nervure.transformers.cpu.cache.fingerprint import package_fingerprint
 from nervure.transformers.cpu.cache.library_cache import linked
@@ -39,33 +41,24 @@ from nervure.transformers.cpu.compile.tiles.transpose import transpose_function
 from nervure.transformers.cpu.settings import SETTINGS
 from nervure.transformers.cpu.target import Target
 
-_SHAPES = {64: ((6, 4), (8, 3), (8, 2), (8, 1)), 32: ((6, 2), (8, 1))}
-"""Rows and vectors by the bytes of a vector: the main tile, then those for the last columns. Eight rows hide the
-latency of multiply-adds, and eight lines that map to one set of a first cache still stay there.
-"""
-
-_FEW_COLUMNS = {64: ((6, 1),)}
-"""For at most half as many columns as a vector has lanes: vectors of half the width, two of which multiply at once."""
-
 _FEW_ROWS, _LONG_ROW = (1, 2, 4, 8), 1024
 """The numbers of rows with micro-kernels at memory speed, and the bytes of columns from which on they are used: the
 right operand is read in long stretches.
 """
 
-_MORE_ROWS = {64: ((8, 3),)}
-"""For blocks whose rows it divides better than the main tile does: 8, 16, or 32 rows."""
 
-_LAST_ROWS = {64: ((2, 4), (4, 4)), 32: ((4, 2),)}
-"""Tiles as wide as the main tile, for the last rows, from low to high: each has enough sums to hide the latency of
-multiply-adds.
+_LEAST_VECTORS = 3
+"""The least vectors of a taller tile that covers whole blocks, if it divides their rows better than the main tile does.
 """
 
-_LINE = 64
-"""The bytes of a cache line: if strips are as wide, each row of one should lie in one line, not in two."""
+_LEAST_SUMS, _LAST_ROWS = 8, (2, 4)
+"""The sums that hide the latency of multiply-adds; and the rows of tiles with as many sums, as wide as the main tile,
+for the last rows of whole strips, from low to high.
+"""
 
 _LINE_ROWS, _LINE_COLUMNS, _LINE_POINTS = 24, 128, 128
-"""The least rows, columns and points for which that is worth a tile of few columns in front: data that two strips
-share have left the first cache.
+"""The least rows, columns and points for which it is worth a tile of few columns in front that each row of a strip lies
+in one line, not in two: data that two strips share have left the first cache.
 """
 
 _ROUNDED_AWAY = 16
@@ -73,57 +66,83 @@ _ROUNDED_AWAY = 16
 """
 
 
-def main_tile(type: Type, vector_bytes: int) -> Tile:
+def main_tile(type: Type, machine: Machine) -> Tile:
     """Returns the tile of whole strips."""
-    return _tiles(type, vector_bytes, _SHAPES)[0]
+    return _tile(type, machine, machine.tile_rows, machine.tile_vectors)
 
 
-def tiles_of(type: Type, vector_bytes: int) -> list[Tile]:
+def _narrow_tiles(type: Type, machine: Machine) -> list[Tile]:
+    """Returns tiles of fewer columns, from wide to narrow. Their rows hide the latency of multiply-adds, and as many
+    lines that map to one set of a first cache still stay there.
+    """
+    return [_tile(type, machine, machine.narrow_rows, vectors) for vectors in range(machine.narrow_vectors, 0, -1)]
+
+
+def _more_rows(type: Type, machine: Machine) -> list[Tile]:
+    """Returns tiles of more rows than the main one, for whole blocks."""
+    return [tile for tile in _narrow_tiles(type, machine) if tile.vectors >= _LEAST_VECTORS]
+
+
+def _fewer_rows(type: Type, machine: Machine) -> list[Tile]:
+    """Returns tiles for the last rows of whole strips, from low to high."""
+    vectors = machine.tile_vectors
+    return [_tile(type, machine, rows, vectors) for rows in _LAST_ROWS if rows * vectors >= _LEAST_SUMS]
+
+
+def tiles_of(type: Type, machine: Machine) -> list[Tile]:
     """Returns the micro-kernels for a type, each once."""
-    whole = [tile for shapes in (_MORE_ROWS, _LAST_ROWS) for tile in _tiles(type, vector_bytes, shapes)]
-    return [main_tile(type, vector_bytes), *_last_tiles(type, vector_bytes), *whole]
+    whole = [*_more_rows(type, machine), *_fewer_rows(type, machine)]
+    return [main_tile(type, machine), *_last_tiles(type, machine), *whole]
 
 
-def _last_tiles(type: Type, vector_bytes: int) -> list[Tile]:
-    """Returns the tiles for the last columns, from wide to narrow."""
-    narrow = [tile._replace(lanes=tile.lanes // 2) for tile in _tiles(type, vector_bytes, _FEW_COLUMNS)]
-    return [tile._replace(masked=True) for tile in (*_tiles(type, vector_bytes, _SHAPES), *narrow)]
+def _last_tiles(type: Type, machine: Machine) -> list[Tile]:
+    """Returns the tiles for the last columns, from wide to narrow. For at most half as many columns as a vector has
+    lanes there are vectors of half the width, two of which multiply at once.
+    """
+    tiles = [main_tile(type, machine), *_narrow_tiles(type, machine)]
+    if machine.vector_bytes == machine.line:
+        tiles.append(_tile(type, machine, machine.tile_rows, 1)._replace(lanes=_lanes(type, machine) // 2))
+    return [tile._replace(masked=True) for tile in tiles]
 
 
-def across_of(type: Type, vector_bytes: int) -> list[Across]:
+def across_of(type: Type, machine: Machine) -> list[Across]:
     """Returns the micro-kernels for a type that take few rows, and a right operand that lies across memory."""
-    return [Across(type, rows, vector_bytes * 8 // type.bits) for rows in _FEW_ROWS]
+    return [Across(type, rows, _lanes(type, machine)) for rows in _FEW_ROWS]
 
 
-def streams_of(type: Type, vector_bytes: int) -> list[Stream]:
+def streams_of(type: Type, machine: Machine) -> list[Stream]:
     """Returns the micro-kernels for a type that take few rows, at memory speed."""
-    return [Stream(type, rows, vector_bytes * 8 // type.bits) for rows in _FEW_ROWS]
+    return [Stream(type, rows, _lanes(type, machine)) for rows in _FEW_ROWS]
 
 
-def _tiles(type: Type, vector_bytes: int, shapes: Mapping[int, Sequence[tuple[int, int]]]) -> list[Tile]:
-    return [Tile(type, rows, vectors, vector_bytes * 8 // type.bits) for rows, vectors in shapes.get(vector_bytes, ())]
+def _tile(type: Type, machine: Machine, rows: int, vectors: int) -> Tile:
+    return Tile(type, rows, vectors, _lanes(type, machine))
 
 
-def multiply_function(type: Type, vector_bytes: int, link: Callable[[str], str] = str) -> Builder:
+def _lanes(type: Type, machine: Machine) -> int:
+    return machine.vector_bytes * 8 // type.bits
+
+
+def multiply_function(type: Type, machine: Machine, link: Callable[[str], str] = str) -> Builder:
     """Returns the function that covers a block of any number of rows; ``link`` gives the symbols of the functions that
     it calls.
     """
     b = Builder(f"multiply_{type.suffix}", ARGUMENTS, attributes="nounwind")
-    cover = _Cover(b, main_tile(type, vector_bytes), link)
-    cover.stream(streams_of(type, vector_bytes))
+    cover = _Cover(b, main_tile(type, machine), link)
+    cover.stream(streams_of(type, machine))
     cover.leave_to(_many(type))
     b.ret()
     return b
 
 
-def multiply_many_function(type: Type, vector_bytes: int, link: Callable[[str], str] = str) -> Builder:
+def multiply_many_function(type: Type, machine: Machine, link: Callable[[str], str] = str) -> Builder:
     """Returns the function that covers a block of elements of ``type`` with tiles."""
     b = Builder(_many(type), ARGUMENTS, attributes="nounwind")
-    more, low = [_tiles(type, vector_bytes, shapes) for shapes in (_MORE_ROWS, _LAST_ROWS)]
-    cover, last = _Cover(b, main_tile(type, vector_bytes), link, low), _last_tiles(type, vector_bytes)
-    if cover.main.columns * type.bits == _LINE * 8:
-        cover.up_to_line(last)
-    cover.tile(more, last)
+    cover = _Cover(b, main_tile(type, machine), link, _fewer_rows(type, machine))
+    last = _last_tiles(type, machine)
+    if cover.main.columns * type.bits == machine.line * 8:
+        cover.up_to_line(last, machine.line)
+    cover.tile(_more_rows(type, machine), last)
     b.ret()
     return b
 
@@ -132,15 +151,15 @@ def _many(type: Type) -> str:
     return f"multiply_many_{type.suffix}"
 
 
-def tiles_by_places_of(type: Type, vector_bytes: int) -> list[Tile]:
+def tiles_by_places_of(type: Type, machine: Machine) -> list[Tile]:
     """Returns the same micro-kernels with offset tables."""
-    return [tile._replace(by_places=True) for tile in tiles_of(type, vector_bytes)]
+    return [tile._replace(by_places=True) for tile in tiles_of(type, machine)]
 
 
-def multiply_by_places_function(type: Type, vector_bytes: int, link: Callable[[str], str] = str) -> Builder:
+def multiply_by_places_function(type: Type, machine: Machine, link: Callable[[str], str] = str) -> Builder:
     """Returns the function that covers a block of elements of ``type`` with tiles that read by offset tables."""
     b = Builder(f"multiply_by_places_{type.suffix}", PLACES_ARGUMENTS, attributes="nounwind")
-    tiles = tiles_by_places_of(type, vector_bytes)
+    tiles = tiles_by_places_of(type, machine)
     main, *whole = [tile for tile in tiles if not tile.masked]
     more, low = [[tile for tile in whole if (tile.rows > main.rows) is is_high] for is_high in (True, False)]
     _Cover(b, main, link, low).tile(more, [tile for tile in tiles if tile.masked])
@@ -148,13 +167,13 @@ def multiply_by_places_function(type: Type, vector_bytes: int, link: Callable[[s
     return b
 
 
-def multiply_across_function(type: Type, vector_bytes: int, link: Callable[[str], str] = str) -> Builder:
+def multiply_across_function(type: Type, machine: Machine, link: Callable[[str], str] = str) -> Builder:
     """Returns the function that multiplies at most eight rows by an operand that lies across memory, of elements of
     ``type``.
     """
     b = Builder(f"multiply_across_{type.suffix}", ARGUMENTS, attributes="nounwind")
     block, done = Block(*b.arguments), b.label("all")
-    for kernel in across_of(type, vector_bytes):
+    for kernel in across_of(type, machine):
         with b.if_(block.rows <= kernel.rows):
             b.call(link(kernel.name), None, *block)
             b.jump(done)
@@ -169,13 +188,13 @@ def bundles_of(target: Target) -> list[Bundles]:
     return [Bundles(left, right, points) for left, right in product((False, True), repeat=2)]
 
 
-def covers_of(bundles: Bundles, vector_bytes: int, is_across: bool) -> list[Cover]:
+def covers_of(bundles: Bundles, machine: Machine, is_across: bool) -> list[Cover]:
     """Returns the functions that cover blocks of ``bundles`` of bytes, each with a tile: the main one, and those for
     the last columns.
     """
-    tiles = [tile._replace(bundles=bundles) for tile in _tiles(I32, vector_bytes, _SHAPES)]
-    if vector_bytes == 32 and bundles.points == 2:
-        tiles[0] = tiles[0]._replace(rows=5)  # products are in registers before they are added
+    tiles = [tile._replace(bundles=bundles) for tile in (main_tile(I32, machine), *_narrow_tiles(I32, machine))]
+    if tiles[0].registers >= machine.registers:  # a product waits in one until it is added
+        tiles[0] = tiles[0]._replace(rows=tiles[0].rows - 1)
     return [Cover(tile, is_across) for tile in (tiles[0], *[tile._replace(masked=True) for tile in tiles])]
 
 
@@ -184,11 +203,11 @@ def multiply_bytes_name(bundles: Bundles, is_across: bool) -> str:
     return f"multiply_{'across_' if is_across else ''}{bundles.suffix}"
 
 
-def multiply_bytes_function(bundles: Bundles, vector_bytes: int, is_across: bool,
+def multiply_bytes_function(bundles: Bundles, machine: Machine, is_across: bool,
                             link: Callable[[str], str] = str) -> Builder:
     """Returns the function that covers a block of ``bundles`` of bytes."""
     b = Builder(multiply_bytes_name(bundles, is_across), ARGUMENTS, attributes="nounwind")
-    main, *last = covers_of(bundles, vector_bytes, is_across)
+    main, *last = covers_of(bundles, machine, is_across)
     _Cover(b, main, link).tile([], last)
     b.ret()
     return b
@@ -215,10 +234,11 @@ class _Cover:
         rest = self.block.columns - self.done
         self._cover(name, rest, rest > 0)
 
-    def up_to_line(self, first: Sequence[Tile]) -> None:
-        """Covers the first columns, up to a cache line's start, if lines of all rows start there."""
+    def up_to_line(self, first: Sequence[Tile], line: int) -> None:
+        """Covers the first columns, up to the start of a cache line of ``line`` bytes, if all rows have one there.
+        """
         b, block, type = self.b, self.block, first[0].type
-        width = _LINE * 8 // type.bits
+        width = line * 8 // type.bits
         before = b.emit(I64, f"ptrtoint ptr {block.right.text} to i64").shift_right((type.bits // 8).bit_length() - 1)
         columns = width - (before & (width - 1))
         is_worth = ((columns < width) & (block.right_point & (width - 1)).equal(0) & (block.rows >= _LINE_ROWS)
@@ -289,27 +309,27 @@ class TileLibrary:
 
     def __init__(self, target: Target, compilations: Compilations) -> None:
         self._target, self._compilations = target, compilations
-        width = target.vector_bytes
+        machine = target.machine
         self._builders: dict[str, Callable[[], Builder]] = {}
         for type in (F32, F64):
-            tiles = [*tiles_of(type, width), *tiles_by_places_of(type, width)]
+            tiles = [*tiles_of(type, machine), *tiles_by_places_of(type, machine)]
             self._builders |= {tile.name: partial(tile_function, tile) for tile in tiles}
-            self._builders |= {stream.name: partial(stream_function, stream) for stream in streams_of(type, width)}
-            self._builders |= {kernel.name: partial(across_function, kernel) for kernel in across_of(type, width)}
-            self._builders |= {f"multiply_{type.suffix}": partial(multiply_function, type, width, self.link),
-                               _many(type): partial(multiply_many_function, type, width, self.link),
-                               f"multiply_by_places_{type.suffix}": partial(multiply_by_places_function, type, width,
+            self._builders |= {stream.name: partial(stream_function, stream) for stream in streams_of(type, machine)}
+            self._builders |= {kernel.name: partial(across_function, kernel) for kernel in across_of(type, machine)}
+            self._builders |= {f"multiply_{type.suffix}": partial(multiply_function, type, machine, self.link),
+                               _many(type): partial(multiply_many_function, type, machine, self.link),
+                               f"multiply_by_places_{type.suffix}": partial(multiply_by_places_function, type, machine,
                                                                             self.link),
-                               f"multiply_across_{type.suffix}": partial(multiply_across_function, type, width,
+                               f"multiply_across_{type.suffix}": partial(multiply_across_function, type, machine,
                                                                          self.link),
-                               f"transpose_{type.suffix}": partial(transpose_function, type, width)}
+                               f"transpose_{type.suffix}": partial(transpose_function, type, machine.vector_bytes)}
         self._builders["transpose_i8"] = partial(transpose_function, I8, 16)
         for bundles, is_across in product(bundles_of(target), (False, True)):
-            covers = covers_of(bundles, width, is_across)
+            covers = covers_of(bundles, machine, is_across)
             self._builders |= {cover.tile.name: partial(tile_function, cover.tile) for cover in covers}
             self._builders |= {cover.name: partial(cover_function, cover, self.link) for cover in covers}
             self._builders[multiply_bytes_name(bundles, is_across)] = partial(
-                multiply_bytes_function, bundles, width, is_across, self.link)
+                multiply_bytes_function, bundles, machine, is_across, self.link)
         self._wanted: set[bytes] = set()
 
     def link(self, name: str) -> str:
