@@ -7,6 +7,7 @@ import importlib
 import importlib.util
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,12 @@ NAME = re.compile(r"(?<![\w./])(nv|ops|flags)((?:\.[A-Za-z_]\w*)+)")
 
 ROOTS = {"nv": "nervure", "ops": "nervure.ops", "flags": "nervure.flags"}
 FILES = ("py", "md")
+FILE = re.compile(r"`([\w./-]+\.(?:py|pyi|md)|[\w.-][\w./-]*/)`")
+"""A file of this repository, or a folder, by the end of its path: `steps.py`, `kernel/math/`."""
+
+MADE = frozenset(["src/nervure/passes/choice_of_signs.py"])
+"""Files that readers make where they follow a recipe."""
+
 EXAMPLE = re.compile(r"^ *(>>>|\.\.\.) .*$", re.MULTILINE)
 """Lines of examples, which other tests run."""
 
@@ -40,6 +47,23 @@ def resolves(name: str) -> bool:
     return True
 
 
+def missing(text: str) -> list[str]:
+    """The files and folders that a text names and that there are not."""
+    return sorted(name for name in set(FILE.findall(text)) - MADE if not any(is_at(name, file) for file in files()))
+
+
+def is_at(name: str, file: str) -> bool:
+    """Whether a file has a name, or is in the folder of that name."""
+    return f"/{name}" in file if name.endswith("/") else file.endswith(f"/{name}")
+
+
+@cache
+def files() -> tuple[str, ...]:
+    """The files of the repository that documents may name, each from its root, with a slash in front."""
+    paths = [path for folder in ("src", "tests", "docs", "bench", "scripts") for path in (ROOT / folder).rglob("*.*")]
+    return tuple([f"/{path.relative_to(ROOT).as_posix()}" for path in [*paths, *ROOT.glob("*.*")]])
+
+
 def strings(path: Path) -> Iterator[tuple[int, str]]:
     """The line and the text of every string of a file, docstrings and the fixed parts of f-strings too."""
     for node in ast.walk(parse(path)):
@@ -56,6 +80,16 @@ def test_strings_name_what_there_is(path):
 @pytest.mark.parametrize("path", documents(), ids=lambda path: path.name)
 def test_documents_name_what_there_is(path):
     assert unknown(path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize("path", [*documents(), ROOT / "bench" / "DIARY.md"], ids=lambda path: path.name)
+def test_documents_name_files_that_there_are(path):
+    assert missing(path.read_text(encoding="utf-8")) == []
+
+
+def test_a_file_that_is_not_there_is_found():
+    assert missing("`no_such.py`, `math/no_such.py`, `no_such/`") == ["math/no_such.py", "no_such.py", "no_such/"]
+    assert missing("`gamma.py`, `math/gamma.py`, `kernel/math/`, `src/`, `amma.py`, no_such.py") == ["amma.py"]
 
 
 def test_what_does_not_lead_anywhere_is_found():

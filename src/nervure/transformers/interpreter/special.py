@@ -51,7 +51,7 @@ def erfc(x: np.ndarray) -> np.ndarray:
 def lgamma(x: np.ndarray) -> np.ndarray:
     """log |gamma(x)|; infinity at the poles 0, -1, -2, ... and where the value exceeds the largest float.
 
-    ``math.lgamma`` loses all digits near the zeros 1 and 2 and those between the poles, so that it is none.
+    ``math.lgamma`` is not used, since it loses all digits near the zeros 1 and 2 and near those between the poles.
     """
     return _evaluated(gamma.lgamma, x)
 
