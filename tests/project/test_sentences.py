@@ -26,10 +26,6 @@ EXAMPLE = re.compile(r"^ *>>> .*?(?:\n\s*\n|\Z)", re.MULTILINE | re.DOTALL)
 SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n\s*\n")
 
 UNMENDED = frozenset("""
-kernel/schedule/__init__.py
-kernel/schedule/expansion.py
-kernel/schedule/interleaving.py
-kernel/schedule/prefetch.py
 kernel/schedule/products/__init__.py
 kernel/schedule/products/blocking.py
 kernel/schedule/products/epilogue.py
@@ -41,14 +37,6 @@ kernel/schedule/products/packing.py
 kernel/schedule/products/sides.py
 kernel/schedule/products/tables.py
 kernel/schedule/products/tasks.py
-kernel/schedule/reduce_across_rows.py
-kernel/schedule/reduction_strategy.py
-kernel/schedule/shared_rows.py
-kernel/schedule/short_rows.py
-kernel/schedule/streaming.py
-kernel/schedule/tiles.py
-kernel/schedule/vector_width.py
-kernel/schedule/vectors.py
 passes/outer_lines.py
 passes/phases.py
 passes/places_first.py

@@ -1,4 +1,4 @@
-"""Scheduling: kernels whose loops suit a machine. A list of rewrites that change no result and no bit of it.
+"""Scheduling: rewrites that fit the loops of kernels to a machine, and change no bit of a result.
 
 >>> from nervure.support.machine import GENERIC
 >>> from nervure.kernel.parser import parse_kernel
@@ -20,7 +20,7 @@ kernel opposite(in x: f32[1048576], out y: f32[1048576]):
         v1 = negative(v0)
         y[32*i + 1024*j + k] = v1
 
-What runs in lanes is settled for one processor, when code is made for it:
+The use of lanes is settled for one processor, when code is generated for it:
 
 >>> print(print_kernel(vectorise_kernel(schedule_kernel(kernel, GENERIC), GENERIC)).splitlines()[3])
       for k < 32 vector lanes 8 masked 8 unrolled:
@@ -51,38 +51,41 @@ __all__ = ["REWRITES", "schedule_apart", "schedule_kernel", "vectorise_kernel"]
 
 LOOP_ORDER = (
     with_matrix_products,     # blocks of a product stay in caches, tiles of it in registers
-    with_lanes_along_memory,  # a reduction across memory takes a line for each element; its neighbours share them
-    with_narrow_columns,      # columns of a few elements fill no vector either; several of their rows do
+    with_lanes_along_memory,  # a reduction across memory loads a line for each element, which neighbours share
+    with_narrow_columns,      # columns of a few elements fill no vector; several of their rows do
     with_short_rows_joined,   # rows of a few elements fill no vector, but together they do
-    with_tiled_transposes,    # lines that lie across the result are in the cache until the next row needs them
+    with_tiled_transposes,    # cache lines that lie across the result stay in the cache until the next row needs them
 )
-"""Which loops walk through memory, and in which order: part of the plan."""
+"""The rewrites of the order in which loops walk through memory: part of the plan."""
 
 VECTORISATION = (
-    with_interleaved_stores,  # two stores to every second place are one to a row
-    with_borders_apart,       # what holds in all rows but the first and the last need not be asked in each
-    with_paired_rows,         # what two rows read is read once
-    with_vectors,             # how many iterations run at once hides latencies, and short loops need no counter
+    with_interleaved_stores,  # two stores to alternate places are one store to a row
+    with_borders_apart,       # conditions that hold in all rows but the first and the last need no test in each
+    with_paired_rows,         # memory that two rows read is read once
+    with_vectors,             # several iterations at once hide latencies, and short loops need no counter
     with_prefetches,          # memory is slow unless it is asked for in time; processors see what follows at once
-    with_expanded_reductions,  # a few points are computed sooner than a loop has begun
-    with_block_totals,        # many points are as many blocks, whose totals are chains
+    with_expanded_reductions,  # a few points are computed faster than a loop starts
+    with_block_totals,        # many points are several blocks, whose totals are chains
     with_waiting_values,      # a long body and the accumulators of a block do not fit in registers together
 )
-"""What depends on how wide a register is, after streaming stores, which need to know what else the buffer is for."""
+"""The rewrites that depend on the width of a register; they follow streaming stores, which need to know the other uses
+of the buffer.
+"""
 
 REWRITES = (*LOOP_ORDER, *VECTORISATION)
 
 
 def schedule_kernel(kernel: Kernel, machine: Machine) -> Kernel:
-    """The kernel whose loops walk through memory as it lies."""
+    """Returns the kernel with loops that walk through memory as it lies."""
     for rewrite in LOOP_ORDER:
         kernel = rewrite(kernel, machine)
     return kernel
 
 
 def schedule_apart(kernel: Kernel, machine: Machine, lasting: Collection[Buffer]) -> tuple[Kernel, Kernel] | None:
-    """The same as two kernels, where a part of it follows from one of the ``lasting`` buffers: the first makes that
-    part of its first buffer and puts it into its second; the other kernel, which has one of that name, does the rest.
+    """Splits a kernel in two if a part of it depends only on one of the ``lasting`` buffers. The first kernel computes
+    that part from its first buffer into its second; the other kernel, which has a buffer of that name, does the rest.
+    None if there is no such part.
     """
     apart = packed_apart(kernel, machine, lasting)
     if apart is None:
@@ -94,7 +97,9 @@ def schedule_apart(kernel: Kernel, machine: Machine, lasting: Collection[Buffer]
 
 
 def vectorise_kernel(kernel: Kernel, machine: Machine, least_bytes: Mapping[Buffer, int] | None = None) -> Kernel:
-    """The kernel that says how it runs on a machine. These buffers are stored past the caches from a size on."""
+    """Returns the kernel with the form of its loops on a machine. The buffers in ``least_bytes`` are stored past the
+    caches from that size on.
+    """
     kernel = with_streaming_stores(kernel, machine, least_bytes or {})
     for rewrite in VECTORISATION:
         kernel = rewrite(kernel, machine)

@@ -1,8 +1,8 @@
 """Totals of blocks: a reduction of more than a block is a chain of the totals of its blocks, or of groups of them.
 
-What a block makes is in registers, and so is what the blocks before it make. Up to 64 blocks are a group, and all that
-there is to it. The totals of several groups wait in memory, one for each size of groups: a group that is full joins the
-larger one that it is in, and if that is full this one the next, as :class:`nervure.kernel.groups.Groups` does it.
+The result of a block is in registers, and so is that of the blocks before it. Up to 64 blocks are one group, and
+nothing else is needed. The totals of several groups wait in memory, one for each size of groups: a full group joins
+the larger one around it, and if that is full it joins the next, as in :class:`nervure.kernel.groups.Groups`.
 
 >>> from nervure.support.machine import GENERIC
 >>> from nervure.kernel.parser import parse_kernel
@@ -59,11 +59,11 @@ from nervure.types.dtype import DType, int64
 GROUP_BITS = GROUPS.bit_length() - 1
 
 MOST_GROUPS = 1 << 33
-"""Groups of 64 blocks that there may be: no index reaches 2**51."""
+"""The most groups of 64 blocks: no index reaches 2**51."""
 
 
 def with_block_totals(kernel: Kernel, machine: Machine) -> Kernel:
-    """The kernel whose reductions of a run in lanes are of one block, and whose chains of one group."""
+    """Returns the kernel with reductions in lanes of one block each, and chains of one group each."""
     rewrite = _BlockTotals(kernel)
     body = rewrite.block(kernel.body)
     return replace(kernel, body=body, buffers=(*kernel.buffers, *rewrite.totals))
@@ -89,7 +89,7 @@ class _BlockTotals(Rewrite):
         return LoopIndex(self._unused - 1)
 
     def _of_blocks(self, loop: Reduce) -> Reduce:
-        """The chain of what its blocks make."""
+        """Returns the chain of the results of its blocks."""
         block, ((index, extent),) = self._index(), loop.indices
         results = tuple([Variable(result.dtype) for result in loop.results])
         body = substituted(loop.body, {index: block.dim * BLOCK + index.dim})
@@ -99,7 +99,7 @@ class _BlockTotals(Rewrite):
                        strategy=Strategy("chain"), order=TOTALS_ORDER)
 
     def _in_groups(self, loop: Reduce, out: list[Statement]) -> None:
-        """A chain of one group; where there are several, each of its points joins what memory has of them, too."""
+        """Appends a chain of one group; if there are several, each of its points also joins the totals in memory."""
         (block, blocks), = loop.indices
         groups, place = blocks // loop.order.block, block.dim % loop.order.block
         sizes, several = _sizes(groups), dim_min(groups, 1)
@@ -124,8 +124,8 @@ class _BlockTotals(Rewrite):
 
     def _levels(self, loop: Reduce, totals: list[Buffer], sizes: int, groups: DimLike, times: DimLike,
                 is_last: bool = False) -> For:
-        """A full group, the last of ``groups``, joins the larger one, and that the next if it is full, too. With
-        ``is_last`` all that have begun join, and become the total.
+        """Joins a full group, the last of ``groups``, to the larger one, and that to the next if it is full, too. With
+        ``is_last`` all that have begun are joined into the total.
         """
         once, level = self._index(), self._index()
         body: list[Statement] = []
@@ -152,7 +152,7 @@ def _is_done_as(loop: Reduce, *names: str) -> bool:
 
 
 def _sizes(groups: DimLike) -> int:
-    """The sizes of larger groups of as many groups as there may be."""
+    """Returns the sizes of larger groups for the greatest possible number of groups."""
     most = bounds(groups)[1]
     most = MOST_GROUPS if most is None else min(most, MOST_GROUPS)
     return -(-most.bit_length() // GROUP_BITS)

@@ -38,7 +38,7 @@ Lane = Sequence[Scalar]
 
 
 def with_expanded_reductions(kernel: Kernel, machine: Machine) -> Kernel:
-    """The kernel without the reductions that are to be unrolled."""
+    """Returns the kernel without the reductions that are to be unrolled."""
     return replace(kernel, body=_Expanding().block(kernel.body))
 
 
@@ -52,7 +52,7 @@ class _Expanding(Rewrite):
 
 
 def _reduced(reduce: Reduce, out: list[Statement]) -> Lane:
-    """What the blocks of points make, combined in groups."""
+    """Returns the totals of the blocks of points, combined in groups."""
     points = list(product(*[range(int(str(extent))) for _, extent in reduce.indices]))
     units = [unit(combine, result.dtype) for combine, result in zip(reduce.combine, reduce.results, strict=True)]
     groups = Groups[Lane](lambda x, y: _combined(reduce, x, y, out), units, reduce.order.group)
@@ -62,8 +62,8 @@ def _reduced(reduce: Reduce, out: list[Statement]) -> Lane:
 
 
 def _folded(reduce: Reduce, block: Sequence[tuple[int, ...]], lane: int, apart: int, out: list[Statement]) -> Lane:
-    """What every so-manieth lane makes, from one on: halves of them combined, one computed after the other, so that few
-    values wait. Lanes without a point would add units, which change nothing.
+    """Combines lanes ``lane``, ``lane + apart``, ``lane + 2*apart``, ..., depth first, so that few partial results are
+    live. Lanes without a point would add units, which change nothing.
     """
     if apart == reduce.order.lanes:
         return _lane(reduce, block[lane::apart], out)
@@ -74,8 +74,8 @@ def _folded(reduce: Reduce, block: Sequence[tuple[int, ...]], lane: int, apart: 
 
 
 def _lane(reduce: Reduce, points: Iterable[tuple[int, ...]], out: list[Statement]) -> Lane:
-    """What a lane makes of its points, one after the other. The unit comes in at the end, for all lanes at once: of
-    zeros only one with a sign tells of it, and a sum has a sign where all its terms have one.
+    """Combines the points of a lane, one after the other. The unit is added at the end, for all lanes at once: only
+    the sign of a zero depends on it, and a sum of zeros has a sign if all its terms have one.
     """
     value: Lane = ()
     for point in points:

@@ -1,6 +1,7 @@
-"""Interleaved stores: two stores to every second place, which together fill a row, become one.
+"""Interleaved stores: two stores to alternate places, which together fill a row, become one.
 
-A counter-based generator makes two words an iteration; stored lane by lane they would cost more than they take to make.
+A counter-based generator makes two words in each iteration; storing them lane by lane would cost more than making
+them.
 
 >>> from nervure.support.machine import GENERIC
 >>> from nervure.kernel.parser import parse_kernel
@@ -27,14 +28,14 @@ from nervure.types.dim import DimLike
 
 
 def with_interleaved_stores(kernel: Kernel, machine: Machine) -> Kernel:
-    """The kernel with one store for each two that are half a row along the index that runs in lanes."""
+    """Returns the kernel with one store for each two that are half a row along the index that runs in lanes."""
     return replace(kernel, body=_Interleaving().block(kernel.body))
 
 
 class _Interleaving(Rewrite):
     def __init__(self) -> None:
         super().__init__()
-        self._lanes: LoopIndex | None = None  # the index around us that runs in lanes
+        self._lanes: LoopIndex | None = None  # the surrounding index that runs in lanes
 
     def rebuilt(self, loop: Loop) -> Loop:
         outer = self._lanes
@@ -61,7 +62,7 @@ def _together(lower: Store, upper: Store) -> StorePair:
 
 
 def _pairs(statements: Body, index: LoopIndex) -> dict[Statement, tuple[Store, Store]]:
-    """For each store that completes a row with an earlier one: the two, the one to the lower place first."""
+    """Returns, for each store that completes a row with an earlier one, the two, the one to the lower place first."""
     found: dict[Statement, tuple[Store, Store]] = {}
     waiting: list[Store] = []
     for statement in statements:
@@ -86,7 +87,7 @@ def _is_half(store: Store, index: LoopIndex) -> bool:
 
 
 def _distance(x: Store, y: Store) -> DimLike | None:
-    """How many places y goes beyond x, where both walk alike."""
+    """Returns the distance from ``x`` to ``y`` in places, if both have the same strides."""
     if x.buffer is not y.buffer or dict(x.address.steps) != dict(y.address.steps):
         return None
     return y.address.base - x.address.base

@@ -1,6 +1,6 @@
-"""Reductions and memory: the lanes of vectors go along memory, be that along the row that is reduced or across it.
+"""Lanes along memory: the lanes of vectors follow memory, whether along the row that is reduced or across it.
 
-A row that lies across memory, as in the sum over the last axis of a transposed matrix, would take a line of memory for
+A row that lies across memory, as in the sum over the last axis of a transposed matrix, would take a cache line for
 each element. So the loop over its neighbours runs in lanes, each of which has a row of its own. A row that lies along
 memory, as in the sum over the first axis of a transposed matrix, runs in lanes itself; but a few elements fill no
 vector, while a vector of each of them serves many rows. The loops around it go through memory in order.
@@ -34,7 +34,7 @@ from nervure.support.machine import Machine
 
 
 def with_lanes_along_memory(kernel: Kernel, machine: Machine) -> Kernel:
-    """The kernel whose lanes go along more of what is reduced than other lanes would."""
+    """Returns the kernel with lanes along more of the reduced memory than other lanes would have."""
     return rewritten(kernel, lambda nest: _with_lanes(nest, machine))
 
 
@@ -60,7 +60,7 @@ def _with_lanes(nest: Nest, machine: Machine) -> For | None:
 
 
 def _in_order(nest: Nest, loads: Sequence[tuple[Access, LoopIndex]], machine: Machine) -> For | None:
-    """Loops in which rows that follow each other in memory are read one after the other."""
+    """Returns loops in which rows that are consecutive in memory are read one after the other."""
     strides: dict[LoopIndex, int] = {}
     for loop in nest.loops:
         steps = [load.address.step(loop.index) for load, _ in loads]
@@ -76,6 +76,6 @@ def _in_order(nest: Nest, loads: Sequence[tuple[Access, LoopIndex]], machine: Ma
 
 
 def _are_near(loads: Sequence[tuple[Access, LoopIndex]], index: LoopIndex) -> bool:
-    """Whether what is loaded in an iteration is next to what the one before it loads."""
+    """Whether the loads of an iteration are next to those of the one before it."""
     steps = [load.address.step(index) for load, _ in loads]
     return all([isinstance(step, int) and 0 < step <= UNROLLED_SCALARS for step in steps])

@@ -1,4 +1,4 @@
-"""Narrow columns: sums over rows of a few elements, which follow each other in memory, go along memory.
+"""Narrow columns: sums over consecutive rows of a few elements go along memory.
 
 A vector of each row would have lanes for a few columns alone. As many rows as a reduction has lanes are a vector of
 their own: its sums, one for each lane of each column, wait in the first cache and are combined at the end, as a
@@ -60,7 +60,7 @@ from nervure.types.dim import bounds, dim_min
 
 
 def with_narrow_columns(kernel: Kernel, machine: Machine) -> Kernel:
-    """The kernel whose reductions over rows of a few elements go along memory."""
+    """Returns the kernel with its reductions over rows of a few elements along memory."""
     rewrite = _Narrow(kernel)
     body = rewrite.block(kernel.body)
     return replace(kernel, body=body, buffers=(*kernel.buffers, *rewrite.sums)) if rewrite.sums else kernel
@@ -80,7 +80,7 @@ class _Narrow(Rewrite):
             super().for_loop(loop, out)
 
     def _along_memory(self, loop: For, reduce: Reduce) -> list[Statement]:
-        """The sums of all lanes of all columns, and what they make of each column."""
+        """Returns the sums of all lanes of all columns, and their combination for each column."""
         columns, (row, rows) = loop.extent, reduce.indices[0]
         assert isinstance(columns, int)
         size, place, group = columns * LANES, self._place, self._group
@@ -98,7 +98,7 @@ class _Narrow(Rewrite):
                 replace(loop, body=(self._of_columns(loop.index, columns, reduce, sums), *loop.body[1:]))]
 
     def _of_columns(self, column: LoopIndex, columns: int, reduce: Reduce, sums: list[Buffer]) -> Reduce:
-        """The reduction of a column's lanes."""
+        """Returns the reduction of a column's lanes."""
         place = Address(0, ((column, 1), (self._lane, columns)))
         loads = [Load(Variable(buffer.dtype), buffer, place) for buffer in sums]
         values: tuple[Scalar, ...] = tuple([load.result for load in loads])
@@ -106,7 +106,7 @@ class _Narrow(Rewrite):
 
 
 def _is_narrow(loop: For, reduce: Reduce) -> bool:
-    """Whether a loop of few columns reduces rows that follow each other, no more than a block of them."""
+    """Whether a loop of few columns reduces consecutive rows, no more than a block of them."""
     columns, (row, rows) = loop.extent, reduce.indices[-1]
     most = bounds(rows)[1]
     if not loop.vector or loop.parallel or not isinstance(columns, int) or not 1 < columns <= NARROW_COLUMNS:

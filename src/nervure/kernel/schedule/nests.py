@@ -1,4 +1,4 @@
-"""Loops of which each is all that the one around it does, and when their order is free.
+"""Nests: loops each of which is the whole body of the one around it, and tests whether their order is free.
 
 >>> from nervure.kernel.parser import parse_kernel
 >>> loop, = parse_kernel("kernel empty():\\n  for i < 8 parallel:\\n    for j < 4 vector:").body
@@ -24,21 +24,21 @@ from nervure.types.dim import bounds, index_symbols
 
 
 class Nest(NamedTuple):
-    """Loops from the outermost to the innermost, and what the innermost one does."""
+    """Loops from the outermost to the innermost, and the body of the innermost one."""
 
     loops: list[For]
     body: Body
 
     @property
     def is_free(self) -> bool:
-        """Whether all iterations of the loops are surely independent of each other, so that any order will do."""
+        """Whether all iterations of the loops are certainly independent of each other, so that any order is right."""
         if not self.loops[0].parallel or any([index_symbols(loop.extent) for loop in self.loops]):
             return False
         return all([has_independent_iterations(loop) for loop in self.loops]) or _has_places_of_its_own(self)
 
 
 def _has_places_of_its_own(nest: Nest) -> bool:
-    """Whether all that is written has a place for each iteration, as in a number whose digits are the indices."""
+    """Whether each iteration writes to places of its own, as in a number whose digits are the indices."""
     outer = {loop.index for loop in nest.loops}
     for entries in accesses_to_written(nest.loops[:1]):
         addresses = {entry.address for entry in entries}
@@ -48,7 +48,7 @@ def _has_places_of_its_own(nest: Nest) -> bool:
 
 
 def _is_one_to_one(access: NestedAccess, outer: set[LoopIndex]) -> bool:
-    """Whether an access is at another element for each value of its indices, of which those outside must move it."""
+    """Whether an access is at another element for each value of its indices, and all ``outer`` ones move it."""
     address, extents = access.address, dict(access.inner)
     digits = sorted([(step, index.number) for index, step in address.steps if isinstance(step, int) and step > 0])
     if address.terms or index_symbols(address.base) or access.statement.buffer.role == "scratch":
@@ -65,7 +65,7 @@ def _is_one_to_one(access: NestedAccess, outer: set[LoopIndex]) -> bool:
 
 
 def nest_of(loop: For) -> Nest:
-    """The loops that a loop is the outermost of."""
+    """Returns the loops that a loop is the outermost of."""
     loops, body = [loop], loop.body
     while len(body) == 1 and isinstance(body[0], For):
         loops.append(body[0])
@@ -74,7 +74,7 @@ def nest_of(loop: For) -> Nest:
 
 
 def nested(loops: Sequence[For], body: Body) -> For:
-    """The same loops around a body, in this order. Threads share the outermost one."""
+    """Returns the same loops around a body, in this order. Threads share the outermost one."""
     for depth, loop in reversed(list(enumerate(loops))):
         nest = replace(loop, body=body, parallel=depth == 0)
         body = (nest,)
@@ -82,16 +82,16 @@ def nested(loops: Sequence[For], body: Body) -> For:
 
 
 def accesses(body: Sequence[Statement]) -> Iterator[Access]:
-    """All loads and stores."""
+    """Yields all loads and stores."""
     return (entry.statement for entry in accesses_in(body))
 
 
 def is_row(access: Access, index: LoopIndex) -> bool:
-    """Whether an access goes from element to element of memory with an index."""
+    """Whether an access moves by one element with an index."""
     return not index.occurs_in(access.address.base) and access.address.step(index) in (1, -1)
 
 
 def rewritten(kernel: Kernel, rewrite: Callable[[Nest], For | None]) -> Kernel:
-    """A kernel with what ``rewrite`` makes of its nests of loops, where it makes something."""
+    """Returns a kernel with ``rewrite`` applied to its nests of loops."""
     return replace(kernel, body=tuple([rewrite(nest_of(entry)) or entry if isinstance(entry, For) else entry
                                        for entry in kernel.body]))

@@ -1,4 +1,4 @@
-"""Software prefetch: rows that no processor foresees are asked for while it works on others.
+"""Software prefetch: rows that no processor foresees are requested while it works on others.
 
 * A loop of long functions asks for what it reads some lines later: a processor that computes them looks no further
   than the next few elements.
@@ -71,7 +71,7 @@ Rows = TypeVar("Rows", bound=For | Reduce)
 
 
 def with_prefetches(kernel: Kernel, machine: Machine) -> Kernel:
-    """The kernel that asks for rows ahead of time, all of whose loops say how they run."""
+    """Returns the kernel with prefetches; all of its loops have their final form."""
     return replace(kernel, body=_Prefetching().block(kernel.body))
 
 
@@ -96,12 +96,12 @@ def _is_vector_loop(statement: Statement) -> bool:
 
 
 def _with(loop: Rows, prefetches: Iterable[Prefetch]) -> Rows:
-    """A loop that asks for something in each iteration, but once."""
+    """Adds ``prefetches`` to each iteration of a loop, each once."""
     return replace(loop, body=(*loop.body, *{(entry.buffer, entry.address): entry for entry in prefetches}.values()))
 
 
 def _later(load: Load, distance: DimLike) -> Prefetch:
-    """Asks for what lies some elements behind what is loaded."""
+    """Prefetches the element some distance behind a loaded one."""
     return Prefetch(load.buffer, replace(load.address, base=load.address.base + distance))
 
 
@@ -109,7 +109,7 @@ def _later(load: Load, distance: DimLike) -> Prefetch:
 
 
 def _further(loop: For) -> For:
-    """A loop of long functions that asks for what it reads some lines later."""
+    """Adds prefetches, some lines ahead, to a loop of long functions."""
     if not loop.parallel or not _is_vector_loop(loop) or is_light(loop.body, loop.index):
         return loop
     loads = [entry for entry in loop.body if isinstance(entry, Load) and entry.address.step(loop.index) == 1]
@@ -121,10 +121,10 @@ def _further(loop: For) -> For:
 
 
 def _next_row(loop: For) -> For:
-    """A loop over rows the last pass of which asks for what the passes of the next iteration read."""
+    """Lets the last pass of a loop over rows prefetch the rows that the passes of the next iteration read."""
     *passes, last = loop.body or [loop]
     results: Body = ()
-    while passes and isinstance(last, Store):  # of what is one number a row
+    while passes and isinstance(last, Store):  # stores of one number a row
         results = (last, *results)
         *passes, last = passes
     if not passes or not isinstance(last, For) or not _is_vector_loop(last):
@@ -140,7 +140,7 @@ def _next_row(loop: For) -> For:
 
 
 def _rows_of(row: Statement, last: For) -> Iterator[tuple[Load, LoopIndex]]:
-    """The loads of rows in a pass over as many elements as the last one, and the index of the pass."""
+    """Yields the loads of rows in a pass over as many elements as the last one, and the index of the pass."""
     if not isinstance(row, Reduce | For) or len(row.indices) != 1 or (isinstance(row, For) and not row.vector):
         return
     (index, extent), = row.indices
@@ -158,7 +158,7 @@ def _stays_in_cache(last: For, load: Load) -> bool:
 
 
 def _gathered_row(loop: For) -> For:
-    """A loop over rows, each found by a number, that computes where a later one lies and asks for it."""
+    """Lets a loop over rows that are found by numbers compute the place of a later one, and prefetch it."""
     last = loop.body[-1] if loop.body else loop
     if not isinstance(last, For) or not _is_vector_loop(last):
         return loop
@@ -181,7 +181,7 @@ def _gathered_row(loop: For) -> For:
 
 
 def _added_rows(loop: For, last: For) -> list[Prefetch]:
-    """The rows that are to be added up, which may be pieces of longer ones."""
+    """Returns prefetches for the rows that are added up, which may be pieces of longer ones."""
     if not any([isinstance(entry, Store) and entry.combine for entry in last.body]):
         return []
     loads = [entry for entry in last.body if isinstance(entry, Load) and not entry.address.terms
@@ -191,8 +191,8 @@ def _added_rows(loop: For, last: For) -> list[Prefetch]:
 
 
 def _makers(address: Address, defined: dict[Variable, Definition], inner: LoopIndex) -> list[Statement]:
-    """The statements that compute where a row lies; none if one of them is computed anew at each element of the row,
-    or reads what the kernel may have yet to write.
+    """Returns the statements that compute the place of a row. There are none if one of them is computed anew at each
+    element of the row, or reads memory that the kernel may still write.
     """
     found: dict[Statement, None] = {}
     waiting: list[Scalar] = list(address.operands)
@@ -213,7 +213,7 @@ def _makers(address: Address, defined: dict[Variable, Definition], inner: LoopIn
 
 
 def _rows_apart(loop: Reduce) -> Reduce:
-    """A reduction over rows that do not follow each other, which asks for those that it will come to."""
+    """Adds prefetches for later rows to a reduction over rows that are not consecutive."""
     if len(loop.indices) == 1 or loop.strategy is None or loop.strategy.name != "memory":
         return loop
     (rows, _), (columns, length) = loop.indices[-2:]
@@ -223,7 +223,7 @@ def _rows_apart(loop: Reduce) -> Reduce:
 
 
 def _rows_between(length: DimLike, load: Load) -> int:
-    """How many rows of a length later something is asked for."""
+    """Returns the distance of a prefetch, in rows of a length."""
     return max(ROWS_APART_DISTANCE // (length * load.buffer.dtype.itemsize), 1) if isinstance(length, int) else 1
 
 
@@ -231,14 +231,14 @@ def _rows_between(length: DimLike, load: Load) -> int:
 
 
 def _rows_of_tile(loop: For) -> For:
-    """A loop in tiles of columns whose parts ask for rows that they will come to."""
+    """Adds prefetches for later rows to the parts of a loop in tiles of columns."""
     parts = [_across(part, loop.index) if isinstance(part, Reduce | For) else part for part in parts_of(loop.body)]
     return replace(loop, body=tuple([entry for part in parts
                                      for entry in (part if isinstance(part, tuple) else (part,))]))
 
 
 def _across(rows: Rows, column: LoopIndex) -> Rows:
-    """A loop over rows, or a reduction of them, which takes rows 64 apart one after the other if it can."""
+    """Splits a loop over rows, or a reduction of rows, into rows 64 apart one after the other, if possible."""
     index, _ = rows.indices[-1]
     ahead = LANES if isinstance(rows, Reduce) and len(rows.indices) == 1 else ROWS_AHEAD
     loads = [entry for entry in rows.body if isinstance(entry, Load) and entry.address.step(column) == 1]

@@ -1,8 +1,8 @@
 """Vector loops around reductions: tiles of columns, which go through the rows together.
 
-A few lanes after the other through all rows would touch a new page of memory with every few bytes. So the iterations of
-the loop are taken in tiles as wide as their accumulators fit the cache, the parts of the body one after the other for
-the whole tile, and each point of a reduction for all columns of it.
+If a few lanes at a time went through all rows, they would touch a new page of memory with every few bytes. So the
+iterations of the loop are taken in tiles whose accumulators fit the cache, the parts of the body one after the other
+for the whole tile, and each point of a reduction for all columns of it.
 
 >>> from nervure.kernel.parser import parse_kernel
 >>> text = '''
@@ -31,9 +31,9 @@ Part = Reduce | For | Body
 
 
 def tile_of(loop: For, lanes: int) -> Tile | None:
-    """How the columns of a loop are taken, where a register has so many lanes; None where tiles are of no use.
+    """Returns the tiling of a loop's columns, for registers of ``lanes`` lanes; None if tiles are of no use.
 
-    They are where reductions of unknown length stand directly in the loop, and nowhere deeper.
+    They are useful if reductions of unknown length are directly in the loop, and nowhere deeper.
     """
     outer = [entry for entry in loop.body if _is_long(entry)]
     deeper = [entry for statement in loop.body if isinstance(statement, Loop)
@@ -47,7 +47,7 @@ def tile_of(loop: For, lanes: int) -> Tile | None:
 
 
 def parts_of(body: Body) -> list[Part]:
-    """Long reductions, loops over rows, and what stands between them."""
+    """Returns long reductions, loops over rows, and the statements between them."""
     parts: list[Part] = []
     between: Body = ()
     for statement in body:
@@ -61,7 +61,7 @@ def parts_of(body: Body) -> list[Part]:
 
 
 def bytes_of(reduce: Reduce) -> int:
-    """What one column of one row of accumulators takes."""
+    """Returns the bytes of accumulators for one column of one row."""
     return sum([variable.dtype.itemsize for variable in reduce.results])
 
 
@@ -71,7 +71,7 @@ def _is_long(statement: Statement) -> bool:
 
 
 def _lanes_of(part: Part, index: LoopIndex, lanes: int) -> int:
-    """A short part runs in several registers at once."""
+    """Returns the lanes of a part; a short part runs in several registers at once."""
     body = part if isinstance(part, tuple) else part.body
     is_short = len(tuple(walk(body))) <= TILE_STATEMENTS and is_light(body, index)
     return TILE_REGISTERS * lanes if is_short else lanes

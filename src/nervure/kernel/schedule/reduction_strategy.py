@@ -39,14 +39,14 @@ from nervure.types.dim import bounds, product
 
 
 def without_ones(reduce: Reduce) -> Reduce:
-    """The reduction without the indices that have one value; where all have, the last one stays."""
+    """Returns the reduction without the indices that have one value; if all have, the last one stays."""
     indices = tuple([(index, extent) for index, extent in reduce.indices if extent != 1]) or reduce.indices[-1:]
     single = {index: 0 for index, _ in reduce.indices if index not in dict(indices)}
     return replace(reduce, indices=indices, body=substituted(reduce.body, single)) if single else reduce
 
 
 def strategy_of(reduce: Reduce, in_lanes: bool, lanes: int) -> Strategy:
-    """How a reduction is computed, in a vector loop or outside of one, where a register has so many lanes."""
+    """Returns the strategy of a reduction, in a vector loop or outside of one, for registers of ``lanes`` lanes."""
     if in_lanes and _is_staged(reduce):
         return Strategy("stages")
     if is_unrolled(reduce, in_lanes):
@@ -66,13 +66,13 @@ def strategy_of(reduce: Reduce, in_lanes: bool, lanes: int) -> Strategy:
 
 
 def is_short_in_lanes(reduce: Reduce) -> bool:
-    """Whether a vector loop has its points in registers for the most part."""
+    """Whether a vector loop has the points of a reduction in registers for the most part."""
     return is_unrolled(reduce, in_lanes=True) or _is_staged(reduce)
 
 
 def _is_staged(reduce: Reduce) -> bool:
-    """Whether there are few points, of one index, but more than stay in registers, and memory is what they wait
-    for: columns of long functions are better computed in narrow vectors, row by row.
+    """Whether a reduction has few points, of one index, but more than stay in registers, and no long functions.
+    Columns of long functions are better computed in narrow vectors, row by row.
     """
     (_, extent), *others = reduce.indices
     if others or not isinstance(extent, int) or not max(UNROLLED_POINTS, STAGED_ROWS) < extent <= MOST_STAGED:
@@ -85,13 +85,13 @@ def _is_staged(reduce: Reduce) -> bool:
 
 
 def has_several_blocks(reduce: Reduce) -> bool:
-    """Whether it may have more points than a block of its order."""
+    """Whether a reduction may have more points than a block of its order."""
     most = bounds(product(reduce.dims))[1]
     return most is None or most > reduce.order.block
 
 
 def is_unrolled(reduce: Reduce, in_lanes: bool) -> bool:
-    """Whether its points are computed one after the other."""
+    """Whether the points of a reduction are computed one after the other."""
     extents = [extent for _, extent in reduce.indices if isinstance(extent, int)]
     if len(extents) < len(reduce.indices) or not keeps_units(reduce):
         return False
@@ -102,7 +102,7 @@ def is_unrolled(reduce: Reduce, in_lanes: bool) -> bool:
 
 
 def _vector(reduce: Reduce, lanes: int) -> Strategy:
-    """A lane for each point, in no more lanes than there are points."""
+    """Returns the strategy with a lane for each point, in no more lanes than there are points."""
     points = reduce.dims[0]
     assert isinstance(points, int)
     return Strategy("vector", min(lanes, 1 << (points - 1).bit_length()))
@@ -113,6 +113,6 @@ def _is_short(reduce: Reduce) -> bool:
 
 
 def _has_few(reduce: Reduce, most: int) -> bool:
-    """Whether its points, over one index, are known to be so many at most."""
+    """Whether a reduction has at most ``most`` points, over one index."""
     (_, extent), *others = reduce.indices
     return not others and isinstance(extent, int) and 0 < extent <= most and keeps_units(reduce)

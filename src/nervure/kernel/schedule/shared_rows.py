@@ -1,7 +1,7 @@
 """Rows in pairs: two rows that read much of the same memory are computed at once.
 
-A window of three rows reads each row of the data for three rows of its results. Where two of those are computed side by
-side, what they share is read once.
+A window of three rows reads each row of the data for three rows of its results. If two of these are computed side by
+side, the memory that they share is read once.
 
 >>> from nervure.support.machine import GENERIC
 >>> from nervure.kernel.parser import parse_kernel
@@ -43,7 +43,7 @@ from nervure.types.dim import DimLike, less_equal
 
 
 def with_paired_rows(kernel: Kernel, machine: Machine) -> Kernel:
-    """The kernel whose loops over rows of vectors take two at a time, where these share what they read."""
+    """Returns the kernel with loops over rows of vectors that take two at a time, if these share memory."""
     return replace(kernel, body=_Pairing(kernel.sliced).block(kernel.body))
 
 
@@ -58,14 +58,14 @@ class _Pairing(Rewrite):
 
 
 def _in_pairs(loop: For) -> list[For] | None:
-    """The loop in pairs of iterations, and the last one if it is left; None where that is of no use."""
+    """Returns the loop in pairs of iterations, and the last one if it is left; None if that is of no use."""
     row = loop.body[0] if len(loop.body) == 1 and loop.routine is None else None
     if not isinstance(row, For) or not row.vector or less_equal(loop.extent, 1) is True or not _may_meet(loop, row):
         return None
     before = _loads(row.body, loop.index)
     most = MOST_READ_OF_PAIRS * 2 * len(before)
     if not before or 2 * len(before) - _met(before, loop.index) > most:
-        return None  # without the rows themselves, which take time to make
+        return None  # without the rows themselves, which are expensive to make
     body = _pair(row.body, loop.index)
     if len(_loads(body, loop.index)) > most:
         return None
@@ -78,8 +78,8 @@ def _in_pairs(loop: For) -> list[For] | None:
 
 
 def _may_meet(loop: For, row: For) -> bool:
-    """Whether two rows may be computed side by side: equally long ones, which store what no other row reads, once to
-    each buffer, so that the later of two rows that meet is still the later one.
+    """Whether two rows may be computed side by side. They must be equally long, and store elements that no other row
+    reads, once to each buffer, so that the later of two rows that meet is still the later one.
     """
     if loop.index.occurs_in(row.extent) or not all([isinstance(entry, Load | Apply | Index | Store)
                                                     for entry in row.body]):
@@ -92,22 +92,24 @@ def _may_meet(loop: For, row: For) -> bool:
 
 
 def _met(loads: Sequence[Load], index: LoopIndex) -> int:
-    """How many loads read what another one reads in the next row, where conditions do not depend on the row."""
+    """Returns the number of loads that read the same as another one in the next row, if conditions do not depend on
+    the row.
+    """
     places = {_place(load, load.address.base) for load in loads}
     return sum([_place(load, load.address.base + load.address.step(index)) in places for load in loads])
 
 
 def _place(load: Load, base: DimLike) -> tuple[Hashable, ...]:
-    """What tells the place of a load from others."""
+    """Returns a key of the place of a load."""
     return load.buffer, base, frozenset(load.address.steps), load.address.terms
 
 
 def _pair(body: Body, index: LoopIndex) -> Body:
-    """A row and the next one, statement by statement."""
+    """Returns a row and the next one, statement by statement."""
     rows = [fresh_copy(body, (), {index: 2 * index.dim + row})[0] for row in range(2)]
     return with_shared_scalars(tuple([entry for pair in zip(*rows, strict=True) for entry in pair]))
 
 
 def _loads(body: Iterable[Statement], index: LoopIndex) -> list[Load]:
-    """What is read anew for each row."""
+    """Returns the loads that differ from row to row."""
     return [entry for entry in body if isinstance(entry, Load) and entry.mentions(index)]

@@ -1,8 +1,8 @@
 """Short rows side by side: a few of them together fill whole vectors.
 
-Three channels of a pixel fill less than half of a register, and storing less than all of one takes long. Where rows
-follow each other in memory, and what else is read is the same for all of them (a scale for each channel), an
-iteration takes as many rows as make a multiple of eight elements.
+Three channels of a pixel fill less than half of a register, and storing a part of one is slow. If rows are consecutive
+in memory, and everything else that is read is the same for all of them (a scale for each channel), an iteration takes
+as many rows as make a multiple of eight elements.
 
 >>> from nervure.support.machine import GENERIC
 >>> from nervure.kernel.parser import parse_kernel
@@ -32,14 +32,14 @@ from nervure.support.machine import Machine
 
 
 def most_copies(body: Body) -> int:
-    """How many copies of a body, one after the other, may take the place of a loop."""
+    """Returns the number of copies of a body, one after the other, that may replace a loop."""
     count = sum([LONG_FUNCTION if isinstance(entry, Apply) and not SCALAR_FUNCTIONS[entry.function].is_short else 1
                  for entry in walk(body)])
     return max(COPIED_STATEMENTS // max(count, 1), MOST_COPIES)
 
 
 def with_short_rows_joined(kernel: Kernel, machine: Machine) -> Kernel:
-    """The kernel with short rows taken a few at a time."""
+    """Returns the kernel with short rows taken a few at a time."""
     return rewritten(kernel, _joined)
 
 
@@ -64,7 +64,7 @@ def _joined(nest: Nest) -> For | None:
 
 
 def _walks(entry: Statement, rows: LoopIndex, columns: LoopIndex, length: int) -> bool:
-    """Whether a statement goes on in the next row where this one ends, or does the same in all rows."""
+    """Whether a statement continues in the next row where this one ends, or does the same in all rows."""
     if isinstance(entry, Apply):
         return True
     if isinstance(entry, Index):
@@ -76,7 +76,7 @@ def _walks(entry: Statement, rows: LoopIndex, columns: LoopIndex, length: int) -
 
 
 def _together(entry: Statement, rows: LoopIndex, columns: LoopIndex, count: int, length: int) -> Statement:
-    """What is done at an element of ``count`` rows, where the old column is what is left after whole rows."""
+    """Returns a statement for ``count`` rows, in which the old column is the remainder after whole rows."""
     if isinstance(entry, Access) and entry.mentions(rows):
         return entry.substitute({rows: rows.dim * count})
     return entry.substitute({columns: columns.dim % length})

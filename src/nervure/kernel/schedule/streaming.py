@@ -1,8 +1,8 @@
 """Streaming (non-temporal) stores: large results are stored past the caches.
 
-A plain store reads the line that it writes to. Where the memory is larger than the caches that read is a quarter or a
-third of all traffic, and what is stored is gone from the caches before anybody asks for it. Streaming stores do
-neither, but they want whole lines: short rows go past the caches only where none of them shares a line with the next.
+A plain store reads the line that it writes to. If the memory is larger than the caches that read is a quarter or a
+third of all traffic, and the stored data have left the caches before they are read. Streaming stores do neither, but
+they need whole lines: short rows go past the caches only if none of them shares a line with the next.
 
 >>> from nervure.kernel.ir import walk
 >>> from nervure.support.machine import GENERIC
@@ -31,7 +31,9 @@ from nervure.types.dim import DimLike, dim_max, dim_min, index_symbols
 
 
 def with_streaming_stores(kernel: Kernel, machine: Machine, least_bytes: Mapping[Buffer, int]) -> Kernel:
-    """The kernel whose stores into these buffers are streaming where the buffer has so many bytes, and is not read."""
+    """Returns the kernel with streaming stores into the buffers of ``least_bytes`` from those sizes on, unless they
+    are read.
+    """
     read = {entry.buffer for entry in walk(kernel.body)
             if isinstance(entry, Load) or (isinstance(entry, Store) and entry.combine is not None)}
     conditions = {buffer: _condition(kernel, machine, buffer, least) for buffer, least in least_bytes.items()
@@ -43,7 +45,7 @@ class _Streaming(Rewrite):
     def __init__(self, conditions: Mapping[Buffer, DimLike]) -> None:
         super().__init__()
         self._conditions = conditions
-        self._is_in_lanes = False  # where stores are of whole vectors
+        self._is_in_lanes = False  # in loops whose stores are of whole vectors
 
     def rebuilt(self, loop: Loop) -> Loop:
         outer, has_lanes = self._is_in_lanes, isinstance(loop, Reduce) or (isinstance(loop, For) and loop.vector)
@@ -59,7 +61,7 @@ class _Streaming(Rewrite):
 
 
 def _condition(kernel: Kernel, machine: Machine, buffer: Buffer, least: int) -> DimLike:
-    """1 where a buffer is large and its rows are whole lines, else 0."""
+    """Returns 1 if a buffer is large and its rows are whole lines, else 0."""
     condition = dim_min(buffer.size // max(-(-least // buffer.dtype.itemsize), 1), 1)
     for length, distance in dict.fromkeys(_rows(kernel.body, buffer)):
         condition = condition * _is_whole(length * buffer.dtype.itemsize, distance * buffer.dtype.itemsize, machine)
@@ -67,7 +69,7 @@ def _condition(kernel: Kernel, machine: Machine, buffer: Buffer, least: int) -> 
 
 
 def _rows(body: Body, buffer: Buffer) -> Iterator[tuple[DimLike, DimLike]]:
-    """How long rows are that are stored, 0 if that is not the same everywhere; how far they are from each other."""
+    """Yields the length of stored rows, 0 if that varies, and their distance from each other."""
     for loop in [entry for entry in walk(body) if isinstance(entry, For) and entry.vector]:
         length = 0 if index_symbols(loop.extent) else loop.extent
         for store in [entry for entry in walk(loop.body) if isinstance(entry, Store) and entry.buffer is buffer]:
@@ -77,5 +79,5 @@ def _rows(body: Body, buffer: Buffer) -> Iterator[tuple[DimLike, DimLike]]:
 
 
 def _is_whole(length: DimLike, distance: DimLike, machine: Machine) -> DimLike:
-    """1 where rows of so many bytes share no line, or hardly any of theirs."""
+    """Returns 1 if rows of ``length`` bytes share no line, or hardly any of theirs, else 0."""
     return dim_max(1 - dim_min(distance % machine.line, 1), dim_min(length // STREAMED_ROW, 1))

@@ -1,9 +1,9 @@
-"""Transposes: a few columns at a time, so that the lines that they lie in are still in the cache for the next row.
+"""Transposes by tiles: a few columns at a time, so that their cache lines are still in the cache for the next row.
 
-Where one operand lies across the result, each element of a row of the result is in a line of its own, and the next row
-needs the same lines again. A whole row would need more of them than there is room for; where the operand's rows are a
-power of two apart, much sooner than one would think. Where other loops stand between, the next row comes even later.
-Where all operands and the result lie across, as column-major memory does, the two loops change places.
+If one operand lies across the result, each element of a row of the result is in a line of its own, and the next row
+needs the same lines again. A whole row would need more lines than there is room for; if the operand's rows are a power
+of two apart, much sooner than one would think. If there are loops in between, the next row comes even later. If all
+operands and the result lie across, as column-major memory does, the two loops change places.
 
 >>> from nervure.support.machine import GENERIC
 >>> from nervure.kernel.parser import parse_kernel
@@ -33,7 +33,8 @@ from nervure.types.dim import Dim, DimLike, dim_min
 
 
 def with_tiled_transposes(kernel: Kernel, machine: Machine) -> Kernel:
-    """The kernel with tiles of columns where an access goes along memory in another loop than the innermost one."""
+    """Returns the kernel with tiles of columns if an access goes along memory in another loop than the innermost one.
+    """
     return rewritten(kernel, _tiled)
 
 
@@ -65,13 +66,13 @@ def _tiled(nest: Nest) -> For | None:
 
 
 def _is_transpose(rows: For, columns: For, body: Body) -> bool:
-    """Whether there are rows enough for squares of registers, and all is copied."""
+    """Whether there are enough rows for squares of registers, and everything is copied."""
     is_few = isinstance(rows.extent, int) and rows.extent < TRANSPOSED_ROWS
     return not is_few and transpose_of(replace(rows, body=(replace(columns, body=body),))) is not None
 
 
 def _in_tile(columns: DimLike, number: Dim) -> DimLike:
-    """How many columns a tile has."""
+    """Returns the number of columns of a tile."""
     if isinstance(columns, int) and columns % TILE_COLUMNS == 0:
         return TILE_COLUMNS
     return dim_min(TILE_COLUMNS, columns - number * TILE_COLUMNS)

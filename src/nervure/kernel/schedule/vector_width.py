@@ -1,9 +1,9 @@
-"""The vectorisation factor: how many iterations of a vector loop run at once.
+"""The vectorisation factor: the number of iterations of a vector loop that run at once.
 
 Short bodies run in several registers at once, which hides the latency of their instructions and the cost of the loop;
 those with a few long functions in two, since a processor looks too few instructions ahead to overlap two iterations of
-such a loop by itself. What is longer, or gathers, runs in one. A reduction inside a vector loop takes whole cache lines
-of each row.
+such a loop by itself. Longer bodies, and those that gather, run in one. A reduction inside a vector loop takes whole
+cache lines of each row.
 
 >>> from nervure.kernel.parser import parse_kernel
 >>> text = '''
@@ -51,13 +51,15 @@ from nervure.support.machine import Machine
 
 
 def register_lanes(kernel: Kernel, machine: Machine) -> int:
-    """How many iterations fill a register: its lanes of four bytes, or half as many where all memory is wider."""
+    """Returns the number of iterations that fill a register: its lanes of four bytes, or half as many if all memory is
+    wider.
+    """
     is_narrow = any([buffer.dtype.itemsize < 8 for buffer in kernel.buffers])
     return max(machine.lanes // (1 if is_narrow else 2), 1)
 
 
 def vector_widths(loop: For, lanes: int) -> Widths:
-    """How many iterations run at once, where a register has so many lanes."""
+    """Returns the numbers of iterations of a ``loop`` that run at once, for registers of ``lanes`` lanes."""
     statements = tuple(walk(loop.body))
     if any([isinstance(entry, Reduce | Contract) for entry in statements]):
         width = max(LANES_AROUND_REDUCTION, lanes) if is_light(loop.body, loop.index) else lanes
@@ -67,7 +69,7 @@ def vector_widths(loop: For, lanes: int) -> Widths:
     if not is_light(loop.body, loop.index):
         return Widths((heavy_width(loop.body, lanes),), lanes)
     if all([isinstance(entry, Index | Store) for entry in statements]):
-        return Widths((lanes,), lanes)  # a table of places: a few hundred numbers
+        return Widths((lanes,), lanes)  # an offset table: a few hundred numbers
     live, length = most_live(loop.body, loop.index), len(statements)
     several = next((factor for factor in (4, 2)
                     if factor * live <= LIVE_REGISTERS and factor * length <= VECTOR_STATEMENTS), 1)
@@ -77,7 +79,7 @@ def vector_widths(loop: For, lanes: int) -> Widths:
 
 
 def is_light(body: Body, index: LoopIndex) -> bool:
-    """Whether each function in it is a few instructions, and it meets rows."""
+    """Whether each function in a body is a few instructions, and its lanes meet in rows."""
     return not long_functions(body) and meets_rows(body, index)
 
 
@@ -88,12 +90,12 @@ def meets_rows(body: Body, index: LoopIndex) -> bool:
 
 
 def heavy_width(body: Body, lanes: int) -> int:
-    """The iterations at once of a body with functions that are not a few instructions each."""
+    """Returns the number of iterations at once for a body with long functions."""
     return 2 * lanes if lanes > 1 and len(long_functions(body)) <= FEW_LONG_FUNCTIONS else lanes
 
 
 def long_functions(body: Body) -> list[Apply]:
-    """The functions in it that are not a few instructions each."""
+    """Returns the functions in a body that are more than a few instructions."""
     return [entry for entry in walk(body) if isinstance(entry, Apply) and not SCALAR_FUNCTIONS[entry.function].is_short]
 
 
@@ -105,7 +107,7 @@ def _is_row(address: Address, index: LoopIndex) -> bool:
 
 
 def most_live(body: Body, index: LoopIndex) -> int:
-    """The most variables that are in use at once, of those that are not the same in all iterations."""
+    """Returns the most variables that are live at once, among those that vary between iterations of ``index``."""
     last, varying = dict[Scalar, int](), set[Scalar]()
     for number, statement in enumerate(body):
         used = statement.operands

@@ -1,4 +1,4 @@
-"""Vectorisation: how many iterations of vector loops and points of reductions run at once, and which take no loop.
+"""Vectorisation: the number of iterations of vector loops and points of reductions at once, and the loops that vanish.
 
 >>> from nervure.support.machine import GENERIC
 >>> from nervure.kernel.parser import parse_kernel
@@ -32,9 +32,9 @@ from nervure.support.machine import Machine
 
 
 def with_vectors(kernel: Kernel, machine: Machine) -> Kernel:
-    """The kernel all of whose vector loops and reductions say how they run.
+    """Returns the kernel with the form of all vector loops and reductions.
 
-    Loops of one iteration are gone, but for the one whose iterations are taken in slices.
+    Loops of one iteration are removed, except the one whose iterations are taken in slices.
     """
     return replace(kernel, body=_Vectors(kernel, register_lanes(kernel, machine)).block(kernel.body))
 
@@ -70,7 +70,7 @@ class _Vectors(Rewrite):
         self._is_in_lanes = outer
 
     def _settled(self, loop: For) -> For:
-        """A vector loop that says how it runs."""
+        """Returns a vector loop with its form."""
         tile = tile_of(loop, self._lanes)
         if tile is not None:
             self._kept.update(loop.body)
@@ -84,6 +84,6 @@ class _Vectors(Rewrite):
 
 
 def _of_copies(extent: int, widest: int, lanes: int) -> int:
-    """How many of a few iterations run at once: whole registers, if they can."""
+    """Returns the number of a few iterations that run at once: whole registers, if possible."""
     width = min(widest, 1 << (extent - 1).bit_length())
     return gcd(extent, width) if gcd(extent, width) >= lanes else width

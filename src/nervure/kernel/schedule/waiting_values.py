@@ -1,7 +1,8 @@
-"""Waiting values: what a long body makes of the points of a block waits in memory, and is reduced behind it.
+"""Waiting values: the values of a long body for the points of a block wait in memory, and are reduced afterwards.
 
-A body of many statements runs in fewer lanes than a reduction has accumulators, and needs the registers that they would
-take. So it is a vector loop of its own, and what it leaves in the first cache is reduced with nothing else in between.
+A body of many statements runs in fewer lanes than a reduction has accumulators, and needs the registers that these
+would take. So it becomes a vector loop of its own, and its values in the first cache are then reduced without anything
+in between.
 
 >>> from nervure.support.machine import GENERIC
 >>> from nervure.kernel.parser import parse_kernel
@@ -52,7 +53,8 @@ from nervure.types.dim import bounds
 
 
 def with_waiting_values(kernel: Kernel, machine: Machine) -> Kernel:
-    """The kernel whose reductions with long bodies, of a block at most, read what these have made from memory."""
+    """Returns the kernel with reductions of long bodies, of a block at most, that read the bodies' values from memory.
+    """
     rewrite = _Waiting(register_lanes(kernel, machine))
     body = rewrite.block(kernel.body)
     return replace(kernel, body=body, buffers=(*kernel.buffers, *rewrite.waiting)) if rewrite.waiting else kernel
