@@ -33,7 +33,7 @@ from nervure.transformers.interpreter.views import view_of
 from nervure.types.dim import DimLike, evaluate_arrays, index
 from nervure.types.dtype import DType, float32, float64
 from nervure.types.index_map import IndexMap
-from nervure.types.view import ComplexView, Reshape
+from nervure.types.view import ComplexView, ReshapeView
 
 MOST_POINTS = 2**21
 """Points of an iteration that are computed at once, where elements are computed one by one."""
@@ -193,7 +193,7 @@ def _sources(op: Op, flat: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
 def _pieces(op: Any, flat: np.ndarray) -> Iterator[tuple[np.ndarray, int | None, np.ndarray, complex]]:
     """For each piece of a view: which of the elements it shows, of which operand, where they lie there; or a number."""
     view, everything = op.view, np.arange(len(flat))
-    if isinstance(view, Reshape):
+    if isinstance(view, ReshapeView):
         yield everything, 0, flat, 0
         return
     at = np.unravel_index(flat, view.shape)

@@ -32,8 +32,8 @@ THINGS = {
     "axis": HEIGHT, "flattened axis": nv.FlattenedAxis([HEIGHT, nv.axis("W", 3)]), "axes": nv.make_axes("H=2"),
     "class of axes": AxisClass("H"), "element type": nv.float32, "type": X.type,
     "type with axes": nv.TensorDescription("float32", nv.make_axes("H=2")), "layout": row_major((2, 3)),
-    "dimension": nv.dim("n") + 1, "index map": IndexMap.identity((2, 3)), "view": view.Permute((2, 3), (1, 0)),
-    "padding": view.Pad((2,), ((1, 1),)), "access": Access((0,)), "element": Element(0, (0,), 3),
+    "dimension": nv.dim("n") + 1, "index map": IndexMap.identity((2, 3)), "view": view.PermuteView((2, 3), (1, 0)),
+    "padding": view.PadView((2,), ((1, 1),)), "access": Access((0,)), "element": Element(0, (0,), 3),
     "structure": Structure((2,), (Access((0,)),), (Access((0,)),), identity_body),
     "tensor": nv.placeholder("H=2"), "place": nv.variable("H=2"), "constant": nv.constant([1.0]),
 }

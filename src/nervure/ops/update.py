@@ -56,9 +56,9 @@ class IndexView(MappedView):
     operand_names = "x"
     map = field.index_map()
 
-    def describe(self, *types: BasicTensorDescription) -> views.Mapped:
+    def describe(self, *types: BasicTensorDescription) -> views.MappedView:
         _require_inside(self, self.map, types[0].shape)
-        return views.Mapped(types[0].shape, self.map)
+        return views.MappedView(types[0].shape, self.map)
 
 
 class FilledView(Structured):

@@ -64,8 +64,8 @@ class Broadcast(Described):
     def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
         return {"axes": checked_axes(self, self.axes, len(self.shape))}
 
-    def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Broadcast:
-        return views.Broadcast(types[0].shape, self.shape, self.axes)
+    def description(self, types: tuple[BasicTensorDescription, ...]) -> views.BroadcastView:
+        return views.BroadcastView(types[0].shape, self.shape, self.axes)
 
     def vjp(self, gradient: Value, x: Value) -> Gradients:
         return (gradient.sum(self.axes),)
@@ -79,13 +79,13 @@ class Permute(Described):
     def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
         return {"order": checked_axes(self, self.order, len(types[0].shape), "order")}
 
-    def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Permute:
+    def description(self, types: tuple[BasicTensorDescription, ...]) -> views.PermuteView:
         rank = len(types[0].shape)
         if len(self.order) != rank:
             raise self.fail(InvalidArgument, "attribute order must name every dimension", operand="order",
                             got=self.order, expected=f"{rank} dimensions, for {types[0]}",
                             help="add those that stay where they are")
-        return views.Permute(types[0].shape, self.order)
+        return views.PermuteView(types[0].shape, self.order)
 
     def vjp(self, gradient: Value, x: Value) -> Gradients:
         inverse = sorted(range(len(self.order)), key=self.order.__getitem__)
@@ -97,8 +97,8 @@ class Reshape(Described):
 
     shape = field.shape()
 
-    def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Reshape:
-        return views.Reshape(types[0].shape, self.shape)
+    def description(self, types: tuple[BasicTensorDescription, ...]) -> views.ReshapeView:
+        return views.ReshapeView(types[0].shape, self.shape)
 
     def vjp(self, gradient: Value, x: Value) -> Gradients:
         return (Reshape(gradient, x.shape),)
@@ -112,8 +112,8 @@ class Slice(Described):
 
     slices = field.slices()
 
-    def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Slice:
-        return views.Slice(types[0].shape, self.slices)
+    def description(self, types: tuple[BasicTensorDescription, ...]) -> views.SliceView:
+        return views.SliceView(types[0].shape, self.slices)
 
     def vjp(self, gradient: Value, x: Value) -> Gradients:
         if any([step not in (1, -1) for _, _, step in self.slices]):
@@ -135,8 +135,8 @@ class Reverse(Described):
     def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
         return {"axes": checked_axes(self, self.axes, len(types[0].shape))}
 
-    def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Reverse:
-        return views.Reverse(types[0].shape, self.axes)
+    def description(self, types: tuple[BasicTensorDescription, ...]) -> views.ReverseView:
+        return views.ReverseView(types[0].shape, self.axes)
 
     def vjp(self, gradient: Value, x: Value) -> Gradients:
         return (Reverse(gradient, self.axes),)
@@ -151,8 +151,8 @@ class Pad(Described):
     def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
         return {"number": fit_number(self.number, types[0].dtype)}
 
-    def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Pad:
-        return views.Pad(types[0].shape, self.paddings, self.number)
+    def description(self, types: tuple[BasicTensorDescription, ...]) -> views.PadView:
+        return views.PadView(types[0].shape, self.paddings, self.number)
 
     def vjp(self, gradient: Value, x: Value) -> Gradients:
         return (Pad(gradient, [(-before, -after) for before, after in self.paddings]),)
@@ -167,8 +167,8 @@ class Contiguous(Described):
 
     composes = False
 
-    def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Pad:
-        return views.Pad(types[0].shape, ((0, 0),) * len(types[0].shape))
+    def description(self, types: tuple[BasicTensorDescription, ...]) -> views.PadView:
+        return views.PadView(types[0].shape, ((0, 0),) * len(types[0].shape))
 
     def vjp(self, gradient: Value, x: Value) -> Gradients:
         return (gradient,)
@@ -185,8 +185,8 @@ class FoldedPad(Described, MappedView):
     mode = field.choice("edge", "reflect", "symmetric", "wrap")
     composes = False  # folded indices never become affine
 
-    def description(self, types: tuple[BasicTensorDescription, ...]) -> views.FoldedPad:
-        return views.FoldedPad(types[0].shape, self.paddings, self.mode)
+    def description(self, types: tuple[BasicTensorDescription, ...]) -> views.FoldedPadView:
+        return views.FoldedPadView(types[0].shape, self.paddings, self.mode)
 
 
 class Concatenate(Described):
@@ -201,8 +201,8 @@ class Concatenate(Described):
                             expected="one tensor or more", help="an empty tensor is ops.Full(0, dtype, shape)")
         return {"axis": checked_axis(self, self.axis, len(types[0].shape))} if types[0].shape else {}
 
-    def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Concatenate:
-        return views.Concatenate(tuple([type.shape for type in types]), self.axis)
+    def description(self, types: tuple[BasicTensorDescription, ...]) -> views.ConcatenateView:
+        return views.ConcatenateView(tuple([type.shape for type in types]), self.axis)
 
     def vjp(self, gradient: Value, *xs: Value) -> Gradients:
         parts: list[Value] = []
@@ -231,8 +231,8 @@ class Stack(Described):
                             help="axes and counts say what the new dimensions are")
         return {"axes": checked_axes(self, self.axes, len(types[0].shape) + len(self.axes))}
 
-    def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Stack:
-        return views.Stack(tuple([type.shape for type in types]), self.axes, self.counts)
+    def description(self, types: tuple[BasicTensorDescription, ...]) -> views.StackView:
+        return views.StackView(tuple([type.shape for type in types]), self.axes, self.counts)
 
     def vjp(self, gradient: Value, *xs: Value) -> Gradients:
         parts = []
@@ -250,7 +250,7 @@ class Diagonal(Described, MappedView):
     first = field.integer(-2)
     second = field.integer(-1)
 
-    def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Mapped:
+    def description(self, types: tuple[BasicTensorDescription, ...]) -> views.MappedView:
         shape = types[0].shape
         first, second = checked_axes(self, (self.first, self.second), len(shape), "first, second")
         below, right = max(-self.offset, 0), max(self.offset, 0)
@@ -260,7 +260,7 @@ class Diagonal(Described, MappedView):
         for position, d in enumerate(kept):
             coordinates[d] = index(position)
         coordinates[first], coordinates[second] = index(len(kept)) + below, index(len(kept)) + right
-        return views.Mapped(shape, IndexMap((*[shape[d] for d in kept], length), tuple(coordinates)))
+        return views.MappedView(shape, IndexMap((*[shape[d] for d in kept], length), tuple(coordinates)))
 
 
 class AssumeShape(Described):
@@ -274,13 +274,13 @@ class AssumeShape(Described):
     needed_by = field.string("AssumeShape")
     composes = False  # the Function records its assumption
 
-    def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Assumed:
+    def description(self, types: tuple[BasicTensorDescription, ...]) -> views.AssumedView:
         own = types[0].shape
         if len(own) != len(self.shape) or any([equal(a, b) is False for a, b in zip(own, self.shape, strict=True)]):
             raise self.fail(ShapeMismatch, "the tensor cannot have this shape", operand=self.operand_label(0),
                             got=types[0], expected=types[0].with_(shape=self.shape),
                             help="insert ops.Reshape or ops.Broadcast to change the shape")
-        return views.Assumed(own, self.shape)
+        return views.AssumedView(own, self.shape)
 
     def assumptions(self) -> list[Assumption]:
         """Returns the pairs of dimensions that a call must find equal."""

@@ -22,7 +22,7 @@ from nervure.transformers.memory_estimate import numbers
 from nervure.types.dim import substitute
 from nervure.types.index_map import IndexMap
 from nervure.types.layout import Layout, row_major
-from nervure.types.view import ComplexView, Reshape, SimpleView
+from nervure.types.view import ComplexView, ReshapeView, SimpleView
 
 Shape = tuple[int, ...]
 Assemble = Callable[[Sequence[np.ndarray]], np.ndarray]
@@ -35,7 +35,7 @@ def view_of(view: SimpleView | ComplexView, sources: Sequence[Shape], bindings: 
     """A view description as a function of the operands, which have these shapes; ``op`` is named in errors."""
     if isinstance(view, SimpleView):
         shape = numbers(view.shape, bindings)
-        if isinstance(view, Reshape):
+        if isinstance(view, ReshapeView):
             return lambda operands: np.reshape(operands[0], shape)
         take = view_taker(_bound(view.index_map, shape, bindings), sources[0], op)
         return lambda operands: take(operands[0])

@@ -4,39 +4,48 @@ Simple views show one tensor, ``y[i] = x[f(i)]``: they have a ``shape`` and an `
 layout if strides and an offset can express the view. Complex views show several, ``y[i] = x[s(i)][f[s(i)](i)]``: they
 have a ``shape`` and ``pieces``.
 
->>> view = Permute((2, 3), (1, 0))
+>>> view = PermuteView((2, 3), (1, 0))
 >>> view.shape, view.index_map.coordinates
 ((3, 2), (%1, %0))
->>> joined = Concatenate(((2, 3), (2, 4)), 1)
+>>> joined = ConcatenateView(((2, 3), (2, 4)), 1)
 >>> joined.shape, [(piece.operand, piece.starts) for piece in joined.pieces]
 ((2, 7), [(0, (0, 0)), (1, (0, 3))])
 """
 
-from nervure.types.view.complex import ComplexView, Concatenate, Pad, Piece, Stack
-from nervure.types.view.padding import FoldedPad, Padding, padded_shape
-from nervure.types.view.reshaping import Flatten, Reshape
-from nervure.types.view.simple import Assumed, Broadcast, InOrder, Mapped, Permute, Reverse, SimpleView, Slice
+from nervure.types.view.complex import ComplexView, ConcatenateView, PadView, Piece, StackView
+from nervure.types.view.padding import FoldedPadView, Padding, padded_shape
+from nervure.types.view.reshaping import FlattenView, ReshapeView
+from nervure.types.view.simple import (
+    AssumedView,
+    BroadcastView,
+    InOrderView,
+    MappedView,
+    PermuteView,
+    ReverseView,
+    SimpleView,
+    SliceView,
+)
 from nervure.types.view.slicing import Range, checked_range, clip
 
 __all__ = [
-    "Assumed",
-    "Broadcast",
+    "AssumedView",
+    "BroadcastView",
     "ComplexView",
-    "Concatenate",
-    "Flatten",
-    "FoldedPad",
-    "InOrder",
-    "Mapped",
-    "Pad",
+    "ConcatenateView",
+    "FlattenView",
+    "FoldedPadView",
+    "InOrderView",
+    "MappedView",
+    "PadView",
     "Padding",
-    "Permute",
+    "PermuteView",
     "Piece",
     "Range",
-    "Reshape",
-    "Reverse",
+    "ReshapeView",
+    "ReverseView",
     "SimpleView",
-    "Slice",
-    "Stack",
+    "SliceView",
+    "StackView",
     "checked_range",
     "clip",
     "padded_shape",

@@ -3,7 +3,7 @@
 The selection s divides the view into boxes that do not overlap: its ``pieces``. Each has a place (``starts`` and
 ``extents``) and a content: an operand, through an index map over the box, or a constant.
 
->>> for piece in Pad((3,), ((1, 2),), value=7).pieces:
+>>> for piece in PadView((3,), ((1, 2),), value=7).pieces:
 ...     print(piece)
 [0:1] = 7
 [4:6] = 7
@@ -79,7 +79,7 @@ class ComplexView:
 
 
 @frozen_dataclass(init=False)
-class Pad(ComplexView):
+class PadView(ComplexView):
     """The tensor with constants around it: ``padding`` is a pair (before, after) for each dimension; negative ones cut
     off.
 
@@ -114,7 +114,7 @@ class Pad(ComplexView):
 
 
 @frozen_dataclass()
-class Concatenate(ComplexView):
+class ConcatenateView(ComplexView):
     """Tensors one after the other along ``axis``; all other lengths must be provably equal, else ShapeMismatch."""
 
     axis: int
@@ -155,11 +155,11 @@ class Concatenate(ComplexView):
 
 
 @frozen_dataclass()
-class Stack(ComplexView):
+class StackView(ComplexView):
     """Tensors of one shape stacked along new dimensions, at ``axes`` of the result, of lengths ``counts``. The tensors
     are numbered in row-major order over these. All shapes must be provably equal, else ShapeMismatch.
 
-    >>> [piece.starts for piece in Stack(((5,),) * 4, (0, 2), (2, 2)).pieces]
+    >>> [piece.starts for piece in StackView(((5,),) * 4, (0, 2), (2, 2)).pieces]
     [(0, 0, 0), (0, 0, 1), (1, 0, 0), (1, 0, 1)]
     """
 

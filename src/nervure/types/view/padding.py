@@ -8,7 +8,7 @@ With t the position before the padding (negative in front, n or more behind) and
 * ``symmetric``: t folded with period 2n, the mirror standing behind the last element.
 
 >>> import numpy as np
->>> FoldedPad((5,), ((2, 1),), "reflect").index_map.take(np.arange(5)).tolist()
+>>> FoldedPadView((5,), ((2, 1),), "reflect").index_map.take(np.arange(5)).tolist()
 [2, 1, 0, 1, 2, 3, 4, 3]
 """
 
@@ -76,7 +76,7 @@ _FOLDS = {"edge": _edge, "wrap": _wrap, "reflect": _reflect, "symmetric": _symme
 
 
 @frozen_dataclass()
-class FoldedPad(SimpleView):
+class FoldedPadView(SimpleView):
     """The tensor with ``padding`` in each dimension, filled according to ``mode``, as NumPy's pad does.
 
     Negative padding cuts off. A dimension known to be empty cannot be padded: InvalidArgument.

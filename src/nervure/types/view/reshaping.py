@@ -1,8 +1,8 @@
 """Reshapes: the same elements, in the same row-major order, under another shape.
 
->>> Reshape((2, 3, 4), (6, 4)).index_map.coordinates
+>>> ReshapeView((2, 3, 4), (6, 4)).index_map.coordinates
 (%0//3, %0 % 3, %1)
->>> Flatten((32, 32, 128), ((32, 32), 128)).shape
+>>> FlattenView((32, 32, 128), ((32, 32), 128)).shape
 (1024, 128)
 """
 
@@ -17,11 +17,11 @@ from nervure.types.frozen import frozen_dataclass
 from nervure.types.index_map import IndexMap, index_ranges, indices
 from nervure.types.layout import Layout, collapse, collapsed, row_major
 from nervure.types.shape import Shape, checked_shape
-from nervure.types.view.simple import InOrder
+from nervure.types.view.simple import InOrderView
 
 
 @frozen_dataclass()
-class Reshape(InOrder):
+class ReshapeView(InOrderView):
     """The elements in the same row-major order under another shape of the same size (else ShapeMismatch).
 
     Sizes that depend on symbols must be provably equal. Runs of corresponding dimensions are found, so that a part of
@@ -77,11 +77,11 @@ class Reshape(InOrder):
         return Layout(tuple(strides), base.offset)
 
 
-class Flatten(Reshape):
+class FlattenView(ReshapeView):
     """A reshape that joins several dimensions into one: ``nested`` is the source's shape with the joined ones as
     sub-tuples.
 
-    >>> Flatten((2, 3, 4), (2, (3, 4))).index_map.coordinates
+    >>> FlattenView((2, 3, 4), (2, (3, 4))).index_map.coordinates
     (%0, %1//4, %1 % 4)
     """
 

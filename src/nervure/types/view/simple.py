@@ -4,9 +4,9 @@
 ``index_map`` f.
 
 >>> from nervure.types.layout import row_major
->>> Permute((2, 3, 5), (1, 2, 0)).shape
+>>> PermuteView((2, 3, 5), (1, 2, 0)).shape
 (3, 5, 2)
->>> pooled = Slice((8,), ((7, 4, -2),))
+>>> pooled = SliceView((8,), ((7, 4, -2),))
 >>> pooled.index_map.coordinates, pooled.layout(row_major((8,)))
 ((7 - 2*%0,), Layout(strides=(-2,), offset=7, sizes=None))
 """
@@ -67,10 +67,11 @@ class SimpleView:
 
     @property
     def _name(self) -> str:
-        return type(self).__name__
+        """The op that the view describes, for errors."""
+        return type(self).__name__.removesuffix("View")
 
 
-class InOrder(SimpleView):
+class InOrderView(SimpleView):
     """The base class of views that show every element in row-major order."""
 
     def is_injective(self, thorough: bool = True) -> bool:
@@ -84,7 +85,7 @@ class InOrder(SimpleView):
 
 
 @frozen_dataclass()
-class Assumed(InOrder):
+class AssumedView(InOrderView):
     """The tensor under the shape that it is assumed to have; the maker of the view must ensure that it has."""
 
     target: Shape
@@ -99,7 +100,7 @@ class Assumed(InOrder):
 
 
 @frozen_dataclass()
-class Mapped(SimpleView):
+class MappedView(SimpleView):
     """The view by any index map, whose coordinates are taken to be inside the source."""
 
     map: IndexMap
@@ -120,7 +121,7 @@ class Mapped(SimpleView):
 
 
 @frozen_dataclass()
-class Broadcast(SimpleView):
+class BroadcastView(SimpleView):
     """The tensor repeated along new dimensions: those of the result (of shape ``target``) that are listed in ``axes``.
 
     The other dimensions are the source's, in order, else ShapeMismatch. A new dimension has stride 0.
@@ -142,10 +143,10 @@ class Broadcast(SimpleView):
             _require_equal(self._name, length, wanted, f"dimension {d} keeps its length when it is broadcast", d)
 
     @classmethod
-    def with_ones(cls, source: Shape, shape: Shape) -> Broadcast:
+    def with_ones(cls, source: Shape, shape: Shape) -> BroadcastView:
         """Adds new dimensions of length 1 at the 1s of ``shape``; without its 1s it must be the source.
 
-        >>> Broadcast.with_ones((3,), (1, 3, 1)).axes
+        >>> BroadcastView.with_ones((3,), (1, 3, 1)).axes
         (0, 2)
         """
         return cls(source, shape, tuple([d for d, length in enumerate(shape) if type(length) is int and length == 1]))
@@ -165,7 +166,7 @@ class Broadcast(SimpleView):
 
 
 @frozen_dataclass()
-class Permute(SimpleView):
+class PermuteView(SimpleView):
     """The dimensions in another order: dimension k of the view is dimension ``permutation[k]`` of the source."""
 
     permutation: tuple[int, ...]
@@ -195,14 +196,14 @@ class Permute(SimpleView):
 
 
 @frozen_dataclass()
-class Slice(SimpleView):
+class SliceView(SimpleView):
     """A range of positions of each dimension: ``ranges`` has a (start, extent, step) for each. A length stands for
     that many positions from the first.
 
     Element j is that of position ``start + j * step``. All positions must be known to be inside, else InvalidArgument;
-    ``Slice.clipped`` takes slices as Python does.
+    ``SliceView.clipped`` takes slices as Python does.
 
-    >>> Slice((5, 3), (2, (2, 1, 1))).ranges
+    >>> SliceView((5, 3), (2, (2, 1, 1))).ranges
     ((0, 2, 1), (2, 1, 1))
     """
 
@@ -218,10 +219,10 @@ class Slice(SimpleView):
         put(self, "ranges", tuple(checked))
 
     @classmethod
-    def clipped(cls, source: Shape, slices: Iterable[slice | DimLike]) -> Slice:
+    def clipped(cls, source: Shape, slices: Iterable[slice | DimLike]) -> SliceView:
         """Makes a view from Python slices, and lengths, which are not clipped; dimensions past the last one are whole.
 
-        >>> Slice.clipped((5, 3, 4), [slice(None, None, -2), 2]).ranges
+        >>> SliceView.clipped((5, 3, 4), [slice(None, None, -2), 2]).ranges
         ((4, 3, -2), (0, 2, 1), (0, 4, 1))
         """
         given = tuple(slices)
@@ -248,7 +249,7 @@ class Slice(SimpleView):
 
 
 @frozen_dataclass()
-class Reverse(SimpleView):
+class ReverseView(SimpleView):
     """The tensor reversed along the dimensions in ``axes``."""
 
     axes: tuple[int, ...]
