@@ -7,9 +7,7 @@ import pytest
 import nervure as nv
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.files.renaming import renaming
-from tests.files.test_state_dict import linear, transformer
-
-__all__ = ["transformer"]
+from tests.files.test_state_dict import linear
 
 
 def test_the_first_beginning_that_fits_counts():
@@ -24,12 +22,12 @@ def test_the_first_beginning_that_fits_counts():
     (3, WrongKind, "a table of names, or a function"), ({3: "a"}, WrongKind, "has strings"),
     ({"a": 3}, WrongKind, "has strings"), ({"a": "*"}, InvalidArgument, "more stars"),
     (lambda path: 3, WrongKind, "gives a name")])
-def test_wrong_names_are_refused(tmp_path, transformer, rename, kind, message):
+def test_wrong_names_are_refused(tmp_path, interpreter, rename, kind, message):
     """T333: and so are names for what has no paths."""
-    nv.save_weights(linear(), tmp_path / "f", transformer=transformer)
+    nv.save_weights(linear(), tmp_path / "f", transformer=interpreter)
     with pytest.raises(kind, match=message):
-        nv.load_weights(linear(), tmp_path / "f", transformer=transformer, rename=rename)
+        nv.load_weights(linear(), tmp_path / "f", transformer=interpreter, rename=rename)
     with pytest.warns(UserWarning, match="sits in no module"):
-        nv.save_weights([nv.variable(()).named("w")], tmp_path / "f", transformer=transformer)
+        nv.save_weights([nv.variable(()).named("w")], tmp_path / "f", transformer=interpreter)
     with pytest.raises(InvalidArgument, match="no paths to rename"):
-        nv.load_weights(linear(), tmp_path / "f", transformer=transformer, rename={"a": "b"})
+        nv.load_weights(linear(), tmp_path / "f", transformer=interpreter, rename={"a": "b"})

@@ -9,9 +9,8 @@ import nervure as nv
 from nervure import nn
 from nervure.errors import FormatError, InvalidArgument, WrongKind
 from nervure.files.tensor_file import read_tensors, write_tensors
-from tests.files.test_state_dict import bits, transformer
+from tests.files.test_state_dict import bits
 
-__all__ = ["transformer"]
 generator = np.random.default_rng(0)
 
 
@@ -50,12 +49,12 @@ def test_the_block_has_every_layer_with_parameters():
 
 
 @pytest.mark.parametrize("named", [False, True])
-def test_a_file_is_read_and_written(tmp_path, transformer, named):
+def test_a_file_is_read_and_written(tmp_path, interpreter, named):
     """T334, T335: every slot has PyTorch's name and shape, and comes back to the bit."""
     arrays, block = drawn(), Block(named)
     write_tensors(tmp_path / "f", arrays, {"format": "pt"})
-    assert nv.load_weights(block, tmp_path / "f", "torch", transformer) is None
-    nv.save_weights(block, tmp_path / "g", "torch", transformer=transformer)
+    assert nv.load_weights(block, tmp_path / "f", "torch", interpreter) is None
+    nv.save_weights(block, tmp_path / "g", "torch", transformer=interpreter)
     found, strings = read_tensors(tmp_path / "g")
     assert strings["format"] == "pt" and found.pop("bn.num_batches_tracked") == 0
     assert {name: array.tobytes() for name, array in found.items()} == {
@@ -63,26 +62,26 @@ def test_a_file_is_read_and_written(tmp_path, transformer, named):
     assert {name: array.shape for name, array in found.items()} == SHAPES
 
 
-def test_the_package_safetensors_reads_what_is_written(tmp_path, transformer):
+def test_the_package_safetensors_reads_what_is_written(tmp_path, interpreter):
     """T335: and nervure what it writes."""
     safetensors = pytest.importorskip("safetensors.numpy")
     block, other, arrays = Block(True), Block(False), drawn()
     safetensors.save_file(arrays, tmp_path / "f", {"format": "pt"})
-    nv.load_weights(block, tmp_path / "f", "torch", transformer)
-    nv.save_weights(block, tmp_path / "g", "torch", transformer=transformer)
+    nv.load_weights(block, tmp_path / "f", "torch", interpreter)
+    nv.save_weights(block, tmp_path / "g", "torch", transformer=interpreter)
     found = safetensors.load_file(tmp_path / "g")
     assert all([(found[name] == arrays[name]).all() for name in SHAPES]) and len(found) == len(arrays)
-    nv.load_weights(other, tmp_path / "g", "torch", transformer)
-    assert (transformer.get(other.conv.weights) == arrays["conv.weight"]).all()
+    nv.load_weights(other, tmp_path / "g", "torch", interpreter)
+    assert (interpreter.get(other.conv.weights) == arrays["conv.weight"]).all()
 
 
-def test_layers_compute_what_pytorch_s_do(tmp_path, transformer):
+def test_layers_compute_what_pytorch_s_do(tmp_path, interpreter):
     """T334: x W^T + b, a filter over (inputs, window) for each output, running statistics, rows of a table."""
     arrays, block = drawn(), Block(True)
     arrays["bn.running_var"] = np.abs(arrays["bn.running_var"])
     write_tensors(tmp_path / "f", arrays, {})
-    nv.load_weights(block.eval(), tmp_path / "f", "torch", transformer)
-    run = lambda y: transformer.computation(y)()  # noqa: E731
+    nv.load_weights(block.eval(), tmp_path / "f", "torch", interpreter)
+    run = lambda y: interpreter.computation(y)()  # noqa: E731
     x = generator.standard_normal((2, 6)).astype(np.float32)
     given = nv.constant(x, "N=2, K=6")
     assert np.allclose(run(block.fc(given)), x @ arrays["fc.weight"].T + arrays["fc.bias"], atol=1e-5)
@@ -95,24 +94,24 @@ def test_layers_compute_what_pytorch_s_do(tmp_path, transformer):
     assert np.allclose(run(block.conv(nv.constant(image, "N=1, C=4, H=3, W=2"))).ravel(), right, atol=1e-5)
 
 
-def test_several_axes_are_one_there(tmp_path, transformer):
+def test_several_axes_are_one_there(tmp_path, interpreter):
     """T334: those of an input in the order of the layer, as PyTorch flattens them."""
     layer = nn.LinearLayer("C=2, H=3", "Y=4, Z=2", bias=0.0)
     weight = generator.standard_normal((8, 6)).astype(np.float32)
     write_tensors(tmp_path / "f", {"weight": weight, "bias": np.arange(8, dtype=np.float32)}, {})
-    nv.load_weights(layer, tmp_path / "f", "torch", transformer)
+    nv.load_weights(layer, tmp_path / "f", "torch", interpreter)
     x = generator.standard_normal((2, 3)).astype(np.float32)
-    found = transformer.computation(layer(nv.constant(x, "C=2, H=3")))()
+    found = interpreter.computation(layer(nv.constant(x, "C=2, H=3")))()
     assert np.allclose(found.ravel(), weight @ x.ravel() + np.arange(8), atol=1e-5)
-    assert transformer.get(layer.bias).tolist() == [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0], [6.0, 7.0]]
+    assert interpreter.get(layer.bias).tolist() == [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0], [6.0, 7.0]]
     norm = nn.BatchNorm("C=2, G=3")
     write_tensors(tmp_path / "f", {name: np.arange(6, dtype=np.float32) for name in (
         "weight", "bias", "running_mean", "running_var")}, {})
-    nv.load_weights(norm, tmp_path / "f", "torch", transformer)
-    assert transformer.get(norm.running_variance).tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+    nv.load_weights(norm, tmp_path / "f", "torch", interpreter)
+    assert interpreter.get(norm.running_variance).tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
 
 
-def test_what_does_not_fit_is_listed_whole(tmp_path, transformer):
+def test_what_does_not_fit_is_listed_whole(tmp_path, interpreter):
     """T334: names, shapes and types; nothing is changed. ``strict=False`` loads the rest."""
     arrays, block = drawn(), Block(False)
     more = {f"layers.{number}.attention.bias": np.zeros(3, np.float32) for number in range(40)}
@@ -121,84 +120,84 @@ def test_what_does_not_fit_is_listed_whole(tmp_path, transformer):
     for name in ("table.weight", "token"):
         del arrays[name]
     write_tensors(tmp_path / "f", arrays, {})
-    before = bits(transformer, block.state_names())
+    before = bits(interpreter, block.state_names())
     with pytest.raises(InvalidArgument, match="does not fit") as caught:
-        nv.load_weights(block, tmp_path / "f", "torch", transformer)
+        nv.load_weights(block, tmp_path / "f", "torch", interpreter)
     error = caught.value
     assert all([name in error.got for name in more]) and error.expected == "missing: token, table.weight"
     assert "fc.weight: f32[6, 4], where f32[4, 6] is expected as PyTorch has it" in error.got
     assert "bn.bias: f64[6], where f32[6] is expected as PyTorch has it" in error.got
-    assert bits(transformer, block.state_names()) == before
-    failed = nv.load_weights(block, tmp_path / "f", "torch", transformer, strict=False)
+    assert bits(interpreter, block.state_names()) == before
+    failed = nv.load_weights(block, tmp_path / "f", "torch", interpreter, strict=False)
     assert failed.missing == ("token", "table.weight") and set(failed.unexpected) == set(more)
     assert set(failed.mismatched) == {"fc.weight", "bn.bias"}
-    assert (transformer.get(block.conv.bias) == arrays["conv.bias"]).all()
+    assert (interpreter.get(block.conv.bias) == arrays["conv.bias"]).all()
 
 
-def test_narrower_floats_are_widened(tmp_path, transformer):
+def test_narrower_floats_are_widened(tmp_path, interpreter):
     """T334: they lose nothing."""
     arrays, block = drawn(np.float16), Block(False)
     write_tensors(tmp_path / "f", arrays, {})
-    nv.load_weights(block, tmp_path / "f", "torch", transformer)
-    assert (transformer.get(block.fc.bias) == arrays["fc.bias"]).all() and block.fc.bias.dtype is nv.float32
+    nv.load_weights(block, tmp_path / "f", "torch", interpreter)
+    assert (interpreter.get(block.fc.bias) == arrays["fc.bias"]).all() and block.fc.bias.dtype is nv.float32
 
 
-def test_prefixes_and_renames(tmp_path, transformer):
+def test_prefixes_and_renames(tmp_path, interpreter):
     """T333, T334: the error says which prefix is too much; one table serves to read and, turned round, to write."""
     arrays, block = drawn(start="module."), Block(False)
     write_tensors(tmp_path / "f", arrays, {})
     with pytest.raises(InvalidArgument, match="does not fit") as caught:
-        nv.load_weights(block, tmp_path / "f", "torch", transformer)
+        nv.load_weights(block, tmp_path / "f", "torch", interpreter)
     assert caught.value.help.startswith('rename={"module": ""}')
-    nv.load_weights(block, tmp_path / "f", "torch", transformer, rename={"module.": ""})
-    assert (transformer.get(block.conv.weights) == arrays["module.conv.weight"]).all()
-    nv.save_weights(block, tmp_path / "g", "torch", transformer=transformer, rename={"norms.*": "n.*.x", "": "module"})
+    nv.load_weights(block, tmp_path / "f", "torch", interpreter, rename={"module.": ""})
+    assert (interpreter.get(block.conv.weights) == arrays["module.conv.weight"]).all()
+    nv.save_weights(block, tmp_path / "g", "torch", transformer=interpreter, rename={"norms.*": "n.*.x", "": "module"})
     found = read_tensors(tmp_path / "g")[0]
     assert (found["n.1.x.weight"] == arrays["module.norms.1.weight"]).all() and len(found) == len(arrays)
     assert (found["module.token"] == arrays["module.token"]).all()
     with pytest.raises(InvalidArgument, match="two names become"):
-        nv.load_weights(block, tmp_path / "f", "torch", transformer, rename=lambda name: "w")
+        nv.load_weights(block, tmp_path / "f", "torch", interpreter, rename=lambda name: "w")
 
 
-def test_a_shared_parameter_has_all_of_its_names(tmp_path, transformer):
+def test_a_shared_parameter_has_all_of_its_names(tmp_path, interpreter):
     """T335: as PyTorch asks for them; one of them is enough to read it, two values are refused."""
     model = nn.Module()
     model.wte = nn.Embedding(3, 2)
     model.lm_head = nn.LinearLayer(2, 3, bias=False)
     model.again = model.wte
-    nv.save_weights(model, tmp_path / "f", "torch", transformer=transformer)
+    nv.save_weights(model, tmp_path / "f", "torch", transformer=interpreter)
     arrays, _ = read_tensors(tmp_path / "f")
     assert set(arrays) == {"wte.weight", "lm_head.weight", "again.weight"}
     write_tensors(tmp_path / "g", {name: arrays[name] for name in ("again.weight", "lm_head.weight")}, {})
-    nv.load_weights(model, tmp_path / "g", "torch", transformer)
+    nv.load_weights(model, tmp_path / "g", "torch", interpreter)
     write_tensors(tmp_path / "g", {**arrays, "again.weight": arrays["wte.weight"] + 1}, {})
     with pytest.raises(InvalidArgument, match="does not fit") as caught:
-        nv.load_weights(model, tmp_path / "g", "torch", transformer)
+        nv.load_weights(model, tmp_path / "g", "torch", interpreter)
     assert "another value" in caught.value.got
 
 
-def test_a_trainer_s_module_is_meant(tmp_path, transformer):
+def test_a_trainer_s_module_is_meant(tmp_path, interpreter):
     """T334: what has no module is refused."""
     layer = nn.LinearLayer(2, 1)
-    trainer = nv.Trainer(layer, nv.optim.SGD(0.1), nn.losses.mean_squared_error, transformer=transformer)
+    trainer = nv.Trainer(layer, nv.optim.SGD(0.1), nn.losses.mean_squared_error, transformer=interpreter)
     write_tensors(tmp_path / "f", {"weight": np.ones((1, 2), np.float32), "bias": np.ones(1, np.float32)}, {})
     nv.load_weights(trainer, tmp_path / "f", "torch")
-    assert transformer.get(layer.weights).tolist() == [[1.0], [1.0]]
+    assert interpreter.get(layer.weights).tolist() == [[1.0], [1.0]]
     with pytest.raises(WrongKind, match="those of modules"):
         nv.load_weights([layer.bias], tmp_path / "f", "torch")
 
 
-def test_what_is_no_such_file_is_refused(tmp_path, transformer):
+def test_what_is_no_such_file_is_refused(tmp_path, interpreter):
     """T283, T335: a pickle or an archive says how to write one; a file of PyTorch's says its format."""
     layer = nn.LinearLayer(2, 1)
     for start in (b"PK\x03\x04rest of it", b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P"):
         (tmp_path / "f").write_bytes(start)
         with pytest.raises(FormatError, match="an archive or a pickle") as caught:
-            nv.load_weights(layer, tmp_path / "f", "torch", transformer)
+            nv.load_weights(layer, tmp_path / "f", "torch", interpreter)
         assert "save_file" in caught.value.help
-    nv.save_weights(layer, tmp_path / "f", "torch", transformer=transformer)
+    nv.save_weights(layer, tmp_path / "f", "torch", transformer=interpreter)
     with pytest.raises(FormatError, match="no state dict") as caught:
-        nv.load_weights(layer, tmp_path / "f", transformer=transformer)
+        nv.load_weights(layer, tmp_path / "f", transformer=interpreter)
     assert 'format="torch"' in caught.value.help
     for settings in ({"optimizers": True}, {"weights": False}):
         with pytest.raises(InvalidArgument, match="has weights, and no optimisers"):
