@@ -57,7 +57,7 @@ that replaces gradients, or nothing. A model that is only trained by ``step`` ne
 """
 
 
-class Optimizer(Protocol):
+class UpdateRule(Protocol):
     """The argument of ``step``: called with a loss, it returns the effect that updates variables."""
 
     def __call__(self, loss: Tensor, variables: Sequence[AssignableTensorOp] | None = None) -> Effect: ...
@@ -132,7 +132,7 @@ class CompiledComposite(Identity):
         self._function, self._backward = forward, backward
         self._last: _Forward | None = None
         self._shapes: list[tuple[int, ...]] | None = None
-        self._steps: list[tuple[Optimizer, Executable]] = []
+        self._steps: list[tuple[UpdateRule, Executable]] = []
 
     @once
     def _forward(self) -> Executable:
@@ -189,7 +189,7 @@ class CompiledComposite(Identity):
         self._backward.check(self._last)
         self._backward.executable(accumulate)(self._last.arguments)
 
-    def step(self, optimizer: Optimizer, *arguments: object) -> np.ndarray:
+    def step(self, optimizer: UpdateRule, *arguments: object) -> np.ndarray:
         """Makes a training step in one call, and returns the result, with arguments as for ``forward``. ``optimizer``
         updates the parameters by the gradients of the result's sum; ``grad`` does not change.
 
@@ -201,7 +201,7 @@ class CompiledComposite(Identity):
         values = self._values_of(arguments)
         return self.compiled_step(optimizer)(values)[0]
 
-    def compiled_step(self, optimizer: Optimizer) -> Executable:
+    def compiled_step(self, optimizer: UpdateRule) -> Executable:
         """Returns the executable that ``step`` calls: forward, backward and update, compiled once for each optimiser.
         """
         for known, executable in self._steps:
@@ -212,7 +212,7 @@ class CompiledComposite(Identity):
         self._steps.append((optimizer, executable))
         return executable
 
-    def _update(self, optimizer: Optimizer) -> Effect:
+    def _update(self, optimizer: UpdateRule) -> Effect:
         """Returns the effect of an optimiser on all parameters."""
         if not self.parameters or not self.out.dtype.is_float:
             raise InvalidArgument("there is nothing to train", op="step", got=repr(self.out),
@@ -477,7 +477,7 @@ def forward(model: CompiledComposite, *arguments: object) -> np.ndarray:
     return _model(model, "forward").forward(*arguments)
 
 
-def train_step(model: CompiledComposite, optimizer: Optimizer) -> Callable[..., np.ndarray]:
+def train_step(model: CompiledComposite, optimizer: UpdateRule) -> Callable[..., np.ndarray]:
     """Returns ``model.step`` with this optimiser as a function of the arguments, compiled now.
 
     >>> x, w = nv.placeholder("N=n").named("x"), nv.variable((), 3.0)

@@ -47,7 +47,7 @@ Result = TypeVar("Result", covariant=True)
 Key = TypeVar("Key")
 
 
-class Results(NamedTuple):
+class ResultForm(NamedTuple):
     """The form of the results of a call: "one" value of the Function, a "tuple" of values, or a "dict" with these
     keys.
 
@@ -73,7 +73,7 @@ class Results(NamedTuple):
         return tuple if self.form == "tuple" and all(self.has_value) else self
 
 
-Shaper = Callable[[Sequence[np.ndarray]], Any] | Results
+Shaper = Callable[[Sequence[np.ndarray]], Any] | ResultForm
 """Makes the result of a call from the values of a Function's results, in order."""
 
 Return = Tensor | Effect | None
@@ -95,8 +95,8 @@ class Computation(Identity, Generic[Result]):
     def __init__(self, transformer: Transformer, function: Function, parameters: Sequence[AssignableTensorOp],
                  shape: Shaper) -> None:
         self.transformer, self.function, self.parameters, self.shape = transformer, function, tuple(parameters), shape
-        self._finish = shape.simplest if isinstance(shape, Results) else shape
-        self._gives_one = isinstance(shape, Results) and shape.form == "one" and shape.has_value == (True,)
+        self._finish = shape.simplest if isinstance(shape, ResultForm) else shape
+        self._gives_one = isinstance(shape, ResultForm) and shape.form == "one" and shape.has_value == (True,)
         self._fast: Callable[..., Result] | None = None
 
     @once
@@ -361,7 +361,7 @@ def _check_complete(results: Sequence[Value], placement: Placement) -> None:
                                   expected="every placeholder below the returns")
 
 
-def _read_returns(returns: object) -> tuple[list[Return], Results, bool]:
+def _read_returns(returns: object) -> tuple[list[Return], ResultForm, bool]:
     """Returns the returns as a list, the form of the results, and whether they are placed side by side."""
     form, keys, entries = "one", list[object](), [returns]
     if isinstance(returns, (list, tuple)):
@@ -372,7 +372,7 @@ def _read_returns(returns: object) -> tuple[list[Return], Results, bool]:
         form, keys, entries = "dict", list(returns), list(returns.values())
     listed = [entry if entry is None or isinstance(entry, (Tensor, Effect)) else as_tensor(entry, "computation")
               for entry in entries]
-    shape = Results(form, tuple(keys), tuple([isinstance(entry, Tensor) for entry in listed]))
+    shape = ResultForm(form, tuple(keys), tuple([isinstance(entry, Tensor) for entry in listed]))
     return listed, shape, isinstance(returns, (set, frozenset))
 
 

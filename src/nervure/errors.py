@@ -71,7 +71,7 @@ def _is_ours(frame: FrameType) -> bool:
 _UNKNOWN = object()
 
 
-class Parts(TypedDict, total=False):
+class ErrorParts(TypedDict, total=False):
     """The parts of an error except the operation: the keywords of ``op.fail(kind, message, **parts)``."""
 
     operand: str | int | None

@@ -9,8 +9,8 @@ from nervure.errors import NotSupported
 from nervure.ir.kinds import Composite, Elementwise, Structured, View
 from nervure.ir.leaves import Leaf
 from nervure.ir.op import Op
-from nervure.ops.effects import Effect, HostCall
-from nervure.ops.order import Order
+from nervure.ops.effects import EffectOp, HostCall
+from nervure.ops.order import OrderOp
 from nervure.ops.scalar_op import ScalarOp
 from nervure.types.dtype import float64
 from tests.conformance.samples import GOLDEN, NAMES, built_in, golden_table, samples_of, types_of
@@ -21,7 +21,7 @@ MOST_CORE_CLASSES = 130
 
 KINDS: list[tuple[str, tuple[type, ...]]] = [
     ("elementwise", (Elementwise,)), ("structured", (Structured,)), ("view", (View,)), ("leaf", (Leaf,)),
-    ("effect", (Effect, HostCall)), ("order", (Order,)), ("composite", (Composite,))]
+    ("effect", (EffectOp, HostCall)), ("order", (OrderOp,)), ("composite", (Composite,))]
 
 WITHOUT_SAMPLES = golden_table("ops_without_samples.txt")
 WITHOUT_DERIVATIVE = golden_table("ops_without_derivative.txt")

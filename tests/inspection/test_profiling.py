@@ -11,7 +11,7 @@ import nervure as nv
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.inspection.explain import Explanation
 from nervure.inspection.profiling import profile
-from nervure.transformers.report import CompilationReport, Line, Step
+from nervure.transformers.report import CompilationReport, OpReport, StepReport
 
 
 def test_a_table_has_each_instruction_and_each_kind(capsys):
@@ -28,8 +28,8 @@ def test_a_table_has_each_instruction_and_each_kind(capsys):
 
 def test_times_of_a_kind_add_up():
     """T138."""
-    lines = [Line(op, None, "f32[2]", "", None, None) for op in ("Exp", "Add")]
-    steps = [Step(number, "kernel", "k", tuple(ops), (), (), bytes=size, seconds=seconds)
+    lines = [OpReport(op, None, "f32[2]", "", None, None) for op in ("Exp", "Add")]
+    steps = [StepReport(number, "kernel", "k", tuple(ops), (), (), bytes=size, seconds=seconds)
              for number, (ops, size, seconds)
              in enumerate([(lines, 8, 1e-3), (lines[:1], 1000, 2e-3), (lines, None, 1e-3)])]
     text = profile(Explanation(CompilationReport("f", "cpu", (), tuple(steps)), 4e-3))

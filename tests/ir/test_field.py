@@ -9,7 +9,7 @@ from nervure.ir import field
 from nervure.ir.function import function_attribute
 from tests.ir.functions import EveryKind
 
-KINDS = {kind for kind in vars(field).values() if isinstance(kind, field.Kind)}
+KINDS = {kind for kind in vars(field).values() if isinstance(kind, field.FieldKind)}
 
 
 def test_the_examples_of_text_have_every_kind_that_has_text():

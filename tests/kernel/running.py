@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from nervure.kernel.interpret import Failure, interpret
+from nervure.kernel.interpret import CheckFailed, interpret
 from nervure.kernel.ir import Kernel
 from nervure.transformers.interpreter.scalar import NumPyScalars
 from nervure.types.dim import evaluate
 
 
 def run(kernel: Kernel, bindings: dict[str, int], backwards: bool = False,
-        **arrays: Any) -> tuple[dict[str, np.ndarray], list[Failure]]:
+        **arrays: Any) -> tuple[dict[str, np.ndarray], list[CheckFailed]]:
     """The arrays as the kernel leaves them, copies, and its failures. ``out`` buffers start with ones in all bits."""
     found = {}
     for buffer in kernel.buffers:

@@ -16,7 +16,7 @@ from nervure.memory.storage import StorageKind
 from nervure.passes.pipelines import standard
 from nervure.types.dim import evaluate, index
 from nervure.types.index_map import IndexMap
-from nervure.types.view import MappedView
+from nervure.types.view import IndexMapView
 from tests.kernel.loops_transformer import Loops as LoopsTransformer
 
 
@@ -42,7 +42,7 @@ class TurnedByUserOfKernels(View):
     operand_names = "x"
 
     def describe(self, x):
-        return MappedView(x.shape, IndexMap(x.shape[::-1], (index(1), index(0))))
+        return IndexMapView(x.shape, IndexMap(x.shape[::-1], (index(1), index(0))))
 
 
 class FlatByUserOfKernels(View):
@@ -52,7 +52,7 @@ class FlatByUserOfKernels(View):
 
     def describe(self, x):
         rows, columns = x.shape
-        return MappedView(x.shape, IndexMap((rows * columns,), (index(0) // columns, index(0) % columns)))
+        return IndexMapView(x.shape, IndexMap((rows * columns,), (index(0) // columns, index(0) % columns)))
 
 
 @pytest.mark.parametrize(("own", "built_in"), [

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from nervure.kernel.groups import Groups
+from nervure.kernel.groups import BlockGroups
 from nervure.kernel.interpret import Accumulator
 from nervure.kernel.ir import BLOCK, DEFAULT_ORDER, GROUP, GROUPS, LANES, TOTALS_ORDER
 from nervure.kernel.parser import parse_kernel
@@ -26,14 +26,14 @@ def numbers(count):
 @pytest.mark.parametrize("group", [2, 8, 64])
 def test_totals_are_combined_by_the_rule(group):
     for count in (1, 2, 3, group - 1, group, group + 1, 8 * group - 1, 8 * group, 8 * group + 1, 2000):
-        groups = Groups(np.add, np.float32(0), group)
+        groups = BlockGroups(np.add, np.float32(0), group)
         for total in numbers(count):
             groups.add(total)
         assert groups.result() == reduction_rule.in_groups(numbers(count), group=group), count
 
 
 def test_up_to_one_group_is_a_chain():
-    groups = Groups(np.add, np.float32(0))
+    groups = BlockGroups(np.add, np.float32(0))
     for total, expected in zip(numbers(GROUP), numbers(GROUP).cumsum(dtype=np.float32), strict=True):
         groups.add(total)
         assert groups.result() == expected

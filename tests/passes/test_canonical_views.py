@@ -14,7 +14,7 @@ from nervure.ir.kinds import View
 from nervure.passes.canonical_views import canonical_views, simplest_view
 from nervure.types.dim import index
 from nervure.types.index_map import IndexMap
-from nervure.types.view import MappedView
+from nervure.types.view import IndexMapView
 from tests.passes.agreement import assert_agree, classes
 
 N = nv.dim("N", min=1)
@@ -45,7 +45,7 @@ class TurnedByUser(View):
     operand_names = "x"
 
     def describe(self, x):
-        return MappedView(x.shape, IndexMap(x.shape[::-1], (index(1), index(0))))
+        return IndexMapView(x.shape, IndexMap(x.shape[::-1], (index(1), index(0))))
 
 
 class AloneByUser(TurnedByUser):

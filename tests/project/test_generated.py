@@ -35,4 +35,4 @@ def test_functions_made_by_functions_are_declared_with_their_signatures():
 def test_methods_are_declared_as_they_are_called():
     text = stubs.interface()
     assert "    def __rsub__(self, other: Operand) -> Tensor:\n" in text
-    assert "    @property\n    def at(self) -> At:\n" in text
+    assert "    @property\n    def at(self) -> AtIndexer:\n" in text

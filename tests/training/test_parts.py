@@ -9,7 +9,7 @@ import pytest
 
 import nervure as nv
 from nervure import nn
-from nervure.training.parts import Parts, Roles, read_roles
+from nervure.training.parts import BatchParts, BatchRoles, read_roles
 
 generator = np.random.default_rng(2)
 X = generator.standard_normal((40, 3)).astype(np.float32)
@@ -19,14 +19,14 @@ squared = nn.losses.mean_squared_error
 
 
 @pytest.mark.parametrize(("targets", "weights", "batch", "parts"), [
-    (None, None, ("x",), Parts(("x",), {}, "x", None)),
-    (None, None, ("x", "z", "y"), Parts(("x", "z"), {}, "y", None)),
-    (None, -1, ("x", "y", "w"), Parts(("x",), {}, "y", "w")),
-    (None, 1, ("x", "w"), Parts(("x",), {}, "x", "w")),
-    (0, None, ("y", "x"), Parts(("x",), {}, "y", None)),
-    ((1, 2), 0, ("w", "a", "b", "x"), Parts(("x",), {}, ("a", "b"), "w")),
-    ("y", None, {"y": 1, "x": 2}, Parts((), {"x": 2}, 1, None)),
-    (["y", "z"], "w", {"w": 0, "x": 1, "y": 2, "z": 3}, Parts((), {"x": 1}, {"y": 2, "z": 3}, 0))])
+    (None, None, ("x",), BatchParts(("x",), {}, "x", None)),
+    (None, None, ("x", "z", "y"), BatchParts(("x", "z"), {}, "y", None)),
+    (None, -1, ("x", "y", "w"), BatchParts(("x",), {}, "y", "w")),
+    (None, 1, ("x", "w"), BatchParts(("x",), {}, "x", "w")),
+    (0, None, ("y", "x"), BatchParts(("x",), {}, "y", None)),
+    ((1, 2), 0, ("w", "a", "b", "x"), BatchParts(("x",), {}, ("a", "b"), "w")),
+    ("y", None, {"y": 1, "x": 2}, BatchParts((), {"x": 2}, 1, None)),
+    (["y", "z"], "w", {"w": 0, "x": 1, "y": 2, "z": 3}, BatchParts((), {"x": 1}, {"y": 2, "z": 3}, 0))])
 def test_roles(targets, weights, batch, parts):
     """T371, T372: by places of a tuple and names of a dict."""
     assert read_roles(targets, weights).parts(batch) == parts
@@ -43,9 +43,9 @@ def test_roles_that_make_no_sense(targets, weights, kind, message):
 
 
 @pytest.mark.parametrize(("roles", "batch", "message"), [
-    (Roles(), {"x": 1}, "have names"), (Roles(("y",)), {"x": 1}, "lacks an entry"),
-    (Roles(("y",)), ("x", "y"), "lacks an entry"), (Roles((3,)), ("x", "y"), "lacks an entry"),
-    (Roles(None, 0), ("w",), "lacks an entry")])
+    (BatchRoles(), {"x": 1}, "have names"), (BatchRoles(("y",)), {"x": 1}, "lacks an entry"),
+    (BatchRoles(("y",)), ("x", "y"), "lacks an entry"), (BatchRoles((3,)), ("x", "y"), "lacks an entry"),
+    (BatchRoles(None, 0), ("w",), "lacks an entry")])
 def test_batches_that_lack_something(roles, batch, message):
     """T320, T371: what they have is said."""
     with pytest.raises(nv.InvalidArgument, match=message):

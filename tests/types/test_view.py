@@ -17,7 +17,7 @@ from nervure.types.view import (
     ConcatenateView,
     FlattenView,
     FoldedPadView,
-    MappedView,
+    IndexMapView,
     PadView,
     PermuteView,
     ReshapeView,
@@ -121,7 +121,7 @@ def test_what_is_known_of_views_by_their_form():
     every_other, again = IndexMap((4,), (index(0) * 2,)), IndexMap((8,), (index(0) // 2,))
     turned, rows = IndexMap((M, N), (index(1), index(0))), IndexMap((N * 3,), (index(0) // 3, index(0) % 3))
     pairs = [((8,), every_other), ((4,), again), ((N, M), turned), ((N, 3), rows)]
-    maps = [MappedView(source, index_map) for source, index_map in pairs]
+    maps = [IndexMapView(source, index_map) for source, index_map in pairs]
     assert [view.is_injective(thorough=False) for view in maps] == [True, False, True, True]
     assert [view.is_onto() for view in maps] == [False, False, True, True]
     assert [view.keeps_order() for view in maps] == [False, False, False, True]
@@ -360,10 +360,10 @@ def test_common_ends_give_the_lengths_that_people_expect():
 def test_reverse_and_mapped():
     view = ReverseView((2, N), (1, 0))
     assert view.shape == (2, N) and view.layout(row_major((2, N))) == Layout((-N, -1), 2 * N - 1)
-    diagonal = MappedView((3, 3), IndexMap((3,), IndexMap.identity((3,)).coordinates * 2))
+    diagonal = IndexMapView((3, 3), IndexMap((3,), IndexMap.identity((3,)).coordinates * 2))
     assert diagonal.shape == (3,) and diagonal.layout(row_major((3, 3))) == Layout((4,), 0)
     with pytest.raises(ShapeMismatch):
-        MappedView((3,), IndexMap.identity((3, 3)))
+        IndexMapView((3,), IndexMap.identity((3, 3)))
     with pytest.raises(InvalidArgument):
         ReverseView((2, 3), (0, -2))
 

@@ -59,7 +59,7 @@ _OF_AN_EPOCH = "epoch:"  # arrays of a checkpoint in mid-epoch, which are not we
 _TYPES = "nervure.types"
 
 
-class Format(NamedTuple):
+class ModelFormat(NamedTuple):
     """The functions that write and read a state dict, and the device that its tensors are converted to before."""
 
     save: Save
@@ -214,10 +214,10 @@ def define_model_format(name: str, device: type[Device] | None = None, *, save: 
         if not callable(function):
             raise WrongKind(f"{operand} is a function", op="define_model_format", operand=operand, got=shown(function),
                             expected="save(path, state), load(path)", help="nv.from_state_dict makes what load returns")
-    _formats[name] = Format(save, load, device, is_atomic=False)
+    _formats[name] = ModelFormat(save, load, device, is_atomic=False)
 
 
-def _format(name: object, op: str) -> Format:
+def _format(name: object, op: str) -> ModelFormat:
     if not isinstance(name, str) or name not in _formats:
         raise InvalidArgument("there is no such format", op=op, operand="format", got=shown(name),
                               expected=", ".join([*_formats, TORCH]),
@@ -311,8 +311,8 @@ def _read_array(data: bytes) -> np.ndarray:
     return np.ascontiguousarray(array, dtype.newbyteorder("=")).reshape(shape)
 
 
-_BUILT_IN = {"safetensors": Format(_save_safetensors, _load_safetensors, None, is_atomic=True),
-             "npz": Format(_save_npz, _load_npz, None, is_atomic=True)}
+_BUILT_IN = {"safetensors": ModelFormat(_save_safetensors, _load_safetensors, None, is_atomic=True),
+             "npz": ModelFormat(_save_npz, _load_npz, None, is_atomic=True)}
 _formats = dict(_BUILT_IN)
 
 explain_keywords(globals(), ["define_model_format", "load_weights", "save_weights"])

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 import numpy as np
 
 from nervure import transformers
-from nervure.computation import Computation, Results
+from nervure.computation import Computation, ResultForm
 from nervure.errors import FormatError, InvalidArgument, NotSupported, WrongKind
 from nervure.files.function_file import Content, is_part, load_content, save_function, save_functions, written
 from nervure.files.tensor_file import read_tensors
@@ -122,7 +122,7 @@ def _common_transformer(computations: Sequence[Computation[Any]], op: str) -> Tr
 def _results(computation: Computation[Any]) -> str:
     """Returns the form of the results as text."""
     shape = computation.shape
-    if not isinstance(shape, Results) or not all(isinstance(key, str) for key in shape.keys):
+    if not isinstance(shape, ResultForm) or not all(isinstance(key, str) for key in shape.keys):
         raise NotSupported("results with such keys have no text", op="save", got=type(shape).__name__,
                            help="return a tensor, a list, or a dict with names as keys",
                            expected="names as keys")
@@ -219,8 +219,8 @@ def file_name(path: Any, op: str) -> str:
     return name
 
 
-def _plain(function: Function) -> Results:
-    return Results("tuple", (), (True,) * len(function.results))
+def _plain(function: Function) -> ResultForm:
+    return ResultForm("tuple", (), (True,) * len(function.results))
 
 
 def _parameter(op: Parameter) -> AssignableTensorOp:
@@ -235,12 +235,12 @@ def _parameter(op: Parameter) -> AssignableTensorOp:
     return made.named(op.name) if op.name else made
 
 
-def _read_results(text: str, path: str | os.PathLike[str]) -> Results:
+def _read_results(text: str, path: str | os.PathLike[str]) -> ResultForm:
     try:
         form, keys, has_value = json.loads(text)
-        shape = Results(form, tuple(keys), tuple(has_value))
+        shape = ResultForm(form, tuple(keys), tuple(has_value))
     except (ValueError, TypeError, RecursionError):
-        shape = Results("", (), ())
+        shape = ResultForm("", (), ())
     is_sound = (shape.form in ("one", "tuple", "dict") and all(type(entry) is bool for entry in shape.has_value)
                 and all(isinstance(key, str) for key in shape.keys)
                 and len(shape.keys) == (len(shape.has_value) if shape.form == "dict" else 0)

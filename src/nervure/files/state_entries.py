@@ -76,7 +76,7 @@ def entries_of(model: object, weights: bool, optimizers: bool = False, warns: bo
             yield from _slots(place, start, paths.get(place))
 
 
-class Home(NamedTuple):
+class StateRoot(NamedTuple):
     """The module that paths start from, and the paths of the places in it; there are none without such a module."""
 
     module: Named | None
@@ -87,14 +87,14 @@ class Home(NamedTuple):
         return None if self.module is None else self.module.place_at(path)
 
 
-def home_of(model: object) -> Home:
+def home_of(model: object) -> StateRoot:
     """Returns the start of a model's paths: the model itself, if it is a module, else the module around all of its
     places.
     """
-    return Home(model, model.state_paths()) if isinstance(model, Named) else home_around(_parameters_of(model))
+    return StateRoot(model, model.state_paths()) if isinstance(model, Named) else home_around(_parameters_of(model))
 
 
-def home_around(places: Iterable[AssignableTensorOp]) -> Home:
+def home_around(places: Iterable[AssignableTensorOp]) -> StateRoot:
     """Returns the outermost module that contains all places; none if they sit in unrelated modules.
 
     >>> model = nv.nn.Sequential(nv.nn.LinearLayer(2, 2), nv.nn.LinearLayer(2, 1))
@@ -105,8 +105,8 @@ def home_around(places: Iterable[AssignableTensorOp]) -> Home:
     modules = [owner for owner in owners if isinstance(owner, Module)]
     around = outermost(modules[0]) if modules else None
     if around is None or not set(modules) <= set(around.modules()):
-        return Home(None, {})
-    return Home(around, around.state_paths())
+        return StateRoot(None, {})
+    return StateRoot(around, around.state_paths())
 
 
 def _slots(parameter: AssignableTensorOp, start: str, path: str | None) -> Iterator[Entry]:
@@ -200,4 +200,4 @@ def _warn(places: list[AssignableTensorOp]) -> None:
     warn_user(f"{text} {verb} in no module: {kept} kept as missing_param, by name")
 
 
-__all__ = ["Entry", "Home", "Named", "entries_of", "home_around", "home_of"]
+__all__ = ["Entry", "Named", "StateRoot", "entries_of", "home_around", "home_of"]

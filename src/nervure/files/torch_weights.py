@@ -53,7 +53,7 @@ _FLAT = (BatchNorm, PReLU)
 """Classes whose parameters have one axis in PyTorch, whatever they have here."""
 
 
-class Form(NamedTuple):
+class TorchForm(NamedTuple):
     """A place in PyTorch's form: its axes in this ``order``, and then of this ``shape``."""
 
     place: AssignableTensorOp
@@ -139,9 +139,9 @@ def _module_of(model: object, op: str) -> Module:
     return found
 
 
-def _forms(module: Module, op: str) -> dict[str, Form]:
+def _forms(module: Module, op: str) -> dict[str, TorchForm]:
     """Returns the places in a module by PyTorch's names, under every name that they have there."""
-    found: dict[str, Form] = {}
+    found: dict[str, TorchForm] = {}
     for path, inner in _with_paths(module):
         for name, slot, place in parts_of(inner):
             if isinstance(place, AssignableTensorOp):
@@ -172,19 +172,19 @@ def _name(module: Module, slot: str) -> str | None:
     return next((names.get(slot) for kind, names in _NAMES.items() if isinstance(module, kind)), None)
 
 
-def _form(module: Module, slot: str, place: AssignableTensorOp) -> Form:
+def _form(module: Module, slot: str, place: AssignableTensorOp) -> TorchForm:
     """Returns the axes of a place in PyTorch's form: outputs before inputs, and several axes of one meaning as one."""
     rank, lengths = place.ndim, [_number(length) for length in place.shape]
     if isinstance(module, LinearLayer) and slot in ("weights", "bias"):
         inputs = len(module._inputs) if slot == "weights" else 0
         shape = [math.prod(lengths[inputs:]), *[math.prod(lengths[:inputs])][:inputs]]
-        return Form(place, (*range(inputs, rank), *range(inputs)), tuple(shape))
+        return TorchForm(place, (*range(inputs, rank), *range(inputs)), tuple(shape))
     if isinstance(module, Conv) and slot == "weights" and place.is_named:
         order = (rank - 1, *range(rank - 1))
-        return Form(place, order, tuple([lengths[at] for at in order]))
+        return TorchForm(place, order, tuple([lengths[at] for at in order]))
     if isinstance(module, _FLAT) and _name(module, slot) is not None:
-        return Form(place, tuple(range(rank)), (math.prod(lengths),))
-    return Form(place, tuple(range(rank)), tuple(lengths))
+        return TorchForm(place, tuple(range(rank)), (math.prod(lengths),))
+    return TorchForm(place, tuple(range(rank)), tuple(lengths))
 
 
 def _renamed(arrays: dict[str, np.ndarray], new_name: Callable[[str], str | None],

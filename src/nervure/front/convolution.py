@@ -87,7 +87,7 @@ def deconvolution(x: Operand, f: Operand, spatial: AxesLike | None = None, strid
     return renamed(roles.result(op.output, channels), out_axes)
 
 
-class Roles(NamedTuple):
+class AxisRoles(NamedTuple):
     """The roles of the axes, as positions; ``spatial`` and ``contracted`` pair positions in x with positions in f."""
 
     x: Tensor
@@ -144,7 +144,7 @@ class Roles(NamedTuple):
         return Tensor(value, Axes([axes[source] for source in order]))
 
 
-def _roles(op: str, x: Operand, f: Operand, spatial: AxesLike | None, groups: object) -> Roles:
+def _roles(op: str, x: Operand, f: Operand, spatial: AxesLike | None, groups: object) -> AxisRoles:
     data, kernel = promoted_pair(x, f, op)
     divisor = step(op, "groups", groups) if op == "convolution" else 1  # of the contracted axis
     settings: dict[int, Mapping[str, object]] = {}
@@ -165,12 +165,12 @@ def _roles(op: str, x: Operand, f: Operand, spatial: AxesLike | None, groups: ob
     contracted = _contracted(op, data, kernel, places, windows, divisor)
     used = {*windows, *[pair[1] for pair in contracted]}
     out = tuple([at for at in range(kernel.ndim) if at not in used])
-    roles = Roles(data, kernel, tuple(zip(places, windows, strict=True)), tuple(contracted), out, settings)
+    roles = AxisRoles(data, kernel, tuple(zip(places, windows, strict=True)), tuple(contracted), out, settings)
     return _assumed(op, roles, divisor)
 
 
 def _roles_by_position(op: str, x: Tensor, f: Tensor, spatial: AxesLike | None,
-                       settings: Mapping[int, Mapping[str, object]]) -> Roles:
+                       settings: Mapping[int, Mapping[str, object]]) -> AxisRoles:
     """x (N, C, spatial) and f (K, C, spatial), or f (C, K, spatial) for the transpose."""
     if not 3 <= x.ndim <= 5 or f.ndim != x.ndim:
         lacks = "one sample is a batch with N = 1, an image without channels has C = 1: nv.reshape"
@@ -184,7 +184,7 @@ def _roles_by_position(op: str, x: Tensor, f: Tensor, spatial: AxesLike | None,
                               operand="spatial", got=str(spatial), expected=str(list(places)),
                               help="leave out spatial=, or give both tensors names")
     channel, out = (1, 0) if op == "convolution" else (0, 1)
-    return Roles(x, f, tuple([(at, at) for at in places]), ((1, channel),), (out,), settings)
+    return AxisRoles(x, f, tuple([(at, at) for at in places]), ((1, channel),), (out,), settings)
 
 
 def _spatial_places(op: str, x: Tensor, spatial: AxesLike) -> list[int]:
@@ -256,7 +256,7 @@ def _of_length(op: str, f: Tensor, same: Sequence[int], axis: Axis, groups: int)
     return None
 
 
-def _assumed(op: str, roles: Roles, groups: int) -> Roles:
+def _assumed(op: str, roles: AxisRoles, groups: int) -> AxisRoles:
     """Returns the roles with contracted lengths assumed equal if that is not known. A length of x becomes a number if
     the filter has one; ``groups`` divide the first contracted axis.
     """

@@ -69,20 +69,20 @@ def slice_along_axis(x: TensorLike, axis: AxisLike, slice: int | slice) -> Tenso
     return tensor_slice(own, [FULL] * at + [slice])
 
 
-class At:
+class AtIndexer:
     """``x.at``: indexed, it gives the place of some elements, whose ``set``, ``add``, ... make a new tensor."""
 
     def __init__(self, x: Tensor) -> None:
         self._x = Tensor(x.value, x._axes)  # a single read, which is indexed and written to
 
-    def __getitem__(self, item: object) -> Place:
-        return Place(self._x, choose(self._x, item))
+    def __getitem__(self, item: object) -> IndexUpdate:
+        return IndexUpdate(self._x, choose(self._x, item))
 
     def __repr__(self) -> str:
         return f"<at of {self._x!r}: x.at[index].set(y)>"
 
 
-class Place:
+class IndexUpdate:
     """Some elements of a tensor. Each method returns the tensor with these elements changed; the tensor itself stays
     as it is.
 

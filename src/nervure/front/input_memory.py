@@ -19,7 +19,7 @@ from typing import Protocol
 import numpy as np
 
 
-class Block(Protocol):
+class DeviceBlock(Protocol):
     """Memory that a device allocated for an input; ``flat`` is an array over it, or None if elements are reached one
     by one.
     """
@@ -50,12 +50,12 @@ class InputMemory:
     __slots__ = ("order", "shape", "_allocate", "_array", "_block", "_outside")
 
     def __init__(self, order: tuple[int, ...],
-                 allocate: Callable[[tuple[int, ...], bool], Block] | None = None) -> None:
+                 allocate: Callable[[tuple[int, ...], bool], DeviceBlock] | None = None) -> None:
         self.order, self._allocate = order, allocate
         self.shape: tuple[int, ...] | None = None
         self._array: np.ndarray | None = None
         self._block = np.empty(0, np.uint8)
-        self._outside: Block | None = None
+        self._outside: DeviceBlock | None = None
 
     @property
     def array(self) -> np.ndarray | None:
@@ -112,12 +112,12 @@ class InputMemory:
         self._block, self._array, self.shape = array.transpose(self.order).reshape(-1), array, array.shape
         self._outside = None
 
-    def adopt_outside(self, block: Block, shape: tuple[int, ...]) -> None:
+    def adopt_outside(self, block: DeviceBlock, shape: tuple[int, ...]) -> None:
         """Takes over memory that was made for the device elsewhere."""
         self._outside = block
         self._over(block, shape)
 
-    def _over(self, outside: Block, shape: tuple[int, ...]) -> np.ndarray | None:
+    def _over(self, outside: DeviceBlock, shape: tuple[int, ...]) -> np.ndarray | None:
         self.shape, self._array = shape, None if outside.flat is None else outside.load(shape)
         return self._array
 

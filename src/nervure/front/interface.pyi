@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from collections.abc import Sequence
 from nervure.front.creation import AssignableTensorOp
-from nervure.front.indexing import At
+from nervure.front.indexing import AtIndexer
 from nervure.front.tensor import Number
 from nervure.front.tensor import Operand
 from nervure.front.tensor import Tensor
@@ -299,7 +299,7 @@ class Interface:
         """``x.mT``: the last two axes swapped."""
 
     @property
-    def at(self) -> At:
+    def at(self) -> AtIndexer:
         """``x.at``: indexed, it gives the place of some elements, whose ``set``, ``add``, ... make a new tensor."""
 
     def backward(self, accumulate: bool = False) -> None:

@@ -210,7 +210,7 @@ METHODS: dict[str, Callable[..., object] | property] = {
     "variables": creation.variables_below,
     "T": property(views.transposed),
     "mT": property(views.matrix_transposed),
-    "at": property(indexing.At),
+    "at": property(indexing.AtIndexer),
     "backward": backward,
     "detach": gradients.detach,
     "mref": mref,

@@ -22,7 +22,7 @@ from nervure.front.creation import as_tensor
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.ir.kinds import Composite, Elementwise
 from nervure.ir.op import Op, OpMeta, Value
-from nervure.ir.where_string import Pattern, is_run
+from nervure.ir.where_string import Bracket, is_run
 from nervure.ops.views import Broadcast
 from nervure.types.axes import Axes, make_axes
 from nervure.types.dim import DimLike
@@ -84,7 +84,7 @@ class Node(Frozen):
         return f"<node {self.op.__name__}: {self.signature}>"
 
 
-def _run(pattern: Pattern, tensor: Tensor) -> tuple[DimLike, ...] | None:
+def _run(pattern: Bracket, tensor: Tensor) -> tuple[DimLike, ...] | None:
     """Returns the dimensions that ``~`` stands for in an operand; None if its pattern has no ``~``, or does not fit
     the rank.
     """

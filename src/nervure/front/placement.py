@@ -38,7 +38,7 @@ ENUMERATED = 1 << 20
 """The largest writes that are compared element by element, counted in elements; larger ones count as overlapping."""
 
 
-class Write(NamedTuple):
+class Assignment(NamedTuple):
     """One assignment after it took effect, and the variable's value before (None: nothing)."""
 
     variable: Variable
@@ -57,7 +57,7 @@ class Placement:
         self.effects: list[Op] = []
         self._table: dict[Value, Value] = {}
         self._placed: set[Op] = set()
-        self._writes: list[Write] = []
+        self._writes: list[Assignment] = []
         self._token = Full(False, bool_, (0,)).output
 
     def supply(self, variable: Variable, value: Value) -> None:
@@ -157,18 +157,18 @@ class Placement:
 
     def write(self, variable: Variable, index_map: IndexMap | None, value: Value, op: Op) -> None:
         """Performs an assignment: the variable, or the part that ``index_map`` visits, has ``value`` from here on."""
-        self._writes.append(Write(variable, index_map, value, op, self.state.get(variable)))
+        self._writes.append(Assignment(variable, index_map, value, op, self.state.get(variable)))
         if index_map is not None:
             with on_behalf_of(op.provenance):
                 value = UpdateView(self.current(variable, op), value, index_map).output
         self.state[variable] = value
 
-    def begin_writes(self) -> list[Write]:
+    def begin_writes(self) -> list[Assignment]:
         """Starts a separate list of writes; returns the previous one."""
         before, self._writes = self._writes, []
         return before
 
-    def undo_writes(self, outer: list[Write]) -> list[Write]:
+    def undo_writes(self, outer: list[Assignment]) -> list[Assignment]:
         """Undoes the writes since ``begin_writes`` returned ``outer``; returns those writes."""
         writes, self._writes = self._writes, outer
         for write in reversed(writes):
@@ -186,7 +186,7 @@ class _SideBySide:
 
     def __init__(self, placement: Placement, members: Sequence[Op]) -> None:
         self._placement, self._members = placement, members
-        self._outer: list[Write] = []
+        self._outer: list[Assignment] = []
         self._landed: dict[Variable, _Landed] = {}
 
     def tasks(self) -> list[Op | Callable[[], None]]:
@@ -216,11 +216,11 @@ class _Landed:
     """The writes to one variable, and which of them touches each element, as far as that is known."""
 
     def __init__(self) -> None:
-        self.writes: list[Write] = []
-        self._anywhere: Write | None = None
-        self._at: dict[tuple[int, ...], Write] = {}
+        self.writes: list[Assignment] = []
+        self._anywhere: Assignment | None = None
+        self._at: dict[tuple[int, ...], Assignment] = {}
 
-    def add(self, write: Write) -> None:
+    def add(self, write: Assignment) -> None:
         """Adds a write of a member, which may write an element again."""
         cells = None if write.map is None else _cells(write.map)
         self.writes.append(write)
@@ -242,7 +242,7 @@ class _Landed:
         self._anywhere = self._anywhere or other._anywhere
         self._at.update(other._at)
 
-    def _clash(self, other: _Landed) -> tuple[Write | None, Write | None]:
+    def _clash(self, other: _Landed) -> tuple[Assignment | None, Assignment | None]:
         """Returns a write of each that may touch one element; None if no two do."""
         if not self.writes:
             return None, None

@@ -20,11 +20,11 @@ DEEPEST = 100
 """The deepest nesting allowed: far beyond any use, well inside Python's own stack."""
 
 
-class Leaf(NamedTuple):
+class LeafPattern(NamedTuple):
     """The place of one leaf in a pattern."""
 
 
-class Nest(NamedTuple):
+class ContainerPattern(NamedTuple):
     """One container: its constructor, the keys of its entries, a pattern for each entry, and a defaultdict's factory.
     """
 
@@ -34,8 +34,8 @@ class Nest(NamedTuple):
     factory: Callable[[], object] | None = None
 
 
-Pattern = Leaf | Nest
-LEAF = Leaf()
+Pattern = LeafPattern | ContainerPattern
+LEAF = LeafPattern()
 
 
 def flatten(value: object, depth: int = 0) -> tuple[list[object], Pattern]:
@@ -53,7 +53,7 @@ def flatten(value: object, depth: int = 0) -> tuple[list[object], Pattern]:
         leaves.extend(below)
         patterns.append(pattern)
     factory = value.default_factory if isinstance(value, defaultdict) else None
-    return leaves, Nest(type(value), tuple(parts[0]), tuple(patterns), factory)
+    return leaves, ContainerPattern(type(value), tuple(parts[0]), tuple(patterns), factory)
 
 
 def unflatten(pattern: Pattern, leaves: Iterable[object]) -> object:
@@ -80,7 +80,7 @@ def _attributes(value: object, fields: Iterable[str]) -> list[str]:
 
 
 def _build(pattern: Pattern, leaves: Iterator[object]) -> object:
-    if isinstance(pattern, Leaf):
+    if isinstance(pattern, LeafPattern):
         return next(leaves)
     entries = [_build(entry, leaves) for entry in pattern.entries]
     kind: Callable[..., object] = pattern.kind

@@ -18,12 +18,12 @@ import numpy as np
 
 from nervure.errors import WrongKind
 from nervure.front.creation import AssignableTensorOp
-from nervure.front.input_memory import Block, InputMemory
+from nervure.front.input_memory import DeviceBlock, InputMemory
 from nervure.ir.op import Value
 from nervure.types.layout import Layout
 
 
-class Record:
+class PlaceRecord:
     """The record of one place. ``device`` is a device class (None: the first of the list in force), ``gradient`` a
     persistent tensor of the place's type, ``optimizer`` the optimiser hooked to it. ``updated_by`` is the optimiser
     that last made an update of it, ``owner`` the module that holds it, under the name ``slot``. ``expression`` is the
@@ -45,22 +45,22 @@ class Record:
             setattr(self, name, None)
 
 
-def record_of(place: AssignableTensorOp) -> Record:
+def record_of(place: AssignableTensorOp) -> PlaceRecord:
     """Returns the record of a place; WrongKind for a constant, which is no place."""
     variable = place.variable
     if variable is None:
         raise WrongKind("a constant has no gradient, optimiser or owner", op="record", got=repr(place),
                         expected="a variable, a persistent tensor or an input", help="nv.variable makes one")
     if variable.record is None:
-        variable.record = Record()
-    found: Record = variable.record
+        variable.record = PlaceRecord()
+    found: PlaceRecord = variable.record
     return found
 
 
-def known_record(x: object) -> Record | None:
+def known_record(x: object) -> PlaceRecord | None:
     """Returns the record of a place that already has one; None for all other tensors."""
     variable = x.variable if isinstance(x, AssignableTensorOp) else None
-    found: Record | None = None if variable is None else variable.record
+    found: PlaceRecord | None = None if variable is None else variable.record
     return found
 
 
@@ -73,7 +73,7 @@ def memory_order(place: AssignableTensorOp) -> tuple[int, ...]:
 
 
 def input_memory(place: AssignableTensorOp,
-                 allocate: Callable[[tuple[int, ...], bool], Block] | None = None) -> InputMemory:
+                 allocate: Callable[[tuple[int, ...], bool], DeviceBlock] | None = None) -> InputMemory:
     """Returns the memory of an input, made when it is first asked for; ``allocate`` makes that of a device."""
     record = record_of(place)
     if record.memory is None:

@@ -1,6 +1,6 @@
 """Every detail of a report: a block of text for each step, then the memory of a call, then the machine.
 
->>> step = Step(0, "kernel", "rows", (), (), (), bytes=3_000, operations=100, seconds=1e-6)
+>>> step = StepReport(0, "kernel", "rows", (), (), (), bytes=3_000, operations=100, seconds=1e-6)
 >>> print(details(CompilationReport("f", "cpu", (), (step,)), 1.5e-6, Limits(2, 6e9, 1e9)))
 f on cpu: 1 kernel; 1.5 us
 <BLANKLINE>
@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from nervure.inspection.words import amount, giga, head, machine, place_of, time_text
-from nervure.transformers.report import CompilationReport, Limits, Line, Place, Step, table
+from nervure.transformers.report import CompilationReport, Limits, OpReport, StepReport, StorageReport, table
 
 _FLOAT32 = 4
 
@@ -29,10 +29,10 @@ class Rates(NamedTuple):
     share_of_operations: float | None = None
 
 
-def rates_of(step: Step, limits: Limits | None) -> Rates:
+def rates_of(step: StepReport, limits: Limits | None) -> Rates:
     """Returns the rates of a step. Operations in types wider than float32 count as several of float32.
 
-    >>> step = Step(0, "kernel", "rows", (), (), (), bytes=3_000, operations=100, seconds=1e-6)
+    >>> step = StepReport(0, "kernel", "rows", (), (), (), bytes=3_000, operations=100, seconds=1e-6)
     >>> rates = rates_of(step, Limits(2, 6e9, 1e9))
     >>> rates.bytes_per_second, rates.share_of_bytes, rates.share_of_operations
     (3000000000.0, 0.5, 0.1)
@@ -63,7 +63,7 @@ def details(report: CompilationReport, seconds: float | None, limits: Limits | N
 # -- steps ---------------------------------------------------------------------------------------------------
 
 
-def _step(step: Step, rates: Rates) -> str:
+def _step(step: StepReport, rates: Rates) -> str:
     parts = [f"step {step.number}: {step.kind} {step.name}"]
     if reached := _rates(step, rates):
         parts.append(f"  {reached}")
@@ -78,17 +78,17 @@ def _step(step: Step, rates: Rates) -> str:
     return "\n".join([part for part in parts if part])
 
 
-def _line(line: Line) -> tuple[str, ...]:
+def _line(line: OpReport) -> tuple[str, ...]:
     name = f"{line.op} {line.name}" if line.name else line.op
     return name, line.type, place_of(line), line.scope
 
 
-def _place(place: Place) -> tuple[str, ...]:
+def _place(place: StorageReport) -> tuple[str, ...]:
     name = place.name if place.kind in ("result", "update", "constant") else f"{place.kind} {place.name}"
     return name, place.type, f"{amount(place.bytes)} bytes"
 
 
-def _rates(step: Step, rates: Rates) -> str:
+def _rates(step: StepReport, rates: Rates) -> str:
     """Returns the bytes, operations and time of a step, as far as they are known."""
     parts = []
     if step.seconds is not None:

@@ -31,7 +31,7 @@ from nervure.inspection.words import counts, head, time_text
 from nervure.jit import Jitted
 from nervure.support.atomic_file import replace_file
 from nervure.transformers.base import Executable
-from nervure.transformers.report import CompilationReport, Limits, Step
+from nervure.transformers.report import CompilationReport, Limits, StepReport
 
 
 @runtime_checkable
@@ -122,19 +122,19 @@ class Explanation:
                         got="an Explanation", expected="a value", help="to_dict() and json() give all of it as values")
 
     @property
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[StepReport, ...]:
         """The steps that run, in order."""
         return self.report.steps
 
     @property
-    def kernels(self) -> tuple[Step, ...]:
+    def kernels(self) -> tuple[StepReport, ...]:
         """The steps that are native code; their ``text``, ``llvm`` and ``assembly`` show it."""
         return tuple([step for step in self.steps if step.kind == "kernel"])
 
-    def rates(self, step: Step) -> Rates:
+    def rates(self, step: StepReport) -> Rates:
         """Returns the rates of a step. Operations in types wider than float32 count as several of float32.
 
-        >>> step = Step(0, "kernel", "rows", (), (), (), bytes=3_000, operations=100, seconds=1e-6)
+        >>> step = StepReport(0, "kernel", "rows", (), (), (), bytes=3_000, operations=100, seconds=1e-6)
         >>> rates = Explanation(CompilationReport("f", "cpu", (), (step,)), 1.5e-6, Limits(2, 6e9, 1e9)).rates(step)
         >>> rates.bytes_per_second, rates.share_of_bytes, rates.share_of_operations
         (3000000000.0, 0.5, 0.1)

@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from nervure.inspection.details import rates_of
 from nervure.inspection.words import head, machine, place_of, time_text
-from nervure.transformers.report import CompilationReport, Limits, Step, table
+from nervure.transformers.report import CompilationReport, Limits, StepReport, table
 
 MOST = 10
 """Rows of a table on the first screen."""
@@ -82,7 +82,7 @@ def _slowest(report: CompilationReport, times: _Times | None) -> str:
     return table([("step", times.what, "share", "ops", "where"), *rows], right=(1, 2)) + _more(order)
 
 
-def _more(steps: Sequence[Step]) -> str:
+def _more(steps: Sequence[StepReport]) -> str:
     return f"\nand {len(steps) - MOST} more" if len(steps) > MOST else ""
 
 
@@ -104,7 +104,7 @@ def _by_direction(report: CompilationReport, times: _Times) -> str:
                      ) if "backward" in sums and "forward" in sums else ""
 
 
-def _summed(report: CompilationReport, times: _Times, name: Callable[[Step], str]) -> Mapping[str, float]:
+def _summed(report: CompilationReport, times: _Times, name: Callable[[StepReport], str]) -> Mapping[str, float]:
     sums: defaultdict[str, float] = defaultdict(float)
     for step in report.steps:
         if step.number in times.steps:
@@ -112,7 +112,7 @@ def _summed(report: CompilationReport, times: _Times, name: Callable[[Step], str
     return sums
 
 
-def _ops(step: Step) -> str:
+def _ops(step: StepReport) -> str:
     """Returns the main op of a step with the number of its other ops, or the name of a step that only moves memory."""
     if step.main is None:
         return step.name
@@ -120,7 +120,7 @@ def _ops(step: Step) -> str:
     return f"{step.main.op} and {others} other{'s' * (others != 1)}" if others else step.main.op
 
 
-def _where(step: Step) -> str:
+def _where(step: StepReport) -> str:
     line = step.main
     if line is None:
         return ""

@@ -25,7 +25,7 @@ from nervure.front.tensor import Operand, Tensor
 from nervure.inspection.explain import Explanation, explain, time_text
 from nervure.support.elsewhere import explain_keywords
 from nervure.transformers.base import Executable
-from nervure.transformers.report import Step, table
+from nervure.transformers.report import StepReport, table
 
 
 def proceed_time(t: Operand) -> Tensor:
@@ -70,7 +70,7 @@ def profile(found: Explanation) -> str:
         return "nothing to run"
     together = sum([step.seconds or 0.0 for step in found.steps])
     instructions = [_row([step], f"{step.kind} {step.name}: {_ops(step)}", together) for step in found.steps]
-    by_ops: defaultdict[str, list[Step]] = defaultdict(list)
+    by_ops: defaultdict[str, list[StepReport]] = defaultdict(list)
     for step in found.steps:
         by_ops[_ops(step)].append(step)
     kinds = sorted([_row(steps, ops, together) for ops, steps in by_ops.items()], key=lambda row: -row[0])
@@ -82,7 +82,7 @@ Row = tuple[float, float, int | None, str]
 """Seconds, their share of all, bytes if they are known, and the name of the row."""
 
 
-def _row(steps: Sequence[Step], what: str, together: float) -> Row:
+def _row(steps: Sequence[StepReport], what: str, together: float) -> Row:
     seconds = sum([step.seconds or 0.0 for step in steps])
     sizes = [step.bytes for step in steps if step.bytes is not None]
     return seconds, seconds / together if together else 0.0, sum(sizes) if len(sizes) == len(steps) else None, what
@@ -94,7 +94,7 @@ def _table(what: str, rows: Sequence[Row]) -> str:
     return table([("time", "share", "bytes", what), *texts], right=(0, 1, 2))
 
 
-def _ops(step: Step) -> str:
+def _ops(step: StepReport) -> str:
     """Returns the classes of a step's ops, each once; the name of a step that only moves memory."""
     return ", ".join(dict.fromkeys([line.op for line in step.ops])) or step.name
 
@@ -125,7 +125,7 @@ def _disassembled(executable: Executable) -> str:
                       for step in report.steps])
 
 
-def _assembly(step: Step) -> str:
+def _assembly(step: StepReport) -> str:
     return step.assembly if "assembly" in step.texts else ""
 
 

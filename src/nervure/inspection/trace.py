@@ -2,7 +2,7 @@
 
 The times are the medians of the steps, one after the other; an event has the step's own description.
 
->>> step = Step(0, "kernel", "rows", (), (), (), bytes=3_000, operations=100, seconds=1e-6)
+>>> step = StepReport(0, "kernel", "rows", (), (), (), bytes=3_000, operations=100, seconds=1e-6)
 >>> event, = events(CompilationReport("f", "cpu", (), (step,)))
 >>> event["name"], event["ph"], event["ts"], event["dur"]
 ('rows', 'X', 0.0, 1.0)
@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 
 from nervure.inspection.words import place_of
-from nervure.transformers.report import CompilationReport, Step
+from nervure.transformers.report import CompilationReport, StepReport
 
 _MICROSECONDS = 1e6
 
@@ -36,11 +36,11 @@ def events(report: CompilationReport) -> list[dict[str, object]]:
     return found
 
 
-def _name(step: Step) -> str:
+def _name(step: StepReport) -> str:
     return step.name if step.main is None else f"{step.main.op} {step.main.name}" if step.main.name else step.main.op
 
 
-def _told(step: Step) -> dict[str, object]:
+def _told(step: StepReport) -> dict[str, object]:
     line = step.main
     return {"step": step.number, "kernel": step.name, "ops": ", ".join([entry.op for entry in step.ops]),
             "module": "" if line is None else line.scope, "line": "" if line is None else place_of(line),

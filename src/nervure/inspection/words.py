@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from nervure.transformers.report import CompilationReport, Count, Limits, Line
+from nervure.transformers.report import CompilationReport, Count, Limits, OpReport
 
 
 def head(report: CompilationReport, seconds: float | None) -> str:
@@ -31,7 +31,7 @@ def near(file: str) -> str:
     return file.removeprefix(os.getcwd() + os.sep)
 
 
-def place_of(line: Line) -> str:
+def place_of(line: OpReport) -> str:
     """Returns the file and line of an op, as far as they are known."""
     return "" if line.file is None else f"{near(line.file)}:{line.line}"
 

@@ -26,7 +26,7 @@ from typing import Protocol
 from nervure.errors import FormatError, Location, NervureError, did_you_mean
 from nervure.ir.function import Assumption, Function, is_effect
 from nervure.ir.leaves import Parameter
-from nervure.ir.notation import Reader, parse_type
+from nervure.ir.notation import ReadingContext, parse_type
 from nervure.ir.op import Op, Value, registry
 from nervure.ir.provenance import Provenance, set_override
 from nervure.ir.scanner import NAME, REFERENCE, Scanner, token
@@ -52,7 +52,7 @@ _SUGGESTED = 500  # number of names among which a misspelt one is looked for
 Types = tuple[tuple[BasicTensorDescription, "Labels | None"], ...]
 
 
-class Surroundings(Reader, Protocol):
+class Surroundings(ReadingContext, Protocol):
     """The information about the surrounding text that a body needs."""
 
     source: str

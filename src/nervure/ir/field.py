@@ -27,7 +27,7 @@ import numpy as np
 
 from nervure.errors import InvalidArgument, WrongKind, did_you_mean
 from nervure.ir import notation
-from nervure.ir.notation import Number, Reader, Writer
+from nervure.ir.notation import Number, ReadingContext, Writer
 from nervure.ir.scanner import Scanner
 from nervure.ir.variable import Variable
 from nervure.types.description import BasicTensorDescription
@@ -44,7 +44,7 @@ def _itself(value: Hashable) -> Hashable:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Kind(Generic[T]):
+class FieldKind(Generic[T]):
     """One kind of attribute; a field of it is declared by a call.
 
     ``words`` and an ``example`` tell people which values it admits. ``check`` gives a value its normal form (TypeError
@@ -57,7 +57,7 @@ class Kind(Generic[T]):
     example: str
     check: Callable[[Any], T]
     format: Callable[[T, Writer], str]
-    parse: Callable[[Scanner, Reader], T]
+    parse: Callable[[Scanner, ReadingContext], T]
     key: Callable[[T], Hashable] = _itself
     dimensions: Callable[[T], Iterable[DimLike]] = lambda value: ()
 
@@ -81,7 +81,7 @@ class Field(Generic[T]):
 
     __slots__ = ("kind", "default", "optional", "choices")
 
-    def __init__(self, kind: Kind[T], default: object = REQUIRED, optional: bool = False,
+    def __init__(self, kind: FieldKind[T], default: object = REQUIRED, optional: bool = False,
                  choices: tuple[str, ...] = ()) -> None:
         self.kind, self.default, self.optional, self.choices = kind, default, optional, choices
 
@@ -123,7 +123,7 @@ class Field(Generic[T]):
         """Returns the text of a value."""
         return "None" if value is None else self.kind.format(value, writer)
 
-    def parse(self, line: Scanner, reader: Reader) -> T | None:
+    def parse(self, line: Scanner, reader: ReadingContext) -> T | None:
         """Reads back the text of ``format``."""
         return None if self.optional and line.accept("None") else self.kind.parse(line, reader)
 
@@ -206,32 +206,35 @@ class _ArrayKey:
 # -- the kinds -----------------------------------------------------------------------------------------------------
 
 
-def several(item: Kind[Any], name: str, words: str, example: str) -> Kind[Any]:
+def several(item: FieldKind[Any], name: str, words: str, example: str) -> FieldKind[Any]:
     """Makes the kind of tuples of values of the kind ``item``."""
     def check(value: Iterable[object]) -> tuple[object, ...]:
         if isinstance(value, (str, bytes)):
             raise TypeError
         return tuple([item.check(entry) for entry in value])
 
-    return Kind(name, words, example, check,
-                lambda value, writer: notation.sequence_text([item.format(entry, writer) for entry in value]),
-                lambda line, reader: notation.parse_sequence(line, lambda: item.parse(line, reader)),
-                dimensions=lambda value: [length for entry in value for length in item.dimensions(entry)])
+    return FieldKind(name, words, example, check,
+                     lambda value, writer: notation.sequence_text([item.format(entry, writer) for entry in value]),
+                     lambda line, reader: notation.parse_sequence(line, lambda: item.parse(line, reader)),
+                     dimensions=lambda value: [length for entry in value for length in item.dimensions(entry)])
 
 
-integer = Kind("int", "an integer", "0", _whole, lambda value, writer: str(value), lambda line, reader: line.integer())
-real = Kind("float", "a number", "0.5", float, notation.float_text, notation.parse_float, key=_bits)
-boolean = Kind("bool", "True or False", "True", exact(bool), lambda value, writer: repr(value), notation.parse_bool)
-string = Kind("str", "a string", "'text'", exact(str), lambda value, writer: json.dumps(value), notation.parse_string)
-number = Kind("number", "a Python number", "0.5", _scalar, notation.number_text, notation.parse_number, key=_bits)
-dtype = Kind("dtype", "an element type", "nv.float32", as_dtype, lambda value, writer: value.short,
-             notation.parse_dtype)
-dimension = Kind("dim", "an integer or a symbolic dimension", "nv.dim('n')", _dim, notation.dim_text,
-                 notation.parse_dim, dimensions=lambda value: (value,))
-shape: Kind[tuple[DimLike, ...]] = several(dimension, "shape", "integers and symbolic dimensions", "(2, 3)")
-ints: Kind[tuple[int, ...]] = several(integer, "ints", "integers", "(0, 1)")
-pairs: Kind[tuple[tuple[int, int], ...]] = several(ints, "pairs", "pairs of integers", "((1, 0),)")
-dim_pairs: Kind[tuple[tuple[DimLike, DimLike], ...]] = several(
+integer = FieldKind("int", "an integer", "0", _whole, lambda value, writer: str(value),
+                    lambda line, reader: line.integer())
+real = FieldKind("float", "a number", "0.5", float, notation.float_text, notation.parse_float, key=_bits)
+boolean = FieldKind("bool", "True or False", "True", exact(bool), lambda value, writer: repr(value),
+                    notation.parse_bool)
+string = FieldKind("str", "a string", "'text'", exact(str), lambda value, writer: json.dumps(value),
+                   notation.parse_string)
+number = FieldKind("number", "a Python number", "0.5", _scalar, notation.number_text, notation.parse_number, key=_bits)
+dtype = FieldKind("dtype", "an element type", "nv.float32", as_dtype, lambda value, writer: value.short,
+                  notation.parse_dtype)
+dimension = FieldKind("dim", "an integer or a symbolic dimension", "nv.dim('n')", _dim, notation.dim_text,
+                      notation.parse_dim, dimensions=lambda value: (value,))
+shape: FieldKind[tuple[DimLike, ...]] = several(dimension, "shape", "integers and symbolic dimensions", "(2, 3)")
+ints: FieldKind[tuple[int, ...]] = several(integer, "ints", "integers", "(0, 1)")
+pairs: FieldKind[tuple[tuple[int, int], ...]] = several(ints, "pairs", "pairs of integers", "((1, 0),)")
+dim_pairs: FieldKind[tuple[tuple[DimLike, DimLike], ...]] = several(
     shape, "dim_pairs", "pairs of integers or symbolic dimensions", "((1, 1), (0, 0))")
 
 
@@ -240,22 +243,22 @@ def _range(value: Any) -> tuple[DimLike, ...]:
     return (0, _dim(value), 1) if hasattr(value, "__index__") or isinstance(value, Dim) else shape.check(value)
 
 
-slices: Kind[tuple[tuple[DimLike, DimLike, DimLike], ...]] = several(
+slices: FieldKind[tuple[tuple[DimLike, DimLike, DimLike], ...]] = several(
     replace(shape, check=_range), "slices", "triples (start, extent, step), or lengths", "((0, 2, 1),)")
-strings: Kind[tuple[str, ...]] = several(string, "strs", "strings", "('a', 'b')")
-array = Kind("array", "a NumPy array", "np.zeros(3)", _plain_array, lambda value, writer: writer.array(value),
-             notation.parse_array, key=_ArrayKey)
+strings: FieldKind[tuple[str, ...]] = several(string, "strs", "strings", "('a', 'b')")
+array = FieldKind("array", "a NumPy array", "np.zeros(3)", _plain_array, lambda value, writer: writer.array(value),
+                  notation.parse_array, key=_ArrayKey)
 # An op keeps its attributes alive, so identities stay valid as long as a key is in use.
-variable = Kind("variable", "a Variable", "Variable(type)", exact(Variable),
-                lambda value, writer: writer.variable(value), notation.parse_variable, key=id)
-index_map = Kind("index_map", "an IndexMap", "IndexMap.identity((2, 3))", exact(IndexMap), notation.map_text,
-                 notation.parse_map, dimensions=lambda value: (*value.shape, *value.coordinates))
-types: Kind[tuple[BasicTensorDescription, ...]] = several(
-    Kind("type", "the type of a tensor", "x.type", exact(BasicTensorDescription),
-         lambda value, writer: notation.type_text(value, None, writer),
-         lambda line, reader: notation.parse_type(line, reader)[0]), "types", "types of tensors", "(x.type,)")
-function_of_host = Kind("callable", "a Python function", "lambda x: x", _callable,
-                        lambda value, writer: writer.host_function(value), notation.refuse_callable, key=id)
+variable = FieldKind("variable", "a Variable", "Variable(type)", exact(Variable),
+                     lambda value, writer: writer.variable(value), notation.parse_variable, key=id)
+index_map = FieldKind("index_map", "an IndexMap", "IndexMap.identity((2, 3))", exact(IndexMap), notation.map_text,
+                      notation.parse_map, dimensions=lambda value: (*value.shape, *value.coordinates))
+types: FieldKind[tuple[BasicTensorDescription, ...]] = several(
+    FieldKind("type", "the type of a tensor", "x.type", exact(BasicTensorDescription),
+              lambda value, writer: notation.type_text(value, None, writer),
+              lambda line, reader: notation.parse_type(line, reader)[0]), "types", "types of tensors", "(x.type,)")
+function_of_host = FieldKind("callable", "a Python function", "lambda x: x", _callable,
+                             lambda value, writer: writer.host_function(value), notation.refuse_callable, key=id)
 """A Python callable: it has no text, so an op that holds it cannot be saved."""
 
 

@@ -20,7 +20,7 @@ from nervure.ir import field
 from nervure.ir.identity import Identity
 from nervure.ir.leaves import Parameter, ReadVariable
 from nervure.ir.names import find_operation
-from nervure.ir.notation import Reader
+from nervure.ir.notation import ReadingContext
 from nervure.ir.op import Op, Operand, Value, as_value
 from nervure.ir.printer import print_function
 from nervure.ir.scanner import Scanner
@@ -172,13 +172,13 @@ class Function(Identity, Frozen):
 
 
 _exact = field.exact(Function)
-function_attribute = field.Kind(
+function_attribute = field.FieldKind(
     "function", "a Function", "nv.Function([result], [parameter])", _exact,
     lambda value, writer: writer.function(value), lambda line, reader: _parse_function(line, reader), key=id)
 """The kind of attribute that is a function; called, it declares a field, as the kinds of ``nervure.ir.field`` do."""
 
 
-def _parse_function(line: Scanner, reader: Reader) -> Function:
+def _parse_function(line: Scanner, reader: ReadingContext) -> Function:
     line.expect("@")
     return _exact(reader.function(line, line.name("the name of a function")))
 

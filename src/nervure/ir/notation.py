@@ -43,7 +43,7 @@ class Writer(Protocol):
     def host_function(self, function: Callable[..., object]) -> str: ...
 
 
-class Reader(Protocol):
+class ReadingContext(Protocol):
     """The information about the whole text that reading needs."""
 
     def dim(self, line: Scanner, text: str, may_index: bool = False) -> DimLike: ...
@@ -81,7 +81,7 @@ def dim_text(x: DimLike, writer: Writer) -> str:
     return str(x) if type(x) is int else writer.dim(x)
 
 
-def parse_dim(line: Scanner, reader: Reader, may_index: bool = False) -> DimLike:
+def parse_dim(line: Scanner, reader: ReadingContext, may_index: bool = False) -> DimLike:
     """Reads a dimension: up to a comma or bracket that is not its own. ``may_index`` admits domain indices."""
     number = line.match(_PLAIN_LENGTH)
     if number is not None:
@@ -120,7 +120,7 @@ def type_text(type: BasicTensorDescription, labels: Labels | None, writer: Write
     return f"{type.dtype.short}[{', '.join(entries)}]{kept}"
 
 
-def parse_type(line: Scanner, reader: Reader) -> tuple[BasicTensorDescription, Labels | None]:
+def parse_type(line: Scanner, reader: ReadingContext) -> tuple[BasicTensorDescription, Labels | None]:
     """Reads a type and its labels, None if it has none."""
     dtype = parse_dtype(line, reader)
     line.expect("[")
@@ -176,7 +176,7 @@ def _parse_dimensions(line: Scanner) -> list[int]:
     return found
 
 
-def parse_dtype(line: Scanner, reader: Reader) -> DType:
+def parse_dtype(line: Scanner, reader: ReadingContext) -> DType:
     """Reads an element type by its name."""
     name = line.take(_DTYPE, "an element type")
     try:
@@ -198,7 +198,7 @@ def float_text(value: float, writer: Writer | None = None) -> str:
     return f"{whole}{point}{fraction.rstrip('0') or '0'}{p}{exponent}" if p else mantissa
 
 
-def parse_float(line: Scanner, reader: Reader | None = None) -> float:
+def parse_float(line: Scanner, reader: ReadingContext | None = None) -> float:
     """Reads back the text of ``float_text``."""
     digits = line.take(_FLOAT, "a hexadecimal float such as 0x1.8p+1, inf or nan")
     try:
@@ -207,7 +207,7 @@ def parse_float(line: Scanner, reader: Reader | None = None) -> float:
         raise line.error("a float is out of range", got=digits) from None
 
 
-def parse_bool(line: Scanner, reader: Reader) -> bool:
+def parse_bool(line: Scanner, reader: ReadingContext) -> bool:
     """Reads True or False."""
     return line.take(_CONSTANT, "True or False") == "True"
 
@@ -219,7 +219,7 @@ def number_text(value: Number, writer: Writer) -> str:
     return float_text(value) if isinstance(value, float) else repr(value)
 
 
-def parse_number(line: Scanner, reader: Reader) -> Number:
+def parse_number(line: Scanner, reader: ReadingContext) -> Number:
     """Reads back the text of ``number_text``."""
     constant = line.match(_CONSTANT)
     if constant is not None:
@@ -234,7 +234,7 @@ def parse_number(line: Scanner, reader: Reader) -> Number:
     return parse_float(line) if is_float else line.integer("a number")
 
 
-def parse_string(line: Scanner, reader: Reader) -> str:
+def parse_string(line: Scanner, reader: ReadingContext) -> str:
     """Reads a string in quotes."""
     return line.unquoted(line.take(QUOTED, "a quoted string"))
 
@@ -269,7 +269,7 @@ def _bits(array: np.ndarray, dtype: DType) -> str:
     return words.astype(f">u{size}").tobytes().hex(" ", size)
 
 
-def parse_array(line: Scanner, reader: Reader) -> np.ndarray:
+def parse_array(line: Scanner, reader: ReadingContext) -> np.ndarray:
     """Reads back the text of ``array_text``, or the name of an array that is stored beside the text."""
     if line.accept("@"):
         return reader.array(line, line.name("the name of an array"))
@@ -300,13 +300,13 @@ def parse_array(line: Scanner, reader: Reader) -> np.ndarray:
 # -- parts stored elsewhere --------------------------------------------------------------------------------------------
 
 
-def parse_variable(line: Scanner, reader: Reader) -> Variable:
+def parse_variable(line: Scanner, reader: ReadingContext) -> Variable:
     """Reads a reference to a declared variable."""
     line.expect("$")
     return reader.variable(line, line.name("the name of a variable"))
 
 
-def refuse_callable(line: Scanner, reader: Reader) -> NoReturn:
+def refuse_callable(line: Scanner, reader: ReadingContext) -> NoReturn:
     """Raises FormatError: functions of the host program have no text."""
     raise line.error("a function of the host program has no text", expected="an op without host functions",
                      help="save what stands before and after the host call, and call it from the host program")
@@ -319,7 +319,7 @@ def map_text(value: IndexMap, writer: Writer) -> str:
     return f"{shape} -> {coordinates}"
 
 
-def parse_map(line: Scanner, reader: Reader) -> IndexMap:
+def parse_map(line: Scanner, reader: ReadingContext) -> IndexMap:
     """Reads back the text of ``map_text``."""
     shape = parse_sequence(line, lambda: parse_dim(line, reader))
     line.expect("->")

@@ -23,10 +23,10 @@ import numpy as np
 
 from nervure.errors import (
     DtypeMismatch,
+    ErrorParts,
     InvalidArgument,
     Location,
     NervureError,
-    Parts,
     ShapeMismatch,
     WrongKind,
     did_you_mean,
@@ -482,7 +482,7 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
             return f"build a new op: {self.usage()}"
         return "give attributes another form in normalise(self, *types), which runs before infer"
 
-    def fail(self, kind: type[Failure], message: str, **parts: Unpack[Parts]) -> Failure:
+    def fail(self, kind: type[Failure], message: str, **parts: Unpack[ErrorParts]) -> Failure:
         """Returns an error of this op: with its name, and at the user's line if the op already has one."""
         if hasattr(self, "provenance"):
             parts.setdefault("location", self.provenance.location)

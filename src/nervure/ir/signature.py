@@ -26,8 +26,8 @@ from functools import lru_cache
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple, Unpack
 
-from nervure.errors import DtypeMismatch, InvalidArgument, NervureError, Parts, ShapeMismatch, WrongKind
-from nervure.ir.where_string import DEFAULT, Attributes, Pattern, Reading, is_run, read, spelled
+from nervure.errors import DtypeMismatch, ErrorParts, InvalidArgument, NervureError, ShapeMismatch, WrongKind
+from nervure.ir.where_string import DEFAULT, Attributes, Bracket, WhereString, is_run, read, spelled
 from nervure.types.description import BasicTensorDescription, Labels
 from nervure.types.dim import Dim, DimLike, equal, substitute, symbols
 from nervure.types.dtype import DType, bool_
@@ -59,7 +59,7 @@ class Signature:
 
     __slots__ = ("text", "operands", "results", "relations", "variadic", "_attributes", "_given_runs", "_made")
 
-    def __init__(self, text: str, reading: Reading) -> None:
+    def __init__(self, text: str, reading: WhereString) -> None:
         self.text = text
         self.operands, self.results, self.relations, self.variadic, attributes = reading
         prefix = {"dtype": ":", "shape": "~"}
@@ -104,7 +104,7 @@ class Signature:
             self._relate(op, known.lengths)
         return tuple([_result(made, placed, known, types) for made, placed in zip(self._made, layout[1])])
 
-    def _known_result(self, pattern: Pattern) -> BasicTensorDescription | int | None:
+    def _known_result(self, pattern: Bracket) -> BasicTensorDescription | int | None:
         """Returns a result's type, which is expensive to make, or the operand that has it, as far as either is known.
         """
         if isinstance(pattern.dtype, DType) and not pattern.entries:
@@ -126,7 +126,7 @@ class Signature:
                         for dimension in _dimensions(places)]) for _, places in layout[1]]
         return tuple([entry if any(entry) else None for entry in named])
 
-    def patterns(self, count: int) -> tuple[Pattern, ...]:
+    def patterns(self, count: int) -> tuple[Bracket, ...]:
         """Returns the pattern of each of ``count`` operands."""
         return self.operands * count if self.variadic else self.operands
 
@@ -195,11 +195,11 @@ class Signature:
         return f"Signature({self.text!r})"
 
 
-def _error(op: Op | None, kind: type[NervureError], message: str, **parts: Unpack[Parts]) -> NervureError:
+def _error(op: Op | None, kind: type[NervureError], message: str, **parts: Unpack[ErrorParts]) -> NervureError:
     return kind(message, op="signature", **parts) if op is None else op.fail(kind, message, **parts)
 
 
-def _listed(patterns: Sequence[Pattern], types: Iterable[object]) -> str:
+def _listed(patterns: Sequence[Bracket], types: Iterable[object]) -> str:
     return ", ".join([f"{pattern.name}: {type}" for pattern, type in zip(patterns, types, strict=True)])
 
 
@@ -233,12 +233,12 @@ def _layout(signature: Signature, ranks: tuple[int, ...], lengths: tuple[tuple[s
                       for pattern in signature.results]
 
 
-def _least_rank(pattern: Pattern, lengths: dict[str, int]) -> int:
+def _least_rank(pattern: Bracket, lengths: dict[str, int]) -> int:
     """Returns the number of dimensions without runs of unknown length."""
     return sum([lengths.get(entry, 0) if is_run(entry) else 1 for entry in pattern.entries])
 
 
-def _placed(pattern: Pattern, rank: int, lengths: dict[str, int]) -> list[Place] | None:
+def _placed(pattern: Bracket, rank: int, lengths: dict[str, int]) -> list[Place] | None:
     """Returns the places of the entries of a pattern; a run of unknown length takes the dimensions that the others
     leave.
     """
@@ -254,7 +254,7 @@ def _placed(pattern: Pattern, rank: int, lengths: dict[str, int]) -> list[Place]
     return places
 
 
-def _is_open(pattern: Pattern, lengths: dict[str, int]) -> bool:
+def _is_open(pattern: Bracket, lengths: dict[str, int]) -> bool:
     """Whether a run may have any length."""
     return any([is_run(entry) and entry not in lengths for entry in pattern.entries])
 
@@ -319,7 +319,7 @@ class Problem(NamedTuple):
     is_shape: bool
 
 
-def dtype_problems(pattern: Pattern, type: BasicTensorDescription, known: Known) -> Iterator[Problem]:
+def dtype_problems(pattern: Bracket, type: BasicTensorDescription, known: Known) -> Iterator[Problem]:
     """Yields at most one problem; binds the type variable if it is free."""
     wanted = pattern.dtype
     if isinstance(wanted, str):
@@ -331,7 +331,7 @@ def dtype_problems(pattern: Pattern, type: BasicTensorDescription, known: Known)
     yield Problem(f"{name} has {type.dtype.name} elements, not {spelled(wanted)}: {repair}", False)
 
 
-def shape_problems(pattern: Pattern, type: BasicTensorDescription, known: Known,
+def shape_problems(pattern: Bracket, type: BasicTensorDescription, known: Known,
                    lengths: dict[str, int]) -> Iterator[Problem]:
     """Yields all problems of the shape of ``type``; binds free names, so that later operands are compared with it."""
     shape, name, needed = type.shape, pattern.name, _least_rank(pattern, lengths)
@@ -350,7 +350,7 @@ def shape_problems(pattern: Pattern, type: BasicTensorDescription, known: Known,
         yield from _length_problems(places, type, name, known)
 
 
-def _is_in_run(position: int, pattern: Pattern, lengths: dict[str, int]) -> bool:
+def _is_in_run(position: int, pattern: Bracket, lengths: dict[str, int]) -> bool:
     """Whether a dimension is one of those that ``~`` stands for."""
     if "~" not in pattern.entries:
         return False
@@ -377,7 +377,7 @@ def _length_problems(places: list[Place], type: BasicTensorDescription, name: st
             yield Problem(_repair(f"dimension {position} of {name}", meant, length, own, relation), True)
 
 
-def expectation(pattern: Pattern, known: Known) -> str:
+def expectation(pattern: Bracket, known: Known) -> str:
     """Returns the type an operand should have, as far as it is known: ``f32[3, k]``."""
     dtype = known.dtypes.get(pattern.dtype, pattern.dtype) if isinstance(pattern.dtype, str) else pattern.dtype
     entries: list[object] = []

@@ -1,7 +1,7 @@
 """A reader of where strings: from the text of a signature to its patterns and relations.
 
 >>> read("*A[n ~] -> B:bool[m] where m = n*2")
-Reading(operands=(A[n ~],), results=(B:bool[m],), relations=(m = 2*n,), variadic=True, attributes={})
+WhereString(operands=(A[n ~],), results=(B:bool[m],), relations=(m = 2*n,), variadic=True, attributes={})
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Attributes = Mapping[str, str]
 """The kinds of an op's attributes: a "count" (an int), a "length" (an int or Dim), a "shape", or a "dtype"."""
 
 
-class Pattern(NamedTuple):
+class Bracket(NamedTuple):
     """One bracket: its name, its element type (or a group of them, or ``:T``, a variable), and its entries.
 
     An entry is a length, the name of one, or a run of dimensions: ``~``, ``~batch``.
@@ -64,20 +64,20 @@ class Relation(NamedTuple):
         return f"{self.left} = {self.right}"
 
 
-class Reading(NamedTuple):
+class WhereString(NamedTuple):
     """The content of a where string. ``variadic``: its only operand stands for any number of operands.
 
     ``attributes`` are those that it uses.
     """
 
-    operands: tuple[Pattern, ...]
-    results: tuple[Pattern, ...]
+    operands: tuple[Bracket, ...]
+    results: tuple[Bracket, ...]
     relations: tuple[Relation, ...]
     variadic: bool
     attributes: dict[str, str]
 
 
-def read(text: str, attributes: Attributes | None = None) -> Reading:
+def read(text: str, attributes: Attributes | None = None) -> WhereString:
     """Reads the parts of a where string. InvalidArgument if it is malformed, or uses a name that nothing binds."""
     attributes = attributes or {}
     sides, _, where = text.partition(" where ")
@@ -94,10 +94,10 @@ def read(text: str, attributes: Attributes | None = None) -> Reading:
     relations = tuple([_relation(text, part, bound) for part in split_at_commas(where)]) if where else ()
     _check_results(text, results, bound)
     used = {name: attributes[name] for name in _NAME.findall(text) if name in attributes}
-    return Reading(operands, results, relations, variadic, used)
+    return WhereString(operands, results, relations, variadic, used)
 
 
-def _patterns(text: str, side: str, attributes: Attributes) -> tuple[tuple[Pattern, ...], bool]:
+def _patterns(text: str, side: str, attributes: Attributes) -> tuple[tuple[Bracket, ...], bool]:
     patterns, position, several = [], 0, False
     while side[position:].strip():
         match = _PATTERN.match(side, position)
@@ -108,12 +108,12 @@ def _patterns(text: str, side: str, attributes: Attributes) -> tuple[tuple[Patte
     return tuple(patterns), several
 
 
-def _pattern(text: str, match: re.Match[str], attributes: Attributes) -> Pattern:
+def _pattern(text: str, match: re.Match[str], attributes: Attributes) -> Bracket:
     entries = match["entries"].replace(",", " ").split()
     for entry in entries:
         if not _ENTRY.fullmatch(entry):
             raise _malformed(text, f"{match['name']} has a dimension that is no name, number or ~", got=entry)
-    return Pattern(match["name"], _dtype(match["dtype"], attributes),
+    return Bracket(match["name"], _dtype(match["dtype"], attributes),
                    tuple([int(entry) if entry.isdigit() else entry for entry in entries]))
 
 
@@ -125,7 +125,7 @@ def _dtype(word: str | None, attributes: Attributes) -> DType | frozenset[DType]
     return GROUPS[word] if word in GROUPS else as_dtype(word)
 
 
-def _bound(text: str, operands: Sequence[Pattern], attributes: Attributes) -> set[str]:
+def _bound(text: str, operands: Sequence[Bracket], attributes: Attributes) -> set[str]:
     """Returns the names that the operands and attributes bind: lengths, runs, type variables.
 
     An operand may have at most one run whose length neither an attribute nor an earlier operand determines.
@@ -157,7 +157,7 @@ def _relation(text: str, part: str, bound: set[str]) -> Relation:
     return Relation(left, right, defines)
 
 
-def _check_results(text: str, results: Sequence[Pattern], bound: set[str]) -> None:
+def _check_results(text: str, results: Sequence[Bracket], bound: set[str]) -> None:
     for pattern in results:
         for entry in pattern.entries:
             if isinstance(entry, str) and entry not in bound:

@@ -5,7 +5,7 @@ them. So the totals of ``Order.group`` blocks make a group's total, ``GROUPS`` o
 group, and so on. Each starts from the unit. At the end the groups that are not full join the larger ones around them,
 the smallest first.
 
->>> groups = Groups(lambda x, y: f"({x}{y})" if x else y, "", group=4)
+>>> groups = BlockGroups(lambda x, y: f"({x}{y})" if x else y, "", group=4)
 >>> for total in "abcdefghij":
 ...     groups.add(total)
 >>> groups.result()
@@ -22,7 +22,7 @@ from nervure.kernel.ir import GROUP, GROUPS
 T = TypeVar("T")
 
 
-class Groups(Generic[T]):
+class BlockGroups(Generic[T]):
     """Combines the totals of blocks, which arrive one after the other, ``group`` blocks to a group."""
 
     def __init__(self, combine: Callable[[T, T], T], unit: T, group: int = GROUP) -> None:

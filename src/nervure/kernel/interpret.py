@@ -30,7 +30,7 @@ import numpy as np
 
 from nervure.errors import InternalError
 from nervure.kernel.combiners import FUNCTIONS, unit
-from nervure.kernel.groups import Groups
+from nervure.kernel.groups import BlockGroups
 from nervure.kernel.ir import (
     CONTRACT_BLOCK,
     CONTRACT_GROUP,
@@ -63,7 +63,7 @@ from nervure.types.dim import DimLike, compile_dim
 from nervure.types.dtype import DType
 
 
-class Failure(NamedTuple):
+class CheckFailed(NamedTuple):
     """A check that did not hold."""
 
     number: int
@@ -71,7 +71,7 @@ class Failure(NamedTuple):
 
 
 def interpret(kernel: Kernel, buffers: Mapping[str, np.ndarray], bindings: Mapping[str, int],
-              scalars: ScalarNamespace[np.ndarray], backwards: bool = False) -> list[Failure]:
+              scalars: ScalarNamespace[np.ndarray], backwards: bool = False) -> list[CheckFailed]:
     """Runs a kernel on flat arrays, one for each buffer except the scratch ones, by name; writes into them.
 
     ``bindings`` are the values of the symbols; ``scalars``, over NumPy's scalars, gives the functions their meaning.
@@ -101,7 +101,7 @@ class Accumulator:
         self._order = order
         self._combine: Callable[[Any, Any], Any] = getattr(scalars, FUNCTIONS[combine])
         self._unit = dtype.numpy.type(unit(combine, dtype).value)
-        self._groups = Groups(self._combine, self._unit, order.group)
+        self._groups = BlockGroups(self._combine, self._unit, order.group)
         self._lanes = [self._unit] * order.lanes
         self._count = 0
 
@@ -144,7 +144,7 @@ class _Run:
         self._values: dict[Variable, Any] = {}
         self._compiled: dict[DimLike, Callable[[Mapping[str, int]], int]] = {}
         self._memory = {buffer: self._open(buffer, buffers) for buffer in kernel.buffers}
-        self.failures: list[Failure] = []
+        self.failures: list[CheckFailed] = []
 
     def _open(self, buffer: Buffer, arrays: Mapping[str, np.ndarray]) -> _Memory:
         size = self._number(buffer.size)
@@ -304,7 +304,7 @@ class _Run:
 
     def _check(self, statement: Check) -> None:
         if not self._scalar(statement.condition):
-            self.failures.append(Failure(statement.failure, int(self._scalar(statement.value))))
+            self.failures.append(CheckFailed(statement.failure, int(self._scalar(statement.value))))
 
 
 _RUNS: dict[type, Callable[[_Run, Any], None]] = {

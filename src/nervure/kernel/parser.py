@@ -53,7 +53,7 @@ from nervure.kernel.ir import (
 from nervure.kernel.loop_index import Indices
 from nervure.kernel.routines import ROUTINES
 from nervure.kernel.scalar_types import carries_type, result_type
-from nervure.kernel.scope import Scope
+from nervure.kernel.scope import ParserScope
 from nervure.types.dtype import int64
 
 MAX_DEPTH = 60
@@ -85,7 +85,7 @@ class _Parser:
         lines = [Scanner(line.rstrip(), number) for number, line in enumerate(text.split("\n"), 1)]
         self._lines = [line for line in lines if line.text and not line.text.lstrip().startswith("#")]
         self._read = 0  # lines read
-        self._scope = Scope()
+        self._scope = ParserScope()
 
     # -- lines -----------------------------------------------------------------------------------------------
 

@@ -26,7 +26,7 @@ from nervure.kernel.cluster.inside import Place, places_inside
 from nervure.kernel.failures import Failure
 from nervure.kernel.in_place import updates_in_place
 from nervure.kernel.ir import Buffer, Kernel
-from nervure.kernel.lower import BufferAssignment, HostCall, LoweredKernel, lower_step
+from nervure.kernel.lower import BufferAssignment, LoweredHostCall, LoweredKernel, lower_step
 from nervure.kernel.printer import print_kernel
 from nervure.kernel.producers import ProducerAnalysis, dense_base
 from nervure.kernel.schedule import schedule_apart, schedule_kernel
@@ -182,7 +182,7 @@ def _made(clusters: Iterable[Step], sharing: KernelSharing, begin: Callable[[Ker
     """Yields the kernels and calls of Python that clusters become."""
     for step in clusters:
         for made in sharing.kernels(step):
-            if isinstance(made, HostCall):
+            if isinstance(made, LoweredHostCall):
                 yield HostStep(*made, step)
             else:
                 kernel = KernelStep(made, step)
@@ -209,12 +209,12 @@ def _lasting(function: Function, memory: BufferAssignment) -> dict[Storage, Valu
     return {memory.places[op.value]: op.value for op in ops}
 
 
-def _scheduled(lowered: LoweredKernel | HostCall, memory: BufferAssignment, lasting: Mapping[Storage, Value],
-               machine: Machine) -> list[LoweredKernel | HostCall]:
+def _scheduled(lowered: LoweredKernel | LoweredHostCall, memory: BufferAssignment, lasting: Mapping[Storage, Value],
+               machine: Machine) -> list[LoweredKernel | LoweredHostCall]:
     """Returns the kernel in its simplest form, with its loops in order. Operands that can be packed once for many
     calls get a packing kernel in front.
     """
-    if isinstance(lowered, HostCall):
+    if isinstance(lowered, LoweredHostCall):
         return [lowered]
     simple = simplify_kernel(lowered.kernel)
     storages = dict(zip([buffer.name for buffer in lowered.kernel.buffers if buffer.role != "scratch"],

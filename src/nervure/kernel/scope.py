@@ -1,7 +1,7 @@
 """The names in the text of a kernel, and the parsers of dimensions, scalars and addresses over them.
 
 >>> from nervure.types.dtype import int64
->>> scope, line = Scope(), Scanner("8*i + j - 3*v0 + 5]", 1)
+>>> scope, line = ParserScope(), Scanner("8*i + j - 3*v0 + 5]", 1)
 >>> row = scope.define(line, "v0", int64)
 >>> with scope.inside(line, [("i", 4), ("j", 8)]):
 ...     address = scope.address(line)
@@ -35,7 +35,7 @@ _INSIDE = re.compile(r"[^()]*")
 _TERM = re.compile(rf"(?:(?P<factor>.+)\*)?(?P<name>{_LITERAL}|[A-Za-z_]\w*)", re.ASCII)
 
 
-class Scope:
+class ParserScope:
     """The names that are known at a point of a text."""
 
     def __init__(self) -> None:

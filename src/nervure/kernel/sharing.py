@@ -25,10 +25,10 @@ from dataclasses import replace
 
 from nervure.ir.op import Op, Value
 from nervure.kernel.cluster.steps import Loops, Segments, Step
-from nervure.kernel.lower import BufferAssignment, HostCall, LoweredKernel
+from nervure.kernel.lower import BufferAssignment, LoweredHostCall, LoweredKernel
 from nervure.memory.storage import Storage
 
-Lowered = Sequence[LoweredKernel | HostCall]
+Lowered = Sequence[LoweredKernel | LoweredHostCall]
 
 
 class KernelSharing:

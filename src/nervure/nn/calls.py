@@ -16,14 +16,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class Call:
+class ModuleCall:
     """One call of a module, with its ``arguments`` and ``result``. ``depth`` counts the calls around it, ``outermost``
     is the module of the first of these, and ``names`` lead from that module to this one.
     """
 
     __slots__ = ("module", "arguments", "depth", "result", "outermost", "names")
 
-    def __init__(self, module: object, arguments: tuple[object, ...], name: str, around: Call | None) -> None:
+    def __init__(self, module: object, arguments: tuple[object, ...], name: str, around: ModuleCall | None) -> None:
         self.module, self.arguments = module, arguments
         self.depth: int = around.depth + 1 if around else 0
         self.outermost: object = around.outermost if around else module
@@ -33,15 +33,15 @@ class Call:
 
 class _State(threading.local):
     def __init__(self) -> None:
-        self.calls: list[Call] | None = None
-        self.callers: list[Call] = []
+        self.calls: list[ModuleCall] | None = None
+        self.callers: list[ModuleCall] = []
 
 
 _state = _State()
 
 
 @contextmanager
-def noting() -> Iterator[list[Call]]:
+def noting() -> Iterator[list[ModuleCall]]:
     """Yields the calls of modules on this thread, in the order in which they begin."""
     before, _state.calls, _state.callers = (_state.calls, _state.callers), [], []
     try:
@@ -51,9 +51,9 @@ def noting() -> Iterator[list[Call]]:
 
 
 @contextmanager
-def noted(module: object, arguments: tuple[object, ...], name: str) -> Iterator[Call]:
+def noted(module: object, arguments: tuple[object, ...], name: str) -> Iterator[ModuleCall]:
     """Makes a call of a module, by its name in the caller, and records it if ``noting`` is active."""
-    call = Call(module, arguments, name, _state.callers[-1] if _state.callers else None)
+    call = ModuleCall(module, arguments, name, _state.callers[-1] if _state.callers else None)
     if _state.calls is not None:
         _state.calls.append(call)
     _state.callers.append(call)

@@ -43,7 +43,7 @@ from nervure.front.record import record_of
 from nervure.front.tensor import Tensor, described_type, is_scalar
 from nervure.ir.provenance import name_scope
 from nervure.nn import fields
-from nervure.nn.calls import Call, caller, noted, noting
+from nervure.nn.calls import ModuleCall, caller, noted, noting
 from nervure.nn.copying import copied_fields, remember_places
 from nervure.nn.summary import Summary, line_of, size, summary_of
 from nervure.support.elsewhere import unknown_member
@@ -409,7 +409,7 @@ def located(module: Module, path: str) -> tuple[Module, str]:
         path = path[len(name) + 1:]
 
 
-def _check_inputs(module: Module, inputs: tuple[object, ...], named: dict[str, object], call: Call) -> None:
+def _check_inputs(module: Module, inputs: tuple[object, ...], named: dict[str, object], call: ModuleCall) -> None:
     """Raises WrongKind if ``forward`` does not take this number of inputs, or these keywords."""
     signature = inspect.signature(module.forward)
     try:
@@ -423,7 +423,7 @@ def _check_inputs(module: Module, inputs: tuple[object, ...], named: dict[str, o
         raise refused from None
 
 
-def _tell_where(error: Exception, call: Call) -> None:
+def _tell_where(error: Exception, call: ModuleCall) -> None:
     """Tells an error which module it comes from, the innermost one, and with which inputs. An error of another library
     gets a note.
     """
@@ -437,7 +437,7 @@ def _tell_where(error: Exception, call: Call) -> None:
 _NOTED = "in the module "
 
 
-def _described(call: Call) -> str:
+def _described(call: ModuleCall) -> str:
     """Describes a module: its path in the outermost one, its class, and its inputs."""
     first, kind = call.outermost, type(call.module).__name__
     paths = [path for path, module in outermost(first).named_modules() if module is first] if isinstance(

@@ -24,7 +24,7 @@ from nervure.front.creation import AssignableTensorOp
 from nervure.front.tensor import Tensor, described_type
 from nervure.ir.kinds import Composite, Elementwise, Structured
 from nervure.ir.op import Op
-from nervure.nn.calls import Call
+from nervure.nn.calls import ModuleCall
 from nervure.ops.scalar import SCALAR_FUNCTIONS
 from nervure.types.dim import Dim, DimLike, product
 
@@ -32,7 +32,7 @@ HEADS = ("module", "result", "bytes", "parameters", "their bytes", "operations")
 
 
 @dataclass(frozen=True)
-class Line:
+class SummaryLine:
     """One call of a module: its ``name`` and class, and the type of the result with its size in bytes. ``parameters``
     counts those of the module and all inside, with their bytes. ``operations`` counts those of the call (an addition
     is 1, a function such as exp 16). Sizes are numbers, or expressions over symbols.
@@ -59,7 +59,7 @@ class Line:
 class Summary:
     """The lines of a summary in the order of the calls, and the totals, in which shared parameters count once."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[SummaryLine, ...]
     parameters: int
     parameter_bytes: int
     buffer_bytes: int
@@ -87,13 +87,13 @@ def _amount(number: DimLike) -> str:
     return f"{number:,}" if isinstance(number, int) else str(number)
 
 
-def summary_of(lines: Iterable[Line], parameters: list[AssignableTensorOp],
+def summary_of(lines: Iterable[SummaryLine], parameters: list[AssignableTensorOp],
                buffers: list[AssignableTensorOp]) -> Summary:
     """The summary of these ``lines``, with the totals of a module's ``parameters`` and ``buffers``."""
     return Summary(tuple(lines), size(parameters), _bytes(parameters), _bytes(buffers))
 
 
-def line_of(call: Call, name: str, parameters: list[AssignableTensorOp]) -> Line:
+def line_of(call: ModuleCall, name: str, parameters: list[AssignableTensorOp]) -> SummaryLine:
     """The line of one ``call``; ``name`` and ``parameters`` are those of its module in the summarised one."""
     results = [entry for entry in _flat(call.result) if isinstance(entry, Tensor)]
     inputs = [entry for entry in call.arguments if isinstance(entry, Tensor)]
@@ -101,8 +101,8 @@ def line_of(call: Call, name: str, parameters: list[AssignableTensorOp]) -> Line
     result_bytes: DimLike = 0
     for entry in results:
         result_bytes = result_bytes + product(entry.shape) * entry.dtype.itemsize
-    return Line(call.depth, name, type(call.module).__name__, types, result_bytes, size(parameters),
-                _bytes(parameters), operations(results, inputs))
+    return SummaryLine(call.depth, name, type(call.module).__name__, types, result_bytes, size(parameters),
+                       _bytes(parameters), operations(results, inputs))
 
 
 def size(places: list[AssignableTensorOp]) -> int:
@@ -183,4 +183,4 @@ class _Counter:
         return function
 
 
-__all__ = ["Line", "Summary", "line_of", "operations", "size", "summary_of"]
+__all__ = ["Summary", "SummaryLine", "line_of", "operations", "size", "summary_of"]

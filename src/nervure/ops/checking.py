@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Unpack
 
-from nervure.errors import DtypeMismatch, InvalidArgument, Parts, ShapeMismatch
+from nervure.errors import DtypeMismatch, ErrorParts, InvalidArgument, ShapeMismatch
 from nervure.ir.function import Assumption
 from nervure.ir.op import Op
 from nervure.types.description import BasicTensorDescription
@@ -22,7 +22,7 @@ from nervure.types.element_groups import INTEGERS, describe_types
 UNKNOWN_HELP = "for some values of the symbols they differ; ops.AssumeShape states that they never do"
 
 
-def require_equal(op: Op, left: DimLike, right: DimLike, message: str, **parts: Unpack[Parts]) -> None:
+def require_equal(op: Op, left: DimLike, right: DimLike, message: str, **parts: Unpack[ErrorParts]) -> None:
     """Raises ShapeMismatch unless ``left`` and ``right`` are provably equal; ``parts`` are the fields of the error."""
     if left is right or left == right:
         return
@@ -36,8 +36,8 @@ def require_equal(op: Op, left: DimLike, right: DimLike, message: str, **parts: 
 
 def require_shape(op: Op, position: int, got: BasicTensorDescription, shape: Sequence[DimLike], message: str) -> None:
     """Raises ShapeMismatch unless the operand at ``position`` provably has this ``shape``."""
-    parts: Parts = {"operand": op.operand_label(position), "got": got, "expected": got.with_(shape=tuple(shape)),
-                    "help": "insert ops.Broadcast or a reshape; the core never broadcasts"}
+    parts: ErrorParts = {"operand": op.operand_label(position), "got": got, "expected": got.with_(shape=tuple(shape)),
+                         "help": "insert ops.Broadcast or a reshape; the core never broadcasts"}
     if len(got.shape) != len(shape):
         raise op.fail(ShapeMismatch, message, **parts)
     for left, right in zip(got.shape, shape, strict=True):

@@ -37,7 +37,7 @@ class HostCall(Op):
         return self.types
 
 
-class Effect(Op, abstract=True):
+class EffectOp(Op, abstract=True):
     """An op that is an effect, whatever its attributes."""
 
     @property
@@ -46,7 +46,7 @@ class Effect(Op, abstract=True):
         return True
 
 
-class PrintOp(Effect):
+class PrintOp(EffectOp):
     """x itself; each run prints it to standard output, after ``prefix`` if there is one."""
 
     signature = "x[~] -> y[~]"
@@ -56,7 +56,7 @@ class PrintOp(Effect):
         return (gradient,)
 
 
-class Guard(Effect):
+class Guard(EffectOp):
     """Ends the run with an error if an element of ``condition`` is false; then nothing has been changed.
 
     ``kind`` selects the error: "value" an InvalidArgument, "numeric" a NumericError. It has no output.

@@ -23,11 +23,11 @@ from nervure.types.dtype import bool_
 TOKEN = BasicTensorDescription(bool_, (0,))
 
 
-class Order(Op, abstract=True):
+class OrderOp(Op, abstract=True):
     """An op that a Function cannot hold: it says when its operands are evaluated."""
 
 
-class Assign(Order):
+class Assign(OrderOp):
     """Writes a value to a variable; with ``map``, to the elements of it that the index map visits."""
 
     operand_names = "x"
@@ -45,7 +45,7 @@ class Assign(Order):
         return TOKEN
 
 
-class Sequential(Order):
+class Sequential(OrderOp):
     """Places its operands one after the other; its value is the last one's."""
 
     operand_names = "*members"
@@ -57,7 +57,7 @@ class Sequential(Order):
         return (None,) * (len(members) - 1) + (gradient,)
 
 
-class DoAll(Order):
+class DoAll(OrderOp):
     """Places its operands side by side: each sees the state at entry, and all writes land together at the end."""
 
     operand_names = "*members"
@@ -66,7 +66,7 @@ class DoAll(Order):
         return TOKEN
 
 
-class Computed(Order):
+class Computed(OrderOp):
     """The computed value of an expression: its first operand, a read of the place that keeps the value.
 
     The second operand is the expression. It is not evaluated again; derivatives go to both.
@@ -81,7 +81,7 @@ class Computed(Order):
         return gradient, gradient
 
 
-class Together(Order):
+class Together(OrderOp):
     """Returns its first operand; placing it evaluates the other operands before."""
 
     operand_names = "*members"

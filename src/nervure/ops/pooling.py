@@ -87,12 +87,12 @@ class Windows(WindowForm, MappedView):
 
     composes = False  # it describes its elements better than an index map
 
-    def describe(self, *types: BasicTensorDescription) -> views.MappedView:
+    def describe(self, *types: BasicTensorDescription) -> views.IndexMapView:
         shape = self.places(types[0])
         coordinates: list[DimLike] = [*indices(len(shape))]
         for k, axis in enumerate(self.axes):
             coordinates[axis] = index(axis) * self.strides[k] + index(len(shape) + k) * self.dilations[k]
-        return views.MappedView(types[0].shape, IndexMap((*shape, *self.windows), tuple(coordinates)))
+        return views.IndexMapView(types[0].shape, IndexMap((*shape, *self.windows), tuple(coordinates)))
 
     def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
         return ((*(self.operands[0].labels or ()), *[None] * len(self.axes)),)

@@ -56,9 +56,9 @@ class IndexView(MappedView):
     operand_names = "x"
     map = field.index_map()
 
-    def describe(self, *types: BasicTensorDescription) -> views.MappedView:
+    def describe(self, *types: BasicTensorDescription) -> views.IndexMapView:
         _require_inside(self, self.map, types[0].shape)
-        return views.MappedView(types[0].shape, self.map)
+        return views.IndexMapView(types[0].shape, self.map)
 
 
 class FilledView(Structured):

@@ -250,7 +250,7 @@ class Diagonal(Described, MappedView):
     first = field.integer(-2)
     second = field.integer(-1)
 
-    def description(self, types: tuple[BasicTensorDescription, ...]) -> views.MappedView:
+    def description(self, types: tuple[BasicTensorDescription, ...]) -> views.IndexMapView:
         shape = types[0].shape
         first, second = checked_axes(self, (self.first, self.second), len(shape), "first, second")
         below, right = max(-self.offset, 0), max(self.offset, 0)
@@ -260,7 +260,7 @@ class Diagonal(Described, MappedView):
         for position, d in enumerate(kept):
             coordinates[d] = index(position)
         coordinates[first], coordinates[second] = index(len(kept)) + below, index(len(kept)) + right
-        return views.MappedView(shape, IndexMap((*[shape[d] for d in kept], length), tuple(coordinates)))
+        return views.IndexMapView(shape, IndexMap((*[shape[d] for d in kept], length), tuple(coordinates)))
 
 
 class AssumeShape(Described):

@@ -21,7 +21,7 @@ from nervure.front.reductions import sum  # of tensors
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.optim.hyperparameters import POSITIVE, number
 from nervure.optim.kept import Slots
-from nervure.optim.optimizer import Change, Optimizer, Step, working_type
+from nervure.optim.optimizer import Change, GradientStep, Optimizer, working_type
 from nervure.optim.wrapper import Wrapper
 from nervure.support.elsewhere import explain_keywords, explains_keywords
 
@@ -86,13 +86,13 @@ class Clipped(Wrapper):
         self.norm = None if norm is None else number(norm, "Clipped", "norm", POSITIVE)
         self.value = None if value is None else number(value, "Clipped", "value", POSITIVE)
 
-    def changes(self, steps: Sequence[Step]) -> list[Change]:
+    def changes(self, steps: Sequence[GradientStep]) -> list[Change]:
         gradients = [gradient for _, gradient in steps]
         if self.value is not None:
             gradients = clip_by_value(gradients, self.value)
         if self.norm is not None:
             gradients = clip_by_norm(gradients, self.norm)
-        return self.optimizer.changes([Step(place, gradient) for (place, _), gradient
+        return self.optimizer.changes([GradientStep(place, gradient) for (place, _), gradient
                                        in zip(steps, gradients, strict=True)])
 
     def slots(self, parameter: AssignableTensorOp) -> Slots:

@@ -26,7 +26,7 @@ from nervure.front.tensor import Tensor
 from nervure.optim.adam import shrunk
 from nervure.optim.descent import Rate
 from nervure.optim.hyperparameters import DECAY, NOT_NEGATIVE, number, optional
-from nervure.optim.optimizer import Change, Step
+from nervure.optim.optimizer import Change, GradientStep
 from nervure.optim.rule import Rule, State
 from nervure.support.elsewhere import explains_keywords
 from nervure.types.dim import Dim
@@ -64,7 +64,7 @@ class Muon(Rule):
                           "momentum": number(momentum, "Muon", "momentum", DECAY),
                           "weight_decay": optional(weight_decay, "Muon", "weight_decay")})
 
-    def changes(self, steps: Sequence[Step]) -> list[Change]:
+    def changes(self, steps: Sequence[GradientStep]) -> list[Change]:
         for parameter, _ in steps:
             if parameter.ndim != 2:
                 raise InvalidArgument("Muon is for matrices", op="Muon", operand="parameter", got=repr(parameter),

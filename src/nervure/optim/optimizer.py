@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from nervure.optim.rule import Rule
 
 
-class Step(NamedTuple):
+class GradientStep(NamedTuple):
     """A parameter and its gradient, which has the axes of the parameter."""
 
     parameter: AssignableTensorOp
@@ -60,7 +60,7 @@ class Optimizer(Identity, ABC):
     """
 
     @abstractmethod
-    def changes(self, steps: Sequence[Step]) -> list[Change]:
+    def changes(self, steps: Sequence[GradientStep]) -> list[Change]:
         """Returns the new values of parameters and of their slots, all computed from the values before."""
 
     @abstractmethod
@@ -129,12 +129,12 @@ def working_type(dtype: DType) -> DType:
     return float64 if dtype is float64 else float32
 
 
-def _step(parameter: object, gradient: object, op: str) -> Step:
+def _step(parameter: object, gradient: object, op: str) -> GradientStep:
     """Returns a parameter with its gradient on its axes; WrongKind for anything but a variable."""
     variable_of(parameter)
     assert isinstance(parameter, AssignableTensorOp)
     own = as_tensor(gradient, op, 2, parameter.dtype if is_number(gradient) else None)
-    return Step(parameter, Tensor(fitted(own, parameter, op), parameter._axes))
+    return GradientStep(parameter, Tensor(fitted(own, parameter, op), parameter._axes))
 
 
-__all__ = ["Change", "Optimizer", "Step", "working_type"]
+__all__ = ["Change", "GradientStep", "Optimizer", "working_type"]

@@ -23,7 +23,7 @@ from nervure.front.flushing import without_denormals
 from nervure.front.tensor import Tensor
 from nervure.optim.hyperparameters import NOT_NEGATIVE, number
 from nervure.optim.kept import Kept, Slots, slot_like
-from nervure.optim.optimizer import Change, Optimizer, Step, working_type
+from nervure.optim.optimizer import Change, GradientStep, Optimizer, working_type
 from nervure.optim.schedules import Schedule
 from nervure.types.dtype import DType, float64, int64
 
@@ -64,7 +64,7 @@ class Rule(Optimizer):
         ``parameter``, ``gradient`` and the entries of ``state`` are in the type that computes, float32 or float64.
         """
 
-    def changes(self, steps: Sequence[Step]) -> list[Change]:
+    def changes(self, steps: Sequence[GradientStep]) -> list[Change]:
         return [change for step in steps for change in self._changes(*step)]
 
     def _changes(self, parameter: AssignableTensorOp, gradient: Tensor) -> list[Change]:

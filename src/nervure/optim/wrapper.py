@@ -22,7 +22,7 @@ from nervure.front.tensor import Tensor
 from nervure.ir.variable import Variable
 from nervure.optim.hyperparameters import DECAY, number
 from nervure.optim.kept import Kept, Slots, slot_like, variable_of
-from nervure.optim.optimizer import Change, Optimizer, Step, working_type
+from nervure.optim.optimizer import Change, GradientStep, Optimizer, working_type
 from nervure.optim.rule import Rule
 from nervure.support.elsewhere import explains_keywords
 from nervure.types.dtype import float64, int64
@@ -42,7 +42,7 @@ class Wrapper(Optimizer):
     def __init__(self, optimizer: Optimizer) -> None:
         self.optimizer = checked_optimizer(optimizer, type(self).__name__)
 
-    def changes(self, steps: Sequence[Step]) -> list[Change]:
+    def changes(self, steps: Sequence[GradientStep]) -> list[Change]:
         return self.optimizer.changes(steps)
 
     def slots(self, parameter: AssignableTensorOp) -> Slots:
@@ -95,8 +95,8 @@ class Groups(Optimizer):
                                   help="rest= is the optimiser of all others")
         return found
 
-    def changes(self, steps: Sequence[Step]) -> list[Change]:
-        parts: dict[Optimizer, list[Step]] = {}
+    def changes(self, steps: Sequence[GradientStep]) -> list[Change]:
+        parts: dict[Optimizer, list[GradientStep]] = {}
         for step in steps:
             parts.setdefault(self.of(step.parameter), []).append(step)
         return [change for optimizer, part in parts.items() for change in optimizer.changes(part)]
@@ -148,12 +148,12 @@ class Accumulated(Wrapper):
                                   expected="1 or more", help="1 updates at each call")
         self._kept = Kept(self._made)
 
-    def changes(self, steps: Sequence[Step]) -> list[Change]:
+    def changes(self, steps: Sequence[GradientStep]) -> list[Change]:
         slots = [self._kept.of(parameter) for parameter, _ in steps]
         counts = [own["collected"] + 1 for own in slots]
         totals = [own["total"] + convert(step.gradient, own["total"].dtype)
                   for own, step in zip(slots, steps, strict=True)]
-        means = [Step(step.parameter, total / convert(count, total.dtype))
+        means = [GradientStep(step.parameter, total / convert(count, total.dtype))
                  for step, total, count in zip(steps, totals, counts, strict=True)]
         due = greater_equal(counts[0], self.calls)
         kept = [change for own, count, total in zip(slots, counts, totals, strict=True)
@@ -193,7 +193,7 @@ class MovingAverage(Wrapper):
         self.decay = number(decay, "MovingAverage", "decay", DECAY)
         self._kept = Kept(self._made)
 
-    def changes(self, steps: Sequence[Step]) -> list[Change]:
+    def changes(self, steps: Sequence[GradientStep]) -> list[Change]:
         found = self.optimizer.changes(steps)
         after = dict(found)
         return [*found, *[change for parameter, _ in steps

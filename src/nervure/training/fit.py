@@ -5,7 +5,7 @@
 >>> trainer = nv.Trainer(nv.nn.LinearLayer(2, 1, weights=0.0), nv.optim.SGD(0.1), nv.nn.losses.mean_squared_error)
 >>> from nervure.data.sources import as_source
 >>> data = as_source((np.ones((4, 2)), np.ones((4, 1))), "fit", size=2)
->>> history = Fit(trainer, Plan(data, epochs=2, shows=False)).run(Standing({}))
+>>> history = Fit(trainer, TrainingPlan(data, epochs=2, shows=False)).run(Standing({}))
 >>> [int(entry["steps"]) for entry in history]
 [2, 4]
 """
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from nervure.training.trainer import Trainer
 
 
-class Plan(NamedTuple):
+class TrainingPlan(NamedTuple):
     """The plan of a training: its length, its data, and the files that it keeps in a folder."""
 
     data: Source
@@ -53,7 +53,7 @@ class Plan(NamedTuple):
 class Fit:
     """One training by a plan; ``is_new`` unless it continues an earlier one."""
 
-    def __init__(self, trainer: Trainer, plan: Plan, is_new: bool = True) -> None:
+    def __init__(self, trainer: Trainer, plan: TrainingPlan, is_new: bool = True) -> None:
         self._trainer, self._plan, self._is_new = trainer, plan, is_new
         self._is_pressed: Callable[[], bool] = lambda: False
         self._last: Batch | None = None
@@ -215,4 +215,4 @@ def _tell_of_other_data(data: Source, standing: Standing) -> None:
                           help="a batch follows from its epoch and number alone: nv.data.check(data) says what differs")
 
 
-__all__ = ["Fit", "Plan"]
+__all__ = ["Fit", "TrainingPlan"]

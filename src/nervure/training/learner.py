@@ -24,7 +24,7 @@ from nervure.data.nested import Batch, Structure
 from nervure.data.sources import Source
 from nervure.errors import FormatError
 from nervure.files.state_dict import make_state_dict, variable_of
-from nervure.files.state_entries import Home, home_around
+from nervure.files.state_entries import StateRoot, home_around
 from nervure.files.state_loading import fitting
 from nervure.front.creation import AssignableTensorOp, handle_of
 from nervure.front.pytrees import Pattern, flatten
@@ -39,9 +39,9 @@ from nervure.training.best import BestWeights, Values
 from nervure.training.checkpoints import Checkpoint
 from nervure.training.draws import Draws
 from nervure.training.early_stop import Progressed
-from nervure.training.parts import Parts
-from nervure.training.programs import Goal, Prediction, Program, Programs, places_for
-from nervure.training.readings import Entry, Reading, Tally, Whole
+from nervure.training.parts import BatchParts
+from nervure.training.programs import BatchProgram, Goal, Prediction, Programs, places_for
+from nervure.training.readings import BatchReading, Entry, Tally, Whole
 from nervure.training.standing import Standing
 from nervure.transformers.base import Transformer
 
@@ -84,7 +84,7 @@ class Learner(Identity):
         if (pattern, has_names) not in self._predictions:
             form = cast("tuple[object, ...]", places_for(
                 inputs, self._axes_of(inputs, has_names), self.goal.module))
-            parts = Parts(form[:-1], cast("dict[str, object]", form[-1]), None, None) if has_names else Parts(
+            parts = BatchParts(form[:-1], cast("dict[str, object]", form[-1]), None, None) if has_names else BatchParts(
                 form, {}, None, None)
             self._predictions[pattern, has_names] = Programs(self.goal, form, self.transformer, self._draws, parts)
         return self._predictions[pattern, has_names].prediction
@@ -106,7 +106,7 @@ class Learner(Identity):
                     record_of(handle_of(variable)).optimizer = self.goal.optimizer
         return step
 
-    def learn(self, batch: Batch) -> Reading:
+    def learn(self, batch: Batch) -> BatchReading:
         """Makes one step, and returns loss and metrics before it. If the loss is not finite: NumericError, and nothing
         is changed.
         """
@@ -140,7 +140,7 @@ class Learner(Identity):
         """The metrics of whole epochs that a step computes."""
         return () if self._programs is None else self._programs.stepping.layout.wholes
 
-    def _computed(self, program: Program, batch: Batch) -> Reading:
+    def _computed(self, program: BatchProgram, batch: Batch) -> BatchReading:
         started = time.perf_counter()
         reading = program.read(batch)
         self.seconds_computing += time.perf_counter() - started
@@ -179,7 +179,7 @@ class Learner(Identity):
                  *self._slots(variables)}
         return [handle_of(variable) for variable in variables if variable not in known]
 
-    def _home_beside(self) -> Home:
+    def _home_beside(self) -> StateRoot:
         """Returns the module around the places of other modules that a step uses."""
         return home_around(self._places_beside(self.goal.module.state_names()))
 

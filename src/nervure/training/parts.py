@@ -1,10 +1,10 @@
 """The parts of a batch: the inputs of the module, the targets of the loss, and the weights of the examples.
 
->>> Roles().parts(("image", "label"))
-Parts(inputs=('image',), named={}, targets='label', weights=None)
->>> roles = Roles(targets=("label",), weights="weight")
+>>> BatchRoles().parts(("image", "label"))
+BatchParts(inputs=('image',), named={}, targets='label', weights=None)
+>>> roles = BatchRoles(targets=("label",), weights="weight")
 >>> roles.parts({"image": 1, "mask": 2, "label": 3, "weight": 4})
-Parts(inputs=(), named={'image': 1, 'mask': 2}, targets=3, weights=4)
+BatchParts(inputs=(), named={'image': 1, 'mask': 2}, targets=3, weights=4)
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Key = int | str
 """An entry of a batch: its position in a tuple, or its name in a dict."""
 
 
-class Parts(NamedTuple):
+class BatchParts(NamedTuple):
     """The inputs of a module, in order and by name; the targets, and the weights, None if there are none."""
 
     inputs: tuple[object, ...]
@@ -32,7 +32,7 @@ class Parts(NamedTuple):
         return (*self.inputs, self.named) if self.named else self.inputs
 
 
-class Roles(NamedTuple):
+class BatchRoles(NamedTuple):
     """The roles of the entries of a batch: which are targets, and which has weights. Absent targets are the last entry
     of a tuple besides the weights; the entry of a batch of one is input and target at once.
     """
@@ -46,7 +46,7 @@ class Roles(NamedTuple):
         """Whether batches are dicts."""
         return isinstance(self.weights if self.targets is None else self.targets[0], str)
 
-    def parts(self, batch: object) -> Parts:
+    def parts(self, batch: object) -> BatchParts:
         """Returns the parts of a batch, or of any structure with the form of one; InvalidArgument if it lacks an
         entry.
         """
@@ -55,7 +55,7 @@ class Roles(NamedTuple):
         assert isinstance(batch, Sequence)
         return self._of_places(batch)
 
-    def _of_names(self, batch: Mapping[str, object]) -> Parts:
+    def _of_names(self, batch: Mapping[str, object]) -> BatchParts:
         if self.targets is None:
             raise InvalidArgument("the targets of a batch that is a dict have names", op="Trainer", operand="targets",
                                   got=f"a dict of {', '.join(batch)}", expected="the name of an entry, or several",
@@ -65,10 +65,10 @@ class Roles(NamedTuple):
             if key not in batch:
                 raise _lacks(key, f"a dict of {', '.join(batch)}")
         named = {name: entry for name, entry in batch.items() if name not in apart}
-        return Parts((), named, self._chosen([batch[str(key)] for key in self.targets]),
-                     None if self.weights is None else batch[str(self.weights)])
+        return BatchParts((), named, self._chosen([batch[str(key)] for key in self.targets]),
+                          None if self.weights is None else batch[str(self.weights)])
 
-    def _of_places(self, batch: Sequence[object]) -> Parts:
+    def _of_places(self, batch: Sequence[object]) -> BatchParts:
         places = range(len(batch))
         weights = None if self.weights is None else _place(self.weights, places)
         others = [at for at in places if at != weights]
@@ -79,8 +79,8 @@ class Roles(NamedTuple):
         else:
             targets = [_place(key, places) for key in self.targets]
             inputs = [at for at in others if at not in targets]
-        return Parts(tuple([batch[at] for at in inputs]), {}, self._chosen([batch[at] for at in targets]),
-                     None if weights is None else batch[weights])
+        return BatchParts(tuple([batch[at] for at in inputs]), {}, self._chosen([batch[at] for at in targets]),
+                          None if weights is None else batch[weights])
 
     def _chosen(self, entries: list[object]) -> object:
         """Returns a single target, or several as a tuple, or a dict by their names."""
@@ -89,7 +89,7 @@ class Roles(NamedTuple):
         return dict(zip(map(str, self.targets or ()), entries)) if self.names_entries else tuple(entries)
 
 
-def read_roles(targets: object, weights: object) -> Roles:
+def read_roles(targets: object, weights: object) -> BatchRoles:
     """Reads roles as users write them: a name or position, or several targets in a list or tuple."""
     is_one = not isinstance(targets, (list, tuple))
     listed = () if targets is None else _listed(targets)
@@ -104,8 +104,8 @@ def read_roles(targets: object, weights: object) -> Roles:
             raise InvalidArgument("targets and weights are entries of one batch", op="Trainer", operand="targets",
                                   got=", ".join(map(repr, keys)) or "none", expected="names, or places, each once",
                                   help='targets="labels", weights="weights"')
-    return Roles(None if targets is None else tuple([key for key in listed if isinstance(key, (int, str))]),
-                 weights if isinstance(weights, (int, str)) else None, is_one)
+    return BatchRoles(None if targets is None else tuple([key for key in listed if isinstance(key, (int, str))]),
+                      weights if isinstance(weights, (int, str)) else None, is_one)
 
 
 def _listed(targets: object) -> tuple[object, ...]:
@@ -123,4 +123,4 @@ def _lacks(key: Key, got: str) -> InvalidArgument:
                            expected=f"one that has {key!r}", help="targets= and weights= name entries of each batch")
 
 
-__all__ = ["Key", "Parts", "Roles", "read_roles"]
+__all__ = ["BatchParts", "BatchRoles", "Key", "read_roles"]

@@ -20,7 +20,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from nervure import ops
-from nervure.computation import Computation, Results, build_function
+from nervure.computation import Computation, ResultForm, build_function
 from nervure.data.nested import Batch, examples, is_flat, leaves, leaves_like, mapped
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.argument_parsing import members, shown
@@ -39,8 +39,8 @@ from nervure.optim.optimizer import Optimizer
 from nervure.support.lazy import once
 from nervure.training.draws import Draws
 from nervure.training.metrics import Metric
-from nervure.training.parts import Parts, Roles
-from nervure.training.readings import Layout, Reading, Whole
+from nervure.training.parts import BatchParts, BatchRoles
+from nervure.training.readings import BatchReading, ResultLayout, Whole
 from nervure.training.weighting import measured, takes, takes_weights
 from nervure.transformers.base import Transformer
 from nervure.types.axes import AxesLike
@@ -62,10 +62,10 @@ class Goal(NamedTuple):
     optimizer: Callable[[Tensor], Effect]
     loss: Measure
     metrics: Mapping[str, Measure | Metric]
-    roles: Roles = Roles()
+    roles: BatchRoles = BatchRoles()
 
 
-class Form:
+class BatchForm:
     """The form of batches: the places of their arrays, which determine the order of a program's arguments."""
 
     def __init__(self, places: object) -> None:
@@ -80,14 +80,14 @@ class Form:
         return leaves_like(self.places, batch, "fit")
 
 
-class Program(NamedTuple):
+class BatchProgram(NamedTuple):
     """A computation of a batch, in the order of its form, and the layout of its results."""
 
     run: Computation[tuple[np.ndarray, ...]]
-    layout: Layout
-    form: Form
+    layout: ResultLayout
+    form: BatchForm
 
-    def read(self, batch: Batch) -> Reading:
+    def read(self, batch: Batch) -> BatchReading:
         """Runs the program on a batch, and returns the reading."""
         return self.layout.read(self.run(*self.form.arguments(batch)), examples(batch))
 
@@ -100,7 +100,7 @@ class Prediction(NamedTuple):
     run: Computation[tuple[np.ndarray, ...]]
     pattern: Pattern
     axes: tuple[int | None, ...]
-    form: Form
+    form: BatchForm
 
     def joined(self, batches: Iterable[Batch]) -> object:
         """Runs the module on batch after batch, and returns the outputs joined."""
@@ -123,8 +123,8 @@ class Programs(Identity):
     """
 
     def __init__(self, goal: Goal, form: object, transformer: Transformer, draws: Draws,
-                 parts: Parts | None = None) -> None:
-        self.goal, self.form, self.transformer, self._draws = goal, Form(form), transformer, draws
+                 parts: BatchParts | None = None) -> None:
+        self.goal, self.form, self.transformer, self._draws = goal, BatchForm(form), transformer, draws
         self.parts = goal.roles.parts(form) if parts is None else parts
         self.places = tuple(cast("list[AssignableTensorOp]", flatten(form)[0]))
 
@@ -136,7 +136,7 @@ class Programs(Identity):
         return self.stepping.run
 
     @once
-    def stepping(self) -> Program:
+    def stepping(self) -> BatchProgram:
         """The training step, with the layout of its results."""
         with _switched(self.goal.module, True):
             results, layout = self._measures()
@@ -146,16 +146,16 @@ class Programs(Identity):
         guard = ops.Guard(ops.IsFinite(function.results[0]).output, message=NOT_FINITE, kind="numeric")
         guarded = self._draws.of(Function(function.results, function.parameters, function.updates,
                                           [*function.effects, guard], function.assumptions, function.name))
-        shape = Results("tuple", (), (True,) * len(function.results))
+        shape = ResultForm("tuple", (), (True,) * len(function.results))
         run = Computation[tuple[np.ndarray, ...]](self.transformer, guarded, self.places, shape).compiled()
-        return Program(run, layout._replace(rates=tuple(rates)), self.form)
+        return BatchProgram(run, layout._replace(rates=tuple(rates)), self.form)
 
     @once
-    def evaluating(self) -> Program:
+    def evaluating(self) -> BatchProgram:
         """The evaluation: loss and metrics; nothing is learnt."""
         with _switched(self.goal.module, False):
             results, layout = self._measures()
-            return Program(self.transformer.computation(tuple(results), *self.places), layout, self.form)
+            return BatchProgram(self.transformer.computation(tuple(results), *self.places), layout, self.form)
 
     @once
     def prediction(self) -> Prediction:
@@ -170,12 +170,12 @@ class Programs(Identity):
             raise WrongKind("a prediction is made of tensors", op="predict", operand="module", got=shown(other),
                             expected="a tensor, or tensors in tuples and dicts", help="return what is a tensor alone")
         axes = tuple([examples_axis(entry, places) for entry in outputs])
-        return Prediction(self.transformer.computation(tuple(outputs), *places), pattern, axes, Form(inputs))
+        return Prediction(self.transformer.computation(tuple(outputs), *places), pattern, axes, BatchForm(inputs))
 
     def _outputs(self) -> object:
         return self.goal.module(*self.parts.inputs, **self.parts.named)
 
-    def _measures(self) -> tuple[list[Tensor], Layout]:
+    def _measures(self) -> tuple[list[Tensor], ResultLayout]:
         """Returns loss and metrics, and their layout."""
         outputs, parts = self._outputs(), self.parts
         named = {"loss": self.goal.loss, **self.goal.metrics}
@@ -190,7 +190,8 @@ class Programs(Identity):
             tensors, whole = self._whole(name, metric, outputs)
             results += tensors
             read.append(whole)
-        return results, Layout(tuple([name for name, _ in means]), weighted, (), parts.weights is not None, tuple(read))
+        names = tuple([name for name, _ in means])
+        return results, ResultLayout(names, weighted, (), parts.weights is not None, tuple(read))
 
     def _measured(self, measure: Measure, outputs: object) -> object:
         if self.parts.weights is not None and takes_weights(measure):
@@ -227,7 +228,7 @@ class Programs(Identity):
         return checked_update(self.goal.optimizer(loss), "Trainer")
 
 
-def places_for(batch: Batch, axes: object, module: Module | None = None, roles: Roles | None = None) -> object:
+def places_for(batch: Batch, axes: object, module: Module | None = None, roles: BatchRoles | None = None) -> object:
     """Makes a placeholder for each array of a batch, in the form of the batch. It has the ``axes`` that are given,
     else the array's shape with any number of examples; a placeholder among the axes is used itself.
 

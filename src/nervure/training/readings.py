@@ -4,9 +4,9 @@ A reading has means, learning rates, and the tensors that metrics of whole epoch
 
 >>> import nervure as nv
 >>> one = nv.constant(1.0)
->>> layout = Layout(("loss",), (), ("learning_rate",), False, ())
+>>> layout = ResultLayout(("loss",), (), ("learning_rate",), False, ())
 >>> layout.read((np.float32(0.5), np.float64(0.1)), examples=4)
-Reading(means={'loss': 0.5}, amounts={'loss': 4.0}, rates={'learning_rate': 0.1}, parts={})
+BatchReading(means={'loss': 0.5}, amounts={'loss': 4.0}, rates={'learning_rate': 0.1}, parts={})
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Parts = list[list[np.ndarray] | None]
 """The data that a metric has collected: for each array of its ``update`` the pieces, None for an absent one."""
 
 
-class Reading(NamedTuple):
+class BatchReading(NamedTuple):
     """The means of a batch by name with their weights, learning rates, and the arrays of metrics of whole epochs."""
 
     means: dict[str, float]
@@ -79,7 +79,7 @@ class Whole(NamedTuple):
                 for pieces, axis in zip(parts, self.axes, strict=True)]
 
 
-class Layout(NamedTuple):
+class ResultLayout(NamedTuple):
     """The results of a program, in order: means, of which some are ``weighted``; the sum of the weights if there are
     any. Then come the arrays of metrics of whole epochs, and last the ``rates``.
     """
@@ -90,7 +90,7 @@ class Layout(NamedTuple):
     has_weights: bool
     wholes: tuple[Whole, ...]
 
-    def read(self, values: Sequence[np.ndarray], examples: int) -> Reading:
+    def read(self, values: Sequence[np.ndarray], examples: int) -> BatchReading:
         """Returns the results of a batch of ``examples`` examples as a reading."""
         rest = iter(values)
         means = {name: float(next(rest)) for name in self.means}
@@ -98,7 +98,7 @@ class Layout(NamedTuple):
         amounts = {name: amount if name in self.weighted else float(examples) for name in means}
         parts = {whole.name: [None if axis is None else next(rest) for axis in whole.axes] for whole in self.wholes}
         rates = {name: float(next(rest)) for name in self.rates}
-        return Reading(means, amounts, rates, parts)
+        return BatchReading(means, amounts, rates, parts)
 
 
 class Tally:
@@ -107,7 +107,7 @@ class Tally:
 
     >>> tally = Tally()
     >>> for loss, count in ((1.0, 3), (5.0, 1)):
-    ...     tally.count(Reading({"loss": loss}, {"loss": count}, {}, {}), ())
+    ...     tally.count(BatchReading({"loss": loss}, {"loss": count}, {}, {}), ())
     >>> tally.means()
     {'loss': 2.0}
     """
@@ -117,7 +117,7 @@ class Tally:
         self.sums, self.amounts, self.rates = dict(sums), dict(amounts), dict(rates)
         self.parts = dict(parts)
 
-    def count(self, reading: Reading, wholes: Sequence[Whole]) -> None:
+    def count(self, reading: BatchReading, wholes: Sequence[Whole]) -> None:
         """Adds one more batch."""
         for name, value in reading.means.items():
             amount = reading.amounts[name]
@@ -151,4 +151,4 @@ def _wide(part: np.ndarray) -> np.ndarray:
     return part.astype(np.int64 if part.dtype.kind in "iub" else np.float64)
 
 
-__all__ = ["Entry", "Layout", "Reading", "Tally", "Whole"]
+__all__ = ["BatchReading", "Entry", "ResultLayout", "Tally", "Whole"]

@@ -1,9 +1,9 @@
 """The position of a training: everything except the model's tensors, as text and arrays, and back.
 
->>> from nervure.training.readings import Reading
+>>> from nervure.training.readings import BatchReading
 >>> standing = Standing({"examples": 4})
 >>> for loss, count in ((0.5, 3), (1.5, 1)):
-...     standing.count(Reading({"loss": loss}, {"loss": count}, {}, {}), ())
+...     standing.count(BatchReading({"loss": loss}, {"loss": count}, {}, {}), ())
 >>> standing.tally.means()
 {'loss': 0.75}
 >>> from_text(standing.text(), standing.arrays(), "a file").text() == standing.text()
@@ -20,7 +20,7 @@ import numpy as np
 
 from nervure.errors import FormatError
 from nervure.training.early_stop import Progressed
-from nervure.training.readings import Entry, Parts, Reading, Tally, Whole
+from nervure.training.readings import BatchReading, Entry, Parts, Tally, Whole
 
 ARRAYS = "epoch:"
 """The prefix of names of arrays that belong to an epoch, rather than to the state of a model."""
@@ -46,7 +46,7 @@ class Standing:
     callbacks: dict[str, dict[str, object]] = field(default_factory=dict)
     tally: Tally = field(default_factory=Tally)
 
-    def count(self, reading: Reading, wholes: Sequence[Whole]) -> None:
+    def count(self, reading: BatchReading, wholes: Sequence[Whole]) -> None:
         """Counts one more batch."""
         self.tally.count(reading, wholes)
         self.batch += 1

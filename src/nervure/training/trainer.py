@@ -33,7 +33,7 @@ from nervure.support.elsewhere import explains_keywords
 from nervure.training import checkpoints
 from nervure.training.callbacks import Callback, read_callbacks
 from nervure.training.early_stop import EarlyStop
-from nervure.training.fit import Fit, Plan
+from nervure.training.fit import Fit, TrainingPlan
 from nervure.training.learner import Learner
 from nervure.training.metrics import Metric
 from nervure.training.parts import read_roles
@@ -136,8 +136,8 @@ class Trainer(Learner):
         other = None if validation is None else _again(validation)
         kept = _count(keep, "keep")
         place = None if folder is None else checkpoints.Folder(file_name(folder, "fit"), kept)
-        plan = Plan(own, count, other, place, None if save_every is None else _count(save_every, "save_every"),
-                    _checked_stop(stop), truth(shows, "fit", "shows"), read_callbacks(callbacks))
+        plan = TrainingPlan(own, count, other, place, None if save_every is None else _count(save_every, "save_every"),
+                            _checked_stop(stop), truth(shows, "fit", "shows"), read_callbacks(callbacks))
         self.prepare(own.first())
         is_resumed = self._go_back(resume, plan)
         standing = self.standing if is_resumed and self.standing is not None else Standing(own.kind)
@@ -152,7 +152,7 @@ class Trainer(Learner):
         """
         self.is_stopped = True
 
-    def _go_back(self, resume: bool | str | os.PathLike[str], plan: Plan) -> bool:
+    def _go_back(self, resume: bool | str | os.PathLike[str], plan: TrainingPlan) -> bool:
         """Goes back to the state that ``resume`` names; returns whether there is one."""
         if not isinstance(resume, (bool, int, np.bool_)):
             self._restored(checkpoints.read(file_name(resume, "fit")), plan)
@@ -168,7 +168,7 @@ class Trainer(Learner):
             self._restored(found, plan)
         return found is not None
 
-    def _restored(self, checkpoint: checkpoints.Checkpoint, plan: Plan) -> None:
+    def _restored(self, checkpoint: checkpoints.Checkpoint, plan: TrainingPlan) -> None:
         _check_kind(checkpoint.standing, plan, checkpoint.path)
         self.restore(checkpoint)
         if plan.folder is not None:
@@ -272,7 +272,7 @@ def _listed(axes: object) -> object:
     return axes if axes is None or isinstance(axes, (Mapping, tuple, list, str)) else members(axes, "Trainer", "axes")
 
 
-def _check_kind(standing: Standing | None, plan: Plan, path: str | None) -> None:
+def _check_kind(standing: Standing | None, plan: TrainingPlan, path: str | None) -> None:
     """Raises InvalidArgument if a training would go on with other data, or in another order."""
     if standing is None or standing.data == plan.data.kind:
         return

@@ -39,7 +39,7 @@ Bindings = dict[str, int]
 _LONGER = "pass longer arrays; nv.dim(name, min=...) says how long they are at least"
 
 
-class Place(NamedTuple):
+class SymbolicDimension(NamedTuple):
     """A symbolic dimension of a parameter."""
 
     parameter: int
@@ -51,7 +51,7 @@ class Equation(NamedTuple):
     """The relation of a symbol to a length: length = coefficient * symbol + rest."""
 
     symbol: str
-    place: Place
+    place: SymbolicDimension
     coefficient: DimLike
     rest: DimLike
 
@@ -63,7 +63,7 @@ class Binder:
         self._function = function
         self._parameters = [(op.value.type.dtype, op.value.type.dtype.numpy, op.value.type.shape)
                             for op in function.parameters]
-        self._places = [Place(number, axis, length) for number, (_, _, shape) in enumerate(self._parameters)
+        self._places = [SymbolicDimension(number, axis, length) for number, (_, _, shape) in enumerate(self._parameters)
                         for axis, length in enumerate(shape) if isinstance(length, Dim)]
         self._equations = _equations(self._places)
         self.bounds = _declared(function)
@@ -169,7 +169,7 @@ class Binder:
                                 help="pass arrays whose lengths agree; one symbol for both says so from the start")
 
 
-def _equations(places: Sequence[Place]) -> list[Equation]:
+def _equations(places: Sequence[SymbolicDimension]) -> list[Equation]:
     """Returns an equation for each symbol that can be determined: symbols alone first, then lengths with one unknown
     left.
     """

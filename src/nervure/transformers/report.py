@@ -33,7 +33,7 @@ Count = int | str
 
 
 @dataclass(frozen=True)
-class Line:
+class OpReport:
     """An op in its user's terms: class, name, type, scope, file and line.
 
     ``apart`` says why it is not in the kernel that makes the last of its operands. ``points`` are the points that it
@@ -52,7 +52,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Place:
+class StorageReport:
     """Memory: an argument, a constant, a variable, a result, an update (the new value of a variable) or a temporary.
 
     ``reasons`` say why a value of a step is in memory.
@@ -78,7 +78,7 @@ class Temporary:
 
 
 @dataclass(frozen=True)
-class Step:
+class StepReport:
     """A kernel, a step that runs in Python (``host``), or an op by itself.
 
     ``bytes`` are those to be read and written, ``operations`` those on elements (an addition is 1, a function such as
@@ -89,9 +89,9 @@ class Step:
     number: int
     kind: str
     name: str
-    ops: tuple[Line, ...]
-    reads: tuple[Place, ...]
-    writes: tuple[Place, ...]
+    ops: tuple[OpReport, ...]
+    reads: tuple[StorageReport, ...]
+    writes: tuple[StorageReport, ...]
     bytes: int | None = None
     operations: int | None = None
     width: int = 4
@@ -101,7 +101,7 @@ class Step:
     texts: Mapping[str, Callable[[], str]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
-    def main(self) -> Line | None:
+    def main(self) -> OpReport | None:
         """The op that visits the most points, the last of several, by which summaries name the step."""
         if not self.ops:
             return None
@@ -131,7 +131,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Panel:
+class PanelReport:
     """Memory kept between calls: it is derived from one version of a variable, or from a constant (``source`` is
     None). ``runs`` counts how often it was made for all its users.
     """
@@ -154,12 +154,12 @@ class CompilationReport(Identity):
     name: str
     transformer: str
     bindings: tuple[tuple[str, int], ...]
-    steps: tuple[Step, ...]
+    steps: tuple[StepReport, ...]
     temporaries: tuple[Temporary, ...] = ()
     apart_bytes: Count = 0
     together_bytes: int | None = 0
     in_place: tuple[str, ...] = ()
-    panels: tuple[Panel, ...] = ()
+    panels: tuple[PanelReport, ...] = ()
 
 
 class Limits(NamedTuple):
@@ -178,37 +178,38 @@ class Times(NamedTuple):
     limits: Limits | None = None
 
 
-def ops_as_steps(function: Function, bindings: Bindings | None) -> list[Step]:
+def ops_as_steps(function: Function, bindings: Bindings | None) -> list[StepReport]:
     """Returns the steps of a function whose ops run one after the other."""
     ops = [op for op in function.operations if not isinstance(op, Leaf)]
     return [_op_step(number, op, bindings) for number, op in enumerate(ops)]
 
 
-def _op_step(number: int, op: Op, bindings: Bindings | None) -> Step:
+def _op_step(number: int, op: Op, bindings: Bindings | None) -> StepReport:
     reads = [place_of(value, bindings) for value in dict.fromkeys(op.operands)]
     writes = [place_of(value, bindings) for value in op.outputs]
     moved = None if isinstance(op, View) else total([*reads, *writes])
-    return Step(number, "op", type(op).__name__, (line_of(op, bindings=bindings),), tuple(reads), tuple(writes), moved)
+    lines = (line_of(op, bindings=bindings),)
+    return StepReport(number, "op", type(op).__name__, lines, tuple(reads), tuple(writes), moved)
 
 
-def place_of(value: Value, bindings: Bindings | None) -> Place:
+def place_of(value: Value, bindings: Bindings | None) -> StorageReport:
     """Returns the memory of a value by itself."""
     op = value.op
     kind = "argument" if isinstance(op, Parameter) else "variable" if isinstance(op, ReadVariable) else \
         "constant" if isinstance(op, Constant) else "temporary"
     name = op.variable.name if isinstance(op, ReadVariable) else op.name
     size = count(product(value.shape) * value.dtype.itemsize, bindings)
-    return Place(kind, name or type(op).__name__, value.type.describe(value.labels), size)
+    return StorageReport(kind, name or type(op).__name__, value.type.describe(value.labels), size)
 
 
-def line_of(op: Op, apart: str | None = None, bindings: Bindings | None = None) -> Line:
+def line_of(op: Op, apart: str | None = None, bindings: Bindings | None = None) -> OpReport:
     """Returns an op in a user's terms."""
     types = ", ".join([value.type.describe(value.labels) for value in op.outputs])
     location = op.location
     file, line = (None, None) if location is None else (str(location.file), int(location.line))
     origin = op.provenance
-    return Line(type(op).__name__, op.name, types, origin.scope, file, line, apart, count(_points(op), bindings),
-                origin.is_derivative)
+    return OpReport(type(op).__name__, op.name, types, origin.scope, file, line, apart, count(_points(op), bindings),
+                    origin.is_derivative)
 
 
 def _points(op: Op) -> DimLike:
@@ -225,7 +226,7 @@ def count(number: DimLike, bindings: Bindings | None) -> Count:
     return str(number) if bindings is None else evaluate(number, bindings)
 
 
-def total(places: Sequence[Place | Temporary]) -> int | None:
+def total(places: Sequence[StorageReport | Temporary]) -> int | None:
     """Returns the bytes of several places; None if one is not known."""
     known = [place.bytes for place in places if isinstance(place.bytes, int)]
     return sum(known) if len(known) == len(places) else None

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from typing import Unpack
 
 from nervure import flags
-from nervure.errors import IndexOutOfRange, InvalidArgument, NervureError, Parts, WrongKind
+from nervure.errors import ErrorParts, IndexOutOfRange, InvalidArgument, NervureError, WrongKind
 from nervure.types.dim import Dim, DimLike, bounds, less_equal
 
 Shape = tuple[DimLike, ...]
@@ -126,7 +126,7 @@ def check_index(index: Sequence[int], shape: Sequence[DimLike]) -> Shape:
 
 
 def check_room(shape: Sequence[int], itemsize: int, what: str, op: str | None = None,
-               **parts: Unpack[Parts]) -> None:
+               **parts: Unpack[ErrorParts]) -> None:
     """Raises InvalidArgument if an array of ``shape`` would take more bytes than ``flags.allowed_bytes()``; called
     before it is made.
 
@@ -134,8 +134,8 @@ def check_room(shape: Sequence[int], itemsize: int, what: str, op: str | None = 
     """
     size, limit = math.prod(shape) * itemsize, flags.allowed_bytes()
     if size > limit:
-        every: Parts = {**parts, "got": f"{size:,} bytes for {tuple(shape)}", "expected": f"at most {limit:,} bytes",
-                        "help": "flags.memory_limit sets another limit"}
+        every: ErrorParts = {**parts, "got": f"{size:,} bytes for {tuple(shape)}",
+                             "expected": f"at most {limit:,} bytes", "help": "flags.memory_limit sets another limit"}
         raise InvalidArgument(f"{what} needs more memory than there is", op=op, **every)
 
 

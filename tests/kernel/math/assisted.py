@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from nervure.kernel.math.arrays import Arrays
-from nervure.kernel.math.namespace import DOUBLE, FLOAT, Format, Function
+from nervure.kernel.math.namespace import DOUBLE, FLOAT, FloatFormat, MathFunction
 
 _WATCHED = (np.add, np.subtract, np.multiply, np.true_divide, np.sqrt)
 
@@ -38,7 +38,7 @@ def is_denormal(x: np.ndarray) -> np.ndarray:
 class Watching(Arrays):
     """The namespace over arrays, which marks the lanes whose arithmetic is assisted."""
 
-    def __init__(self, format: Format, assisted: np.ndarray) -> None:
+    def __init__(self, format: FloatFormat, assisted: np.ndarray) -> None:
         super().__init__(format)
         self.assisted = assisted
 
@@ -74,7 +74,7 @@ class Watching(Arrays):
         self.assisted |= is_denormal(result) | ((result == 0) & (x != 0))
         return self._watched(result)
 
-    def rarely(self, needs: Function, slow: Function, x: np.ndarray, usual: np.ndarray) -> np.ndarray:
+    def rarely(self, needs: MathFunction, slow: MathFunction, x: np.ndarray, usual: np.ndarray) -> np.ndarray:
         lanes, result = np.asarray(needs(self, x)), np.array(usual)
         apart = Watching(self.format, self.assisted[lanes])
         result[lanes] = slow(apart, _Watched.of(np.asarray(x)[lanes], apart.assisted))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from nervure.kernel.math.arrays import Arrays
-from nervure.kernel.math.namespace import DOUBLE, FLOAT, Format
+from nervure.kernel.math.namespace import DOUBLE, FLOAT, FloatFormat
 
 FORMATS = [FLOAT, DOUBLE]
 TYPES = {FLOAT: np.float32, DOUBLE: np.float64}
@@ -23,7 +23,7 @@ def _silent_infinities() -> Iterator[None]:
         yield
 
 
-def nearest(value: Fraction, format: Format) -> float:
+def nearest(value: Fraction, format: FloatFormat) -> float:
     """The number of a format that is nearest to a fraction other than 0, of two the even one."""
     exponent = abs(value.numerator).bit_length() - value.denominator.bit_length()
     exponent -= abs(value) < Fraction(2) ** exponent
@@ -34,7 +34,7 @@ def nearest(value: Fraction, format: Format) -> float:
     return math.copysign(math.ldexp(whole, unit), value)
 
 
-def exact_fma(x: float, y: float, z: float, format: Format) -> float:
+def exact_fma(x: float, y: float, z: float, format: FloatFormat) -> float:
     """x * y + z as IEEE 754 defines it."""
     if not all(map(math.isfinite, (x, y, z))):
         return z if math.isfinite(x) and math.isfinite(y) else x * y + z
@@ -45,7 +45,7 @@ def exact_fma(x: float, y: float, z: float, format: Format) -> float:
     return -0.0 if both_negative and z == 0 else 0.0
 
 
-def assert_exact(format: Format, *columns: np.ndarray) -> None:
+def assert_exact(format: FloatFormat, *columns: np.ndarray) -> None:
     got = Arrays(format).fma(*columns)
     assert got.dtype == TYPES[format]
     for numbers, result in zip(zip(*[column.tolist() for column in columns]), got.tolist(), strict=True):
@@ -53,7 +53,7 @@ def assert_exact(format: Format, *columns: np.ndarray) -> None:
         assert repr(result) == repr(wanted) or math.isnan(result) and math.isnan(wanted), numbers
 
 
-def random_bits(format: Format, count: int, seed: int) -> list[np.ndarray]:
+def random_bits(format: FloatFormat, count: int, seed: int) -> list[np.ndarray]:
     bits = np.random.default_rng(seed).integers(0, 1 << format.bits, (3, count), np.uint64)
     return list(bits.astype(f"u{format.bits // 8}").view(TYPES[format]))
 

@@ -27,7 +27,7 @@ from collections.abc import Sequence
 from nervure.errors import InternalError
 from nervure.kernel.cluster.steps import Check, Copy, Host, Loops, Scatter, Segments, Step, Strategy
 from nervure.kernel.lower.blocks import lower_blocks
-from nervure.kernel.lower.kernel_builder import BufferAssignment, HostCall, LoweredKernel, lower_host
+from nervure.kernel.lower.kernel_builder import BufferAssignment, LoweredHostCall, LoweredKernel, lower_host
 from nervure.kernel.lower.rows import lower_cross_rows, lower_rows
 from nervure.kernel.lower.scatter import lower_scatter
 from nervure.kernel.lower.segments import lower_check, lower_copy, lower_pointwise, lower_segments
@@ -36,7 +36,7 @@ _LOOPS = {Strategy.POINTWISE: lower_pointwise, Strategy.ROWS: lower_rows, Strate
           Strategy.CROSS_ROWS: lower_cross_rows}
 
 
-def lower_step(step: Step, memory: BufferAssignment) -> Sequence[LoweredKernel | HostCall]:
+def lower_step(step: Step, memory: BufferAssignment) -> Sequence[LoweredKernel | LoweredHostCall]:
     """Returns the kernels of ``step``, in the order in which they run. ``memory`` has a place for each value that is
     stored.
     """
@@ -56,4 +56,4 @@ def lower_step(step: Step, memory: BufferAssignment) -> Sequence[LoweredKernel |
     raise InternalError(f"no rule lowers {step}")
 
 
-__all__ = ["BufferAssignment", "HostCall", "LoweredKernel", "lower_step"]
+__all__ = ["BufferAssignment", "LoweredHostCall", "LoweredKernel", "lower_step"]

@@ -44,7 +44,7 @@ class LoweredKernel(NamedTuple):
     points: DimLike
 
 
-class HostCall(NamedTuple):
+class LoweredHostCall(NamedTuple):
     """An op that Python runs. ``bases`` are the stored values from which its operands are made by views."""
 
     op: Op
@@ -162,13 +162,13 @@ def lower_store(memory: BufferAssignment, name: str, op: Op, computed: Mapping[O
     return builder.finish(name, nested(loops_over(shape), body.list), product(shape), [op])
 
 
-def lower_host(step: Host, memory: BufferAssignment) -> list[HostCall]:
+def lower_host(step: Host, memory: BufferAssignment) -> list[LoweredHostCall]:
     """Returns the call of an op that Python runs on the stored values that it reads, through views that are applied
     then.
     """
     read = [memory.producers.base(operand)[0] for operand in step.op.operands]
     bases = {value: memory.places[value] for value in read if value in memory.places}
-    return [HostCall(step.op, bases, tuple([memory.of(value) for value in step.op.outputs]))]
+    return [LoweredHostCall(step.op, bases, tuple([memory.of(value) for value in step.op.outputs]))]
 
 
 def here(shape: Shape) -> tuple[Dim, ...]:

@@ -20,7 +20,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from nervure.kernel.math.namespace import DOUBLE, FLOAT, Format, Function
+from nervure.kernel.math.namespace import DOUBLE, FLOAT, FloatFormat, MathFunction
 
 _SPLITTER = 2.0 ** 27 + 1  # splits a double into two halves
 _FAR = 200  # binary digits between two numbers beyond which the smaller counts only by its sign
@@ -38,7 +38,7 @@ class Arrays:
     128th are cut off before a shift could move them down.
     """
 
-    def __init__(self, format: Format) -> None:
+    def __init__(self, format: FloatFormat) -> None:
         self.format, self._type = format, np.dtype(f"f{format.bits // 8}")
 
     @property
@@ -96,7 +96,7 @@ class Arrays:
         found = np.frombuffer(content, np.uint8)[start[:, None] + np.arange(8, dtype=start.dtype)]
         return found.view(">u8")[:, 0].astype(np.uint64)
 
-    def rarely(self, needs: Function, slow: Function, x: np.ndarray, usual: np.ndarray) -> np.ndarray:
+    def rarely(self, needs: MathFunction, slow: MathFunction, x: np.ndarray, usual: np.ndarray) -> np.ndarray:
         lanes, result = needs(self, x), usual.copy()
         result[lanes] = slow(self, x[lanes])
         return result

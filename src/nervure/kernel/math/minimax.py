@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from nervure.kernel.math.namespace import Format, Namespace, V, square_beside_1
+from nervure.kernel.math.namespace import FloatFormat, Namespace, V, square_beside_1
 
 Numbers = tuple[float, ...]
 
@@ -29,7 +29,7 @@ class Coefficients(NamedTuple):
     float: Numbers
     double: Numbers
 
-    def of(self, format: Format) -> Numbers:
+    def of(self, format: FloatFormat) -> Numbers:
         """Returns the coefficients for a format."""
         return self.float if format.bits == 32 else self.double
 

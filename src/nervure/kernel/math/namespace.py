@@ -17,7 +17,7 @@ import struct
 from typing import NamedTuple, Protocol, Self, TypeVar
 
 
-class Format(NamedTuple):
+class FloatFormat(NamedTuple):
     """A binary interchange format of IEEE 754."""
 
     name: str
@@ -53,7 +53,7 @@ class Format(NamedTuple):
         return int.from_bytes(struct.pack("<d" if self.bits == 64 else "<f", number), "little")
 
 
-FLOAT, DOUBLE = Format("float", 32, 23, 127), Format("double", 64, 52, 1023)
+FLOAT, DOUBLE = FloatFormat("float", 32, 23, 127), FloatFormat("double", 64, 52, 1023)
 
 
 class Value(Protocol):
@@ -90,7 +90,7 @@ class Namespace(Protocol[V]):
     """
 
     @property
-    def format(self) -> Format:
+    def format(self) -> FloatFormat:
         """The format of the floats."""
 
     @property
@@ -157,14 +157,14 @@ class Namespace(Protocol[V]):
     def table_word(self, name: str, content: bytes, start: V) -> V:
         """Returns the 8 bytes of a table from the integer ``start`` on, the uppermost first, as an integer."""
 
-    def rarely(self, needs: Function, slow: Function, x: V, usual: V) -> V:
+    def rarely(self, needs: MathFunction, slow: MathFunction, x: V, usual: V) -> V:
         """Returns ``usual``, but ``slow(s, x)`` in the lanes for which ``needs(s, x)`` holds; it is computed
         separately, and only if there are any. The result of a lane depends on that lane alone. Two functions ``slow``
         must have two names.
         """
 
 
-class Function(Protocol):
+class MathFunction(Protocol):
     """A function of one value over any namespace."""
 
     @property
@@ -213,7 +213,7 @@ def low_bits_as_power(s: Namespace[V], x: V) -> V:
     return s.from_bits(s.shift_left(s.bits(x), s.format.mantissa))
 
 
-def split_constant(numerator: float, lost: float, format: Format) -> tuple[float, float]:
+def split_constant(numerator: float, lost: float, format: FloatFormat) -> tuple[float, float]:
     """Splits ``numerator + lost``, a constant and its rounding error as a double, into two numbers of the format."""
     high = format.nearest(numerator)
     return high, format.nearest(math.fsum([numerator, -high, lost]))

@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from nervure.kernel.math.minimax import Coefficients, odd_polynomial, polynomial
-from nervure.kernel.math.namespace import Function, Namespace, V, square_beside_1
+from nervure.kernel.math.namespace import MathFunction, Namespace, V, square_beside_1
 
 # Each is the rounded rest that the former leave of pi.
 _PI = Coefficients(
@@ -69,7 +69,7 @@ def tan(s: Namespace[V], x: V) -> V:
     return _of_any_angle(s, tan_of_moderate_angle, _tan_of_huge_angle, x)
 
 
-def _of_any_angle(s: Namespace[V], usual: Function, slow: Function, x: V) -> V:
+def _of_any_angle(s: Namespace[V], usual: MathFunction, slow: MathFunction, x: V) -> V:
     return s.rarely(_is_huge, slow, x, usual(s, x))
 
 

@@ -28,7 +28,7 @@ from dataclasses import replace
 from itertools import product
 
 from nervure.kernel.combiners import FUNCTIONS, unit
-from nervure.kernel.groups import Groups
+from nervure.kernel.groups import BlockGroups
 from nervure.kernel.ir import Apply, Kernel, Reduce, Scalar, Statement, Variable
 from nervure.kernel.rewriting import Rewrite, fresh_copy
 from nervure.support.machine import Machine
@@ -55,7 +55,7 @@ def _reduced(reduce: Reduce, out: list[Statement]) -> Lane:
     """Returns the totals of the blocks of points, combined in groups."""
     points = list(product(*[range(int(str(extent))) for _, extent in reduce.indices]))
     units = [unit(combine, result.dtype) for combine, result in zip(reduce.combine, reduce.results, strict=True)]
-    groups = Groups[Lane](lambda x, y: _combined(reduce, x, y, out), units, reduce.order.group)
+    groups = BlockGroups[Lane](lambda x, y: _combined(reduce, x, y, out), units, reduce.order.group)
     for start in range(0, len(points), reduce.order.block):
         groups.add(_folded(reduce, points[start:start + reduce.order.block], 0, 1, out))
     return groups.result()

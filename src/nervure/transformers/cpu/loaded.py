@@ -33,7 +33,7 @@ from nervure.transformers.memory_estimate import numbers
 from nervure.types.dim import compile_dim
 from nervure.types.ordered_arrays import in_order
 
-Panels = Mapping[int, runtime.Panel]
+Panels = Mapping[int, runtime.PanelMemory]
 """Panels by the numbers of the storages whose memory they are."""
 
 InPlace = Mapping[int, int]
@@ -45,7 +45,7 @@ _Number = Callable[[Mapping[str, int]], int]
 class StepCode(Protocol):
     """The code of a step."""
 
-    def step(self, bindings: Bindings) -> runtime.Step:
+    def step(self, bindings: Bindings) -> runtime.ProgramStep:
         """Returns the step for these sizes, with its buffers numbered as the storages are."""
 
 
@@ -58,9 +58,10 @@ class LoadedFunction:
                  constants: Sequence[np.ndarray]) -> None:
         self.compiled, self.codes = compiled, tuple(codes)
         self._function, self._constants = function, [plain(array) for array in constants]
-        self._panels: WeakValueDictionary[tuple[object, ...], runtime.Panel] = WeakValueDictionary()  # of constants
+        # Those of constants.
+        self._panels: WeakValueDictionary[tuple[object, ...], runtime.PanelMemory] = WeakValueDictionary()
 
-    def panels(self, cells: Sequence[Cell]) -> dict[int, runtime.Panel]:
+    def panels(self, cells: Sequence[Cell]) -> dict[int, runtime.PanelMemory]:
         """Returns the panels that there is room for, by the numbers of their storages. A variable's cell keeps its
         panels, for all functions that pack it by the same code for the same sizes; those of constants are kept here.
         """
@@ -68,7 +69,7 @@ class LoadedFunction:
                  for number, storage in self.compiled.packs.items()}
         return {storage: panel for storage, panel in found.items() if panel is not None}
 
-    def _panel(self, kernel: CompiledKernel, number: int, cells: Sequence[Cell]) -> runtime.Panel | None:
+    def _panel(self, kernel: CompiledKernel, number: int, cells: Sequence[Cell]) -> runtime.PanelMemory | None:
         storage = self.compiled.storages[number]
         size = byte_size(storage, {})
         if storage.variable is None:
@@ -97,7 +98,7 @@ class LoadedFunction:
                        if isinstance(code, KernelCode) and code.is_in_place])
         return {} if is_long else dict(self.compiled.in_place)
 
-    def steps(self, bindings: Bindings, panels: Panels, in_place: InPlace) -> list[runtime.Step]:
+    def steps(self, bindings: Bindings, panels: Panels, in_place: InPlace) -> list[runtime.ProgramStep]:
         """Returns the steps for these ``bindings``, with their buffers numbered as in ``buffers``."""
         steps = [code.step(bindings) for code in self.codes]
         if not in_place:
@@ -106,7 +107,7 @@ class LoadedFunction:
             steps[number] = steps[number]._replace(panel=panels.get(storage))
         return steps
 
-    def buffers(self, offsets: Mapping[int, int], panels: Panels, in_place: InPlace) -> list[runtime.Buffer]:
+    def buffers(self, offsets: Mapping[int, int], panels: Panels, in_place: InPlace) -> list[runtime.BufferLocation]:
         """Returns the places of the storages, given the offsets of temporaries in the arena."""
         results = self._results(in_place)
         return [self._buffer(in_place.get(number, number), offsets, panels, results)
@@ -120,7 +121,7 @@ class LoadedFunction:
             root for root in self.compiled.roots if root not in in_place])}
 
     def _buffer(self, number: int, offsets: Mapping[int, int], panels: Panels,
-                results: Mapping[int, int]) -> runtime.Buffer:
+                results: Mapping[int, int]) -> runtime.BufferLocation:
         storage = self.compiled.storages[number]
         if number in panels:
             return runtime.panel(panels[number])
@@ -186,10 +187,10 @@ class KernelCode(NamedTuple):
     extent: _Number
     scratch: _Number
 
-    def step(self, bindings: Bindings) -> runtime.Step:
+    def step(self, bindings: Bindings) -> runtime.ProgramStep:
         """Returns the step for these sizes."""
         launch = self.kernel.launch
-        return runtime.Step(
+        return runtime.ProgramStep(
             self.library.address("kernel"), self.kernel.buffers, [size(bindings) for size in self.sizes],
             max(self.extent(bindings), 0), launch.alignment, launch.duration.nanoseconds(bindings),
             self.scratch(bindings), self.is_in_place, launch.ordered, self.library)

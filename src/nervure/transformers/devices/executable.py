@@ -33,20 +33,20 @@ from nervure.transformers.base import Executable
 from nervure.transformers.binding import Bindings
 from nervure.transformers.devices.elements import Elements, at_home, to_array
 from nervure.transformers.devices.moving import moved
-from nervure.transformers.devices.placing import Placed
+from nervure.transformers.devices.placing import PlacedFunction
 from nervure.transformers.devices.pool import Lease, lease
-from nervure.transformers.devices.python_program import Program
+from nervure.transformers.devices.python_program import PythonProgram
 
 if TYPE_CHECKING:
     from nervure.transformers.devices.transformer import DeviceTransformer
-    from nervure.transformers.report import CompilationReport, Step, Times
+    from nervure.transformers.report import CompilationReport, StepReport, Times
     from nervure.types.description import TensorDescription
 
 Stored = np.ndarray | Elements
 """A value while a call runs: an array if a transformer made it, else a tensor of a device."""
 
 
-class Reader(NamedTuple):
+class FirstReader(NamedTuple):
     """The first op of a part that reads a value from outside, and its device."""
 
     op: Op
@@ -58,8 +58,8 @@ class Stage(NamedTuple):
     """A part, its executable or program, the readers of its inputs, and the values that are not read after it."""
 
     part: Part
-    work: Executable | Program
-    readers: tuple[Reader, ...]
+    work: Executable | PythonProgram
+    readers: tuple[FirstReader, ...]
     dropped: tuple[Value, ...]
 
     def run(self, given: list[Stored], bindings: Bindings, made: Lease) -> Sequence[Stored]:
@@ -68,7 +68,7 @@ class Stage(NamedTuple):
             return self.work(self._arguments(given, bindings))
         return self.work.run(_elements(given), bindings, made)
 
-    def steps(self, bindings: Bindings | None) -> Sequence[Step]:
+    def steps(self, bindings: Bindings | None) -> Sequence[StepReport]:
         """Returns its steps for explanations: those of the executable, else its ops."""
         from nervure.transformers.report import ops_as_steps
         if not isinstance(self.work, Executable):
@@ -97,7 +97,7 @@ class DeviceExecutable(Executable):
 
     transformer: DeviceTransformer
 
-    def __init__(self, placed: Placed, transformer: DeviceTransformer, parts: Sequence[Part]) -> None:
+    def __init__(self, placed: PlacedFunction, transformer: DeviceTransformer, parts: Sequence[Part]) -> None:
         super().__init__(placed.function, transformer)
         self._devices = placed.devices
         last = {value: number for number, part in enumerate(parts) for value in (*part.outputs, *part.inputs)}
@@ -112,20 +112,21 @@ class DeviceExecutable(Executable):
         """The parts in the order in which they run."""
         return tuple([stage.part for stage in self._stages])
 
-    def _work(self, part: Part) -> Executable | Program:
+    def _work(self, part: Part) -> Executable | PythonProgram:
         if isinstance(part.device, str):
             return self.transformer.native(part.device).build(part.function)
         assert isinstance(part.device, type)
-        return Program(part.function, part.device)
+        return PythonProgram(part.function, part.device)
 
-    def _readers(self, part: Part) -> tuple[Reader, ...]:
+    def _readers(self, part: Part) -> tuple[FirstReader, ...]:
         """Returns the reader of each input; a view of an input that has no device is read for the part's first op."""
         first: dict[Value, Op] = {}
         for op in part.members:
             for value in op.operands:
                 first.setdefault(value, op)
         listed = [first.get(value, part.members[0]) for value in part.inputs]
-        return tuple([Reader(op, self._device_of(op), self.transformer.placing.list_of(op).strict) for op in listed])
+        return tuple([FirstReader(op, self._device_of(op), self.transformer.placing.list_of(op).strict)
+                      for op in listed])
 
     def _device_of(self, op: Op) -> type[Device]:
         """Returns the device on which the value of an op is made; a value from outside is at home."""
@@ -186,7 +187,7 @@ class DeviceExecutable(Executable):
                     del held[value]
             return [_outlasting(held[value]) for value in self.function.roots]
 
-    def _brought(self, value: Value, stored: Stored, reader: Reader, made: Lease) -> Stored:
+    def _brought(self, value: Value, stored: Stored, reader: FirstReader, made: Lease) -> Stored:
         """Returns a value on the device of its reader."""
         source, target = self._device_of(value.op), reader.device
         if isinstance(stored, np.ndarray):

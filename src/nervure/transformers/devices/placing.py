@@ -40,7 +40,7 @@ from nervure.transformers.devices.implementing import implemented, is_pointwise
 from nervure.types.view import SimpleView
 
 
-class Placed(NamedTuple):
+class PlacedFunction(NamedTuple):
     """A function without composites, and the device of each op; None if it runs on the device of its reader."""
 
     function: Function
@@ -83,7 +83,7 @@ class Placing:
         listed = dict.fromkeys([device for op in function.operations for device in self.list_of(op).devices])
         return [device for device in listed if device.rewrites]
 
-    def placed(self, function: Function) -> Placed:
+    def placed(self, function: Function) -> PlacedFunction:
         """Returns the function with a device for each op, and each op in its form there: composites that no device
         takes whole are decomposed. NodeNotFound for an op that no device of its list implements.
         """
@@ -98,8 +98,8 @@ class Placing:
             table.update([(old, new) for old, new in zip(op.outputs, final.outputs, strict=True) if old is not new])
         result = whole.substituted(table)
         # An effect without results has been rebuilt again.
-        return Placed(result, {op: devices[op] if op in devices else self._device(op, devices)
-                               for op in result.operations})
+        return PlacedFunction(result, {op: devices[op] if op in devices else self._device(op, devices)
+                                       for op in result.operations})
 
     def _device(self, op: Op, known: dict[Op, type[Device] | None]) -> type[Device] | None:
         if isinstance(op, Leaf):

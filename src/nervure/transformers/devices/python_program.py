@@ -12,7 +12,7 @@ Views move no element if strides can describe them. Functions given to ``nv.impl
 >>> from nervure.transformers.devices.elements import at_home, to_array
 >>> from nervure.transformers.devices.pool import lease
 >>> x = nv.Parameter(nv.float32, (2, 2))
->>> program = Program(nv.Function([nv.ops.Permute(-x, (1, 0))], [x]), Paper)
+>>> program = PythonProgram(nv.Function([nv.ops.Permute(-x, (1, 0))], [x]), Paper)
 >>> with lease() as made:
 ...     result, = program.run([at_home(Paper, np.float32([[1, 2], [3, 4]]))], {}, made)
 ...     to_array(result).tolist()
@@ -45,7 +45,7 @@ from nervure.types.index_map import IndexMap
 from nervure.types.view import SimpleView
 
 
-class Program:
+class PythonProgram:
     """A function whose ops all have an implementation on ``device``, or are views of one tensor, or leaves."""
 
     def __init__(self, function: Function, device: type[Device]) -> None:

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from nervure.errors import IndexOutOfRange, Parts
+from nervure.errors import ErrorParts, IndexOutOfRange
 from nervure.ir.kinds import Access, Element, coordinate_symbols
 from nervure.ir.notation import Number
 from nervure.ir.op import Op
@@ -217,7 +217,7 @@ def _outside(op: Op | None, places: Sequence[np.ndarray], shape: Sequence[int]) 
 
 def out_of_range(op: Op | None, what: str, ends: Sequence[tuple[int, int]], shape: Sequence[int]) -> Exception:
     """The error of an index map that leaves its tensor: ``ends`` are the extremes of each coordinate."""
-    parts: Parts = {
+    parts: ErrorParts = {
         "got": ", ".join([f"{low} to {high}" for low, high in ends]) or "no coordinates",
         "expected": ", ".join([f"0 to {length - 1}" if length else "nothing" for length in shape])}
     message = f"an element outside the tensor would be {what}"

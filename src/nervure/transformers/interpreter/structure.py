@@ -24,7 +24,7 @@ from typing import Unpack
 
 import numpy as np
 
-from nervure.errors import InternalError, InvalidArgument, NervureError, Parts
+from nervure.errors import ErrorParts, InternalError, InvalidArgument, NervureError
 from nervure.ir.kinds import Access, Element, ScalarExpression, Structure, multiply_body
 from nervure.ir.op import Op
 from nervure.transformers.convert import convert, widen
@@ -197,7 +197,7 @@ class Plan:
         elements = np.broadcast_to(widen(elements), box.lengths).transpose([*reduced, *kept])
         return elements.reshape(-1, *elements.shape[len(reduced):])
 
-    def _fail(self, kind: type[NervureError], message: str, **parts: Unpack[Parts]) -> NervureError:
+    def _fail(self, kind: type[NervureError], message: str, **parts: Unpack[ErrorParts]) -> NervureError:
         return kind(message, **parts) if self._op is None else self._op.fail(kind, message, **parts)
 
 

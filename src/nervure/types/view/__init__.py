@@ -18,8 +18,8 @@ from nervure.types.view.reshaping import FlattenView, ReshapeView
 from nervure.types.view.simple import (
     AssumedView,
     BroadcastView,
+    IndexMapView,
     InOrderView,
-    MappedView,
     PermuteView,
     ReverseView,
     SimpleView,
@@ -35,7 +35,7 @@ __all__ = [
     "FlattenView",
     "FoldedPadView",
     "InOrderView",
-    "MappedView",
+    "IndexMapView",
     "PadView",
     "Padding",
     "PermuteView",

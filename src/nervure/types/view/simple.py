@@ -100,7 +100,7 @@ class AssumedView(InOrderView):
 
 
 @frozen_dataclass()
-class MappedView(SimpleView):
+class IndexMapView(SimpleView):
     """The view by any index map, whose coordinates are taken to be inside the source."""
 
     map: IndexMap

@@ -15,7 +15,7 @@ from nervure.transformers.cpu.runtime import (
     Array,
     FastEntry,
     Program,
-    Step,
+    ProgramStep,
     arena,
     argument,
     result,
@@ -44,9 +44,9 @@ def words(place: int, count: int = 4) -> np.ndarray:
 
 def between(function: Any) -> Program:
     """out = f(x + 1) + 10, with a function of Python between two kernels."""
-    steps = [Step(address("copy"), [0, 1], [1], 4),
+    steps = [ProgramStep(address("copy"), [0, 1], [1], 4),
              HostKernel(function, 2).step([1, 2]),
-             Step(address("copy"), [2, 3], [10], 4)]
+             ProgramStep(address("copy"), [2, 3], [10], 4)]
     kind = Array(INT, (4,))
     return Program(steps, [argument(0), arena(0), arena(64), result(0)], 128, arguments=[kind], results=[kind])
 
@@ -96,7 +96,7 @@ def test_an_error_leaves_what_would_be_written_in_place():
         raise ValueError("no")
 
     state = np.arange(4)
-    steps = [HostKernel(function, 1).step([0]), Step(address("increase"), [0], extent=4, in_place=True)]
+    steps = [HostKernel(function, 1).step([0]), ProgramStep(address("increase"), [0], extent=4, in_place=True)]
     with pytest.raises(ValueError, match="no"):
         Program(steps, [variable(0)]).run([], [], [state])
     assert state.tolist() == [0, 1, 2, 3]

@@ -8,14 +8,14 @@ import nervure as nv
 from nervure import ops
 from nervure.transformers.cpu.compile.compilation import compile_function
 from nervure.transformers.cpu.inspect.timing import measured_limits, time_steps
-from nervure.transformers.cpu.runtime import Program, Step, argument, result
+from nervure.transformers.cpu.runtime import Program, ProgramStep, argument, result
 from nervure.transformers.cpu.target import Target
 from tests.transformers.cpu.kernels import address
 
 
 def test_parts_of_a_program():
-    steps = [Step(address("copy"), [0, 1], [1], 4), Step(address("copy"), [1, 2], [10], 4),
-             Step(address("copy"), [2, 3], [100], 4)]
+    steps = [ProgramStep(address("copy"), [0, 1], [1], 4), ProgramStep(address("copy"), [1, 2], [10], 4),
+             ProgramStep(address("copy"), [2, 3], [100], 4)]
     program = Program(steps, [argument(0), result(0), result(1), result(2)])
     targets = [np.zeros(4, np.int64) for _ in range(3)]
     program.part(0, 0).run([np.arange(4)], targets)
@@ -27,7 +27,7 @@ def test_parts_of_a_program():
 
 
 def test_a_part_outlives_its_program():
-    part = Program([Step(address("copy"), [0, 1], [1], 4)], [argument(0), result(0)], arena_bytes=64).part(0, 1)
+    part = Program([ProgramStep(address("copy"), [0, 1], [1], 4)], [argument(0), result(0)], arena_bytes=64).part(0, 1)
     target = np.zeros(4, np.int64)
     part.run([np.arange(4)], [target])
     assert target.tolist() == [1, 2, 3, 4]

@@ -13,7 +13,16 @@ import pytest
 
 from nervure.ir.variable import Variable
 from nervure.transformers.cells import Cell
-from nervure.transformers.cpu.runtime import Array, FastEntry, Gate, Program, Step, argument, result, variable
+from nervure.transformers.cpu.runtime import (
+    Array,
+    FastEntry,
+    Gate,
+    Program,
+    ProgramStep,
+    argument,
+    result,
+    variable,
+)
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dtype import int64
 from tests.transformers.cpu.kernels import address
@@ -37,7 +46,7 @@ OWNER = Owner()
 
 def added(size: int, number: int = 1) -> Program:
     """x -> x + number, for arrays of ``size`` elements."""
-    return Program([Step(address("copy"), [0, 1], [number], size)], [argument(0), result(0)],
+    return Program([ProgramStep(address("copy"), [0, 1], [number], size)], [argument(0), result(0)],
                    arguments=[Array(INT, (size,))], results=[Array(INT, (size,))])
 
 
@@ -49,7 +58,7 @@ def entry(*programs: Program, **more: Any) -> Any:
 
 
 def test_a_call_that_fits():
-    step = Step(address("multiply_add"), [0, 1, 2, 3], extent=12)
+    step = ProgramStep(address("multiply_add"), [0, 1, 2, 3], extent=12)
     run = entry(Program([step], [argument(0), argument(1), argument(2), result(0)],
                         arguments=[Array(FLOAT, (3, 4))] * 3, results=[Array(FLOAT, (3, 4))]))
     x, y = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
@@ -114,7 +123,7 @@ def test_the_one_result_itself():
 def test_no_dimension_and_no_element():
     for shape in ((), (0,), (2, 0)):
         extent = int(np.prod(shape))
-        run = entry(Program([Step(address("copy"), [0, 1], [7], extent)], [argument(0), result(0)],
+        run = entry(Program([ProgramStep(address("copy"), [0, 1], [7], extent)], [argument(0), result(0)],
                             arguments=[Array(INT, shape)], results=[Array(INT, shape)]))
         assert run(np.full(shape, 1))[0].tolist() == np.full(shape, 8).tolist()
 
@@ -129,7 +138,8 @@ def test_the_gate():
 
 
 def test_a_failure_raises_and_the_next_call_works():
-    program = Program([Step(address("check_positive"), [0], extent=3)], [argument(0)], arguments=[Array(INT, (3,))])
+    steps = [ProgramStep(address("check_positive"), [0], extent=3)]
+    program = Program(steps, [argument(0)], arguments=[Array(INT, (3,))])
     run = entry(program)
     with pytest.raises(ArithmeticError, match=r"code 5 of op 77 at 1: -4 in \[\[1, -4, -5\]\]"):
         run(np.array([1, -4, -5]))
@@ -138,7 +148,7 @@ def test_a_failure_raises_and_the_next_call_works():
 
 def test_no_reference_is_lost_or_kept():
     program, x = added(3), np.arange(3)
-    fails = entry(Program([Step(address("check_positive"), [0], extent=3)], [argument(0), result(0)],
+    fails = entry(Program([ProgramStep(address("check_positive"), [0], extent=3)], [argument(0), result(0)],
                           arguments=[Array(INT, (3,))], results=[Array(INT, (3,))]))
     run, minus = entry(program), np.array([-1, -1, -1])
     gc.collect()  # what other tests have left would go meanwhile
@@ -179,13 +189,13 @@ def cell(value: int = 0) -> Cell:
 
 
 def in_place(cell: Cell) -> Any:
-    step = Step(address("increase"), [0], extent=4, in_place=True)
+    step = ProgramStep(address("increase"), [0], extent=4, in_place=True)
     return entry(Program([step], [variable(0)], variables=[Array(INT, (4,), variable=0)]), cells=[cell])
 
 
 def switched(cell: Cell) -> Any:
     """The variable becomes itself plus 10; what it was is returned plus 1."""
-    steps = [Step(address("copy"), [0, 1], [1], 4), Step(address("copy"), [0, 2], [10], 4)]
+    steps = [ProgramStep(address("copy"), [0, 1], [1], 4), ProgramStep(address("copy"), [0, 2], [10], 4)]
     return entry(Program(steps, [variable(0), result(0), result(1)], variables=[Array(INT, (4,))],
                          results=[Array(INT, (4,)), Array(INT, (4,), variable=0)]), cells=[cell])
 
@@ -237,7 +247,8 @@ def test_a_variable_in_use_sends_the_call_the_slow_way():
 
 def test_a_failure_leaves_variables_as_they_were():
     state = cell(3)
-    steps = [Step(address("check_positive"), [1], extent=4), Step(address("increase"), [0], extent=4, in_place=True)]
+    steps = [ProgramStep(address("check_positive"), [1], extent=4),
+             ProgramStep(address("increase"), [0], extent=4, in_place=True)]
     run = entry(Program(steps, [variable(0), argument(0)], arguments=[Array(INT, (4,))],
                         variables=[Array(INT, (4,), variable=0)]), cells=[state])
     with pytest.raises(ArithmeticError):

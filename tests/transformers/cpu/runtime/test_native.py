@@ -12,8 +12,16 @@ from nervure.transformers.cpu.compile.compiler import compile_object
 from nervure.transformers.cpu.compile.llvm.builder import Builder, assemble
 from nervure.transformers.cpu.runtime import native as module
 from nervure.transformers.cpu.runtime.code import functions
-from nervure.transformers.cpu.runtime.native import At, Local, Pointer, Word, functions_of, hot, native
-from nervure.transformers.cpu.runtime.records import Step
+from nervure.transformers.cpu.runtime.native import (
+    At,
+    LocalVariable,
+    Pointer,
+    Word,
+    functions_of,
+    hot,
+    native,
+)
+from nervure.transformers.cpu.runtime.records import StepRecord
 
 
 @hot
@@ -25,16 +33,16 @@ def clamp(b: Builder, x: Word, most: Word) -> Word:
 
 
 @native
-def total(b: Builder, steps: At[Step], count: Word) -> Word:
+def total(b: Builder, steps: At[StepRecord], count: Word) -> Word:
     """The extents of several steps together, at most 100."""
-    found = Local(b.constant(module.I64, 0))
+    found = LocalVariable(b.constant(module.I64, 0))
     with b.loop(0, count) as loop:
         found.value = found.value + steps.element(loop.index)["extent"]
     return clamp(b, found.value, 100)
 
 
 @native
-def clear(b: Builder, step: At[Step]) -> None:
+def clear(b: Builder, step: At[StepRecord]) -> None:
     """Sets its extent to 0."""
     step["extent"] = 0
 
@@ -42,12 +50,12 @@ def clear(b: Builder, step: At[Step]) -> None:
 @native
 def clear_first(b: Builder, steps: Pointer) -> None:
     """The same for the first of several."""
-    clear(b, At(Step, steps))
+    clear(b, At(StepRecord, steps))
 
 
 def test_they_run():
     library = load(compile_object(assemble([each.build() for each in (clamp, total, clear, clear_first)])))
-    steps = (Step * 3)(*[Step(extent=extent) for extent in (30, 40, 50)])
+    steps = (StepRecord * 3)(*[StepRecord(extent=extent) for extent in (30, 40, 50)])
     sum_up = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)(library.address("total"))
     assert [sum_up(ctypes.addressof(steps), count) for count in range(4)] == [0, 30, 70, 100]
     ctypes.CFUNCTYPE(None, ctypes.c_void_p)(library.address("clear_first"))(ctypes.addressof(steps))

@@ -7,7 +7,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from nervure.transformers.cpu.runtime import CONSTANT, Program, Step, argument, panel, panel_of, result
+from nervure.transformers.cpu.runtime import CONSTANT, Program, ProgramStep, argument, panel, panel_of, result
 from nervure.transformers.cpu.runtime.thresholds import RELEASE_FROM
 from tests.transformers.cpu.kernels import address
 from tests.transformers.cpu.runtime.test_signals import check
@@ -21,7 +21,8 @@ def kept(stamp):
 
 def copying(made, extent=4):
     """Argument 0, plus 1, is copied to a panel, which is copied to a result."""
-    steps = [Step(address("copy"), [0, 1], [1], extent, panel=made), Step(address("copy"), [1, 2], [0], extent)]
+    steps = [ProgramStep(address("copy"), [0, 1], [1], extent, panel=made),
+             ProgramStep(address("copy"), [1, 2], [0], extent)]
     return Program(steps, [argument(0), panel(made), result(0)])
 
 
@@ -44,7 +45,8 @@ def test_a_panel_is_made_when_the_version_is_another_one():
 
 def test_what_has_failed_is_made_again():
     made = kept(CONSTANT)
-    steps = [Step(address("check_positive"), [0], extent=4, panel=made), Step(address("copy"), [0, 1], [1], 4)]
+    steps = [ProgramStep(address("check_positive"), [0], extent=4, panel=made),
+             ProgramStep(address("copy"), [0, 1], [1], 4)]
     program = Program(steps, [argument(0), result(0)])
     for _ in range(2):
         assert outcome(program, 1, -2, 3, 4) == (5, [0] * 4) and made.runs == 0
@@ -54,7 +56,8 @@ def test_what_has_failed_is_made_again():
 
 def test_the_time_of_what_is_made_once_does_not_count():
     made = kept(CONSTANT)
-    steps = [Step(address("copy"), [0, 1], [1], 4, nanoseconds=10 * RELEASE_FROM, panel=each) for each in (made, None)]
+    steps = [ProgramStep(address("copy"), [0, 1], [1], 4, nanoseconds=10 * RELEASE_FROM, panel=each)
+             for each in (made, None)]
     totals = [Program([step], [argument(0), panel(made)]).record for step in steps]
     assert [(record.nanoseconds, record.longest) for record in totals] == [(0, 0), (10 * RELEASE_FROM,) * 2]
 
@@ -64,8 +67,8 @@ def test_what_was_interrupted_is_made_again():
     from weakref import WeakValueDictionary
     made = panel_of(WeakValueDictionary(), ("own",), 160_000, CONSTANT)
     def program(turns):
-        steps = [Step(address("spin"), [0], [turns], 20_000, nanoseconds=1_000_000, scratch=8, panel=made),
-                 Step(address("spin"), [1], [turns], 20_000, nanoseconds=1_000_000, scratch=8)]
+        steps = [ProgramStep(address("spin"), [0], [turns], 20_000, nanoseconds=1_000_000, scratch=8, panel=made),
+                 ProgramStep(address("spin"), [1], [turns], 20_000, nanoseconds=1_000_000, scratch=8)]
         return Program(steps, [panel(made), variable(0)])
     interrupt_soon()
     try:

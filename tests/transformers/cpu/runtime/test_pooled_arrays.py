@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from nervure.transformers.cpu.runtime import Program, Step, arena, pooled_arrays, result
+from nervure.transformers.cpu.runtime import Program, ProgramStep, arena, pooled_arrays, result
 from nervure.transformers.cpu.runtime.memory_pool import class_bytes, size_class
 from nervure.transformers.cpu.runtime.records import CLASSES, MemoryPool
 from nervure.transformers.cpu.runtime.runtime_library import record
@@ -82,7 +82,7 @@ def test_what_is_kept_is_bounded_by_what_calls_need():
 
 
 def test_a_thousand_sizes_leave_memory_flat():
-    program = Program([Step(address("copy"), [0, 1], [0], 8)], [arena(0), result(0)], arena_bytes=300_000)
+    program = Program([ProgramStep(address("copy"), [0, 1], [0], 8)], [arena(0), result(0)], arena_bytes=300_000)
     sizes = random.Random(5).sample(range(1, 500_000), 1000)
     before = 0
     for number, size in enumerate(sizes):

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nervure.transformers.cpu.runtime import Program, Step, arena, argument, constant, result, variable
+from nervure.transformers.cpu.runtime import Program, ProgramStep, arena, argument, constant, result, variable
 from nervure.transformers.cpu.runtime.chunks import bounds
-from nervure.transformers.cpu.runtime.records import Code
+from nervure.transformers.cpu.runtime.records import StatusCode
 from tests.transformers.cpu.kernels import address
 
 
-def copy(source: int, target: int, extent: int, added: int = 0, **more: object) -> Step:
-    return Step(address("copy"), [source, target], [added], extent, **more)
+def copy(source: int, target: int, extent: int, added: int = 0, **more: object) -> ProgramStep:
+    return ProgramStep(address("copy"), [source, target], [added], extent, **more)
 
 
 def test_each_kind_of_buffer():
@@ -22,7 +22,7 @@ def test_each_kind_of_buffer():
                        result(2, offset=16)], arena_bytes=128)
     targets = [np.zeros(6, np.int64) for _ in range(3)]
     status = program.run([np.arange(5) * 10], targets, [np.arange(4)])
-    assert status.code == Code.DONE
+    assert status.code == StatusCode.DONE
     assert [target.tolist() for target in targets] == [
         [3, 103, 203, 303, 0, 0], [11, 21, 31, 41, 0, 0], [0, 0, 2, 3, 4, 5]]
 
@@ -35,26 +35,26 @@ def test_a_program_keeps_its_constants():
 
 
 def test_a_program_without_steps_or_work():
-    assert Program([], []).run([]).code == Code.DONE
+    assert Program([], []).run([]).code == StatusCode.DONE
     target = np.zeros(1, np.int64)
     Program([copy(0, 1, 0)], [argument(0), result(0)]).run([np.ones(1, np.int64)], [target])
     assert target.tolist() == [0]
 
 
 def test_a_failure_stops_before_what_is_written_in_place():
-    increase = Step(address("increase"), [0], extent=4, in_place=True)
-    program = Program([Step(address("check_positive"), [1], extent=6), increase], [variable(0), argument(0)])
+    increase = ProgramStep(address("increase"), [0], extent=4, in_place=True)
+    program = Program([ProgramStep(address("check_positive"), [1], extent=6), increase], [variable(0), argument(0)])
     state = np.arange(4)
     status = program.run([np.array([3, 2, -7, 1, -9, 0])], [], [state])
     assert (status.code, status.op, status.position, status.value, status.step) == (5, 77, 2, -7, 0)
     assert state.tolist() == [0, 1, 2, 3]
-    assert program.run([np.zeros(6, np.int64)], [], [state]).code == Code.DONE
+    assert program.run([np.zeros(6, np.int64)], [], [state]).code == StatusCode.DONE
     assert state.tolist() == [1, 2, 3, 4]
 
 
 def test_no_memory_is_a_code():
     target = np.zeros(4, np.int64)
-    assert Program([copy(0, 0, 4)], [result(0)], arena_bytes=1 << 60).run([], [target]).code == Code.NO_MEMORY
+    assert Program([copy(0, 0, 4)], [result(0)], arena_bytes=1 << 60).run([], [target]).code == StatusCode.NO_MEMORY
 
 
 @pytest.mark.parametrize("extent", [0, 1, 63, 64, 65, 1000, 4097])

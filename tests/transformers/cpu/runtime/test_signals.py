@@ -22,8 +22,8 @@ class Owner:
 
 def spinning(extent, in_place=False, turns=None):
     "About a millisecond for each element of the variable, on any processor."
-    step = Step(address("spin"), [0], [turns or TURNS], extent, nanoseconds=1_000_000 * extent, scratch=8,
-                in_place=in_place)
+    step = ProgramStep(address("spin"), [0], [turns or TURNS], extent, nanoseconds=1_000_000 * extent, scratch=8,
+                              in_place=in_place)
     return Program([step], [variable(0)])
 
 def interrupt_soon(seconds=0.2):
@@ -58,7 +58,7 @@ def test_a_signal_interrupts_a_call(threads):
         raise AssertionError("the call ran to its end")
     assert record(ThreadPool).lock == record(ThreadPool).calls == 0
     out[:] = 0
-    assert spinning(100, turns=1).run([], [], [out]).code == Code.DONE and out[:100].all()
+    assert spinning(100, turns=1).run([], [], [out]).code == StatusCode.DONE and out[:100].all()
     """)
 
 
@@ -67,7 +67,7 @@ def test_slices_in_order_are_interrupted_in_order():
     check("""
     flags.threads = 2
     interrupt_soon()
-    step = Step(address("spin"), [0], [1_000_000], 20_000, nanoseconds=20_000_000_000, scratch=8, ordered=True)
+    step = ProgramStep(address("spin"), [0], [1_000_000], 20_000, nanoseconds=20_000_000_000, scratch=8, ordered=True)
     try:
         Program([step], [variable(0)]).run([], [], [out])
     except KeyboardInterrupt:
@@ -93,7 +93,7 @@ def test_what_is_written_in_place_is_written_to_the_end():
 
 def test_short_steps_are_interrupted_too():
     check("""
-    step = Step(address("spin"), [0], [300_000], 1, nanoseconds=20_000, scratch=8)
+    step = ProgramStep(address("spin"), [0], [300_000], 1, nanoseconds=20_000, scratch=8)
     program = Program([step] * 20_000, [variable(0)])
     interrupt_soon()
     try:
@@ -112,7 +112,7 @@ def test_an_entry_is_interrupted_and_loses_nothing():
     from nervure.types.description import BasicTensorDescription
     from nervure.types.dtype import int64
     kind, owner = Array(np.dtype(np.int64), (20_000,)), Owner()
-    step = Step(address("spin"), [1], [1_000_000], 20_000, nanoseconds=20_000_000_000, scratch=8)
+    step = ProgramStep(address("spin"), [1], [1_000_000], 20_000, nanoseconds=20_000_000_000, scratch=8)
     program = Program([step], [variable(0), result(0)], variables=[kind], results=[kind._replace(variable=0)])
     cell = Cell(Variable(BasicTensorDescription(int64, (20_000,)), initial=1))
     entry = FastEntry(owner.fail, [cell])
@@ -148,14 +148,14 @@ def test_other_threads_are_not_interrupted():
         pass
     while not codes: time.sleep(0.01)
     signal.setitimer(signal.ITIMER_REAL, 0)  # where all was done before, no signal may meet the end of the process
-    assert codes == [Code.DONE] and out[:300].all()
+    assert codes == [StatusCode.DONE] and out[:300].all()
     """)
 
 
 def test_both_sides_of_a_fork_go_on():
     check("""
     flags.threads = 2
-    run = lambda: spinning(50, turns=1000).run([], [], [out]).code == Code.DONE
+    run = lambda: spinning(50, turns=1000).run([], [], [out]).code == StatusCode.DONE
     assert run() and record(ThreadPool).started == 1
     def in_child():
         return record(ThreadPool).started == 0 and run() and record(ThreadPool).started == 1 and set(out[:50]) == {2}
@@ -220,7 +220,7 @@ def test_a_handler_that_forks_in_the_middle_of_a_call():
     signal.setitimer(signal.ITIMER_REAL, 0.1)
     code = spinning(1_000).run([], [], [out]).code
     if codes[0] == 0:
-        os._exit(0 if code == Code.FORKED else 3)
-    assert code == Code.DONE and out[:1000].all()
+        os._exit(0 if code == StatusCode.FORKED else 3)
+    assert code == StatusCode.DONE and out[:1000].all()
     assert os.waitstatus_to_exitcode(os.waitpid(codes[0], 0)[1]) == 0
     """)

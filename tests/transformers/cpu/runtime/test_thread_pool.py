@@ -21,8 +21,8 @@ from nervure.transformers.cpu.cache.loader import load
 from nervure.transformers.cpu.compile.compiler import compile_object
 from nervure.transformers.cpu.compile.llvm.builder import Builder, assemble
 from nervure.transformers.cpu.compile.llvm.types import PTR
-from nervure.transformers.cpu.runtime import Program, Step, cores, result, variable
-from nervure.transformers.cpu.runtime.records import Code, ThreadPool
+from nervure.transformers.cpu.runtime import Program, ProgramStep, cores, result, variable
+from nervure.transformers.cpu.runtime.records import StatusCode, ThreadPool
 from nervure.transformers.cpu.runtime.runtime_library import record
 from nervure.transformers.cpu.runtime.thread_pool import HAS_MXCSR
 from nervure.transformers.cpu.runtime.thresholds import FREQUENT_CALL_FROM, SHARED_CALL_FROM
@@ -34,7 +34,7 @@ ZERO_DENORMALS = 0x1F80 | 0x8040
 
 def counting(turns: int, extent: int, alignment: int = 1, steps: int = 1) -> Program:
     """out[k] += 1 in each step, with estimates that have it cut into many chunks."""
-    step = Step(address("spin"), [0], [turns], extent, alignment, nanoseconds=2_000_000, scratch=8)
+    step = ProgramStep(address("spin"), [0], [turns], extent, alignment, nanoseconds=2_000_000, scratch=8)
     return Program([step] * steps, [result(0)])
 
 
@@ -51,7 +51,8 @@ def test_every_element_is_visited_once_in_each_step(threads):
 def test_the_first_failure_is_the_same_for_all_threads():
     values = np.zeros(100_000, np.int64)
     values[[777, 50_000, 99_999]] = -5
-    program = Program([Step(address("check_positive"), [0], extent=values.size, nanoseconds=3_000_000)], [result(0)])
+    steps = [ProgramStep(address("check_positive"), [0], extent=values.size, nanoseconds=3_000_000)]
+    program = Program(steps, [result(0)])
     for threads in (1, 2, 5):
         with flags.overriding(threads=threads):
             status = program.run([], [values])
@@ -64,7 +65,7 @@ def test_eight_threads_side_by_side():
 
     def work(out: np.ndarray) -> None:
         for _ in range(200):
-            assert program.run([], [out]).code == Code.DONE
+            assert program.run([], [out]).code == StatusCode.DONE
 
     workers = [threading.Thread(target=work, args=[out]) for out in outs]
     for worker in workers:
@@ -89,7 +90,7 @@ def test_a_call_runs_alone_while_another_has_the_pool():
     (FREQUENT_CALL_FROM, 0, False), (FREQUENT_CALL_FROM, 1 << 62, True), (FREQUENT_CALL_FROM - 1, 1 << 62, False),
     (SHARED_CALL_FROM, 0, True)])
 def test_a_short_call_takes_the_pool_if_another_began_just_before(nanoseconds, begun, is_shared):
-    step = Step(address("spin"), [0], [1], 64, 1, nanoseconds=nanoseconds, scratch=8)
+    step = ProgramStep(address("spin"), [0], [1], 64, 1, nanoseconds=nanoseconds, scratch=8)
     program, out = Program([step], [result(0)]), np.zeros(64, np.int64)
     with flags.overriding(threads=2):
         pool = record(ThreadPool)
@@ -159,7 +160,7 @@ def denormals_are_zero() -> Iterator[None]:
 @pytest.mark.parametrize("threads", [1, 3])
 def test_denormals_are_kept_whatever_the_mode(threads):
     tiny = np.full(100_000, np.finfo(np.float32).tiny)
-    program = Program([Step(address("halve"), [0], extent=tiny.size, nanoseconds=1_000_000)], [variable(0)])
+    program = Program([ProgramStep(address("halve"), [0], extent=tiny.size, nanoseconds=1_000_000)], [variable(0)])
     with flags.overriding(threads=threads), denormals_are_zero():
         program.run([], [], [tiny])
         assert mode() == ZERO_DENORMALS

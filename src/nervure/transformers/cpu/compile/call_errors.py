@@ -18,7 +18,7 @@ from nervure.ir.variable import Variable
 from nervure.kernel.failures import Failure
 from nervure.kernel.plan import Plan
 from nervure.transformers.binding import Binder
-from nervure.transformers.cpu.runtime.records import Code, Status
+from nervure.transformers.cpu.runtime.records import Status, StatusCode
 from nervure.transformers.interpreter.step_list import StepList
 
 
@@ -26,7 +26,7 @@ def fail(plan: Plan, status: Status, arguments: Sequence[np.ndarray],
          states: Mapping[Variable, np.ndarray]) -> NoReturn:
     """Raises the error of a call that ended with this status."""
     function = plan.function
-    if status.code == Code.NO_MEMORY:
+    if status.code == StatusCode.NO_MEMORY:
         raise InvalidArgument("there is not enough memory for this call", op=function.name, got="no memory",
                               expected="enough memory for results and intermediate values",
                               help="nothing was changed by it")

@@ -50,10 +50,10 @@ class HostKernel:
 
         self._run = run
 
-    def step(self, buffers: Sequence[int]) -> runtime.Step:
+    def step(self, buffers: Sequence[int]) -> runtime.ProgramStep:
         """Returns a step that calls it, and keeps it alive."""
         address = runtime_library.library().address("call_python")
-        return runtime.Step(address, buffers, (id(self._run),), nanoseconds=NANOSECONDS, owner=self)
+        return runtime.ProgramStep(address, buffers, (id(self._run),), nanoseconds=NANOSECONDS, owner=self)
 
 
 class HostCode(NamedTuple):
@@ -62,7 +62,7 @@ class HostCode(NamedTuple):
     host: HostStep
     buffers: Sequence[int]
 
-    def step(self, bindings: Bindings) -> runtime.Step:
+    def step(self, bindings: Bindings) -> runtime.ProgramStep:
         """Returns the step for these sizes."""
         host, run = self.host, host_program(self.host, bindings)
         readers = [(storage, _reader(storage, bindings)) for storage in host.storages]

@@ -35,10 +35,10 @@ from nervure.transformers.cpu.target import Target
 from nervure.transformers.report import (
     CompilationReport,
     Count,
-    Line,
-    Panel,
-    Place,
-    Step,
+    OpReport,
+    PanelReport,
+    StepReport,
+    StorageReport,
     Temporary,
     count,
     line_of,
@@ -91,15 +91,15 @@ class _Reporting:
 
     # -- steps -------------------------------------------------------------------------------------------
 
-    def _step(self, number: int) -> Step:
+    def _step(self, number: int) -> StepReport:
         step, code = self._plan.steps[number], self._texts[number]
         if isinstance(step, KernelStep) and code is not None:
             return self._kernel(number, step, code)
         reads, writes = self._places(step.read), self._places(step.written, step.cluster)
-        return Step(number, "host", str(step).removeprefix("host "), self._lines(step.cluster), reads, writes,
-                    total([*reads, *writes]))
+        return StepReport(number, "host", str(step).removeprefix("host "), self._lines(step.cluster), reads, writes,
+                          total([*reads, *writes]))
 
-    def _kernel(self, number: int, step: KernelStep, code: Code) -> Step:
+    def _kernel(self, number: int, step: KernelStep, code: Code) -> StepReport:
         kernel, bindings = step.lowered.kernel, self._bindings
         moved, operations, width, estimate = None, None, 4, None
         if bindings is not None:
@@ -109,9 +109,9 @@ class _Reporting:
         texts: Mapping[str, Callable[[], str]] = {
             "loops": lambda: print_kernel(kernel), "llvm": lambda: code.text,
             "assembly": lambda: assembly(code.text, self._target)}
-        return Step(number, "kernel", kernel.name, self._lines(step.cluster, kernel.origins),
-                    self._places(step.read), self._places(step.written, step.cluster),
-                    moved, operations, width, estimate, notes=self._notes(step), texts=texts)
+        return StepReport(number, "kernel", kernel.name, self._lines(step.cluster, kernel.origins),
+                          self._places(step.read), self._places(step.written, step.cluster),
+                          moved, operations, width, estimate, notes=self._notes(step), texts=texts)
 
     def _notes(self, step: KernelStep) -> tuple[str, ...]:
         """Describes the packing of a step and its time; and the layout of channels."""
@@ -134,7 +134,7 @@ class _Reporting:
             return " in each call: flags.panel_limit leaves no room for it"
         return " once" if storage.variable is None else f" once per version of {self._variable(storage.variable)}"
 
-    def _lines(self, cluster: Cluster, origins: Collection[object] | None = None) -> tuple[Line, ...]:
+    def _lines(self, cluster: Cluster, origins: Collection[object] | None = None) -> tuple[OpReport, ...]:
         """Returns the ops of a step that a kernel comes from, including those computed inside of them."""
         own = [op for op in cluster.ops if origins is None or op in origins]
         known: set[Op] = {*[value.op for value in self._stored], *cluster.ops}.difference(own)
@@ -144,11 +144,11 @@ class _Reporting:
 
     # -- memory ------------------------------------------------------------------------------------------
 
-    def _places(self, storages: list[Storage], maker: Cluster | None = None) -> tuple[Place, ...]:
+    def _places(self, storages: list[Storage], maker: Cluster | None = None) -> tuple[StorageReport, ...]:
         """Returns memory as a step sees it; with reasons if ``maker`` made the step."""
         return tuple([self._place(storage, maker) for storage in dict.fromkeys(storages)])
 
-    def _place(self, storage: Storage, maker: Cluster | None) -> Place:
+    def _place(self, storage: Storage, maker: Cluster | None) -> StorageReport:
         kind, name, value = self._named(storage)
         why: Sequence[str] = ()
         if maker is not None and value is not None and storage.kind is not StorageKind.DERIVED:
@@ -156,7 +156,7 @@ class _Reporting:
                 why = [f"{type(value.op).__name__} is made from it"]
             elif value in maker.stored:
                 why = self._reasons.get(value, ())
-        return Place(kind, name, _type_of(storage, value), self._bytes(storage), tuple(why))
+        return StorageReport(kind, name, _type_of(storage, value), self._bytes(storage), tuple(why))
 
     def _named(self, storage: Storage) -> tuple[str, str, Value | None]:
         """Returns kind and name of memory, and the value that it holds."""
@@ -193,9 +193,9 @@ class _Reporting:
                                 self._bytes(storage), first, last, offsets.get(number))
                       for number, storage, (first, last) in lives])
 
-    def _panel(self, storage: Storage, runs: int) -> Panel:
+    def _panel(self, storage: Storage, runs: int) -> PanelReport:
         source = None if storage.variable is None else self._variable(storage.variable)
-        return Panel(self._name(storage), _type_of(storage, None), source, self._bytes(storage), runs)
+        return PanelReport(self._name(storage), _type_of(storage, None), source, self._bytes(storage), runs)
 
 
 def _type_of(storage: Storage, value: Value | None) -> str:

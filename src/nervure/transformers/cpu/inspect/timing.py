@@ -35,7 +35,7 @@ from nervure.transformers.cpu.compile.llvm.builder import Builder, assemble
 from nervure.transformers.cpu.compile.llvm.types import F32, PTR
 from nervure.transformers.cpu.loaded import KernelCode, LoadedFunction, Panels, plain
 from nervure.transformers.cpu.runtime.native import Native, Pointer, Word, native
-from nervure.transformers.cpu.runtime.records import Kind
+from nervure.transformers.cpu.runtime.records import BufferKind
 from nervure.transformers.cpu.target import Target
 from nervure.transformers.report import Limits, Times
 from nervure.types.dtype import float32
@@ -97,11 +97,11 @@ def _nanoseconds(program: runtime.Program, memory: Sequence[np.ndarray]) -> int:
     return time.perf_counter_ns() - start
 
 
-def _given(buffer: runtime.Buffer, counts: tuple[int, int, int]) -> runtime.Buffer:
+def _given(buffer: runtime.BufferLocation, counts: tuple[int, int, int]) -> runtime.BufferLocation:
     """Returns a buffer among the given arrays: arguments, results, variables, the arena."""
-    if buffer.kind == Kind.CONSTANT:
+    if buffer.kind == BufferKind.CONSTANT:
         return buffer
-    order = (Kind.ARGUMENT, Kind.RESULT, Kind.VARIABLE, Kind.ARENA)
+    order = (BufferKind.ARGUMENT, BufferKind.RESULT, BufferKind.VARIABLE, BufferKind.ARENA)
     before = sum(counts[:order.index(buffer.kind)])
     return runtime.argument(before + buffer.number, buffer.offset)
 
@@ -148,7 +148,7 @@ def _operations_per_second(target: Target) -> float:
     lanes = target.vector_bytes // 4
     library = compile_kernel(assemble([fma_kernel(lanes).build()]), target)
     sink = np.zeros(_CHUNKS * 16, np.float32)
-    step = runtime.Step(library.address("kernel"), [0], extent=_CHUNKS, nanoseconds=_LONG, owner=library)
+    step = runtime.ProgramStep(library.address("kernel"), [0], extent=_CHUNKS, nanoseconds=_LONG, owner=library)
     program = runtime.Program([step], [runtime.argument(0)])
     return 2 * lanes * _CHAINS * _ITERATIONS * _CHUNKS / _best(lambda: program.run([sink]))
 

@@ -1,12 +1,12 @@
 """The runtime of compiled programs: steps in order, a thread pool, a memory pool, and the fast path."""
 
 from nervure.transformers.cpu.runtime.fast import FastEntry, Gate
-from nervure.transformers.cpu.runtime.panels import CONSTANT, Panel, panel_of
+from nervure.transformers.cpu.runtime.panels import CONSTANT, PanelMemory, panel_of
 from nervure.transformers.cpu.runtime.program import (
     Array,
-    Buffer,
+    BufferLocation,
     Program,
-    Step,
+    ProgramStep,
     arena,
     argument,
     constant,
@@ -14,8 +14,8 @@ from nervure.transformers.cpu.runtime.program import (
     result,
     variable,
 )
-from nervure.transformers.cpu.runtime.records import Code, Status
+from nervure.transformers.cpu.runtime.records import Status, StatusCode
 from nervure.transformers.cpu.runtime.runtime_library import begin
 
-__all__ = ["CONSTANT", "Array", "Buffer", "Code", "FastEntry", "Gate", "Panel", "Program", "Status", "Step", "arena",
-           "argument", "begin", "constant", "panel", "panel_of", "result", "variable"]
+__all__ = ["CONSTANT", "Array", "BufferLocation", "FastEntry", "Gate", "PanelMemory", "Program", "ProgramStep",
+           "Status", "StatusCode", "arena", "argument", "begin", "constant", "panel", "panel_of", "result", "variable"]

@@ -20,8 +20,8 @@ from nervure.transformers.cpu.runtime.records import (
     C_CONTIGUOUS,
     OWNS_DATA,
     WRITEABLE,
-    Array,
-    Block,
+    ArrayRecord,
+    BlockHeader,
     Python,
 )
 
@@ -37,7 +37,7 @@ def read(b: Builder, array: Register, name: str, type: Type) -> Register:
 
 
 @hot
-def new_array(b: Builder, spec: At[Array]) -> Pointer:
+def new_array(b: Builder, spec: At[ArrayRecord]) -> Pointer:
     """Makes an uninitialised array of this type, shape and strides; null with an exception set. The calling thread
     holds the GIL.
     """
@@ -84,7 +84,7 @@ def handler_realloc(b: Builder, context: Pointer, memory: Pointer, size: Word) -
     """Returns the same memory if it is large enough, else other memory."""
     with b.if_(memory.equal(0)):
         b.ret(take(b, size))
-    room = bytes_of(b, At(Block, b.offset(memory, -HEAD, I8))["size_class"])
+    room = bytes_of(b, At(BlockHeader, b.offset(memory, -HEAD, I8))["size_class"])
     with b.if_(size <= room):
         b.ret(memory)
     other = take(b, size)

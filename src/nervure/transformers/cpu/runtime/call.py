@@ -16,17 +16,17 @@ from nervure.transformers.cpu.compile.llvm.shared import fetch_add
 from nervure.transformers.cpu.compile.llvm.types import I8, I32, I64, PTR
 from nervure.transformers.cpu.runtime.chunks import chunk_count, run_chunk
 from nervure.transformers.cpu.runtime.memory_pool import borrowed, note_peak
-from nervure.transformers.cpu.runtime.native import At, Local, Pointer, Table, Word, hot, native
+from nervure.transformers.cpu.runtime.native import At, LocalVariable, Pointer, Table, Word, hot, native
 from nervure.transformers.cpu.runtime.records import (
     FLOATS,
-    Buffer,
-    Call,
-    Code,
-    Kind,
-    Panel,
-    Program,
+    BufferKind,
+    BufferRecord,
+    CallRecord,
+    PanelRecord,
+    ProgramRecord,
     Status,
-    Step,
+    StatusCode,
+    StepRecord,
 )
 from nervure.transformers.cpu.runtime.thread_pool import (
     floats_in,
@@ -47,25 +47,26 @@ ROOM = 1024
 
 
 @hot
-def bind(b: Builder, program: At[Program], arguments: Pointer, results: Pointer, variables: Pointer, arena: Pointer,
+def bind(b: Builder, program: At[ProgramRecord], arguments: Pointer, results: Pointer, variables: Pointer,
+         arena: Pointer,
          addresses: Table) -> None:
     """Finds the address of each buffer of ``program`` in this call, and writes it to ``addresses``."""
     tables = (arguments, results, variables)
     bases = Table(b.allocate(PTR, len(tables)))
     for place, table in enumerate(tables):
         bases[place] = table
-    buffers = At(Buffer, program["buffers"])
+    buffers = At(BufferRecord, program["buffers"])
     with b.loop(0, program["buffer_count"]) as loop:
         buffer = buffers.element(loop.index)
         kind, number = buffer["kind"], buffer["number"]
-        start = b.choose(kind < Kind.ARENA,
+        start = b.choose(kind < BufferKind.ARENA,
                          lambda: Table(bases[kind])[number],
-                         lambda: b.where(kind.equal(Kind.ARENA), arena, number.cast("inttoptr", PTR)))
+                         lambda: b.where(kind.equal(BufferKind.ARENA), arena, number.cast("inttoptr", PTR)))
         addresses[loop.index] = b.offset(start, buffer["offset"], I8)
 
 
 @native
-def run_call(b: Builder, program: At[Program], arguments: Pointer, results: Pointer, variables: Pointer,
+def run_call(b: Builder, program: At[ProgramRecord], arguments: Pointer, results: Pointer, variables: Pointer,
              status: At[Status]) -> None:
     """Runs a call of ``program`` by a thread that holds the GIL, and releases it if that is worth while.
 
@@ -84,7 +85,7 @@ def run_call(b: Builder, program: At[Program], arguments: Pointer, results: Poin
 
 
 @hot
-def run(b: Builder, program: At[Program], arguments: Pointer, results: Pointer, variables: Pointer,
+def run(b: Builder, program: At[ProgramRecord], arguments: Pointer, results: Pointer, variables: Pointer,
         status: At[Status], can_stop: Word) -> None:
     """Runs one call of ``program``, which ends early when a step fails."""
     threads = take_threads(b, program)
@@ -93,13 +94,13 @@ def run(b: Builder, program: At[Program], arguments: Pointer, results: Pointer, 
     block_bytes = tables_bytes + scratch_bytes + program["arena_bytes"]
     with borrowed(b, block_bytes, ROOM) as block:
         with b.if_(block.equal(0)):
-            status["code"] = Code.NO_MEMORY
+            status["code"] = StatusCode.NO_MEMORY
             give_threads(b, threads)
             b.ret()
         note_peak(b, block_bytes + program["result_bytes"])
         scratch = b.offset(block, tables_bytes, I8)
         bind(b, program, arguments, results, variables, b.offset(scratch, scratch_bytes, I8), block)
-        call = At(Call, b.allocate(I64, ctypes.sizeof(Call) // 8))
+        call = At(CallRecord, b.allocate(I64, ctypes.sizeof(CallRecord) // 8))
         call["threads"], call["scratch"], call["scratch_bytes"] = threads, scratch, program["scratch_bytes"]
         call["can_stop"], call["unseen"], call["floats"] = can_stop, 0, thread_pool(b).peek("floats")
         with b.if_(can_stop.not_equal(0)):
@@ -110,28 +111,30 @@ def run(b: Builder, program: At[Program], arguments: Pointer, results: Pointer, 
 
 
 @hot
-def run_steps(b: Builder, program: At[Program], addresses: Table, call: At[Call], status: At[Status]) -> None:
+def run_steps(b: Builder, program: At[ProgramRecord], addresses: Table, call: At[CallRecord],
+              status: At[Status]) -> None:
     """Runs all steps in order, until one fails, which ``status`` records."""
     table = addresses.after(program["buffer_count"])
-    steps = At(Step, program["steps"])
-    with b.loop(0, program["step_count"]) as loop, b.if_(status["code"].equal(Code.DONE)):
+    steps = At(StepRecord, program["steps"])
+    with b.loop(0, program["step_count"]) as loop, b.if_(status["code"].equal(StatusCode.DONE)):
         step = steps.element(loop.index)
-        panel = At(Panel, step["panel"])
+        panel = At(PanelRecord, step["panel"])
         version = b.choose(panel.pointer.equal(0), lambda: b.constant(I64, 0), lambda: _version(b, panel, call))
         made_from = b.choose(panel.pointer.equal(0), lambda: b.constant(I64, -1), lambda: panel["made_from"])
         with b.if_(version.not_equal(made_from)):
             status["step"] = loop.index
             _run_step(b, step, addresses, table, call, status)
-            with b.if_(panel.pointer.not_equal(0) & status["code"].equal(Code.DONE)):
+            with b.if_(panel.pointer.not_equal(0) & status["code"].equal(StatusCode.DONE)):
                 panel["made_from"], panel["runs"] = version, panel["runs"] + 1
 
 
-def _version(b: Builder, panel: At[Panel], call: At[Call]) -> Register:
+def _version(b: Builder, panel: At[PanelRecord], call: At[CallRecord]) -> Register:
     """Returns the source version of a panel: the version of its variable, and the mode of floats in the upper half."""
     return b.load(panel["stamp"], I64) + (call["floats"] - FLOATS["keep"]).shift_left(32)
 
 
-def _run_step(b: Builder, step: At[Step], addresses: Table, table: Table, call: At[Call], status: At[Status]) -> None:
+def _run_step(b: Builder, step: At[StepRecord], addresses: Table, table: Table, call: At[CallRecord],
+              status: At[Status]) -> None:
     """Emits code that runs a step; the ``table`` is for the addresses of its buffers."""
     with b.if_(step["in_place"].not_equal(0)):
         call["can_stop"] = 0
@@ -147,7 +150,8 @@ def _run_step(b: Builder, step: At[Step], addresses: Table, table: Table, call: 
 
 
 @native
-def run_alone(b: Builder, step: At[Step], table: Pointer, count: Word, call: At[Call], status: At[Status]) -> None:
+def run_alone(b: Builder, step: At[StepRecord], table: Pointer, count: Word, call: At[CallRecord],
+              status: At[Status]) -> None:
     """Runs a step in chunks on the calling thread."""
     scratch = call["scratch"]
     with b.loop(0, count) as loop:
@@ -169,7 +173,7 @@ def call_python(b: Builder, buffers: Pointer, sizes: Pointer, begin: Word, end: 
     fetch_add(b, thread_pool(b).place("calls"), -1)
     given = b.allocate(PTR)
     b.store(b.call("PyLong_FromVoidPtr", PTR, buffers), given)
-    result = Local(b.constant(PTR, 0))
+    result = LocalVariable(b.constant(PTR, 0))
     with floats_in(b):
         result.value = b.call("PyObject_Vectorcall", PTR, b.load(sizes, PTR), given, b.constant(I64, 1),
                               b.constant(PTR, 0))
@@ -177,7 +181,7 @@ def call_python(b: Builder, buffers: Pointer, sizes: Pointer, begin: Word, end: 
     b.call("Py_DecRef", None, b.load(given, PTR))
     fetch_add(b, thread_pool(b).place("calls"), 1)
     with b.if_(answer.equal(0)):
-        status["code"] = Code.INTERRUPTED
+        status["code"] = StatusCode.INTERRUPTED
     b.call("Py_DecRef", None, answer)
     b.call("PyGILState_Release", None, held)
 
@@ -187,7 +191,7 @@ def _round_up(size: Register) -> Register:
     return (size + (LINE - 1)) & -LINE
 
 
-def _gather(b: Builder, step: At[Step], addresses: Table, table: Table) -> None:
+def _gather(b: Builder, step: At[StepRecord], addresses: Table, table: Table) -> None:
     """Collects the addresses of a step's buffers, in its own order."""
     numbers = Table(step["buffers"], I64)
     with b.loop(0, step["buffer_count"]) as loop:

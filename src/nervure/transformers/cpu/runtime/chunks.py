@@ -18,7 +18,7 @@ from nervure.transformers.cpu.compile.llvm.builder import Builder, Operand, Regi
 from nervure.transformers.cpu.compile.llvm.shared import lock, unlock
 from nervure.transformers.cpu.compile.llvm.types import I64
 from nervure.transformers.cpu.runtime.native import At, Pointer, Word, divide, greatest, hot, least
-from nervure.transformers.cpu.runtime.records import Status, Step
+from nervure.transformers.cpu.runtime.records import Status, StepRecord
 from nervure.transformers.cpu.runtime.thresholds import LONGEST, SHARED_FROM, WORTHWHILE
 
 MOST = 4095
@@ -35,7 +35,7 @@ def bounds(extent: int, alignment: int, index: int, count: int) -> tuple[int, in
 
 
 @hot
-def chunk_count(b: Builder, step: At[Step], threads: Word) -> Word:
+def chunk_count(b: Builder, step: At[StepRecord], threads: Word) -> Word:
     """Returns the number of chunks into which a step is cut, at least 1."""
     time, alignment = step["nanoseconds"], step["alignment"]
     most = least(b, divide(b, step["extent"] + alignment - 1, alignment), MOST)
@@ -47,7 +47,7 @@ def chunk_count(b: Builder, step: At[Step], threads: Word) -> Word:
 
 
 @hot
-def run_chunk(b: Builder, step: At[Step], table: Pointer, index: Word, count: Word, scratch: Pointer,
+def run_chunk(b: Builder, step: At[StepRecord], table: Pointer, index: Word, count: Word, scratch: Pointer,
               status: At[Status]) -> None:
     """Runs one chunk of a ``step`` on the calling thread."""
     extent, alignment = step["extent"], step["alignment"]

@@ -18,7 +18,7 @@ from nervure.transformers.cpu.runtime.records import RECORDS
 from nervure.transformers.cpu.settings import COLD_LEVEL, LEVEL
 
 
-class Module(NamedTuple):
+class RuntimeModule(NamedTuple):
     """A text, and the effort for its code: a level of the compiler."""
 
     text: str
@@ -36,16 +36,16 @@ def functions() -> list[Native]:
     return [function for each in listed for function in each]
 
 
-def modules() -> list[Module]:
+def modules() -> list[RuntimeModule]:
     """Returns the runtime as LLVM IR: the hot part, then the cold one."""
     return [_module(True, "global", " zeroinitializer", LEVEL), _module(False, "external global", "", COLD_LEVEL)]
 
 
-def _module(is_hot: bool, kind: str, start: str, level: int) -> Module:
+def _module(is_hot: bool, kind: str, start: str, level: int) -> RuntimeModule:
     """Returns a module of some of the functions; ``kind`` says whether the records are ``global`` here or ``external
     global``.
     """
     records = [f"@{name} = {kind} [{ctypes.sizeof(record)} x i8]{start}, align 128" for name, record in RECORDS.items()]
     own = [function.build() for function in functions() if function.is_hot is is_hot]
     others = [function.build().declaration for function in functions() if function.is_hot is not is_hot]
-    return Module(assemble(own, records, others), level)
+    return RuntimeModule(assemble(own, records, others), level)

@@ -21,7 +21,16 @@ from nervure.transformers.cpu.compile.llvm.types import I1, I8, I32, I64, PTR
 from nervure.transformers.cpu.runtime.array_headers import new_array, python, read
 from nervure.transformers.cpu.runtime.call import run_call
 from nervure.transformers.cpu.runtime.memory_pool import borrowed
-from nervure.transformers.cpu.runtime.native import At, Local, Pointer, Table, Truth, Word, hot, native
+from nervure.transformers.cpu.runtime.native import (
+    At,
+    LocalVariable,
+    Pointer,
+    Table,
+    Truth,
+    Word,
+    hot,
+    native,
+)
 from nervure.transformers.cpu.runtime.records import (
     ALIGNED,
     C_CONTIGUOUS,
@@ -30,12 +39,12 @@ from nervure.transformers.cpu.runtime.records import (
     LIST_SIZE,
     TUPLE_ITEMS,
     WRITEABLE,
-    Array,
-    Cell,
-    Code,
-    Entry,
-    Program,
+    ArrayRecord,
+    CellRecord,
+    EntryRecord,
+    ProgramRecord,
     Status,
+    StatusCode,
 )
 from nervure.transformers.cpu.runtime.thread_pool import thread_pool
 
@@ -51,7 +60,7 @@ def entry(b: Builder, itself: Pointer, given: Table, given_count: Word, keywords
     """The entry in CPython's METH_FASTCALL form with ``keywords``; ``itself`` is a tuple whose first item is the
     address of the record.
     """
-    record = At(Entry, b.call("PyLong_AsVoidPtr", PTR, b.load(b.offset(itself, TUPLE_ITEMS, I8), PTR)))
+    record = At(EntryRecord, b.call("PyLong_AsVoidPtr", PTR, b.load(b.offset(itself, TUPLE_ITEMS, I8), PTR)))
     slow = b.label("slow")
 
     def needs(condition: Register) -> None:
@@ -77,7 +86,7 @@ def entry(b: Builder, itself: Pointer, given: Table, given_count: Word, keywords
 
 def _listed(b: Builder, given: Table, count: Register) -> tuple[Register, Register]:
     """Returns the address of the arguments, and their number: a single list or tuple stands for all of them."""
-    place, number = Local(given.pointer), Local(count)
+    place, number = LocalVariable(given.pointer), LocalVariable(count)
     with b.if_(count.equal(1)):
         first = b.load(given.pointer, PTR)
         kind = b.load(b.offset(first, 8, I8), PTR)
@@ -90,7 +99,7 @@ def _listed(b: Builder, given: Table, count: Register) -> tuple[Register, Regist
 
 
 @native
-def find_program(b: Builder, record: At[Entry], arguments: Table, count: Word) -> Pointer:
+def find_program(b: Builder, record: At[EntryRecord], arguments: Table, count: Word) -> Pointer:
     """Returns the program for ``arguments`` of these shapes, or null."""
     programs = Table(record["programs"])
     with b.loop(0, KEPT_PROGRAMS) as loop:
@@ -103,11 +112,11 @@ def find_program(b: Builder, record: At[Entry], arguments: Table, count: Word) -
 
 
 @native
-def all_fit(b: Builder, program: At[Program], arguments: Table, count: Word) -> Truth:
+def all_fit(b: Builder, program: At[ProgramRecord], arguments: Table, count: Word) -> Truth:
     """Whether ``program`` was made for these ``arguments``."""
     with b.if_(program["argument_count"].not_equal(count)):
         b.ret(b.constant(I1, False))
-    specs = At(Array, program["arguments"])
+    specs = At(ArrayRecord, program["arguments"])
     with b.loop(0, count) as loop:
         with b.if_(~fits(b, arguments[loop.index], specs.element(loop.index))):
             b.ret(b.constant(I1, False))
@@ -115,7 +124,7 @@ def all_fit(b: Builder, program: At[Program], arguments: Table, count: Word) -> 
 
 
 @hot
-def fits(b: Builder, array: Pointer, spec: At[Array]) -> Truth:
+def fits(b: Builder, array: Pointer, spec: At[ArrayRecord]) -> Truth:
     """Whether an object is an array of the type, shape and memory of ``spec``: C-contiguous, or by strides."""
     no = b.constant(I1, False)
     with b.if_(read(b, array, "type", PTR).not_equal(python(b)["array_type"])):
@@ -144,15 +153,15 @@ def fits(b: Builder, array: Pointer, spec: At[Array]) -> Truth:
 
 
 @native
-def take_cells(b: Builder, record: At[Entry], count: Word) -> Word:
+def take_cells(b: Builder, record: At[EntryRecord], count: Word) -> Word:
     """Takes the locks of variables if all are free, and returns ``count``; else takes none and returns -1.
 
     A lock that this thread already holds counts as taken: it is inside of a call that uses the variable.
     """
-    cells = At(Cell, record["cells"])
+    cells = At(CellRecord, record["cells"])
     with b.if_(count.equal(0)):
         b.ret(count)
-    no = Local(python(b)["no"]).place
+    no = LocalVariable(python(b)["no"]).place
     thread = b.call("pthread_self", I64)
     with b.loop(0, count) as loop:
         holder = cells.element(loop.index)["holder"]
@@ -173,11 +182,11 @@ def take_cells(b: Builder, record: At[Entry], count: Word) -> Word:
 
 
 @native
-def release_cells(b: Builder, record: At[Entry], count: Word) -> None:
+def release_cells(b: Builder, record: At[EntryRecord], count: Word) -> None:
     """Releases the locks of the first ``count`` variables."""
     with b.if_(count.equal(0)):
         b.ret()
-    cells = At(Cell, record["cells"])
+    cells = At(CellRecord, record["cells"])
     null, nothing = b.constant(PTR, 0), b.constant(I64, 0)
     exception = [b.allocate(PTR) for _ in range(3)]
     b.call("PyErr_Fetch", None, *exception)
@@ -192,14 +201,14 @@ def release_cells(b: Builder, record: At[Entry], count: Word) -> None:
 
 
 @hot
-def call_program(b: Builder, record: At[Entry], program: At[Program], arguments: Table) -> Pointer:
+def call_program(b: Builder, record: At[EntryRecord], program: At[ProgramRecord], arguments: Table) -> Pointer:
     """Runs a program with ``arguments``, and returns the tuple of results, or null.
 
     Null without an exception means that nothing was done, for lack of memory or of a variable that fits.
     """
     counts = [program[name] for name in ("argument_count", "result_count", "variable_count")]
     total = counts[0] + counts[1] + counts[2]
-    answer = Local(b.constant(PTR, 0))
+    answer = LocalVariable(b.constant(PTR, 0))
     with borrowed(b, total * 16, ROOM) as block:
         with b.if_(block.equal(0)):
             b.ret(block)
@@ -217,7 +226,8 @@ def call_program(b: Builder, record: At[Entry], program: At[Program], arguments:
     return answer.value
 
 
-def _hold(b: Builder, program: At[Program], arguments: Table, objects: list[Table], addresses: list[Table]) -> None:
+def _hold(b: Builder, program: At[ProgramRecord], arguments: Table, objects: list[Table],
+          addresses: list[Table]) -> None:
     """Emits code that takes references to the program and the arguments; results and variables have none yet."""
     b.call("Py_IncRef", None, program["owner"])
     with b.loop(0, program["argument_count"]) as loop:
@@ -244,12 +254,13 @@ def _new_status(b: Builder) -> Register:
 
 
 @native
-def read_cells(b: Builder, record: At[Entry], program: At[Program], objects: Table, addresses: Table) -> Truth:
+def read_cells(b: Builder, record: At[EntryRecord], program: At[ProgramRecord], objects: Table,
+               addresses: Table) -> Truth:
     """Reads the arrays of the variables into ``objects``; returns whether they fit.
 
     None may be lent; a variable that a program writes in place must be held by its cell and this call alone.
     """
-    cells, specs = At(Cell, record["cells"]), At(Array, program["variables"])
+    cells, specs = At(CellRecord, record["cells"]), At(ArrayRecord, program["variables"])
     with b.loop(0, program["variable_count"]) as loop:
         spec = specs.element(loop.index)
         with b.if_(b.load(cells.element(loop.index)["lent"], I64).not_equal(0)):
@@ -268,9 +279,9 @@ def read_cells(b: Builder, record: At[Entry], program: At[Program], objects: Tab
 
 
 @native
-def make_results(b: Builder, program: At[Program], objects: Table, addresses: Table) -> Truth:
+def make_results(b: Builder, program: At[ProgramRecord], objects: Table, addresses: Table) -> Truth:
     """Makes new arrays for the results, in ``objects``; returns whether there was memory for all of them."""
-    specs = At(Array, program["results"])
+    specs = At(ArrayRecord, program["results"])
     with b.loop(0, program["result_count"]) as loop:
         array = new_array(b, specs.element(loop.index))
         with b.if_(array.equal(0)):
@@ -282,16 +293,17 @@ def make_results(b: Builder, program: At[Program], objects: Table, addresses: Ta
 
 
 @native
-def finish(b: Builder, record: At[Entry], program: At[Program], objects: Table, status: At[Status]) -> Pointer:
+def finish(b: Builder, record: At[EntryRecord], program: At[ProgramRecord], objects: Table,
+           status: At[Status]) -> Pointer:
     """Returns the tuple of results (or the single one), or null and an exception, by ``status``.
 
     Variables take their new values. The returned tuple takes over the references to the results among the ``objects``.
     """
     null = b.constant(PTR, 0)
     code = status["code"]
-    with b.if_(code.equal(Code.INTERRUPTED) | code.equal(Code.NO_MEMORY)):
+    with b.if_(code.equal(StatusCode.INTERRUPTED) | code.equal(StatusCode.NO_MEMORY)):
         b.ret(null)
-    with b.if_(code.not_equal(Code.DONE)):
+    with b.if_(code.not_equal(StatusCode.DONE)):
         b.ret(fail(b, record, program, objects, status))
     raise_versions(b, record, program)
     results = objects.after(program["argument_count"])
@@ -309,7 +321,7 @@ def finish(b: Builder, record: At[Entry], program: At[Program], objects: Table, 
 
 
 @native
-def fail(b: Builder, record: At[Entry], program: At[Program], objects: Pointer, status: Pointer) -> Pointer:
+def fail(b: Builder, record: At[EntryRecord], program: At[ProgramRecord], objects: Pointer, status: Pointer) -> Pointer:
     """Raises the error that Python makes of the ``status`` and the arguments."""
     count = program["argument_count"]
     given = Table(b.allocate(PTR, 2))
@@ -336,9 +348,9 @@ def move_items(b: Builder, items: Pointer, objects: Table, count: Word) -> None:
 
 
 @native
-def update_cells(b: Builder, record: At[Entry], program: At[Program], objects: Table) -> None:
+def update_cells(b: Builder, record: At[EntryRecord], program: At[ProgramRecord], objects: Table) -> None:
     """Gives variables their new arrays, which are among the ``objects``."""
-    cells, specs = At(Cell, record["cells"]), At(Array, program["results"])
+    cells, specs = At(CellRecord, record["cells"]), At(ArrayRecord, program["results"])
     with b.loop(program["returned_count"], program["result_count"]) as loop:
         cell = cells.element(specs.element(loop.index)["variable"])
         b.call("PyObject_SetAttr", I32, cell["cell"], python(b)["array_name"], objects[loop.index])
@@ -346,14 +358,14 @@ def update_cells(b: Builder, record: At[Entry], program: At[Program], objects: T
 
 
 @native
-def raise_versions(b: Builder, record: At[Entry], program: At[Program]) -> None:
+def raise_versions(b: Builder, record: At[EntryRecord], program: At[ProgramRecord]) -> None:
     """Raises the versions of variables that a ``program`` wrote in place, even if the call fails afterwards."""
-    cells, specs = At(Cell, record["cells"]), At(Array, program["variables"])
+    cells, specs = At(CellRecord, record["cells"]), At(ArrayRecord, program["variables"])
     with b.loop(0, program["variable_count"]) as loop, b.if_(specs.element(loop.index)["variable"] >= 0):
         _raise_version(b, cells.element(loop.index))
 
 
-def _raise_version(b: Builder, cell: At[Cell]) -> None:
+def _raise_version(b: Builder, cell: At[CellRecord]) -> None:
     """Raises a version. No Python runs between a new value and this, not even a signal handler."""
     place = cell["stamp"]
     b.store(b.load(place, I64) + 1, place)
@@ -370,7 +382,7 @@ def run_lists(b: Builder, program: Pointer, arguments: Pointer, results: Pointer
     counts = [b.load(b.offset(entries, LIST_SIZE, I8), I64) for entries in lists]
     with borrowed(b, (counts[0] + counts[1] + counts[2]) * 8, ROOM) as block:
         with b.if_(block.equal(0)):
-            status["code"] = Code.NO_MEMORY
+            status["code"] = StatusCode.NO_MEMORY
             b.ret()
         tables = _divided(Table(block), counts)
         for entries, count, table in zip(lists, counts, tables, strict=True):

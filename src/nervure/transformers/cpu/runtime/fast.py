@@ -63,9 +63,10 @@ class FastEntry:
                  gate: Gate | None = None) -> None:
         self._fail, self._gate = _Failing(fail), gate or Gate()
         self._locks = [(cell, cell.lock.rlock.acquire, cell.lock.rlock.release) for cell in cells]
-        self._cells = (records.Cell * len(cells))(*[
-            records.Cell(cell=id(cell), stamp=ctypes.addressof(cell.stamp), acquire=id(acquire), release=id(release),
-                         holder=ctypes.addressof(cell.lock.holder), lent=ctypes.addressof(cell.lent))
+        self._cells = (records.CellRecord * len(cells))(*[
+            records.CellRecord(cell=id(cell), stamp=ctypes.addressof(cell.stamp), acquire=id(acquire),
+                               release=id(release), holder=ctypes.addressof(cell.lock.holder),
+                               lent=ctypes.addressof(cell.lent))
             for cell, acquire, release in self._locks])
         self._programs: list[Program] = []
         self._table = (ctypes.c_void_p * records.KEPT_PROGRAMS)()
@@ -85,7 +86,7 @@ class FastEntry:
         otherwise = _SlowWay(slow)
         if not pooled_arrays.is_known():
             return otherwise
-        record = records.Entry(
+        record = records.EntryRecord(
             gate=self._gate.address, programs=ctypes.addressof(self._table), cells=ctypes.addressof(self._cells),
             cell_count=len(self._cells), slow=id(otherwise), failed=id(self._fail), single=is_single)
         method = _MethodDef(b"run", runtime_library.library().address("entry"), _FASTCALL_WITH_KEYWORDS, None)
@@ -121,7 +122,7 @@ class _Failing:
     def __call__(self, address: int, arguments: tuple[np.ndarray, ...]) -> None:
         status = records.Status.from_buffer_copy(records.Status.from_address(address))
         method = self._method()
-        if status.code == records.Code.FORKED:
+        if status.code == records.StatusCode.FORKED:
             raise forking.lost_call()
         if method is not None:
             method(status, arguments)

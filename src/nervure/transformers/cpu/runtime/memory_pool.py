@@ -24,10 +24,10 @@ from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
 from nervure.transformers.cpu.compile.llvm.shared import lock, unlock
 from nervure.transformers.cpu.compile.llvm.types import I1, I8, I32, I64, PTR
 from nervure.transformers.cpu.runtime.native import At, Pointer, Word, greatest, hot, native
-from nervure.transformers.cpu.runtime.records import CLASSES, Block, MemoryPool
+from nervure.transformers.cpu.runtime.records import CLASSES, BlockHeader, MemoryPool
 from nervure.transformers.cpu.runtime.thread_pool import now
 
-HEAD = ctypes.sizeof(Block)
+HEAD = ctypes.sizeof(BlockHeader)
 SLACK = 1 << 20
 """The bytes that may be kept whatever calls need."""
 
@@ -88,7 +88,7 @@ def make_block(b: Builder, number: Word) -> Pointer:
     with b.if_(size < _MAPPED_FROM):
         base = b.call("aligned_alloc", PTR, b.constant(I64, HEAD), (size + (HEAD - 1)) & -HEAD)
         with b.if_(base.not_equal(0)):
-            _fill_head(At(Block, base), number, base, b.constant(I64, 0))
+            _fill_head(At(BlockHeader, base), number, base, b.constant(I64, 0))
         b.ret(base)
     is_huge = size >= _HUGE_FROM
     mapped = size + b.where(is_huge, b.constant(I64, _HUGE_PAGE + _PAGE), _PAGE)
@@ -105,7 +105,7 @@ def make_block(b: Builder, number: Word) -> Pointer:
     # reads one and writes the other reads ahead of its writes also in the low bits of addresses, by which the
     # processor decides whether a load must wait for a store.
     block = b.offset(start, _PAGE - HEAD, I8)
-    _fill_head(At(Block, block), number, base, mapped)
+    _fill_head(At(BlockHeader, block), number, base, mapped)
     return block
 
 
@@ -119,12 +119,12 @@ def make_or_evict(b: Builder, number: Word) -> Pointer:
     return make_block(b, number)
 
 
-def _fill_head(head: At[Block], number: Register, base: Register, mapped: Register) -> None:
+def _fill_head(head: At[BlockHeader], number: Register, base: Register, mapped: Register) -> None:
     head["size_class"], head["base"], head["mapped"] = number, base, mapped
 
 
 @native
-def drop_block(b: Builder, block: At[Block]) -> None:
+def drop_block(b: Builder, block: At[BlockHeader]) -> None:
     """Returns a block to the system."""
     with b.if_(block["mapped"].equal(0)):
         b.call("free", None, block["base"])
@@ -145,7 +145,7 @@ def take(b: Builder, size: Word) -> Pointer:
     lock(b, pool.place("lock"))
     kept = b.load(place, PTR)
     with b.if_(kept.not_equal(0)):
-        b.store(At(Block, kept)["next"], place)
+        b.store(At(BlockHeader, kept)["next"], place)
         pool["held"] = pool["held"] - bytes_of(b, number)
     unlock(b, pool.place("lock"))
     block = b.choose(kept.not_equal(0), lambda: kept, lambda: make_or_evict(b, number))
@@ -158,7 +158,7 @@ def take(b: Builder, size: Word) -> Pointer:
 @hot
 def put(b: Builder, memory: Pointer) -> None:
     """Takes memory back, to be used again or dropped."""
-    pool, block = memory_pool(b), At(Block, b.offset(memory, -HEAD, I8))
+    pool, block = memory_pool(b), At(BlockHeader, b.offset(memory, -HEAD, I8))
     number = block["size_class"]
     place = b.offset(pool.place("heads"), number, PTR)
     lock(b, pool.place("lock"))
@@ -216,7 +216,7 @@ def evict(b: Builder, limit: Word) -> None:
             b.ret()
         place = b.offset(pool.place("heads"), number, PTR)
         block = b.load(place, PTR)
-        b.store(At(Block, block)["next"], place)
+        b.store(At(BlockHeader, block)["next"], place)
         pool["held"] = pool["held"] - bytes_of(b, number)
         unlock(b, pool.place("lock"))
         drop_block(b, block)

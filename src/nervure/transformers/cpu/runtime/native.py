@@ -1,12 +1,12 @@
 """Machine-code functions, written as Python functions: a decorator makes their signature and their frame.
 
 The annotations of parameters and result give their types: a ``Word`` is an i64, a ``Pointer`` an address, a ``Table``
-the address of addresses, ``At[Step]`` that of a record, whose fields native code reads and writes. The value that the
-Python function returns is returned. Calling the function inside another one emits a call.
+the address of addresses, ``At[StepRecord]`` that of a record, whose fields native code reads and writes. The value that
+the Python function returns is returned. Calling the function inside another one emits a call.
 
->>> from nervure.transformers.cpu.runtime.records import Step
+>>> from nervure.transformers.cpu.runtime.records import StepRecord
 >>> @native
-... def double_extent(b: Builder, step: At[Step]) -> Word:
+... def double_extent(b: Builder, step: At[StepRecord]) -> Word:
 ...     step["extent"] = step["extent"] + step["extent"]
 ...     return step["extent"]
 >>> print(double_extent.build().text())
@@ -104,7 +104,7 @@ class Table:
         return Table(self.place(count), self.type)
 
 
-class Local:
+class LocalVariable:
     """A variable of a function that is being built: its ``value`` is read and set like any other."""
 
     __slots__ = ("place", "type")

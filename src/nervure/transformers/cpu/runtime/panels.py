@@ -30,17 +30,17 @@ from nervure.transformers.cpu.runtime import pooled_arrays, records
 CONSTANT = ctypes.c_int64(0)
 """The stamp of constants."""
 
-_all: WeakSet[Panel] = WeakSet()
+_all: WeakSet[PanelMemory] = WeakSet()
 _lock = forks.lock()  # reentrant: a signal handler may come while it is held
 
 
-class Panel:
+class PanelMemory:
     """The ``memory`` of a panel, and its record. It lives as long as the programs that use it."""
 
     def __init__(self, size: int, stamp: ctypes.c_int64) -> None:
         self.memory = pooled_arrays.empty((size,), np.dtype(np.uint8))
         self._stamp = stamp
-        self._record = records.Panel(stamp=ctypes.addressof(stamp), made_from=-1)
+        self._record = records.PanelRecord(stamp=ctypes.addressof(stamp), made_from=-1)
         self.address = ctypes.addressof(self._record)
 
     @property
@@ -54,8 +54,8 @@ class Panel:
         return self._record.runs
 
 
-def panel_of(kept: WeakValueDictionary[tuple[object, ...], Panel], key: tuple[object, ...], size: int,
-             stamp: ctypes.c_int64) -> Panel | None:
+def panel_of(kept: WeakValueDictionary[tuple[object, ...], PanelMemory], key: tuple[object, ...], size: int,
+             stamp: ctypes.c_int64) -> PanelMemory | None:
     """Returns the panel that is kept under a key, or a new one; None if there is no room for it. The ``stamp`` is a
     cell's.
     """
@@ -63,7 +63,7 @@ def panel_of(kept: WeakValueDictionary[tuple[object, ...], Panel], key: tuple[ob
         panel = kept.get(key)
         if panel is None and size + sum([each.bytes for each in _all]) <= flags.panel_limit:
             try:
-                panel = kept[key] = Panel(size, stamp)
+                panel = kept[key] = PanelMemory(size, stamp)
             except MemoryError:
                 return None
             _all.add(panel)

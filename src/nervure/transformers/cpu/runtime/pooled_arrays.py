@@ -59,11 +59,11 @@ def empty(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
 
 
 @lru_cache(maxsize=1024)
-def _spec(shape: tuple[int, ...], dtype: np.dtype) -> tuple[records.Array, ctypes.Array[ctypes.c_int64]]:
+def _spec(shape: tuple[int, ...], dtype: np.dtype) -> tuple[records.ArrayRecord, ctypes.Array[ctypes.c_int64]]:
     """Returns the record of a type and a shape, with its table of lengths."""
     dims = (ctypes.c_int64 * len(shape))(*shape)
-    return records.Array(descr=id(dtype), rank=len(shape), dims=ctypes.addressof(dims),
-                         bytes=math.prod(shape) * dtype.itemsize), dims
+    return records.ArrayRecord(descr=id(dtype), rank=len(shape), dims=ctypes.addressof(dims),
+                               bytes=math.prod(shape) * dtype.itemsize), dims
 
 
 def new_array(spec: int) -> np.ndarray:

@@ -7,7 +7,7 @@
 ...     source, target = (ctypes.c_int64 * 2).from_address(buffers)
 ...     for k in range(begin, end):
 ...         ctypes.c_int64.from_address(target + 8 * k).value = 2 * ctypes.c_int64.from_address(source + 8 * k).value
->>> step = Step(ctypes.cast(double, ctypes.c_void_p).value, buffers=[0, 1], extent=3)
+>>> step = ProgramStep(ctypes.cast(double, ctypes.c_void_p).value, buffers=[0, 1], extent=3)
 >>> program = Program([step], [argument(0), result(0)])
 >>> target = np.zeros(3, np.int64)
 >>> program.run([np.array([1, 2, 3])], [target]).code, target
@@ -26,15 +26,15 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from nervure.transformers.cpu.runtime import pooled_arrays, records, runtime_library
-from nervure.transformers.cpu.runtime.panels import Panel
-from nervure.transformers.cpu.runtime.records import Kind, Status
+from nervure.transformers.cpu.runtime.panels import PanelMemory
+from nervure.transformers.cpu.runtime.records import BufferKind, Status
 from nervure.types.layout import Layout
 from nervure.types.ordered_arrays import Order, byte_strides, empty
 
 _Record = TypeVar("_Record", bound=ctypes.Structure)
 
 
-class Step(NamedTuple):
+class ProgramStep(NamedTuple):
     """One kernel: its address, the numbers of its buffers in the program, and its sizes.
 
     ``extent`` is the range that is split over threads, at multiples of ``alignment``; ``nanoseconds`` an estimate for
@@ -54,46 +54,46 @@ class Step(NamedTuple):
     in_place: bool = False
     ordered: bool = False
     owner: object = None
-    panel: Panel | None = None
+    panel: PanelMemory | None = None
 
 
-class Buffer(NamedTuple):
+class BufferLocation(NamedTuple):
     """The place of a buffer, made by ``argument``, ``result``, ``variable``, ``arena`` or ``constant``."""
 
-    kind: Kind
+    kind: BufferKind
     number: int
     offset: int = 0
     owner: object = None
 
 
-def argument(number: int, offset: int = 0) -> Buffer:
+def argument(number: int, offset: int = 0) -> BufferLocation:
     """Returns the memory of an argument, from ``offset`` bytes after its first element."""
-    return Buffer(Kind.ARGUMENT, number, offset)
+    return BufferLocation(BufferKind.ARGUMENT, number, offset)
 
 
-def result(number: int, offset: int = 0) -> Buffer:
+def result(number: int, offset: int = 0) -> BufferLocation:
     """Returns the memory of a result."""
-    return Buffer(Kind.RESULT, number, offset)
+    return BufferLocation(BufferKind.RESULT, number, offset)
 
 
-def variable(number: int, offset: int = 0) -> Buffer:
+def variable(number: int, offset: int = 0) -> BufferLocation:
     """Returns the memory of a variable at the start of the call."""
-    return Buffer(Kind.VARIABLE, number, offset)
+    return BufferLocation(BufferKind.VARIABLE, number, offset)
 
 
-def arena(offset: int) -> Buffer:
+def arena(offset: int) -> BufferLocation:
     """Returns a place in the memory that belongs to one call."""
-    return Buffer(Kind.ARENA, 0, offset)
+    return BufferLocation(BufferKind.ARENA, 0, offset)
 
 
-def constant(array: np.ndarray) -> Buffer:
+def constant(array: np.ndarray) -> BufferLocation:
     """Returns the memory of an array, which the program keeps alive."""
-    return Buffer(Kind.CONSTANT, array.ctypes.data, 0, array)
+    return BufferLocation(BufferKind.CONSTANT, array.ctypes.data, 0, array)
 
 
-def panel(kept: Panel) -> Buffer:
+def panel(kept: PanelMemory) -> BufferLocation:
     """Returns the memory of a panel."""
-    return Buffer(Kind.CONSTANT, kept.memory.ctypes.data, 0, kept)
+    return BufferLocation(BufferKind.CONSTANT, kept.memory.ctypes.data, 0, kept)
 
 
 class Array(NamedTuple):
@@ -127,16 +127,16 @@ class Program:
     variables take come last. ``run`` uses the memory that it is given.
     """
 
-    def __init__(self, steps: Sequence[Step], buffers: Sequence[Buffer], arena_bytes: int = 0,
+    def __init__(self, steps: Sequence[ProgramStep], buffers: Sequence[BufferLocation], arena_bytes: int = 0,
                  arguments: Sequence[Array] = (), results: Sequence[Array] = (),
                  variables: Sequence[Array] = ()) -> None:
         self._kept: list[object] = [*[buffer.owner for buffer in buffers], *[step.owner for step in steps],
                                     *[step.panel for step in steps]]
         usual = [step for step in steps if step.panel is None]
         self._results = results
-        self.record = records.Program(
-            steps=self._table([self._step(step) for step in steps], records.Step), step_count=len(steps),
-            buffers=self._table([records.Buffer(*buffer[:3]) for buffer in buffers], records.Buffer),
+        self.record = records.ProgramRecord(
+            steps=self._table([self._step(step) for step in steps], records.StepRecord), step_count=len(steps),
+            buffers=self._table([records.BufferRecord(*buffer[:3]) for buffer in buffers], records.BufferRecord),
             buffer_count=len(buffers), table_count=max([len(step.buffers) for step in steps], default=0),
             arena_bytes=arena_bytes, scratch_bytes=max([-(-step.scratch // 64) * 64 for step in steps], default=0),
             nanoseconds=sum([step.nanoseconds for step in usual]),
@@ -150,8 +150,8 @@ class Program:
     def part(self, first: int, count: int) -> Program:
         """Returns some of the steps as a program that runs them as this one would, with as many threads."""
         part = copy.copy(self)  # it keeps the same objects alive
-        part.record = records.Program.from_buffer_copy(self.record)
-        part.record.steps = (self.record.steps or 0) + first * ctypes.sizeof(records.Step)
+        part.record = records.ProgramRecord.from_buffer_copy(self.record)
+        part.record.steps = (self.record.steps or 0) + first * ctypes.sizeof(records.StepRecord)
         part.record.step_count, part.record.owner = count, id(part)
         part.address = ctypes.addressof(part.record)
         return part
@@ -160,7 +160,7 @@ class Program:
         """Makes new arrays for the results, in the pool's memory. MemoryError if there is none."""
         if not pooled_arrays.is_known():
             return [empty(entry.shape, entry.dtype, entry.order) for entry in self._results]
-        first, size = self.record.results or 0, ctypes.sizeof(records.Array)
+        first, size = self.record.results or 0, ctypes.sizeof(records.ArrayRecord)
         return [empty(entry.shape, entry.dtype, entry.order) if isinstance(entry.order, Layout)
                 else pooled_arrays.new_array(first + number * size) for number, entry in enumerate(self._results)]
 
@@ -179,18 +179,19 @@ class Program:
                                          _addresses(variables), address)
         return status
 
-    def _step(self, step: Step) -> records.Step:
-        return records.Step(kernel=step.kernel, buffers=self._integers(step.buffers), buffer_count=len(step.buffers),
-                            sizes=self._integers(step.sizes), extent=step.extent, alignment=step.alignment,
-                            nanoseconds=step.nanoseconds, in_place=step.in_place, ordered=step.ordered,
-                            panel=step.panel.address if step.panel else 0)
+    def _step(self, step: ProgramStep) -> records.StepRecord:
+        return records.StepRecord(kernel=step.kernel, buffers=self._integers(step.buffers),
+                                  buffer_count=len(step.buffers), sizes=self._integers(step.sizes),
+                                  extent=step.extent, alignment=step.alignment,
+                                  nanoseconds=step.nanoseconds, in_place=step.in_place, ordered=step.ordered,
+                                  panel=step.panel.address if step.panel else 0)
 
     def _arrays(self, entries: Sequence[Array]) -> int:
         self._kept.append(list(entries))
-        return self._table([records.Array(descr=id(entry.dtype), rank=len(entry.shape), bytes=entry.bytes,
-                                          dims=self._integers(entry.shape), variable=entry.variable,
-                                          strides=self._integers(entry.strides) if entry.strides else 0)
-                            for entry in entries], records.Array)
+        return self._table([records.ArrayRecord(descr=id(entry.dtype), rank=len(entry.shape), bytes=entry.bytes,
+                                                dims=self._integers(entry.shape), variable=entry.variable,
+                                                strides=self._integers(entry.strides) if entry.strides else 0)
+                            for entry in entries], records.ArrayRecord)
 
     def _integers(self, numbers: Sequence[int]) -> int:
         return self._keep((ctypes.c_int64 * len(numbers))(*numbers))

@@ -2,9 +2,9 @@
 
 A record is a row of 8-byte words, integers and addresses. Python makes them as ctypes structures; native code reads
 and writes the same fields at the offsets of the same structures (:mod:`native`). A warm start needs this table, and
-none of the code that generates code.
+none of the code that generates code. The name of a class ends in Record where Python has another of the plain name.
 
->>> Step.extent.offset, ctypes.sizeof(Step) // 8
+>>> StepRecord.extent.offset, ctypes.sizeof(StepRecord) // 8
 (32, 10)
 
 A kernel is ``void kernel(ptr buffers, ptr sizes, i64 begin, i64 end, ptr scratch, ptr status)``: the addresses of its
@@ -33,7 +33,7 @@ LIST_SIZE, LIST_ITEMS, TUPLE_ITEMS = 16, 24, 24
 C_CONTIGUOUS, OWNS_DATA, ALIGNED, WRITEABLE = 0x1, 0x4, 0x100, 0x400
 
 
-class Kind(IntEnum):
+class BufferKind(IntEnum):
     """The kinds of memory that a buffer may lie in, which define the meaning of its number."""
 
     ARGUMENT = 0
@@ -43,7 +43,7 @@ class Kind(IntEnum):
     CONSTANT = 4    # the number is an address
 
 
-class Code(IntEnum):
+class StatusCode(IntEnum):
     """The codes with which a call ends; positive ones are a kernel's own."""
 
     DONE = 0
@@ -52,7 +52,7 @@ class Code(IntEnum):
     FORKED = -3         # a signal handler forked the process in the middle of the call
 
 
-class Step(ctypes.Structure):
+class StepRecord(ctypes.Structure):
     """One kernel in a program, with its buffers and sizes."""
 
     _fields_ = [
@@ -69,7 +69,7 @@ class Step(ctypes.Structure):
     ]
 
 
-class Panel(ctypes.Structure):
+class PanelRecord(ctypes.Structure):
     """The state of memory that is derived from one version of a variable."""
 
     _fields_ = [
@@ -79,13 +79,13 @@ class Panel(ctypes.Structure):
     ]
 
 
-class Buffer(ctypes.Structure):
+class BufferRecord(ctypes.Structure):
     """The place of a buffer of a program: ``offset`` bytes after the start of the memory ``kind`` and ``number``."""
 
     _fields_ = [("kind", _integer), ("number", _integer), ("offset", _integer)]
 
 
-class Array(ctypes.Structure):
+class ArrayRecord(ctypes.Structure):
     """The type and shape of an argument, a result or a variable, and its order in memory."""
 
     _fields_ = [
@@ -99,7 +99,7 @@ class Array(ctypes.Structure):
     ]
 
 
-class Program(ctypes.Structure):
+class ProgramRecord(ctypes.Structure):
     """The kernels of one call, in order, for one binding of the sizes."""
 
     _fields_ = [
@@ -143,7 +143,7 @@ second takes denormal operands for 0, and replaces denormal results by 0.
 """
 
 
-class Call(ctypes.Structure):
+class CallRecord(ctypes.Structure):
     """The state of a running call, besides its program."""
 
     _fields_ = [
@@ -196,7 +196,7 @@ CLASSES = 4 * 40
 """The number of sizes of blocks: four for each power of two from 64 bytes on."""
 
 
-class Block(ctypes.Structure):
+class BlockHeader(ctypes.Structure):
     """The head of a block, before its memory, in a cache line of its own."""
 
     _fields_ = [
@@ -223,7 +223,7 @@ class MemoryPool(ctypes.Structure):
     ]
 
 
-class Cell(ctypes.Structure):
+class CellRecord(ctypes.Structure):
     """The memory of a variable, as Python objects."""
 
     _fields_ = [
@@ -240,7 +240,7 @@ KEPT_PROGRAMS = 8
 """The number of sizes of the arguments for which the fast path is open; the one added last is tried first."""
 
 
-class Entry(ctypes.Structure):
+class EntryRecord(ctypes.Structure):
     """An entry: the data of the native function behind an executable."""
 
     _fields_ = [

@@ -36,8 +36,25 @@ from nervure.transformers.cpu.compile.llvm.shared import (
 from nervure.transformers.cpu.compile.llvm.types import I1, I8, I32, I64, PTR
 from nervure.transformers.cpu.runtime.chunks import MOST, run_chunk
 from nervure.transformers.cpu.runtime.cores import FUTEX_CALL
-from nervure.transformers.cpu.runtime.native import At, Local, Pointer, Truth, Word, divide, least, native
-from nervure.transformers.cpu.runtime.records import FLOATS, Call, Code, Program, Status, Step, ThreadPool
+from nervure.transformers.cpu.runtime.native import (
+    At,
+    LocalVariable,
+    Pointer,
+    Truth,
+    Word,
+    divide,
+    least,
+    native,
+)
+from nervure.transformers.cpu.runtime.records import (
+    FLOATS,
+    CallRecord,
+    ProgramRecord,
+    Status,
+    StatusCode,
+    StepRecord,
+    ThreadPool,
+)
 from nervure.transformers.cpu.runtime.thresholds import FREQUENT_CALL_FROM, SHARED_CALL_FROM, SHARED_FROM
 
 IDLE_NANOSECONDS = 200_000
@@ -82,24 +99,24 @@ def now(b: Builder) -> Word:
 
 
 @native
-def poll(b: Builder, call: At[Call], status: At[Status]) -> Truth:
+def poll(b: Builder, call: At[CallRecord], status: At[Status]) -> Truth:
     """Lets Python handle signals now and then, and records that in ``call``; returns whether the call has to stop."""
     call["unseen"] = 0
-    with b.if_(call["can_stop"].equal(0) | status["code"].not_equal(Code.DONE)):
+    with b.if_(call["can_stop"].equal(0) | status["code"].not_equal(StatusCode.DONE)):
         b.ret(b.constant(I1, False))
     time = now(b)
     with b.if_(time - call["looked"] < SIGNALS_EVERY):
         b.ret(b.constant(I1, False))
     call["looked"] = time
     held = b.call("PyGILState_Ensure", I32)
-    raised = Local(b.constant(I1, False))
+    raised = LocalVariable(b.constant(I1, False))
     with floats_in(b):
         raised.value = b.call("PyErr_CheckSignals", I32).not_equal(0)
     b.call("PyGILState_Release", None, held)
     lost = thread_pool(b).peek("lost").not_equal(0)
     with b.if_(raised.value | lost):
         call["can_stop"] = 0
-        status["code"] = b.where(raised.value, b.constant(I64, Code.INTERRUPTED), Code.FORKED)
+        status["code"] = b.where(raised.value, b.constant(I64, StatusCode.INTERRUPTED), StatusCode.FORKED)
     return raised.value | lost
 
 
@@ -142,7 +159,7 @@ def _futex(b: Builder, word: Register, operation: int, value: Register) -> None:
 
 
 @native
-def take_threads(b: Builder, program: At[Program]) -> Word:
+def take_threads(b: Builder, program: At[ProgramRecord]) -> Word:
     """Returns the number of threads of a call: more than 1 if it is long and the pool is free, which then wakes up."""
     pool, one = thread_pool(b), b.constant(I64, 1)
     useful = divide(b, program["longest"], b.constant(I64, SHARED_FROM // 2))
@@ -200,9 +217,9 @@ def worker(b: Builder, argument: Pointer) -> Pointer:
     with b.loop(0, 16) as loop:
         b.store(b.constant(I64, -1), b.offset(mask, loop.index, I64))
     b.call("pthread_sigmask", I32, b.constant(I32, _SET_MASK), mask, b.constant(PTR, 0))
-    mode = Local(b.constant(I64, _STANDARD))
+    mode = LocalVariable(b.constant(I64, _STANDARD))
     _set_floats(b, mode.value)
-    busy_until, spins = Local(now(b)), Local(b.constant(I64, 0))
+    busy_until, spins = LocalVariable(now(b)), LocalVariable(b.constant(I64, 0))
     with b.while_(lambda: b.constant(I1, True)):
         with b.while_(lambda: _work(b, pool, number, mode)):
             spins.value, busy_until.value = _SPINS_PER_LOOK, 0
@@ -219,7 +236,7 @@ def worker(b: Builder, argument: Pointer) -> Pointer:
     return b.constant(PTR, 0)
 
 
-def _work(b: Builder, pool: At[ThreadPool], number: Register, mode: Local) -> Register:
+def _work(b: Builder, pool: At[ThreadPool], number: Register, mode: LocalVariable) -> Register:
     """Emits code for a worker that takes a chunk and runs it; returns whether there was one. ``mode`` is that of its
     floats.
     """
@@ -246,7 +263,8 @@ def _work(b: Builder, pool: At[ThreadPool], number: Register, mode: Local) -> Re
 
 
 @native
-def share(b: Builder, step: At[Step], table: Pointer, count: Word, call: At[Call], status: At[Status]) -> None:
+def share(b: Builder, step: At[StepRecord], table: Pointer, count: Word, call: At[CallRecord],
+          status: At[Status]) -> None:
     """Runs a ``step`` in chunks with the pool, which the caller holds."""
     pool = thread_pool(b)
     epoch = _epoch(atomic_load(b, pool.place("ticket"))) + 1
@@ -257,7 +275,7 @@ def share(b: Builder, step: At[Step], table: Pointer, count: Word, call: At[Call
     atomic_store(b, 0, pool.place("done"))
     atomic_store(b, epoch.shift_left(2 * _BITS) | count.shift_left(_BITS), pool.place("ticket"), order="seq_cst")
     wake(b, call["threads"] - 1)
-    own, index = Local(b.constant(I64, 0)), b.allocate(I64)
+    own, index = LocalVariable(b.constant(I64, 0)), b.allocate(I64)
     with b.while_(lambda: take_chunk(b, index)):
         run_chunk(b, step, table, b.load(index, I64), count, call["scratch"], status)
         own.value = own.value + 1
@@ -294,7 +312,7 @@ def close(b: Builder) -> Word:
 
 def _wait(b: Builder, pool: At[ThreadPool], others: Register) -> None:
     """Emits code that waits until the workers have finished their chunks; a forked process has no workers."""
-    spins = Local(b.constant(I64, 0))
+    spins = LocalVariable(b.constant(I64, 0))
     with b.while_(lambda: (atomic_load(b, pool.place("done")) < others) & pool.peek("lost").equal(0)):
         pause(b)
         spins.value = spins.value + 1
@@ -341,4 +359,4 @@ def floats_in(b: Builder, mode: Register | None = None) -> Iterator[None]:
 def _set_floats(b: Builder, mode: Register) -> None:
     """Sets the thread's mode of floats from here on."""
     if HAS_MXCSR:
-        b.call("llvm.x86.sse.ldmxcsr", None, Local(mode.cast("trunc", I32)).place)
+        b.call("llvm.x86.sse.ldmxcsr", None, LocalVariable(mode.cast("trunc", I32)).place)

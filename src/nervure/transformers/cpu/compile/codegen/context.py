@@ -35,7 +35,7 @@ from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.tuning import BYTES_ON_STACK
 from nervure.support.machine import Machine
 from nervure.transformers.cpu.compile.codegen.element import Element, broadcast, literal
-from nervure.transformers.cpu.compile.llvm.builder import Builder, Region, Register
+from nervure.transformers.cpu.compile.llvm.builder import Builder, InsertionPoint, Register
 from nervure.transformers.cpu.compile.llvm.types import I8, I64, PTR
 from nervure.types.dim import DimLike
 from nervure.types.dtype import DType, bool_, int64
@@ -132,7 +132,7 @@ class Preheader:
     ``known`` holds the values computed here.
     """
 
-    region: Region | None
+    region: InsertionPoint | None
     stored: frozenset[Buffer]
     is_certain: bool
     known: dict[Hashable, Value] = field(default_factory=dict)

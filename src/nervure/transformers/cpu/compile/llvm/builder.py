@@ -28,7 +28,7 @@ from nervure.errors import InternalError
 from nervure.transformers.cpu.compile.llvm.register import Operand, Register
 from nervure.transformers.cpu.compile.llvm.types import I1, I32, I64, PTR, Type
 
-__all__ = ["Builder", "Loop", "Operand", "Region", "Register", "assemble"]
+__all__ = ["Builder", "LoopBuilder", "Operand", "InsertionPoint", "Register", "assemble"]
 
 Number = int | float | bool
 Lines: TypeAlias = "list[str | Lines]"  # nested lists are regions
@@ -89,16 +89,16 @@ class Builder:
 
     # -- regions -----------------------------------------------------------------------------------------
 
-    def region(self) -> Region:
+    def region(self) -> InsertionPoint:
         """Opens a place before everything that follows, to which code can be added later with ``at``."""
-        region = Region(self.current)
+        region = InsertionPoint(self.current)
         following = self.label("after")
         self._lines += [region.lines, f"  br label %{following}", f"{following}:"]
         self.current = following
         return region
 
     @contextmanager
-    def at(self, region: Region) -> Iterator[None]:
+    def at(self, region: InsertionPoint) -> Iterator[None]:
         """Puts the code built inside into a region."""
         here = self._lines, self.current
         self._lines, self.current = region.lines, region.current
@@ -359,13 +359,13 @@ class Builder:
 
     @contextmanager
     def loop(self, start: Operand, end: Operand, step: Operand = 1,
-             carried: Sequence[Register] = ()) -> Iterator[Loop]:
+             carried: Sequence[Register] = ()) -> Iterator[LoopBuilder]:
         """Builds ``for (index = start; index < end; index += step)``, without iterations if start >= end.
 
         ``carried`` are the starting values of the state that changes from iteration to iteration; set ``loop.carried``
         to the new ones in the body, and read ``loop.results`` after it.
         """
-        loop = Loop(self, start, end, step, carried)
+        loop = LoopBuilder(self, start, end, step, carried)
         yield loop
         loop.close()
 
@@ -397,7 +397,7 @@ class Builder:
         return f"{head}{' ' if self.attributes else ''}{self.attributes} {{\n{body}\n}}\n"
 
 
-class Region:
+class InsertionPoint:
     """A place in a function that stays open; see :meth:`Builder.region`."""
 
     __slots__ = ("current", "lines")
@@ -407,7 +407,7 @@ class Region:
         self.lines: Lines = []
 
 
-class Loop:
+class LoopBuilder:
     """A counted loop that is being built; see :meth:`Builder.loop`."""
 
     def __init__(self, builder: Builder, start: Operand, end: Operand, step: Operand,

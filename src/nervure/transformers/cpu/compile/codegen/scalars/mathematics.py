@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nervure.kernel.math import FUNCTIONS as _FUNCTIONS
-from nervure.kernel.math.namespace import DOUBLE, FLOAT, AnyFunction, Function
+from nervure.kernel.math.namespace import DOUBLE, FLOAT, AnyFunction, MathFunction
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Operand, Register
 from nervure.transformers.cpu.compile.llvm.types import F64, I8, I64, PTR, Type, make_type
 
@@ -82,7 +82,7 @@ class Registers:
         b = self.builder
         return b.intrinsic("bswap", b.gather(b.offset(b.table(name, content), start, I8), I64))
 
-    def rarely(self, needs: Function, slow: Function, x: Register, usual: Register) -> Register:
+    def rarely(self, needs: MathFunction, slow: MathFunction, x: Register, usual: Register) -> Register:
         b, group = self.builder, x.type.element.vector(min(x.type.lanes, GROUP))
         name = f"{slow.__name__.strip('_')}.{group.suffix}"
 
@@ -97,7 +97,7 @@ class Registers:
         return b.choose(b.any_lane(needs(self, x)), repaired, lambda: usual, unlikely=True)
 
 
-def _group_by_group(name: str, group: Type, needs: Function, slow: Function) -> Builder:
+def _group_by_group(name: str, group: Type, needs: MathFunction, slow: MathFunction) -> Builder:
     b = Builder(name, [("arguments", PTR), ("results", PTR), ("lanes", I64)], attributes="noinline cold",
                 linkage="internal")
     (arguments, results, lanes), s = b.arguments, Registers(b, group)
