@@ -1,4 +1,4 @@
-"""What the figures depend on: processor, cores, caches, memory, versions.
+"""Describes the machine, on which the figures depend: processor, cores, caches, memory, versions.
 
 >>> sorted(describe())
 ['caches', 'cores', 'memory', 'processor', 'python', 'system']

@@ -1,4 +1,4 @@
-"""What takes models of ONNX: the networks and convolutions of the table, handed over as graphs."""
+"""Programs for models of ONNX: the networks and convolutions of the table, handed over as graphs."""
 
 from __future__ import annotations
 

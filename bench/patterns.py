@@ -1,4 +1,4 @@
-"""What users write around products and norms: groups by reshaping, masks, low precision, axes in any order, slices.
+"""Problems around products and norms: groups by reshaping, masks, low precision, axes in any order, slices.
 
 >>> from bench.problems import PROBLEMS
 >>> problem = PROBLEMS["group_norm"](scale=0.1)

@@ -1,8 +1,8 @@
-"""What is measured: each problem says its inputs, what is right, and how fast nervure must be.
+"""The problems of the bench: each says its inputs, the right results, and how fast nervure must be.
 
 A problem is measured with every contender that has a program for it (:mod:`bench.contenders`). Inputs are drawn from
-the normal distribution, the same ones for all; what a program gives is compared with NumPy in float64 before
-anything is timed.
+the normal distribution, the same for all contenders. Results are compared with NumPy in float64 before anything is
+timed.
 
 >>> problem = PROBLEMS["softmax"](scale=0.01)
 >>> x, = problem.inputs()

@@ -1,4 +1,4 @@
-"""How long a whole process takes that imports nervure or makes its first tensor, beside plain NumPy (best of 7)."""
+"""The time of a whole process that imports nervure or makes its first tensor, beside plain NumPy (best of 7)."""
 
 from __future__ import annotations
 

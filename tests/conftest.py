@@ -1,4 +1,4 @@
-"""What every test starts from: fixed seeds, derandomised properties, a host without a screen or an accelerator."""
+"""Sets up each test: fixed seeds, derandomised properties, a host without a screen or an accelerator."""
 
 from __future__ import annotations
 

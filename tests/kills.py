@@ -1,5 +1,5 @@
-"""A save that is killed between system calls: ``python -m tests.kills DIRECTORY EVERY FORMAT`` saves in processes of
-its own, and kills the first at its first call of the system, the next after ``EVERY`` more, until one comes to its end.
+"""Saves in processes that are killed between system calls: ``python -m tests.kills DIRECTORY EVERY FORMAT``. The first
+is killed at its first call of the system, the next after ``EVERY`` more, until one comes to its end.
 
 It prints a line for each: at which call it was killed, which content the file then has, how many files were left, and
 how many after the next save. The processes are traced by ptrace, so that nothing depends on how fast they are.

@@ -1,7 +1,7 @@
-"""A training that stops and goes on: ``python -m tests.resuming PATH FROM TO`` takes the steps FROM to TO - 1,
-beginning with the file where FROM is not 0, saves, and prints a digest of its weights and averages.
+"""Trains, stops and goes on: ``python -m tests.resuming PATH FROM TO`` takes the steps FROM to TO - 1. It begins with
+the file where FROM is not 0, saves, and prints a digest of its weights and averages.
 
-It has what a training has: batches in an order drawn for each epoch, dropout, a schedule, a moving average.
+The training has batches in an order drawn for each epoch, dropout, a schedule and a moving average.
 """
 
 from __future__ import annotations

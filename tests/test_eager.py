@@ -1,4 +1,4 @@
-"""What is computed when a tensor is asked for it."""
+"""Eager evaluation: the ops that are computed when a tensor is asked for its value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is measured: a module a framework, with its programs for the problems, written as its experts would.
+"""The contenders: a module a framework, with its programs for the problems, written as its experts would.
 
 A module has ``programs``, a :class:`Programs`. A program may be entered with several settings; each is a contender of
 its own, such as ``torch.compile``, and runs in a process of its own.

@@ -1,4 +1,4 @@
-"""What a model is to the bench: initial values, a batch, and its loss with gradients in NumPy.
+"""A model of the bench has initial values, a batch, and its loss with gradients in NumPy.
 
 >>> from bench.models.mlp import Mlp
 >>> model = Mlp(hidden=4, batch=2)

@@ -1,4 +1,4 @@
-"""How near the results of an op must be: which ops are exact, and the bounds of the others.
+"""The comparison of an op's results with the expected ones: some ops are exact, the others have bounds.
 
 The bounds are those of docs/ops.md. Whatever moves elements, compares, counts or has integer results is exact.
 """

@@ -1,4 +1,5 @@
-"""What each scalar function means, in plain Python: one number at a time, exact fractions, sixty digits of mpmath.
+"""The meaning of each scalar function in plain Python: one number at a time, in exact fractions or sixty digits of
+mpmath.
 
 >>> meaning("add", float32, 1.0, 2.0**-24), meaning("floordivide", int8, -128, -1), meaning("log", float64, -0.0)
 (1.0, -128, -inf)

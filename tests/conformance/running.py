@@ -1,4 +1,4 @@
-"""Who is put to the test, and how a Function is run there. A new backend adds its name to ``TRANSFORMERS``.
+"""Lists the transformers under test, and runs a Function on each. A new backend adds its name to ``TRANSFORMERS``.
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (2,))

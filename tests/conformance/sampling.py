@@ -1,4 +1,4 @@
-"""What a sample is: an op on operands whose shapes are expressions over a few symbols.
+"""A sample is an op on operands whose shapes are expressions over a few symbols.
 
 One sample serves many tests: with numbers for the symbols (small, 0, 1, random), and with the symbols left as they are.
 

@@ -1,4 +1,4 @@
-"""How far a result may be from what is expected: as far as its function declares, but for a table of exceptions.
+"""The tolerances of results: those that each function declares, with a table of exceptions.
 
 >>> scalar_tolerance("jax", "add", float32), scalar_tolerance("jax", "exp", float64).ulps
 (Tolerance(ulps=0, absolute=0.0, is_zero_unsigned=False), 4)

@@ -1,9 +1,9 @@
-"""``make test-deep``: how many small mistakes would the tests find?
+"""``make test-deep``: counts the small mistakes that the tests find.
 
-A few hundred mutants of the package are drawn with a fixed seed, and each is tried alone, in a copy of the checkout.
-The tests that mirror the changed file run first, then those of its folder, then a sample of the conformance suite,
-then a sample of everything else; the first failure, or a run that does not end, kills the mutant. What no test
-kills is listed, and the run fails if too few are killed.
+Draws a few hundred mutants of the package with a fixed seed, and tries each alone, in a copy of the checkout. The
+tests that mirror the changed file run first, then those of its folder, then a sample of the conformance suite, then a
+sample of everything else. The first failure, or a run that does not end, kills the mutant. Mutants that survive are
+listed, and the run fails if too few are killed.
 
     python -m tests.deep.mutate --count 20 --only src/nervure/types    a quick look at one folder
     python -m tests.deep.mutate --list                             the mutants, without running anything

@@ -1,4 +1,4 @@
-"""The polynomials of the trigonometric, error and gamma functions: what each stands for, and how far off it is.
+"""The polynomials of the trigonometric, error and gamma functions: the function that each approximates, and its error.
 
     python -m tests.deep.special_coefficients          the error of each, and the least that its degree allows
 

@@ -1,4 +1,4 @@
-"""What a tensor tells of itself."""
+"""The properties and methods by which a tensor describes itself."""
 
 from __future__ import annotations
 

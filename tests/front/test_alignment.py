@@ -1,4 +1,4 @@
-"""How operands of different axes meet. Values are those of ``np.einsum`` on the same letters."""
+"""Operands of different axes are aligned. Values are those of ``np.einsum`` on the same letters."""
 
 from __future__ import annotations
 

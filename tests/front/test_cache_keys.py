@@ -1,4 +1,4 @@
-"""What static values are made of, and that nothing keeps an array of the caller's."""
+"""Static values make equal cache keys where they are equal, and no key keeps an array of the caller's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where an axis may be added."""
+"""Flexible axes: the places at which an axis may be added."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is carried on is 0 once it is denormal."""
+"""``without_denormals`` makes denormal elements 0, and leaves all others as they are."""
 
 from __future__ import annotations
 

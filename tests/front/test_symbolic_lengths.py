@@ -1,5 +1,6 @@
-"""Numbers and symbols: a program over lengths that are expressions does in a call what the same program does with
-numbers for them, lengths of 0 and 1 among them; and lengths that have to be equal are assumed to be.
+"""A program over symbolic lengths computes what the same program computes with numbers for them.
+
+Lengths of 0 and 1 are among the numbers. Lengths that have to be equal are assumed to be equal.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What must hold of a function on the cpu: a table of checks, each of which raises ``Failed`` where it does not.
+"""A table of checks that a function on the cpu must pass. Each raises ``Failed`` where it does not hold.
 
 >>> from tests.fuzz.graphs import random_case
 >>> failure(random_case(5), ["values"]) is None

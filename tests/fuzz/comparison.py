@@ -1,8 +1,8 @@
-"""What a function may give: its value on the interpreter, and how far rounding may move it.
+"""The results that a function may give: its value on the interpreter, and how far rounding may move it.
 
-How much rounding matters is measured, not assumed. The function is evaluated a few times more with noise: wherever an
-op rounds in an order or by a formula that is open, a few units of the last place are added at random. What the noise
-moves by d may differ by a few d. Where no op rounds that way the numbers must be the same.
+The effect of rounding is measured, not assumed. The function is evaluated a few times more with noise: wherever an op
+rounds in an order or by a formula that is open, a few units of the last place are added at random. A result that the
+noise moves by d may differ by a few d. Where no op rounds that way the numbers must be the same.
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (3,))

@@ -1,7 +1,7 @@
-"""What a random graph grows by: ops from the registry, and the patterns that kernels are made for.
+"""Recipes by which a random graph grows: ops from the registry, and the patterns that kernels are made for.
 
-Each recipe takes a :class:`~tests.fuzz.growth.Growth` and adds one op or a few. What it tries may turn out to be
-invalid (a NervureError): then nothing was added.
+Each recipe takes a :class:`~tests.fuzz.growth.Growth` and adds one op or a few. An attempt may turn out to be invalid
+(a NervureError): then nothing was added.
 
 >>> growth = Growth(1)
 >>> _ = growth.parameter(nv.float32, (4, 9))

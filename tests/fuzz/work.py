@@ -1,8 +1,8 @@
-"""How much kernels compute, against how much there is to compute: the two invariants of clustering.
+"""Compares the work of kernels with the work that the function needs: the two invariants of clustering.
 
 Work is counted in additions, of which a function such as exp is worth 16: a chain of cheap ops may be computed three
-times where that is faster than memory, but never what is costly. What is the same in all turns of a loop is computed
-in front of it.
+times where that is faster than memory, but costly ops never are. A value that is the same in all turns of a loop is
+computed before it.
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (4, 6))

@@ -1,4 +1,4 @@
-"""What a report of a problem begins with."""
+"""``nv.show_config``: the text with which a report of a problem begins."""
 
 from __future__ import annotations
 

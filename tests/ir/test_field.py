@@ -1,4 +1,4 @@
-"""Kinds of attributes: what each is in normal form, and when two values are equal."""
+"""Kinds of attributes: the normal form of each, and when two values are equal."""
 
 from __future__ import annotations
 

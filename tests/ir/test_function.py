@@ -1,4 +1,4 @@
-"""What a Function checks when it is built: its lists, its parameters, its updates and its effects."""
+"""A Function is checked when it is built: its lists, its parameters, its updates and its effects."""
 
 from __future__ import annotations
 

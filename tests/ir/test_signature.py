@@ -1,4 +1,4 @@
-"""Where strings as type rules: what they infer, and what they say where operands do not fit."""
+"""Where strings as type rules: the types that they infer, and their errors for operands that do not fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What statements say of themselves: what they define, read and hold, and what they are after a change."""
+"""Statements describe themselves: what they define, read and hold, also after a change."""
 
 from __future__ import annotations
 

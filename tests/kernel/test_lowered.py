@@ -1,4 +1,4 @@
-"""What lowering makes of every op is a valid kernel, with sizes and with symbols."""
+"""Lowering makes a valid kernel of every op, with sizes and with symbols."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""The loops of products in blocks, of convolutions and of their gradients are valid: every place of them is inside of
-its buffer, tables, panels and tiles included.
+"""The loops of products in blocks, of convolutions and of their gradients are valid.
+
+Every access lies inside its buffer, those to tables, panels and tiles included.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is tuned stands in one place, with its reason, and is used."""
+"""Tuned numbers stand in one file, each with its reason, and each is used."""
 
 from __future__ import annotations
 

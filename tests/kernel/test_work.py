@@ -1,4 +1,4 @@
-"""What kernels move and compute, counted by hand."""
+"""The elements that kernels move and compute, counted by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What PyTorch gives for the cases: computed now where it is installed, else as it was kept in ``torch_figures.npz``.
+"""PyTorch's results for the cases: computed now where it is installed, else read from ``torch_figures.npz``.
 
 ``python -m tests.nn.figures`` writes the file, with PyTorch 2.13.
 """

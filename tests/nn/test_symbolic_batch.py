@@ -1,5 +1,6 @@
-"""Every module over a batch of symbolic size: values and derivatives for 0, 1 and more samples are those of the module
-that is built for so many.
+"""Every module over a batch of symbolic size agrees with the module that is built for a number of samples.
+
+Values and derivatives are compared for 0, 1 and more samples.
 """
 
 from __future__ import annotations

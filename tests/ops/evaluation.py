@@ -1,4 +1,4 @@
-"""How the tests of op families run what they build: on the interpreter, against NumPy, and against differences."""
+"""Runs the ops that the tests of op families build: on the interpreter, against NumPy, and against differences."""
 
 from __future__ import annotations
 

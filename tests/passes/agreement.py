@@ -1,4 +1,4 @@
-"""What the tests of passes share: running functions, values at which algebra goes wrong, comparing bits."""
+"""Helpers of the tests of passes: running functions, values at which algebra goes wrong, comparing bits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What has its channels last in memory is computed so, as far as no bit changes."""
+"""Values whose channels lie last in memory are computed in that order, as far as no bit changes."""
 
 from __future__ import annotations
 

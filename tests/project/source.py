@@ -1,4 +1,4 @@
-"""Where the project's files are, and how the tests of its rules read them."""
+"""Finds the project's files and reads them for the tests of its rules."""
 
 from __future__ import annotations
 

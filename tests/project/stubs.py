@@ -1,4 +1,4 @@
-"""What type checkers read of what is made while the package runs: the names of ``nervure``, the methods of tensors.
+"""Makes the stubs of names that exist only while the package runs: those of ``nervure``, and the methods of tensors.
 
 ``nervure/__init__.py`` imports a name at its first use, ``nervure/ops/__init__.py`` takes its names from the registry,
 families of functions are made by a function, and ``front/methods.py`` adds methods to the class of tensors. None of it

@@ -1,4 +1,4 @@
-"""How a fresh checkout finds its Python and makes its environment; a stand-in for Python takes notes."""
+"""A fresh checkout finds its Python and makes its environment. A stand-in for Python takes notes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is made from the package says what the package is, and type checkers see it as users do."""
+"""Generated files agree with the package, and type checkers see it as users do."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Docstrings are sentences that a reader can follow, and a list of the files that are not there yet only shrinks.
 
 A docstring of a module, a class or a function begins with what the thing is or does, not with a question word. Its
-first sentence has at most 25 words. A number has a name, not "so many", and code is no person: "who", "nobody",
-"somebody" and "anybody" stand for people alone. A public function of three or more parameters names at least one.
+first sentence has at most 25 words. It has none of the words of ``TICS``, which leave a number without a name or
+speak of code as of people. A public function of three or more parameters names at least one. The docstrings of modules
+in tests and bench follow the same rules.
 """
 
 from __future__ import annotations
@@ -100,6 +101,12 @@ def faults_of(text: str, names: list[str]) -> Iterator[str]:
 @pytest.mark.parametrize("file", [file for file in FILES if file not in UNMENDED])
 def test_docstrings_are_sentences(file):
     assert list(faults(FILES[file])) == []
+
+
+@pytest.mark.parametrize("folder", ["tests", "bench"])
+def test_docstrings_of_modules_are_sentences(folder):
+    texts = {path: EXAMPLE.sub("", ast.get_docstring(parse(path)) or "") for path in python_files(folder)}
+    assert [f"{path}: {fault}" for path, text in texts.items() for fault in faults_of(text, [])] == []
 
 
 @pytest.mark.parametrize("file", sorted(UNMENDED))

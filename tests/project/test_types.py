@@ -1,4 +1,4 @@
-"""What type checkers are told: the words ``Any`` and ``type: ignore`` only become fewer."""
+"""The words ``Any`` and ``type: ignore`` only become fewer."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Networks at real sizes on the cpu: a share of the cases in each run, more of them, and larger ones, in the deep one.
 
-Small tests do not see blocks and tiles: here every batch goes beyond one, and nobody computes more of a float64 oracle
-than a few hundred elements need.
+Small tests do not see blocks and tiles: here every batch goes beyond one. The float64 oracle computes no more than a
+few hundred elements need.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a trainer does: steps, means, early stop, logs, lines, and a loss that is not finite."""
+"""A trainer takes steps, averages, stops early, writes logs and lines, and reports a loss that is not finite."""
 
 from __future__ import annotations
 

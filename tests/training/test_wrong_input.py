@@ -1,4 +1,4 @@
-"""What a trainer refuses, and what it says."""
+"""Input that a trainer refuses, and the errors it raises."""
 
 from __future__ import annotations
 

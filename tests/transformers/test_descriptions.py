@@ -1,4 +1,4 @@
-"""What is said of the values of a compiled function: layouts, memory, and what is never stored."""
+"""A compiled function describes its values: layouts, memory, and which are never stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What functions may do that run inside of a call: use other computations, read its variables, but not change them."""
+"""Functions that run inside a call may use other computations and read its variables, but not change them."""
 
 from __future__ import annotations
 

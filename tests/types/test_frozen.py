@@ -1,4 +1,4 @@
-"""What documents itself as immutable is: each part of each such class, seen from outside."""
+"""Classes that are documented as immutable refuse every change from outside."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people bring along from other libraries: more of ``cases.py``, in the same form."""
+"""Mistakes that people bring along from other libraries: more of ``cases.py``, in the same form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people are told: the whole text of each error of the files that it imports, and the line that it names.
+"""The whole text of each error of the files that this module imports, and the line that it names.
 
 ``WRITE_GOLDEN=1`` writes the files, for a reader to look at the difference. A location is written as
 file and source line, so that moving a case changes nothing.

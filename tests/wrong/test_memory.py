@@ -1,6 +1,4 @@
-"""What needs more memory than there is, or more than any machine can address, is refused before anything is
-allocated.
-"""
+"""A request for more memory than there is, or than a machine can address, is refused before anything is allocated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What rounds to 0, and whatever is ordinary, is made without a denormal on the way (O85), and ends where it did."""
+"""A result that rounds to 0 or is ordinary is made without a denormal on the way (O85)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each vector function is measured against, and how far it may be off: a row of ``ROWS`` a function.
+"""The reference and the permitted error of each vector function, one row of ``ROWS`` a function.
 
 A float32 result is compared with a float64 reference over NumPy, which is itself compared with mpmath; a float64
 result with mpmath.

@@ -1,4 +1,4 @@
-"""What stands before and behind a product shares its kernel, and changes no bit of its sums."""
+"""Ops before and after a product share its kernel, and change no bit of its sums."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is dropped is freed: by reference counts alone, and back to the system."""
+"""Dropped objects are freed by reference counts alone, and their memory goes back to the system."""
 
 from __future__ import annotations
 

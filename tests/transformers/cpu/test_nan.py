@@ -1,5 +1,8 @@
-"""NaN of both signs through kernels of every vector width: which elements are NaN, all other bits, and what only moves
-elements depend on no width; the sign and the payload of a NaN that is computed are left open."""
+"""NaN of both signs through kernels of every vector width.
+
+The width changes neither which elements are NaN, nor any other bit, nor ops that only move elements. The sign and the
+payload of a NaN that is computed are left open.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is given for an op on a device beside its meaning."""
+"""Implementations of an op that are given for one device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How elements come from one device to another."""
+"""Elements are moved from one device to another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cache on disk: what comes back is what was put, by whoever may, within the limit, whatever happens to it."""
+"""The cache on disk returns what was put, to users with the right to it, within the limit, whatever happens to it."""
 
 from __future__ import annotations
 

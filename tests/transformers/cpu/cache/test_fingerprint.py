@@ -1,4 +1,4 @@
-"""What the package's fingerprint covers."""
+"""The package's fingerprint changes with its source files and versions, and with nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What compiled functions need, and what they do not."""
+"""Compilation: values that are never stored need no memory, and kernels are compiled while others are planned."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Conversions between all pairs of types over vectors, bit for bit as the interpreter's: of all values of 8 and 16
-bits, and of what lies next to the numbers at which a conversion to another type changes its mind.
+"""Conversions between all pairs of types over vectors are bit for bit the interpreter's.
+
+All values of 8 and 16 bits are converted; of wider types, numbers at, between and next to those of the target type.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where the values of a function lie on the cpu."""
+"""The buffers in which the values of a function lie on the cpu."""
 
 from __future__ import annotations
 
