@@ -47,7 +47,7 @@ returns, parameters = [joined, nv.deriv(total, table)], [table, rows]
 
 def build(transformer, source):
     """The computation of a source whose lines are those of a file of its own."""
-    names = {"nv": nv}
+    names = {"nv": nv, "np": np}
     exec(compile(source.lstrip("\n"), "model.py", "exec"), names)
     return transformer.computation(names["returns"], *names["parameters"])
 
@@ -301,6 +301,25 @@ def test_memory_of_a_call_counts_what_lies_in_it_once(cpu):
     assert set(line.partition(" bytes: ")[2].split(", ")) == {
         f"{size:,} of {name}" for name, size in bytes_of.items() if size}
     assert line.startswith(f"memory of a call: {sum(bytes_of.values()):,} bytes")
+
+
+UNNAMED = """
+x = nv.placeholder({"F": 8})
+v, w = nv.variable("F=8", 0.5), nv.variable("F=8", 0.5)
+returns = [nv.assign(v, v + x), nv.assign(w, w * nv.sum(w, out_axes=())), x + np.arange(8.0), x * np.arange(8.0, 16.0)]
+parameters = [x]
+"""
+
+
+@pytest.mark.parametrize("name", ["cpu", "interpreter"])
+def test_memory_without_names_counts_each_by_itself(name):
+    """A call updates ``v`` where it lies, and makes a new value of ``w``, whose sum is read."""
+    with nv.transformers.make_transformer(name) as transformer:
+        found = nv.explain(build(transformer, UNNAMED), ones(8), repeat=0)
+    line, = [line for line in str(found).splitlines() if line.startswith("memory of a call")]
+    amounts = {what: int(size) for size, what in re.findall(r"(\d+) of (\w+)", line)}
+    assert (amounts["arguments"], amounts["variables"], amounts["constants"]) == (8 * 4, 2 * 8 * 4, 2 * 8 * 8)
+    assert amounts.get("updates", 0) == (8 * 4 if name == "cpu" else 0)
 
 
 def test_a_trace_has_an_event_for_each_step(cpu, tmp_path):

@@ -133,16 +133,13 @@ def _where(step: StepReport) -> str:
 def _memory(report: CompilationReport) -> str:
     """Returns the bytes that a call needs at most, with their purposes; nothing if a size is a symbol."""
     amounts: dict[str, int] = {}
-    in_place = {f"new value of {name}" for name in report.in_place}
-    places = {(place.kind, place.name, place.type): place.bytes for step in report.steps
-              for place in (*step.reads, *step.writes)}
-    for (kind, name, _), size in places.items():
-        if kind == "update" and name in in_place:
-            continue
-        if kind in ("argument", "variable", "constant", "result", "update"):
-            if not isinstance(size, int):
+    places = {(place.kind, place.name, place.type, place.storage): place for step in report.steps
+              for place in (*step.reads, *step.writes) if not place.is_in_place}
+    for place in places.values():
+        if place.kind in ("argument", "variable", "constant", "result", "update"):
+            if not isinstance(place.bytes, int):
                 return ""
-            amounts[f"{kind}s"] = amounts.get(f"{kind}s", 0) + size
+            amounts[f"{place.kind}s"] = amounts.get(f"{place.kind}s", 0) + place.bytes
     kept = [panel.bytes for panel in report.panels if isinstance(panel.bytes, int)]
     amounts |= {"temporaries": report.together_bytes or 0, "packed panels": sum(kept)}
     parts = ", ".join([f"{size:,} of {name}" for name, size in amounts.items() if size])

@@ -55,7 +55,9 @@ class OpReport:
 class StorageReport:
     """Memory: an argument, a constant, a variable, a result, an update (the new value of a variable) or a temporary.
 
-    ``reasons`` say why a value of a step is in memory.
+    ``reasons`` say why a value that a step makes is in memory. ``storage`` tells memory of one kind and name from
+    other memory: in one report, places of one number are the same memory. An update ``is_in_place`` if it lies where
+    its variable does.
     """
 
     kind: str
@@ -63,6 +65,8 @@ class StorageReport:
     type: str
     bytes: Count
     reasons: tuple[str, ...] = ()
+    storage: int = 0
+    is_in_place: bool = False
 
 
 @dataclass(frozen=True)
@@ -181,25 +185,32 @@ class Times(NamedTuple):
 def ops_as_steps(function: Function, bindings: Bindings | None) -> list[StepReport]:
     """Returns the steps of a function whose ops run one after the other."""
     ops = [op for op in function.operations if not isinstance(op, Leaf)]
-    return [_op_step(number, op, bindings) for number, op in enumerate(ops)]
+    held = [_holder(value) for op in function.operations for value in op.outputs]
+    storages = {holder: number for number, holder in enumerate(dict.fromkeys(held))}
+    return [_op_step(number, op, bindings, storages) for number, op in enumerate(ops)]
 
 
-def _op_step(number: int, op: Op, bindings: Bindings | None) -> StepReport:
-    reads = [place_of(value, bindings) for value in dict.fromkeys(op.operands)]
-    writes = [place_of(value, bindings) for value in op.outputs]
+def _op_step(number: int, op: Op, bindings: Bindings | None, storages: Mapping[object, int]) -> StepReport:
+    reads = [place_of(value, bindings, storages[_holder(value)]) for value in dict.fromkeys(op.operands)]
+    writes = [place_of(value, bindings, storages[_holder(value)]) for value in op.outputs]
     moved = None if isinstance(op, View) else total([*reads, *writes])
     lines = (line_of(op, bindings=bindings),)
     return StepReport(number, "op", type(op).__name__, lines, tuple(reads), tuple(writes), moved)
 
 
-def place_of(value: Value, bindings: Bindings | None) -> StorageReport:
-    """Returns the memory of a value by itself."""
+def _holder(value: Value) -> object:
+    """Returns the owner of a value's memory: its variable, or the value itself."""
+    return value.op.variable if isinstance(value.op, ReadVariable) else value
+
+
+def place_of(value: Value, bindings: Bindings | None, storage: int) -> StorageReport:
+    """Returns the memory of a ``value`` by itself; ``storage`` is the number of the value in its function."""
     op = value.op
     kind = "argument" if isinstance(op, Parameter) else "variable" if isinstance(op, ReadVariable) else \
         "constant" if isinstance(op, Constant) else "temporary"
     name = op.variable.name if isinstance(op, ReadVariable) else op.name
     size = count(product(value.shape) * value.dtype.itemsize, bindings)
-    return StorageReport(kind, name or type(op).__name__, value.type.describe(value.labels), size)
+    return StorageReport(kind, name or type(op).__name__, value.type.describe(value.labels), size, storage=storage)
 
 
 def line_of(op: Op, apart: str | None = None, bindings: Bindings | None = None) -> OpReport:

@@ -65,6 +65,8 @@ class _Reporting:
         self._target, self._bindings = target, bindings
         self._plan = plan = compilation.plan
         self._function = plan.function
+        self._numbers = {storage: number for number, storage in enumerate(dict.fromkeys(
+            [storage for step in plan.steps for storage in step.storages]))}
         self._stored = {value for cluster in plan.clusters for value in cluster.stored}
         found = reasons(plan.function, plan.clusters)
         self._apart = found.apart
@@ -156,7 +158,8 @@ class _Reporting:
                 why = [f"{type(value.op).__name__} is made from it"]
             elif value in maker.stored:
                 why = self._reasons.get(value, ())
-        return StorageReport(kind, name, _type_of(storage, value), self._bytes(storage), tuple(why))
+        return StorageReport(kind, name, _type_of(storage, value), self._bytes(storage), tuple(why),
+                             self._numbers[storage], storage in self._plan.in_place)
 
     def _named(self, storage: Storage) -> tuple[str, str, Value | None]:
         """Returns kind and name of memory, and the value that it holds."""
