@@ -1,4 +1,4 @@
-"""Tuned numbers stand in one file, each with its reason, and each is used."""
+"""Tuned numbers stand in one file, each with its reason; facts of the machine follow from its description."""
 
 from __future__ import annotations
 
@@ -8,30 +8,83 @@ from pathlib import Path
 
 from tests.project.source import PACKAGE, parse
 
-KERNEL = PACKAGE / "kernel"
-
-CODEGEN = PACKAGE / "transformers/cpu/compile/codegen"
+KERNEL, PASSES = PACKAGE / "kernel", PACKAGE / "passes"
+CODEGEN, TILES = PACKAGE / "transformers/cpu/compile/codegen", PACKAGE / "transformers/cpu/compile/tiles"
 
 # Numbers that nobody would tune: they are part of a meaning or of a notation.
-MEANT = {"ir.BLOCK", "ir.GROUP", "ir.GROUPS", "ir.CONTRACT_BLOCK", "ir.CONTRACT_GROUP", "accumulators.LARGER_GROUPS",
+MEANT = {"ir.BLOCK", "ir.GROUP", "ir.GROUPS", "ir.CONTRACT_BLOCK", "ir.CONTRACT_GROUP", "block_totals.MOST_GROUPS",
          "routines.FEW_ROWS", "folding._EXACT_FLOAT", "legality._TOTAL", "parser.MAX_DEPTH", "parser.INDENT",
          "context.ALIGNMENT", "context.NUMBERS", "expressions._MAGIC", "expressions._MAGIC_BITS",
          "access.NATIVE_MASKS"}
 
+# The bounds of rewriting, by which it ends soon; the largest numbers of types.
+REWRITING = {"cut.AGAIN", "pattern._SEEN_THROUGH", "rewrite.VISITS", "rewrite._SPARE", "rewrite._DEEPEST", "fold.LIMIT",
+             "decompose._VISITS", "lower_argmax._LARGEST", "seen.DEEPEST"}
+
+# What steers convolutions and windows before there are kernels. The list can only shrink.
+OF_PASSES = {"channels_last.CROSSING", "channels_first.LEAST_POINTS", "lower_depthwise.MOST_FILTERS",
+             "lower_windows.MOST_PHASES", "lower_windows.LARGEST_STEP", "seen.MOST_POSITIONS",
+             "outer_lines.LEAST_PLACES", "places_first.IMAGES",
+             "places_first.MOST_PLACES", "places_first.CHANNELS", "places_first.LEAST_ROWS"}
+
+# What steers the micro-kernels of products, by which rows, columns and points. The list can only shrink.
+OF_TILES = {"byte_products.DEPTH", "kernel.AHEAD", "kernel.TOGETHER", "kernel.COPIED", "stream.POINTS",
+            "tile_library._FEW_ROWS", "tile_library._LONG_ROW", "tile_library._LEAST_VECTORS",
+            "tile_library._LEAST_SUMS", "tile_library._LAST_ROWS", "tile_library._LINE_ROWS",
+            "tile_library._LINE_COLUMNS", "tile_library._LINE_POINTS", "tile_library._ROUNDED_AWAY"}
+
 
 def numbers_in(path: Path) -> Iterator[str]:
-    """The names of a module that are given numbers above 1."""
+    """The names of a module that are given numbers above 1 which do not follow from the machine or from other names."""
     for node in parse(path).body:
-        if isinstance(node, ast.Assign) and any([isinstance(part, ast.Constant) and type(part.value) in (int, float)
-                                                 and part.value > 1 for part in ast.walk(node.value)]):
-            for target in node.targets:
-                yield from [name.id for name in ast.walk(target) if isinstance(name, ast.Name) and name.id.isupper()]
+        for target in node.targets if isinstance(node, ast.Assign) else ():
+            for name, value in _pairs(target, node.value):
+                if name.isupper() and _is_number(value):
+                    yield name
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    """The names of an assignment, each with what it is given, as far as that stands there."""
+    if isinstance(target, ast.Name):
+        yield target.id, value
+    elif isinstance(target, ast.Tuple):
+        values = value.elts if isinstance(value, ast.Tuple) else [value] * len(target.elts)
+        for part, own in zip(target.elts, values, strict=True):
+            yield from _pairs(part, own)
+
+
+def _is_number(value: ast.expr) -> bool:
+    parts = list(ast.walk(value))
+    follows = any([isinstance(part, ast.Attribute) for part in parts]) or isinstance(value, ast.BinOp) and any(
+        [isinstance(part, ast.Name) for part in parts])
+    return not follows and any([isinstance(part, ast.Constant) and type(part.value) in (int, float) and part.value > 1
+                                for part in parts])
+
+
+def named(folder: Path, *left_out: str) -> set[str]:
+    """The numbers of a folder, each with its module."""
+    return {f"{path.stem}.{name}" for path in folder.rglob("*.py") if path.name not in left_out
+            and path.parent.name != "math" for name in numbers_in(path)}
 
 
 def test_numbers_stand_in_one_file():
     """But for those of mathematics, which are no choices."""
-    planning = [path for path in KERNEL.rglob("*.py") if path.name != "tuning.py" and path.parent.name != "math"]
-    assert {f"{path.stem}.{name}" for path in [*planning, *CODEGEN.glob("*.py")] for name in numbers_in(path)} == MEANT
+    assert named(KERNEL, "tuning.py") | {name for path in CODEGEN.glob("*.py")
+                                         for name in (f"{path.stem}.{each}" for each in numbers_in(path))} == MEANT
+
+
+def test_numbers_of_passes_and_tiles_are_few():
+    assert named(PASSES) == REWRITING | OF_PASSES
+    assert named(TILES) == OF_TILES
+
+
+def test_facts_of_the_machine_are_no_numbers():
+    """Register tiles, lines and caches are read from its description."""
+    facts = {"PANEL_BYTES", "DIRECT_BYTES", "MEETING_BYTES", "EPILOGUE_BYTES", "SCATTERED_BYTES", "ROW_MULTIPLE",
+             "STRIP_COLUMNS", "COLUMN_MULTIPLE", "UNEVEN_TASKS", "PANEL_ROWS", "LEAST_ROWS", "PACKED_ROWS"}
+    given = {name for node in parse(KERNEL / "tuning.py").body if isinstance(node, ast.Assign)
+             for target in node.targets for name, _ in _pairs(target, node.value)}
+    assert facts <= given and facts.isdisjoint(numbers_in(KERNEL / "tuning.py"))
 
 
 def test_every_number_has_a_reason_and_is_used():

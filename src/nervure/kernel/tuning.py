@@ -1,7 +1,7 @@
 """Every number that planning chooses by experience, with its unit and the reason for it.
 
-What is known of the machine itself is in :mod:`nervure.support.machine`, what an op costs is said by
-:attr:`nervure.ir.op.Op.cost`, what a function of scalars does by its declaration.
+Facts of the machine itself are in :mod:`nervure.support.machine`, from which some numbers here follow; what an op costs
+is said by :attr:`nervure.ir.op.Op.cost`, what a function of scalars does by its declaration.
 
 >>> SMALL_TENSOR, MOST_OPS
 (32768, 96)
@@ -9,7 +9,8 @@ What is known of the machine itself is in :mod:`nervure.support.machine`, what a
 
 from __future__ import annotations
 
-from nervure.kernel.ir import BLOCK
+from nervure.kernel.ir import BLOCK, CONTRACT_BLOCK, LANES
+from nervure.support.machine import GENERIC
 
 # -- fusion ----------------------------------------------------------------------------------------------------
 
@@ -103,22 +104,22 @@ TRANSPOSED_ROWS = 8
 
 # -- matrix products -------------------------------------------------------------------------------------------
 
-PANEL_BYTES = 1 << 18
+PANEL_BYTES = GENERIC.own_cache // 4
 """Bytes of a panel, half of a small second cache: 128 columns of float32 for all points of a block."""
 
-WIDEST_BLOCK = 512
+WIDEST_BLOCK = CONTRACT_BLOCK
 """Columns of a task that has few points: its rows are stretches of memory long enough."""
 
 KEPT_SHARE = 2
 """Times that a panel kept between calls is narrower: of many points it has the columns of a main tile."""
 
-LONG_ROWS, LONG_ROW_COLUMNS = 12, 2048
+LONG_ROWS, LONG_ROW_COLUMNS = 2 * GENERIC.tile_rows, 2048
 """Rows of a product that is as fast as memory, and the columns of its tasks: long stretches of each row are read."""
 
 DIRECT_ROWS = 64
 """Rows up to which packing the right side takes longer than it saves."""
 
-DIRECT_BYTES = 1 << 20
+DIRECT_BYTES = GENERIC.own_cache
 """Bytes of the right side of a block up to which it stays in the second cache as it lies."""
 
 PLACES_ROWS = 192
@@ -130,45 +131,45 @@ TASK_PRODUCTS = 1 << 28
 PACKED_SHARE = 4
 """Times that a task may be longer which packs what other tasks would have to pack, too."""
 
-MEETING_BYTES = 4096
+MEETING_BYTES = GENERIC.conflict_distance
 """Bytes from one line of memory to the next that has the same place in a first cache."""
 
-LEAST_PACKED_POINTS = 65
+LEAST_PACKED_POINTS = LANES + 1
 """Points from which on what has to be computed is packed for a single row, too: fewer are done in registers."""
 
-PANEL_ROWS = 96
+PANEL_ROWS = 16 * GENERIC.tile_rows
 """Rows of the left side that are packed together: 192 KiB with the points of a block."""
 
-ROW_MULTIPLE = 6
+ROW_MULTIPLE = GENERIC.tile_rows
 """Rows of tasks are a multiple of these: of those of the main tiles."""
 
-STRIP_COLUMNS = 64
-"""What the columns of a narrower block are a multiple of: the widest main tile has so many."""
+STRIP_COLUMNS = 4 * GENERIC.line_elements
+"""The number of which the columns of a narrower block are a multiple: those of the widest main tile, of four lines."""
 
-COLUMNS_LEFT_OUT = 32
-"""Columns between two lines that may be computed for nothing: a tile that is not the widest has so many."""
+COLUMNS_LEFT_OUT = STRIP_COLUMNS // 2
+"""Columns between two lines that may be computed for nothing: those of a tile that is not the widest."""
 
 LINE_PACKING = 4
 """Rows in whose time a column of such a line is packed."""
 
-UNEVEN_TASKS, COLUMN_MULTIPLE = 16, 16
-"""Tasks from which on it does not matter that the last are narrower; and what columns of fewer tasks are a multiple of:
-the narrowest tile has so many.
+UNEVEN_TASKS, COLUMN_MULTIPLE = GENERIC.threads, GENERIC.line_elements
+"""Tasks from which on it does not matter that the last are narrower; and the number of which columns of fewer tasks are
+a multiple: those of the narrowest tile, a line.
 """
 
 LEAST_PRODUCTS = 1 << 20
 """Multiply-adds of a task that another thread may have: 20 microseconds."""
 
-LEAST_ROWS, PACKED_ROWS = 48, 240
+LEAST_ROWS, PACKED_ROWS = 8 * GENERIC.tile_rows, 40 * GENERIC.tile_rows
 """Rows of a task that other threads may have as many of; and where each of them packs a panel."""
 
 BYTES_ROWS = 512
 """The same of products of bytes, which take a quarter of the time that others take for what is packed."""
 
-EPILOGUE_BYTES = 1 << 18
+EPILOGUE_BYTES = GENERIC.own_cache // 4
 """Bytes of the results of a task that wait in memory for what is computed of them, half of a small second cache."""
 
-SCATTERED_BYTES = 1 << 18
+SCATTERED_BYTES = GENERIC.own_cache // 4
 """Bytes of the rows of a turned product, each element in a line of its own, that stay in the second cache."""
 
 BORDER_STATEMENTS = 640

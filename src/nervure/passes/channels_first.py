@@ -34,12 +34,13 @@ from nervure.ops.views import Permute, Reshape, Reverse
 from nervure.passes import channels_last, outer_lines, places_first
 from nervure.passes.orders import Order
 from nervure.passes.rearranged import by_group, in_memory, padded
+from nervure.support.machine import GENERIC
 from nervure.types.dim import DimLike, product
 from nervure.types.index_map import IndexMap, indices
 
 Lengths = Sequence[DimLike]
 
-STRIP, LEAST_POINTS = 64, 128
+STRIP, LEAST_POINTS = 4 * GENERIC.line_elements, 128
 """Filters of a strip that products read as columns: as many as the main tile has; and points that are worth it, since
 results are transposed then.
 """

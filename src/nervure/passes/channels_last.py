@@ -42,11 +42,12 @@ from nervure.passes import outer_lines
 from nervure.passes.canonical_views import composes
 from nervure.passes.orders import Order, channels_last, goes_on
 from nervure.passes.rearranged import by_group, in_memory, joined, padded
+from nervure.support.machine import GENERIC
 from nervure.types.dim import DimLike, less_equal, product
 from nervure.types.dtype import float32, float64
 from nervure.types.index_map import IndexMap, indices
 
-LEAST_FILTERS, FILTER_MULTIPLE = 48, 16
+LEAST_FILTERS, FILTER_MULTIPLE = 3 * GENERIC.line_elements, GENERIC.line_elements
 """Filters of a group from which on their panel is wide enough: a main tile has 64 columns; and what fewer of them are a
 multiple of, so that registers are full.
 """

@@ -45,6 +45,7 @@ from nervure.ops.views import Pad, Reshape, Stack
 from nervure.passes.phases import Meeting, by_phases, steps_over
 from nervure.passes.rewrite import Local, Rewriter
 from nervure.passes.seen import MOST_POSITIONS, shown
+from nervure.support.machine import GENERIC
 from nervure.types.dim import DimLike, less_equal
 from nervure.types.index_map import IndexMap, indices
 from nervure.types.shape import Shape
@@ -52,8 +53,8 @@ from nervure.types.shape import Shape
 MOST_FILTERS = 4
 """The most filters of a channel: with more, a product reads the channel less often."""
 
-MOST_CHAINS = 12
-"""The most sums that run together: with two more they fill the registers of AVX2."""
+MOST_CHAINS = 2 * GENERIC.tile_rows
+"""The most sums that run together: with two more they fill the registers of AVX2, as a register tile does."""
 
 
 def lower_depthwise(function: Function) -> Function:

@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from nervure.kernel.ir import CONTRACT_BLOCK
+from nervure.support.machine import GENERIC
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Operand, Register
 from nervure.transformers.cpu.compile.llvm.types import I8, I64, PTR, Type
 from nervure.transformers.cpu.compile.tiles.bundles import Bundles
@@ -29,16 +30,14 @@ AHEAD = 8
 twice as many if that is copied.
 """
 
-TOGETHER = {32: 4}
-"""The points of one turn of the inner loop, by the bytes of a vector, if points or rows of the left operand are
-contiguous. With short vectors a point is twelve multiply-adds, and counting it takes a quarter of all other
-instructions.
+TOGETHER = 4
+"""The points of one turn of the inner loop with short vectors, if points or rows of the left operand are contiguous: a
+point is twelve multiply-adds, and counting it takes a quarter of all other instructions.
 """
 
-COPIED = {32: 4}
-"""The strips of a block from which on contiguous rows of the left operand are copied, by the bytes of a vector. A
-point has few of these on its line, each point on another line; with short vectors they have left the first cache when
-the next strip reads them.
+COPIED = 4
+"""The strips of short vectors from which on contiguous rows of the left operand are copied for a block. A point has few
+of these on its line, each point on another line; they have left the first cache when the next strip reads them.
 """
 
 ARGUMENTS = (("left", PTR), ("left_row", I64), ("left_point", I64), ("right", PTR), ("right_point", I64),
@@ -92,6 +91,11 @@ class Tile(NamedTuple):
         return self.lanes * self.type.bits // 8
 
     @property
+    def has_short_vectors(self) -> bool:
+        """Whether a vector is shorter than a cache line."""
+        return self.vector_bytes < GENERIC.line
+
+    @property
     def is_whole(self) -> bool:
         """Whether it multiplies elements, and all lanes have a column."""
         return not self.masked and self.bundles is None
@@ -99,7 +103,7 @@ class Tile(NamedTuple):
     @property
     def copies_rows(self) -> bool:
         """Whether rows of the left operand may be copied for all strips."""
-        return self.is_whole and not self.by_places and self.vector_bytes in COPIED
+        return self.is_whole and not self.by_places and self.has_short_vectors
 
     def from_column(self, block: Block, column: Register) -> Block:
         """Returns a block without the columns before this one."""
@@ -153,7 +157,7 @@ class _Copies:
     def __init__(self, b: Builder, tile: Tile, block: Block) -> None:
         self.b, self.tile, self.block = b, tile, block
         self.memory = b.allocate(tile.type, tile.rows * CONTRACT_BLOCK)
-        is_wide = block.columns >= COPIED[tile.vector_bytes] * tile.columns
+        is_wide = block.columns >= COPIED * tile.columns
         self.is_worth = block.left_row.equal(1) & is_wide & (block.points <= CONTRACT_BLOCK)
 
     def of_rows(self, row: Register) -> Block:
@@ -200,7 +204,7 @@ class _Strip:
         self.right = self._at(block.right, column)
         self.targets = [self._at(block.target, self._target_row(row + number) + column) for number in rows]
         self.mask = self._mask(block.columns - column) if tile.masked else None
-        self.together = TOGETHER.get(tile.vector_bytes, 1) if tile.is_whole else 1
+        self.together = TOGETHER if tile.is_whole and tile.has_short_vectors else 1
 
     def build(self) -> None:
         """Builds all points, then the stores."""

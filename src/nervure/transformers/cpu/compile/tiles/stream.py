@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from nervure.support.machine import GENERIC
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
 from nervure.transformers.cpu.compile.llvm.types import I64, Type
 from nervure.transformers.cpu.compile.tiles.kernel import ARGUMENTS, Block
@@ -22,7 +23,7 @@ from nervure.transformers.cpu.compile.tiles.kernel import ARGUMENTS, Block
 POINTS = 8
 """The rows of the right operand that are read side by side: as many streams as processors follow."""
 
-SUMS = 16_384
+SUMS = GENERIC.first_cache // 2
 """The bytes of the sums of a strip of columns: half of a first cache."""
 
 
