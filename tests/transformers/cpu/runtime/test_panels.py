@@ -79,5 +79,5 @@ def test_what_was_interrupted_is_made_again():
         raise AssertionError("the call ran to its end")
     program(1).run([], [], [out])
     assert made.runs == 1
-    assert child(lambda: program(1).run([], [], [out]).code == 0 and made.runs == 1) == 0
+    assert code_of_child(lambda: program(1).run([], [], [out]).code == 0 and made.runs == 1) == 0
     """)
