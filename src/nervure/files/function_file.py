@@ -30,10 +30,9 @@ from nervure.errors import (
     FormatError,
     InvalidArgument,
     NotSupported,
-    ShapeMismatch,
     did_you_mean,
 )
-from nervure.files.tensor_file import DIGEST, read_tensors, write_tensors
+from nervure.files.tensor_file import DIGEST, from_json, read_tensors, write_tensors
 from nervure.ir.field import function_of_host
 from nervure.ir.function import Function
 from nervure.ir.names import Names
@@ -42,7 +41,6 @@ from nervure.ir.parser import parse_function
 from nervure.ir.printer import FORMAT, nested_functions, print_function
 from nervure.ir.variable import Variable
 from nervure.types.description import BasicTensorDescription
-from nervure.types.dtype import as_dtype
 
 _FORMAT, _TEXT, _OPS = "nervure.format", "nervure.text", "nervure.ops"
 _PARTS, _SHARED, _REPEATED = "nervure.parts", "nervure.variables", "nervure.repeated"
@@ -139,7 +137,7 @@ class Content(NamedTuple):
 
     def named(self) -> dict[str, Variable]:
         """Returns the variables by their names, except names that several had when they were saved."""
-        repeated = _json(self.strings.get(_REPEATED, "[]"))
+        repeated = from_json(self.strings.get(_REPEATED, "[]"))
         return {variable.name: variable for variable in self.state if variable.name is not None
                 and not (isinstance(repeated, list) and variable.name in repeated)}
 
@@ -224,7 +222,7 @@ def _parts(strings: Mapping[str, str], source: str) -> list[str]:
     """Returns the names of the functions of a file; "" for a single one."""
     if _PARTS not in strings:
         return [""]
-    found = _json(strings[_PARTS])
+    found = from_json(strings[_PARTS])
     if not isinstance(found, list) or not found or not all([is_part(name) for name in found]) or len(
             set(found)) < len(found):
         raise FormatError("the names of the functions are damaged", op="load", operand=source,
@@ -242,19 +240,11 @@ def _table(strings: Mapping[str, str], part: str, source: str) -> dict[str, str]
     if not part:
         return None
     text = strings.get(_key(_SHARED, part), "")
-    found = _json(text)
+    found = from_json(text)
     if not isinstance(found, dict) or not all([isinstance(entry, str) for entry in found.values()]) or len(
             set(found.values())) < len(found):
         raise FormatError("the names of variables are damaged", op="load", operand=source, got=text[:80],
                           expected="a name in the file for each name in the text")
-    return found
-
-
-def _json(text: str) -> object:
-    try:
-        found: object = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
     return found
 
 
@@ -282,13 +272,12 @@ def _values(variables: Mapping[str, Variable], state: Mapping[Variable, np.ndarr
 
 
 def _check_value(variable: Variable, array: np.ndarray, operand: str) -> None:
-    type = BasicTensorDescription(as_dtype(array.dtype), array.shape)
-    if type.dtype is not variable.type.dtype:
-        raise DtypeMismatch("the value of a variable has another element type", op=variable.name, operand=operand,
-                            got=type, expected=variable.type)
-    if type.shape != variable.type.shape:
-        raise ShapeMismatch("the value of a variable has another shape", op=variable.name, operand=operand, got=type,
-                            expected=variable.type)
+    kind = BasicTensorDescription.of(array)
+    error = kind.mismatch(variable.type)
+    if error is not None:
+        part = "element type" if error is DtypeMismatch else "shape"
+        raise error(f"the value of a variable has another {part}", op=variable.name, operand=operand, got=kind,
+                    expected=variable.type)
 
 
 def _check_length(text: str, name: str) -> None:
@@ -300,10 +289,7 @@ def _check_length(text: str, name: str) -> None:
 
 
 def _check_versions(text: str, name: str) -> None:
-    try:
-        versions = json.loads(text)
-    except (ValueError, RecursionError):
-        versions = None
+    versions = from_json(text)
     if not isinstance(versions, dict):
         raise FormatError("the table of op versions is malformed", op="load", operand=name, got=text[:80])
     for op, version in versions.items():

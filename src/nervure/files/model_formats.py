@@ -29,6 +29,7 @@ from nervure.files import torch_weights
 from nervure.files.renaming import Rename
 from nervure.files.saving import file_name
 from nervure.files.state_dict import (
+    OF_EPOCH,
     OPTIMIZERS,
     PATHS,
     StateDict,
@@ -55,7 +56,6 @@ Load = Callable[[str], StateDict]
 
 TORCH = "torch"
 _STATE = "nervure.state"
-_OF_AN_EPOCH = "epoch:"  # arrays of a checkpoint in mid-epoch, which are not weights
 _TYPES = "nervure.types"
 
 
@@ -234,7 +234,7 @@ def _save_safetensors(path: str, state: StateDict) -> None:
 
 def _load_safetensors(path: str) -> StateDict:
     table, strings = read_tensors(path)
-    return _read({key: array for key, array in table.items() if not key.startswith(_OF_AN_EPOCH)}, strings, path)
+    return _read({key: array for key, array in table.items() if not key.startswith(OF_EPOCH)}, strings, path)
 
 
 def _read(table: dict[str, np.ndarray], strings: Mapping[str, str], path: str) -> StateDict:

@@ -31,7 +31,7 @@ from nervure import transformers
 from nervure.computation import Computation, ResultForm
 from nervure.errors import FormatError, InvalidArgument, NotSupported, WrongKind
 from nervure.files.function_file import Content, is_part, load_content, save_function, save_functions, written
-from nervure.files.tensor_file import read_tensors
+from nervure.files.tensor_file import from_json, read_tensors
 from nervure.front.argument_parsing import shown
 from nervure.front.creation import AssignableTensorOp, placeholder
 from nervure.ir.function import Function
@@ -40,7 +40,6 @@ from nervure.ir.variable import Variable
 from nervure.support.elsewhere import explain_keywords
 from nervure.transformers.devices.choice import transformer_for
 from nervure.types.description import BasicTensorDescription
-from nervure.types.dtype import as_dtype
 
 if TYPE_CHECKING:
     from nervure.transformers.base import Transformer
@@ -108,7 +107,7 @@ def _save_several(path: str, computations: Mapping[str, Computation[Any]], texts
                    {**texts, **{f"{_RESULTS}/{name}": _results(entry) for name, entry in computations.items()}})
 
 
-def _common_transformer(computations: Sequence[Computation[Any]], op: str) -> Transformer:
+def _common_transformer(computations: Sequence[Computation[object]], op: str) -> Transformer:
     """Returns the common transformer of several computations, on which each variable has one value."""
     found = {entry.transformer.cells: entry.transformer for entry in computations}
     if len(found) != 1:
@@ -119,7 +118,7 @@ def _common_transformer(computations: Sequence[Computation[Any]], op: str) -> Tr
     return next(iter(found.values()))
 
 
-def _results(computation: Computation[Any]) -> str:
+def _results(computation: Computation[object]) -> str:
     """Returns the form of the results as text."""
     shape = computation.shape
     if not isinstance(shape, ResultForm) or not all(isinstance(key, str) for key in shape.keys):
@@ -237,9 +236,9 @@ def _parameter(op: Parameter) -> AssignableTensorOp:
 
 def _read_results(text: str, path: str | os.PathLike[str]) -> ResultForm:
     try:
-        form, keys, has_value = json.loads(text)
+        form, keys, has_value = from_json(text)
         shape = ResultForm(form, tuple(keys), tuple(has_value))
-    except (ValueError, TypeError, RecursionError):
+    except (ValueError, TypeError):
         shape = ResultForm("", (), ())
     is_sound = (shape.form in ("one", "tuple", "dict") and all(type(entry) is bool for entry in shape.has_value)
                 and all(isinstance(key, str) for key in shape.keys)
@@ -268,7 +267,7 @@ def _load_into(path: str, into: object, transformer: Transformer | None) -> obje
     return into
 
 
-def _values_for(computations: Sequence[Computation[Any]], content: Content, path: str) -> dict[Variable, np.ndarray]:
+def _values_for(computations: Sequence[Computation[object]], content: Content, path: str) -> dict[Variable, np.ndarray]:
     """Returns the value of each variable of computations; InvalidArgument that names those that the file lacks."""
     found: dict[Variable, np.ndarray] = {}
     texts = {content.text(name): names for name, names in content.names.items()}
@@ -300,8 +299,8 @@ def _unique(variables: Iterable[Variable]) -> dict[str, Variable]:
 
 
 def _check_kind(variable: Variable, array: np.ndarray, path: str) -> None:
-    kind = BasicTensorDescription(as_dtype(array.dtype), array.shape)
-    if kind.dtype is not variable.type.dtype or kind.shape != variable.type.shape:
+    kind = BasicTensorDescription.of(array)
+    if kind.mismatch(variable.type):
         raise InvalidArgument("a variable of the file is of another kind", op="load", operand=variable.name, got=kind,
                               expected=variable.type, help=f"it is in {path}: make a variable like it")
 

@@ -36,11 +36,11 @@ from nervure.ir.variable import Variable
 from nervure.support.elsewhere import explain_keywords
 from nervure.transformers.base import Transformer
 from nervure.types.description import BasicTensorDescription
-from nervure.types.dtype import as_dtype
 
 PREFIXES = ("param", "missing_param", "optimizer", "missing_optimizer")
 OPTIMIZERS = PREFIXES[2:]
 PATHS = "nervure.paths"
+OF_EPOCH = "epoch:"  # the beginning of what a checkpoint holds of an epoch, rather than of a model
 _PARTS = {"param": 3, "missing_param": 3, "optimizer": 6, "missing_optimizer": 6}
 
 
@@ -179,8 +179,7 @@ def transformer_of(model: object, given: Transformer | None) -> Transformer:
 
 
 def described(value: np.ndarray | Tensor) -> str:
-    return str(value.type if isinstance(value, Tensor) else
-               BasicTensorDescription(as_dtype(value.dtype), value.shape))
+    return str(value.type if isinstance(value, Tensor) else BasicTensorDescription.of(value))
 
 
 def variable_of(place: AssignableTensorOp) -> Variable:

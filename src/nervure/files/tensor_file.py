@@ -26,7 +26,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from io import BufferedReader
-from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeGuard
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeGuard
 
 import numpy as np
 
@@ -121,6 +121,18 @@ def _digest(entries: Mapping[str, object], strings: Mapping[str, str]) -> Digest
     strings = {key: text for key, text in strings.items() if key != DIGEST}
     canonical = json.dumps({**entries, "__metadata__": strings}, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode())
+
+
+def from_json(text: str) -> Any:
+    """Returns the value of ``text``, a string of a file that is JSON there; None, a value as any other, if it is not.
+
+    >>> from_json('{"epoch": 3}'), from_json("{")
+    ({'epoch': 3}, None)
+    """
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 # -- reading -------------------------------------------------------------------------------------------------------

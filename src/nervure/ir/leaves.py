@@ -21,7 +21,7 @@ from nervure.ir import field
 from nervure.ir.notation import Number
 from nervure.ir.op import Op
 from nervure.types.description import BasicTensorDescription
-from nervure.types.dtype import DType, as_dtype
+from nervure.types.dtype import DType
 
 
 class Leaf(Op, abstract=True):
@@ -46,7 +46,7 @@ class Constant(Leaf):
     array = field.array()
 
     def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
-        return BasicTensorDescription(as_dtype(self.array.dtype), self.array.shape)
+        return BasicTensorDescription.of(self.array)
 
 
 class Full(Leaf):

@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from nervure.errors import FormatError, notice
-from nervure.files.state_dict import StateDict, paths_text, with_paths
-from nervure.files.tensor_file import read_tensors, write_tensors
+from nervure.files.state_dict import OF_EPOCH, StateDict, paths_text, with_paths
+from nervure.files.tensor_file import from_json, read_tensors, write_tensors
 from nervure.training.draws import Random
-from nervure.training.standing import ARRAYS, Standing, from_text
+from nervure.training.standing import Standing, from_text
 
 _NAME = re.compile(r"checkpoint-(\d{8,})\.safetensors")
 _STANDING, _RANDOM = "nervure.training", "nervure.random"
@@ -63,7 +63,7 @@ def read(path: str) -> Checkpoint:
         raise FormatError("the file holds no training to go on with", op="fit", operand=path,
                           got="a file of arrays alone", expected="a checkpoint that trainer.fit has written",
                           help="nv.load_weights(module, path) loads weights alone")
-    own = {key: array for key, array in table.items() if not key.startswith(ARRAYS)}
+    own = {key: array for key, array in table.items() if not key.startswith(OF_EPOCH)}
     return Checkpoint(path, with_paths(own, strings, path), from_text(strings[_STANDING], table, path),
                       _random(strings[_RANDOM], path))
 
@@ -131,10 +131,10 @@ def _remove(listed: Iterable[str]) -> None:
 
 def _random(text: str, path: str) -> Random:
     try:
-        low, high, step = json.loads(text)
+        low, high, step = from_json(text)
         if all([type(number) is int and 0 <= number < 1 << 64 for number in (low, high, step)]):
             return low & 0xFFFFFFFF, high & 0xFFFFFFFF, step
-    except (ValueError, TypeError, RecursionError):
+    except (ValueError, TypeError):
         pass
     raise FormatError("the random numbers of a checkpoint are damaged", op="fit", operand=path, got=f"{text!r:.80}",
                       help="take another checkpoint")

@@ -19,11 +19,9 @@ from dataclasses import asdict, dataclass, field, fields
 import numpy as np
 
 from nervure.errors import FormatError
+from nervure.files.state_dict import OF_EPOCH
 from nervure.training.early_stop import Progressed
 from nervure.training.readings import BatchReading, Entry, Parts, Tally, Whole
-
-ARRAYS = "epoch:"
-"""The prefix of names of arrays that belong to an epoch, rather than to the state of a model."""
 
 
 @dataclass
@@ -74,7 +72,7 @@ class Standing:
     def arrays(self) -> dict[str, np.ndarray]:
         """Returns the data that metrics of whole epochs have collected; no key of a state dict starts like the names.
         """
-        return {f"{ARRAYS}{name}.{at}.{number}": piece for name, parts in self.tally.parts.items()
+        return {f"{OF_EPOCH}{name}.{at}.{number}": piece for name, parts in self.tally.parts.items()
                 for at, pieces in enumerate(parts) for number, piece in enumerate(pieces or ())}
 
 
@@ -96,7 +94,7 @@ def from_text(text: str, arrays: Mapping[str, np.ndarray], name: str) -> Standin
 
 def _parts(metric: str, counts: Sequence[int | None], arrays: Mapping[str, np.ndarray]) -> Parts:
     """Returns the pieces of a metric: ``counts`` gives their number for each array, None for an absent one."""
-    return [None if count is None else [arrays[f"{ARRAYS}{metric}.{at}.{number}"] for number in range(count)]
+    return [None if count is None else [arrays[f"{OF_EPOCH}{metric}.{at}.{number}"] for number in range(count)]
             for at, count in enumerate(counts)]
 
 

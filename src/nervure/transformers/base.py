@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from nervure.errors import DtypeMismatch, InvalidArgument, NotSupported, ShapeMismatch, WrongKind
+from nervure.errors import InvalidArgument, NotSupported, WrongKind
 from nervure.ir.function import Function
 from nervure.ir.gc_paused import gc_paused
 from nervure.ir.identity import Identity
@@ -33,7 +33,6 @@ from nervure.support import forks
 from nervure.transformers.cells import Cell, Cells, store_together
 from nervure.transformers.executable import Executable
 from nervure.types.description import BasicTensorDescription
-from nervure.types.dtype import as_dtype
 from nervure.types.ordered_arrays import in_order
 
 __all__ = ["Executable", "Transformer"]
@@ -139,11 +138,11 @@ class Transformer(Identity, ABC):
         """
         self.check_open()
         for variable, value in values.items():
-            kind, expected = BasicTensorDescription(as_dtype(value.dtype), value.shape), variable.type
-            if kind.dtype is not expected.dtype or kind.shape != expected.shape:
-                error = DtypeMismatch if kind.dtype is not expected.dtype else ShapeMismatch
+            kind = BasicTensorDescription.of(value)
+            error = kind.mismatch(variable.type)
+            if error is not None:
                 raise error("the value of a variable is of another kind", op="restore", operand=variable.name, got=kind,
-                            expected=expected, help="convert or reshape it first")
+                            expected=variable.type, help="convert or reshape it first")
         self._store(values, "restore")
 
     def _store(self, values: Mapping[Variable, np.ndarray], op: str) -> None:

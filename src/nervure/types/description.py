@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from nervure.errors import InvalidArgument, WrongKind
+from nervure.errors import DtypeMismatch, InvalidArgument, ShapeMismatch, WrongKind
 from nervure.types.axes import Axes, make_axes
 from nervure.types.dim import DimLike, product, symbols
 from nervure.types.dtype import DType, as_dtype
@@ -25,6 +25,8 @@ from nervure.types.layout import Layout, memory_of
 from nervure.types.shape import LIMIT, Shape, check_index, checked_shape
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from nervure.types.view import ComplexView, SimpleView
 
 __all__ = ["LIMIT", "BasicTensorDescription", "Labels", "TensorDescription", "check_index"]
@@ -68,6 +70,21 @@ class BasicTensorDescription(Frozen):
         if layout is not None and layout.rank != len(self.shape):
             raise InvalidArgument("the layout is for another rank", got=layout, expected=f"{self.rank} strides",
                                   help="row_major(shape) makes a layout")
+
+    @classmethod
+    def of(cls, array: np.ndarray) -> BasicTensorDescription:
+        """Returns the description of the elements of ``array``; its own memory does not count.
+
+        >>> nv.BasicTensorDescription.of(np.zeros((2, 3), np.int8))
+        i8[2, 3]
+        """
+        return BasicTensorDescription(as_dtype(array.dtype), array.shape)
+
+    def mismatch(self, expected: BasicTensorDescription) -> type[DtypeMismatch | ShapeMismatch] | None:
+        """Returns the error of a value of this type where one of type ``expected`` is due; None if it fits."""
+        if self.dtype is not expected.dtype:
+            return DtypeMismatch
+        return None if self.shape == expected.shape else ShapeMismatch
 
     @property
     def rank(self) -> int:
