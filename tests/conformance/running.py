@@ -12,7 +12,7 @@ import os
 import zlib
 from collections import OrderedDict
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -71,4 +71,10 @@ def run(name: str, function: Function, arguments: Sequence[np.ndarray]) -> list[
     """The results of a function on a transformer, or over JAX."""
     if name == REFERENCE:
         return _expected(function, arguments)
-    return [np.asarray(result) for result in transformer(name).compile(function)(list(arguments))]
+    return [np.asarray(result) for result in executable(name, function)(list(arguments))]
+
+
+@lru_cache(maxsize=8)
+def executable(name: str, function: Function) -> Any:
+    """A function compiled by the transformer of this name; one of the last few is not compiled again."""
+    return transformer(name).compile(function)

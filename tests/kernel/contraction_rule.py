@@ -44,25 +44,58 @@ def fused(x: Any, y: Any, z: np.ndarray) -> np.ndarray:
     if z.dtype == np.float32:
         return _fused_single(x, y, z)
     if z.dtype == np.float64:
-        return np.vectorize(_fused_double, otypes=[np.float64])(x, y, z)
+        return _fused_double(x, y, z)
     return x * y + z  # integers wrap
 
 
 def _fused_single(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
     """By float64, where the product is exact and the sum is rounded to odd, so that rounding again does no harm."""
     with np.errstate(all="ignore"):
-        product, addend = x.astype(np.float64) * y, z.astype(np.float64)
-        total = product + addend
-        part = total - product
-        error = (product - (total - part)) + (addend - part)  # what the sum has lost, exactly
-        odd = (total.view(np.int64) & 1).astype(bool)
-        away = np.where((error > 0) == (total > 0), 1, -1)    # of the magnitude's bits
-        towards = (total.view(np.int64) + away).view(np.float64)
-        inexact = np.isfinite(total) & (error != 0) & ~odd
-        return np.where(inexact, towards, total).astype(np.float32)
+        return _odd_sum(x.astype(np.float64) * y, z.astype(np.float64)).astype(np.float32)
 
 
-def _fused_double(x: float, y: float, z: float) -> float:
+def _fused_double(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """By numbers of two parts, of which the small ones are added up to odd (Boldo and Melquiond); by fractions where a
+    part might overflow or underflow.
+    """
+    with np.errstate(all="ignore"):
+        product = x * y
+        sizes = np.stack([abs(product), abs(z), abs(x), abs(y)])
+        is_plain = (((sizes > 2.0**-400) | (sizes == 0)) & (sizes < 2.0**400)).all(0)
+        is_plain &= (product != 0) | (x == 0) | (y == 0)
+        small, rest = _sum(z, _product_error(x, y, product))
+        total, lost = _sum(product, small)
+        result = np.where(product == 0, product + z, total + _odd_sum(rest, lost))
+    for at in zip(*np.nonzero(~is_plain), strict=True):
+        result[at] = exactly_fused(x[at], y[at], z[at])
+    return result
+
+
+def _sum(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The rounded sum, and what it has lost, exactly."""
+    total = x + y
+    part = total - x
+    return total, (x - (total - part)) + (y - part)
+
+
+def _odd_sum(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The sum, of which the last bit is set where it is not exact."""
+    total, error = _sum(x, y)
+    odd = (total.view(np.int64) & 1).astype(bool)
+    away = np.where((error > 0) == (total > 0), 1, -1)    # of the magnitude's bits
+    towards = (total.view(np.int64) + away).view(np.float64)
+    return np.where(np.isfinite(total) & (error != 0) & ~odd, towards, total)
+
+
+def _product_error(x: np.ndarray, y: np.ndarray, product: np.ndarray) -> np.ndarray:
+    """What a rounded product has lost, exactly, by halves of the factors."""
+    (a, b), (c, d) = [(high, factor - high) for factor in (x, y)
+                      for high in [factor * 134217729.0 - (factor * 134217729.0 - factor)]]
+    return ((a * c - product) + a * d + b * c) + b * d
+
+
+def exactly_fused(x: float, y: float, z: float) -> float:
+    """x * y + z of float64 numbers, rounded once, by fractions."""
     if not np.isfinite([x, y, z]).all():
         with np.errstate(all="ignore"):
             return float(np.float64(x) * np.float64(y) + np.float64(z))

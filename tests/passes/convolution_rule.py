@@ -26,7 +26,7 @@ from tests.kernel.reduction_rule import reduced
 FORMS = ("result", "data", "filters")
 """The members of the form: a convolution, and its gradients for the data and for the filters."""
 
-MOST_POINTS = {float64: 20_000}
+MOST_POINTS = {float64: 100_000}
 """Fused multiply-adds of a product up to which all elements are computed by the rule, where it takes long."""
 
 
