@@ -41,28 +41,43 @@ def matrices(rows: int, columns: int, left: str = f"{POINTS}*j + l", right: str 
     return found
 
 
-@pytest.mark.parametrize(("rows", "left", "right", "packed"), [
-    (100, "60*j + l", "k + 50*l", (False, False)),
-    (100, "60*j + l", "k + 100000*l", (False, True)),   # rows far apart
-    (64, "60*j + l", "k + 100000*l", (False, False)),   # too few rows to pack it for
-    (100, "60*j + l", "60*k + l", (False, True)),       # across memory
-    (8, "60*j + l", "60*k + l", (False, False)),        # as few rows read it
-    (100, "j + 100*l", "k + 50*l", (False, False)),
-    (100, "j + 1024*l", "k + 50*l", (True, False)),     # points that meet in the cache
-    (100, "l + 60*(j // 3) + 7*(j % 3)", "k + 50*l", (False, False)),
-    (100, "60*j + l", "k + 50*(l // 6) + 700*(l % 6)", (False, False)),
-    (193, "60*j + l", "k + 50*(l // 6) + 700*(l % 6)", (False, True)),  # windows that many rows read
-])
-def test_sides_are_packed_where_that_pays(rows, left, right, packed):
-    reading = reading_of(matrices(rows, 50, left, right), ())
-    assert (reading.is_left_packed, reading.is_right_packed) == packed
-    assert reading.has_tables == (not packed[1] and ("//" in left or "//" in right))
+ROWS = (8, 64, 193, 1000, 20_000)
+
+WELL, FAR, ACROSS, WINDOWS = "k + 50*l", "k + 100000*l", "60*k + l", "k + 50*(l // 6) + 700*(l % 6)"
+"""Right sides: rows side by side, rows far apart, columns across memory, and windows."""
 
 
-@pytest.mark.parametrize(("rows", "columns", "vector_bytes", "packed"), [
-    (65, 300, 32, True), (65, 300, 64, False), (64, 300, 32, False), (65, 273, 32, False), (65, 274, 32, True)])
-def test_narrow_strips_that_leave_the_first_cache_are_packed_for_many_rows(rows, columns, vector_bytes, packed):
-    assert reading_of(matrices(rows, columns), (), with_vectors(vector_bytes)).is_right_packed is packed
+def packed(left: str, right: str) -> list[tuple[bool, bool]]:
+    """Whether each side is packed, for growing numbers of rows."""
+    readings = [reading_of(matrices(rows, 50, left, right), ()) for rows in ROWS]
+    for reading in readings:
+        is_read = {left: not reading.is_left_packed, right: not reading.is_right_packed}
+        assert reading.has_tables == any([is_read[side] for side in (left, right) if "//" in side])
+    return [(reading.is_left_packed, reading.is_right_packed) for reading in readings]
+
+
+def test_a_right_side_is_packed_for_many_rows_if_it_lies_badly():
+    """The more rows read a panel, the sooner it is worth packing. What lies side by side is read where it is."""
+    for right in (FAR, ACROSS, WINDOWS):
+        found = [is_right for _, is_right in packed("60*j + l", right)]
+        found = found[1:] if right == WINDOWS else found  # the micro-kernels of few rows take no tables
+        assert found == sorted(found) and not found[0] and found[-1]
+    for left in ("60*j + l", "l + 60*(j // 3) + 7*(j % 3)"):
+        assert packed(left, WELL)[1:] == [(False, False)] * (len(ROWS) - 1)
+
+
+def test_a_left_side_is_packed_if_its_points_meet_in_the_cache():
+    """They do where they are a power of two apart; a few bytes more, and none displaces another one."""
+    assert packed("j + 65536*l", WELL)[-1][0] and not packed("j + 65560*l", WELL)[-1][0]
+
+
+def test_narrow_strips_that_leave_the_first_cache_are_packed_for_many_rows():
+    for vector_bytes, most in ((32, True), (64, False)):  # wide vectors have strips of a line of memory
+        table = [[reading_of(matrices(rows, columns), (), with_vectors(vector_bytes)).is_right_packed
+                  for columns in (50, 150, 300, 900)] for rows in ROWS]
+        for line in (*table, *zip(*table, strict=True)):
+            assert list(line) == sorted(line)
+        assert table[-1][-1] is most and not table[0][-1] and not table[-1][0]
 
 
 def test_only_what_lasts_is_packed_apart():

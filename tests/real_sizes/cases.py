@@ -120,18 +120,20 @@ def program(case: Case, batch: object, transformer: Transformer) -> Program:
     draw = Draw(np.random.default_rng(case.seed), case.whole, case.mode != "forward")
     x = nv.placeholder((batch, *NETWORKS[case.network][case.first][0]))
     y = _result(case, draw, x)
+    maker = nv.transformers.make_transformer("null") if case.given else transformer  # which compiles what comes of it
     if case.mode == "forward":
-        return _compiled(case, transformer.computation([y], x), [])
+        return _compiled(case, maker.computation([y], x), [], transformer)
     weights = sorted(variables_below(y), key=lambda entry: entry.id)
     error = nv.placeholder(y.shape)
     x_gradient, *gradients = nv.deriv(nv.sum(y * error), [x, *weights])
     if case.mode == "gradients":
-        return _compiled(case, transformer.computation([y, x_gradient, *gradients], x, error), weights)
+        return _compiled(case, maker.computation([y, x_gradient, *gradients], x, error), weights, transformer)
     news = [nv.assign(entry, entry - 0.5 * gradient) for entry, gradient in zip(weights, gradients, strict=True)]
-    return _compiled(case, transformer.computation([x_gradient, *news], x, error), weights)
+    return _compiled(case, maker.computation([x_gradient, *news], x, error), weights, transformer)
 
 
-def _compiled(case: Case, made: Computation[Any], weights: list[AssignableTensorOp]) -> Program:
+def _compiled(case: Case, made: Computation[Any], weights: list[AssignableTensorOp],
+              transformer: Transformer) -> Program:
     """The program of a computation; with a parameter in place of each variable, where a case has its weights given."""
     if not case.given:
         return Program(made.function, made.executable, weights, [])
@@ -140,7 +142,7 @@ def _compiled(case: Case, made: Computation[Any], weights: list[AssignableTensor
     parameters = [*made.function.parameters, *[value.op for value in table.values()]]
     rebuild(made.function.operations, table)
     function = Function([table.get(value, value) for value in made.function.results], parameters)
-    return Program(function, made.transformer.build(function), [],
+    return Program(function, transformer.build(function), [],
                    [np.asarray(op.variable.initial_value()) for op in reads])
 
 

@@ -184,14 +184,18 @@ def test_low_precision_adds_up_in_float32(name, sizes):
     assert result.tobytes() == expected.tobytes()
 
 
-@pytest.mark.parametrize(("rows", "columns", "points", "is_transposed", "tasks"), [
-    (100, 256, 256, True, 2), (100, 256, 256, False, 2), (100, 64, 256, True, 1), (100, 256, 20, True, 1),
-    (300, 256, 256, True, 2), (10_000, 256, 20_000, False, 186)])
-def test_tasks_are_for_an_even_number_of_threads(rows, columns, points, is_transposed, tasks):
+def tasks_of(rows: int, columns: int, points: int, is_transposed: bool) -> int:
     x, w = nv.placeholder((rows, points)), nv.placeholder((columns, points) if is_transposed else (points, columns))
     product = CPU.computation(nv.matmul(x, w.T if is_transposed else w), x, w)
-    step, = make_plan(product.optimised).steps
-    assert step.kernel.sliced.extent == tasks
+    return make_plan(product.optimised).steps[-1].kernel.sliced.extent
+
+
+@pytest.mark.parametrize("is_transposed", [False, True])
+def test_products_are_shared_out_if_they_take_long(is_transposed):
+    """A short one is one task, a longer one an even number of them, and the more there is to do, the more tasks."""
+    found = [tasks_of(rows, 256, 256, is_transposed) for rows in (4, 100, 300, 3000)]
+    assert found == sorted(found) and found[0] == 1 < found[1] and found[1] % 2 == 0
+    assert tasks_of(100, 64, 20, is_transposed) == 1 < tasks_of(10_000, 256, 2_000, is_transposed)
 
 
 def dense_network(rows=20):
