@@ -60,14 +60,14 @@ class _Pairing(Rewrite):
 def _in_pairs(loop: For) -> list[For] | None:
     """Returns the loop in pairs of iterations, and the last one if it is left; None if that is of no use."""
     row = loop.body[0] if len(loop.body) == 1 and loop.routine is None else None
-    if not isinstance(row, For) or not row.vector or less_equal(loop.extent, 1) is True or not _may_meet(loop, row):
+    if not isinstance(row, For) or not row.vector or not _may_meet(loop, row):
         return None
     before = _loads(row.body, loop.index)
     most = MOST_READ_OF_PAIRS * 2 * len(before)
     if not before or 2 * len(before) - _met(before, loop.index) > most:
         return None  # without the rows themselves, which are expensive to make
     body = _pair(row.body, loop.index)
-    if len(_loads(body, loop.index)) > most:
+    if len(_loads(body, loop.index)) > most or less_equal(loop.extent, 1) is True:
         return None
     pairs: DimLike = loop.extent // 2
     found = [replace(loop, extent=pairs, body=(replace(row, body=body),))]

@@ -20,7 +20,7 @@ from nervure.transformers.cpu.compile.codegen.element import Element
 from nervure.transformers.cpu.compile.codegen.expressions import dimension
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
 from nervure.transformers.cpu.compile.llvm.types import I64
-from nervure.types.dim import DimLike, bounds, index_symbols, less_equal
+from nervure.types.dim import DimLike, bounds, index_symbols
 from nervure.types.dtype import bool_, int64
 
 Registers = Sequence[Register]
@@ -71,11 +71,14 @@ def guarded(b: Builder, condition: Register, otherwise: Registers, build: Callab
 
 
 def has_iterations(extent: DimLike, around: Iterable[tuple[LoopIndex, DimLike]] = ()) -> bool:
-    """Whether a loop of this extent certainly has an iteration, inside of the loops ``around`` it."""
+    """Whether a loop of this extent is seen to have an iteration, inside of the loops ``around`` it.
+
+    Bounds are asked, and no proof is tried: what is not seen costs a comparison in front of the loop.
+    """
     if (bounds(extent)[0] or 0) >= 1:
         return True
     ranges = {index.name: (0, outer - 1) for index, outer in around} if index_symbols(extent) else {}
-    return bool(ranges) and less_equal(1, extent, ranges) is True
+    return bool(ranges) and (bounds(extent, ranges)[0] or 0) >= 1
 
 
 def stored(loop: Loop) -> frozenset[Buffer]:
