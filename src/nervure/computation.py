@@ -285,7 +285,7 @@ def computation(returns: object, *parameters: object,
 
 def computation(returns: object = _NOTHING, *parameters: object, transformer: Transformer | None = None,
                 **others: Never) -> Computation[Any]:
-    """A callable that computes ``returns`` from the values of ``parameters``.
+    """Makes a callable that computes ``returns`` from the values of ``parameters``.
 
     One tensor gives one array; a list or tuple (placed in order) a tuple; a set (side by side) a dict; effects and
     None give None. ``parameters`` are placeholders, or persistent tensors that the call sets; ``"all"`` stands for

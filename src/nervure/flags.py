@@ -104,25 +104,28 @@ def _switch(name: str, default: Setting, doc: str, words: tuple[str, ...] = ()) 
 
 
 cache = _switch("cache", True, "whether machine code is kept on disk between processes")
-cache_directory = _switch("cache_directory", "", "where that is; '' stands for nervure in the user's cache directory")
-cache_executables = _switch("cache_executables", True, "whether that goes for whole functions, not for kernels alone")
-cache_limit = _switch("cache_limit", 256_000_000, "bytes that it may take on disk; what was not used for longest goes")
+cache_directory = _switch("cache_directory", "", "the directory of the code on disk; '' stands for nervure in the "
+                          "user's cache directory")
+cache_executables = _switch("cache_executables", True, "whether whole functions are kept on disk, not only kernels")
+cache_limit = _switch("cache_limit", 256_000_000, "bytes that the code on disk may take; the least recently used is "
+                      "deleted first")
 check_nan = _switch("check_nan", False, "NumericError at the first op that makes a NaN from operands without one")
 cpu_features = _switch("cpu_features", "", "'avx2' makes code without AVX-512; '' stands for all that the machine has",
                        ("", "avx2"))
-debug = _switch("debug", "", "what is printed while compiling: 'passes', the name of one, 'cluster', 'kernels', "
+debug = _switch("debug", "", "the prints of the compiler: 'passes', the name of one pass, 'cluster', 'kernels', "
                              "'llvm', 'asm'; several with commas")
-denormals = _switch("denormals", "keep", "'flush' has calls on the cpu take denormal operands for 0 and make 0 of what "
-                    "would be denormal, where that takes some processors long; 'keep' is as IEEE 754 has it",
+denormals = _switch("denormals", "keep", "'flush': calls on the cpu take denormal operands as 0 and return 0 for "
+                    "denormal results, which is faster on some processors; 'keep': as IEEE 754 defines them",
                     ("keep", "flush"))
 load_limit = _switch("load_limit", 1_000_000, "lines of text, about one an op, that a file to be loaded may have")
 memory_limit = _switch("memory_limit", 0, "bytes that one call may need; 0 stands for this machine's physical memory")
-panel_limit = _switch("panel_limit", 1_000_000_000, "bytes that weights which are packed once for many calls may take "
+panel_limit = _switch("panel_limit", 1_000_000_000, "bytes that all weights packed once for many calls may take "
                       "together; others are packed in each call")
 threads = _switch("threads", 0, "threads that one call may use; 0 stands for all cores that the process may use")
-transformer = _switch("transformer", "", "what nv.transformers.default() makes; '' stands for the best one here")
-wait_limit = _switch("wait_limit", 10, "seconds that a call waits for one that is inside of a host function, which may "
-                                      "wait for it in turn; then it is an error")
+transformer = _switch("transformer", "", "the name of the transformer that nv.transformers.default() makes; '' stands "
+                      "for the best one here")
+wait_limit = _switch("wait_limit", 10, "seconds that a call waits for another one inside of a host function, which may "
+                                      "wait for it in turn; after that, an error")
 
 
 def check_environment(names: Iterable[str]) -> None:

@@ -36,8 +36,8 @@ def check(data: object, epochs: int = 2, batches: int = 100) -> None:
     the first ``epochs`` twice, the second time after all others, and from several batches on; at most ``batches`` of
     each.
 
-    All batches of an epoch must have one form, and one type and shape but for the number of examples; the length and
-    the kind of the data, if they have them, must be true.
+    All batches of an epoch must have one form, and one type and shape except for the number of examples; the length
+    and the kind of the data, if they have them, must be true.
 
     >>> nv.data.check(nv.data.Batches(np.arange(10), size=3, seed=1))
     """
@@ -108,8 +108,8 @@ def _compare(expected: list[Batch], found: list[Batch], start: int, message: str
 
 
 def _check_form(batches: list[Batch], number: int) -> None:
-    """Checks that the arrays of a batch have one number of examples, and that an entry has one type, and one shape but
-    for that.
+    """Checks that the arrays of a batch have one number of examples. An entry must have one type, and one shape except
+    for that number, in all batches.
     """
     if not batches:
         raise InvalidArgument("there are no batches", op="check", operand=f"epoch {number}", got="no batches",

@@ -243,7 +243,7 @@ def _spread_number(number: TracedNumber, axes: AxesLike | None, dtype: DTypeLike
 
 
 def constant(value: object, axes: AxesLike | None = None, dtype: DTypeLike | None = None) -> AssignableTensorOp:
-    """An immutable tensor from a number, nested lists or an array.
+    """Makes an immutable tensor from a number, nested lists or an array.
 
     Python's numbers, alone or in lists, become float32 when no ``dtype`` is given; arrays keep their type. With
     ``axes`` the value's shape must be their lengths; a single number fills them. A tensor keeps its axes, or is

@@ -120,7 +120,7 @@ def set_item(target: Tensor, item: object, value: TensorLike) -> Effect:
 
 
 def sequential(members: Iterable[object]) -> Any:
-    """Places members one after the other; its value is the last one's (an effect if the last has none).
+    """Runs the members one after the other; its value is the last member's (an effect if that one has none).
 
     >>> w = nv.variable((), 1.0)
     >>> nv.evaluate(nv.sequential([nv.assign(w, w + 1), nv.assign(w, w * 10), w])).item()
@@ -147,8 +147,8 @@ def doall(members: Iterable[object]) -> Effect:
 
 
 def value_of(x: Tensor) -> Tensor:
-    """The value of a tensor at this place: a read of a variable, placed together with the expression that it stands
-    in.
+    """Returns the value of a tensor at this place: the read of a variable is placed together with the expression
+    around it.
 
     >>> w = nv.variable((), 1.0)
     >>> before = nv.value_of(w)

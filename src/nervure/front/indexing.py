@@ -70,7 +70,7 @@ def slice_along_axis(x: TensorLike, axis: AxisLike, slice: int | slice) -> Tenso
 
 
 class AtIndexer:
-    """``x.at``: indexed, it gives the place of some elements, whose ``set``, ``add``, ... make a new tensor."""
+    """``x.at[index]`` is the place of some elements; its methods ``set``, ``add``, ... make a new tensor."""
 
     def __init__(self, x: Tensor) -> None:
         self._x = Tensor(x.value, x._axes)  # a single read, which is indexed and written to

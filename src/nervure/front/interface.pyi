@@ -300,7 +300,7 @@ class Interface:
 
     @property
     def at(self) -> AtIndexer:
-        """``x.at``: indexed, it gives the place of some elements, whose ``set``, ``add``, ... make a new tensor."""
+        """``x.at[index]`` is the place of some elements; its methods ``set``, ``add``, ... make a new tensor."""
 
     def backward(self, accumulate: bool = False) -> None:
         """Writes the derivatives of a scalar to the ``grad`` of all parameters below it, or adds them (``accumulate``)."""

@@ -39,7 +39,9 @@ def keeps_units(reduce: Reduce) -> bool:
 
 
 def is_associative(reduce: Reduce) -> bool:
-    """Whether the order changes no bit of what it makes, but for those of a NaN: it rounds nothing."""
+    """Whether the combined values are the same to the bit in any order, except for the bits of a NaN: nothing is
+    rounded.
+    """
     return not any([combine in ("add", "multiply") and not variable.dtype.is_integer and variable.dtype.kind != "bool"
                     for combine, variable in zip(reduce.combine, reduce.results, strict=True)])
 

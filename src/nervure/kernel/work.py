@@ -129,7 +129,9 @@ class _Counting:
 
     @property
     def bytes(self) -> int:
-        """Of each buffer what was touched of it, or all."""
+        """The bytes that the counted statements read and write; an element counts once at most for reads, and once for
+        writes.
+        """
         return sum([min(round(elements), self._length(buffer.size)) * buffer.dtype.itemsize
                     for (buffer, _), elements in self._touched.items()])
 

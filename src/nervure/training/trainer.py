@@ -58,10 +58,11 @@ class Trainer(Learner):
     batch; absent, they are plain shapes with any number of examples. State is on ``transformer`` (absent: the default
     one).
 
-    A batch is a tuple, inputs first and targets last, or one array that is both, or a dict. Of a dict, ``targets``
-    names the entries that are targets, one or a list; the others are inputs by name. An entry may be a tuple or dict
-    of arrays. ``weights`` names the entry, or its position in a tuple, that says how much each example counts: a loss
-    with a parameter ``reduction`` becomes the weighted mean, one with a parameter ``weights`` receives them.
+    A batch is a tuple, inputs first and targets last, or one array that is both, or a dict. If it is a dict,
+    ``targets`` names the entries that are targets, one or a list; the others are inputs by name. An entry may be a
+    tuple or dict of arrays. ``weights`` names the entry, or its position in a tuple, that says how much each example
+    counts: a loss with a parameter ``reduction`` becomes the weighted mean, one with a parameter ``weights`` receives
+    them.
 
     >>> model = nv.nn.Sequential(nv.nn.LinearLayer("F=2", "Y=1"))
     >>> trainer = nv.Trainer(model, nv.optim.SGD(0.1), nv.nn.losses.mean_squared_error, axes=("N=n, F=2", "N=n, Y=1"))

@@ -153,7 +153,7 @@ class Axes(Frozen):
         return self._where(lambda one: one not in removed)
 
     def __and__(self, other: object) -> Axes:
-        """The axes that are in both, in the order of these."""
+        """The axes that are in both, in the order of the first."""
         kept = make_axes(other)
         return self._where(lambda one: one in kept)
 

@@ -7,9 +7,9 @@ Where the extent is cut affects only the time, never the results.
 >>> [bounds(1000, 64, index, 2) for index in range(2)]
 [(0, 448), (448, 1000)]
 
-Threads work on different positions at the same time. Of the failures that chunks report (code, op, position and value)
-the one with the smallest position is kept, whichever thread writes first, and the step in which it happens runs to its
-end. So an error is the same for any number of threads.
+Threads work on different positions at the same time. The failure with the smallest position is kept of those that
+chunks report (code, op, position and value), whichever thread writes first, and the step in which it happens runs to
+its end. So an error is the same for any number of threads.
 """
 
 from __future__ import annotations
