@@ -23,7 +23,7 @@ from nervure.front.tensor import Tensor
 from nervure.types.dtype import float64
 
 
-class Range(NamedTuple):
+class Bounds(NamedTuple):
     """The numbers that are allowed: a test, and the texts of the error for all others."""
 
     admits: Callable[[float], bool]
@@ -32,14 +32,14 @@ class Range(NamedTuple):
     help: str
 
 
-NOT_NEGATIVE = Range(lambda value: 0 <= value < math.inf, "is not negative", "0 or more",
-                     "the step is subtracted already")
-POSITIVE = Range(lambda value: 0 < value < math.inf, "is positive", "more than 0", "leave it out for no limit")
-DECAY = Range(lambda value: 0 <= value < 1, "is no decay rate", "0 <= rate < 1",
-              "it is the part that stays at each step: 0.9 and 0.999 are usual")
+NOT_NEGATIVE = Bounds(lambda value: 0 <= value < math.inf, "is not negative", "0 or more",
+                      "the step is subtracted already")
+POSITIVE = Bounds(lambda value: 0 < value < math.inf, "is positive", "more than 0", "leave it out for no limit")
+DECAY = Bounds(lambda value: 0 <= value < 1, "is no decay rate", "0 <= rate < 1",
+               "it is the part that stays at each step: 0.9 and 0.999 are usual")
 
 
-def checked(value: object, op: str, operand: str, accepted: Range) -> float:
+def checked(value: object, op: str, operand: str, accepted: Bounds) -> float:
     """Returns a hyperparameter as a float; WrongKind if it is no number, InvalidArgument outside of the range
     ``accepted``.
     """
@@ -50,14 +50,14 @@ def checked(value: object, op: str, operand: str, accepted: Range) -> float:
     return found
 
 
-def number(value: object, op: str, operand: str, accepted: Range) -> Tensor:
+def number(value: object, op: str, operand: str, accepted: Bounds) -> Tensor:
     """Returns a hyperparameter as a tensor: a scalar tensor ``value`` as it is, a number in a new persistent tensor."""
     if isinstance(value, Tensor) or isinstance(value, (list, tuple)):
         return _scalar(value, op, operand)
     return persistent_tensor((), checked(value, op, operand, accepted), float64).named(f"{op.lower()}_{operand}")
 
 
-def optional(value: object, op: str, operand: str, accepted: Range = NOT_NEGATIVE) -> Tensor | None:
+def optional(value: object, op: str, operand: str, accepted: Bounds = NOT_NEGATIVE) -> Tensor | None:
     """Returns a hyperparameter as a tensor, or None if ``value`` is 0: its effect is then not computed."""
     found = number(value, op, operand, accepted)
     return None if not isinstance(value, Tensor) and value == 0 else found
