@@ -280,7 +280,11 @@ TRIED_POINTS = 1 << 20
 # -- reports ---------------------------------------------------------------------------------------------------
 
 SAMPLED_ITERATIONS = 8
-"""Iterations of a loop, spread evenly, by which the work inside is counted where lengths there depend on it."""
+"""Iterations of a loop, spread evenly, by which the work inside is counted where lengths there depend on it; half as
+many in a loop inside of such a one."""
+
+FEW_ITERATIONS = 3
+"""Iterations that all count, at any depth: the border of an image, what lies inside, and the border behind it."""
 
 LENGTHS_OF_SYMBOLS = 1, 16, 256
 """Lengths of symbols for which the time of a kernel is estimated when it is compiled: a single row, and batches."""

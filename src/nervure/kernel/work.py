@@ -49,7 +49,7 @@ from nervure.kernel.ir import (
 )
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.routines import FEW_ROWS, Product, Transpose, product_of, transpose_of
-from nervure.kernel.tuning import COLUMN_MULTIPLE, SAMPLED_ITERATIONS
+from nervure.kernel.tuning import COLUMN_MULTIPLE, FEW_ITERATIONS, SAMPLED_ITERATIONS
 from nervure.ops.scalar import SCALAR_FUNCTIONS
 from nervure.support.machine import Machine
 from nervure.types.dim import DimLike, compile_dim, index_symbols
@@ -122,6 +122,7 @@ class _Counting:
         self._bindings = dict(bindings)  # of symbols, and of decisive indices
         lengths = [extent for entry in walk(kernel.body) if isinstance(entry, Loop) for _, extent in entry.indices]
         self._decisive = frozenset[str]().union(*map(index_symbols, lengths))
+        self._sampled = 0  # loops around of which some iterations count for all
         self.work = Work()
         self._routines = dict[For, Product | Transpose | None]()
         self._lengths = dict[DimLike, Callable[[Bindings], int]]()
@@ -291,10 +292,13 @@ class _Counting:
         is more than one share where lengths inside depend on the index.
         """
         length = self._length(extent)
-        shares = min(length, SAMPLED_ITERATIONS if index.name in self._decisive else 1)
+        most = max(SAMPLED_ITERATIONS >> self._sampled, FEW_ITERATIONS) if index.name in self._decisive else 1
+        shares = min(length, most)
+        self._sampled += shares > FEW_ITERATIONS
         for number in range(shares):
             self._bindings[index.name] = (2 * number + 1) * length // (2 * shares)
             yield 1 / shares, length
+        self._sampled -= shares > FEW_ITERATIONS
 
     def _length(self, extent: DimLike) -> int:
         if isinstance(extent, int):
