@@ -113,8 +113,11 @@ def test_bits_do_not_depend_on_the_batch_nor_on_the_processor(case, form):
         assert same(brought([first[-1:], second])[0], expected[-1:])
 
 
-@pytest.mark.parametrize("form", ["result", "filters"])
-@pytest.mark.parametrize("case", [*WINDOWS, *DEPTHWISE], ids=str)
+LENGTHS = [*[(case, "result") for case in (*WINDOWS, *DEPTHWISE)][::2],
+           *[(case, "filters") for case in (*WINDOWS, *DEPTHWISE)][1::3]]
+
+
+@pytest.mark.parametrize(("case", "form"), LENGTHS, ids=str)
 def test_lengths_may_come_with_the_call(case, form):
     """O67, O69."""
     assert same(CPU.compile(function(case, form, N, symbols(case)))(operands(case, form))[0], plain(case, form))
