@@ -73,45 +73,41 @@ class _NoisySteps(StepList):
         self._rng = np.random.default_rng(0)
         open_values = rounded_values(function)
         self._steps = [
-            self._noisy(op, step) if is_rounding(op)
-            else self._flipped(op, step) if type(op).__name__ in ARITHMETIC and open_values.intersection(op.operands)
-            else step
-            for op, step in zip(self._ops, self._steps, strict=True)]
+            (op, self._noisy(op, meaning) if is_rounding(op)
+             else self._flipped(meaning) if type(op).__name__ in ARITHMETIC and open_values.intersection(op.operands)
+             else meaning, dropped)
+            for op, meaning, dropped in self._steps]
 
-    def _noisy(self, op: Op, step: Any) -> Any:
+    def _noisy(self, op: Op, meaning: Any) -> Any:
         rng = self._rng
-        inputs = [self._slots[value] for value in op.operands] if isinstance(op, (Structured, ConvolutionForm)) else []
-        outputs = [self._slots[value] for value in op.outputs]
+        reads_several = isinstance(op, (Structured, ConvolutionForm))
         is_drifting = type(op).__name__ in IN_ORDER
         is_chained = isinstance(op, (Contract, ConvolutionForm, ProductChains))
         declared = SCALAR_FUNCTIONS.get(getattr(op, "function", ""))
         least = 4.0 if declared is not None and declared.absolute else 0.0  # near its zeros the error is absolute
 
-        def run(values: list[Any]) -> None:
-            kept, share = [values[slot] for slot in inputs], _share(rng)
-            for slot in inputs:
-                values[slot] = moved(np.asarray(values[slot]), rng, units=UNITS * share, is_drifting=is_drifting)
-            step(values)
-            for slot, value in zip(inputs, kept, strict=True):
-                values[slot] = value
-            most = max([np.size(value) for value in kept], default=0)
+        def run(operands: Arrays) -> Arrays:
+            share, kept = _share(rng), operands
+            if reads_several:
+                noisy = {id(value): moved(np.asarray(value), rng, units=UNITS * share, is_drifting=is_drifting)
+                         for value in operands}
+                operands = [noisy[id(value)] for value in operands]
+            most = max([np.size(value) for value in kept], default=0) if reads_several else 0
             length = most if isinstance(op, ProductChains) else min(most, CHAIN)
             added = most if is_drifting else length / 16 if is_chained else 0
-            for slot in outputs:  # where many equal ones are added, each sum drifts its own way
-                values[slot] = moved(np.asarray(values[slot]), rng, least, (UNITS + added) * share)
+            # Where many equal ones are added, each sum drifts its own way.
+            results = [moved(np.asarray(value), rng, least, (UNITS + added) * share) for value in meaning(operands)]
             if isinstance(op, Prod):
-                is_open = _may_leave_range(np.asarray(kept[0]), op.axes)
-                values[outputs[0]] = np.where(is_open, np.nan, values[outputs[0]])
+                results[0] = np.where(_may_leave_range(np.asarray(kept[0]), op.axes), np.nan, results[0])
+            return results
         return run
 
-    def _flipped(self, op: Op, step: Any) -> Any:
-        rng, slots = self._rng, [self._slots[value] for value in op.outputs]
+    def _flipped(self, meaning: Any) -> Any:
+        rng = self._rng
 
-        def run(values: list[Any]) -> None:
-            step(values)
-            for slot in slots:
-                result = np.asarray(values[slot])
-                values[slot] = np.where(result == 0, result, moved(result, rng, units=_share(rng)))
+        def run(operands: Arrays) -> Arrays:
+            results = [np.asarray(value) for value in meaning(operands)]
+            return [np.where(result == 0, result, moved(result, rng, units=_share(rng))) for result in results]
         return run
 
 

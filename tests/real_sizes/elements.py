@@ -27,9 +27,9 @@ from nervure.ir.leaves import Constant, Full, Parameter, ReadVariable
 from nervure.ir.op import Op, Value
 from nervure.passes.decompose import decompose
 from nervure.transformers.convert import convert
+from nervure.transformers.interpreter.reading import view_of
 from nervure.transformers.interpreter.scalar import NumPyScalars
 from nervure.transformers.interpreter.structure import Plan
-from nervure.transformers.interpreter.views import view_of
 from nervure.types.dim import DimLike, evaluate_arrays, index
 from nervure.types.dtype import DType, float32, float64
 from nervure.types.index_map import IndexMap

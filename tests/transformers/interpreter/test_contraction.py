@@ -7,7 +7,7 @@ import pytest
 
 import nervure as nv
 from nervure.ops import Contract
-from nervure.transformers.interpreter.contraction import Roles
+from nervure.transformers.interpreter.combine import Roles
 from nervure.transformers.interpreter.step_list import StepList
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import nervure as nv
 from nervure.ops.update import IndexView
-from nervure.transformers.interpreter.views import view_of, view_taker
+from nervure.transformers.interpreter.reading import view_of, view_taker
 from nervure.types.dim import dim, index
 from nervure.types.index_map import IndexMap
 from nervure.types.view import ComplexView
@@ -76,6 +76,12 @@ def test_a_reshape_inside_an_index_map_is_strides_of_a_contiguous_array():
     take = view_taker(IndexMap((6, 4), (I // 3, I % 3, J)), (2, 3, 4))
     assert np.shares_memory(take(X), X)
     np.testing.assert_array_equal(take(of_strides(X)), X.reshape(6, 4))
+
+
+@pytest.mark.parametrize("coordinates", [(I + 5, J), (I // 3 + 5, I % 3), (1 - I, J)], ids=str)
+def test_what_lies_outside_of_a_tensor_is_never_read(coordinates):
+    with pytest.raises(IndexError, match="outside the tensor"):
+        view_taker(IndexMap((6, 3), coordinates), (2, 3))(X[:, :, 0])
 
 
 def test_element_types_of_any_kind_are_moved():

@@ -38,7 +38,7 @@ from nervure.transformers.devices.elements import Elements, filled, places, seen
 from nervure.transformers.devices.implementing import results_of, run_implementation
 from nervure.transformers.devices.pool import Lease
 from nervure.transformers.interpreter.evaluate import static_value
-from nervure.transformers.interpreter.views import view_of
+from nervure.transformers.interpreter.reading import view_of
 from nervure.transformers.memory_estimate import numbers
 from nervure.types.dim import substitute
 from nervure.types.index_map import IndexMap

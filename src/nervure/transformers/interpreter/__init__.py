@@ -1,1 +1,1 @@
-"""The interpreter: the reference for what every op means, over NumPy. Clarity over speed; views without copies."""
+"""The interpreter: the reference for the meaning of each op, over NumPy. It prefers clarity to speed."""

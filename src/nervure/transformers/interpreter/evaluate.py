@@ -1,26 +1,22 @@
-"""Evaluation of one op: a step that takes its operands from a list of values and puts its results there.
+"""The meaning of one op: a function from the arrays of its operands to those of its results.
 
-What an op means is looked at once, when the step is made: its kind, its shapes with the symbols' values
-filled in, its plan.
+The kind of the op, its shapes with the values of the symbols and its plan are looked at once, not in each run.
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (2,))
->>> values = [np.float32([1, 2]), None]
->>> make_step(nv.ops.Add(x, x), (0, 0), (1,), {})(values)
->>> values[1]
+>>> meaning_of(nv.ops.Add(x, x), {})([np.float32([1, 2])] * 2)[0]
 array([2., 4.], dtype=float32)
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from nervure.errors import InvalidArgument, NotSupported, ShapeMismatch, WrongKind
-from nervure.ir.kinds import Elementwise, ScalarExpression, Structured, View
+from nervure.ir.kinds import Elementwise, Structured, View
 from nervure.ir.leaves import Constant, Full
 from nervure.ir.op import Op, Value
 from nervure.ir.ordered_locks import Visit, visiting
@@ -28,45 +24,40 @@ from nervure.ops.effects import Guard, HostCall, PrintOp
 from nervure.transformers.arguments import as_array
 from nervure.transformers.binding import Bindings
 from nervure.transformers.convert import convert
+from nervure.transformers.interpreter.reading import view_of
 from nervure.transformers.interpreter.scalar import NumPyScalars
 from nervure.transformers.interpreter.structure import Plan
-from nervure.transformers.interpreter.views import view_of
 from nervure.transformers.memory_estimate import numbers
 from nervure.types.dtype import DType
 
-Values = list[Any]
-Step = Callable[[Values], None]
-Slots = Sequence[int]
+Arrays = Sequence[np.ndarray]
+Meaning = Callable[[Arrays], Arrays]
 
 _SCALARS = NumPyScalars()
 
 
-def make_step(op: Op, inputs: Slots, outputs: Slots, bindings: Bindings) -> Step:
-    """The step of an op whose operands and results lie in these slots."""
-    for kind, maker in _MAKERS.items():
+def meaning_of(op: Op, bindings: Bindings) -> Meaning:
+    """The meaning of an op for these values of the symbols. NotSupported if it has no kind of meaning."""
+    for kind, make in _MEANINGS.items():
         if isinstance(op, kind):
-            return maker(op, inputs, outputs, bindings)
+            return make(op, bindings)
     raise op.fail(NotSupported, "the interpreter has no meaning for this op", got=type(op).__name__,
                   expected="an elementwise op, a view, a structured op or an effect",
                   help="give the op a decomposition, or a forward: @nv.implement(..., device=...)")
 
 
-def evaluate(op: Op, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+def evaluate(op: Op, arrays: Arrays) -> list[np.ndarray]:
     """The results of one op of a supported class, without symbols, from the arrays of its operands.
 
     The arrays are not written; a result may be a view of one.
     """
-    count = len(arrays)
-    values = [*arrays, *[None] * len(op.outputs)]
-    step = make_step(op, range(count), range(count, len(values)), {})
     with np.errstate(all="ignore"):
-        step(values)
-    return [np.asarray(value) for value in values[count:]]
+        return [np.asarray(result) for result in meaning_of(op, {})(arrays)]
 
 
 def supports(op_class: type[Op]) -> bool:
-    """Whether there is a step for the ops of a class."""
-    return issubclass(op_class, tuple(_MAKERS))
+    """Whether ops of a class have a meaning here."""
+    return issubclass(op_class, tuple(_MEANINGS))
 
 
 def static_value(op: Op, bindings: Bindings) -> np.ndarray:
@@ -78,97 +69,74 @@ def static_value(op: Op, bindings: Bindings) -> np.ndarray:
     return np.broadcast_to(op.dtype.numpy.type(op.number), numbers(op.shape, bindings))
 
 
-# -- elementwise -------------------------------------------------------------------------------------------
+def _declared(values: Sequence[Value], bindings: Bindings) -> list[tuple[tuple[int, ...], DType]]:
+    return [(numbers(value._type.shape, bindings), value._type.dtype) for value in values]
 
 
-def _elementwise(op: Elementwise, inputs: Slots, outputs: Slots, bindings: Bindings) -> Step:
-    results = [(output._type.dtype, numbers(output._type.shape, bindings)) for output in op.outputs]
-    if len(outputs) != 1:
-        return partial(_apply_several, op.evaluate, inputs, outputs, results)
-    dtype, shape = results[0]
-    return partial(_apply, op.evaluate, inputs, outputs[0], dtype, dtype.numpy, shape)
+# -- the kinds of meaning ------------------------------------------------------------------------------------
 
 
-def _apply(evaluate: ScalarExpression, inputs: Slots, target: int, dtype: DType, wanted: np.dtype,
-           shape: tuple[int, ...], values: Values) -> None:
-    result = evaluate(_SCALARS, *[values[slot] for slot in inputs])
-    values[target] = result if result.dtype == wanted and result.shape == shape else _settled(result, dtype, shape)
+def _elementwise(op: Elementwise, bindings: Bindings) -> Meaning:
+    declared = _declared(op.outputs, bindings)
+
+    def run(operands: Arrays) -> Arrays:
+        results = op.evaluate(_SCALARS, *operands)
+        return [_settled(result, shape, dtype) for result, (shape, dtype)
+                in zip(results if len(declared) != 1 else (results,), declared, strict=True)]
+    return run
 
 
-def _apply_several(evaluate: ScalarExpression, inputs: Slots, outputs: Slots,
-                   results: Sequence[tuple[DType, tuple[int, ...]]], values: Values) -> None:
-    elements = evaluate(_SCALARS, *[values[slot] for slot in inputs])
-    for slot, element, (dtype, shape) in zip(outputs, elements, results, strict=True):
-        values[slot] = _settled(element, dtype, shape)
-
-
-def _settled(result: np.ndarray, dtype: DType, shape: tuple[int, ...]) -> np.ndarray:
+def _settled(result: np.ndarray, shape: tuple[int, ...], dtype: DType) -> np.ndarray:
     """A result rounded to its element type; a constant one is broadcast."""
     result = convert(result, dtype)
     return result if result.shape == shape else np.broadcast_to(result, shape)
 
 
-# -- views and structures ------------------------------------------------------------------------------------
+def _view(op: View, bindings: Bindings) -> Meaning:
+    take = view_of(op.view, [shape for shape, _ in _declared(op.operands, bindings)], bindings, op)
+    return lambda operands: [take(operands)]
 
 
-def _shapes(values: Sequence[Value], bindings: Bindings) -> list[tuple[int, ...]]:
-    return [numbers(value.type.shape, bindings) for value in values]
-
-
-def _view(op: View, inputs: Slots, outputs: Slots, bindings: Bindings) -> Step:
-    take, target = view_of(op.view, _shapes(op.operands, bindings), bindings, op), outputs[0]
-
-    def step(values: Values) -> None:
-        values[target] = take([values[slot] for slot in inputs])
-    return step
-
-
-def _structured(op: Structured, inputs: Slots, outputs: Slots, bindings: Bindings) -> Step:
+def _structured(op: Structured, bindings: Bindings) -> Meaning:
     structure = op.structure(*[operand.type for operand in op.operands])
-    results = [(numbers(output.type.shape, bindings), output.type.dtype) for output in op.outputs]
-    plan = Plan(structure, _shapes(op.operands, bindings), results, op, bindings)
-
-    def step(values: Values) -> None:
-        for slot, result in zip(outputs, plan.run([values[slot] for slot in inputs]), strict=True):
-            values[slot] = result
-    return step
+    shapes = [shape for shape, _ in _declared(op.operands, bindings)]
+    return Plan(structure, shapes, _declared(op.outputs, bindings), op, bindings).run
 
 
 # -- effects -------------------------------------------------------------------------------------------------
 
 
-def _print(op: PrintOp, inputs: Slots, outputs: Slots, bindings: Bindings) -> Step:
-    (source,), (target,) = inputs, outputs
+def _print(op: PrintOp, bindings: Bindings) -> Meaning:
     start = f"{op.prefix}: " if op.prefix else ""
 
-    def step(values: Values) -> None:
-        visiting(Visit("PrintOp", op.location), print, f"{start}{np.asarray(values[source])}")
-        values[target] = values[source]
-    return step
+    def run(operands: Arrays) -> Arrays:
+        visiting(Visit("PrintOp", op.location), print, f"{start}{np.asarray(operands[0])}")
+        return operands
+    return run
 
 
-def _guard(op: Guard, inputs: Slots, outputs: Slots, bindings: Bindings) -> Step:
-    def step(values: Values) -> None:
-        condition = np.asarray(values[inputs[0]])
+def _guard(op: Guard, bindings: Bindings) -> Meaning:
+    def run(operands: Arrays) -> Arrays:
+        condition = np.asarray(operands[0])
         if not condition.all():
             raise op.failure(tuple([int(k) for k in np.unravel_index(int(np.argmin(condition)), condition.shape)]))
-    return step
+        return ()
+    return run
 
 
-def _host_call(op: HostCall, inputs: Slots, outputs: Slots, bindings: Bindings) -> Step:
-    declared = [(output.type.dtype, numbers(output.type.shape, bindings)) for output in op.outputs]
+def _host_call(op: HostCall, bindings: Bindings) -> Meaning:
+    declared = _declared(op.outputs, bindings)
 
-    def step(values: Values) -> None:
-        results = visiting(Visit("HostCall", op.location), op.function, *[_lent(values[slot]) for slot in inputs])
+    def run(operands: Arrays) -> Arrays:
+        results = visiting(Visit("HostCall", op.location), op.function, *[_lent(operand) for operand in operands])
+        if not declared:
+            return ()
         results = results if isinstance(results, (tuple, list)) and len(declared) != 1 else (results,)
-        if len(declared) == 0:
-            return
         if len(results) != len(declared):
             raise op.fail(WrongKind, "the host function returned another number of results", got=len(results),
                           expected=len(declared), help="return a tuple with an array for each declared result")
-        for slot, result, (dtype, shape) in zip(outputs, results, declared, strict=True):
-            values[slot] = _returned(op, result, dtype, shape)
-    return step
+        return [_returned(op, result, shape, dtype) for result, (shape, dtype) in zip(results, declared, strict=True)]
+    return run
 
 
 def _lent(value: np.ndarray) -> np.ndarray:
@@ -178,8 +146,8 @@ def _lent(value: np.ndarray) -> np.ndarray:
     return array
 
 
-def _returned(op: HostCall, result: object, dtype: DType, shape: tuple[int, ...]) -> np.ndarray:
-    """What a host function returned, copied: the function may keep its array and write it later."""
+def _returned(op: HostCall, result: object, shape: tuple[int, ...], dtype: DType) -> np.ndarray:
+    """A result of a host function, checked and copied: the function may keep its array and write it later."""
     if result is None:
         raise op.fail(WrongKind, "the host function returned None", got=None, expected=f"{dtype.short}{list(shape)}",
                       help="return an array for each declared result")
@@ -194,6 +162,6 @@ def _returned(op: HostCall, result: object, dtype: DType, shape: tuple[int, ...]
     return np.array(array, order="C", copy=True)
 
 
-_MAKERS: dict[type[Op], Callable[[Any, Slots, Slots, Bindings], Step]] = {
+_MEANINGS: dict[type[Op], Callable[[Any, Bindings], Meaning]] = {
     Elementwise: _elementwise, View: _view, Structured: _structured,
     HostCall: _host_call, PrintOp: _print, Guard: _guard}

@@ -1,287 +1,265 @@
-"""Reads of an operand over a domain: NumPy views where the index map allows it, else fancy indexing.
+"""Reading through index maps: the elements that views show, and those that structured ops read of their operands.
 
-A read is planned once per shapes and then opened on arrays. What it gives has one dimension a dimension of
-the domain, of length 1 where the read does not depend on it, so that the elements broadcast against each
-other without copies:
+The coordinates of an index map are evaluated on grids: an array has one dimension for each of the domain, of length 1
+where it does not depend on it, so that arrays broadcast against each other. A read is NumPy's indexing by such grids.
+There is one shortcut: where strides lead to the same elements, the read is a view of the array, without a copy.
 
->>> from nervure.ir.kinds import Access
->>> from nervure.transformers.interpreter.box import index, whole_box
->>> windows = plan_read(Access((index(0) + index(1),)), domain=(3, 2), shape=(4,))
->>> windows.open(np.arange(4), ())(whole_box((3, 2))).tolist()
+>>> from nervure.types.dim import index
+>>> domain = Domain((3, 2))
+>>> windows = Read((index(0) + index(1),), (4,), domain)
+>>> windows.elements(np.arange(4), (), domain.whole).tolist()
 [[0, 1], [1, 2], [2, 3]]
 """
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import product
 from types import EllipsisType
-from typing import NamedTuple
+from typing import NamedTuple, Unpack
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from nervure.errors import ErrorParts, IndexOutOfRange
-from nervure.ir.kinds import Access, Element, coordinate_symbols
+from nervure.errors import ErrorParts, IndexOutOfRange, NervureError
+from nervure.ir.kinds import Element, coordinate_symbols
 from nervure.ir.notation import Number
 from nervure.ir.op import Op
-from nervure.transformers.interpreter.box import Box
+from nervure.support.lazy import lazy
 from nervure.transformers.memory_estimate import numbers
-from nervure.types.dim import DimLike, affine, evaluate
+from nervure.types.dim import DimLike, affine, bounds, evaluate_arrays, substitute
+from nervure.types.index_map import IndexMap, index_ranges
+from nervure.types.layout import Layout
+from nervure.types.view import ComplexView, ReshapeView, SimpleView
 
-Taker = Callable[[Box], np.ndarray]
+Shape = tuple[int, ...]
+Index = tuple[slice | EllipsisType, ...]
+Operands = Sequence[np.ndarray]
 
 
-class Line(NamedTuple):
-    """An affine coordinate: a step for each dimension of the domain, and where it starts."""
+class Box:
+    """A part of a domain that is evaluated at once: its ``starts`` and ``lengths``, one a dimension of the domain."""
 
-    steps: tuple[int, ...]
-    start: int
+    def __init__(self, starts: Shape, lengths: Shape, bindings: Mapping[str, int]) -> None:
+        self.starts, self.lengths, self._bindings = starts, lengths, bindings
 
-    def ends(self, domain: Sequence[int]) -> tuple[int, int]:
-        """The smallest and the largest value over a domain that is not empty."""
-        spans = [step * (length - 1) for step, length in zip(self.steps, domain, strict=True)]
-        return (self.start + sum([span for span in spans if span < 0]),
-                self.start + sum([span for span in spans if span > 0]))
+    @lazy
+    def _names(self) -> dict[str, int | np.ndarray]:
+        """The values of symbols and, as grids, of the domain's indices."""
+        ranges = [np.arange(start, start + length) for start, length in zip(self.starts, self.lengths, strict=True)]
+        return {**self._bindings, **{f"%{d}": grid for d, grid in enumerate(np.ix_(*ranges))}}
+
+    def values(self, expression: DimLike) -> np.ndarray:
+        """The values of an expression over the box, as a grid of int64."""
+        grid = np.asarray(evaluate_arrays(expression, self._names), np.int64)
+        return grid.reshape(grid.shape or (1,) * len(self.lengths))
+
+    def part(self, array: np.ndarray) -> np.ndarray:
+        """The part of an array over the whole domain that lies in this box."""
+        return array[(*[slice(None) if extent == 1 else slice(start, start + length) for start, length, extent
+                        in zip(self.starts, self.lengths, array.shape, strict=True)], ...)]
+
+
+class Domain(NamedTuple):
+    """The domain of an ``op``, with the ``shapes`` of its operands and the values of symbols, ``bindings``."""
+
+    lengths: Shape
+    op: Op | None = None
+    shapes: Sequence[Shape] = ()
+    bindings: Mapping[str, int] = {}
+
+    def fail(self, kind: type[NervureError], message: str, **parts: Unpack[ErrorParts]) -> NervureError:
+        """An error of the op, if one is known."""
+        return kind(message, **parts) if self.op is None else self.op.fail(kind, message, **parts)
 
     @property
-    def dims(self) -> tuple[int, ...]:
-        """The dimensions that it depends on."""
-        return tuple([d for d, step in enumerate(self.steps) if step])
+    def whole(self) -> Box:
+        """The whole domain as one box."""
+        return Box((0,) * len(self.lengths), self.lengths, self.bindings)
 
+    def boxes(self, limit: int, groups: Sequence[Sequence[int]] | None = None,
+              splittable: Iterable[int] | None = None) -> Iterator[Box]:
+        """The domain in boxes, in row-major order, each of at most ``limit`` points where that is possible.
 
-def as_line(coordinate: DimLike | Element, rank: int) -> Line | None:
-    """A coordinate without symbols as a line, or None where it is not affine or is data."""
-    if isinstance(coordinate, int):
-        return Line((0,) * rank, coordinate)
-    if isinstance(coordinate, Element):
-        return None
-    names = [f"%{d}" for d in range(rank)]
-    found = affine(coordinate, names)
-    if found is None:
-        return None
-    start, *steps = numbers((found[1], *found[0].values()), {})  # there are no symbols: they are numbers
-    return Line(tuple(steps), start)
-
-
-class Read:
-    """A planned read. ``dims`` are the dimensions of the domain that it depends on, as they come in it."""
-
-    __slots__ = ("dims", "_domain")
-
-    def __init__(self, dims: tuple[int, ...], domain: tuple[int, ...]) -> None:
-        self.dims, self._domain = dims, domain
-
-    def open(self, array: np.ndarray, operands: Sequence[np.ndarray]) -> Taker:
-        """The read of an array, as a function from a box to elements. ``operands`` are all of the op's, for
-        indices that are data.
+        Dimensions are split from the outermost on; ``splittable`` names those that may be (all). Where memory is
+        taken not by the points of the domain but by those of some of its dimensions, ``groups`` lists these.
         """
-        raise NotImplementedError
+        every, steps = range(len(self.lengths)), list(self.lengths)
+        for d in every if splittable is None else sorted(splittable):
+            size = max([math.prod([steps[other] for other in group]) for group in groups or [every] if d in group],
+                       default=0)
+            if size > limit:
+                steps[d] = max(1, steps[d] * limit // size)
+        for starts in product(*[range(0, length, step) for length, step in zip(self.lengths, steps, strict=True)]):
+            ends = [min(start + step, length) for start, step, length in zip(starts, steps, self.lengths, strict=True)]
+            yield Box(starts, tuple([end - start for start, end in zip(starts, ends, strict=True)]), self.bindings)
 
 
-class Padding(NamedTuple):
-    """How many elements to add before and after each dimension, so that a read stays inside."""
+class PlannedAccess:
+    """The places in a tensor of ``shape`` to which ``coordinates`` lead, over a domain that is not empty.
 
-    shape: tuple[int, ...]
-    inner: tuple[slice, ...]
-    fill: Number | None
-
-    def apply(self, array: np.ndarray) -> np.ndarray:
-        """A padded copy."""
-        padded = np.full(self.shape, np.dtype(array.dtype).type(self.fill), array.dtype)
-        padded[self.inner] = array
-        return padded
-
-
-class LineRead(Read):
-    """A read whose coordinates are all affine: a view of the array, padded first where it reaches outside."""
-
-    __slots__ = ("_padding", "_lines", "_slices", "_order", "_expand")
-
-    def __init__(self, lines: Sequence[Line], domain: tuple[int, ...], padding: Padding | None) -> None:
-        used = [d for line in lines for d in line.dims]
-        super().__init__(tuple(dict.fromkeys(used)), domain)
-        self._padding, self._lines = padding, lines
-        self._slices: tuple[slice | int | EllipsisType, ...] | None = None
-        if len(used) == len(self.dims) and all(len(line.dims) <= 1 for line in lines):
-            self._slices = (*[_as_slice(line, domain) for line in lines], ...)
-            self._order = tuple(sorted(range(len(used)), key=used.__getitem__))
-            self._expand = tuple([slice(None) if d in self.dims else None for d in range(len(domain))])
-
-    def open(self, array: np.ndarray, operands: Sequence[np.ndarray]) -> Taker:
-        view = self.view(array)
-        return lambda box: box.of(view)
-
-    def view(self, array: np.ndarray) -> np.ndarray:
-        """The elements over the whole domain."""
-        array = np.asarray(array) if self._padding is None else self._padding.apply(array)
-        if self._slices is not None:
-            return array[self._slices].transpose(self._order)[self._expand]
-        shape = [length if d in self.dims else 1 for d, length in enumerate(self._domain)]
-        strides = [sum([line.steps[d] * stride for line, stride in zip(self._lines, array.strides, strict=True)])
-                   for d in range(len(self._domain))]
-        # The bounds of every coordinate were checked when this was planned: the view stays inside the array.
-        first = array[tuple([slice(line.start, None) for line in self._lines])]
-        return strided(first, shape, strides)
-
-
-def strided(array: np.ndarray, shape: Sequence[int], strides: Sequence[int]) -> np.ndarray:
-    """The read-only view of an array with another shape and other strides (in bytes), for every element type.
-
-    NumPy's own takes types by their string, and does not find float8_e5m2 by it.
+    ``dims`` are the dimensions of the domain that occur in each coordinate, ``ends`` the extremes of the coordinates.
+    Unless these ``may_leave`` the tensor, one that does is an IndexOutOfRange, at once where all are affine; the error
+    says with ``verb`` what is done there.
     """
-    raw = as_strided(array.view(f"V{array.itemsize}"), shape, strides, writeable=False)
-    return raw.view(array.dtype)
 
+    def __init__(self, coordinates: Sequence[DimLike | Element], shape: Shape, domain: Domain, verb: str,
+                 may_leave: bool) -> None:
+        self.shape, self.domain, self._verb, self._may_leave = shape, domain, verb, may_leave
+        self.coordinates = [entry if isinstance(entry, Element) else substitute(entry, domain.bindings)
+                            for entry in coordinates]
+        names = [f"%{d}" for d in range(len(domain.lengths))]
+        self.dims = [[d for d, name in enumerate(names) if name in coordinate_symbols(entry)]
+                     for entry in self.coordinates]
+        self._indices = {entry: Read(entry.coordinates, domain.shapes[entry.operand], domain._replace(op=None))
+                         for entry in self.coordinates if isinstance(entry, Element)}
+        known = [entry for entry in self.coordinates if not isinstance(entry, Element)]
+        self.is_affine = not self._indices and all([affine(entry, names) is not None for entry in known])
+        self.ends = [bounds(entry, index_ranges(domain.lengths)) for entry in known]
+        self.is_inside = not self._indices and all([
+            low is not None and low >= 0 and high is not None and high < length
+            for (low, high), length in zip(self.ends, shape, strict=True)])
+        if self.is_affine and not self.is_inside and not may_leave:
+            raise self._outside(self.ends)
 
-def _as_slice(line: Line, domain: Sequence[int]) -> slice | int:
-    if not line.dims:
-        return line.start
-    d = line.dims[0]
-    step = line.steps[d]
-    stop = line.start + step * (domain[d] - 1) + (1 if step > 0 else -1)
-    return slice(line.start, stop if stop >= 0 else None, step)
+    @property
+    def used(self) -> tuple[int, ...]:
+        """The dimensions of the domain that some coordinate depends on, as they occur in the coordinates."""
+        return tuple(dict.fromkeys([d for dims in self.dims for d in dims]))
 
+    def at(self, box: Box, operands: Operands) -> tuple[list[np.ndarray], np.ndarray | None]:
+        """The grid of each coordinate, and a mask of the points at which one lies outside (None where none does)."""
+        grids = [self._named(entry, box, operands) if isinstance(entry, Element) else box.values(entry)
+                 for entry in self.coordinates]
+        outside = [bad for grid, length in zip(grids, self.shape, strict=True)
+                   if (bad := (grid < 0) | (grid >= length)).any()]
+        if outside and not self._may_leave:
+            raise self._outside([(int(grid.min()), int(grid.max())) for grid in grids])
+        return grids, functools.reduce(np.logical_or, outside) if outside else None
 
-class GatherRead(Read):
-    """A read by fancy indexing: coordinates that are data, or not affine."""
-
-    __slots__ = ("_op", "_coordinates", "_fill", "_shape")
-
-    def __init__(self, op: Op | None, access: Access, coordinates: Sequence[Coordinate], domain: tuple[int, ...],
-                 shape: tuple[int, ...]) -> None:
-        super().__init__(depends(access.coordinates), domain)
-        self._op, self._coordinates, self._fill, self._shape = op, coordinates, access.fill, shape
-
-    def open(self, array: np.ndarray, operands: Sequence[np.ndarray]) -> Taker:
-        array = np.asarray(array)
-        coordinates = [coordinate.open(operands) for coordinate in self._coordinates]
-
-        def take(box: Box) -> np.ndarray:
-            places = [coordinate(box) for coordinate in coordinates]
-            outside = outside_of(places, self._shape)
-            if outside is None:
-                return array[tuple(places)]
-            if self._fill is None:
-                raise _outside(self._op, places, self._shape)
-            fill = np.dtype(array.dtype).type(self._fill)
-            if not array.size:
-                return np.full(outside.shape, fill, array.dtype)
-            inside = [np.where(outside, 0, place) for place in places]
-            return np.where(outside, fill, array[tuple(inside)])
-        return take
-
-
-class Coordinate:
-    """One coordinate over a box: an expression, or an element of an index operand (checked, wrapped once)."""
-
-    __slots__ = ("_op", "_coordinate", "_read")
-
-    def __init__(self, op: Op | None, coordinate: DimLike | Element, domain: tuple[int, ...],
-                 shapes: Sequence[tuple[int, ...]]) -> None:
-        self._op, self._coordinate = op, coordinate
-        self._read = (plan_read(Access(coordinate.coordinates), domain, shapes[coordinate.operand])
-                      if isinstance(coordinate, Element) else None)
-
-    def open(self, operands: Sequence[np.ndarray]) -> Taker:
-        """A function from a box to places."""
-        coordinate = self._coordinate
-        if not isinstance(coordinate, Element):
-            return lambda box: box.values(coordinate)
-        assert self._read is not None
-        take = self._read.open(operands[coordinate.operand], operands)
-        return lambda box: self._wrapped(coordinate, take(box), box)
-
-    def _wrapped(self, element: Element, elements: np.ndarray, box: Box) -> np.ndarray:
-        bound, = numbers((element.bound,), {})
-        bad = (elements < (-bound if element.from_end else 0)) | (elements >= bound)
+    def _named(self, element: Element, box: Box, operands: Operands) -> np.ndarray:
+        """The places that an index operand names, negative ones counted from the end once. They are all checked."""
+        named = self._indices[element].elements(operands[element.operand], operands, box)
+        bound, = numbers((element.bound,), self.domain.bindings)
+        bad = (named < (-bound if element.from_end else 0)) | (named >= bound)
         if bad.any():
-            raise self._out_of_range(element, elements, bad, box)
-        places = elements.astype(np.int64)
+            at = np.unravel_index(int(np.argmax(bad)), bad.shape)
+            point = {f"%{d}": start + int(k) for d, (start, k) in enumerate(zip(box.starts, at, strict=True))}
+            position = numbers(element.coordinates, {**self.domain.bindings, **point})
+            op, got = self.domain.op, f"{named[at]} at position {position}"
+            raise self.domain.fail(IndexOutOfRange, f"index {got} is out of range", got=got, **element.refused(bound),
+                                   operand=None if op is None else op.operand_label(element.operand))
+        places = named.astype(np.int64)
         return np.where(places < 0, places + bound, places)
 
-    def _out_of_range(self, element: Element, elements: np.ndarray, bad: np.ndarray, box: Box) -> Exception:
-        assert self._op is not None
-        bound, = numbers((element.bound,), {})
-        at = np.unravel_index(int(np.argmax(bad)), bad.shape)
-        point = {f"%{d}": start + int(k) for d, (start, k) in enumerate(zip(box.starts, at, strict=True))}
-        position = tuple([evaluate(entry, point) for entry in element.coordinates])
-        return self._op.fail(IndexOutOfRange, f"index {elements[at]} at position {position} is out of range",
-                             operand=self._op.operand_label(element.operand),
-                             got=f"{elements[at]} at position {position}", **element.refused(bound))
+    def _outside(self, ends: Sequence[tuple[int | None, int | None]]) -> NervureError:
+        """The error of coordinates that leave the tensor; ``ends`` are the extremes of each."""
+        message = f"an element outside the tensor would be {self._verb}"
+        got = ", ".join([f"{low} to {high}" for low, high in ends]) or "no coordinates"
+        expected = ", ".join([f"0 to {length - 1}" if length else "nothing" for length in self.shape])
+        return self.domain.fail(IndexOutOfRange, message, got=got, expected=expected)
 
 
-def _outside(op: Op | None, places: Sequence[np.ndarray], shape: Sequence[int]) -> Exception:
-    return out_of_range(op, "read", [(int(place.min()), int(place.max())) for place in places], shape)
+class Read(PlannedAccess):
+    """A read of a tensor of ``shape``; outside of it lies ``fill``, unless that is None."""
+
+    def __init__(self, coordinates: Sequence[DimLike | Element], shape: Shape, domain: Domain,
+                 fill: Number | None = None) -> None:
+        super().__init__(coordinates, shape, domain, "read", may_leave=fill is not None)
+        self._fill = fill
+        self._shortcut = Strides(self) if self.is_inside or self.is_affine else None
+
+    def elements(self, array: np.ndarray, operands: Operands, box: Box) -> np.ndarray:
+        """The elements at the points of a box, of length 1 along dimensions on which the read does not depend."""
+        seen = None if self._shortcut is None else self._shortcut.view(array, self._fill)
+        if seen is not None:
+            return box.part(seen)
+        grids, outside = self.at(box, operands)
+        if outside is None:
+            return np.asarray(array[tuple(grids)])
+        fill = array.dtype.type(self._fill)
+        if not array.size:
+            return np.full(np.broadcast_shapes(*[grid.shape for grid in grids]), fill, array.dtype)
+        inside = [np.clip(grid, 0, length - 1) for grid, length in zip(grids, self.shape, strict=True)]
+        found = np.asarray(array[tuple(inside)])
+        np.copyto(found, fill, where=outside)
+        return found
 
 
-def out_of_range(op: Op | None, what: str, ends: Sequence[tuple[int, int]], shape: Sequence[int]) -> Exception:
-    """The error of an index map that leaves its tensor: ``ends`` are the extremes of each coordinate."""
-    parts: ErrorParts = {
-        "got": ", ".join([f"{low} to {high}" for low, high in ends]) or "no coordinates",
-        "expected": ", ".join([f"0 to {length - 1}" if length else "nothing" for length in shape])}
-    message = f"an element outside the tensor would be {what}"
-    return IndexOutOfRange(message, **parts) if op is None else op.fail(IndexOutOfRange, message, **parts)
-
-
-def outside_of(places: Sequence[np.ndarray], shape: Sequence[int]) -> np.ndarray | None:
-    """Where any coordinate lies outside its dimension, or None where none does."""
-    outside: np.ndarray | None = None
-    for place, length in zip(places, shape, strict=True):
-        bad = (place < 0) | (place >= length)
-        if bad.any():
-            outside = bad if outside is None else outside | bad
-    if outside is None:
-        return None
-    return np.broadcast_to(outside, np.broadcast_shapes(*[place.shape for place in places]))
-
-
-def depends(coordinates: Sequence[DimLike | Element]) -> tuple[int, ...]:
-    """The dimensions of the domain that some coordinates depend on."""
-    names = {name for entry in coordinates for name in coordinate_symbols(entry)}
-    return tuple(sorted(int(name[1:]) for name in names if name.startswith("%")))
-
-
-def plan_read(access: Access, domain: tuple[int, ...], shape: tuple[int, ...], op: Op | None = None,
-              shapes: Sequence[tuple[int, ...]] = ()) -> Read:
-    """The read of an operand of ``shape`` over a domain that is not empty; nothing in it is a symbol any
-    more.
-
-    ``op`` and ``shapes`` (of all operands) are needed where coordinates are data.
+class Strides:
+    """The shortcut of reads whose coordinates are no data: a view of the array, or of a padded copy where affine
+    coordinates leave the tensor. It is taken only where all places are known to lie inside.
     """
-    lines = [as_line(entry, len(domain)) for entry in access.coordinates]
-    known = [line for line in lines if line is not None]
-    if len(known) == len(lines):
-        padding = _padding(op, known, domain, shape, access.fill)
-        if padding is not _TOO_LARGE:
-            return LineRead(_shifted(known, padding), domain, padding)
-    coordinates = [Coordinate(op, entry, domain, shapes) for entry in access.coordinates]
-    return GatherRead(op, access, coordinates, domain, shape)
+
+    def __init__(self, places: PlannedAccess) -> None:
+        lengths = places.domain.lengths
+        self._extents = tuple([length if d in places.used else 1 for d, length in enumerate(lengths)])
+        self._margins = [(max(0, -(low or 0)), max(0, (high or 0) + 1 - length))
+                         for (low, high), length in zip(places.ends, places.shape, strict=True)]
+        padded = math.prod([sum(margin) + length for margin, length in zip(self._margins, places.shape, strict=True)])
+        self._is_small = padded <= 4 * (math.prod(lengths) + math.prod(places.shape))
+        coordinates = tuple([entry + before for entry, (before, _)
+                             in zip(places.coordinates, self._margins, strict=True) if not isinstance(entry, Element)])
+        first = numbers(coordinates, {f"%{d}": 0 for d in range(len(lengths))})
+        self._first: Index = (*[slice(place, None) for place in first], ...)
+        self._layout = functools.lru_cache(8)(IndexMap(self._extents, coordinates).layout)
+
+    def view(self, array: np.ndarray, fill: Number | None) -> np.ndarray | None:
+        """The elements over the whole domain; None where no strides lead to them, or where a copy would be far larger
+        than what is read.
+        """
+        if any([before or after for before, after in self._margins]):
+            if not self._is_small:
+                return None
+            array = np.pad(array, self._margins, constant_values=array.dtype.type(fill))
+        layout = self._layout(Layout(array.strides))
+        if layout is None:
+            return None
+        # NumPy takes element types by their string here, and does not find float8_e5m2 by it: hence bytes.
+        start = array[self._first].view(f"V{array.itemsize}")
+        return as_strided(start, self._extents, numbers(layout.strides, {}), writeable=False).view(array.dtype)
 
 
-_TOO_LARGE = Padding((), (), None)
+def view_taker(index_map: IndexMap, source: Shape, op: Op | None = None) -> Callable[[np.ndarray], np.ndarray]:
+    """The view by an index map without symbols, as a function of an array of shape ``source``."""
+    shape = numbers(index_map.shape, {})
+    if 0 in shape:
+        return lambda array: np.empty(shape, array.dtype)
+    domain = Domain(shape, op)
+    read, box = Read(index_map.coordinates, source, domain), domain.whole
+
+    def take(array: np.ndarray) -> np.ndarray:
+        elements = read.elements(array, (), box)
+        return elements if elements.shape == shape else np.broadcast_to(elements, shape)
+    return take
 
 
-def _padding(op: Op | None, lines: Sequence[Line], domain: Sequence[int], shape: Sequence[int],
-             fill: Number | None) -> Padding | None:
-    """The padding that keeps a read inside; None if it is inside, _TOO_LARGE if far more would be added
-    than read.
-    """
-    ends = [line.ends(domain) for line in lines]
-    if all(low >= 0 and high < length for (low, high), length in zip(ends, shape, strict=True)):
-        return None
-    if fill is None:
-        raise out_of_range(op, "read", ends, shape)
-    below = [max(0, -low) for low, _ in ends]
-    padded = tuple([before + max(length, high + 1)
-                    for before, (_, high), length in zip(below, ends, shape, strict=True)])
-    if math.prod(padded) > 4 * (math.prod(domain) + math.prod(shape)):
-        return _TOO_LARGE
-    inner = tuple([slice(before, before + length) for before, length in zip(below, shape, strict=True)])
-    return Padding(padded, inner, fill)
+def view_of(view: SimpleView | ComplexView, sources: Sequence[Shape], bindings: Mapping[str, int],
+            op: Op | None = None) -> Callable[[Operands], np.ndarray]:
+    """A view description as a function of the operands, which have these shapes; ``op`` is named in errors."""
+    def taker(index_map: IndexMap, shape: Shape, operand: int) -> Callable[[np.ndarray], np.ndarray]:
+        coordinates = tuple([substitute(entry, bindings) for entry in index_map.coordinates])
+        return view_taker(IndexMap(shape, coordinates), sources[operand], op)
 
+    shape = numbers(view.shape, bindings)
+    if isinstance(view, ReshapeView):
+        return lambda operands: np.reshape(operands[0], shape)
+    if isinstance(view, SimpleView):
+        see = taker(view.index_map, shape, 0)
+        return lambda operands: see(np.asarray(operands[0]))
+    pieces = []
+    for piece in view.pieces:
+        starts, extents, operand = numbers(piece.starts, bindings), numbers(piece.extents, bindings), piece.operand or 0
+        if min(extents, default=1) > 0:
+            part = tuple([slice(start, start + extent) for start, extent in zip(starts, extents, strict=True)])
+            take = None if piece.index_map is None else taker(piece.index_map, extents, operand)
+            pieces.append((part, operand, take, piece.constant))
 
-def _shifted(lines: Sequence[Line], padding: Padding | None) -> Sequence[Line]:
-    if padding is None:
-        return lines
-    return [Line(line.steps, line.start + part.start) for line, part in zip(lines, padding.inner, strict=True)]
+    def assemble(operands: Operands) -> np.ndarray:
+        result = np.empty(shape, operands[0].dtype)
+        for part, operand, take, constant in pieces:
+            result[part] = constant if take is None else take(np.asarray(operands[operand]))
+        return result
+    return assemble

@@ -15,6 +15,7 @@ NaN are values here.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -26,11 +27,19 @@ from nervure.ops.scalar import SCALAR_FUNCTIONS, ScalarNamespace
 from nervure.transformers import convert as conversions
 from nervure.transformers.convert import widen
 from nervure.transformers.interpreter import special
-from nervure.transformers.interpreter.dense import dense
 from nervure.types.dim import DimLike
 from nervure.types.dtype import DType
 
-_PRECISE = {np.dtype(np.float32): np.dtype(np.float64), np.dtype(np.complex64): np.dtype(np.complex128)}
+PRECISE = {np.dtype(np.float32): np.dtype(np.float64), np.dtype(np.complex64): np.dtype(np.complex128)}
+"""The types in which is computed what is rounded once, to narrower ones."""
+
+
+def dense(*arrays: np.ndarray) -> list[np.ndarray]:
+    """The arrays in one shape, without gaps; themselves where they are. How an array lies in memory decides how NumPy
+    rounds some functions, so what IEEE 754 does not fix is computed of dense copies, and depends on the elements alone.
+    """
+    shaped = arrays if len(arrays) == 1 else np.broadcast_arrays(*arrays)
+    return [np.asarray(array, order="C") for array in shaped]
 
 
 def _exact(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
@@ -45,7 +54,7 @@ def _precise(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
     """A function of floats, computed in twice the width and rounded once."""
     def method(self: NumPyScalars, *operands: np.ndarray) -> np.ndarray:
         arrays = dense(*[widen(x) for x in operands])
-        wide = _PRECISE.get(arrays[0].dtype)
+        wide = PRECISE.get(arrays[0].dtype)
         if wide is None:
             return function(*arrays)
         return function(*[x.astype(wide) for x in arrays]).astype(arrays[0].dtype)
@@ -156,15 +165,10 @@ def _fused(largest: int, digits: int, smallest: int) -> Callable[[float, float, 
         if exact == 0:
             return plain  # only the sign of zero is open, and it is the plain sum's
         exponent = exact.numerator.bit_length() - exact.denominator.bit_length()
-        while abs(exact) >= Fraction(2) ** (exponent + 1):
-            exponent += 1
-        while abs(exact) < Fraction(2) ** exponent:
-            exponent -= 1
+        exponent -= abs(exact) < Fraction(2) ** exponent
         unit = Fraction(2) ** max(exponent - digits + 1, smallest)
-        rounded = round(exact / unit) * unit
-        if abs(rounded) > largest:
-            return float("inf") if rounded > 0 else -float("inf")
-        return float(rounded) if rounded else (0.0 if exact > 0 else -0.0)
+        rounded = abs(round(exact / unit) * unit)
+        return (1 if exact > 0 else -1) * (math.inf if rounded > largest else float(rounded))
     return fused
 
 

@@ -1,4 +1,4 @@
-"""A Function as a list of steps over a list of values, for one set of values of its symbols.
+"""A Function as a list of steps, for one set of values of its symbols.
 
 A value is dropped after the last step that reads it, so that NumPy frees its buffer.
 
@@ -24,93 +24,74 @@ from nervure.ir.op import Op, Value
 from nervure.ir.variable import Variable
 from nervure.transformers.binding import Bindings
 from nervure.transformers.convert import widen
-from nervure.transformers.interpreter.evaluate import Step, Values, make_step, static_value
+from nervure.transformers.interpreter.evaluate import Arrays, Meaning, meaning_of, static_value
 from nervure.transformers.memory_estimate import dropped_after, last_uses
 
-_NONE: Sequence[int] = ()
-Watch = Callable[[Op, Sequence[np.ndarray]], None]
+Watch = Callable[[Op, Arrays], None]
 
 
 class StepList:
     """The steps of a function, ready to run; running changes nothing in it."""
 
     def __init__(self, function: Function, bindings: Bindings) -> None:
-        self._slots: dict[Value, int] = {}
-        self._start: Values = []
-        self._reads: list[tuple[int, Variable]] = []
-        self._steps: list[Step] = []
-        self._ops: list[Op] = []
+        self._function = function
+        self._constants: dict[Value, np.ndarray] = {}
+        self._reads: list[ReadVariable] = []
+        self._steps: list[tuple[Op, Meaning, Sequence[Value]]] = []
+        last = last_uses(function)
         for op in function.operations:
-            self._add(op, bindings)
-        self._dropped = self._last_reads(function)
-        self._arguments = [self._slots[op.value] for op in function.parameters]
-        self._results = [self._slots[value] for value in function.roots]
+            if isinstance(op, (Constant, Full)):
+                self._constants[op.value] = static_value(op, bindings)
+            elif isinstance(op, ReadVariable):
+                self._reads.append(op)
+            elif not isinstance(op, Parameter):
+                self._steps.append((op, meaning_of(op, bindings), dropped_after(op, last)))
 
-    def _add(self, op: Op, bindings: Bindings) -> None:
-        slots = self._slots
-        for value in op.outputs:
-            slots[value] = len(self._start)
-            self._start.append(None)
-        if isinstance(op, Parameter):
-            return
-        if isinstance(op, ReadVariable):
-            self._reads.append((slots[op.value], op.variable))
-        elif isinstance(op, (Constant, Full)):
-            self._start[slots[op.value]] = static_value(op, bindings)
-        else:
-            self._steps.append(make_step(op, tuple([slots[value] for value in op.operands]),
-                                         tuple([slots[value] for value in op.outputs]), bindings))
-            self._ops.append(op)
+    def run(self, arguments: Arrays, states: Mapping[Variable, np.ndarray], clock: list[int] | None = None,
+            watch: Watch | None = None) -> list[np.ndarray]:
+        """The values of the function's roots, for ``arguments`` and the ``states`` of variables.
 
-    def _last_reads(self, function: Function) -> list[Sequence[int]]:
-        """For each step the slots that nobody reads after it."""
-        last, slots = last_uses(function), self._slots
-        return [[slots[value] for value in dropped_after(op, last)] or _NONE for op in self._ops]
-
-    def run(self, arguments: Sequence[np.ndarray], states: Mapping[Variable, np.ndarray],
-            clock: list[int] | None = None, watch: Watch | None = None) -> Values:
-        """The values of the function's roots; ``clock`` is extended by the time, in nanoseconds, after each step, and
-        ``watch`` is told of each op and the values of its outputs.
+        ``clock`` is extended by the time, in nanoseconds, after each step; ``watch`` is told of each op and the values
+        of its outputs.
         """
-        values = self._start.copy()
-        for slot, array in zip(self._arguments, arguments, strict=True):
-            values[slot] = array
-        for slot, variable in self._reads:
-            values[slot] = states[variable]
+        values = dict(self._constants)
+        values.update(zip([op.value for op in self._function.parameters], arguments, strict=True))
+        values.update({op.value: states[op.variable] for op in self._reads})
         checks_nan = flags.check_nan
-        position = 0
-        try:
-            with np.errstate(all="ignore"):
-                for position, step in enumerate(self._steps):  # the position is read where a step fails
-                    step(values)
-                    if checks_nan:
-                        self._check_nan(self._ops[position], values)
-                    if watch is not None:
-                        op = self._ops[position]
-                        watch(op, [values[self._slots[value]] for value in op.outputs])
-                    for slot in self._dropped[position]:
-                        values[slot] = None
-                    if clock is not None:
-                        clock.append(time.perf_counter_ns())
-        except NervureError:
-            raise
-        except MemoryError:
-            op = self._ops[position]
-            raise op.fail(InvalidArgument, "there is not enough memory for the result", got=op,
-                          help="nothing was changed by this call",
-                          expected="enough memory for the result") from None
-        except Exception as error:
-            op = self._ops[position]
-            error.add_note(f"while running {op!r}, built at {op.location}")
-            raise
-        return [values[slot] for slot in self._results]
+        with np.errstate(all="ignore"):
+            for op, meaning, dropped in self._steps:
+                operands = [values[value] for value in op.operands]
+                results = _results(op, meaning, operands)
+                if checks_nan:
+                    _check_nan(op, operands, results)
+                if watch is not None:
+                    watch(op, results)
+                values.update(zip(op.outputs, results, strict=True))
+                del operands, results  # an array dies with its last reader
+                for value in dropped:
+                    del values[value]
+                if clock is not None:
+                    clock.append(time.perf_counter_ns())
+        return [values[value] for value in self._function.roots]
 
-    def _check_nan(self, op: Op, values: Values) -> None:
-        """NumericError if an op has made a NaN from operands that have none."""
-        if not any([_has_nan(values[self._slots[value]]) for value in op.outputs]):
-            return
-        if any([_has_nan(values[self._slots[value]]) for value in op.operands]):
-            return
+
+def _results(op: Op, meaning: Meaning, operands: Arrays) -> Arrays:
+    """The results of an op; its errors name it."""
+    try:
+        return meaning(operands)
+    except NervureError:
+        raise
+    except MemoryError:
+        raise op.fail(InvalidArgument, "there is not enough memory for the result", got=op,
+                      help="nothing was changed by this call", expected="enough memory for the result") from None
+    except Exception as error:
+        error.add_note(f"while running {op!r}, built at {op.location}")
+        raise
+
+
+def _check_nan(op: Op, operands: Arrays, results: Arrays) -> None:
+    """NumericError if an op has made a NaN from operands that have none."""
+    if any(map(_has_nan, results)) and not any(map(_has_nan, operands)):
         raise op.fail(NumericError, "the result has a NaN and no operand has one", got=op,
                       help="nothing was changed by this call; flags.check_nan asks for this check",
                       expected="numbers and infinities")
