@@ -98,7 +98,9 @@ class _Side(NamedTuple):
     is_flipped: bool = False
 
     def bytes(self, line: Register, point: Register) -> Register:
-        """Returns the address of a point; if lines are not contiguous, its points are."""
+        """Returns the address of a ``point`` of a ``line``; the contiguous bytes after it are further points, or else
+        lines.
+        """
         return self.source.builder.offset(self.source, line * self.line_step + point * self.point_step, I8)
 
     def bundle(self, line: Register, bundle: Register) -> Register:
