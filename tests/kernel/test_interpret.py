@@ -215,6 +215,20 @@ def test_a_store_that_combines_reads():
         run(Kernel("total", (y,), top.body), {})
 
 
+@pytest.mark.parametrize("backwards", [False, True])
+def test_a_strip_has_as_many_iterations_as_are_left(backwards):
+    kernel = parse_kernel("""
+kernel strips(out y: i64[10]):
+  for i < 10 by j <= 4 parallel:
+    for k < j vector:
+      v0 = index 100*i + j
+      y[i + k] = v0
+""")
+    verify_kernel(kernel)
+    found, _ = run(kernel, {}, backwards)
+    assert found["y"].tolist() == 4 * [4] + 4 * [404] + 2 * [802]
+
+
 def test_a_fold_has_a_point():
     top, body, combine = Block(), Block(), Block()
     top.fold({I: 0}, body, [number(1, int64)], [], [], combine, [])

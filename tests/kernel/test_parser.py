@@ -214,6 +214,12 @@ ERRORS = [
 ]
 
 
+def test_loops_of_strips_are_read_back():
+    text = "kernel k(in x: f32[9], out y: f32[9]):\n  for i < 9 by j <= 4 parallel:\n    for k < j vector:\n" \
+           "      v0 = x[i + k]\n      y[i + k] = v0\n"
+    assert print_kernel(read_back(parse_kernel(text))) == text
+
+
 @pytest.mark.parametrize(("text", "problem", "expected"), ERRORS, ids=[problem for _, problem, _ in ERRORS])
 def test_what_is_no_kernel_is_an_error_of_its_line(text, problem, expected):
     with pytest.raises(FormatError) as raised:

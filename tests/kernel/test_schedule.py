@@ -8,7 +8,15 @@ import pytest
 
 from nervure.kernel.ir import Kernel, walk
 from nervure.kernel.parser import parse_kernel
-from nervure.kernel.schedule import LOOP_ORDER, REWRITES, VECTORISATION, schedule_kernel, vectorise_kernel
+from nervure.kernel.schedule import (
+    LOOP_ORDER,
+    REDUCTIONS,
+    REWRITES,
+    VECTORISATION,
+    lower_reductions,
+    schedule_kernel,
+    vectorise_kernel,
+)
 from nervure.kernel.schedule.streaming import with_streaming_stores
 from nervure.kernel.simplify import simplify_kernel
 from nervure.kernel.verify import verify_kernel
@@ -28,7 +36,8 @@ def name_of(rewrite) -> str:
 
 def vectorised(kernel: Kernel) -> Kernel:
     """A kernel after all rewrites, large results among its stores, for registers of eight lanes."""
-    return vectorise_kernel(schedule_kernel(kernel, GENERIC), GENERIC, dict.fromkeys(kernel.buffers, 8))
+    vectors = vectorise_kernel(schedule_kernel(kernel, GENERIC), GENERIC, dict.fromkeys(kernel.buffers, 8))
+    return lower_reductions(vectors, GENERIC)
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
@@ -55,7 +64,7 @@ def test_loops_walk_memory_as_it_lies(rewrite):
     check_file(f"kernel/schedule/{name_of(rewrite)}.txt", lambda kernel: schedule_kernel(kernel, GENERIC))
 
 
-@pytest.mark.parametrize("rewrite", VECTORISATION, ids=name_of)
+@pytest.mark.parametrize("rewrite", (*VECTORISATION, *REDUCTIONS), ids=name_of)
 def test_a_kernel_says_how_it_runs(rewrite):
     """On a machine with registers of eight lanes."""
     check_file(f"kernel/schedule/{name_of(rewrite)}.txt", lambda kernel: rewrite(kernel, GENERIC))

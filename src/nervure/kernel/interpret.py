@@ -201,11 +201,14 @@ class _Run:
             _RUNS[type(statement)](self, statement)
 
     def _for(self, loop: For) -> None:
-        iterations = range(self._number(loop.extent))
+        extent, most = self._number(loop.extent), 1 if loop.strip is None else loop.strip.most
+        iterations = range(0, extent, most)
         for iteration in reversed(iterations) if self._backwards and (loop.parallel or loop.vector) else iterations:
             if loop is self._kernel.parallel:
                 self._start_iteration()
             self._names[loop.index.name] = iteration
+            if loop.strip is not None:
+                self._names[loop.strip.length.name] = min(most, extent - iteration)
             self.block(loop.body)
 
     def _start_iteration(self) -> None:

@@ -7,7 +7,7 @@ grammar, which the printer, the parser and the verifier follow:
     kernel    ::= "kernel" name "(" buffer* ")" ":" symbol* statement*
     buffer    ::= role name ":" dtype "[" dim "]"                       role: in, out, inout, scratch
     symbol    ::= "symbol" name [":" [number] ".." [number]]
-    statement ::= "for" index "<" dim ["parallel"] ["vector"] [widths | tile | "as" routine] ":" statement*
+    statement ::= "for" index "<" dim [strip] ["parallel"] ["vector"] [widths | tile | "as" routine] ":" statement*
                 | variable* "= reduce" combine* "over" (index "<" dim)* [order] [how] ":" statement* "give" scalar*
                 | variable* "= fold" "over" (index "<" dim)* ":" statement* "give" scalar*
                       "combine" (variable* "," variable*) ":" statement* "give" scalar*
@@ -22,6 +22,7 @@ grammar, which the printer, the parser and the verifier follow:
     routine   ::= "product" | "transpose"
     widths    ::= "lanes" number* "masked" number ["unrolled"]
     tile      ::= "tile" number "lanes" number*
+    strip     ::= "by" index "<=" number
     order     ::= "order" number "," number ["," number]
     how       ::= "as" strategy number
     address   ::= dim ("+" dim "*" index)* ("+" dim "*" scalar)*
@@ -31,7 +32,9 @@ The meaning, which :mod:`nervure.kernel.interpret` executes:
 
 * A **for** runs its body for each index from 0. *parallel*: the iterations are independent, in any order. *vector*:
   the iterations may run in lanes; nothing in the body that an iteration writes is read by another one. *lanes*, *tile*,
-  and *as* of a reduction set how many run at once, and change no bit.
+  and *as* of a reduction set how many run at once, and change no bit. With a *strip* the body runs once for several
+  iterations that follow each other: the first index is the first of them, the other one their number, from 1 to the
+  one given. All strips but the last are full, unless threads share the loop.
 * A **reduce** runs its body for each point in row-major order, numbers the points k = 0, 1, ..., and combines the
   given scalars in an order that depends on their number alone. The numbers of *order* are lanes, the points of a block
   and the blocks of a group. In each block lane k % lanes combines its points in order, starting from the unit; the
@@ -345,6 +348,14 @@ class Tile(NamedTuple):
     lanes: tuple[int, ...]
 
 
+class Strip(NamedTuple):
+    """Iterations of a loop that are run together: the index that stands for their number, and the most that there are.
+    """
+
+    length: LoopIndex
+    most: int
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class For(Loop):
     """A loop. Its form may be set by ``widths`` (``unrolled``: without a loop) or ``tile``. A loop that is a matrix
@@ -361,10 +372,12 @@ class For(Loop):
     unrolled: bool = False
     tile: Tile | None = None
     routine: str | None = None
+    strip: Strip | None = None
 
     @property
     def indices(self) -> Indices:
-        return ((self.index, self.extent),)
+        own = (self.index, self.extent)
+        return (own,) if self.strip is None else (own, (self.strip.length, self.strip.most + 1))
 
 
 STRATEGIES = ("unrolled", "stages", "lanes", "vector", "registers", "parts", "memory", "chain")
@@ -392,7 +405,8 @@ class Strategy(NamedTuple):
     ``unrolled``: one point after the other, without a loop. ``lanes``: each lane of a vector loop for itself;
     ``stages``: the same for few points, with a part of the tree combined as they are read. ``vector``: each point in a
     lane of its own, without a loop. ``registers``: 64 points at once, with accumulators in registers. ``parts``: the
-    same for a long body, whose values wait in memory. ``memory``: accumulators in memory.
+    same for a long body, whose values wait in memory. ``memory``: accumulators in memory. ``chain``: in an order of
+    one lane, one point after the other.
     """
 
     name: str

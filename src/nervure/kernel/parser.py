@@ -46,6 +46,7 @@ from nervure.kernel.ir import (
     Store,
     StorePair,
     Strategy,
+    Strip,
     Tile,
     Variable,
     Widths,
@@ -171,15 +172,23 @@ class _Parser:
 
     def _for(self, line: Scanner, margin: int) -> For:
         indices = self._scope.ranges(line)
+        strip = self._strip(line) if line.accept("by ") else []
         parallel, vector = line.accept("parallel"), line.accept("vector")
         tile = self._tile(line) if line.accept("tile ") else None
         widths = self._widths(line) if line.accept("lanes ") else None
         unrolled = widths is not None and line.accept("unrolled")
         routine = line.take(_ROUTINE, _ROUTINES) if line.accept("as ") else None
-        with self._inside(line, indices[:1]) as ((index, extent),):
-            if len(indices) > 1:
-                raise line.error("a loop has one index", got=", ".join([entry for entry, _ in indices]))
-            return For(index, extent, self._block(margin + INDENT), parallel, vector, widths, unrolled, tile, routine)
+        if len(indices) > 1:
+            raise line.error("a loop has one index", got=", ".join([entry for entry, _ in indices]))
+        with self._inside(line, [*indices, *strip]) as ((index, extent), *lengths):
+            found = [Strip(length, most - 1) for (length, _), (_, most) in zip(lengths, strip, strict=True)]
+            return For(index, extent, self._block(margin + INDENT), parallel, vector, widths, unrolled, tile, routine,
+                       *found)
+
+    def _strip(self, line: Scanner) -> list[tuple[str, int]]:
+        name = line.take(WORD, "a loop index")
+        line.expect("<=")
+        return [(name, line.integer("iterations") + 1)]
 
     def _tile(self, line: Scanner) -> Tile:
         columns = line.integer("columns")

@@ -120,7 +120,7 @@ class _Printer:
     def _block(self, statements: Sequence[Statement], margin: str) -> Iterator[tuple[Statement | None, str]]:
         for statement in statements:
             if isinstance(statement, For):
-                opened = self._enter(statement.indices)
+                opened = self._opened(statement)
                 flags = " parallel" * statement.parallel + " vector" * statement.vector
                 yield statement, f"{margin}for {opened}{flags}{_how(statement)}:"
                 yield from self._block(statement.body, margin + "  ")
@@ -179,6 +179,14 @@ class _Printer:
         return f"{place}{combine} = {self._scalar(statement.value)}{valid}{streaming}"
 
     # -- names -------------------------------------------------------------------------------------------
+
+    def _opened(self, loop: For) -> str:
+        """Names the indices of a for loop; ``i < N``, or ``i < N by j <= 64``."""
+        if loop.strip is None:
+            return self._enter(loop.indices)
+        first = self._enter(loop.indices[:1])
+        self._enter(loop.indices[1:])
+        return f"{first} by {self._indices[loop.strip.length]} <= {loop.strip.most}"
 
     def _enter(self, indices: Indices) -> str:
         """Names the indices of a loop; returns ``i < N, j < 4``."""

@@ -45,7 +45,17 @@ from nervure.kernel.printer import describe
 from nervure.kernel.reach import reach
 from nervure.kernel.routines import is_routine
 from nervure.kernel.scalar_types import carries_type, result_type
-from nervure.types.dim import Dim, DimLike, bounds, evaluate, index_symbols, less_equal, substitute, symbols
+from nervure.types.dim import (
+    Dim,
+    DimLike,
+    bounds,
+    dim_min,
+    evaluate,
+    index_symbols,
+    less_equal,
+    substitute,
+    symbols,
+)
 from nervure.types.dtype import DType, bool_, int64
 
 ROLES = ("in", "out", "inout", "scratch")
@@ -261,13 +271,18 @@ class _Verifier:
         self._require(loop.vector or not is_settled, loop, "it has lanes, but is no vector loop")
         is_copied = loop.widths is not None and isinstance(loop.extent, int)
         self._require(is_copied or not loop.unrolled, loop, "it is unrolled, but has no lanes or no known extent")
+        self._require(loop.strip is None or (loop.strip.most > 0 and not loop.vector), loop,
+                      "its strips have no iteration, or lanes of their own")
         self._require(is_routine(loop), loop, f"it is no {loop.routine}")
         in_parallel = self._in_parallel
         self._in_parallel = in_parallel or loop.parallel
         with self._inside(loop, loop.indices):
+            if loop.strip is not None:
+                length, most = loop.strip
+                self._ranges[length.name] = (1, dim_min(most, loop.extent - loop.index.dim))
             self.block(loop.body)
         self._in_parallel = in_parallel
-        if loop.parallel or loop.vector:
+        if (loop.parallel or loop.vector) and loop.strip is None:
             self._check_iterations(loop)
 
     def _check_iterations(self, loop: For) -> None:

@@ -33,6 +33,7 @@ from collections.abc import Collection, Mapping
 from nervure.kernel.ir import Buffer, Kernel
 from nervure.kernel.schedule.block_totals import with_block_totals
 from nervure.kernel.schedule.borders import with_borders_apart
+from nervure.kernel.schedule.column_tiles import with_column_tiles
 from nervure.kernel.schedule.expansion import with_expanded_reductions
 from nervure.kernel.schedule.interleaving import with_interleaved_stores
 from nervure.kernel.schedule.lanes import with_lanes_along_memory
@@ -47,7 +48,7 @@ from nervure.kernel.schedule.vectors import with_vectors
 from nervure.kernel.schedule.waiting_values import with_waiting_values
 from nervure.support.machine import Machine
 
-__all__ = ["REWRITES", "schedule_apart", "schedule_kernel", "vectorise_kernel"]
+__all__ = ["REWRITES", "lower_reductions", "schedule_apart", "schedule_kernel", "vectorise_kernel"]
 
 LOOP_ORDER = (
     with_matrix_products,     # blocks of a product stay in caches, tiles of it in registers
@@ -65,14 +66,19 @@ VECTORISATION = (
     with_vectors,             # several iterations at once hide latencies, and short loops need no counter
     with_prefetches,          # memory is slow unless it is asked for in time; processors see what follows at once
     with_expanded_reductions,  # a few points are computed faster than a loop starts
-    with_block_totals,        # many points are several blocks, whose totals are chains
-    with_waiting_values,      # a long body and the accumulators of a block do not fit in registers together
 )
 """The rewrites that depend on the width of a register; they follow streaming stores, which need to know the other uses
 of the buffer.
 """
 
-REWRITES = (*LOOP_ORDER, *VECTORISATION)
+REDUCTIONS = (
+    with_block_totals,        # many points are several blocks, whose totals are chains
+    with_waiting_values,      # a long body and the accumulators of a block do not fit in registers together
+    with_column_tiles,        # rows of many columns are read in tiles of these, so that accumulators stay in caches
+)
+"""The rewrites that take reductions apart, once it is settled how they run: up to those of a run in registers."""
+
+REWRITES = (*LOOP_ORDER, *VECTORISATION, *REDUCTIONS)
 
 
 def schedule_kernel(kernel: Kernel, machine: Machine) -> Kernel:
@@ -102,5 +108,12 @@ def vectorise_kernel(kernel: Kernel, machine: Machine, least_bytes: Mapping[Buff
     """
     kernel = with_streaming_stores(kernel, machine, least_bytes or {})
     for rewrite in VECTORISATION:
+        kernel = rewrite(kernel, machine)
+    return kernel
+
+
+def lower_reductions(kernel: Kernel, machine: Machine) -> Kernel:
+    """Returns a vectorised kernel with accumulators in memory of its own, and reductions of one block at most."""
+    for rewrite in REDUCTIONS:
         kernel = rewrite(kernel, machine)
     return kernel

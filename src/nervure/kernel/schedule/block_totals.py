@@ -27,21 +27,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nervure.kernel.combiners import FUNCTIONS, is_associative, unit
+from nervure.kernel.combiners import unit
 from nervure.kernel.ir import (
     BLOCK,
-    GROUPS,
     TOTALS_ORDER,
     Address,
-    Apply,
     Buffer,
     For,
-    Index,
     Kernel,
     Literal,
     Load,
     Reduce,
-    Scalar,
     Statement,
     Store,
     Strategy,
@@ -50,16 +46,11 @@ from nervure.kernel.ir import (
 )
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.rewriting import Rewrite, unused_indices
-from nervure.kernel.scalar_types import result_type
+from nervure.kernel.schedule.group_totals import GroupsInMemory, applied, group_sizes, number
 from nervure.kernel.schedule.reduction_strategy import has_several_blocks
 from nervure.support.machine import Machine
-from nervure.types.dim import DimLike, bounds, dim_max, dim_min
+from nervure.types.dim import dim_max, dim_min
 from nervure.types.dtype import DType, int64
-
-GROUP_BITS = GROUPS.bit_length() - 1
-
-MOST_GROUPS = 1 << 33
-"""The most groups of 64 blocks: no index reaches 2**51."""
 
 
 def with_block_totals(kernel: Kernel, machine: Machine) -> Kernel:
@@ -79,7 +70,7 @@ class _BlockTotals(Rewrite):
         loop = loop.map_bodies(self.block).replace_operands(self.replaced)
         if _is_done_as(loop, "registers", "parts") and has_several_blocks(loop):
             loop = self._of_blocks(loop)
-        if _is_done_as(loop, "chain") and has_several_blocks(loop) and not is_associative(loop):
+        if _is_done_as(loop, "chain") and group_sizes(loop):
             self._in_groups(loop, out)
         else:
             out.append(loop)
@@ -102,19 +93,21 @@ class _BlockTotals(Rewrite):
         """Appends a chain of one group; if there are several, each of its points also joins the totals in memory."""
         (block, blocks), = loop.indices
         groups, place = blocks // loop.order.block, block.dim % loop.order.block
-        sizes, several = _sizes(groups), dim_min(groups, 1)
+        sizes, several = group_sizes(loop), dim_min(groups, 1)
         totals = [self._buffer(result.dtype, sizes + 1) for result in loop.results]
+        in_memory = GroupsInMemory(totals, loop.combine, Address, lambda body: body)
         body: list[Statement] = []
-        is_first = _applied(body, "equal", _number(body, place), Literal(0, int64))
+        is_first = applied(body, "equal", number(body, place), Literal(0, int64))
         for total, combine, value in zip(totals, loop.combine, loop.values, strict=True):
             body += [Store(total, Address(0), unit(combine, total.dtype), valid=is_first),
                      Store(total, Address(0), value, combine)]
-        is_full, is_last = place // (loop.order.block - 1), dim_min(dim_max(block.dim + 2 - blocks, 0), 1)
-        body.append(self._levels(loop, totals, sizes, (block.dim + 1) // loop.order.block, is_full))
-        body.append(self._levels(loop, totals, sizes, groups, is_last, is_last=True))
+        join = in_memory.join(self._index(), sizes, (block.dim + 1) // loop.order.block)
+        finish = in_memory.finish(self._index(), sizes, groups)
+        body += [For(self._index(), place // (loop.order.block - 1), (join,)),
+                 For(self._index(), dim_min(dim_max(block.dim + 2 - blocks, 0), 1), (finish,))]
         single = tuple([Variable(result.dtype) for result in loop.results])
         out.append(replace(loop, results=single, body=(*loop.body, For(self._index(), several, tuple(body)))))
-        are_several = _applied(out, "not_equal", _number(out, several), Literal(0, int64))
+        are_several = applied(out, "not_equal", number(out, several), Literal(0, int64))
         out += [Load(result, total, Address(0), are_several, alone)
                 for result, total, alone in zip(loop.results, totals, single, strict=True)]
 
@@ -122,53 +115,6 @@ class _BlockTotals(Rewrite):
         self.totals.append(Buffer(f"totals{len(self.totals)}", dtype, size, "scratch"))
         return self.totals[-1]
 
-    def _levels(self, loop: Reduce, totals: list[Buffer], sizes: int, groups: DimLike, times: DimLike,
-                is_last: bool = False) -> For:
-        """Joins a full group, the last of ``groups``, to the larger one, and that to the next if it is full, too. With
-        ``is_last`` all that have begun are joined into the total.
-        """
-        once, level = self._index(), self._index()
-        body: list[Statement] = []
-        count, shift = _number(body, groups), _number(body, level.dim * GROUP_BITS)
-        ended = _applied(body, "shift_right", count, shift)
-        if is_last:
-            joins = is_old = _applied(body, "not_equal", ended, Literal(0, int64))
-        else:
-            joins = _applied(body, "equal", _applied(body, "shift_left", ended, shift), count)
-            is_old = _applied(body, "bitwise_and", joins, _applied(body, "not_equal", ended, Literal(1, int64)))
-        here, above = Address(0) if is_last else Address(0, ((level, 1),)), Address(1, ((level, 1),))
-        for total, combine in zip(totals, loop.combine, strict=True):
-            nothing = unit(combine, total.dtype)
-            larger = _loaded(body, total, above, is_old, nothing)
-            smaller = _loaded(body, total, here, joins, nothing)
-            both = _applied(body, FUNCTIONS[combine], larger, smaller)
-            body += [Store(total, here if is_last else above, both, valid=joins)]
-            body += [] if is_last else [Store(total, here, nothing, valid=joins)]
-        return For(once, times, (For(level, sizes, tuple(body)),))
-
 
 def _is_done_as(loop: Reduce, *names: str) -> bool:
     return loop.strategy is not None and loop.strategy.name in names
-
-
-def _sizes(groups: DimLike) -> int:
-    """Returns the sizes of larger groups for the greatest possible number of groups."""
-    most = bounds(groups)[1]
-    most = MOST_GROUPS if most is None else min(most, MOST_GROUPS)
-    return -(-most.bit_length() // GROUP_BITS)
-
-
-def _number(body: list[Statement], x: DimLike) -> Scalar:
-    body.append(Index(Variable(int64), x))
-    return body[-1].results[0]
-
-
-def _applied(body: list[Statement], function: str, *operands: Scalar) -> Scalar:
-    dtype = result_type(function, [operand.dtype for operand in operands])
-    body.append(Apply(Variable(dtype), function, operands))
-    return body[-1].results[0]
-
-
-def _loaded(body: list[Statement], buffer: Buffer, address: Address, valid: Scalar, fill: Scalar) -> Scalar:
-    body.append(Load(Variable(buffer.dtype), buffer, address, valid, fill))
-    return body[-1].results[0]

@@ -162,7 +162,7 @@ class AccumulatorLayout(NamedTuple):
         return LANES * self.longest if self.is_each else LANES
 
 
-def row_length(columns: Register, width: int) -> Register:
+def _row_length(columns: Register, width: int) -> Register:
     """How far rows are from each other."""
     return (columns + (width - 1)) & -width
 
@@ -242,28 +242,11 @@ class GroupTotals:
 @contextmanager
 def accumulators_of(context: Context, reduce: Reduce, layout: AccumulatorLayout) -> Iterator[Accumulators]:
     """Accumulators for the results of a reduction."""
-    totals = [kind.total_bytes for kind in _kinds(reduce, layout)]
-    with context.borrowed(totals) as places, accumulators_with(context, reduce, layout, places) as accumulators:
-        yield accumulators
-
-
-@contextmanager
-def accumulators_with(context: Context, reduce: Reduce, layout: AccumulatorLayout,
-                      totals: list[Register]) -> Iterator[Accumulators]:
-    """The same, where there is memory already for what the blocks make (:func:`total_bytes`)."""
-    kinds = _kinds(reduce, layout)
-    with context.borrowed([spill_bytes(kind.dtype, layout.lanes) for kind in kinds]) as places:
-        yield Accumulators(context.builder, reduce.order, kinds, places, totals)
-
-
-def total_bytes(dtype: DType, lanes: int) -> int:
-    """What the totals of so many lanes take, with those of larger groups."""
-    return spill_bytes(dtype, lanes) * (1 + LARGER_GROUPS)
-
-
-def _kinds(reduce: Reduce, layout: AccumulatorLayout) -> list[_Kind]:
-    return [_Kind(combine, variable.dtype, layout)
-            for combine, variable in zip(reduce.combine, reduce.results, strict=True)]
+    kinds = [_Kind(combine, variable.dtype, layout)
+             for combine, variable in zip(reduce.combine, reduce.results, strict=True)]
+    with context.borrowed([kind.total_bytes for kind in kinds]) as totals:
+        with context.borrowed([spill_bytes(kind.dtype, layout.lanes) for kind in kinds]) as places:
+            yield Accumulators(context.builder, reduce.order, kinds, places, totals)
 
 
 def _call(b: Builder, function: Builder, *arguments: Register) -> None:
@@ -290,7 +273,7 @@ class _Kind(NamedTuple):
     @property
     def total_bytes(self) -> int:
         """What they take, with those of larger groups."""
-        return total_bytes(self.dtype, self.total_lanes)
+        return spill_bytes(self.dtype, self.total_lanes) * (1 + LARGER_GROUPS)
 
     def begin(self) -> Builder:
         """begin(place, total, rows, columns)"""
@@ -381,12 +364,12 @@ class _Kind(NamedTuple):
 
     def _clear(self, place: Register, rows: Register, columns: Register) -> None:
         b = place.builder
-        length = row_length(columns, self.layout.width)
+        length = _row_length(columns, self.layout.width)
         with b.loop(0, rows) as row, b.loop(0, columns, self.layout.width) as column:
             self._write(self._unit(b), place, row.index * length + column.index, self.layout.lanes)
 
     def _tree(self, place: Register, used: Register, columns: Register) -> None:
-        b, width, length = place.builder, self.layout.width, row_length(columns, self.layout.width)
+        b, width, length = place.builder, self.layout.width, _row_length(columns, self.layout.width)
         with b.loop(0, LANES.bit_length() - 1, 1, [used]) as steps:
             half = b.constant(I64, LANES // 2).shift_right(steps.index)
             left = steps.carried[0]

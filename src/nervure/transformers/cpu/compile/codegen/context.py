@@ -159,6 +159,8 @@ class Context:
         self.depths = [LoopBody(Preheader(None, frozenset(), True), {})]
         self.lanes: Lanes | None = None
         self.loops: list[tuple[LoopIndex, DimLike]] = []  # loops around, from the outside in: index and extent
+        self.strips: dict[DimLike, LoopIndex] = {}  # the loops that run in strips, by the length of these
+        self.inside_strips: dict[LoopIndex, LoopIndex] = {}  # where we are in a strip of a loop
         self.failures: set[int] = set()
         self.rooms: Mapping[Buffer, int] = {}  # the lanes for which scratch buffers have room behind each row
         self.spare = b.allocate(I64, 8)  # memory that may always be read

@@ -1,4 +1,4 @@
-"""For loops: counted, vectorised, unrolled, or in tiles of columns, as the schedule says.
+"""For loops: counted, vectorised, unrolled, or in strips, as the schedule says.
 
 >>> from nervure.kernel.parser import parse_kernel
 >>> from nervure.transformers.cpu.compile.codegen.generate import generate
@@ -7,7 +7,7 @@
 >>> ["loop1" in generate(parse_kernel(text.format(extent)), Target.avx2()).text for extent in (8, 1)]
 [True, False]
 
-A vector loop around a reduction is one in tiles:
+A vector loop around a reduction is one of strips, whose rows are read in several registers at once:
 
 >>> text = generate(parse_kernel('''
 ... kernel sums(in x: f32[M*N], out y: f32[M]):
@@ -19,32 +19,18 @@ A vector loop around a reduction is one in tiles:
 ...       give v1
 ...     y[i] = v0
 ... '''), Target.avx2()).text
->>> "@end_add_float32_8_of_4096" in text, "fadd <32 x float>" in text
+>>> "call i64 @llvm.smin.i64" in text, "fadd <32 x float>" in text
 (True, True)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import partial
 
-from nervure.kernel.ir import BLOCK, LANES, Body, For, Reduce, Scalar, Statement, Tile, Variable, Widths, used
+from nervure.kernel.ir import For, Strip, Widths
 from nervure.kernel.rewriting import fresh_copy
-from nervure.kernel.schedule.reduce_across_rows import Part, bytes_of, parts_of
-from nervure.kernel.tuning import ACCUMULATORS_IN_USE
-from nervure.transformers.cpu.compile.codegen.accumulators import (
-    AccumulatorLayout,
-    Accumulators,
-    accumulators_with,
-    combined,
-    point_values,
-    read_spilled,
-    row_length,
-    spill_bytes,
-    total_bytes,
-    write_spilled,
-)
 from nervure.transformers.cpu.compile.codegen.context import Context, Preheader, emit, emit_statement
 from nervure.transformers.cpu.compile.codegen.element import Element
 from nervure.transformers.cpu.compile.codegen.expressions import dimension
@@ -52,15 +38,12 @@ from nervure.transformers.cpu.compile.codegen.iterations import (
     counted,
     has_iterations,
     known_iterations,
-    nest,
     stored,
     vector_iterations,
 )
 from nervure.transformers.cpu.compile.codegen.quotients import Quotients, divisions
-from nervure.transformers.cpu.compile.codegen.reductions import over_points
 from nervure.transformers.cpu.compile.codegen.routine_calls import emit_routine
 from nervure.transformers.cpu.compile.llvm.builder import Register
-from nervure.transformers.cpu.compile.llvm.types import I64
 from nervure.types.dim import bounds, index_symbols
 from nervure.types.dtype import int64
 
@@ -78,7 +61,8 @@ def emit_for(loop: For, context: Context) -> None:
     if loop.widths is None and bounds(loop.extent)[1] == 1:
         _emit_branch(context, loop, end.register)
         return
-    emit_slice(context, loop, begin.register, end.register, has_iterations(loop.extent, context.loops))
+    emit_slice(context, loop, begin.register, end.register,
+               loop.extent in context.strips or has_iterations(loop.extent))
 
 
 def _emit_branch(context: Context, loop: For, count: Register) -> None:
@@ -94,13 +78,28 @@ def _emit_branch(context: Context, loop: For, count: Register) -> None:
 
 def emit_slice(context: Context, loop: For, begin: Register, end: Register, is_certain: bool = False) -> None:
     """The iterations of a loop from ``begin`` up to ``end``."""
-    context.loops.append((loop.index, loop.extent))
-    if loop.widths is not None or loop.tile is not None:
-        with nullcontext() if is_certain else context.builder.if_(begin < end):
-            _emit_vector_loop(context, loop, begin, end, is_certain)
-    else:
-        _emit_counted_loop(context, loop, begin, end, is_certain)
-    context.loops.pop()
+    with _counted_among(context, loop):
+        if loop.strip is not None:
+            _emit_strips(context, loop, loop.strip, begin, end)
+        elif loop.widths is not None:
+            with nullcontext() if is_certain else context.builder.if_(begin < end):
+                _emit_vector_loop(context, loop, loop.widths, begin, end, is_certain)
+        else:
+            _emit_counted_loop(context, loop, begin, end, is_certain)
+
+
+@contextmanager
+def _counted_among(context: Context, loop: For) -> Iterator[None]:
+    """Inside of a loop, the iterations of which count among those of the loops around; in a strip they have counted."""
+    strip = context.strips.get(loop.extent)
+    if strip is None:
+        context.loops.append((loop.index, loop.extent))
+        yield
+        context.loops.pop()
+        return
+    context.inside_strips[strip] = loop.index
+    yield
+    del context.inside_strips[strip]
 
 
 def _emit_counted_loop(context: Context, loop: For, begin: Register, end: Register, is_certain: bool) -> None:
@@ -125,170 +124,20 @@ def _emit_copies(context: Context, loop: For, width: int) -> None:
     context.loops.pop()
 
 
-def _emit_vector_loop(context: Context, loop: For, begin: Register, end: Register, is_certain: bool) -> None:
-    if loop.tile is not None:
-        _ColumnTiles(context, loop, loop.tile).emit(begin, end)
-        return
+def _emit_vector_loop(context: Context, loop: For, widths: Widths, begin: Register, end: Register,
+                      is_certain: bool) -> None:
     preheader = Preheader(context.builder.region(), stored(loop), is_certain)
-    assert loop.widths is not None
-    vector_iterations(context, loop.index, (begin, end), preheader, loop.widths, partial(emit, context, loop.body))
+    is_of_rows = bool(index_symbols(loop.extent))  # of accumulators; of all sizes that are numbers the text is the same
+    is_whole = is_of_rows and begin.text == "0" and loop.extent % widths.full[-1] == 0
+    vector_iterations(context, loop.index, (begin, end), preheader, widths, partial(emit, context, loop.body), is_whole)
 
 
-# -- tiles of columns --------------------------------------------------------------------------------------------
-
-
-class _ColumnTiles:
-    """A vector loop around reductions: a tile of columns at a time, row after row.
-
-    The statements of the body run one part after the other for the whole tile, and each point of a reduction for all
-    columns of it; :mod:`nervure.kernel.schedule.reduce_across_rows` says why. What one part leaves for a later one
-    waits in memory.
-    """
-
-    def __init__(self, context: Context, loop: For, tile: Tile) -> None:
-        self._context, self._loop = context, loop
-        self._columns, self._lanes = tile
-        self._parts = parts_of(loop.body)
-        self._waiting = _crossing(self._parts)
-        self._memory: dict[Variable, Register] = {}
-
-    def emit(self, begin: Register, end: Register) -> None:
-        """The iterations of the loop, a tile at a time."""
-        context, b = self._context, self._context.builder
-        totals = {variable for part in self._parts if isinstance(part, Reduce) for variable in part.results}
-        sizes = [(total_bytes if variable in totals else spill_bytes)(variable.dtype, self._columns)
-                 for variable in self._waiting]
-        with ExitStack() as stack:
-            self._memory = dict(zip(self._waiting, stack.enter_context(context.borrowed(sizes)), strict=True))
-            preheader = Preheader(b.region(), stored(self._loop), False)
-            tiles = stack.enter_context(b.loop(begin, end, self._columns))
-            stack.enter_context(context.inside(preheader))
-            stop = b.intrinsic("smin", tiles.index + self._columns, end)
-            for part, lanes in zip(self._parts, self._lanes, strict=True):
-                if isinstance(part, Reduce):
-                    self._reduce(part, lanes, tiles.index, stop)
-                elif isinstance(part, For):
-                    self._rows(part, lanes, tiles.index, stop)
-                else:
-                    self._plain(part, lanes, tiles.index, stop)
-
-    def _plain(self, part: Body, lanes: int, start: Register, stop: Register) -> None:
-        context = self._context
-
-        def body() -> None:
-            self._fetch(part, (), start)
-            emit(context, part)
-            for variable in [entry for entry in _defined(part) if entry in self._memory]:
-                element = context.spread(context.scalar(variable), context.width).element
-                write_spilled(element, self._memory[variable], self._columns, self._place(start))
-
-        self._iterations(lanes, (start, stop), body)
-
-    def _rows(self, rows: For, lanes: int, start: Register, stop: Register) -> None:
-        """A loop over rows: each of them for all columns of the tile."""
-        context = self._context
-
-        def body() -> None:
-            self._fetch(rows.body, (), start)
-            emit(context, rows.body)
-
-        def row(_: Sequence[Register]) -> Sequence[Register]:
-            self._iterations(lanes, (start, stop), body)
-            return ()
-
-        nest(context, [(rows.index, rows.extent)], stored(rows), (), row)
-
-    def _reduce(self, reduce: Reduce, lanes: int, start: Register, stop: Register) -> None:
-        context, width = self._context, self._context.register_lanes
-        with accumulators_with(context, reduce, AccumulatorLayout(self._columns, width, is_each=True),
-                        [self._memory[variable] for variable in reduce.results]) as accumulators:
-            columns = stop - start
-            length = row_length(columns, width)
-
-            def point(number: Register) -> None:
-                row = (number & (LANES - 1)) * length
-
-                def body() -> None:
-                    self._fetch(reduce.body, reduce.values, start)
-                    values = point_values(context, reduce)
-                    place = row + self._place(start)
-                    accumulators.write(combined(reduce, accumulators.read(place, context.width), values), place)
-
-                self._iterations(lanes, (start, stop), body)
-
-            if len(reduce.indices) > 1:
-                over_points(context, reduce, accumulators, columns, point)
-            else:
-                self._over_rows(reduce, accumulators, columns, point)
-
-    def _over_rows(self, reduce: Reduce, accumulators: Accumulators, columns: Register,
-                   point: Callable[[Register], None]) -> None:
-        """The points of one index, in an order in which few accumulators are in use for long.
-
-        The rows of a block are taken in groups of neighbours: first all that add to the accumulators of the first
-        group, 64 rows from each other, and so on. Each accumulator gets its points in order.
-        """
-        context, b, (name, extent) = self._context, self._context.builder, reduce.indices[0]
-        end, lanes = dimension(context, extent).register, b.constant(I64, LANES)
-        group = _quotient(b.constant(I64, ACCUMULATORS_IN_USE), columns * bytes_of(reduce))
-        group = b.intrinsic("smax", b.intrinsic("smin", group, lanes), 1)
-        accumulators.begin(b.intrinsic("smin", end, lanes), columns)
-        context.loops.append((name, extent))
-        with b.if_(0 < end):
-            preheader = Preheader(b.region(), stored(reduce), has_iterations(extent))
-            with b.loop(0, end, BLOCK) as blocks:
-                stop = b.intrinsic("smin", blocks.index + BLOCK, end)
-                used = b.intrinsic("smin", stop - blocks.index, lanes)
-                with b.loop(0, used, group) as groups, b.loop(blocks.index, stop, LANES) as chunks:
-                    first = chunks.index + groups.index
-                    last = b.intrinsic("smin", chunks.index + b.intrinsic("smin", groups.index + group, lanes), stop)
-                    with b.loop(first, last) as rows, context.inside(preheader):
-                        context.keep(("index", name), context.here(Element(int64, (rows.index,))))
-                        point(rows.index)
-                accumulators.end_block(used, b.where(stop < end, used, 0), columns, stop)
-        accumulators.finish(end, columns)
-        context.loops.pop()
-
-    def _iterations(self, lanes: int, ends: tuple[Register, Register], body: Callable[[], None]) -> None:
-        context = self._context
-        preheader = Preheader(context.builder.region(), stored(self._loop), True)
-        vector_iterations(context, self._loop.index, ends, preheader, Widths((lanes,), context.register_lanes), body)
-
-    def _place(self, start: Register) -> Register:
-        assert self._context.lanes is not None
-        return self._context.lanes.start.register - start
-
-    def _fetch(self, part: Iterable[Statement], values: Iterable[Scalar], start: Register) -> None:
-        """Reads what waits for these statements."""
-        context, own = self._context, set(_defined(part))
-        for variable in dict.fromkeys([*used(part), *values]):
-            if isinstance(variable, Variable) and variable in self._memory and variable not in own:
-                place = self._memory[variable]
-                found = read_spilled(variable.dtype, place, self._columns, self._place(start), context.width)
-                context.keep(variable, context.here(found))
-
-
-def _quotient(x: Register, y: Register) -> Register:
-    return x.builder.emit(I64, f"udiv i64 {x.text}, {y.text}")
-
-
-def _crossing(parts: Sequence[Part]) -> list[Variable]:
-    """The variables that one part defines and another one uses, and all results of reductions."""
-    found: list[Variable] = []
-    for number, part in enumerate(parts):
-        if isinstance(part, Reduce):
-            found += part.results
-        if isinstance(part, tuple):
-            later = {x for other in parts[number + 1:] for x in _used_by(other)}
-            found += [variable for variable in _defined(part) if variable in later]
-    return found
-
-
-def _defined(part: Iterable[Statement]) -> list[Variable]:
-    return [variable for statement in part for variable in statement.results]
-
-
-def _used_by(part: Part) -> Sequence[Scalar]:
-    if isinstance(part, Reduce):
-        return [*used(part.body), *part.values]
-    return used(part.body if isinstance(part, For) else part)
+def _emit_strips(context: Context, loop: For, strip: Strip, begin: Register, end: Register) -> None:
+    """The iterations of a loop, as many as a strip has at a time."""
+    b, preheader = context.builder, Preheader(context.builder.region(), stored(loop), False)
+    context.strips[strip.length.dim] = loop.index
+    with b.loop(begin, end, strip.most) as strips, context.inside(preheader):
+        length = b.intrinsic("smin", end - strips.index, strip.most)
+        for index, register in ((loop.index, strips.index), (strip.length, length)):
+            context.keep(("index", index), context.here(Element(int64, (register,))))
+        emit(context, loop.body)

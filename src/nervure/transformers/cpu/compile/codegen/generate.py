@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from nervure.kernel.ir import LANES, Buffer, Kernel, Reduce, Write, walk
-from nervure.kernel.schedule import vectorise_kernel
+from nervure.kernel.schedule import lower_reductions, vectorise_kernel
 from nervure.kernel.schedule.vector_width import register_lanes
 from nervure.support.machine import Machine
 from nervure.transformers.cpu.compile.codegen import contractions, memory, reductions, statements
@@ -79,10 +79,11 @@ def generate(kernel: Kernel, target: HasMachine, least_bytes: Mapping[Buffer, in
     from that size on. ``link`` gives the symbols of functions in other libraries.
     """
     machine = target.machine
-    kernel = vectorise_kernel(kernel, machine, least_bytes)
+    vectorised = vectorise_kernel(kernel, machine, least_bytes)
+    kernel = lower_reductions(vectorised, machine)
+    reduces = any([isinstance(entry, Reduce) for entry in walk(vectorised.body)])
     b = Builder("kernel", ARGUMENTS, attributes="nounwind", has_opaque_counters=True)
     buffers, _, begin, end, scratch, _ = b.arguments
-    reduces = any([isinstance(entry, Reduce) for entry in walk(kernel.body)])
     context = Context(b, machine, register_lanes(kernel, machine), link, reduces)
     context.rooms = rooms(kernel, context.register_lanes)
     given = tuple([buffer for buffer in kernel.buffers if buffer.role != "scratch"])
@@ -101,4 +102,4 @@ def generate(kernel: Kernel, target: HasMachine, least_bytes: Mapping[Buffer, in
         b.call("llvm.x86.sse.sfence", None)  # streaming stores are not ordered with others
     b.ret()
     scratch_bytes = context.scratch_bytes + context.more_scratch
-    return Code(assemble([b]), kernel, context.sizes.table, given, scratch_bytes, tuple(sorted(context.failures)))
+    return Code(assemble([b]), vectorised, context.sizes.table, given, scratch_bytes, tuple(sorted(context.failures)))

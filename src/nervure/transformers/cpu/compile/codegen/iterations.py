@@ -87,14 +87,14 @@ def stored(loop: Loop) -> frozenset[Buffer]:
 
 
 def vector_iterations(context: Context, index: LoopIndex, ends: tuple[Register, Register], preheader: Preheader,
-                      widths: Widths, body: Callable[[], None]) -> None:
-    """Builds a loop of many iterations at once, in up to three copies of ``body``."""
+                      widths: Widths, body: Callable[[], None], is_whole: bool = False) -> None:
+    """Builds a loop of many iterations at once, in up to three copies of ``body``; ``is_whole``: they fill vectors."""
     b, (start, end) = context.builder, ends
     for width in widths.full:
         with b.loop(start, end - (width - 1), width) as iterations:
             _iterations(context, index, preheader, iterations.index, width, None, body)
         start = iterations.index
-    if widths.full[-1] > 1:
+    if widths.full[-1] > 1 and not is_whole:
         with b.loop(start, end, widths.masked) as iterations:
             left = end - iterations.index if widths.masked > 1 else None
             _iterations(context, index, preheader, iterations.index, widths.masked, left, body)

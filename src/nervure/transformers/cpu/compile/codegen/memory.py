@@ -80,7 +80,7 @@ def _outermost(context: Context, buffer: Buffer) -> int:
 def has_room(context: Context, statement: Load | Store) -> bool:
     """Whether lanes without an iteration may be read and written, too; see the module of rooms."""
     lanes, room = context.lanes, context.rooms.get(statement.buffer, 0)
-    if room == 0 or lanes is None or statement.address.step(lanes.index) != 1:
+    if room == 0 or lanes is None or statement.valid is not None or statement.address.step(lanes.index) != 1:
         return False
     return isinstance(statement, Load) or lanes.width <= room
 
@@ -106,7 +106,7 @@ def _read(context: Context, buffer: Buffer, place: LaneAddress, mask: Value | No
         return access.read_each(pointer, place.offsets.register, dtype, lanes)
     if place.step == 1:
         row = access.read_row(pointer, dtype, width, lanes)
-        return row.map(context.builder.opaque) if buffer.role == "inout" else row
+        return row if buffer.role == "in" else row.map(context.builder.opaque)
     if place.step == -1:
         return access.read_reversed(pointer, dtype, width, lanes)
     if lanes is None or dtype.bits >= 32:
@@ -137,7 +137,8 @@ def emit_store(statement: Store, context: Context) -> None:
     pointer, element = place.pointer.register, context.spread(value, width).element
     if statement.combine is not None:
         read = access.read_row if place.step == 1 else access.read_reversed
-        element = _combined(statement, read(pointer, element.dtype, width, lanes), element)
+        before = read(pointer, element.dtype, width, lanes).map(context.builder.opaque)
+        element = _combined(statement, before, element)
     write = access.write_row if place.step == 1 else access.write_reversed
     write(element, pointer, lanes, _streaming(context, statement))
 

@@ -38,17 +38,17 @@ def rooms(kernel: Kernel, lanes: int) -> dict[Buffer, int]:
 
 def _room(accesses: Sequence[NestedAccess], lanes: int) -> int:
     """Returns the lanes for which there is room behind each row; 0 if there is none."""
-    rows = {_row(access) for access in accesses}
-    lengths = {length for length, _ in rows}
-    if len(lengths) > 1 or None in lengths:
-        return 0
-    starts = [start for _, entries in rows for start in entries]
-    if not starts:
-        return LANES
-    length, = lengths
-    assert length is not None
-    distance = (length + (lanes - 1)) // lanes * lanes
-    return lanes if all([start % distance == 0 for start in starts]) else 0
+    rows = [_row(access) for access in accesses]
+    starts = {start for _, entries in rows for start in entries}
+    lengths = {length for length, _ in rows if length is not None}
+    for length in lengths if len({length for length, _ in rows}) == len(lengths) else ():
+        others = lengths - {length}
+        if not starts and not others:
+            return LANES
+        distance = (length + (lanes - 1)) // lanes * lanes
+        if all([x % distance == 0 for x in (*starts, *others)]):
+            return lanes
+    return 0
 
 
 def _row(access: NestedAccess) -> tuple[DimLike | None, tuple[DimLike, ...]]:
@@ -57,7 +57,7 @@ def _row(access: NestedAccess) -> tuple[DimLike | None, tuple[DimLike, ...]]:
     """
     address, extents = access.address, dict(access.inner)
     along = [index for index, step in address.steps if step == 1]
-    if len(along) != 1 or access.statement.valid is not None or address.terms or along[0].occurs_in(address.base):
+    if len(along) != 1 or address.terms or along[0].occurs_in(address.base):
         return None, ()
     others = [step for index, step in address.steps if index is not along[0]]
     return extents[along[0]], tuple([x for x in (address.base, *others) if x != 0])

@@ -90,7 +90,8 @@ def _index(context: Context, index: LoopIndex, lane: Register) -> Register:
     if context.lanes is not None and context.lanes.index is index:
         return context.lanes.start.register + lane
     found = context.find(("index", index))
-    return found.register if found is not None else context.builder.constant(I64, 0)
+    place = found.register if found is not None else context.builder.constant(I64, 0)
+    return place + _index(context, context.inside_strips[index], lane) if index in context.inside_strips else place
 
 
 def _number(value: Value, lane: Register) -> Register:
