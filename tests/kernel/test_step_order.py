@@ -57,11 +57,13 @@ def layers(batch):
 
 
 def test_what_is_read_is_what_was_read_before(monkeypatch):
-    for seed in (*range(30), 42, 87, 177):
+    moved = 0
+    for seed in range(200):
         before, after = steps_of(random_case(seed).function, monkeypatch)
         assert accesses(before) == accesses(after)
         assert [step for step in before if step.may_fail] == [step for step in after if step.may_fail]
-        assert seed < 30 or before != after
+        moved += before != after
+    assert moved  # else nothing of this was tried
 
 
 @pytest.mark.parametrize("batch", [4, nv.dim("n", min=4)])
