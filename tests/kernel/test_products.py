@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import nervure as nv
@@ -11,11 +12,15 @@ from nervure.kernel.plan import make_plan
 from nervure.kernel.schedule.products import packed_apart
 from nervure.kernel.schedule.products.blocking import blocking_of
 from nervure.kernel.schedule.products.matrices import Matrices, matrices_of
+from nervure.kernel.schedule.products.notes import described_products
 from nervure.kernel.schedule.products.sides import reading_of
 from nervure.kernel.schedule.products.split_indices import with_digits
+from nervure.ops.update import FilledView
 from nervure.passes.pipelines import native
 from nervure.support.machine import GENERIC, with_vectors
+from nervure.types.index_map import IndexMap, indices
 from tests.fuzz.work import done, needed
+from tests.kernel.contraction_rule import contraction
 
 POINTS = 60
 
@@ -134,3 +139,20 @@ def test_loops_whose_rows_are_joined_are_no_lines_of_columns():
     plan = make_plan(function)
     assert "rows" in {buffer.name for buffer in plan.steps[0].kernel.buffers}
     assert done(plan, {}) <= 2 * needed(function, {})
+
+
+def test_padding_of_windows_that_are_written_by_hand_is_left_out():
+    """Whoever reads data through such a view: the rows of a window that reaches beyond them have fewer points."""
+    x, f = nv.Parameter(nv.float32, (2, 6, 16)), nv.Parameter(nv.float32, (3, 16, 64))
+    n, place, offset, channel = indices(4)
+    seen = FilledView(x, IndexMap((2, 6, 3, 16), (n, place + offset - 1, channel)))
+    function = nv.Function([nv.ops.Contract(seen, f, (0, 1, 2, 3), (2, 3, 4), (0, 1, 4))], [x, f])
+    plan, = make_plan(native(function)).steps
+    assert "what lies outside of data is left out" in described_products(plan.kernel)[0]
+    rng = np.random.default_rng(3)
+    data, filters = [rng.standard_normal(shape, np.float32) for shape in (x.shape, f.shape)]
+    filters[0] = np.nan
+    result, = nv.transformers.make_transformer("cpu").compile(function)([data, filters])
+    expected = contraction(data[:, :2].reshape(2, 32), filters[1:].reshape(32, 64))
+    np.testing.assert_array_equal(result[:, 0], expected)
+    assert np.isnan(result[:, 1:]).all()

@@ -27,23 +27,9 @@ EXAMPLE = re.compile(r"^ *>>> .*?(?:\n\s*\n|\Z)", re.MULTILINE | re.DOTALL)
 SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n\s*\n")
 
 UNMENDED = frozenset("""
-kernel/schedule/products/__init__.py
-kernel/schedule/products/blocking.py
-kernel/schedule/products/epilogue.py
-kernel/schedule/products/extents.py
-kernel/schedule/products/lines.py
-kernel/schedule/products/matrices.py
-kernel/schedule/products/notes.py
-kernel/schedule/products/packing.py
-kernel/schedule/products/sides.py
-kernel/schedule/products/tables.py
-kernel/schedule/products/tasks.py
-passes/outer_lines.py
 passes/phases.py
-passes/places_first.py
 passes/rearranged.py
 passes/seen.py
-passes/window_sizes.py
 transformers/cpu/compile/codegen/accumulators.py
 transformers/cpu/compile/codegen/reductions.py
 """.split())

@@ -31,7 +31,7 @@ from nervure.ops.contraction import Contract
 from nervure.ops.convolution import ConvolutionDataGradient, Geometry
 from nervure.ops.update import IndexView
 from nervure.ops.views import Permute, Reshape, Reverse
-from nervure.passes import channels_last, outer_lines, places_first
+from nervure.passes import channels_last, unpadded
 from nervure.passes.orders import Order
 from nervure.passes.rearranged import by_group, in_memory, padded
 from nervure.support.machine import GENERIC
@@ -59,10 +59,8 @@ def convolved(x: Value, f: Value, geometry: Geometry, places: Lengths, is_turned
     windows, rank = f.shape[2:], 1 + len(places)
     seen = x, geometry, windows, places
     is_in_strips = _strip(f, geometry.groups) != 1
-    if is_in_strips and places_first.is_worth(*seen):
-        columns = places_first.in_columns(*seen)
-    elif is_in_strips and outer_lines.are_worth(x.dtype, x.shape[2:], *seen[1:]):
-        columns = outer_lines.in_columns(*seen)
+    if is_in_strips and unpadded.are_known(x.dtype, x.shape[2:], *seen[1:]):
+        columns = unpadded.in_columns(*seen)
     else:
         columns = Stretches(*seen).in_columns()
     filters = _in_strips(f, geometry.groups)

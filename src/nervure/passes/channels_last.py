@@ -14,8 +14,8 @@ The filters are packed as they are multiplied, once for each of their values.
 Parameter (8, 32, 28, 28)
 Parameter (64, 32, 3, 3)
 Permute (8, 28, 28, 32)
-Pad (8, 29, 29, 32)
-IndexView (8, 14, 14, 1, 3, 3, 32)
+Contiguous (8, 28, 28, 32)
+FilledView (8, 14, 14, 1, 3, 3, 32)
 Reshape (1, 64, 32, 3, 3)
 Permute (1, 3, 3, 32, 64)
 Contract (8, 14, 14, 1, 64)
@@ -38,7 +38,7 @@ from nervure.ops.convolution import Convolution, ConvolutionDataGradient, Geomet
 from nervure.ops.reductions import Fold
 from nervure.ops.update import FilledView, IndexView
 from nervure.ops.views import Permute, Reshape, Reverse
-from nervure.passes import outer_lines
+from nervure.passes import unpadded
 from nervure.passes.canonical_views import composes
 from nervure.passes.orders import Order, channels_last, goes_on
 from nervure.passes.rearranged import by_group, in_memory, joined, padded
@@ -172,10 +172,11 @@ def convolved(x: Value, f: Value, geometry: Geometry, places: Sequence[DimLike],
     filters = Permute(by_group(f, groups, 0), (0, *range(3, 3 + rank), 2, 1)).output
     if is_turned:
         filters = Reverse(filters, range(1, 1 + rank)).output
-    if outer_lines.are_worth(x.dtype, x.shape[1:-1], geometry, f.shape[2:], places):
-        seen = outer_lines.in_lines(x, geometry, f.shape[2:], places)
+    if unpadded.are_known(x.dtype, x.shape[1:-1], geometry, f.shape[2:], places):
+        seen = FilledView(in_memory(x), _windows(x, geometry, filters.shape[:-1], places)).output
     else:
-        seen = _seen(_in_memory(x, geometry, f.shape[2:], places), geometry, filters.shape[:-1], places)
+        data, inside = _padded(x, geometry, f.shape[2:], places), geometry._replace(paddings=((0, 0),) * rank)
+        seen = IndexView(data, _windows(data, inside, filters.shape[:-1], places)).output
     *kept, group = range(2 + rank)
     points = range(2 + rank, seen.rank)
     product = Contract(seen, filters, (*kept, group, *points), (group, *points, seen.rank), (*kept, group, seen.rank))
@@ -202,8 +203,8 @@ def single_positions(rank: int, groups: int) -> Geometry:
     return Geometry((1,) * rank, (1,) * rank, ((0, 0),) * rank, groups)
 
 
-def _in_memory(x: Value, geometry: Geometry, windows: Sequence[DimLike], places: Sequence[DimLike]) -> Value:
-    """The data (N, lengths, C) with what windows see beside them, as they lie in memory."""
+def _padded(x: Value, geometry: Geometry, windows: Sequence[DimLike], places: Sequence[DimLike]) -> Value:
+    """The data (N, lengths, C) with zeros around them in memory."""
     around = [(before, (place - 1) * stride + (window - 1) * dilation + 1 - before - own)
               for (before, _), place, stride, window, dilation, own in zip(
                   geometry.paddings, places, geometry.strides, windows, geometry.dilations, x.shape[1:-1], strict=True)]
@@ -211,12 +212,13 @@ def _in_memory(x: Value, geometry: Geometry, windows: Sequence[DimLike], places:
     return in_memory(x) if needs_none else padded(x, [(0, 0), *around, (0, 0)])
 
 
-def _seen(data: Value, geometry: Geometry, points: Sequence[DimLike], places: Sequence[DimLike]) -> Value:
-    """The elements of all windows (N, places, groups, windows, C); ``points`` has the lengths of the last three."""
+def _windows(data: Value, geometry: Geometry, points: Sequence[DimLike], places: Sequence[DimLike]) -> IndexMap:
+    """The map of the elements that windows have of data (N, lengths, groups*C), as (N, places, groups, windows, C).
+
+    ``points`` has the lengths of the last three.
+    """
     groups, *windows, channels = points
     n, *rest = indices(1 + len(places) + len(points))
     at, (group, *offsets, c) = rest[:len(places)], rest[len(places):]
-    positions = [place * stride + offset * dilation for place, stride, offset, dilation
-                 in zip(at, geometry.strides, offsets, geometry.dilations, strict=True)]
     shape = (data.shape[0], *places, groups, *windows, channels)
-    return IndexView(data, IndexMap(shape, (n, *positions, group * channels + c))).output
+    return IndexMap(shape, (n, *unpadded.positions(geometry, at, offsets), group * channels + c))

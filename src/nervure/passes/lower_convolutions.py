@@ -37,7 +37,7 @@ from nervure.ops.convolution import (
     Geometry,
 )
 from nervure.ops.views import Pad, Permute, Reshape, Slice
-from nervure.passes import channels_first, channels_last, places_first
+from nervure.passes import channels_first, channels_last, unpadded
 from nervure.passes.layouts import with_layouts
 from nervure.passes.orders import Operands, Order, Ordered
 from nervure.passes.phases import Meeting, by_phases, steps_over
@@ -171,8 +171,8 @@ def _of_filters(op: ConvolutionFilterGradient, laid: Operands) -> Value:
     """Rows are the positions of a window and its channels, columns the filters, points the batch and places."""
     x, r = op.operands
     shape, groups = op.outputs[0].shape, op.groups
-    if places_first.filters_are_worth(x, op.geometry, shape[2:], r.shape[2:]):
-        seen = places_first.in_rows(x, op.geometry, shape[2:], r.shape[2:])
+    if unpadded.are_worth_rows(x, op.geometry, shape[2:], r.shape[2:]):
+        seen = unpadded.in_rows(x, op.geometry, shape[2:], r.shape[2:])
     else:
         seen = channels_first.Stretches(x, op.geometry, shape[2:], r.shape[2:]).in_rows()
     *rows, batch = range(seen.rank - len(op.strides))

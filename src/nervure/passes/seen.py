@@ -31,6 +31,7 @@ from nervure.passes.canonical_views import simplest_view
 from nervure.types.dim import less_equal
 from nervure.types.dtype import DType
 from nervure.types.index_map import IndexMap
+from nervure.types.shape import Shape
 
 MOST_POSITIONS = 64
 """Elements of a window, of which each is an op: as many as a reduction has lanes."""
@@ -54,7 +55,7 @@ def shown(x: Value, map: IndexMap, number: Number = 0) -> Value:
     return FilledView(x, map, number).output if found is None else found
 
 
-def stays_inside(map: IndexMap, shape: tuple[Any, ...]) -> bool:
+def stays_inside(map: IndexMap, shape: Shape) -> bool:
     """Whether a map surely leads to elements of a shape."""
     ranges = map.ranges
     return all([less_equal(0, coordinate, ranges) is True and less_equal(coordinate, length - 1, ranges) is True

@@ -22,7 +22,7 @@ from itertools import accumulate, groupby
 from typing import NamedTuple
 
 from nervure.kernel.loop_index import Indices, LoopIndex, substitute_indices
-from nervure.types.dim import DimLike, affine, bounds, dim_max, dim_min, index_symbols, product, substitute
+from nervure.types.dim import DimLike, affine, dim_max, dim_min, product, substitute, symbols
 
 
 class Range(NamedTuple):
@@ -127,9 +127,12 @@ class Segments(NamedTuple):
 class Partition(NamedTuple):
     """Outer loops cut into ``segments``, each of which has one valid range of each index of ``inner``. ``bounds`` has
     for each of these the conditions on it; the rest of a condition may depend on one outer index. Nothing is valid
-    where one of the ``margins``, which depend on outer indices alone, is negative.
+    where one of the ``margins``, which depend on outer indices alone, is negative. ``conditions`` are all margins, and
+    ``outer`` all loops that are cut.
     """
 
+    conditions: tuple[DimLike, ...]
+    outer: Indices
     segments: dict[LoopIndex, Segments]
     inner: Indices
     bounds: tuple[tuple[Bound, ...], ...]
@@ -143,6 +146,16 @@ class Partition(NamedTuple):
         first, *others = found
         count = first.length * product(holds)
         return (Range(first.first, count, first.first + count) if holds else first, *others)
+
+    def outer_ranges(self, at: Mapping[LoopIndex, DimLike]) -> dict[LoopIndex, Range]:
+        """The valid ranges of the outer indices where the inner ones are ``at`` these values."""
+        margins = [substitute_indices(margin, at) for margin in self.conditions]
+        found = {}
+        for index, extent in self.outer:
+            own = [bound for margin in margins if (bound := bound_on(margin, index)) is not None]
+            if own:
+                found[index] = valid_range(own, extent)
+        return found
 
     def _range(self, conditions: Sequence[Bound], extent: DimLike, numbers: Mapping[LoopIndex, DimLike]) -> Range:
         """The valid range of an inner index."""
@@ -173,14 +186,14 @@ def _holds(margin: DimLike) -> DimLike:
 def partition_of(margins: Sequence[DimLike], outer: Indices, inner: Indices) -> Partition | None:
     """The partition of ``outer`` loops in whose segments the conditions that none of the ``margins`` is negative leave
     each index of ``inner`` one range. None where a condition is not affine, depends on more than one outer or on more
-    than one inner index, or cuts a loop into a number of segments that depends on sizes.
+    than one inner index, or on sizes that a call brings.
     """
-    known = {index.name for index, _ in (*outer, *inner)}
+    known = {index.name for index, extent in (*outer, *inner) if isinstance(extent, int)}
     found: dict[LoopIndex, list[Bound]] = {index: [] for index, _ in inner}
     alone: list[DimLike] = []
     for margin in margins:
         used, cut = [[index for index, _ in loops if index.occurs_in(margin)] for loops in (inner, outer)]
-        if len(used) > 1 or len(cut) > 1 or not index_symbols(margin) <= known:
+        if len(used) > 1 or len(cut) > 1 or not symbols(margin) <= known:
             return None
         bound = bound_on(margin, used[0]) if used else None
         rest = margin if bound is None else bound.rest
@@ -190,34 +203,24 @@ def partition_of(margins: Sequence[DimLike], outer: Indices, inner: Indices) -> 
             alone.append(margin)
         else:
             found[used[0]].append(bound)
-    partition = Partition({}, inner, tuple([tuple(found[index]) for index, _ in inner]), tuple(alone))
+    conditions = tuple([tuple(found[index]) for index, _ in inner])
+    partition = Partition(tuple(margins), outer, {}, inner, conditions, tuple(alone))
     for index, extent in outer:
-        if any([index.occurs_in(margin) for margin in margins]):
-            segments = _segments(partition, index, extent)
-            if segments is None:
-                return None
-            partition.segments[index] = segments
+        if isinstance(extent, int) and any([index.occurs_in(margin) for margin in margins]):
+            partition.segments[index] = _segments(partition, index, extent)
     return partition
 
 
-def _segments(partition: Partition, index: LoopIndex, extent: DimLike) -> Segments | None:
+def _segments(partition: Partition, index: LoopIndex, extent: int) -> Segments:
     """The segments of an outer loop: those before all inner ranges are whole, the stretch where they are, and those
-    behind it. None if their number depends on sizes.
+    behind it.
     """
-    first, end = valid_ends(_where_whole(partition, index), extent)
-    first = dim_min(first, extent)
-    end = dim_max(end, first)
-    if isinstance(extent, int) and isinstance(first, int) and isinstance(end, int):
-        apart = [_ranges_along(partition, index, value) for value in (*range(first), *range(end, extent))]
-        if all([isinstance(entry, int) for ranges in apart for entry in ranges]):
-            lengths = [*_runs(apart[:first]), end - first, *_runs(apart[first:])]
-            return Segments(tuple([length for length in lengths if length]))
-    head, tail = bounds(first)[1], bounds(extent - end)[1]
-    if head is None or tail is None:
-        return None
-    begins = [*[dim_min(number, first) for number in range(head)], first,
-              *[dim_min(end + number, extent) for number in range(tail + 1)]]
-    return Segments(tuple([after - before for before, after in zip(begins, begins[1:], strict=False)]))
+    ends = [dim_min(dim_max(end, 0), extent) for end in valid_ends(_where_whole(partition, index), extent)]
+    first, end = [entry for entry in ends if isinstance(entry, int)]
+    end = max(first, end)
+    apart = [_ranges_along(partition, index, value) for value in (*range(first), *range(end, extent))]
+    lengths = [*_runs(apart[:first]), end - first, *_runs(apart[first:])]
+    return Segments(tuple([length for length in lengths if length]))
 
 
 def _where_whole(partition: Partition, index: LoopIndex) -> list[Bound]:

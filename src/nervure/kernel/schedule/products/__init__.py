@@ -64,9 +64,10 @@ def with_matrix_products(kernel: Kernel, machine: Machine) -> Kernel:
 
 
 def packed_apart(kernel: Kernel, machine: Machine, lasting: Collection[Buffer]) -> tuple[Kernel, Kernel] | None:
-    """A product as two kernels in blocks: the first packs the whole right side from its first buffer into its second, a
-    panel that has the same name in the second kernel, which reads it. None where the right side is not packed, or
-    follows from more than one of the ``lasting`` buffers.
+    """A product as two kernels in blocks, of which the first packs the whole right operand for the second.
+
+    It packs its first buffer into its second, a panel that has the same name in the kernel that reads it. None where
+    the right operand is not packed, or follows from more than one of the ``lasting`` buffers.
     """
     tasks = _tasks(kernel, machine, lasting) if lasting else None
     first = None if tasks is None else tasks.packed_apart()

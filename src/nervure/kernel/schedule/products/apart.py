@@ -39,10 +39,11 @@ from typing import NamedTuple
 from nervure.kernel.ir import CONTRACT_BLOCK, Access, Address, Buffer, For, Kernel, Load, Variable, walk
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.schedule.products.blocking import Blocking
-from nervure.kernel.schedule.products.extents import block_count
+from nervure.kernel.schedule.products.extents import block_count, part_of
+from nervure.kernel.schedule.products.matrices import Matrices
 from nervure.kernel.schedule.products.packing import Block, Packing
 from nervure.kernel.schedule.products.sides import Reading
-from nervure.types.dim import DimLike, dim_min, product
+from nervure.types.dim import DimLike, product
 
 
 class PanelApart(NamedTuple):
@@ -73,15 +74,16 @@ def packing_kernel(packing: Packing, panel: PanelApart) -> Kernel:
     """The kernel that fills a panel of the whole right side, in tasks of a block of points of a strip each."""
     matrices, width = packing.blocking.matrices, packing.blocking.width
     n, new, batch = matrices.n, matrices.new, matrices.right_batch
-    blocks, strips = block_count(matrices.k.extent, CONTRACT_BLOCK), block_count(n.extent, width)
-    number, start = new.task.dim // blocks, new.task.dim % blocks * CONTRACT_BLOCK
+    depth = _depth(matrices)
+    blocks, strips = block_count(matrices.k.extent, depth), block_count(n.extent, width)
+    number, start = new.task.dim // blocks, new.task.dim % blocks * depth
     number, strip = number // strips, number % strips
     first = strip * width
     moved: dict[LoopIndex, DimLike] = {new.strip: strip, n.number: first + n.number.dim}
     for loop in reversed(batch):
         number, moved[loop.index] = number // loop.extent, number % loop.extent
-    block = Block(start, dim_min(CONTRACT_BLOCK, matrices.k.extent - start), n, first,
-                  dim_min(width, n.extent - first), moved)
+    extents = part_of(matrices.k.extent, start, depth), part_of(n.extent, first, width)
+    block = Block(start, extents[0], n, first, extents[1], moved, depth)
     place = panel.load.address.substitute({**moved, matrices.k.number: start + matrices.k.number.dim})
     target = replace(panel.load, buffer=replace(panel.load.buffer, role="out"), address=place)
     body = packing.packed(matrices.right, target, block)
@@ -89,3 +91,11 @@ def packing_kernel(packing: Packing, panel: PanelApart) -> Kernel:
     waits = any([isinstance(entry, Access) and entry.buffer is packing.waiting for entry in walk(body)])
     buffers = (panel.source, target.buffer, *((packing.waiting,) if waits else ()))
     return Kernel("pack", buffers, (For(new.task, tasks, body, parallel=True),), ())
+
+
+def _depth(matrices: Matrices) -> int:
+    """The k of a task: all those of the outermost loop over them if the operand tells the loops apart."""
+    k, (*_, (_, last)) = matrices.k, matrices.k.indices
+    depth = product([extent for _, extent in k.indices[1:]])
+    is_in_loops = k.is_in(*matrices.right.statements) and isinstance(last, int) and last <= CONTRACT_BLOCK
+    return depth if is_in_loops and isinstance(depth, int) and depth > 0 else CONTRACT_BLOCK

@@ -56,8 +56,9 @@ from nervure.types.dim import DimLike, product
 
 
 class LineOfTask(NamedTuple):
-    """One of the lines that a task has, in part at least: how many there are, where this one begins among the columns
-    of the task, how many of its columns the task has, and where the indices are that have moved.
+    """One of the ``lines`` that a task has, in part at least.
+
+    It has ``columns`` of the task, from ``start`` on; ``moved`` are the values of indices in it.
     """
 
     lines: DimLike
@@ -67,8 +68,10 @@ class LineOfTask(NamedTuple):
 
 
 class Blocking(NamedTuple):
-    """The blocks of a product: the most columns (``width``) and rows (``height``) of a task, how many tasks there are,
-    where the indices are in one of them, and how many columns and rows it has.
+    """The blocks of a product.
+
+    A task has at most ``width`` columns and ``height`` rows; in one of them, indices have the values in ``moved``, and
+    there are ``columns`` and ``rows``.
     """
 
     matrices: Matrices
@@ -98,7 +101,7 @@ class Blocking(NamedTuple):
 
 
 def blocking_of(matrices: Matrices, reading: Reading, threads: int) -> Blocking:
-    """The blocks of a product whose sides are read so, with work for so many threads."""
+    """The blocks of a product whose operands have a ``reading``, with work for ``threads``."""
     width = _width(matrices, reading)
     strips = product([_batch_size(matrices), block_count(matrices.n.extent, width)])
     height = at_most(matrices.m.extent, _most_rows(matrices, reading, width, strips, threads))
@@ -106,9 +109,10 @@ def blocking_of(matrices: Matrices, reading: Reading, threads: int) -> Blocking:
 
 
 def _in_tasks(matrices: Matrices, width: int, height: int) -> Blocking:
-    """The tasks of ``width`` columns and ``height`` rows: a batch after the other, in it a block of rows after the
-    other, in that strip after strip. What the rows of a transposed product are multiplied by comes strip after strip,
-    too.
+    """The tasks of ``width`` columns and ``height`` rows.
+
+    They go batch by batch, in it block by block of rows, in that strip by strip. In a transposed product, the batches
+    of the right operand come strip by strip, too.
     """
     m, n, lines = matrices.m, matrices.n, matrices.lines
     across, down = block_count(n.extent, width), block_count(m.extent, height)
@@ -152,8 +156,10 @@ def _width(matrices: Matrices, reading: Reading) -> int:
 
 
 def _strip_columns(matrices: Matrices, reading: Reading) -> int:
-    """The columns of a panel; half as many if one of few rows were all, which cannot be cut by rows: each task would
-    pack all of it.
+    """The columns of a panel.
+
+    They are half as many where one task of few rows would be all: by rows it cannot be cut, since each task would pack
+    all of the panel.
     """
     rows, columns = matrices.m.extent, matrices.n.extent
     block = block_columns(matrices.k.extent, matrices.dtype) // (1 if reading.source is None else KEPT_SHARE)
@@ -207,7 +213,7 @@ def _row_limit(matrices: Matrices, reading: Reading, width: int) -> int:
 
 
 def _least_rows(matrices: Matrices, reading: Reading, width: int, rows: int, strips: int) -> int:
-    """The rows that are worth a task, beside so many strips."""
+    """The rows that are worth a task, beside ``strips`` of columns."""
     points = _known_points(matrices)
     packed = PACKED_ROWS if reading.packs_in_tasks else LEAST_ROWS
     if strips == 1 and rows * width * points >= 4 * LEAST_PRODUCTS:
@@ -216,19 +222,21 @@ def _least_rows(matrices: Matrices, reading: Reading, width: int, rows: int, str
 
 
 def _run_length(matrices: Matrices) -> int:
-    """How many elements a row of a transposed product has at a position of its window: its channels."""
+    """The channels of a transposed product: the elements of a row at a position of its window."""
     length = matrices.k.indices[-1][1] if matrices.k.is_in(*matrices.left.statements) else matrices.depth
     return max(length, 1) if isinstance(length, int) else matrices.depth
 
 
 def _known_points(matrices: Matrices) -> int:
-    """The points of the contraction, or those of a block where nobody knows how many there are."""
+    """The number of k, or that of a block where it depends on sizes."""
     return matrices.k.extent if isinstance(matrices.k.extent, int) else matrices.depth
 
 
 def _in_whole_groups(rows: int, matrices: Matrices) -> int:
-    """About ``rows``, as many as a block can have: whole register tiles; where rows are cut into boxes, whole images,
-    whole lines of larger ones, or all positions of the window.
+    """About ``rows``, as many as a block can have.
+
+    They fill register tiles. Where rows are cut into boxes, they are whole images, whole lines of larger ones, or all
+    positions of the window.
     """
     indices, cut = matrices.m.indices, () if matrices.partition is None else matrices.partition.segments
     for axis in [axis for axis, (index, _) in enumerate(indices) if index in cut]:
@@ -239,8 +247,9 @@ def _in_whole_groups(rows: int, matrices: Matrices) -> int:
 
 
 def _row_blocks(rows: int, most: int, limit: int, others: DimLike) -> int:
-    """How many parts rows are cut into, of about ``most`` and never more than a limit, beside so many other cuts: no
-    odd number of tasks, of which one thread would have more.
+    """The number of parts that rows are cut into, of about ``most`` and never more than ``limit``.
+
+    With ``others`` of columns and matrices, it makes no odd number of tasks, of which one thread would have more.
     """
     parts = -(-rows // max(most, 1))
     if parts == 1 or parts % 2 == 0 or isinstance(others, int) and others % 2 == 0:

@@ -114,12 +114,13 @@ class Walk(NamedTuple):
     """Loops through some points of a grid in order.
 
     Its indices are ``at`` these values, and ``position`` is that of a point among all: it goes on by 1 with the last
-    loop.
+    loop. Of ``is_rectangular`` ones no loop's extent depends on another loop.
     """
 
     loops: Indices
     at: Mapping[LoopIndex, DimLike]
     position: DimLike
+    is_rectangular: bool = True
 
     @property
     def inner(self) -> tuple[LoopIndex, DimLike]:
@@ -173,8 +174,9 @@ class Box(NamedTuple):
         """
         if self.is_whole:
             return count
-        if start == 0 and equal(count, self.grid.extent) is True:
-            return product([own.length for own in self.ranges])
+        walk = self.walk(start, count, unit)
+        if walk.is_rectangular:
+            return product([extent for _, extent in walk.loops])
         return simplify(self.before(start + count, unit) - self.before(start, unit), self.known)
 
     def walk(self, start: DimLike, count: DimLike, unit: int) -> Walk:
@@ -183,22 +185,28 @@ class Box(NamedTuple):
         """
         extents, end = [extent for _, extent in self.grid.indices], start + count
         is_exact = start == 0 and equal(count, self.grid.extent) is True
+        is_rectangular = True  # no loop's extent depends on another loop
+        are_known = all([isinstance(extent, int) for extent in extents[1:]])
         number: DimLike = 0  # of the first point where the outer loops are
         rank: DimLike = 0
+        turn: DimLike = 0
         loops, at = list[tuple[LoopIndex, DimLike]](), dict[LoopIndex, DimLike]()
-        for axis, ((index, _), (first, own, last)) in enumerate(zip(self.grid.indices, self.ranges, strict=True)):
-            inside = product(extents[axis + 1:])
-            begin = first
-            is_aligned, turns = isinstance(inside, int) and inside > 0 and unit % inside == 0, own
-            if not is_exact and (axis == 0 or is_aligned):
-                is_all = axis == 0 and self.ranges[0] == Range(0, extents[0], extents[0])
+        for axis, ((index, extent), (first, own, last)) in enumerate(zip(self.grid.indices, self.ranges, strict=True)):
+            inside, begin, turns = product(extents[axis + 1:]), first, own
+            is_aligned = isinstance(inside, int) and inside > 0 and unit % inside == 0
+            if not is_exact and (axis == 0 or is_aligned or are_known):
                 lowest, highest = (start - number) // inside, (end - number + (inside - 1)) // inside
+                is_all = axis == 0 and (first, own) == (0, extent)
                 begin, last = (lowest, highest) if is_all else (dim_max(first, lowest), dim_min(last, highest))
-                is_exact, turns = is_aligned, dim_max(last - begin, 0)
+                turns = count // inside if is_all and is_aligned else dim_max(last - begin, 0)
+                is_exact, is_rectangular = is_aligned, axis == 0
             at[index], turns = [simplify(entry, self.known) for entry in (begin, turns)]
+            turn = turn * turns
             if turns != 1 or axis == len(extents) - 1 and not loops:
                 loops.append((index, turns))
-                at[index] = at[index] + index.dim
+                at[index], turn = at[index] + index.dim, turn + index.dim
             number = number + at[index] * inside
             rank = rank * own + (at[index] - first)
-        return Walk(tuple(loops), at, simplify(rank - self.before(start, unit), self.known))
+        if not is_rectangular:
+            turn = simplify(rank - self.before(start, unit), self.known)
+        return Walk(tuple(loops), at, turn, is_rectangular)

@@ -44,9 +44,11 @@ from nervure.types.dim import DimLike
 
 
 class Results(NamedTuple):
-    """Where tasks store the results of their products: in a ``tile``, whose rows are as wide as a task, if it has one,
-    else where the kernel stores them. A product with swapped operands has a ``transposed`` tile beside it. The sums of
-    a ``group`` of blocks of k wait like those in a tile.
+    """The memory of the results of a task.
+
+    It is a ``tile``, whose rows are as wide as a task, if there is one, else that of the kernel's result. A product
+    with swapped operands has a ``transposed`` tile beside it. The sums of a ``group`` of blocks of k wait like those in
+    a tile.
     """
 
     blocking: Blocking
@@ -55,16 +57,15 @@ class Results(NamedTuple):
     group: Buffer
 
     def of_later_groups(self) -> Results:
-        """Where the sums of a group of blocks behind the first one are stored."""
+        """The memory of the sums of a group of blocks behind the first one."""
         return self._replace(tile=self.group, transposed=None)
 
     def cleared(self) -> For:
-        """What makes all elements of the tile 0."""
-        assert self.tile is not None
-        return self._over_tile((Store(self.tile, self._place, Literal(0.0, self.tile.dtype)),))
+        """The loop that makes all results of a task 0."""
+        return self._over_tile((self.stored(Literal(0.0, self.group.dtype), None, self.blocking.moved),))
 
     def added(self, results: Results) -> For:
-        """What adds the tile to other results of the same task."""
+        """The loop that adds the tile to other ``results`` of the same task."""
         assert self.tile is not None
         load = Load(Variable(self.tile.dtype), self.tile, self._place)
         return self._over_tile((load, results.stored(load.result, "add", self.blocking.moved)))
@@ -73,7 +74,7 @@ class Results(NamedTuple):
         return For(self.blocking.matrices.m.number, self.blocking.rows, (self.blocking.over_columns(body),))
 
     def stored(self, result: Scalar, combine: str | None, moved: Mapping[LoopIndex, DimLike]) -> Store:
-        """What stores a result, or adds it to another one, where the indices are ``moved``."""
+        """The store of a ``result``, added to another one if ``combine`` says so, where indices are ``moved``."""
         matrices = self.blocking.matrices
         if self.tile is None:
             store, = matrices.rest
@@ -84,8 +85,10 @@ class Results(NamedTuple):
         return Store(self.tile, self._place.substitute({row: inside}), result, combine)
 
     def epilogue(self) -> Body:
-        """What is computed of the results of a task: over its rows and columns, of a transposed product over columns
-        and rows, loop by loop of those that results tell apart.
+        """The loops over the results of a task, and all that is computed of them.
+
+        They go over rows and columns, of a transposed product over columns and rows, and over those loops of their
+        grids that results tell apart.
         """
         matrices = self.blocking.matrices
         if self.tile is None:
@@ -121,7 +124,7 @@ class Results(NamedTuple):
         return For(matrices.new.line, line.lines, (over_rows,))
 
     def _transpose(self, load: Load, target: Buffer, place: Address) -> For:
-        """What stores the results of a transposed product as they lie in memory."""
+        """The loop that stores the results of a transposed product as they lie in memory."""
         loaded = replace(load, result=Variable(load.result.dtype))
         over_rows = For(self.blocking.matrices.m.number, self.blocking.rows,
                         (loaded, Store(target, place, loaded.result)), vector=True)
@@ -135,7 +138,7 @@ class Results(NamedTuple):
 
 
 def results_of(blocking: Blocking) -> Results:
-    """Where tasks of these blocks store their results."""
+    """The memory of the results of tasks of these blocks."""
     matrices = blocking.matrices
     tile, transposed, group = [Buffer(name, matrices.dtype, blocking.height * blocking.width, "scratch")
                                for name in ("tile", "transposed", "group")]

@@ -18,12 +18,12 @@ def at_most(extent: DimLike, most: int) -> int:
 
 
 def block_count(extent: DimLike, block: int) -> DimLike:
-    """How many blocks there are, the last of which may be smaller."""
+    """The number of blocks, the last of which may be smaller."""
     return (extent + (block - 1)) // block
 
 
 def part_of(extent: DimLike, start: DimLike, block: int) -> DimLike:
-    """How long the block is that begins at ``start``, a multiple of ``block``.
+    """The length of the block that begins at ``start``, a multiple of ``block``.
 
     >>> from nervure.types.dim import index
     >>> part_of(1024, index(0) * 512, 512), part_of(1000, index(0) * 512, 512)

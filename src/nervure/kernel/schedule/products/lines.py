@@ -57,7 +57,7 @@ class Lines(NamedTuple):
     apart: DimLike
 
     def are_better_packed(self, rows: DimLike) -> bool:
-        """Whether so many rows take longer to multiply what is in the gaps than it takes to pack the lines."""
+        """Whether ``rows`` take longer to multiply what is in the gaps than it takes to pack the lines."""
         if not all([isinstance(extent, int) for extent in (rows, self.line_count, self.length)]):
             return False
         assert isinstance(rows, int) and isinstance(self.extent, int) and isinstance(self.length, int)
@@ -87,8 +87,10 @@ class Lines(NamedTuple):
         return first // self.apart, (first % self.apart + columns + (self.apart - 1)) // self.apart
 
     def part(self, number: DimLike, first: DimLike, columns: DimLike) -> tuple[DimLike, DimLike, DimLike]:
-        """Of the line of a number in such a block: where it begins in the block, how many of its columns came before
-        that, and how many the block has.
+        """The part of a line that a block of ``columns`` from ``first`` on has.
+
+        For the line of this ``number`` in the block: its beginning there, the columns of it that came before, and those
+        that the block has.
         """
         if columns == self.extent:
             return number * self.apart, 0, self.length
@@ -98,8 +100,10 @@ class Lines(NamedTuple):
 
 
 def lines_of(outer: For, columns: For, left: Side, right: Side) -> Lines | None:
-    """The lines that two loops go through, the inner one along each; None where they are not columns of one product,
-    or so far apart that it would compute more in the gaps than it saves.
+    """The lines that two loops go through, ``columns`` along each.
+
+    None where they are not columns of one product, or so far apart that it would compute more in the gaps than it
+    saves.
     """
     loads = [entry for entry in right.statements if isinstance(entry, Load)]
     others = [entry for entry in right.statements if not isinstance(entry, Load)]

@@ -36,7 +36,7 @@ from nervure.kernel.routines import BYTES, FEW_ROWS, Side, is_affine, sides_of
 from nervure.kernel.schedule.loop_partition import Partition, partition_of
 from nervure.kernel.schedule.nests import nest_of
 from nervure.kernel.schedule.products.boxes import Grid, element, moving
-from nervure.kernel.schedule.products.conditions import without_condition
+from nervure.kernel.schedule.products.conditions import Margins, without_condition
 from nervure.kernel.schedule.products.extents import at_most
 from nervure.kernel.schedule.products.lines import Lines, lines_of
 from nervure.kernel.schedule.products.offsets import offsets_of
@@ -65,13 +65,14 @@ class NewIndices(NamedTuple):
 
 
 class Matrices(NamedTuple):
-    """A product: its contraction, both operands, the grids of its rows ``m``, columns ``n`` and ``k``, the loops of the
-    ``batch`` over pairs of matrices, and the ``rest``, which is done with an element of the result.
+    """A product of matrices.
 
-    An operand that walks on through all loops of a grid is written with the number of its points. ``lines``: columns
-    lie in lines with gaps, and the right operand goes on from the first line through all of them. ``is_transposed``:
-    operands have been swapped, so that results are transposed before the rest is done. ``partition`` cuts the rows
-    where the left operand has no elements for some of k.
+    It has a contraction, two operands, the grids of its rows ``m``, columns ``n`` and ``k``, the loops of the ``batch``
+    over pairs of matrices, and the ``rest``, which is done with an element of the result. An operand that walks on
+    through all loops of a grid is written with the number of its points. ``lines``: columns lie in lines with gaps, and
+    the right operand goes on from the first line through all of them. ``is_transposed``: operands have been swapped, so
+    that results are transposed before the rest is done. ``partition`` cuts the rows where the left operand has no
+    elements for some of k.
     """
 
     contract: Contract
@@ -134,8 +135,10 @@ class Matrices(NamedTuple):
 
 
 def matrices_of(kernel: Kernel) -> Matrices | None:
-    """The matrices of a kernel that is a product; None if it is none, or one of so few k that the right operand, which
-    would be packed for a single row, is better computed in registers.
+    """The matrices of a kernel that is a product; None for any other kernel.
+
+    None, too, for one of so few k that the right operand, which would be packed for a single row, is better computed in
+    registers.
     """
     if kernel.sliced is None:
         return None
@@ -182,16 +185,26 @@ def _over_rows(matrices: Matrices, left: Side, loops: Sequence[For]) -> Matrices
 def _partitioned(matrices: Matrices, loops: Sequence[For]) -> Matrices | None:
     """The same with what is outside of the data of the left operand left out; None where it cannot be."""
     found = without_condition(matrices.left)
-    partition = partition_of(found[1], _indices(loops), matrices.k.indices) if found and loops else None
-    if found is None or partition is None or matrices.is_of_bytes:
+    partition = _partition(matrices, found[1], loops) if found and loops else None
+    if found is None or partition is None:
         return None
     cut = _over_rows(matrices, matrices.k.numbered_side(found[0]), loops)._replace(partition=partition)
     return None if offsets_of(cut.left, cut.m, cut.k) is None else cut
 
 
+def _partition(matrices: Matrices, margins: Margins, loops: Sequence[For]) -> Partition | None:
+    """The partition of rows by conditions, if all but the outermost loops over rows and k have numbers of turns."""
+    inner = [extent for _, extent in (*_indices(loops)[1:], *matrices.k.indices[1:])]
+    if matrices.is_of_bytes or not all([isinstance(extent, int) for extent in inner]):
+        return None
+    return partition_of(margins, _indices(loops), matrices.k.indices)
+
+
 def _with_rows(matrices: Matrices, loops: Sequence[For]) -> Matrices:
-    """The same with the rows of all these loops, where the last one has few: so the places of images are rows, and a
-    table says where each lies. The left operand has to be read along memory, run by run.
+    """The same with the rows of all ``loops``, where the last one has few.
+
+    So the places of images are rows, and a table has their offsets. The left operand has to be read along memory, run
+    by run.
     """
     extent = matrices.m.extent
     if len(loops) < 2 or matrices.is_of_bytes or not isinstance(extent, int) or extent > PACKED_ROWS:
@@ -205,8 +218,9 @@ def _with_rows(matrices: Matrices, loops: Sequence[For]) -> Matrices:
 
 
 def _transposed(matrices: Matrices, outer: Sequence[For]) -> Matrices | None:
-    """The same with operands swapped, where what were columns lie in lines, which fill registers badly, and rows fill
-    them as columns: what is computed is the transposed result. None where that does not pay.
+    """The same with operands swapped, which computes the transposed result; None where that does not pay.
+
+    It does where columns lie in lines, which fill registers badly, and rows fill them as columns.
     """
     found = without_condition(matrices.right)
     right = matrices.right if found is None else matrices.k.numbered_side(found[0])
@@ -215,8 +229,8 @@ def _transposed(matrices: Matrices, outer: Sequence[For]) -> Matrices | None:
         return None
     partition = None
     if found is not None:
-        partition = partition_of(found[1], _indices(loops), matrices.k.indices)
-        if partition is None or matrices.is_of_bytes:
+        partition = _partition(matrices, found[1], loops)
+        if partition is None:
             return None
     elif lines_of(outer[-1], _columns(matrices), matrices.left, right) is None:
         return None

@@ -25,8 +25,9 @@ from nervure.types.dim import index_symbols
 
 
 def described_products(kernel: Kernel, apart: Mapping[Buffer, str] | None = None) -> tuple[str, ...]:
-    """How the matrix product of a kernel is cut; nothing where it has none. ``apart`` says of panels that other kernels
-    make when they do.
+    """Describes the cut of the matrix product of a kernel; nothing where it has none.
+
+    ``apart`` says of panels that other kernels make when they do.
     """
     products = [product for entry in walk(kernel.body) if (product := product_of(entry)) is not None]
     if not products or kernel.sliced is None:
@@ -48,7 +49,15 @@ def described_products(kernel: Kernel, apart: Mapping[Buffer, str] | None = None
 def _leaves_out(kernel: Kernel) -> bool:
     """Whether rows are multiplied region by region, each by the k that it has: each has a part of the table of rows."""
     products = [product for entry in walk(kernel.body) if (product := product_of(entry)) is not None]
-    return any([index_symbols(product.tables.rows.address.base) for product in products if product.tables is not None])
+    return any([_is_of_region(product, kernel.sliced) for product in products])
+
+
+def _is_of_region(product: Product, task: For | None) -> bool:
+    """Whether the rows of a product are those of one region, in a part of the table, or of a block of k."""
+    if product.tables is None or task is None or product.left.buffer.role == "scratch":
+        return False
+    inside = index_symbols(product.tables.rows.address.base) | index_symbols(product.rows)
+    return not inside <= {task.index.name}
 
 
 def _is_transposed(kernel: Kernel, product: Product) -> bool:

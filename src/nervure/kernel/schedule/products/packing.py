@@ -63,7 +63,7 @@ class Panel(NamedTuple):
 
 class Block(NamedTuple):
     """A block of an operand: ``points`` of k, from ``start`` on, and ``extent`` rows or columns of the grid ``along``,
-    from ``first`` on. Where the indices of the product are is said by ``moved``.
+    from ``first`` on. Where the indices of the product are is said by ``moved``. The start is a multiple of ``unit``.
     """
 
     start: DimLike
@@ -72,10 +72,11 @@ class Block(NamedTuple):
     first: DimLike
     extent: DimLike
     moved: Mapping[LoopIndex, DimLike]
+    unit: int = CONTRACT_BLOCK
 
 
 class Packing(NamedTuple):
-    """What packs the operands of a product in such blocks, into panels of tasks where they have them. Elements of the
+    """The packing of the operands of a product into panels of tasks, where they have them. Elements of the
     right one that have to be computed may be ``waiting`` until they are transposed.
     """
 
@@ -85,8 +86,9 @@ class Packing(NamedTuple):
     waiting: Buffer
 
     def loaded(self, side: Side, panel: Panel | None, block: Block) -> tuple[Load, Body]:
-        """How a block of an operand is loaded, by the numbers of its rows or columns and of k in the block, and what
-        packs it for that.
+        """The load of a ``block`` of an operand, and the loops that pack it for that into a ``panel``.
+
+        The load counts rows or columns, and k, from the beginning of the block.
         """
         k, along = self.blocking.matrices.k, block.along
         if panel is None:
@@ -102,11 +104,12 @@ class Packing(NamedTuple):
         return load, self.packed(side, load, block)
 
     def packed(self, side: Side, load: Load, block: Block) -> Body:
-        """What stores a block of an operand to where it is loaded from, loop by loop of the grids that it depends on.
-        """
-        k, along = self.blocking.matrices.k, block.along
-        over_k = k.walk(side.statements, block.start, block.points, CONTRACT_BLOCK)
-        unit = self.blocking.width if along is self.blocking.matrices.n else 1
+        """The loops that store a ``block`` of an operand where ``load`` reads it, one for each that it tells apart."""
+        k, statements = self.blocking.matrices.k.merged(side.statements)
+        along, statements = block.along.merged(statements)
+        side = side._replace(statements=statements)
+        over_k = k.walk(side.statements, block.start, block.points, block.unit)
+        unit = self.blocking.width if block.along is self.blocking.matrices.n else 1
         over = along.walk(side.statements, block.first, block.extent, unit)
         place = load.address.substitute({k.number: over_k.position, along.number: over.position})
         moved = {**block.moved, **over_k.at, **over.at}
@@ -135,7 +138,7 @@ class Packing(NamedTuple):
 
 
 def packing_of(blocking: Blocking, reading: Reading) -> Packing:
-    """What packs the operands that tasks read from panels: the left one by groups of rows, the right one as a whole."""
+    """The packing of operands that tasks read from panels: the left one by groups of rows, the right one as a whole."""
     matrices, width, depth = blocking.matrices, blocking.width, blocking.matrices.depth
     a, b = matrices.left.value.dtype, matrices.right.value.dtype
     left, right = None, None

@@ -33,11 +33,11 @@ from collections.abc import Callable
 from math import prod
 from typing import NamedTuple
 
-from nervure.kernel.ir import Body, For
+from nervure.kernel.ir import CONTRACT_BLOCK, Body, For
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.schedule.products.boxes import Box
 from nervure.kernel.schedule.products.matrices import Matrices
-from nervure.types.dim import DimLike
+from nervure.types.dim import DimLike, product
 
 
 class Region(NamedTuple):
@@ -57,7 +57,30 @@ class Regions(NamedTuple):
     def total(self) -> int:
         """The number of regions."""
         partition = self.matrices.partition
-        return 1 if partition is None else prod([len(entry.lengths) for entry in partition.segments.values()])
+        if partition is None or self.are_of_blocks:
+            return 1
+        return prod([len(segments.lengths) for segments in partition.segments.values()])
+
+    @property
+    def are_of_blocks(self) -> bool:
+        """Whether a block of k is in no condition more than one point, so that the rows that have it are one box."""
+        k, partition = self.matrices.k, self.matrices.partition
+        if partition is None or any([not any([index.occurs_in(margin) for index, _ in partition.outer])
+                                     for margin in partition.conditions]):
+            return False
+        last = max([axis for axis, bounds in enumerate(partition.bounds) if bounds], default=-1)
+        inside = product([extent for _, extent in k.indices[last + 1:]])
+        return last >= 0 and isinstance(inside, int) and inside > 0 and inside % CONTRACT_BLOCK == 0
+
+    def of_block(self, start: DimLike) -> Region:
+        """The region of a block of k from ``start`` on: the rows that have it, and all of it."""
+        k, partition = self.matrices.k, self.matrices.partition
+        assert partition is not None
+        at: dict[LoopIndex, DimLike] = {}
+        for axis, (index, extent) in enumerate(k.indices):
+            inside = product([own for _, own in k.indices[axis + 1:]])
+            at[index] = start // inside % extent if axis else start // inside
+        return Region(0, self.matrices.m.box(partition.outer_ranges(at)), k.box())
 
     def each(self, body: Callable[[Region], Body]) -> Body:
         """Loops through the regions, around what is made of one."""

@@ -1,4 +1,4 @@
-"""How both operands of a product are read: where they lie, by offset tables, or from a panel that is packed.
+"""Reading the operands of a product: where they lie, by offset tables, or from a panel that is packed.
 
 A panel pays where an operand lies across memory, far apart, or has to be computed, and where rows enough read it. Of a
 right operand that lasts from call to call, the whole is packed, apart from the product.
@@ -38,8 +38,10 @@ from nervure.types.dim import DimLike, affine
 
 
 class Reading(NamedTuple):
-    """How the operands are read. ``left_offsets`` and ``right_offsets`` are those of operands that tables are worth
-    for, ``source`` the buffer from which the whole right operand is packed for all tasks, if it is.
+    """The way in which operands are read.
+
+    ``left_offsets`` and ``right_offsets`` are those of operands that are worth tables, ``source`` the buffer from which
+    the whole right operand is packed for all tasks, if it is.
     """
 
     left_offsets: Offsets | None
@@ -60,8 +62,9 @@ class Reading(NamedTuple):
 
 
 def reading_of(matrices: Matrices, lasting: Collection[Buffer], machine: Machine = GENERIC) -> Reading:
-    """How the operands of a product are best read: the right one from a panel of its own kernel, if it follows from one
-    of the ``lasting`` buffers.
+    """The best way to read the operands of a product.
+
+    The right one is read from a panel of its own kernel, if it follows from one of the ``lasting`` buffers.
     """
     left_offsets, right_offsets = _left_offsets(matrices), _right_offsets(matrices)
     is_left_packed = left_offsets is None and _is_left_packed(matrices)
@@ -96,8 +99,9 @@ def _is_read_again(matrices: Matrices, machine: Machine) -> bool:
 
 
 def _is_left_packed(matrices: Matrices) -> bool:
-    """Whether the left operand is computed, or lies across memory: its k so far apart that they meet in the cache, or
-    of bytes at all.
+    """Whether the left operand is computed, or lies across memory.
+
+    Its k are then so far apart that they meet in the cache; of bytes, they only have to be apart.
     """
     if matrices.left_element is None:
         return True
@@ -120,8 +124,9 @@ def _may_be_apart(matrices: Matrices, is_packed: bool) -> bool:
 
 
 def _left_offsets(matrices: Matrices) -> Offsets | None:
-    """The offsets of the left operand, where tables are to say what they are: its k follow each other in runs, of a
-    transposed product a fixed step apart. Boxes of rows are always read so.
+    """The offsets of the left operand, where it is read by tables.
+
+    Its k follow each other in runs, of a transposed product a fixed step apart. Boxes of rows are always read so.
     """
     m, k = matrices.m, matrices.k
     if matrices.partition is not None:
@@ -153,7 +158,7 @@ def _offsets(matrices: Matrices, side: Side, *grids: Grid) -> Offsets | None:
 
 
 def _step(side: Side, k: Grid, offset: DimLike) -> DimLike | None:
-    """How far it is from k to k along the last loop over them; None where that differs."""
+    """The step from k to k along the last loop over them; None where that differs."""
     index = moving(side, k)
     found = affine(offset, [index.name])
     return None if found is None else found[0][index.name]

@@ -42,7 +42,7 @@ from nervure.types.dtype import int64
 
 
 class OffsetTables(NamedTuple):
-    """How far rows and k move the left operand, how far k moves the right one, and where rows of results lie."""
+    """The offsets of rows and k of the left operand, those of k of the right one, and those of rows of results."""
 
     rows: Buffer
     left_k: Buffer
@@ -51,8 +51,9 @@ class OffsetTables(NamedTuple):
 
 
 class Offset(NamedTuple):
-    """What a point of a grid adds to an address, by its indices and its number; of a ``local`` one by its number among
-    those of a block.
+    """The part of an address that a point of a grid adds, by its indices and its number.
+
+    Of one that ``is_local``, the number counts from the beginning of a block.
     """
 
     value: DimLike
@@ -73,7 +74,7 @@ class Placed(NamedTuple):
 
 
 def tables_of(blocking: Blocking, reading: Reading, regions: int = 1) -> OffsetTables | None:
-    """The tables of a task, those of rows with a part for each region; None if its operands are read without any."""
+    """The tables of a task, those of rows with a part for each of ``regions``; None if there are none."""
     depth, height = blocking.matrices.depth, blocking.height * regions
     sizes = {"rows": height, "left_k": depth, "right_k": depth, "results": height}
     made = [Buffer(name, int64, size, "scratch") for name, size in sizes.items()]
@@ -95,9 +96,11 @@ def entry_of(table: Buffer, index: LoopIndex, begin: DimLike = 0) -> Load:
 
 
 def filled(tables: Mapping[Buffer, Offset], box: Box, start: DimLike, count: DimLike, unit: int,
-           begin: DimLike = 0) -> Body:
-    """The loops that fill tables from ``begin`` on, each with an offset of the points of a box that are among ``count``
-    of its grid from ``start`` on, multiples of ``unit`` if the grid goes on.
+           begin: DimLike = 0, vector: bool = False) -> Body:
+    """The loops that fill tables from ``begin`` on, each with an offset of the points of a box.
+
+    The points are those among ``count`` of its grid from ``start`` on, multiples of ``unit`` if the grid goes on. Many
+    are worth a ``vector`` loop.
     """
     grid, walk = box.grid, box.walk(start, count, unit)
     index, extent = walk.inner
@@ -108,4 +111,4 @@ def filled(tables: Mapping[Buffer, Offset], box: Box, start: DimLike, count: Dim
         at = {**walk.at, grid.number: number - start if offset.is_local else number}
         value = Variable(int64)
         body += [Index(value, substitute_indices(offset.value, at)), Store(table, entry, value)]
-    return walk.around((For(index, extent, tuple(body), vector=True),))
+    return walk.around((For(index, extent, tuple(body), vector=vector),))

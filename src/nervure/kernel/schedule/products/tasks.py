@@ -73,6 +73,7 @@ from nervure.kernel.schedule.products.sides import Reading
 from nervure.kernel.schedule.products.tables import (
     Offset,
     OffsetTables,
+    Placed,
     entry_of,
     filled,
     placed,
@@ -82,8 +83,9 @@ from nervure.types.dim import DimLike, bounds, dim_max, dim_min
 
 
 class Tasks(NamedTuple):
-    """What does a product in such blocks: how its sides are read and packed, where its results go, the tables of places
-    that it reads by, and the panel of a right side that is packed apart.
+    """The tasks of a product: its blocks, the reading and packing of its operands, and the memory of its results.
+
+    There may be offset ``tables`` that it reads by, and a panel of a right operand that is packed ``apart``.
     """
 
     blocking: Blocking
@@ -95,7 +97,7 @@ class Tasks(NamedTuple):
     apart: PanelApart | None
 
     def packed_apart(self) -> Kernel | None:
-        """The kernel that packs the whole right side; None if tasks pack it, or nobody."""
+        """The kernel that packs the whole right operand; None if tasks pack it, or if it is not packed."""
         return None if self.apart is None else packing_kernel(self.packing, self.apart)
 
     def blocked(self, kernel: Kernel) -> Kernel:
@@ -118,7 +120,7 @@ class Tasks(NamedTuple):
         matrices, points = self.blocking.matrices, self.blocking.matrices.k.extent
         if matrices.is_of_bytes and self.packing.left is None and self.packing.right is None:
             return (*self._product(0, points, None), *self.results.epilogue())  # exact in any order
-        first = self._product(0, dim_min(points, CONTRACT_BLOCK), None)
+        first = self._first(dim_min(points, CONTRACT_BLOCK))
         blocks = block_count(points, CONTRACT_BLOCK)
         if blocks == 1:
             return (*self._row_tables(), *first, *self.results.epilogue())
@@ -128,9 +130,16 @@ class Tasks(NamedTuple):
         return (*self._row_tables(), *first, *_turns(matrices.new.block, in_first, more), *self._later_groups(),
                 *self.results.epilogue())
 
+    def _first(self, points: DimLike) -> Body:
+        """The product of the first block of k. Where some rows have none of it, all begin with 0."""
+        if self.regions.are_of_blocks:
+            return (self.results.cleared(), *self._product(0, points, "add"))
+        return self._product(0, points, None)
+
     def _later_groups(self) -> Body:
-        """The products of all blocks of points behind the first group of them, a group after the other: their sum waits
-        beside the results, and joins them. Integers are exact in any order.
+        """The products of all blocks of k behind the first group of them, group by group.
+
+        The sum of a group waits beside the results, and joins them. Integers are exact in any order.
         """
         matrices, blocks = self.blocking.matrices, block_count(self.blocking.matrices.k.extent, CONTRACT_BLOCK)
         most = bounds(blocks)[1]
@@ -168,15 +177,20 @@ class Tasks(NamedTuple):
             contract = self._contract((left, right), left, right, block.points)
             store = self.results.stored(contract.result, combine, block.moved)
             return self._over_rows(block.extent, contract, (), store)
-        return self.regions.each(partial(self._by_tables, self.tables, left, right, block, combine))
+        m, k = self.blocking.matrices.m, self.blocking.matrices.k
+        a = placed(left, self.reading.left_offsets, block.moved, m, k)
+        b = placed(right, self.reading.right_offsets, block.moved, k)
+        product = partial(self._by_tables, self.tables, a, b, block, combine)
+        return product(self.regions.of_block(block.start)) if self.regions.are_of_blocks else self.regions.each(product)
 
-    def _by_tables(self, tables: OffsetTables, left: Load, right: Load, block: Block, combine: str | None,
+    def _by_tables(self, tables: OffsetTables, a: Placed, b: Placed, block: Block, combine: str | None,
                    region: Region) -> Body:
-        """The product of a region of rows and k, and in front of it what fills the tables of k."""
-        matrices, reading, start = self.blocking.matrices, self.reading, block.start
+        """The product of a region of rows and k, behind the loops that fill the tables of k.
+
+        They fill those of rows, too, if each ``block`` has other rows.
+        """
+        matrices, start = self.blocking.matrices, block.start
         m, k = matrices.m, matrices.k
-        a = placed(left, reading.left_offsets, block.moved, m, k)
-        b = placed(right, reading.right_offsets, block.moved, k)
         first_row = region.number * self.blocking.height
         at_row, at_left, at_right = entry_of(tables.rows, m.number, first_row), *[
             entry_of(table, k.number) for table in (tables.left_k, tables.right_k)]
@@ -188,15 +202,17 @@ class Tasks(NamedTuple):
         store = replace(store, address=replace(store.address, terms=((1, at_result.result),)))
         rows = region.m.points(block.first, block.extent, self._unit)
         fill = filled({tables.left_k: a.offsets[1], tables.right_k: b.offsets[0]}, region.k, start, block.points,
-                      CONTRACT_BLOCK)
-        product = self._over_rows(rows, contract, (at_result,), store)
+                      CONTRACT_BLOCK, vector=True)
+        product = (*fill, *self._over_rows(rows, contract, (at_result,), store))
+        if self.regions.are_of_blocks:
+            return (*self._rows_of(region), *product)
         if region.m.is_whole:
-            return (*fill, *product)
+            return product
         is_any = dim_min(rows, 1) if combine is None else dim_min(rows, 1) * dim_min(points, 1)
-        return _turns(matrices.new.any, is_any, (*fill, *product))
+        return _turns(matrices.new.any, is_any, product)
 
     def _result(self, result: Variable, combine: str | None, block: Block) -> tuple[Store, Offset]:
-        """What stores a result of the first row of a block, and how far it is to another row."""
+        """The store of a ``result`` of a ``block``'s first row, which may ``combine``, and the offset of other rows."""
         row = self.blocking.matrices.m.number
         store = self.results.stored(result, combine, {**block.moved, row: block.first + row.dim})
         first = replace(store, address=store.address.substitute({row: 0}))
@@ -204,24 +220,23 @@ class Tasks(NamedTuple):
 
     @property
     def _unit(self) -> int:
-        """What the first rows of blocks are multiples of."""
+        """A number of which the first rows of blocks are multiples."""
         return self.blocking.height if self.packing.left is None else 1
 
     def _row_tables(self) -> Body:
-        """What fills the tables of rows and of results, region by region, once for a task."""
-        if self.tables is None:
-            return ()
+        """The loops that fill the tables of rows and of results, region by region, once for a task."""
+        return () if self.tables is None or self.regions.are_of_blocks else self.regions.each(self._rows_of)
+
+    def _rows_of(self, region: Region) -> Body:
+        """The loops that fill the tables of rows and of results for a region."""
         matrices, blocking, tables = self.blocking.matrices, self.blocking, self.tables
+        assert tables is not None
         block = self._rows_from(0, dim_min(matrices.k.extent, CONTRACT_BLOCK))
         left, _ = self.packing.loaded(matrices.left, self.packing.left, block)
         offset = placed(left, self.reading.left_offsets, block.moved, matrices.m, matrices.k).offsets[0]
         _, to_result = self._result(Variable(matrices.dtype), None, block)
-
-        def fill(region: Region) -> Body:
-            return filled({tables.rows: offset, tables.results: to_result}, region.m, block.first, block.extent,
-                          self._unit, region.number * blocking.height)
-
-        return self.regions.each(fill)
+        return filled({tables.rows: offset, tables.results: to_result}, region.m, block.first, block.extent,
+                      self._unit, region.number * blocking.height, vector=True)
 
     def _rows_from(self, start: DimLike, points: DimLike) -> Block:
         """The block of the left operand that has all rows of a task."""
