@@ -33,7 +33,7 @@ def test_orders():
     """T16: C, F, or neither."""
     x = nv.tensor(ARRAY[0])
     assert (x.order, x.T.order, x[:, :2].order, nv.make_tensor(2.0).order) == ("C", "F", "A", "C")
-    assert [type(view).__name__ for view in x.T[1:].view_spec] == ["Permute", "Slice"]
+    assert [type(view).__name__ for view in x.T[1:].view_spec] == ["PermuteView", "SliceView"]
 
 
 def test_what_is_computed_is_its_own_storage():
@@ -175,7 +175,7 @@ def test_descriptions_name_what_they_are_views_of():
     part = rows[1:]
     found = part.description
     assert found == nv.TensorDescription(nv.float32, part.axes, False, Layout((1, 3), 1))
-    assert type(found.view).__name__ == "Slice" and found.base_tensor.axes == rows.axes
+    assert type(found.view).__name__ == "SliceView" and found.base_tensor.axes == rows.axes
     assert found.base_tensor.view.permutation == (1, 0) and found.base_tensor.base_tensor == w.description
     assert found.base_tensor.base_tensor.base_tensor is None
     assert found.storage == found.base_tensor.storage == w.description.storage == w.buffer_id

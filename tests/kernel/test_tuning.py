@@ -12,7 +12,7 @@ KERNEL, PASSES = PACKAGE / "kernel", PACKAGE / "passes"
 CODEGEN, TILES = PACKAGE / "transformers/cpu/compile/codegen", PACKAGE / "transformers/cpu/compile/tiles"
 
 # Numbers that nobody would tune: they are part of a meaning or of a notation.
-MEANT = {"ir.BLOCK", "ir.GROUP", "ir.GROUPS", "ir.CONTRACT_BLOCK", "ir.CONTRACT_GROUP", "block_totals.MOST_GROUPS",
+MEANT = {"ir.BLOCK", "ir.GROUP", "ir.GROUPS", "ir.CONTRACT_BLOCK", "ir.CONTRACT_GROUP", "group_totals.MOST_GROUPS",
          "routines.FEW_ROWS", "folding._EXACT_FLOAT", "legality._TOTAL", "parser.MAX_DEPTH", "parser.INDENT",
          "context.ALIGNMENT", "context.NUMBERS", "expressions._MAGIC", "expressions._MAGIC_BITS",
          "access.NATIVE_MASKS"}
@@ -24,8 +24,7 @@ REWRITING = {"cut.AGAIN", "pattern._SEEN_THROUGH", "rewrite.VISITS", "rewrite._S
 # What steers convolutions and windows before there are kernels. The list can only shrink.
 OF_PASSES = {"channels_last.CROSSING", "channels_first.LEAST_POINTS", "lower_depthwise.MOST_FILTERS",
              "lower_windows.MOST_PHASES", "lower_windows.LARGEST_STEP", "seen.MOST_POSITIONS",
-             "outer_lines.LEAST_PLACES", "places_first.IMAGES",
-             "places_first.MOST_PLACES", "places_first.CHANNELS", "places_first.LEAST_ROWS"}
+             "unpadded.LEAST_ROWS"}
 
 # What steers the micro-kernels of products, by which rows, columns and points. The list can only shrink.
 OF_TILES = {"byte_products.DEPTH", "kernel.AHEAD", "kernel.TOGETHER", "kernel.COPIED", "stream.POINTS",

@@ -17,9 +17,9 @@ from tests.wrong.examples import Example, example_of, vocabulary
 ELEMENT_TYPES = (nv.bool_, nv.uint8, nv.int32, nv.int64, nv.uint32, nv.float32, nv.float64, nv.complex64, nv.int4)
 
 # Whatever its type, these take it: they move, name or order values without looking at them.
-INDIFFERENT = {("Convert", 0), ("StopGradient", 0), ("PrintOp", 0), ("HostCall", 0), ("CustomDerivative", 0),
-               ("CustomDerivative", 1), ("Sequential", 0), ("Sequential", 1), ("DoAll", 0), ("DoAll", 1),
-               ("Together", 0), ("Together", 1)}
+INDIFFERENT = {("Convert", 0), ("StopGradient", 0), ("PrintOp", 0), ("HostCall", 0), ("Contiguous", 0),
+               ("CustomDerivative", 0), ("CustomDerivative", 1), ("Sequential", 0), ("Sequential", 1), ("DoAll", 0),
+               ("DoAll", 1), ("Together", 0), ("Together", 1)}
 
 # For each kind of attribute values that are of the kind, but seldom make sense.
 STRANGE: dict[str, tuple[Any, ...]] = {

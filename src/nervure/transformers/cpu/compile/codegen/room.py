@@ -23,6 +23,7 @@ from collections.abc import Sequence
 from nervure.kernel.dependence import NestedAccess, accesses_in
 from nervure.kernel.ir import LANES, Buffer, Kernel
 from nervure.types.dim import DimLike
+from nervure.types.dim.polynomial import TooLarge
 
 
 def rooms(kernel: Kernel, lanes: int) -> dict[Buffer, int]:
@@ -46,9 +47,17 @@ def _room(accesses: Sequence[NestedAccess], lanes: int) -> int:
         if not starts and not others:
             return LANES
         distance = (length + (lanes - 1)) // lanes * lanes
-        if all([x % distance == 0 for x in (*starts, *others)]):
+        if distance != 0 and all([_divides(distance, x) for x in (*starts, *others)]):
             return lanes
     return 0
+
+
+def _divides(distance: DimLike, x: DimLike) -> bool:
+    """Whether ``x`` is a multiple of a distance, as far as one sees; an expression beyond all bounds is not."""
+    try:
+        return x % distance == 0
+    except TooLarge:
+        return False
 
 
 def _row(access: NestedAccess) -> tuple[DimLike | None, tuple[DimLike, ...]]:
