@@ -39,7 +39,7 @@ from nervure.ops.convolution import (
 from nervure.ops.views import Pad, Permute, Reshape, Slice
 from nervure.passes import channels_first, channels_last, unpadded
 from nervure.passes.layouts import with_layouts
-from nervure.passes.orders import Operands, Order, Ordered
+from nervure.passes.orders import Operands, Order, Ordered, moved
 from nervure.passes.phases import Meeting, by_phases, steps_over
 from nervure.passes.rearranged import by_group, joined
 from nervure.types.dim import DimLike
@@ -80,24 +80,17 @@ class _Forms:
     def of_result(self, op: Convolution, laid: Operands) -> Ordered:
         x, f = op.operands
         layout, order = self._layout(op, f)
-        data = _in_order(x, laid[0], order)
+        data = moved(x, laid[0], order)
         return Ordered(layout.convolved(data, f, op.geometry, op.outputs[0].shape[2:], False), order)
 
     def of_data(self, op: ConvolutionDataGradient, laid: Operands) -> Ordered:
         r, f = op.operands
         layout, order = self._layout(op, f)
-        return Ordered(_DataGradient(layout, order, _in_order(r, laid[0], order), f, op).value, order)
+        return Ordered(_DataGradient(layout, order, moved(r, laid[0], order), f, op).value, order)
 
     def _layout(self, op: ConvolutionForm, f: Value) -> tuple[Layout, Order]:
         layout: Layout = channels_last if channels_last.leaf_of(f) in self._last else channels_first
         return layout, layout.order(op.outputs[0].rank)
-
-
-def _in_order(x: Value, laid: Ordered | None, order: Order) -> Value:
-    """A value as it lies in an order, or as it has to be moved for that."""
-    if order == tuple(range(x.rank)):
-        return x
-    return laid.value if laid is not None and laid.order == order else Permute(x, order).output
 
 
 class _DataGradient(NamedTuple):

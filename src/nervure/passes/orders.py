@@ -83,6 +83,13 @@ def in_order(op: Op, laid: Operands) -> Ordered | None:
     return None if rule is None or len(op.outputs) != 1 or not any(laid) else rule(op, laid)
 
 
+def moved(x: Value, laid: Ordered | None, order: Order) -> Value:
+    """The value ``x`` in an order: as it lies, if ``laid`` stands for it so, else moved there by a permutation."""
+    if order == tuple(range(x.rank)):
+        return x
+    return laid.value if laid is not None and laid.order == order else Permute(x, order).output
+
+
 # -- element by element ------------------------------------------------------------------------------------------------
 
 
@@ -96,9 +103,7 @@ def _elementwise(op: Elementwise, laid: Operands) -> Ordered | None:
 
 def _element(x: Value, laid: Ordered | None, order: Order) -> Value | None:
     """An operand in an order; None where it would have to be moved for that."""
-    if laid is None:
-        return _repetition(x, order)
-    return laid.value if laid.order == order else Permute(x, order).output
+    return _repetition(x, order) if laid is None else moved(x, laid, order)
 
 
 def _repetition(x: Value, order: Order) -> Value | None:
