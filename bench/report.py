@@ -110,9 +110,10 @@ def markdown(head: Head, results: Sequence[Result]) -> str:
     """The head, the table, and every setting that was tried: what follows ``MARK`` in a page."""
     machine, settings = head.machine, head.settings
     scale = f", sizes times {settings.scale:g}" if settings.scale != 1 else ""
+    held = ", without AVX-512" if settings.avx2 else ""
     versions = ", ".join(f"{name} {version}" for name, version in head.versions.items())
-    lines = [f"`{head.command}`, {head.date}: {settings.threads} threads, float32{scale}, medians of {settings.rounds} "
-             f"rounds. Peers {FAR} times slower than the fastest one have a single round.", "",
+    lines = [f"`{head.command}`, {head.date}: {settings.threads} threads, float32{scale}{held}, medians of "
+             f"{settings.rounds} rounds. Peers {FAR} times slower than the fastest one have a single round.", "",
              f"Machine: {machine['processor']}, {machine['cores']} cores, caches {machine['caches']}, "
              f"{machine['memory']}, {machine['system']}. Python {machine['python']}, {versions}.",
              *[f"{name} did not take part: {reason}." for name, reason in head.missing.items()], ""]

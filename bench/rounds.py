@@ -33,6 +33,11 @@ QUIET = 0.2
 LASTING = 0.3
 FAR = 10
 CACHE_PLACES = ("NERVURE_CACHE_DIRECTORY", "JAX_COMPILATION_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")
+# What holds each library to AVX2; oneDNN's variable counts for PyTorch and OpenVINO. ONNX Runtime knows none.
+AVX2 = {"NERVURE_CPU_FEATURES": "avx2", "ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2",
+        "MKL_ENABLE_INSTRUCTIONS": "AVX2", "OPENBLAS_CORETYPE": "Haswell", "XLA_FLAGS": "--xla_cpu_max_isa=AVX2",
+        "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR"}
+UNHELD = ("onnxruntime",)
 IMPORT = "import time; start = time.perf_counter(); import {}; print(time.perf_counter() - start)"
 
 
@@ -44,6 +49,7 @@ class Settings:
     threads: int = 2
     scale: float = 1.0
     transformer: str = "cpu"
+    avx2: bool = False
 
 
 @dataclass
@@ -91,10 +97,11 @@ class Failure(Exception):
 
 
 def environment(settings: Settings, cache: str | None = None) -> dict[str, str]:
-    """The variables that worker processes see: threads, our transformer, where compilers keep what they made."""
+    """The variables that worker processes see: threads, instructions, our transformer, where compilers keep code."""
     threads = {f"{name}_NUM_THREADS": str(settings.threads) for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR")}
     places = dict.fromkeys(CACHE_PLACES, cache) if cache else {}
-    return {**os.environ, **threads, "NERVURE_TRANSFORMER": settings.transformer, **places,
+    instructions = AVX2 if settings.avx2 else {}
+    return {**os.environ, **threads, **instructions, "NERVURE_TRANSFORMER": settings.transformer, **places,
             "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1"}
 
 

@@ -22,7 +22,7 @@ from bench import report
 from bench.contenders import FRAMEWORKS
 from bench.machine import describe
 from bench.problems import PROBLEMS
-from bench.rounds import Settings, installed, measure
+from bench.rounds import UNHELD, Settings, installed, measure
 
 
 def chosen_problems(words: list[str]) -> list[str]:
@@ -47,6 +47,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--frameworks", default=",".join(FRAMEWORKS), help="only these (default: all installed)")
     parser.add_argument("--rounds", type=int, default=Settings.rounds)
     parser.add_argument("--threads", type=int, default=Settings.threads)
+    parser.add_argument("--avx2", action="store_true", help="all without AVX-512; ONNX Runtime, with no switch, rests")
     parser.add_argument("--scale", type=float, default=1.0, help="sizes in proportion, for trials")
     parser.add_argument("--markdown", type=Path, metavar="PAGE")
     parser.add_argument("--json", type=Path, metavar="FILE")
@@ -57,8 +58,9 @@ def main(arguments: list[str]) -> None:
     """Measures and prints the table; each row on the standard error as soon as it is there."""
     options = parse(arguments)
     problems = chosen_problems(options.words)
-    settings = Settings(options.rounds, options.threads, options.scale, options.transformer)
-    found, missing = installed(options.frameworks.split(","), settings)
+    settings = Settings(options.rounds, options.threads, options.scale, options.transformer, options.avx2)
+    frameworks = [name for name in options.frameworks.split(",") if not (options.avx2 and name in UNHELD)]
+    found, missing = installed(frameworks, settings)
     head = report.Head(" ".join(["python -m bench workloads", *arguments]), f"{datetime.date.today()}", describe(),
                        settings, {name: entry["version"] for name, entry in found.items()}, missing)
     results = []

@@ -24,7 +24,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -51,10 +51,11 @@ class Place(NamedTuple):
         return f"{self.path}:{self.mutant.line} {self.mutant}"
 
 
-def draw(root: Path, count: int, seed: int, only: str = "") -> list[Place]:
-    """``count`` mutants of the files whose path contains ``only``, the same for the same sources and seed."""
+def draw(root: Path, count: int, seed: int, only: Sequence[str] = ()) -> list[Place]:
+    """``count`` mutants of the files whose path contains a text of ``only``, the same for the same sources and seed."""
     files = sorted(path.relative_to(root) for path in (root / "src" / "nervure").rglob("*.py"))
-    sources = {path: (root / path).read_text(encoding="utf-8") for path in files if only in str(path)}
+    sources = {path: (root / path).read_text(encoding="utf-8") for path in files
+               if not only or any(text in str(path) for text in only)}
     places = [Place(path, mutant) for path, source in sources.items() for mutant in find_mutants(source)]
     random.Random(seed).shuffle(places)
     chosen: list[Place] = []
@@ -200,7 +201,8 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--count", type=int, default=300, help="how many mutants (300)")
     options.add_argument("--seed", type=int, default=0, help="which mutants are drawn (0)")
     options.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="at once (one per processor)")
-    options.add_argument("--only", default="", metavar="TEXT", help="only files whose path contains this")
+    options.add_argument("--only", nargs="+", default=(), metavar="TEXT",
+                         help="only files whose path contains one of these")
     options.add_argument("--timeout", type=float, default=300,
                          help="seconds of the processor until a stage counts as failed (300)")
     options.add_argument("--minimum", type=float, default=85, help="the share that must be killed, in percent (85)")

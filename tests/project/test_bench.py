@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import json
+import subprocess
 import sys
 
 import numpy as np
@@ -225,6 +226,14 @@ def test_a_table_from_processes(monkeypatch, capsys, tmp_path):
     assert set(small["figures"]) == {"nervure.computation", "numpy.plain", "numpy.out"} and not small["failures"]
     assert len(small["ratios"]) == 2 and all(figure > 0 for figures in small["figures"].values() for figure in figures)
     assert len(cached["figures"]["nervure.computation"]) == 2 and cached["ratios"] == []
+
+
+def test_everyone_is_held_to_avx2():
+    variables = rounds.environment(Settings(avx2=True))
+    assert {name: variables[name] for name in rounds.AVX2} == rounds.AVX2
+    code = "from nervure.transformers.cpu.target import Target; print(Target.host().vector_bytes)"
+    printed = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=True)
+    assert printed.stdout == "32\n"
 
 
 def test_a_contender_that_fails_says_why():

@@ -84,7 +84,8 @@ def test_the_draw_is_fixed_by_its_seed(checkout):
     first = draw(checkout, 5, seed=3)
     assert len(first) == 5 and first == draw(checkout, 5, seed=3)
     assert first != draw(checkout, 5, seed=4)
-    assert draw(checkout, 5, seed=3, only="nothing like this") == []
+    assert draw(checkout, 5, seed=3, only=["nothing like this"]) == []
+    assert draw(checkout, 1_000, seed=0, only=["nothing like this", "types/axis"]) == draw(checkout, 1_000, seed=0)
     assert len(draw(checkout, 1_000, seed=0)) == len(find_mutants(EXAMPLE))
 
 
