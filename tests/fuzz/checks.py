@@ -78,10 +78,10 @@ def _run(name: str, prepare: Callable[[Function], Function], case: Case, arrays:
 
 
 def _call(transformer: Any, function: Function, executable: Any, arrays: Arrays, values: States,
-          out: Arrays | None = None) -> list[np.ndarray]:
+          out: Arrays | None = None, donate: Sequence[int] = ()) -> list[np.ndarray]:
     for variable, value in values.items():
         transformer.set(variable, value)
-    results = [np.asarray(result) for result in (executable(*arrays) if out is None else executable(*arrays, out=out))]
+    results = [np.asarray(result) for result in executable(*arrays, out=out, donate=donate)]
     return [*results, *[transformer.get(variable) for variable, _ in function.updates]]
 
 
@@ -135,6 +135,11 @@ def _checked_calls(case: Case, cpu: Any, executable: Any, binding: Mapping[str, 
     _same_bits(_call(cpu, function, executable, moved, values), got, f"arrays elsewhere with {binding}")
     out = strided([np.zeros_like(result) for result in got[:count]], case.seed)
     _same_bits(_call(cpu, function, executable, arrays, values, out), got, f"out= with {binding}")
+    plain = [np.empty_like(result, order="C") for result in got[:count]]
+    _same_bits(_call(cpu, function, executable, arrays, values, plain), got, f"plain out= with {binding}")
+    given = [np.array(array) for array in arrays]
+    _same_bits(_call(cpu, function, executable, given, values, donate=range(len(given))), got,
+               f"donated arguments with {binding}")
     if function.updates:
         changed = {variable: cpu.get(variable) for variable in values}
         after = _call(cpu, function, executable, arrays, {})

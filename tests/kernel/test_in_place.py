@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import nervure as nv
-from nervure.kernel.in_place import _divided
+from nervure.kernel.in_place import _divided, is_copy
 from tests.kernel.loops_transformer import Loops
 
 
@@ -110,3 +110,52 @@ def test_steps_keep_their_order_on_both_sides():
     early, late = _divided(steps, lambda step: step.name.split()[0] in ("late", "needed"))
     assert [step.name for step in early] == ["a", "needed c", "d", "f"]
     assert [step.name for step in late] == ["late b", "late e"]
+
+
+def test_a_write_through_a_view_changes_only_what_it_shows(loops):
+    """The old value is not copied first, if all other reads of it come before the write."""
+    x, w = nv.placeholder("N=2"), nv.variable("N=9", np.arange(9.0))
+    alone = loops.computation([nv.assign(w[3:5], x)], x)
+    read_before = loops.computation([nv.sum(w, out_axes=()), nv.assign(w[3:5], x + w[0])], x)
+    for step in (alone, read_before):
+        plan = step.executable.plan
+        assert len(plan.in_place) == 1 and is_copy(plan.steps[-2]) and not is_copy(plan.steps[-1])
+    alone(np.float32([10, 20]))
+    assert loops.get(w).tolist() == [0, 1, 2, 10, 20, 5, 6, 7, 8]
+    assert read_before(np.float32([1, 2]))[0] == 59
+    assert loops.get(w).tolist() == [0, 1, 2, 1, 2, 5, 6, 7, 8]
+
+
+@pytest.mark.parametrize("written", [lambda w, x: nv.assign(w[3:5], w[4:6]), lambda w, x: nv.assign(w[3:5], w[3:5] + x),
+                                     lambda w, x: nv.assign(w[3:5], w[:2] * x)])
+def test_a_write_that_reads_the_old_value_is_right(loops, written):
+    x, w = nv.placeholder("N=2"), nv.variable("N=9", np.arange(9.0))
+    step = loops.computation([written(w, x)], x)
+    with nv.transformers.make_transformer("interpreter") as other:
+        expected = other.computation([written(w, x)], x)
+        for _ in range(3):
+            expected(np.float32([2, 3]))
+            step(np.float32([2, 3]))
+            np.testing.assert_array_equal(loops.get(w), other.get(w))
+
+
+def test_a_copy_of_something_else_is_made():
+    """w becomes x with changes; that w is read, too, does not make x its old value."""
+    x, w = nv.placeholder("N=9"), nv.variable("N=9", 1.0)
+    with nv.transformers.make_transformer("cpu") as cpu:
+        step = cpu.computation([nv.sum(w, out_axes=()), nv.assign(w, x.at[2:4].set(7.0))], x)
+        for number in (3.0, 4.0):
+            step(np.full(9, number, np.float32))
+            assert cpu.get(w).tolist() == [number, number, 7, 7, *[number] * 5]
+
+
+def test_long_memory_of_which_little_is_written_is_written_in_place():
+    """The copy that is left out does not count as long work, which has to be interruptible."""
+    x, w = nv.placeholder("N=2"), nv.variable("N=20000000")
+    with nv.transformers.make_transformer("cpu") as cpu:
+        step = cpu.computation([nv.assign(w[5:7], x)], x)
+        loaded = step.executable._loaded
+        in_place = loaded.in_place({})
+        assert in_place and [code.extent for code in loaded.steps({}, {}, in_place)][0] == 0
+        assert [code.in_place for code in loaded.steps({}, {}, in_place)] == [False, True]
+        assert "left out, since it copies memory to itself" in nv.explain(step, np.ones(2, np.float32)).details()

@@ -24,7 +24,7 @@ from nervure.kernel.analysis import segments_of
 from nervure.kernel.cluster import Copy, Segments, Step, cluster
 from nervure.kernel.cluster.inside import Place, places_inside
 from nervure.kernel.failures import Failure
-from nervure.kernel.in_place import updates_in_place
+from nervure.kernel.in_place import replaceable, updates_in_place
 from nervure.kernel.ir import Buffer, Kernel
 from nervure.kernel.lower import BufferAssignment, LoweredHostCall, LoweredKernel, lower_step
 from nervure.kernel.printer import print_kernel
@@ -132,8 +132,9 @@ PlanStep = KernelStep | HostStep
 class Plan(NamedTuple):
     """Steps in order, and the memory of the roots: results, then new values of variables.
 
-    ``in_place`` are the roots that lie in the memory of the variable whose new value they are; ``constants`` are the
-    arrays of constant storages by their numbers; ``held`` is the value of each storage that a call makes for itself
+    ``in_place`` are the roots that lie in the memory of the variable whose new value they are; ``replaceable`` pairs
+    results with arguments in whose memory they may lie; ``constants`` are the arrays of constant storages by their
+    numbers; ``held`` is the value of each storage that a call makes for itself
     (or partial totals of it, if the types differ); ``inside`` are the values that lie in the memory of others.
     ``places`` is the memory of each value that has some.
     """
@@ -142,6 +143,7 @@ class Plan(NamedTuple):
     steps: tuple[PlanStep, ...]
     roots: tuple[Storage, ...]
     in_place: dict[Storage, Storage]
+    replaceable: tuple[tuple[Storage, Storage], ...]
     clusters: tuple[Step, ...]
     constants: tuple[np.ndarray, ...]
     held: dict[Storage, Value]
@@ -174,8 +176,8 @@ def make_plan(function: Function, machine: Machine = GENERIC,
         _show(function, clusters, steps)
     ordered, in_place = updates_in_place(function, relieved(steps), roots, machine)
     check_order(ordered)
-    return Plan(function, tuple(ordered), tuple(roots), in_place, tuple(clusters), constants, memory.held,
-                memory.inside, memory.places)
+    return Plan(function, tuple(ordered), tuple(roots), in_place, tuple(replaceable(function, ordered, roots)),
+                tuple(clusters), constants, memory.held, memory.inside, memory.places)
 
 
 def _made(clusters: Iterable[Step], sharing: KernelSharing, begin: Callable[[KernelStep], None]) -> Iterator[PlanStep]:

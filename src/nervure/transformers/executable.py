@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-import operator
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -22,9 +21,7 @@ import numpy as np
 from nervure.errors import (
     InternalError,
     InvalidArgument,
-    NervureError,
     NotSupported,
-    ShapeMismatch,
     WrongKind,
     did_you_mean,
 )
@@ -36,6 +33,7 @@ from nervure.ir.variable import Variable
 from nervure.support import forks
 from nervure.transformers.binding import Binder, Bindings
 from nervure.transformers.cells import Cell, store_together
+from nervure.transformers.given_memory import GivenMemory, MemoryCheck
 from nervure.transformers.memory_estimate import check_fits, numbers
 from nervure.types.description import BasicTensorDescription
 from nervure.types.layout import row_major
@@ -69,11 +67,11 @@ class Executable(Identity, ABC):
 
     Call it as ``executable(arguments, out=None, donate=())`` or ``executable(*arguments, ...)``: a single positional
     list or tuple is the list of all arguments. The result is a tuple of new arrays, C-contiguous and owned by the
-    caller; an array in ``out`` (None for no array) receives a copy of a result and is returned in its place.
-    ``donate`` numbers the arguments that the caller does not need afterwards. It permits the use of their memory, but
-    promises nothing: no transformer uses it yet, so the arguments stay as they are, but callers should not rely on
-    that. Arguments may repeat and be strided. Calls that touch the same variables take turns; others share nothing
-    that is written, so calls of one executable may run side by side.
+    caller; an array in ``out`` (None for no array) receives a result and is returned in its place. ``donate`` numbers
+    the arguments that the caller does not need afterwards: a result may be such an argument's array, changed in
+    place, and what the others hold is undefined from the begin of the call on. Arguments may repeat and be strided.
+    Calls that touch the same variables take turns; others share nothing that is written, so calls of one executable
+    may run side by side.
     """
 
     def __init__(self, function: Function, transformer: Transformer) -> None:
@@ -137,6 +135,15 @@ class Executable(Identity, ABC):
         another.
         """
 
+    def run_into(self, specialised: Any, arguments: Sequence[np.ndarray], states: Mapping[Variable, np.ndarray],
+                 given: GivenMemory) -> Sequence[np.ndarray]:
+        """Does what ``run`` does, and may write results into memory that is ``given``: it then returns that array.
+
+        A result may be written into its target as long as nothing can fail any more but by Ctrl-C; it may be written
+        in place of a donated argument, which is its target or no other result's, at any time.
+        """
+        return self.run(specialised, arguments, states)
+
     def __call__(self, *arguments: object, out: object = None, donate: Sequence[int] = (),
                  **others: Never) -> tuple[np.ndarray, ...]:
         self.transformer.check_open()
@@ -148,21 +155,22 @@ class Executable(Identity, ABC):
         if len(arguments) == 1 and isinstance(arguments[0], (list, tuple)):
             arguments = tuple(arguments[0])
         arrays, bindings = self._binder.bind(arguments)
-        self._check_donated(donate)
-        targets = None if out is None else self._targets(out, [*arguments, *arrays], bindings)
         cells = self._find_cells() if self._cells is None else self._cells
+        given = None
+        if out is not None or donate != ():
+            given = MemoryCheck(self.function, self._binder, arguments, arrays, cells).given(out, donate, bindings)
         updated = [cells[variable] for variable, _ in self.function.updates]
-        results = holding(list(cells.values()), lambda: self._transact(arrays, cells, updated, bindings), updated,
-                          self.function.name)
-        return tuple(results) if targets is None else _filled(targets, results)
+        results = holding(list(cells.values()), lambda: self._transact(arrays, cells, updated, bindings, given),
+                          updated, self.function.name)
+        return tuple(results) if given is None else given.filled(results)
 
     def _transact(self, arrays: Sequence[np.ndarray], cells: Mapping[Variable, Cell], updated: Sequence[Cell],
-                  bindings: Bindings) -> list[np.ndarray]:
+                  bindings: Bindings, given: GivenMemory | None) -> list[np.ndarray]:
         """Returns the results of a call, after which the variables have their new values. The caller holds the cells.
         """
         for cell in cells.values():
             cell.begin()
-        values = self._values(arrays, {variable: cell.array for variable, cell in cells.items()}, bindings)
+        values = self._values(arrays, {variable: cell.array for variable, cell in cells.items()}, bindings, given)
         count = len(self.function.results)
         store_together(updated, values[count:])
         return values[:count]
@@ -216,12 +224,17 @@ class Executable(Identity, ABC):
     # -- values ------------------------------------------------------------------------------------------------
 
     def _values(self, arrays: Sequence[np.ndarray], states: Mapping[Variable, np.ndarray],
-                bindings: Bindings) -> list[np.ndarray]:
-        """Returns the results and the new values of variables, each in memory of its own."""
+                bindings: Bindings, given: GivenMemory | None) -> list[np.ndarray]:
+        """Returns the results and the new values of variables, each in memory of its own or in memory that is given.
+        """
         specialised = self._specialised(bindings)
+        taken = {id(array) for array in (*arrays, *states.values())}
         try:
-            values = self.run(specialised, arrays, states)
-            return self._owned(values, {id(array) for array in (*arrays, *states.values())}, bindings)
+            if given is None:
+                return self._owned(self.run(specialised, arrays, states), taken, bindings)
+            values = self.run_into(specialised, arrays, states, given)
+            places = [given.places(number, arrays) for number in range(len(given.targets))]
+            return self._owned(values, taken, bindings, places)
         except MemoryError:
             raise InvalidArgument("there is not enough memory for this call", op=self.function.name,
                                   help="nothing was changed by it", got="MemoryError",
@@ -246,93 +259,28 @@ class Executable(Identity, ABC):
                 found.is_made = True
             return found.value
 
-    def _owned(self, values: Sequence[np.ndarray], taken: set[int], bindings: Bindings) -> list[np.ndarray]:
+    def _owned(self, values: Sequence[np.ndarray], taken: set[int], bindings: Bindings,
+               places: Sequence[Sequence[np.ndarray]] = ()) -> list[np.ndarray]:
         """Returns the values as arrays with memory of their own, row-major or as their variable keeps it. Only arrays
-        that are held elsewhere are copied.
+        that are held elsewhere are copied, unless they are the ``places`` given for a result, each for one.
         """
-        owned = []
-        for value, declared, order in zip(values, self.function.roots, self._orders, strict=True):
+        owned: list[np.ndarray] = []
+        used: set[int] = set()
+        for number, (value, declared, order) in enumerate(zip(values, self.function.roots, self._orders, strict=True)):
             array = np.asarray(value)
             dtype, shape = declared.type.dtype, numbers(declared.type.shape, bindings)
             if array.dtype != dtype.numpy or array.shape != shape:
                 raise InternalError(f"{self.transformer.name} made {array.dtype} {array.shape} of {declared!r} at "
                                     f"{declared.op.location}, where {dtype.name} {shape} is due")
-            if id(array) in taken or not _is_own(array, order):
+            is_given = number < len(places) and any([array is place for place in places[number]])
+            if id(array) in used or not is_given and (id(array) in taken or not _is_own(array, order)):
                 array = in_order(array, order, copy=True)
-            taken.add(id(array))
+            used.add(id(array))
             owned.append(array)
         return owned
 
-    def _check_donated(self, donate: Sequence[int]) -> None:
-        count = len(self.function.parameters)
-        try:
-            numbers = [operator.index(number) for number in donate]
-        except TypeError:
-            raise WrongKind("donate lists the numbers of arguments", op=self.function.name, operand="donate",
-                            got=repr(donate), expected="a tuple of ints",
-                            help="donate=(0,) gives away the first argument") from None
-        for number in numbers:
-            if not 0 <= number < count:
-                raise InvalidArgument("a donated argument does not exist", op=self.function.name, operand="donate",
-                                      got=number, expected=f"numbers from 0 to {count - 1}",
-                                      help="arguments are numbered from 0")
-
     def __repr__(self) -> str:
         return f"<executable on {self.transformer.name}: {self.function!r}>"
-
-    # -- arrays for results -----------------------------------------------------------------------------------
-
-    def _targets(self, out: object, arguments: Sequence[object], bindings: Bindings) -> list[np.ndarray | None]:
-        """Returns the given result arrays, checked: type, shape, and that each is distinct from arguments and results.
-
-        ``arguments`` are the objects that were passed, then the arrays that they became.
-        """
-        results = self.function.results
-        if not isinstance(out, (np.ndarray, list, tuple)):
-            raise WrongKind("out is a list of arrays", op=self.function.name, operand="out", got=_kind(out),
-                            expected="a list with an array or None for each result",
-                            help="write out=[array], with None where there is none")
-        targets = [out] if isinstance(out, np.ndarray) else list(out)
-        if len(targets) != len(results):
-            raise InvalidArgument("wrong number of result arrays", op=self.function.name, operand="out",
-                                  got=len(targets), expected=len(results),
-                                  help="None stands for a result without an array")
-        count = len(self.function.parameters)
-        known = [(f"argument {self._binder.name(number % count)}", array) for number, array in enumerate(arguments)
-                 if isinstance(array, np.ndarray)]
-        for number, (target, result) in enumerate(zip(targets, results, strict=True)):
-            if target is None:
-                continue
-            name = f"out[{number}]"
-            self._check_target(target, name, result.type, numbers(result.type.shape, bindings))
-            for other, array in known:
-                if _overlap(target, array):
-                    raise InvalidArgument(f"{name} shares memory with {other}", op=self.function.name, operand=name,
-                                          got=f"{target.dtype.name}{list(target.shape)}",
-                                          expected="memory of its own", help="pass another array, or none")
-            known.append((name, target))
-        return targets
-
-    def _check_target(self, target: object, name: str, type: BasicTensorDescription, shape: tuple[int, ...]) -> None:
-        def wrong(kind: Callable[..., NervureError], message: str, got: object, help: str,
-                  expected: object = type) -> NervureError:
-            return kind(message, op=self.function.name, operand=name, got=got, expected=expected, help=help)
-
-        makes_one = f"np.empty({shape}, {type.dtype.name!r}) makes one"
-        if not isinstance(target, np.ndarray):
-            raise wrong(WrongKind, "a result array is a NumPy array", _kind(target),
-                        "None stands for an array that the call makes")
-        if target.dtype != type.dtype.numpy:
-            raise wrong(WrongKind, "a result array has another element type", target.dtype,
-                        f"{makes_one}; the call makes them without out=")
-        if target.shape != shape:
-            raise wrong(ShapeMismatch, "a result array has another shape", target.shape, makes_one)
-        if not target.flags.writeable:
-            raise wrong(InvalidArgument, "a result array is read-only", "writeable=False",
-                        "pass a copy: array.copy()")
-        if _overlaps_itself(target):
-            raise wrong(InvalidArgument, f"{name} shares memory with itself", f"strides of {target.strides} bytes",
-                        "pass an array that is no broadcast or window of another one", "an element for each index")
 
 
 def _in_memory(type: BasicTensorDescription, read_only: bool) -> BasicTensorDescription:
@@ -343,36 +291,3 @@ def _in_memory(type: BasicTensorDescription, read_only: bool) -> BasicTensorDesc
 def _is_own(array: np.ndarray, order: Order) -> bool:
     """Whether an array is in this order and holds memory that is not another array's."""
     return array.flags.writeable and is_in_order(array, order) and has_own_memory(array, order)
-
-
-def _kind(value: object) -> str:
-    return type(value).__name__
-
-
-def _overlap(left: np.ndarray, right: np.ndarray) -> bool:
-    """Whether two arrays share an element; true if that takes too long to find out."""
-    if not np.may_share_memory(left, right):
-        return False
-    try:
-        return bool(np.shares_memory(left, right, max_work=100_000))  # type: ignore[arg-type]  # the stub says -1 or 0
-    except np.exceptions.TooHardError:
-        return True
-
-
-def _overlaps_itself(array: np.ndarray) -> bool:
-    """Whether two indices may lead to one element: some stride is less than the span of the smaller ones."""
-    moving = sorted([(abs(stride), length) for stride, length in zip(array.strides, array.shape, strict=True)
-                     if length > 1])
-    span = array.itemsize
-    for stride, length in moving:
-        if stride < span and array.size:
-            return True
-        span += stride * (length - 1)
-    return False
-
-
-def _filled(targets: Sequence[np.ndarray | None], results: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
-    for target, result in zip(targets, results, strict=True):
-        if target is not None:
-            target[...] = result
-    return tuple([result if target is None else target for target, result in zip(targets, results, strict=True)])

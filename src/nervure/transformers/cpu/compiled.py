@@ -9,7 +9,7 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from nervure.memory.arena import Interval, pack
@@ -42,7 +42,7 @@ class CompiledKernel:
     """A step of a compiled function. ``key`` finds its machine code; without one it is a function of Python.
 
     ``buffers`` are the numbers of its storages in the order of its arguments; ``reads`` and ``writes`` list those that
-    it reads and writes.
+    it reads and writes. A kernel that ``is_copy`` stores each element where it lies in what it reads.
     """
 
     key: bytes
@@ -50,20 +50,28 @@ class CompiledKernel:
     buffers: tuple[int, ...]
     reads: tuple[int, ...]
     writes: tuple[int, ...]
+    is_copy: bool = False
+
+    def copies_in_place(self, in_place: Mapping[int, int]) -> bool:
+        """Whether it copies memory to itself, if these storages lie in place of others."""
+        return self.is_copy and [in_place.get(storage) for storage in self.writes] == [*self.reads]
 
 
 @dataclass(frozen=True)
 class CompiledFunction:
     """Kernels in order, and the storages that they and the roots name by number.
 
-    ``in_place`` pairs a root that may lie in the memory of its variable with the storage of that variable; ``memory``
-    estimates the needs of a call.
+    ``in_place`` pairs a root that may lie in the memory of its variable with the storage of that variable,
+    ``replaceable`` a result with that of an argument that a caller may donate. Kernels from the number ``certain`` on
+    cannot fail. ``memory`` estimates the needs of a call.
     """
 
     kernels: tuple[CompiledKernel, ...]
     storages: tuple[Storage, ...]
     roots: tuple[int, ...]
     in_place: tuple[tuple[int, int], ...]
+    replaceable: tuple[tuple[int, int], ...]
+    certain: int
     memory: MemoryEstimate
 
     @property
@@ -75,6 +83,12 @@ class CompiledFunction:
                 if self.storages[storage].is_of_call:
                     lives[storage] = (lives.get(storage, (number, number))[0], number)
         return lives
+
+    @property
+    def certain_results(self) -> set[int]:
+        """The storages that no kernel writes before the last one that may fail."""
+        early = {storage for kernel in self.kernels[:self.certain] for storage in kernel.writes}
+        return {storage for kernel in self.kernels[self.certain:] for storage in kernel.writes} - early
 
     @property
     def packs(self) -> dict[int, int]:
@@ -94,7 +108,7 @@ class CompiledFunction:
     def is_sound(self) -> bool:
         """Whether every number names something: a description read from disk may contain anything."""
         count = len(self.storages)
-        pairs = [storage for pair in self.in_place for storage in pair]
+        pairs = [storage for pair in (*self.in_place, *self.replaceable) for storage in pair]
         layouts = [(storage.layout, storage.shape) for storage in self.storages if storage.layout is not None]
         return (all([_is_sound(kernel, count) for kernel in self.kernels]) and _name(self.roots, count)
                 and _name(pairs, count) and self.memory.is_sound() and self._has_sound_packs()

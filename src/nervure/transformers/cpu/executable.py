@@ -24,6 +24,7 @@ from nervure.transformers.binding import Binder, Bindings
 from nervure.transformers.cpu import runtime
 from nervure.transformers.cpu.compiled import byte_size
 from nervure.transformers.cpu.loaded import InPlace, LoadedFunction, Panels, plain
+from nervure.transformers.given_memory import GivenMemory
 from nervure.transformers.memory_estimate import check_fits
 from nervure.types.layout import Layout
 
@@ -38,11 +39,22 @@ if TYPE_CHECKING:
 _Answer = TypeVar("_Answer")
 
 
-class Specialised(NamedTuple):
-    """The program for one binding of the symbols, and the new values that lie in place of their variables."""
+class Variant(NamedTuple):
+    """A program, and the results and new values that lie in place of arguments and variables when it runs."""
 
     program: runtime.Program
     in_place: InPlace
+
+
+class Specialised(NamedTuple):
+    """The programs for one binding of the symbols: the ``usual`` one, and others that calls have asked for.
+
+    The others are those in which some results lie in place of donated arguments.
+    """
+
+    bindings: Bindings
+    usual: Variant
+    others: dict[frozenset[tuple[int, int]], Variant]
 
 
 class CpuExecutable(Executable):
@@ -98,14 +110,15 @@ class CpuExecutable(Executable):
         self._panels = self._loaded.panels(cells)
         in_place = self._loaded.in_place(bindings)
         program = self._loaded.program(bindings, self._panels, in_place)
+        specialised = Specialised(bindings, Variant(program, in_place), {})
         if any([isinstance(variable.type.order, Layout) for variable in self._variables]):
-            return Specialised(program, in_place)  # the fast path handles only memory without gaps
+            return specialised  # the fast path handles only memory without gaps
         with self._lock:  # one entry, which one thread at a time adds to
             if self._fast is None:
                 self._fast = runtime.FastEntry(self._failed_fast, cells, self._gate)
                 self._call = self._fast.function(super().__call__)
             self._fast.add(program)
-        return Specialised(program, in_place)
+        return specialised
 
     def __call__(self, *arguments: Any, **keywords: Any) -> tuple[np.ndarray, ...]:
         call = self._call or super().__call__
@@ -118,13 +131,36 @@ class CpuExecutable(Executable):
             states: Mapping[Variable, np.ndarray]) -> Sequence[np.ndarray]:
         if flags.check_nan:
             return self._checked(arguments, states)
-        program, in_place = specialised
-        results = program.make_results()
+        return self._run(specialised.usual, specialised.usual.program.make_results(), arguments, states)
+
+    def run_into(self, specialised: Specialised, arguments: Sequence[np.ndarray],
+                 states: Mapping[Variable, np.ndarray], given: GivenMemory) -> Sequence[np.ndarray]:
+        if flags.check_nan:
+            return self._checked(arguments, states)
+        variant = self._variant(specialised, self._loaded.replaced(given, arguments))
+        results = variant.program.make_results(self._loaded.direct(given, arguments, variant.in_place))
+        return self._run(variant, results, arguments, states)
+
+    def _variant(self, specialised: Specialised, replaced: InPlace) -> Variant:
+        """Returns the program in which these results lie in place of arguments."""
+        if not replaced:
+            return specialised.usual
+        key = frozenset(replaced.items())
+        if key not in specialised.others:
+            in_place = {**specialised.usual.in_place, **replaced}
+            program = self._loaded.program(specialised.bindings, self._panels, in_place)
+            specialised.others[key] = Variant(program, in_place)
+        return specialised.others[key]
+
+    def _run(self, variant: Variant, results: list[np.ndarray], arguments: Sequence[np.ndarray],
+             states: Mapping[Variable, np.ndarray]) -> Sequence[np.ndarray]:
+        program, in_place = variant
         variables = self._loaded.placed([states[variable] for variable in self._variables], in_place)
-        status = program.run([plain(array) for array in arguments], results, variables)
+        arrays = [plain(array) for array in arguments]
+        status = program.run(arrays, results, variables)
         if status.code:
             self._fail(status, arguments, states)
-        return self._loaded.values_of_roots(results, variables, in_place)
+        return self._loaded.values_of_roots(arrays, results, variables, in_place)
 
     def _checked(self, arguments: Sequence[np.ndarray], states: Mapping[Variable, np.ndarray]) -> Sequence[np.ndarray]:
         """Computes the values op by op, and checks each for NaN: fused ops could not be distinguished."""
@@ -160,7 +196,7 @@ class CpuExecutable(Executable):
         from nervure.transformers.cpu.inspect.timing import measured_limits, time_steps
         from nervure.transformers.cpu.runtime.cores import threads
 
-        results = self._specialised(bindings).program.make_results()
+        results = self._specialised(bindings).usual.program.make_results()
         loaded, variables = self.compilation.loaded, self.optimised.variables
         values = [states[variable] for variable in variables]
         times = time_steps(loaded, bindings, arguments, results, values, repeat,

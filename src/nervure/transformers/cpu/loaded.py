@@ -29,6 +29,7 @@ from nervure.transformers.cells import Cell
 from nervure.transformers.cpu import runtime
 from nervure.transformers.cpu.cache.loader import Library
 from nervure.transformers.cpu.compiled import CompiledFunction, CompiledKernel, byte_size
+from nervure.transformers.given_memory import GivenMemory
 from nervure.transformers.memory_estimate import numbers
 from nervure.types.dim import compile_dim
 from nervure.types.ordered_arrays import in_order
@@ -37,7 +38,7 @@ Panels = Mapping[int, runtime.PanelMemory]
 """Panels by the numbers of the storages whose memory they are."""
 
 InPlace = Mapping[int, int]
-"""The roots that lie in the memory of their variables, with the storages of these, by number."""
+"""The roots that lie in the memory of variables and of donated arguments, with the storages of these, by number."""
 
 _Number = Callable[[Mapping[str, int]], int]
 
@@ -58,6 +59,7 @@ class LoadedFunction:
                  constants: Sequence[np.ndarray]) -> None:
         self.compiled, self.codes = compiled, tuple(codes)
         self._function, self._constants = function, [plain(array) for array in constants]
+        self._certain = compiled.certain_results
         # Those of constants.
         self._panels: WeakValueDictionary[tuple[object, ...], runtime.PanelMemory] = WeakValueDictionary()
 
@@ -99,10 +101,15 @@ class LoadedFunction:
         return {} if is_long else dict(self.compiled.in_place)
 
     def steps(self, bindings: Bindings, panels: Panels, in_place: InPlace) -> list[runtime.ProgramStep]:
-        """Returns the steps for these ``bindings``, with their buffers numbered as in ``buffers``."""
+        """Returns the steps for these ``bindings``, with their buffers numbered as in ``buffers``. A copy of memory to
+        itself has nothing to do.
+        """
         steps = [code.step(bindings) for code in self.codes]
-        if not in_place:
+        if not self.written(in_place):
             steps = [step._replace(in_place=False) for step in steps]
+        for number, kernel in enumerate(self.compiled.kernels):
+            if kernel.copies_in_place(in_place):
+                steps[number] = steps[number]._replace(extent=0, nanoseconds=0, in_place=False)
         for number, storage in self.compiled.packs.items():
             steps[number] = steps[number]._replace(panel=panels.get(storage))
         return steps
@@ -135,16 +142,42 @@ class LoadedFunction:
             return runtime.result(results[number])
         return runtime.arena(offsets[number])
 
-    def values_of_roots(self, results: Sequence[np.ndarray], variables: Sequence[np.ndarray],
-                        in_place: InPlace) -> list[np.ndarray]:
-        """Returns the values of the roots in order, after a run with the arrays ``results`` and ``variables``."""
-        storages, numbers = self.compiled.storages, self._results(in_place)
-        return [variables[storages[in_place[root]].number] if root in in_place else results[numbers[root]]
+    def values_of_roots(self, arguments: Sequence[np.ndarray], results: Sequence[np.ndarray],
+                        variables: Sequence[np.ndarray], in_place: InPlace) -> list[np.ndarray]:
+        """Returns the values of the roots in order, after a run with these arrays and with roots ``in_place``."""
+        memory = {StorageKind.ARGUMENT: arguments, StorageKind.VARIABLE: variables}
+        places = {root: self.compiled.storages[place] for root, place in in_place.items()}
+        numbers = self._results(in_place)
+        return [memory[places[root].kind][places[root].number] if root in places else results[numbers[root]]
                 for root in self.compiled.roots]
 
     def written(self, in_place: InPlace) -> set[int]:
         """Returns the numbers of the variables in whose memory new values lie."""
-        return {self.compiled.storages[variable].number for variable in in_place.values()}
+        places = [self.compiled.storages[place] for place in in_place.values()]
+        return {place.number for place in places if place.kind is StorageKind.VARIABLE}
+
+    # -- memory that callers give --------------------------------------------------------------------------
+
+    def replaced(self, given: GivenMemory, arguments: Sequence[np.ndarray]) -> InPlace:
+        """Returns the results that lie in place of donated ``arguments``, each with another one."""
+        storages = self.compiled.storages
+        found: dict[int, int] = {}
+        for root, place in self.compiled.replaceable:
+            result, number = storages[root].number, storages[place].number
+            is_free = root not in found and place not in found.values() and number in given.donated
+            if is_free and any([arguments[number] is array for array in given.places(result, arguments)]) \
+                    and _is_plain(arguments[number]):
+                found[root] = place
+        return found
+
+    def direct(self, given: GivenMemory, arguments: Sequence[np.ndarray], in_place: InPlace) -> dict[int, np.ndarray]:
+        """Returns the targets among the ``given`` arrays that results are written into without a copy, by number among
+        the arrays that a call makes. They are no arguments, and nothing can fail any more when they are written.
+        """
+        passed, numbers = {id(array) for array in arguments}, self._results(in_place)
+        return {numbers[root]: target for root, target in zip(self.compiled.roots, given.targets, strict=False)
+                if target is not None and root in self._certain and root in numbers
+                and id(target) not in passed and _is_plain(target)}
 
     # -- arrays ------------------------------------------------------------------------------------------
 
@@ -198,10 +231,16 @@ class KernelCode(NamedTuple):
 
 def kernel_code(compiled: CompiledFunction, kernel: CompiledKernel, library: Library) -> KernelCode:
     """Returns the code of one kernel of a function."""
-    is_in_place = any([root in kernel.writes for root, _ in compiled.in_place])
+    in_place = dict(compiled.in_place)
+    is_in_place = not in_place.keys().isdisjoint(kernel.writes) and not kernel.copies_in_place(in_place)
     launch = kernel.launch
     return KernelCode(kernel, library, is_in_place, tuple(map(compile_dim, launch.sizes)),
                       compile_dim(launch.extent), compile_dim(launch.scratch))
+
+
+def _is_plain(array: np.ndarray) -> bool:
+    """Whether the memory of an array is as kernels expect, and may be written."""
+    return plain(array) is array and array.flags.writeable
 
 
 def plain(array: np.ndarray) -> np.ndarray:

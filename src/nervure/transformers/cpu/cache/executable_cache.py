@@ -187,10 +187,12 @@ def _belongs(compiled: CompiledFunction, function: Function, constants: Sequence
     if not compiled.is_sound() or not all([symbols(dim) <= function.symbols for dim in dims_in(compiled)]):
         return False
     roots = [compiled.storages[root] for root in compiled.roots]
-    pairs = [(compiled.storages[root].kind, compiled.storages[variable].kind) for root, variable in compiled.in_place]
+    pairs, replaced = [{(compiled.storages[root].kind, compiled.storages[place].kind) for root, place in listed}
+                       for listed in (compiled.in_place, compiled.replaceable)]
     declared = _declared(function, constants)
     return ([(root.kind, root.number) for root in roots] == [(StorageKind.ROOT, n) for n in range(len(function.roots))]
-            and set(pairs) <= {(StorageKind.ROOT, StorageKind.VARIABLE)}
+            and pairs <= {(StorageKind.ROOT, StorageKind.VARIABLE)}
+            and replaced <= {(StorageKind.ROOT, StorageKind.ARGUMENT)}
             and all([_is_declared(storage, declared) for storage in compiled.storages]))
 
 

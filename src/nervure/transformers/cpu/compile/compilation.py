@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from nervure import flags
 from nervure.ir.function import Function
+from nervure.kernel.in_place import is_copy
 from nervure.kernel.ir import Buffer
 from nervure.kernel.plan import HostStep, KernelStep, Plan, PlanStep, make_plan
 from nervure.kernel.time_model import duration_of
@@ -55,6 +56,8 @@ def compile_function(function: Function, target: Target) -> Compilation:
     compiled = CompiledFunction(
         tuple(kernels), tuple(storages), tuple([storages[root] for root in plan.roots]),
         tuple([(storages[root], storages[variable]) for root, variable in plan.in_place.items()]),
+        tuple([(storages[root], storages[argument]) for root, argument in plan.replaceable]),
+        max([number + 1 for number, step in enumerate(plan.steps) if step.may_fail], default=0),
         memory_estimate(function, plan.stored))
     steps = [HostCode(step, kernel.buffers) if isinstance(step, HostStep)
              else kernel_code(compiled, kernel, libraries[kernel.key])
@@ -151,7 +154,7 @@ def _compiled(step: PlanStep, code: Code | None, storages: Mapping[Storage, int]
     launch = _launch(step, code, durations) if code and step.kernel else LaunchParameters()
     buffers, reads, writes = [tuple([storages[each] for each in listed])
                               for listed in (step.storages, step.read, step.written)]
-    return CompiledKernel(key, launch, buffers, reads, writes)
+    return CompiledKernel(key, launch, buffers, reads, writes, is_copy(step))
 
 
 def _launch(step: KernelStep, code: Code, durations: _Durations) -> LaunchParameters:

@@ -63,6 +63,7 @@ class _Reporting:
         self._runs = dict.fromkeys(packed, 0) if panels is None else {each: panels[each].runs for each in panels}
         self._kept = {self._compiled.storages[number] for number in self._runs}
         self._target, self._bindings = target, bindings
+        self._in_place = dict(self._compiled.in_place) if bindings is None else compilation.loaded.in_place(bindings)
         self._plan = plan = compilation.plan
         self._function = plan.function
         self._numbers = {storage: number for number, storage in enumerate(dict.fromkeys(
@@ -104,7 +105,10 @@ class _Reporting:
     def _kernel(self, number: int, step: KernelStep, code: Code) -> StepReport:
         kernel, bindings = step.lowered.kernel, self._bindings
         moved, operations, width, estimate = None, None, 4, None
-        if bindings is not None:
+        is_left_out = self._compiled.kernels[number].copies_in_place(self._in_place)
+        if bindings is not None and is_left_out:
+            moved, operations, estimate = 0, 0, 0.0
+        elif bindings is not None:
             work = work_of(kernel, bindings, self._target.machine)
             moved, operations, width = work.bytes, round(work.operations), work.width
             estimate = self._compiled.kernels[number].launch.duration.nanoseconds(bindings) * 1e-9
@@ -113,7 +117,8 @@ class _Reporting:
             "assembly": lambda: assembly(code.text, self._target)}
         return StepReport(number, "kernel", kernel.name, self._lines(step.cluster, kernel.origins),
                           self._places(step.read), self._places(step.written, step.cluster),
-                          moved, operations, width, estimate, notes=self._notes(step), texts=texts)
+                          moved, operations, width, estimate, texts=texts,
+                          notes=(*self._notes(step), *["left out, since it copies memory to itself"] * is_left_out))
 
     def _notes(self, step: KernelStep) -> tuple[str, ...]:
         """Describes the packing of a step and its time; and the layout of channels."""

@@ -19,8 +19,9 @@ from __future__ import annotations
 import copy
 import ctypes
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -156,13 +157,17 @@ class Program:
         part.address = ctypes.addressof(part.record)
         return part
 
-    def make_results(self) -> list[np.ndarray]:
-        """Makes new arrays for the results, in the pool's memory. MemoryError if there is none."""
-        if not pooled_arrays.is_known():
-            return [empty(entry.shape, entry.dtype, entry.order) for entry in self._results]
-        first, size = self.record.results or 0, ctypes.sizeof(records.ArrayRecord)
-        return [empty(entry.shape, entry.dtype, entry.order) if isinstance(entry.order, Layout)
-                else pooled_arrays.new_array(first + number * size) for number, entry in enumerate(self._results)]
+    def make_results(self, given: Mapping[int, np.ndarray] = MappingProxyType({})) -> list[np.ndarray]:
+        """Makes new arrays for the results, in the pool's memory, except those ``given`` by their numbers. MemoryError
+        if there is none.
+        """
+        return [given[number] if number in given else self._made(number) for number in range(len(self._results))]
+
+    def _made(self, number: int) -> np.ndarray:
+        entry = self._results[number]
+        if isinstance(entry.order, Layout) or not pooled_arrays.is_known():
+            return empty(entry.shape, entry.dtype, entry.order)
+        return pooled_arrays.new_array((self.record.results or 0) + number * ctypes.sizeof(records.ArrayRecord))
 
     def run(self, arguments: Sequence[np.ndarray], results: Sequence[np.ndarray] = (),
             variables: Sequence[np.ndarray] = ()) -> Status:
