@@ -65,7 +65,7 @@ class LoopsExecutable(Executable):
 
     def _run_kernel(self, step: KernelStep, memory: list[np.ndarray], bindings: Bindings) -> None:
         kernel = step.lowered.kernel
-        names = [buffer.name for buffer in kernel.buffers if buffer.role != "scratch"]
+        names = [buffer.name for buffer in kernel.buffers if buffer.is_given]
         failures = interpret(kernel, dict(zip(names, memory, strict=True)), bindings, self.scalars)
         if failures:
             raise IndexError(f"{step.lowered.failures}: {failures}")

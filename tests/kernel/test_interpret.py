@@ -198,12 +198,12 @@ def test_a_place_outside_is_an_error(base):
 
 
 def test_what_has_not_been_written_in_this_turn_is_not_read():
-    for role in ("out", "scratch"):
+    for role, how in (("out", "parallel"), ("scratch", "parallel"), ("private", "vector")):
         y = Buffer("y", float32, 4, role)
         top, body = Block(), Block()
         body.store(y, at(i0=1), number(1.0, float32))
         body.load(y, at())
-        top.loop(I, 4, body, parallel=True)
+        top.loop(I, 4, body, **{how: True})
         with pytest.raises(InternalError, match="place 0 of y has not been written in this turn"):
             run(Kernel("first", (y,), top.body), {})
 

@@ -336,7 +336,7 @@ def one_name(p):
     p.buffers.append(Buffer("x", float32, 1, "in"))
 
 
-@planted("the buffer t is 'temporary', not in or out or inout or scratch")
+@planted("the buffer t is 'temporary', not in or out or inout or scratch or private")
 def unknown_role(p):
     p.buffers.append(Buffer("t", float32, 1, "temporary"))
 
@@ -374,6 +374,20 @@ def mirrored(p):
 def scratch_of_lanes(p):
     p.body.store(p.s, at(), ONE)
     p.loop(parallel=True, vector=True)
+
+
+@planted("t[0] = 1.0_f32: t belongs to a turn of a vector loop, and this is outside of one or differs in it")
+def private_outside(p):
+    p.buffers.append(Buffer("t", float32, 12, "private"))
+    p.body.store(p.buffers[-1], at(), ONE)
+    p.loop()
+
+
+@planted("t[i] = 1.0_f32: t belongs to a turn of a vector loop, and this is outside of one or differs in it")
+def private_in_lanes(p):
+    p.buffers.append(Buffer("t", float32, 12, "private"))
+    p.body.store(p.buffers[-1], at(i0=1), ONE)
+    p.loop(vector=True)
 
 
 @planted("z[i] = 1.0_f32: in another turn of a loop it touches what it stores in one")

@@ -40,13 +40,13 @@ def conflicting_accesses(loop: For) -> tuple[Access, Access] | None:
     """Returns a store and another access that certainly touch one element in two iterations; None if there are none,
     or that is undecided.
 
-    Accesses that have a condition or whose place depends on data are ignored, and so is scratch memory of a loop whose
-    iterations each have their own.
+    Accesses that have a condition or whose place depends on data are ignored, and so is memory of which each iteration
+    has its own: scratch memory, and private memory in vector loops.
     """
     touched: dict[Buffer, list[NestedAccess]] = {}
     for access in accesses_in(loop.body):
         statement = access.statement
-        has_own = statement.buffer.role == "scratch" and not loop.vector
+        has_own = not statement.buffer.is_given and (statement.buffer.role == "private" or not loop.vector)
         if not has_own and not statement.address.terms and statement.valid is None:
             touched.setdefault(statement.buffer, []).append(access)
     for entries in touched.values():

@@ -16,7 +16,7 @@
 
 A kernel that relies on undefined behaviour is an InternalError here: it uses a place outside of a buffer, or an
 element of a scratch or an ``out`` buffer that has not been written in the same iteration of the loop that threads
-share.
+share, or an element of a private buffer that has not been in the same iteration of a vector loop.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ class _Run:
 
     def _open(self, buffer: Buffer, arrays: Mapping[str, np.ndarray]) -> _Memory:
         size = self._number(buffer.size)
-        if buffer.role == "scratch":
+        if not buffer.is_given:
             return _Memory(np.zeros(size, buffer.dtype.numpy), set())
         array = arrays[buffer.name]
         if array.shape != (size,) or array.dtype != buffer.dtype.numpy:
@@ -204,16 +204,16 @@ class _Run:
         extent, most = self._number(loop.extent), 1 if loop.strip is None else loop.strip.most
         iterations = range(0, extent, most)
         for iteration in reversed(iterations) if self._backwards and (loop.parallel or loop.vector) else iterations:
-            if loop is self._kernel.parallel:
-                self._start_iteration()
+            if loop is self._kernel.parallel or loop.vector:
+                self._start_iteration(is_vector=loop is not self._kernel.parallel)
             self._names[loop.index.name] = iteration
             if loop.strip is not None:
                 self._names[loop.strip.length.name] = min(most, extent - iteration)
             self.block(loop.body)
 
-    def _start_iteration(self) -> None:
-        for memory in self._memory.values():
-            if memory.written is not None:
+    def _start_iteration(self, is_vector: bool) -> None:
+        for buffer, memory in self._memory.items():
+            if memory.written is not None and (buffer.role == "private" or not is_vector):
                 memory.written.clear()
 
     def _points(self, loop: Reduce | Fold | Contract) -> Any:

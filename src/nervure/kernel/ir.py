@@ -5,7 +5,7 @@ offsets are dimensions (:mod:`nervure.types.dim`): numbers, or expressions over 
 grammar, which the printer, the parser and the verifier follow:
 
     kernel    ::= "kernel" name "(" buffer* ")" ":" symbol* statement*
-    buffer    ::= role name ":" dtype "[" dim "]"                       role: in, out, inout, scratch
+    buffer    ::= role name ":" dtype "[" dim "]"                       role: in, out, inout, scratch, private
     symbol    ::= "symbol" name [":" [number] ".." [number]]
     statement ::= "for" index "<" dim [strip] ["parallel"] ["vector"] [widths | tile | "as" routine] ":" statement*
                 | variable* "= reduce" combine* "over" (index "<" dim)* [order] [how] ":" statement* "give" scalar*
@@ -61,6 +61,8 @@ The meaning, which :mod:`nervure.kernel.interpret` executes:
   writes nothing then. A store with *combine* combines with the element there (``add``, ``multiply``, ``maximum``,
   ``minimum``, ``and``, ``or``). A store of two scalars writes the second behind the first. *streaming* changes the way
   of storing, not the value: past the caches, if the dimension is not 0.
+* A **private** buffer belongs to one iteration of the vector loop around its uses, and all lanes use the same place of
+  it. In machine code each of its elements is a vector.
 * **prefetch** has no effect, so that it may name a place outside of the buffer: machine code asks for the lines of
   memory that as many lanes as run at once will touch, from there on.
 * **check** reports failure ``number`` with the scalar after it, if its condition is false. A call reports one of

@@ -47,7 +47,8 @@ Scalar = Variable | Literal
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Buffer:
-    """Flat memory of ``size`` elements. ``scratch`` belongs to one thread, for one iteration of the parallel loop.
+    """Flat memory of ``size`` elements. ``scratch`` belongs to one thread, for one iteration of the parallel loop, and
+    ``private`` memory to one iteration of a vector loop.
 
     No two buffers of a kernel overlap, except an ``in`` and an ``out`` that share one memory: then each element is
     read before it is written, by the iteration that writes it.
@@ -57,6 +58,11 @@ class Buffer:
     dtype: DType
     size: DimLike
     role: str
+
+    @property
+    def is_given(self) -> bool:
+        """Whether it is memory that the kernel is given, rather than of its own."""
+        return self.role not in ("scratch", "private")
 
 
 @dataclass(frozen=True, slots=True)

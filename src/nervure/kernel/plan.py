@@ -77,7 +77,7 @@ class KernelStep(NamedTuple):
     @property
     def pairs(self) -> Iterable[tuple[Buffer, Storage]]:
         """The kernel's buffers, each with its memory."""
-        buffers = [buffer for buffer in self.kernel.buffers if buffer.role != "scratch"]
+        buffers = [buffer for buffer in self.kernel.buffers if buffer.is_given]
         return zip(buffers, self.lowered.storages, strict=True)
 
     def __str__(self) -> str:
@@ -219,7 +219,7 @@ def _scheduled(lowered: LoweredKernel | LoweredHostCall, memory: BufferAssignmen
     if isinstance(lowered, LoweredHostCall):
         return [lowered]
     simple = simplify_kernel(lowered.kernel)
-    storages = dict(zip([buffer.name for buffer in lowered.kernel.buffers if buffer.role != "scratch"],
+    storages = dict(zip([buffer.name for buffer in lowered.kernel.buffers if buffer.is_given],
                         lowered.storages, strict=True))
     stays = [buffer for buffer in simple.buffers if storages.get(buffer.name) in lasting]
     apart = schedule_apart(simple, machine, stays)
@@ -234,7 +234,7 @@ def _scheduled(lowered: LoweredKernel | LoweredHostCall, memory: BufferAssignmen
 
 def _with_memory(lowered: LoweredKernel, kernel: Kernel, storages: Mapping[str, Storage]) -> LoweredKernel:
     """Returns a lowered step with another kernel, and the memory of that kernel's buffers."""
-    kept = tuple([storages[buffer.name] for buffer in kernel.buffers if buffer.role != "scratch"])
+    kept = tuple([storages[buffer.name] for buffer in kernel.buffers if buffer.is_given])
     return lowered._replace(kernel=kernel, storages=kept)
 
 

@@ -61,7 +61,7 @@ class ParserScope:
         """Reads buffers in parentheses."""
         line.expect("(")
         while not line.accept(")"):
-            role = line.take(_ROLE, "a role such as in, out, inout, scratch")
+            role = line.take(_ROLE, "a role such as in, out, inout, scratch, private")
             name = self._new(line, line.take(WORD, "the name of a buffer"))
             line.expect(":")
             dtype = self.dtype(line)

@@ -40,7 +40,7 @@ def duration_of(kernel: Kernel, points: DimLike, machine: Machine) -> Duration:
     """The time of a kernel on one core. Where sizes are symbols, it is known for a few lengths that these may stand
     for; between them it follows the elements of all buffers and the ``points`` that its innermost statements run for.
     """
-    size = sum([buffer.size for buffer in kernel.buffers if buffer.role != "scratch"], points)
+    size = sum([buffer.size for buffer in kernel.buffers if buffer.is_given], points)
     written = [size, *[x for entry in walk(kernel.body) for x in entry.dims]]
     most = _longest(written)
     if not most:

@@ -40,7 +40,7 @@ from nervure.kernel.ir import (
     Variable,
     walk,
 )
-from nervure.kernel.loop_index import Indices
+from nervure.kernel.loop_index import Indices, LoopIndex
 from nervure.kernel.printer import describe
 from nervure.kernel.reach import reach
 from nervure.kernel.routines import is_routine
@@ -58,7 +58,7 @@ from nervure.types.dim import (
 )
 from nervure.types.dtype import DType, bool_, int64
 
-ROLES = ("in", "out", "inout", "scratch")
+ROLES = ("in", "out", "inout", "scratch", "private")
 
 
 def verify_kernel(kernel: Kernel, unproved: list[Statement] | None = None) -> None:
@@ -98,6 +98,7 @@ class _Verifier:
         self._runs = True  # False in a loop that certainly has no iteration
         self._written: set[Buffer] = set()
         self._in_parallel = False
+        self._lanes: LoopIndex | None = None  # the index of the outermost vector loop around
         self._has_parallel = any([isinstance(entry, For) and entry.parallel for entry in walk(kernel.body)])
 
     def block(self, statements: Iterable[Statement]) -> None:
@@ -201,8 +202,10 @@ class _Verifier:
         """Checks that an address is one in a buffer of the kernel, with only known names."""
         buffer, address = statement.buffer, statement.address
         self._require(buffer in self._buffers, statement, f"{buffer.name} is no buffer of this kernel")
-        self._require(buffer.role != "scratch" or self._in_parallel or not self._has_parallel, statement,
+        self._require(buffer.is_given or self._in_parallel or not self._has_parallel, statement,
                       f"{buffer.name} belongs to a turn of the parallel loop, and this is outside of it")
+        self._require(buffer.role != "private" or self._is_uniform(address), statement,
+                      f"{buffer.name} belongs to a turn of a vector loop, and this is outside of one or differs in it")
         self._check_dims(statement)
         self._read(statement, statement.operands)
         for _, scalar in address.terms:
@@ -212,6 +215,10 @@ class _Verifier:
         self._require(self._ranges.keys() >= set(names), statement, "it has a step of an index of no loop around it")
         strides = [stride for _, stride in address.steps] + [stride for stride, _ in address.terms]
         self._require(not any(map(index_symbols, strides)), statement, "a step has an index")
+
+    def _is_uniform(self, address: Address) -> bool:
+        """Whether an address is in a vector loop, and certainly the same in all iterations of it."""
+        return self._lanes is not None and not address.terms and not address.mentions(self._lanes)
 
     def _check_place(self, statement: Access, address: Address) -> None:
         """Checks that every place is inside of the buffer, for all values of the loop indices."""
@@ -274,14 +281,15 @@ class _Verifier:
         self._require(loop.strip is None or (loop.strip.most > 0 and not loop.vector), loop,
                       "its strips have no iteration, or lanes of their own")
         self._require(is_routine(loop), loop, f"it is no {loop.routine}")
-        in_parallel = self._in_parallel
+        in_parallel, lanes = self._in_parallel, self._lanes
         self._in_parallel = in_parallel or loop.parallel
+        self._lanes = loop.index if lanes is None and loop.vector else lanes
         with self._inside(loop, loop.indices):
             if loop.strip is not None:
                 length, most = loop.strip
                 self._ranges[length.name] = (1, dim_min(most, loop.extent - loop.index.dim))
             self.block(loop.body)
-        self._in_parallel = in_parallel
+        self._in_parallel, self._lanes = in_parallel, lanes
         if (loop.parallel or loop.vector) and loop.strip is None:
             self._check_iterations(loop)
 

@@ -42,6 +42,7 @@ from nervure.kernel.schedule.prefetch import with_prefetches
 from nervure.kernel.schedule.products import packed_apart, with_matrix_products
 from nervure.kernel.schedule.shared_rows import with_paired_rows
 from nervure.kernel.schedule.short_rows import with_short_rows_joined
+from nervure.kernel.schedule.stages import with_stages
 from nervure.kernel.schedule.streaming import with_streaming_stores
 from nervure.kernel.schedule.tiles import with_tiled_transposes
 from nervure.kernel.schedule.vectors import with_vectors
@@ -72,9 +73,10 @@ of the buffer.
 """
 
 REDUCTIONS = (
+    with_column_tiles,        # rows of many columns are read in tiles of these, so that accumulators stay in caches
+    with_stages,              # a few hundred points are combined side by side, as many as processors follow
     with_block_totals,        # many points are several blocks, whose totals are chains
     with_waiting_values,      # a long body and the accumulators of a block do not fit in registers together
-    with_column_tiles,        # rows of many columns are read in tiles of these, so that accumulators stay in caches
 )
 """The rewrites that take reductions apart, once it is settled how they run: up to those of a run in registers."""
 

@@ -32,6 +32,7 @@ from nervure.kernel.groups import BlockGroups
 from nervure.kernel.ir import Apply, Kernel, Reduce, Scalar, Statement, Variable
 from nervure.kernel.rewriting import Rewrite, fresh_copy
 from nervure.support.machine import Machine
+from nervure.types.dim import DimLike
 
 Lane = Sequence[Scalar]
 """A scalar for each result of a reduction."""
@@ -57,23 +58,23 @@ def _reduced(reduce: Reduce, out: list[Statement]) -> Lane:
     units = [unit(combine, result.dtype) for combine, result in zip(reduce.combine, reduce.results, strict=True)]
     groups = BlockGroups[Lane](lambda x, y: _combined(reduce, x, y, out), units, reduce.order.group)
     for start in range(0, len(points), reduce.order.block):
-        groups.add(_folded(reduce, points[start:start + reduce.order.block], 0, 1, out))
+        groups.add(folded(reduce, points[start:start + reduce.order.block], 0, 1, out))
     return groups.result()
 
 
-def _folded(reduce: Reduce, block: Sequence[tuple[int, ...]], lane: int, apart: int, out: list[Statement]) -> Lane:
+def folded(reduce: Reduce, block: Sequence[tuple[DimLike, ...]], lane: int, apart: int, out: list[Statement]) -> Lane:
     """Combines lanes ``lane``, ``lane + apart``, ``lane + 2*apart``, ..., depth first, so that few partial results are
     live. Lanes without a point would add units, which change nothing.
     """
     if apart == reduce.order.lanes:
         return _lane(reduce, block[lane::apart], out)
-    left = _folded(reduce, block, lane, 2 * apart, out)
+    left = folded(reduce, block, lane, 2 * apart, out)
     if lane + apart >= len(block):
         return left
-    return _combined(reduce, left, _folded(reduce, block, lane + apart, 2 * apart, out), out)
+    return _combined(reduce, left, folded(reduce, block, lane + apart, 2 * apart, out), out)
 
 
-def _lane(reduce: Reduce, points: Iterable[tuple[int, ...]], out: list[Statement]) -> Lane:
+def _lane(reduce: Reduce, points: Iterable[tuple[DimLike, ...]], out: list[Statement]) -> Lane:
     """Combines the points of a lane, one after the other. The unit is added at the end, for all lanes at once: only
     the sign of a zero depends on it, and a sum of zeros has a sign if all its terms have one.
     """

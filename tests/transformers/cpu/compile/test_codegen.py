@@ -33,7 +33,19 @@ from nervure.transformers.cpu.compile.codegen.statements import FAILED
 from nervure.transformers.cpu.compile.compiler import assembly, compile_object
 from nervure.transformers.cpu.target import Target
 from nervure.types.dim import DimLike, dim, evaluate, index
-from nervure.types.dtype import DType, all_dtypes, bool_, float32, float64, int32, int64, uint32
+from nervure.types.dtype import (
+    DType,
+    all_dtypes,
+    bfloat16,
+    bool_,
+    complex64,
+    float32,
+    float64,
+    int8,
+    int32,
+    int64,
+    uint32,
+)
 from tests.kernel.block import I, J
 from tests.transformers.cpu.running import check, least_bytes, run
 
@@ -239,6 +251,46 @@ def test_rows_pass_through_scratch_memory() -> None:
         arrays = {"x": some(float32, n * m), "y": some(float32, n * m, 1)}
         for width in WIDTHS[:2 if m > 100 else None]:
             check(rows((N, M), "xys"), arrays | {"s": np.empty(0, np.float32)}, {"N": n, "M": m}, width, (1, 2))
+
+
+@pytest.mark.parametrize("dtype", [float32, complex64, bool_, bfloat16, int8], ids=str)
+def test_every_lane_has_private_memory(dtype: DType) -> None:
+    """Stored, stored and combined under a condition, and read under one."""
+    kernel = parse_kernel(f"""
+kernel turns(in x: {dtype.short}[N*3], in holds: bool[N], out y: {dtype.short}[N*3], private own: {dtype.short}[3]):
+  symbol N
+  for i < N parallel vector:
+    v0 = holds[i]
+    for j < 3:
+      v1 = x[3*i + j]
+      own[j] = v1
+    v2 = x[3*i + 1]
+    own[2] = v2 if v0
+    for j < 3:
+      v3 = own[-j + 2] if v0 else v2
+      y[3*i + j] = v3
+""")
+    for n in (1, 5, 70):
+        arrays = {"x": some(dtype, 3 * n), "holds": some(bool_, n), "y": some(dtype, 3 * n, 1)}
+        for width in WIDTHS:
+            check(kernel, arrays, {"N": n}, width, (2,))
+
+
+def test_private_numbers_are_combined_in_their_lanes() -> None:
+    kernel = parse_kernel("""
+kernel sums(in x: f32[N*9], out y: f32[N], private total: f32[2]):
+  symbol N
+  for i < N parallel vector:
+    total[1] = 0.0_f32
+    for j < 9:
+      v0 = x[i + N*j]
+      v1 = less(v0, 0.5_f32)
+      total[1] add = v0 if v1
+    v2 = total[1]
+    y[i] = v2
+""")
+    for width in WIDTHS:
+        check(kernel, {"x": some(float32, 630), "y": some(float32, 70)}, {"N": 70}, width)
 
 
 def test_short_rows_go_past_the_caches_where_they_share_no_line() -> None:

@@ -72,6 +72,23 @@ def write_row(x: Element, pointer: Register, mask: Register | None = None, strea
         _write_streaming(b, row, pointer, streaming)
 
 
+def read_apart(pointer: Register, dtype: DType, width: int) -> Element:
+    """Reads a vector of ``width`` elements whose parts lie apart from each other, as ``write_apart`` leaves them."""
+    parts = []
+    for number, type in enumerate(memory_types(dtype)):
+        place = pointer.builder.offset(pointer, number * width, type) if number else pointer
+        part = pointer.builder.opaque(pointer.builder.load(place, type.vector(width), type.bits // 8))
+        parts.append(_from_memory(part, dtype))
+    return Element(dtype, tuple(parts))
+
+
+def write_apart(x: Element, pointer: Register) -> None:
+    """Writes a vector of elements, all first parts before all second ones."""
+    for number, (register, type) in enumerate(zip(x.registers, memory_types(x.dtype), strict=True)):
+        place = pointer.builder.offset(pointer, number * x.lanes, type) if number else pointer
+        pointer.builder.store(_to_memory(register, x.dtype), place, type.bits // 8)
+
+
 def read_reversed(pointer: Register, dtype: DType, width: int, mask: Register | None = None) -> Element:
     """Reads elements backwards from ``pointer``: lane 0 there, lane 1 before it."""
     first = _before(pointer, dtype, width)

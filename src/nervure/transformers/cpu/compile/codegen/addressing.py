@@ -16,7 +16,7 @@ ptr %v0
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nervure.kernel.ir import Address, Buffer
 from nervure.transformers.cpu.compile.codegen.context import NUMBERS, Context, Value
@@ -55,8 +55,10 @@ class LaneAddress:
 
 def locate(context: Context, buffer: Buffer, address: Address) -> LaneAddress:
     """Returns the place of a load or store in a ``buffer``."""
-    fixed, varying, step = _parts(context, address)
     pointer = Value(Element(uint64, (context.pointers[buffer],)), 0)
+    if buffer.role == "private":
+        return LaneAddress(_own(context, pointer, buffer, address), 0, None)
+    fixed, varying, step = _parts(context, address)
     for part in _by_depth(context, fixed):
         pointer = advance(context, pointer, part, buffer.dtype)
     if context.width == 1:
@@ -67,6 +69,14 @@ def locate(context: Context, buffer: Buffer, address: Address) -> LaneAddress:
         assert context.lanes is not None
         varying.append(product_of_two(context, lane_numbers(context, context.lanes.width), context.size(step)))
     return LaneAddress(pointer, None, sum_of(context, varying))
+
+
+def _own(context: Context, pointer: Value, buffer: Buffer, address: Address) -> Value:
+    """Returns the address of a vector in private memory. How many there are before it is part of the structure."""
+    moving, _, _ = _parts(context, replace(address, base=0) if isinstance(address.base, int) else address)
+    fixed = context.integer(address.base * context.width if isinstance(address.base, int) else 0)
+    vectors = product_of_two(context, sum_of(context, moving), context.integer(context.width))
+    return advance(context, advance(context, pointer, vectors, buffer.dtype), fixed, buffer.dtype)
 
 
 def _parts(context: Context, address: Address) -> tuple[list[Value], list[Value], DimLike]:

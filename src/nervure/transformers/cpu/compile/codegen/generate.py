@@ -86,13 +86,14 @@ def generate(kernel: Kernel, target: HasMachine, least_bytes: Mapping[Buffer, in
     buffers, _, begin, end, scratch, _ = b.arguments
     context = Context(b, machine, register_lanes(kernel, machine), link, reduces)
     context.rooms = rooms(kernel, context.register_lanes)
-    given = tuple([buffer for buffer in kernel.buffers if buffer.role != "scratch"])
+    given = tuple([buffer for buffer in kernel.buffers if buffer.is_given])
     for number, buffer in enumerate(given):
         context.pointers[buffer] = b.load(b.offset(buffers, number, PTR), PTR)
     for buffer in kernel.buffers:
-        if buffer.role == "scratch":
+        if not buffer.is_given:
             context.pointers[buffer] = address_of(scratch, context.sizes.register(context.scratch_bytes), 1)
-            size = (buffer.size + LANES) * buffer.dtype.itemsize  # with room for lanes without an iteration
+            lanes = buffer.size * LANES if buffer.role == "private" else buffer.size + LANES  # room for idle lanes
+            size = lanes * buffer.dtype.itemsize
             context.scratch_bytes = context.scratch_bytes + (size + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
     if kernel.sliced is not None:
         emit_slice(context, kernel.sliced, begin, end)

@@ -37,6 +37,13 @@ def emit_load(statement: Load, context: Context) -> None:
     fill = None if statement.fill is None else context.scalar(statement.fill)
     depth = max([place.depth, _outermost(context, statement.buffer),
                  *[entry.depth for entry in (valid, fill) if entry is not None]])
+    if statement.buffer.role == "private":
+        with context.at(depth):
+            own = access.read_apart(place.pointer.register, statement.buffer.dtype, context.width)
+            if valid is not None and fill is not None:
+                own = select(valid.element, own, fill.element)
+        context.keep(statement.result, Value(own, depth))
+        return
     is_vector = place.step != 0 or (valid is not None and valid.lanes > 1)
     mask = valid if not is_vector or has_room(context, statement) else _mask(context, valid)
     if mask is not None:
@@ -129,6 +136,9 @@ def emit_store(statement: Store, context: Context) -> None:
     if context.width == 1:
         _store_one(context, statement, place, value, valid)
         return
+    if statement.buffer.role == "private":
+        _store_own(context, statement, place.pointer.register, value, valid)
+        return
     mask, width = None if has_room(context, statement) else _mask(context, valid), context.width
     lanes = None if mask is None else context.spread(mask, width).register
     if place.step not in (1, -1):
@@ -198,6 +208,16 @@ def _store_one(context: Context, statement: Store, place: LaneAddress, value: Va
         return
     with context.builder.if_(valid.register):
         write()
+
+
+def _store_own(context: Context, statement: Store, pointer: Register, value: Value, valid: Value | None) -> None:
+    """Stores in all lanes, each of which has memory of its own: those without an iteration or condition, too."""
+    element = context.spread(value, context.width).element
+    if statement.combine is not None or valid is not None:
+        before = access.read_apart(pointer, element.dtype, context.width)
+        element = _combined(statement, before, element) if statement.combine is not None else element
+        element = select(valid.element, element, before) if valid is not None else element
+    access.write_apart(element, pointer)
 
 
 def _store_each(context: Context, statement: Store, place: LaneAddress, value: Value, mask: Register | None) -> None:

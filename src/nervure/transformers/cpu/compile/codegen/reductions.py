@@ -29,7 +29,6 @@ from nervure.errors import InternalError
 from nervure.kernel.combiners import keeps_units
 from nervure.kernel.ir import BLOCK, DEFAULT_ORDER, LANES, TOTALS_ORDER, Fold, Reduce
 from nervure.kernel.rewriting import fresh_copy
-from nervure.kernel.tuning import STAGED_ROWS
 from nervure.transformers.cpu.compile.codegen.accumulators import (
     AccumulatorLayout,
     Accumulators,
@@ -40,11 +39,8 @@ from nervure.transformers.cpu.compile.codegen.accumulators import (
     lane_tree,
     listed_tree,
     point_values,
-    read_spilled,
     shaped,
-    spill_bytes,
     units,
-    write_spilled,
 )
 from nervure.transformers.cpu.compile.codegen.context import (
     Context,
@@ -85,8 +81,7 @@ def _reduced(context: Context, reduce: Reduce) -> Elements:
     orders = {"lanes": (DEFAULT_ORDER, TOTALS_ORDER), "chain": (TOTALS_ORDER,)}
     if reduce.order not in orders.get(strategy.name, (DEFAULT_ORDER,)):
         raise InternalError(f"there is no code for a reduction in {reduce.order} as {strategy.name}")
-    build = {"lanes": _lane_by_lane, "stages": _in_stages, "registers": _in_registers,
-             "chain": _in_chain}.get(strategy.name)
+    build = {"lanes": _lane_by_lane, "registers": _in_registers, "chain": _in_chain}.get(strategy.name)
     if build is not None:
         return build(context, reduce)
     wide = {"vector": _at_once, "memory": _in_memory}[strategy.name]
@@ -117,48 +112,6 @@ def _lane_by_lane(context: Context, reduce: Reduce) -> Elements:
 
         over_points(context, reduce, accumulators, context.builder.constant(I64, width), point)
         return accumulators.results(0, width)
-
-
-def _in_stages(context: Context, reduce: Reduce) -> Elements:
-    """Each lane's tree over a few points of one index. Those that are ``STAGED_ROWS`` apart are combined as they are
-    read, and before them those of one lane of the tree; what each such group makes waits in memory.
-    """
-    (index, points), = reduce.indices
-    assert isinstance(points, int)
-    b, width, size = context.builder, context.width, STAGED_ROWS * context.width
-    full, longer = divmod(points, STAGED_ROWS)
-
-    def groups(first: int, end: int, count: int) -> None:
-        """Those from the ``first`` up to an end, of so many points."""
-        def group(carried: Registers) -> Registers:
-            lanes = list[Elements]()
-            for number in range(count):
-                at = index.dim + (first + number * STAGED_ROWS)
-                body, given = fresh_copy(reduce.body, reduce.values, {index: at})
-                values = point_values(context, replace(reduce, body=body, values=given))
-                lane = number % (LANES // STAGED_ROWS)
-                if lane < len(lanes):
-                    lanes[lane] = combined(reduce, lanes[lane], values)
-                else:
-                    lanes.append(values)
-            for x, place in zip(listed_tree(reduce, lanes), places, strict=True):
-                write_spilled(x, place, size, carried[0])
-            return [carried[0] + width]
-
-        nest(context, ((index, end - first),), stored(reduce), [b.constant(I64, first * width)], group)
-
-    def tree(first: int, apart: int) -> Elements:
-        """What the groups make from the first on, so far apart, one side after the other: few values are in use."""
-        if apart == STAGED_ROWS:
-            return [read_spilled(x.dtype, place, size, first * width, width)
-                    for x, place in zip(reduce.results, places, strict=True)]
-        return combined(reduce, tree(first, 2 * apart), tree(first + apart, 2 * apart))
-
-    with context.borrowed([spill_bytes(x.dtype, size) for x in reduce.results]) as places:
-        if longer:
-            groups(0, longer, full + 1)
-        groups(longer, STAGED_ROWS, full)
-        return combined(reduce, units(b, reduce, width), tree(0, 1))
 
 
 def over_points(context: Context, reduce: Reduce, accumulators: Accumulators, columns: Register,
