@@ -3,6 +3,7 @@
 #   make run         trains a network on the handwritten digits (options: make run ARGS="--epochs 5 --seed 1")
 #   make test        check, then all tests
 #   make check       ruff, mypy, the rules of the project, every example in docstrings and documents
+#   make test-bridges  sets up PyTorch and tests its bridge (two minutes)
 #   make bench       the benchmark tables (one of them: make bench ARGS=startup)
 #   make fuzz        20,000 random graphs on the cpu (an hour or more; ARGS="--count 1000 --seed 0"), and the property tests
 #                    with fresh inputs
@@ -17,7 +18,7 @@ PYTHON = .venv/bin/python
 # Tests start hundreds of processes; without bytecode each would compile all of its modules.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test check bench fuzz test-deep generated python-path environment-train environment-dev environment-bench
+.PHONY: run test test-bridges check bench fuzz test-deep generated python-path environment-train environment-dev environment-bench
 .NOTPARALLEL:
 
 run: environment-train
@@ -30,6 +31,14 @@ PYTEST = $(PYTHON) -m pytest -n 2 --dist worksteal -q
 test: export OPENBLAS_NUM_THREADS = 1
 test: check
 	$(PYTEST) tests --ignore=tests/project $(ARGS)
+
+# A machine for which there is no PyTorch keeps the .venv that it has.
+test-bridges: export OPENBLAS_NUM_THREADS = 1
+test-bridges: environment-dev
+	@if $(PYTHON) -c "import torch" 2>/dev/null || $(PYTHON) -m pip install --quiet --dry-run --no-build-isolation \
+	    --constraint constraints.txt ".[torch]" >/dev/null 2>&1; \
+	then scripts/environment torch,dev,train && $(PYTEST) tests/bridges $(ARGS); \
+	else echo "make test-bridges: PyTorch cannot be installed here, so its bridge is not tested"; fi
 
 check: environment-dev
 	$(PYTHON) -m ruff check src tests bench

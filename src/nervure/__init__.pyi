@@ -14,6 +14,7 @@ from nervure.front.tensor import TensorLike
 from nervure.types.axes import AxesLike
 
 from nervure import autodiff as autodiff
+from nervure import bridges as bridges
 from nervure import data as data
 from nervure import flags as flags
 from nervure import front as front

@@ -28,6 +28,7 @@ LAYERS = (
     ("inspection", "nn", "optim", "data"),
     ("files",),
     ("training",),
+    ("bridges",),
     ("tools",),
     ("__main__",),
 )

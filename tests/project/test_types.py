@@ -17,6 +17,7 @@ from tests.project.source import PACKAGE, python_files
 ANY = {
     "": 11,
     "autodiff": 0,
+    "bridges": 3,
     "data": 0,
     "files": 7,
     "front": 4,

@@ -1,0 +1,89 @@
+"""Rows of scaled dot products, as PyTorch computes them on this machine: with the logarithms of the sums for the
+backward pass.
+
+>>> from nervure.ops import Parameter
+>>> import nervure as nv
+>>> q = Parameter(nv.float32, (1, 2, 5, 8)).output
+>>> value, logarithms = attention((q.type, Parameter(nv.float32, (1, 2, 5)).type), q, q, q, 0.0, True, None, None)
+>>> value, logarithms
+(f32[1, 2, 5, 8] MatMul(Softmax, Parameter), f32[1, 2, 5] LogSumExp(Where))
+"""
+
+from __future__ import annotations
+
+import math
+
+from nervure import ops
+from nervure.bridges.torch.fitting import converted, expanded, fitted
+from nervure.bridges.torch.row_table import row
+from nervure.bridges.torch.unsupported import Unsupported
+from nervure.ir.op import Value
+from nervure.ops.selection import where
+from nervure.types import dtype as types
+from nervure.types.description import BasicTensorDescription as Type
+from nervure.types.dim import Dim
+
+_NAME = "_scaled_dot_product_flash_attention_for_cpu"
+
+
+@row(f"{_NAME}.default")
+def attention(result: tuple[Type, Type], query: Value, key: Value, value: Value, dropout: float, is_causal: bool,
+              mask: Value | None, scale: float | None) -> tuple[Value, Value]:
+    if dropout:
+        raise Unsupported("attention with dropout")
+    wide = query.dtype.compute
+    scores = _scores(query, key, is_causal, mask, _scale(query, scale))
+    weights = ops.Softmax(scores, axes=[3]).output
+    if mask is not None:  # a row that is masked altogether is 0
+        largest = ops.Max(scores, axes=[3], of_nothing=True).output
+        sees_nothing = ops.Equal(largest, largest.full(-math.inf))
+        weights = where(ops.Broadcast(sees_nothing, scores.shape, [3]), 0, weights)
+    attended = ops.MatMul(weights, converted(value, wide)).output
+    logarithms = ops.LogSumExp(scores, axes=[3]).output
+    return converted(attended, query.dtype), converted(logarithms, result[1].dtype)
+
+
+def _scale(query: Value, scale: float | None) -> float:
+    if scale is not None:
+        return scale
+    width = query.shape[3]
+    if isinstance(width, Dim):
+        raise Unsupported("attention over a width that is a symbol")
+    return 1 / math.sqrt(width)
+
+
+def _scores(query: Value, key: Value, is_causal: bool, mask: Value | None, scale: float) -> Value:
+    """Returns the scaled products of queries and keys, with the mask added; -inf where nothing is to be seen."""
+    wide = query.dtype.compute
+    products = ops.MatMul(converted(query, wide), ops.Permute(converted(key, wide), (0, 1, 3, 2))).output
+    scores = products * scale
+    if is_causal:
+        row, column = [ops.Iota(scores.shape, axis, types.int64).output for axis in (2, 3)]
+        scores = where(ops.LessEqual(column, row), scores, -math.inf)
+    if mask is not None and mask.dtype is types.bool_:
+        scores = where(fitted(mask, types.bool_, scores.shape), scores, -math.inf)
+    elif mask is not None:
+        scores = scores + expanded(converted(mask, wide), scores.shape)
+    return scores
+
+
+@row(f"{_NAME}_backward.default")
+def attention_backward(result: tuple[Type, ...], gradient: Value, query: Value, key: Value, value: Value,
+                       attended: Value, logarithms: Value, dropout: float, is_causal: bool, mask: Value | None,
+                       scale: float | None) -> tuple[Value, ...]:
+    if dropout:
+        raise Unsupported("attention with dropout")
+    own, wide = query.dtype, query.dtype.compute
+    factor = _scale(query, scale)
+    scores = _scores(query, key, is_causal, mask, factor)
+    query, key, value, gradient, attended, logarithms = [
+        converted(x, wide) for x in (query, key, value, gradient, attended, logarithms)]
+    sees_nothing = ops.Equal(logarithms, logarithms.full(-math.inf)).output
+    shift = ops.Broadcast(where(sees_nothing, 0, logarithms), scores.shape, [3]).output
+    weights = ops.Exp(scores - shift).output
+    by_weight = ops.MatMul(gradient, ops.Permute(value, (0, 1, 3, 2))).output
+    mean = ops.Broadcast(ops.Sum(gradient * attended, axes=[3]), scores.shape, [3]).output
+    by_score = weights * (by_weight - mean) * factor
+    found = (ops.MatMul(by_score, key), ops.MatMul(ops.Permute(by_score, (0, 1, 3, 2)), query),
+             ops.MatMul(ops.Permute(weights, (0, 1, 3, 2)), gradient))
+    return tuple([converted(x.output, own) for x in found])

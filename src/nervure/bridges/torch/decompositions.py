@@ -1,0 +1,36 @@
+"""The ops that PyTorch writes in terms of others before it gives a graph away: all for which the table has no row.
+
+>>> import torch
+>>> found = decompositions()
+>>> torch.ops.aten.silu.default in found, torch.ops.aten.gelu.default in found
+(True, False)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import torch
+from torch._decomp import core_aten_decompositions, get_decompositions
+
+from nervure.bridges.torch.all_rows import ROWS
+from nervure.bridges.torch.translation import name_of
+from nervure.bridges.torch.unsupported import Foreign
+
+aten = torch.ops.aten
+
+_FURTHER = ("upsample_bilinear2d", "upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d",
+            "upsample_bicubic2d", "upsample_linear1d", "upsample_trilinear3d", "grid_sampler_2d", "col2im",
+            "native_layer_norm_backward", "native_group_norm_backward", "reflection_pad1d_backward",
+            "reflection_pad2d_backward", "_native_batch_norm_legit_functional", "native_batch_norm_backward",
+            "upsample_bilinear2d_backward", "upsample_nearest2d_backward", "log_sigmoid_forward",
+            "_native_batch_norm_legit", "_batch_norm_with_update_functional", "glu", "prelu")
+
+
+@cache
+def decompositions() -> dict[Foreign, Callable[..., Foreign]]:
+    """Returns PyTorch's decompositions of everything but the overloads that have a row."""
+    further = get_decompositions([getattr(aten, name) for name in _FURTHER if hasattr(aten, name)])
+    found = {**core_aten_decompositions(), **further}
+    return {op: function for op, function in found.items() if name_of(op) not in ROWS}

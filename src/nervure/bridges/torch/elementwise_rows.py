@@ -1,0 +1,300 @@
+"""Rows of functions of single elements: arithmetic, comparisons, logic, casts and activations.
+
+>>> from nervure.ops import Parameter
+>>> import nervure as nv
+>>> x = Parameter(nv.bfloat16, (3,)).output
+>>> power(x.type, x, 3)
+bf16[3] Convert(Multiply)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+from nervure import ops
+from nervure.bridges.torch.fitting import Given, common, converted, expanded, fitted, pointwise, widened
+from nervure.bridges.torch.row_table import row
+from nervure.bridges.torch.unsupported import Unsupported
+from nervure.ir.op import Op, Operand, Value
+from nervure.ops.selection import where
+from nervure.types import dtype as types
+from nervure.types.description import BasicTensorDescription as Type
+
+# -- functions of one element, each an op ---------------------------------------------------------------------------
+
+_UNARY: dict[str, type[Op]] = {
+    "acos": ops.Acos, "acosh": ops.Acosh, "asin": ops.Asin, "asinh": ops.Asinh, "atan": ops.Atan, "atanh": ops.Atanh,
+    "ceil": ops.Ceil, "cos": ops.Cos, "cosh": ops.Cosh, "digamma": ops.Digamma, "erf": ops.Erf, "erfc": ops.Erfc,
+    "erfinv": ops.ErfInv, "exp": ops.Exp, "exp2": ops.Exp2, "expm1": ops.Expm1, "floor": ops.Floor,
+    "lgamma": ops.Lgamma, "log": ops.Log, "log10": ops.Log10, "log1p": ops.Log1p, "log2": ops.Log2,
+    "neg": ops.Negative, "reciprocal": ops.Reciprocal, "relu": ops.Relu, "round": ops.Round, "rsqrt": ops.Rsqrt,
+    "sigmoid": ops.Sigmoid, "sin": ops.Sin, "sinh": ops.Sinh, "sqrt": ops.Sqrt, "tan": ops.Tan, "tanh": ops.Tanh,
+    "trunc": ops.Truncate}
+
+
+def _of_one(op: Callable[..., Operand]) -> Callable[..., Value]:
+    return lambda result, x: pointwise(op, result, x)
+
+
+for _name, _op in _UNARY.items():
+    row(f"{_name}.default")(_of_one(_op))
+
+
+@row("abs.default")
+def absolute(result: Type, x: Value) -> Value:
+    if x.dtype.is_complex:
+        return ops.Hypot(ops.Real(x), ops.Imaginary(x)).output
+    return x if x.dtype is types.bool_ else pointwise(ops.Absolute, result, x)
+
+
+@row("sign.default")
+def sign(result: Type, x: Value) -> Value:
+    if x.dtype is types.bool_:
+        return x
+    return where(ops.IsNan(x), 0, ops.Sign(x).output)
+
+
+@row("elu.default")
+def elu(result: Type, x: Value, alpha: float, scale: float, input_scale: float) -> Value:
+    def formula(x: Value) -> Value:
+        is_positive = ops.Greater(x, x.full(0))
+        return where(is_positive, x * scale, ops.Expm1(where(is_positive, 0, x) * input_scale) * (alpha * scale))
+    return pointwise(formula, result, x)
+
+
+@row("leaky_relu.default")
+def leaky_relu(result: Type, x: Value, slope: float) -> Value:
+    return pointwise(lambda x: where(ops.Greater(x, x.full(0)), x, x * slope), result, x)
+
+
+@row("gelu.default")
+def gelu(result: Type, x: Value, approximate: str) -> Value:
+    return pointwise(ops.GeluTanh if approximate == "tanh" else ops.Gelu, result, x)
+
+
+@row("isnan.default")
+def is_nan(result: Type, x: Value) -> Value:
+    return ops.IsNan(x).output if not x.dtype.kind == "bool" else x.full(False)
+
+
+@row("isinf.default")
+def is_inf(result: Type, x: Value) -> Value:
+    return ops.IsInf(x).output if not x.dtype.kind == "bool" else x.full(False)
+
+
+# -- sums and products -------------------------------------------------------------------------------------------------
+
+
+@row("add.Tensor", "add.Scalar")
+def add(result: Type, x: Given, y: Given, alpha: Given) -> Value:
+    if result.dtype is types.bool_:
+        return _for_bool(ops.LogicalOr, result, x, y, alpha)
+    return pointwise(lambda x, y: x + _times(y, alpha), result, x, y)
+
+
+@row("sub.Tensor", "sub.Scalar")
+def subtract(result: Type, x: Given, y: Given, alpha: Given) -> Value:
+    return pointwise(lambda x, y: x - _times(y, alpha), result, x, y)
+
+
+@row("rsub.Tensor", "rsub.Scalar")
+def subtract_from(result: Type, x: Given, y: Given, alpha: Given) -> Value:
+    return pointwise(lambda x, y: y - _times(x, alpha), result, x, y)
+
+
+def _times(x: Value, factor: Given) -> Value:
+    return x if factor == 1 else x * fitted(factor, x.dtype, x.shape)
+
+
+def _for_bool(op: type[Op], result: Type, x: Given, y: Given, alpha: Given) -> Value:
+    if alpha != 1:
+        raise Unsupported("truth values times a number")
+    return op(fitted(x, types.bool_, result.shape), fitted(y, types.bool_, result.shape)).output
+
+
+@row("mul.Tensor", "mul.Scalar")
+def multiply(result: Type, x: Given, y: Given) -> Value:
+    if result.dtype is types.bool_:
+        return _for_bool(ops.LogicalAnd, result, x, y, 1)
+    return pointwise(ops.Multiply, result, x, y)
+
+
+@row("div.Tensor", "div.Scalar")
+def divide(result: Type, x: Given, y: Given) -> Value:
+    return pointwise(ops.Divide, result, x, y)
+
+
+@row("div.Tensor_mode", "div.Scalar_mode")
+def divide_in_mode(result: Type, x: Given, y: Given, mode: str | None) -> Value:
+    if mode is None:
+        return divide(result, x, y)
+    if result.dtype.kind == "bool":
+        raise Unsupported("division of truth values")
+    return pointwise(ops.FloorDivide if mode == "floor" else _truncating_quotient, result, x, y)
+
+
+@row("floor_divide.default")
+def floor_divide(result: Type, x: Given, y: Given) -> Value:
+    return divide_in_mode(result, x, y, "floor")
+
+
+def _truncating_quotient(x: Value, y: Value) -> Value:
+    if not x.dtype.is_integer:
+        return ops.Truncate(x / y).output
+    quotient = x // y
+    is_below = ops.LogicalAnd(ops.NotEqual(quotient * y, x), ops.LogicalXor(x < 0, y < 0))
+    return where(is_below, quotient + 1, quotient)
+
+
+@row("remainder.Tensor", "remainder.Scalar", "remainder.Scalar_Tensor")
+def remainder(result: Type, x: Given, y: Given) -> Value:
+    return pointwise(ops.Mod, result, x, y)
+
+
+@row("fmod.Tensor", "fmod.Scalar")
+def fmod(result: Type, x: Given, y: Given) -> Value:
+    return pointwise(_with_sign_of_first, result, x, y)
+
+
+def _with_sign_of_first(x: Value, y: Value) -> Value:
+    if x.dtype.is_integer:
+        rest = x % y
+        return where(ops.LogicalAnd(ops.NotEqual(rest, rest.full(0)), ops.LogicalXor(x < 0, y < 0)), rest - y, rest)
+    rest = abs(x) % abs(y)
+    return where(x < 0, -rest, rest)
+
+
+@row("pow.Tensor_Tensor", "pow.Scalar", "pow.Tensor_Scalar")
+def power(result: Type, x: Given, y: Given) -> Value:
+    if result.dtype.kind in ("bool", "complex"):
+        raise Unsupported(f"powers of {result.dtype.name} numbers")
+    known = None if isinstance(y, Operand) or isinstance(x, Operand) and x.dtype.is_complex else _KNOWN_POWERS.get(y)
+    if known is not None and (result.dtype.is_float or y in (1, 2, 3)):
+        return pointwise(known, result, x)
+    return pointwise(ops.Power, result, x, y)
+
+
+_KNOWN_POWERS: dict[object, Callable[[Value], Operand]] = {
+    0.5: ops.Sqrt, 1: lambda x: x, 2: lambda x: x * x, 3: lambda x: x * x * x, -0.5: ops.Rsqrt,
+    -1: lambda x: 1 / x, -2: lambda x: 1 / (x * x)}
+"""The powers that PyTorch computes otherwise."""
+
+
+@row("atan2.default")
+def atan2(result: Type, x: Given, y: Given) -> Value:
+    return pointwise(ops.Atan2, result, x, y)
+
+
+@row("hypot.default")
+def hypot(result: Type, x: Given, y: Given) -> Value:
+    return pointwise(ops.Hypot, result, x, y)
+
+
+# -- the larger, the smaller, one of two -------------------------------------------------------------------------------
+
+
+@row("maximum.default")
+def maximum(result: Type, x: Given, y: Given) -> Value:
+    return pointwise(ops.Maximum, result, x, y)
+
+
+@row("minimum.default")
+def minimum(result: Type, x: Given, y: Given) -> Value:
+    return pointwise(ops.Minimum, result, x, y)
+
+
+@row("clamp.default", "clamp.Tensor", "hardtanh.default")
+def clamp(result: Type, x: Value, low: Given | None, high: Given | None) -> Value:
+    value = widened(x, result.dtype, result.shape)
+    if low is not None:
+        value = ops.Maximum(value, widened(low, result.dtype, result.shape)).output
+    if high is not None:
+        value = ops.Minimum(value, widened(high, result.dtype, result.shape)).output
+    return converted(value, result.dtype)
+
+
+@row("where.self")
+def choose(result: Type, condition: Value, x: Given, y: Given) -> Value:
+    sides = [fitted(side, result.dtype, result.shape) for side in (x, y)]
+    return ops.Where(fitted(condition, types.bool_, result.shape), *sides).output
+
+
+# -- comparisons and logic ---------------------------------------------------------------------------------------------
+
+_COMPARISONS: dict[str, type[Op]] = {"eq": ops.Equal, "ne": ops.NotEqual, "lt": ops.Less, "le": ops.LessEqual,
+                                     "gt": ops.Greater, "ge": ops.GreaterEqual}
+
+
+def _compared(op: type[Op]) -> Callable[..., Value]:
+    def compare(result: Type, x: Given, y: Given) -> Value:
+        dtype = common(x, y)
+        if dtype is types.bool_ and op not in (ops.Equal, ops.NotEqual):
+            dtype = types.uint8
+        return op(fitted(x, dtype, result.shape), fitted(y, dtype, result.shape)).output
+    return compare
+
+
+for _name, _op in _COMPARISONS.items():
+    row(f"{_name}.Tensor", f"{_name}.Scalar")(_compared(_op))
+
+
+_LOGIC: dict[str, type[Op]] = {"and": ops.LogicalAnd, "or": ops.LogicalOr, "xor": ops.LogicalXor}
+_BITS: dict[str, type[Op]] = {"and": ops.BitwiseAnd, "or": ops.BitwiseOr, "xor": ops.BitwiseXor}
+
+
+def _of_truths(op: type[Op]) -> Callable[..., Value]:
+    return lambda result, x, y: op(fitted(x, types.bool_, result.shape), fitted(y, types.bool_, result.shape)).output
+
+
+def _of_bits(on_bits: type[Op], on_truths: type[Op]) -> Callable[..., Value]:
+    return lambda result, x, y: pointwise(on_truths if result.dtype is types.bool_ else on_bits, result, x, y)
+
+
+for _name, _op in _LOGIC.items():
+    row(f"logical_{_name}.default")(_of_truths(_op))
+    row(f"bitwise_{_name}.Tensor", f"bitwise_{_name}.Scalar",
+        f"bitwise_{_name}.Scalar_Tensor")(_of_bits(_BITS[_name], _op))
+
+
+@row("logical_not.default")
+def logical_not(result: Type, x: Value) -> Value:
+    return ops.LogicalNot(converted(x, types.bool_)).output
+
+
+@row("bitwise_not.default")
+def bitwise_not(result: Type, x: Value) -> Value:
+    return ops.LogicalNot(x).output if x.dtype is types.bool_ else ops.BitwiseNot(x).output
+
+
+# -- casts and copies --------------------------------------------------------------------------------------------------
+
+
+@row("_to_copy.default")
+def to_copy(result: Type, x: Value, dtype: object, layout: object, device: torch.device | None,
+            *others: object) -> Value:
+    if device is not None and device.type != "cpu" or layout not in (None, torch.strided):
+        raise Unsupported(f"a copy on {device} as {layout}")
+    return converted(x, result.dtype)
+
+
+@row("prims.convert_element_type.default")
+def convert_element_type(result: Type, x: Value, dtype: object) -> Value:
+    return converted(x, result.dtype)
+
+
+@row("clone.default", "alias.default", "detach.default", "lift_fresh_copy.default", "lift_fresh.default",
+     "contiguous.default")
+def clone(result: Type, x: Value, *others: object) -> Value:
+    return x
+
+
+@row("copy.default")
+def copy(result: Type, x: Value, source: Value, *others: object) -> Value:
+    return expanded(converted(source, x.dtype), x.shape)
+
+
+@row("fill.Scalar", "fill.Tensor")
+def fill(result: Type, x: Value, value: Given) -> Value:
+    return fitted(value, x.dtype, x.shape)

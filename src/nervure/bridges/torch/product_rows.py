@@ -1,0 +1,56 @@
+"""Rows of products of matrices.
+
+>>> from nervure.ops import Parameter
+>>> import nervure as nv
+>>> x, w, b = [Parameter(nv.float32, shape).output for shape in ((4, 3), (3, 2), (2,))]
+>>> addmm(Parameter(nv.float32, (4, 2)).type, b, x, w, 1, 1)
+f32[4, 2] Add(MatMul, Broadcast)
+"""
+
+from __future__ import annotations
+
+from nervure import ops
+from nervure.bridges.torch.fitting import Given, converted, widened
+from nervure.bridges.torch.row_table import row
+from nervure.bridges.torch.unsupported import Unsupported
+from nervure.ir.op import Value
+from nervure.types.description import BasicTensorDescription as Type
+
+
+@row("mm.default", "bmm.default")
+def matmul(result: Type, x: Value, y: Value, *others: object) -> Value:
+    return ops.MatMul(x, y).output
+
+
+@row("mv.default")
+def matrix_by_vector(result: Type, x: Value, y: Value) -> Value:
+    return ops.Contract(x, y, (0, 1), (1,), (0,)).output
+
+
+@row("dot.default")
+def dot(result: Type, x: Value, y: Value) -> Value:
+    return ops.Contract(x, y, (0,), (0,), ()).output
+
+
+@row("addmm.default", "baddbmm.default")
+def addmm(result: Type, bias: Value, x: Value, y: Value, beta: Given, alpha: Given) -> Value:
+    product = _wide_product(x, y)
+    if alpha != 1:
+        product = product * _factor(alpha, product)
+    if beta == 0:  # whatever the bias is, NaN included
+        return converted(product, result.dtype)
+    term = widened(bias, result.dtype, result.shape)
+    if beta != 1:
+        term = term * _factor(beta, term)
+    return converted(product + term, result.dtype)
+
+
+def _factor(factor: Given, x: Value) -> Value:
+    if x.dtype.is_integer and factor != int(factor):
+        raise Unsupported("integers times a fraction")
+    return x.full(factor)
+
+
+def _wide_product(x: Value, y: Value) -> Value:
+    """Returns the product in the type in which it is computed, so that a bias is added before it is rounded."""
+    return ops.MatMul(converted(x, x.dtype.compute), converted(y, y.dtype.compute)).output

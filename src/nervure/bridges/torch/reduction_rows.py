@@ -1,0 +1,165 @@
+"""Rows of reductions: sums, means, variances, extremes and their positions.
+
+>>> from nervure.ops import Parameter
+>>> import nervure as nv
+>>> x = Parameter(nv.bool_, (2, 3)).output
+>>> total(Parameter(nv.int64, (2, 1)).type, x, [1], True, None)
+i64[2, 1] Reshape(Sum)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from nervure import ops
+from nervure.bridges.torch.fitting import axes_of, converted
+from nervure.bridges.torch.row_table import row
+from nervure.bridges.torch.unsupported import Foreign, Unsupported
+from nervure.ir.op import Op, Value, as_value
+from nervure.types import dtype as types
+from nervure.types.description import BasicTensorDescription as Type
+from nervure.types.dim import product
+
+Axes = Sequence[int] | int | None
+
+
+def reduced(op: type[Op], x: Value, axes: Sequence[int], shape: Sequence[Foreign], **attributes: object) -> Value:
+    """Reduces x along axes; the result has ``shape``, which may keep them with length 1."""
+    found = op(x, axes=list(axes), **attributes).output
+    return found if found.rank == len(shape) else ops.Reshape(found, tuple(shape)).output
+
+
+def _in_wide(op: type[Op], result: Type, x: Value, axes: Sequence[int], **attributes: object) -> Value:
+    """Reduces x, converted to the result's element type, in the type in which that is computed."""
+    value = converted(converted(x, result.dtype), result.dtype.compute)
+    return converted(reduced(op, value, axes, result.shape, **attributes), result.dtype)
+
+
+@row("sum.dim_IntList")
+def total(result: Type, x: Value, axes: Axes, keep: bool, dtype: object) -> Value:
+    return _in_wide(ops.Sum, result, x, axes_of(axes, x.rank))
+
+
+@row("sum.default")
+def total_of_all(result: Type, x: Value, dtype: object) -> Value:
+    return _in_wide(ops.Sum, result, x, range(x.rank))
+
+
+@row("mean.dim")
+def mean(result: Type, x: Value, axes: Axes, keep: bool, dtype: object) -> Value:
+    return _in_wide(ops.Mean, result, x, axes_of(axes, x.rank))
+
+
+@row("mean.default")
+def mean_of_all(result: Type, x: Value, dtype: object) -> Value:
+    return _in_wide(ops.Mean, result, x, range(x.rank))
+
+
+@row("prod.default")
+def product_of_all(result: Type, x: Value, dtype: object) -> Value:
+    return _in_wide(ops.Prod, result, x, range(x.rank))
+
+
+@row("prod.dim_int")
+def product_along(result: Type, x: Value, axis: int, keep: bool, dtype: object) -> Value:
+    return _in_wide(ops.Prod, result, x, axes_of(axis, x.rank))
+
+
+@row("var.correction")
+def variance(result: Type, x: Value, axes: Axes, correction: Foreign, keep: bool) -> Value:
+    ddof = 1 if correction is None else correction
+    chosen = axes_of(axes, x.rank)
+    if not isinstance(ddof, int) or not isinstance(product([x.shape[axis] for axis in chosen]), int):
+        raise Unsupported("a variance over an unknown number of elements, or with a correction that is no integer")
+    return _in_wide(ops.Variance, result, x, chosen, ddof=ddof)
+
+
+@row("var.dim")
+def sample_variance(result: Type, x: Value, axes: Axes, unbiased: bool, keep: bool) -> Value:
+    return variance(result, x, axes, int(unbiased), keep)
+
+
+@row("amax.default")
+def amax(result: Type, x: Value, axes: Axes, keep: bool) -> Value:
+    return _extremum(ops.Max, result, x, axes_of(axes, x.rank))
+
+
+@row("amin.default")
+def amin(result: Type, x: Value, axes: Axes, keep: bool) -> Value:
+    return _extremum(ops.Min, result, x, axes_of(axes, x.rank))
+
+
+@row("max.default")
+def maximum_of_all(result: Type, x: Value) -> Value:
+    return _extremum(ops.Max, result, x, range(x.rank))
+
+
+@row("min.default")
+def minimum_of_all(result: Type, x: Value) -> Value:
+    return _extremum(ops.Min, result, x, range(x.rank))
+
+
+def _extremum(op: type[Op], result: Type, x: Value, axes: Sequence[int]) -> Value:
+    if x.dtype is types.bool_:
+        return reduced(ops.Any if op is ops.Max else ops.All, x, axes, result.shape)
+    return reduced(op, x, axes, result.shape)
+
+
+@row("any.default")
+def any_of_all(result: Type, x: Value) -> Value:
+    return _truths(ops.Any, result, x, range(x.rank))
+
+
+@row("any.dim", "any.dims")
+def any_along(result: Type, x: Value, axes: Axes, keep: bool) -> Value:
+    return _truths(ops.Any, result, x, axes_of(axes, x.rank, all_if_none=False))
+
+
+@row("all.default")
+def all_of_all(result: Type, x: Value) -> Value:
+    return _truths(ops.All, result, x, range(x.rank))
+
+
+@row("all.dim", "all.dims")
+def all_along(result: Type, x: Value, axes: Axes, keep: bool) -> Value:
+    return _truths(ops.All, result, x, axes_of(axes, x.rank, all_if_none=False))
+
+
+def _truths(op: type[Op], result: Type, x: Value, axes: Sequence[int]) -> Value:
+    return converted(reduced(op, converted(x, types.bool_), axes, result.shape), result.dtype)
+
+
+@row("argmax.default")
+def argmax(result: Type, x: Value, axis: int | None, keep: bool) -> Value:
+    return reduced(ops.ArgMax, _ordered(x), axes_of(axis, x.rank), result.shape)
+
+
+@row("argmin.default")
+def argmin(result: Type, x: Value, axis: int | None, keep: bool) -> Value:
+    return reduced(ops.ArgMin, _ordered(x), axes_of(axis, x.rank), result.shape)
+
+
+@row("max.dim")
+def maximum_along(result: tuple[Type, Type], x: Value, axis: int, keep: bool) -> tuple[Value, Value]:
+    return _with_position(ops.Max, ops.ArgMax, result, x, axis)
+
+
+@row("min.dim")
+def minimum_along(result: tuple[Type, Type], x: Value, axis: int, keep: bool) -> tuple[Value, Value]:
+    return _with_position(ops.Min, ops.ArgMin, result, x, axis)
+
+
+def _with_position(extremum: type[Op], position: type[Op], result: tuple[Type, Type], x: Value,
+                   axis: int) -> tuple[Value, Value]:
+    axes = axes_of(axis, x.rank)
+    return (_extremum(extremum, result[0], x, axes), reduced(position, _ordered(x), axes, result[1].shape))
+
+
+def _ordered(x: Value) -> Value:
+    return converted(x, types.uint8) if x.dtype is types.bool_ else x
+
+
+def kept(reduce: Callable[..., Foreign], x: Value, axes: Sequence[int], **attributes: object) -> Value:
+    """Reduces x along axes and repeats the result along them: it has the shape of x."""
+    found = as_value(reduce(x, axes=list(axes), **attributes))
+    return ops.Broadcast(found, x.shape, list(axes)).output if axes else found

@@ -1,0 +1,156 @@
+"""The backend: fallback, its errors, symbols, memory formats, and arguments that are written."""
+
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+import nervure as nv  # noqa: E402
+from nervure.bridges.torch import (  # noqa: E402
+    backend,
+    traced_program,
+)
+from tests.bridges.torch.comparing import assert_alike  # noqa: E402
+from tests.project.source import ROOT  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """The programs that were compiled."""
+    found = []
+
+    class Counted(traced_program.TracedProgram):
+        def __init__(self, traced):
+            super().__init__(traced)
+            found.append(traced)
+    for place in ("compiling", "fallback"):
+        monkeypatch.setattr(f"nervure.bridges.torch.{place}.TracedProgram", Counted)
+    return found
+
+
+def test_the_backend_is_declared_by_name():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    declared = project["entry-points"]["torch_dynamo_backends"]["nervure"]
+    assert declared == "nervure.bridges.torch:backend" and callable(backend)
+
+
+def test_what_is_lacking_runs_in_pytorch_between_compiled_parts(made):
+    def function(x):
+        return torch.sort(torch.exp(x) * 2 + 1)[0].sqrt() - 1
+    x = torch.randn(7)
+    assert_alike(torch.compile(function, backend=backend)(x), function(x))
+    assert len(made) == 2
+
+
+def test_strict_names_the_op_and_the_users_line():
+    with pytest.raises(Exception, match=r"aten\.sort") as caught:
+        torch.compile(lambda x: torch.sort(x)[0] + 1, backend=backend, options={"strict": True})(torch.randn(4))
+    assert "test_compiling.py:" in str(caught.value) and "strict" in str(caught.value)
+
+
+def test_other_options_are_refused():
+    with pytest.raises(Exception, match="did you mean strict"):
+        torch.compile(torch.sin, backend=backend, options={"strikt": True})(torch.randn(4))
+
+
+def test_another_batch_compiles_nothing(made):
+    model = torch.nn.Sequential(torch.nn.Linear(6, 5), torch.nn.ReLU(), torch.nn.Linear(5, 3))
+    compiled = torch.compile(model, backend=backend, dynamic=True)
+    for batch in (4, 9, 2, 33):
+        x = torch.randn(batch, 6)
+        own, theirs = compiled(x), model(x)
+        assert_alike(own, theirs)
+        own.sum().backward()
+    assert len(made) == 2  # forward and backward
+
+
+def test_lengths_are_numbers_of_the_graph(made):
+    def function(x, y):
+        return x.reshape(-1) * x.shape[0] + y.sum() / y.shape[1], x.shape[0] * 2
+    compiled = torch.compile(function, backend=backend, dynamic=True)
+    for rows in (3, 7):
+        x, y = torch.randn(rows, 4), torch.randn(2, rows + 2)
+        assert_alike(compiled(x, y), function(x, y))
+    assert len(made) == 1
+
+
+def test_channels_last_in_and_out():
+    model = torch.nn.Conv2d(3, 4, 3).to(memory_format=torch.channels_last)
+    x = torch.randn(2, 3, 8, 7).to(memory_format=torch.channels_last)
+    with torch.no_grad():
+        got, expected = torch.compile(model, backend=backend)(x), model(x)
+    assert_alike(got, expected)
+    assert got.stride() == expected.stride()
+
+
+@pytest.mark.parametrize("x", [torch.randn(4, 6).t(), torch.randn(8, 6)[::2], torch.randn(4, 1).expand(4, 6),
+                               torch.randn(0, 6), torch.tensor(2.0), torch.randn(3, 4, 5).transpose(0, 2)],
+                         ids=["transposed", "strided", "expanded", "empty", "scalar", "permuted"])
+def test_any_strides(x):
+    def function(x):
+        return torch.relu(x) * 2 + x.sum()
+    assert_alike(torch.compile(function, backend=backend)(x), function(x))
+
+
+def test_arguments_that_are_written_in_place():
+    def function(x, cache):
+        cache[1:3] += x
+        x.mul_(2)
+        return cache.sum() + x
+    inputs = [(torch.ones(2), torch.zeros(4, 2)) for _ in range(2)]
+    got = torch.compile(function, backend=backend)(*inputs[0])
+    assert_alike(got, function(*inputs[1]))
+    assert_alike(inputs[0], inputs[1])
+
+
+def test_results_that_are_views_of_arguments_share_their_memory():
+    compiled = torch.compile(lambda x: (x[1:], x * 2), backend=backend)
+    x = torch.zeros(3)
+    view, double = compiled(x)
+    x += 1
+    assert view.tolist() == [1, 1] and double.tolist() == [0, 0, 0]
+
+
+def test_dropout_draws_as_eager_does():
+    model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Dropout(0.5), torch.nn.ReLU())
+    compiled, x = torch.compile(model, backend=backend), torch.randn(16, 8)
+    compiled(x)
+    masks = []
+    for _ in range(2):
+        torch.manual_seed(3)
+        y = compiled(x)
+        y.sum().backward()
+        masks.append(y)
+    assert torch.equal(*masks)
+    zeros = (torch.nn.functional.dropout(torch.ones(10_000), 0.5) == 0).float().mean()
+    assert abs(zeros.item() - 0.5) < 0.05
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
+def test_other_element_types(dtype):
+    model = torch.nn.Sequential(torch.nn.Linear(6, 16), torch.nn.GELU(), torch.nn.LayerNorm(16)).to(dtype)
+    x = torch.randn(3, 6, dtype=dtype)
+    with torch.no_grad():
+        assert_alike(torch.compile(model, backend=backend, options={"strict": True})(x), model(x), scale=4)
+
+
+def test_autocast():
+    model, x = torch.nn.Linear(6, 4), torch.randn(3, 6)
+    with torch.autocast("cpu", torch.bfloat16), torch.no_grad():
+        got, expected = torch.compile(model, backend=backend)(x), model(x)
+    assert_alike(got, expected)
+
+
+def test_without_pytorch_one_line_says_what_to_install(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(nv.NotSupported, match=r"pip install 'nervure\[torch\]'"):
+        getattr(nv.bridges.torch, "backend")  # noqa: B009
