@@ -17,7 +17,7 @@ from typing import NoReturn
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.types.dim.bounds import Ranges
 from nervure.types.dim.interval import Interval, intersect, is_empty
-from nervure.types.dim.normal_form import extreme, floor_divide, remainder
+from nervure.types.dim.normal_form import construct, floor_divide, remainder
 from nervure.types.dim.polynomial import Kind, Polynomial, constant, symbol
 from nervure.types.frozen import Frozen, slot_writers
 
@@ -273,7 +273,7 @@ def _extreme(kind: Kind, of_numbers: Callable[[Sequence[int]], int], xs: Sequenc
         polynomial, others = parts(x, f"dim_{kind.value}")
         operands.append(polynomial)
         declared = merged(declared, others)
-    return made(extreme(kind, operands, Ranges(declared)), declared)
+    return made(construct(kind, operands, Ranges(declared)), declared)
 
 
 def product(xs: Iterable[DimLike]) -> DimLike:

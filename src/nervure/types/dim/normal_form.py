@@ -5,7 +5,7 @@ ranges of the symbols prove its premises.
 
 >>> from nervure.types.dim.polynomial import constant, symbol
 >>> n, ranges = symbol("N"), Ranges({"N": (0, None)})
->>> str(floor_divide(n * 4 + 3, constant(4), ranges)), str(extreme(Kind.MAXIMUM, [n, constant(0)], ranges))
+>>> str(floor_divide(n * 4 + 3, constant(4), ranges)), str(construct(Kind.MAXIMUM, [n, constant(0)], ranges))
 ('N', 'N')
 """
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, wraps
+from functools import lru_cache
 from math import gcd
 from typing import NamedTuple
 
@@ -35,45 +35,50 @@ from nervure.types.dim.polynomial import (
 _MAX_COMPARED = 12  # operands of min and max that are compared pair by pair
 _MAX_FLATTENED = 64
 
-Operation = Callable[[Polynomial, Polynomial, Ranges], Polynomial]
 Terms = tuple[tuple[Monomial, int], ...]
 Construct = Callable[[Kind, Sequence[Polynomial], Ranges], Polynomial]
 
 
 def construct(kind: Kind, operands: Sequence[Polynomial], ranges: Ranges) -> Polynomial:
-    """Returns the polynomial for an operation ``kind`` on polynomials."""
+    """Returns the polynomial for an operation ``kind`` on polynomials.
+
+    Results are cached, since kernels ask for the same ones again and again. They depend only on the operands and on
+    the ranges of the symbols in these, unless ranges are related to each other. The key includes the order of terms, so
+    that a result does not depend on earlier queries.
+    """
+    if ranges.symbolic:
+        return _construct(kind, operands, ranges)
+    names = frozenset().union(*[operand.names for operand in operands])
+    known = tuple([entry for entry in ranges.numeric.items() if entry[0] in names])
+    return _construct_once(kind, tuple([tuple(operand.terms.items()) for operand in operands]), known)
+
+
+@lru_cache(maxsize=1 << 14)
+def _construct_once(kind: Kind, operands: tuple[Terms, ...], ranges: tuple[tuple[str, Interval], ...]) -> Polynomial:
+    return _construct(kind, [Polynomial(dict(terms)) for terms in operands], Ranges(dict(ranges)))
+
+
+def _construct(kind: Kind, operands: Sequence[Polynomial], ranges: Ranges) -> Polynomial:
     if kind is Kind.FLOOR_DIVIDE:
-        return floor_divide(operands[0], operands[1], ranges)
+        return _floor_divide(operands[0], operands[1], ranges)
     if kind is Kind.REMAINDER:
-        return remainder(operands[0], operands[1], ranges)
+        return _remainder(operands[0], operands[1], ranges)
     if kind is Kind.PRODUCT:
         return product_of(operands)
-    return extreme(kind, operands, ranges)
+    return _extreme(kind, operands, ranges)
 
 
-def _remembered(operation: Operation) -> Operation:
-    """Caches the results of an operation, since kernels ask for the same quotients again and again. They depend only
-    on the operands and on the ranges of the symbols in these, unless ranges are related to each other. The key
-    includes the order of terms, so that a result does not depend on earlier queries.
-    """
-    @lru_cache(maxsize=1 << 14)
-    def once(left: Terms, right: Terms, ranges: tuple[tuple[str, Interval], ...]) -> Polynomial:
-        return operation(Polynomial(dict(left)), Polynomial(dict(right)), Ranges(dict(ranges)))
-
-    @wraps(operation)
-    def remembered(left: Polynomial, right: Polynomial, ranges: Ranges) -> Polynomial:
-        if ranges.symbolic:
-            return operation(left, right, ranges)
-        names = left.names | right.names
-        known = tuple([entry for entry in ranges.numeric.items() if entry[0] in names])
-        return once(tuple(left.terms.items()), tuple(right.terms.items()), known)
-
-    return remembered
-
-
-@_remembered
 def floor_divide(dividend: Polynomial, divisor: Polynomial, ranges: Ranges) -> Polynomial:
     """Returns ``dividend // divisor``, 0 for a divisor of 0."""
+    return construct(Kind.FLOOR_DIVIDE, (dividend, divisor), ranges)
+
+
+def remainder(dividend: Polynomial, divisor: Polynomial, ranges: Ranges) -> Polynomial:
+    """Returns ``dividend % divisor`` with the sign of the divisor, 0 for a divisor of 0."""
+    return construct(Kind.REMAINDER, (dividend, divisor), ranges)
+
+
+def _floor_divide(dividend: Polynomial, divisor: Polynomial, ranges: Ranges) -> Polynomial:
     size = divisor.constant
     if size is not None:
         return _divide_by_constant(dividend, size, ranges)
@@ -194,9 +199,7 @@ def _quotient_of_remainder(dividend: Polynomial, divisor: Polynomial, ranges: Ra
     return remainder(floor_divide(inner, divisor, ranges), times, ranges)
 
 
-@_remembered
-def remainder(dividend: Polynomial, divisor: Polynomial, ranges: Ranges) -> Polynomial:
-    """Returns ``dividend % divisor`` with the sign of the divisor, 0 for a divisor of 0."""
+def _remainder(dividend: Polynomial, divisor: Polynomial, ranges: Ranges) -> Polynomial:
     size = divisor.constant
     if size is not None:
         return _remainder_by_constant(dividend, size, ranges)
@@ -298,7 +301,7 @@ def _small_quotient(dividend: Polynomial, divisor: Polynomial, ranges: Ranges) -
     return None
 
 
-def extreme(kind: Kind, operands: Sequence[Polynomial], ranges: Ranges) -> Polynomial:
+def _extreme(kind: Kind, operands: Sequence[Polynomial], ranges: Ranges) -> Polynomial:
     """Returns the minimum or maximum of polynomials: flat, without repetition, without operands that never decide."""
     candidates = list(dict.fromkeys(_flattened(kind, operands)))
     best = min if kind is Kind.MINIMUM else max

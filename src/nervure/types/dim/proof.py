@@ -19,7 +19,7 @@ from math import gcd
 
 from nervure.types.dim.bounds import Ranges, is_nonzero, lower_bound, upper_bound
 from nervure.types.dim.interval import EVERYTHING
-from nervure.types.dim.normal_form import construct, extreme, floor_divide, rebuild
+from nervure.types.dim.normal_form import construct, floor_divide, rebuild
 from nervure.types.dim.polynomial import ZERO, Atom, Kind, Polynomial, TooLarge, constant, symbol
 
 Verdict = bool | None
@@ -124,10 +124,10 @@ def _expanded(kind: Kind, operands: Sequence[Polynomial], ranges: Ranges) -> Pol
 def _positive_part(polynomials: list[Polynomial], ranges: Ranges) -> Polynomial:
     """Returns ``max(0, p, ...)``; a single p gets content 1 and leading sign +, by ``max(0, p) == p + max(0, -p)``."""
     if len(polynomials) > 1:
-        return extreme(Kind.MAXIMUM, [ZERO, *polynomials], ranges)
+        return construct(Kind.MAXIMUM, [ZERO, *polynomials], ranges)
     polynomial, = polynomials
     content = polynomial.content() or 1
-    part = extreme(Kind.MAXIMUM, [ZERO, polynomial.exact(content)], ranges)
+    part = construct(Kind.MAXIMUM, [ZERO, polynomial.exact(content)], ranges)
     return part * content if content > 0 else polynomial + part * -content
 
 
