@@ -17,7 +17,7 @@ from nervure.kernel.schedule.products.sides import reading_of
 from nervure.kernel.schedule.products.split_indices import with_digits
 from nervure.ops.update import FilledView
 from nervure.passes.pipelines import native
-from nervure.support.machine import GENERIC, with_vectors
+from nervure.support.machine import GENERIC, Machine, with_vectors
 from nervure.types.index_map import IndexMap, indices
 from tests.fuzz.work import done, needed
 from tests.kernel.contraction_rule import contraction
@@ -40,8 +40,9 @@ kernel product(in x: f32[100000000], in y: f32[100000000], out z: f32[{2 * rows 
 """
 
 
-def matrices(rows: int, columns: int, left: str = f"{POINTS}*j + l", right: str | None = None) -> Matrices:
-    found = matrices_of(parse_kernel(text_of(rows, columns, left, right or f"k + {columns}*l")))
+def matrices(rows: int, columns: int, left: str = f"{POINTS}*j + l", right: str | None = None,
+             machine: Machine = GENERIC) -> Matrices:
+    found = matrices_of(parse_kernel(text_of(rows, columns, left, right or f"k + {columns}*l")), machine)
     assert found is not None
     return found
 
@@ -78,7 +79,8 @@ def test_a_left_side_is_packed_if_its_points_meet_in_the_cache():
 
 def test_narrow_strips_that_leave_the_first_cache_are_packed_for_many_rows():
     for vector_bytes, most in ((32, True), (64, False)):  # wide vectors have strips of a line of memory
-        table = [[reading_of(matrices(rows, columns), (), with_vectors(vector_bytes)).is_right_packed
+        machine = with_vectors(vector_bytes)
+        table = [[reading_of(matrices(rows, columns, machine=machine), ()).is_right_packed
                   for columns in (50, 150, 300, 900)] for rows in ROWS]
         for line in (*table, *zip(*table, strict=True)):
             assert list(line) == sorted(line)
@@ -97,8 +99,8 @@ def test_only_what_lasts_is_packed_apart():
 @pytest.mark.parametrize("threads", [1, 2, 16])
 @pytest.mark.parametrize(("rows", "columns"), [(1, 3), (5, 2100), (100, 50), (301, 129), (2000, 700), (7, 20_000)])
 def test_each_result_is_of_one_task(rows, columns, threads):
-    product = matrices(rows, columns)
-    blocking = blocking_of(product, reading_of(product, ()), threads)
+    product = matrices(rows, columns, machine=GENERIC._replace(threads=threads))
+    blocking = blocking_of(product, reading_of(product, ()))
     taken = set()
     for number in range(blocking.tasks):
         at = {product.new.task: number, product.m.number: 0, product.n.number: 0}

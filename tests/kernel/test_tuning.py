@@ -6,9 +6,10 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+from nervure.support.product_tuning import ProductTuning
 from tests.project.source import PACKAGE, parse
 
-KERNEL, PASSES = PACKAGE / "kernel", PACKAGE / "passes"
+KERNEL, PASSES, PRODUCTS = PACKAGE / "kernel", PACKAGE / "passes", PACKAGE / "support/product_tuning.py"
 CODEGEN, TILES = PACKAGE / "transformers/cpu/compile/codegen", PACKAGE / "transformers/cpu/compile/tiles"
 
 # Numbers that nobody would tune: they are part of a meaning or of a notation.
@@ -21,17 +22,8 @@ MEANT = {"ir.BLOCK", "ir.GROUP", "ir.GROUPS", "ir.CONTRACT_BLOCK", "ir.CONTRACT_
 REWRITING = {"cut.AGAIN", "pattern._SEEN_THROUGH", "rewrite.VISITS", "rewrite._SPARE", "rewrite._DEEPEST", "fold.LIMIT",
              "decompose._VISITS", "lower_argmax._LARGEST", "seen.DEEPEST"}
 
-# What steers convolutions and windows before there are kernels. The list can only shrink.
-OF_PASSES = {"channels_last.CROSSING", "channels_first.LEAST_POINTS", "lower_depthwise.MOST_FILTERS",
-             "lower_windows.MOST_PHASES", "lower_windows.LARGEST_STEP", "seen.MOST_POSITIONS",
-             "unpadded.LEAST_ROWS"}
-
-# What steers the micro-kernels of products, by which rows, columns and points. The list can only shrink.
-OF_TILES = {"byte_products.DEPTH", "kernel.AHEAD", "kernel.TOGETHER", "kernel.COPIED", "stream.POINTS",
-            "tile_library._FEW_ROWS", "tile_library._LONG_ROW", "tile_library._LEAST_VECTORS",
-            "tile_library._LEAST_SUMS", "tile_library._LAST_ROWS", "tile_library._LINE_ROWS",
-            "tile_library._LINE_COLUMNS", "tile_library._LINE_POINTS", "tile_library._ROUNDED_AWAY"}
-
+# The most numbers that may steer products and convolutions. It can only shrink.
+MOST = 29
 
 def numbers_in(path: Path) -> Iterator[str]:
     """The names of a module that are given numbers above 1 which do not follow from the machine or from other names."""
@@ -72,18 +64,31 @@ def test_numbers_stand_in_one_file():
                                          for name in (f"{path.stem}.{each}" for each in numbers_in(path))} == MEANT
 
 
-def test_numbers_of_passes_and_tiles_are_few():
-    assert named(PASSES) == REWRITING | OF_PASSES
-    assert named(TILES) == OF_TILES
+def test_passes_and_tiles_know_no_number():
+    """What steers products and convolutions is said by the machine that they are given."""
+    assert named(PASSES) == REWRITING
+    assert named(TILES) == set()
 
 
-def test_facts_of_the_machine_are_no_numbers():
-    """Register tiles, lines and caches are read from its description."""
-    facts = {"PANEL_BYTES", "DIRECT_BYTES", "MEETING_BYTES", "EPILOGUE_BYTES", "SCATTERED_BYTES", "ROW_MULTIPLE",
-             "STRIP_COLUMNS", "COLUMN_MULTIPLE", "UNEVEN_TASKS", "PANEL_ROWS", "LEAST_ROWS", "PACKED_ROWS"}
-    given = {name for node in parse(KERNEL / "tuning.py").body if isinstance(node, ast.Assign)
-             for target in node.targets for name, _ in _pairs(target, node.value)}
-    assert facts <= given and facts.isdisjoint(numbers_in(KERNEL / "tuning.py"))
+def test_few_numbers_steer_products():
+    """Each has its meaning, and is read where something is decided."""
+    fields = [node for node in parse(PRODUCTS).body if isinstance(node, ast.ClassDef)][0].body
+    names = [node.target.id for node in fields if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)]
+    assert tuple(names) == ProductTuning._fields and len(names) <= MOST
+    for node, after in zip(fields, fields[1:]):
+        if isinstance(node, ast.AnnAssign):
+            assert isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant), ast.unparse(node)
+    read = {node.attr for path in PACKAGE.rglob("*.py") for node in ast.walk(parse(path))
+            if isinstance(node, ast.Attribute)}
+    assert set(names) <= read
+
+
+def test_nothing_follows_from_a_machine_that_is_not_given():
+    """A module may take the generic one where none is given, but keeps nothing that follows from it."""
+    for path in PACKAGE.rglob("*.py"):
+        for node in parse(path).body if path.name != "machine.py" else ():
+            if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+                assert "GENERIC" not in {part.id for part in ast.walk(node.value) if isinstance(part, ast.Name)}, path
 
 
 def test_every_number_has_a_reason_and_is_used():

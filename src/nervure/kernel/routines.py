@@ -43,7 +43,7 @@ from nervure.kernel.ir import (
     Variable,
 )
 from nervure.kernel.loop_index import LoopIndex
-from nervure.kernel.tuning import PANEL_BYTES, WIDEST_BLOCK
+from nervure.support.machine import Machine
 from nervure.types.dim import DimLike, bounds, index_symbols, symbols
 from nervure.types.dtype import DType, float32, float64, int8, int32, int64, uint8
 
@@ -196,11 +196,12 @@ def _loads(sides: tuple[Side, Side] | None, row: LoopIndex, column: LoopIndex, p
     return (a[0], b[0], Tables(*a[1:], *b[1:], *results)) if a and b and results else None
 
 
-def block_columns(points: DimLike, dtype: DType) -> int:
-    """Returns the columns of a block of a product."""
+def block_columns(points: DimLike, dtype: DType, machine: Machine) -> int:
+    """Returns the columns of a block of a product: those of a panel of all its ``points``."""
     depth = min(points, CONTRACT_BLOCK) if isinstance(points, int) else CONTRACT_BLOCK
-    least = PANEL_BYTES // (CONTRACT_BLOCK * dtype.itemsize)
-    return max(min(PANEL_BYTES // (max(depth, 1) * dtype.itemsize), WIDEST_BLOCK) // least * least, least)
+    least = machine.panel_bytes // (CONTRACT_BLOCK * dtype.itemsize)
+    most = min(machine.panel_bytes // (max(depth, 1) * dtype.itemsize), machine.products.widest_block)
+    return max(most // least * least, least)
 
 
 class Side(NamedTuple):

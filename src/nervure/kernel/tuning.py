@@ -1,7 +1,8 @@
 """Every number that planning chooses by experience, with its unit and the reason for it.
 
-Facts of the machine itself are in :mod:`nervure.support.machine`, from which some numbers here follow; what an op costs
-is said by :attr:`nervure.ir.op.Op.cost`, what a function of scalars does by its declaration.
+Facts of the machine itself are in :mod:`nervure.support.machine`, the numbers that steer products and convolutions in
+:mod:`nervure.support.product_tuning`; what an op costs is said by :attr:`nervure.ir.op.Op.cost`, what a function of
+scalars does by its declaration.
 
 >>> SMALL_TENSOR, MOST_OPS
 (32768, 96)
@@ -9,8 +10,7 @@ is said by :attr:`nervure.ir.op.Op.cost`, what a function of scalars does by its
 
 from __future__ import annotations
 
-from nervure.kernel.ir import BLOCK, CONTRACT_BLOCK, LANES
-from nervure.support.machine import GENERIC
+from nervure.kernel.ir import BLOCK
 
 # -- fusion ----------------------------------------------------------------------------------------------------
 
@@ -61,13 +61,6 @@ RECOMPUTED_DEPTH = 8
 STORE = 2
 """Loads that storing a value is worth, beside the one of each reader: its lines are read before they are written."""
 
-PACKING = 1
-"""The cost of an element that is packed for a product, beside what it takes to compute it: a store to the cache."""
-
-UNKNOWN_REPETITIONS = 2
-"""Times for which an element of the right side of a product counts whose rows are not known: for each time that it is
-packed there are rows enough."""
-
 # -- scatters --------------------------------------------------------------------------------------------------
 
 STRIPE = 64
@@ -102,86 +95,8 @@ LEAST_TILED_COLUMNS = 256
 TRANSPOSED_ROWS = 8
 """Rows from which on a transpose goes through squares of registers, which have up to 16."""
 
-# -- matrix products -------------------------------------------------------------------------------------------
-
-PANEL_BYTES = GENERIC.own_cache // 4
-"""Bytes of a panel, half of a small second cache: 128 columns of float32 for all points of a block."""
-
-WIDEST_BLOCK = CONTRACT_BLOCK
-"""Columns of a task that has few points: its rows are stretches of memory long enough."""
-
-KEPT_SHARE = 2
-"""Times that a panel kept between calls is narrower: of many points it has the columns of a main tile."""
-
-LONG_ROWS, LONG_ROW_COLUMNS = 2 * GENERIC.tile_rows, 2048
-"""Rows of a product that is as fast as memory, and the columns of its tasks: long stretches of each row are read."""
-
-DIRECT_ROWS = 64
-"""Rows up to which packing the right side takes longer than it saves."""
-
-DIRECT_BYTES = GENERIC.own_cache
-"""Bytes of the right side of a block up to which it stays in the second cache as it lies."""
-
-PLACES_ROWS = 192
-"""Rows up to which a right side that lies in no regular way is read by tables of its places rather than packed."""
-
-TASK_PRODUCTS = 1 << 28
-"""Multiply-adds of a task: 5 milliseconds of a core with vectors of 32 bytes."""
-
-PACKED_SHARE = 4
-"""Times that a task may be longer which packs what other tasks would have to pack, too."""
-
-MEETING_BYTES = GENERIC.conflict_distance
-"""Bytes from one line of memory to the next that has the same place in a first cache."""
-
-LEAST_PACKED_POINTS = LANES + 1
-"""Points from which on what has to be computed is packed for a single row, too: fewer are done in registers."""
-
-PANEL_ROWS = 16 * GENERIC.tile_rows
-"""Rows of the left side that are packed together: 192 KiB with the points of a block."""
-
-ROW_MULTIPLE = GENERIC.tile_rows
-"""Rows of tasks are a multiple of these: of those of the main tiles."""
-
-STRIP_COLUMNS = 4 * GENERIC.line_elements
-"""The number of which the columns of a narrower block are a multiple: those of the widest main tile, of four lines."""
-
-COLUMNS_LEFT_OUT = STRIP_COLUMNS // 2
-"""Columns between two lines that may be computed for nothing: those of a tile that is not the widest."""
-
-LINE_PACKING = 4
-"""Rows in whose time a column of such a line is packed."""
-
-UNEVEN_TASKS, COLUMN_MULTIPLE = GENERIC.threads, GENERIC.line_elements
-"""Tasks from which on it does not matter that the last are narrower; and the number of which columns of fewer tasks are
-a multiple: those of the narrowest tile, a line.
-"""
-
-LEAST_PRODUCTS = 1 << 20
-"""Multiply-adds of a task that another thread may have: 20 microseconds."""
-
-LEAST_ROWS, PACKED_ROWS = 8 * GENERIC.tile_rows, 40 * GENERIC.tile_rows
-"""Rows of a task that other threads may have as many of; and where each of them packs a panel."""
-
-BYTES_ROWS = 512
-"""The same of products of bytes, which take a quarter of the time that others take for what is packed."""
-
-EPILOGUE_BYTES = GENERIC.own_cache // 4
-"""Bytes of the results of a task that wait in memory for what is computed of them, half of a small second cache."""
-
-SCATTERED_BYTES = GENERIC.own_cache // 4
-"""Bytes of the rows of a turned product, each element in a line of its own, that stay in the second cache."""
-
 BORDER_STATEMENTS = 640
 """Statements, all together, of copies of a row for the border and what lies inside: more would take LLVM long."""
-
-LEAST_INNER_ROWS = 3
-"""Rows between borders that are worth a loop without conditions."""
-
-MOST_READ_OF_PAIRS = 0.75
-"""The share of their loads that two rows may need to be computed side by side: more would save little, for twice the
-code.
-"""
 
 # -- vectors ---------------------------------------------------------------------------------------------------
 

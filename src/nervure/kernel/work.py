@@ -49,7 +49,7 @@ from nervure.kernel.ir import (
 )
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.routines import FEW_ROWS, Product, Transpose, product_of, transpose_of
-from nervure.kernel.tuning import COLUMN_MULTIPLE, FEW_ITERATIONS, SAMPLED_ITERATIONS
+from nervure.kernel.tuning import FEW_ITERATIONS, SAMPLED_ITERATIONS
 from nervure.ops.scalar import SCALAR_FUNCTIONS
 from nervure.support.machine import Machine
 from nervure.types.dim import DimLike, compile_dim, index_symbols
@@ -265,7 +265,7 @@ class _Counting:
     def _add_product(self, product: Product, at: _At) -> None:
         rows, columns, points = [self._length(entry) for entry in (product.rows, product.columns, product.points)]
         padded = rows if rows <= FEW_ROWS // 2 else _multiple(rows, FEW_ROWS)
-        tiles = at.turns * padded * _multiple(columns, COLUMN_MULTIPLE)
+        tiles = at.turns * padded * _multiple(columns, self._line // 4)
         self.work.multiply_adds += tiles * points * product.right.result.dtype.itemsize / 4
         self._touch(product.store, at.points * rows * columns)
         every = at.points * rows * columns * points

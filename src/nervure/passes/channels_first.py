@@ -5,8 +5,10 @@ window's elements. The rows of places lie a fixed step apart, so that kernels ma
 them, too: then long stretches of memory are columns of one product (:mod:`nervure.kernel.schedule.products.lines`).
 
 >>> import nervure as nv
+>>> from nervure.support.machine import GENERIC
 >>> x, f = nv.Parameter(nv.float32, (8, 3, 32, 32)), nv.Parameter(nv.float32, (16, 3, 5, 5))
->>> slid = convolved(x.value, f.value, Geometry((1, 1), (1, 1), ((2, 2), (2, 2)), 1), (32, 32))
+>>> geometry = Geometry((1, 1), (1, 1), ((2, 2), (2, 2)), 1)
+>>> slid = ChannelsFirst(GENERIC).convolved(x.value, f.value, geometry, (32, 32))
 >>> for op in nv.Function([slid], [x, f]).operations:
 ...     print(type(op).__name__, op.outputs[0].shape)
 Parameter (8, 3, 32, 32)
@@ -25,6 +27,7 @@ Reshape (8, 16, 32, 32)
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from nervure.ir.op import Value
 from nervure.ops.contraction import Contract
@@ -34,77 +37,77 @@ from nervure.ops.views import Permute, Reshape, Reverse
 from nervure.passes import channels_last, unpadded
 from nervure.passes.orders import Order
 from nervure.passes.rearranged import by_group, in_memory, padded
-from nervure.support.machine import GENERIC
+from nervure.support.machine import Machine
 from nervure.types.dim import DimLike, product
 from nervure.types.index_map import IndexMap, indices
 
 Lengths = Sequence[DimLike]
 
-STRIP, LEAST_POINTS = 4 * GENERIC.line_elements, 128
-"""Filters of a strip that products read as columns: as many as the main tile has; and points that are worth it, since
-results are transposed then.
-"""
+class ChannelsFirst(NamedTuple):
+    """Computes convolutions of data with the channels in front, on a machine."""
 
+    machine: Machine
 
-def order(rank: int) -> Order:
-    """The order of the dimensions of data (N, C, lengths)."""
-    return tuple(range(rank))
+    def order(self, rank: int) -> Order:
+        """The order of the dimensions of data (N, C, lengths)."""
+        return tuple(range(rank))
 
+    def convolved(self, x: Value, f: Value, geometry: Geometry, places: Lengths, is_turned: bool = False) -> Value:
+        """The convolution of data (N, groups*C, lengths) with filters (groups*K, C, windows) at ``places`` along each
+        length. Filters that are turned lie in memory as they are: products read them from the last position of a window
+        to the first.
+        """
+        windows, rank = f.shape[2:], 1 + len(places)
+        seen = x, geometry, windows, places
+        is_in_strips = self._strip(f, geometry.groups) != 1
+        if is_in_strips and unpadded.are_known(x.dtype, x.shape[2:], *seen[1:]):
+            columns = unpadded.in_columns(*seen)
+        else:
+            columns = Stretches(*seen).in_columns()
+        filters = self._in_strips(f, geometry.groups)
+        filters = Reverse(filters, range(2, 1 + rank)).output if is_turned else filters
+        points, kept = range(3 + rank, 3 + 2 * rank), range(3 + rank)
+        slid = Contract(filters, columns, (1, 2, *points, 3), (0, 1, *points, *kept[4:]), kept)
+        return Reshape(slid, (x.shape[0], f.shape[0], *places)).output
 
-def convolved(x: Value, f: Value, geometry: Geometry, places: Lengths, is_turned: bool = False) -> Value:
-    """The convolution of data (N, groups*C, lengths) with filters (groups*K, C, windows) at ``places`` along each
-    length. Filters that are turned lie in memory as they are: products read them from the last position of a window to
-    the first.
-    """
-    windows, rank = f.shape[2:], 1 + len(places)
-    seen = x, geometry, windows, places
-    is_in_strips = _strip(f, geometry.groups) != 1
-    if is_in_strips and unpadded.are_known(x.dtype, x.shape[2:], *seen[1:]):
-        columns = unpadded.in_columns(*seen)
-    else:
-        columns = Stretches(*seen).in_columns()
-    filters = _in_strips(f, geometry.groups)
-    filters = Reverse(filters, range(2, 1 + rank)).output if is_turned else filters
-    points, kept = range(3 + rank, 3 + 2 * rank), range(3 + rank)
-    slid = Contract(filters, columns, (1, 2, *points, 3), (0, 1, *points, *kept[4:]), kept)
-    return Reshape(slid, (x.shape[0], f.shape[0], *places)).output
+    def unfolded(self, r: Value, f: Value, op: ConvolutionDataGradient) -> Value:
+        """The gradient for data whose windows lie side by side, as one product of ``r`` and the filters.
 
+        The rows of the product are the elements of a window; each then moves to its place in the data.
+        """
+        rank = len(op.lengths)
+        turned = by_group(f, op.groups, 0)
+        turned = Permute(turned, (0, *range(2, turned.rank), 1)).output
+        filters = Reshape(turned, (product(turned.shape[:-1]), turned.shape[-1], *[1] * rank)).output
+        whole = self.convolved(r, filters, channels_last.single_positions(rank, op.groups), r.shape[2:])
+        apart = Reshape(whole, (r.shape[0], op.groups * f.shape[1], *op.strides, *r.shape[2:])).output
+        pairs = zip(range(2 + rank, 2 + 2 * rank), range(2, 2 + rank), strict=True)
+        between = [axis for pair in pairs for axis in pair]
+        return Reshape(Permute(apart, (0, 1, *between)), op.outputs[0].shape).output
 
-def unfolded(r: Value, f: Value, op: ConvolutionDataGradient) -> Value:
-    """The gradient for data whose windows lie side by side, as one product of ``r`` and the filters.
+    def _strip(self, f: Value, groups: int) -> int:
+        """The number of filters that lie side by side for each point; 1 where these would not fill registers.
 
-    The rows of the product are the elements of a window; each then moves to its place in the data.
-    """
-    rank = len(op.lengths)
-    turned = by_group(f, op.groups, 0)
-    turned = Permute(turned, (0, *range(2, turned.rank), 1)).output
-    filters = Reshape(turned, (product(turned.shape[:-1]), turned.shape[-1], *[1] * rank)).output
-    whole = convolved(r, filters, channels_last.single_positions(rank, op.groups), r.shape[2:])
-    apart = Reshape(whole, (r.shape[0], op.groups * f.shape[1], *op.strides, *r.shape[2:])).output
-    between = [axis for pair in zip(range(2 + rank, 2 + 2 * rank), range(2, 2 + rank), strict=True) for axis in pair]
-    return Reshape(Permute(apart, (0, 1, *between)), op.outputs[0].shape).output
+        Products read them as columns then, and results are transposed.
+        """
+        machine, tuning = self.machine, self.machine.products
+        filters, points, windows = f.shape[0], product(f.shape[1:]), f.shape[2:]
+        if not isinstance(filters, int) or all([length == 1 for length in windows]):
+            return 1
+        each = filters // groups
+        if each < tuning.least_channels or each % machine.line_elements:
+            return 1
+        if isinstance(points, int) and points < tuning.transposed_points:
+            return 1
+        return machine.strip_columns if each % machine.strip_columns == 0 else each
 
-
-def _strip(f: Value, groups: int) -> int:
-    """The number of filters that lie side by side for each point; 1 where these would not fill registers."""
-    filters, points, windows = f.shape[0], product(f.shape[1:]), f.shape[2:]
-    if not isinstance(filters, int) or all([length == 1 for length in windows]):
-        return 1
-    each = filters // groups
-    if each < channels_last.LEAST_FILTERS or each % channels_last.FILTER_MULTIPLE:
-        return 1
-    if isinstance(points, int) and points < LEAST_POINTS:
-        return 1
-    return STRIP if each % STRIP == 0 else each
-
-
-def _in_strips(f: Value, groups: int) -> Value:
-    """Filters (groups, strips, windows, C, filters of a strip), in this order in memory."""
-    strip, each = _strip(f, groups), f.shape[0] // groups
-    apart = Reshape(f, (groups, each // strip, strip, *f.shape[1:]))
-    strips = Permute(apart, (0, 1, *range(4, 2 + f.rank), 3, 2)).output
-    lies_so = strip == 1 and (all([length == 1 for length in f.shape[2:]]) or f.shape[1] == 1)
-    return strips if lies_so else in_memory(strips)
+    def _in_strips(self, f: Value, groups: int) -> Value:
+        """Filters (groups, strips, windows, C, filters of a strip), in this order in memory."""
+        strip, each = self._strip(f, groups), f.shape[0] // groups
+        apart = Reshape(f, (groups, each // strip, strip, *f.shape[1:]))
+        strips = Permute(apart, (0, 1, *range(4, 2 + f.rank), 3, 2)).output
+        lies_so = strip == 1 and (all([length == 1 for length in f.shape[2:]]) or f.shape[1] == 1)
+        return strips if lies_so else in_memory(strips)
 
 
 class Stretches:

@@ -42,37 +42,31 @@ from nervure.passes import unpadded
 from nervure.passes.canonical_views import composes
 from nervure.passes.orders import Order, channels_last, goes_on
 from nervure.passes.rearranged import by_group, in_memory, joined, padded
-from nervure.support.machine import GENERIC
+from nervure.support.machine import GENERIC, Machine
+from nervure.support.product_tuning import ProductTuning
 from nervure.types.dim import DimLike, less_equal, product
 from nervure.types.dtype import float32, float64
 from nervure.types.index_map import IndexMap, indices
 
-LEAST_FILTERS, FILTER_MULTIPLE = 3 * GENERIC.line_elements, GENERIC.line_elements
-"""Filters of a group from which on their panel is wide enough: a main tile has 64 columns; and what fewer of them are a
-multiple of, so that registers are full.
-"""
-
-CROSSING = 500
-"""Multiply-adds that have to become faster to make up for an element that crosses memory, to channels last or back."""
-
 Form = Convolution | ConvolutionDataGradient
 
 
-def chosen(function: Function) -> set[Value]:
-    """Chooses the convolutions whose data have channels last, and gives the leaves that their filters are views of.
+def chosen(function: Function, machine: Machine = GENERIC) -> set[Value]:
+    """Chooses the convolutions whose data have channels last on a ``machine``, and gives the leaves that their filters
+    are views of.
 
     Their filters stay from call to call, so that panels are packed once, and they gain more than it costs to bring data
     into that order and results out of it. Between two of them, and before a reduction, no elements move: there one that
     gains nothing by itself has channels last, too.
     """
     written = {variable for variable, _ in function.updates}
-    found = {op for op in function.operations if isinstance(op, Form) and _is_candidate(op, written)}
-    while found and (better := _better(function, found)) != found:
+    found = {op for op in function.operations if isinstance(op, Form) and _is_candidate(op, written, machine)}
+    while found and (better := _better(function, found, machine.products)) != found:
         found = better  # its neighbours may have to bring more now
     return {leaf_of(op.operands[1]) for op in found}
 
 
-def _better(function: Function, last: Collection[Form]) -> set[Form]:
+def _better(function: Function, last: Collection[Form], tuning: ProductTuning) -> set[Form]:
     """Those of some convolutions that would be slower with channels first, if the others had them last."""
     made, wanted = _reached(function, last), _needed(function, [op.operands[0] for op in last])
     reduced = _needed(function, [op.operands[0] for op in function.operations if isinstance(op, Fold)])
@@ -85,7 +79,7 @@ def _better(function: Function, last: Collection[Form]) -> set[Form]:
         is_free = (is_wanted or result in reduced) and result not in kept
         brought = (0 if has_data else data) + (0 if is_free else results)
         spared = (data if has_data else 0) + (results if is_wanted else 0)
-        if less_equal(CROSSING * brought, CROSSING * spared + _gain(op)) is True:
+        if less_equal(tuning.crossing * brought, tuning.crossing * spared + _gain(op, tuning)) is True:
             found.add(op)
     return found
 
@@ -97,14 +91,14 @@ def _elements(op: Form) -> tuple[DimLike, DimLike]:
     return (data * each, results) if isinstance(op, Convolution) else (data, results * each)
 
 
-def _gain(op: Form) -> DimLike:
+def _gain(op: Form, tuning: ProductTuning) -> DimLike:
     """The multiply-adds of a place that are faster with channels last.
 
     They are where filters fill a panel, and an element is at several positions of a window.
     """
     f, columns = op.operands[1], _columns(op)
     single = (1,) * len(op.strides) if isinstance(op, Convolution) else op.strides
-    is_faster = f.shape[2:] != single and less_equal(LEAST_FILTERS, columns) is True
+    is_faster = f.shape[2:] != single and less_equal(tuning.least_channels, columns) is True
     return product(f.shape) if is_faster else 0
 
 
@@ -131,13 +125,14 @@ def leaf_of(f: Value) -> Value:
     return f
 
 
-def _is_candidate(op: Form, written: Collection[object]) -> bool:
+def _is_candidate(op: Form, written: Collection[object], machine: Machine) -> bool:
     """Whether a panel of the filters lasts, and fills registers; of a type for which there are register tiles."""
     leaf, columns = leaf_of(op.operands[1]).op, _columns(op)
     lasts = isinstance(leaf, Constant) or isinstance(leaf, ReadVariable) and leaf.variable not in written
     is_tiled = op.outputs[0].dtype in (float32, float64)
-    fills = isinstance(columns, int) and (columns >= LEAST_FILTERS or columns % FILTER_MULTIPLE == 0 < columns)
-    return lasts and is_tiled and fills
+    are_many = isinstance(columns, int) and columns >= machine.products.least_channels
+    fill = isinstance(columns, int) and columns % machine.line_elements == 0 < columns
+    return lasts and is_tiled and (are_many or fill)
 
 
 def _reached(function: Function, ops: Collection[Op]) -> set[Value]:

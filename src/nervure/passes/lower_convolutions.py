@@ -37,11 +37,13 @@ from nervure.ops.convolution import (
     Geometry,
 )
 from nervure.ops.views import Pad, Permute, Reshape, Slice
-from nervure.passes import channels_first, channels_last, unpadded
+from nervure.passes import channels_last, unpadded
+from nervure.passes.channels_first import ChannelsFirst, Stretches
 from nervure.passes.layouts import with_layouts
 from nervure.passes.orders import Operands, Order, Ordered, moved
 from nervure.passes.phases import Meeting, by_phases, steps_over
 from nervure.passes.rearranged import by_group, joined
+from nervure.support.machine import GENERIC, Machine
 from nervure.types.dim import DimLike
 from nervure.types.shape import Shape
 
@@ -49,7 +51,7 @@ T = TypeVar("T")
 
 
 class Layout(Protocol):
-    """A module that computes convolutions of data that lie in one order: the channels first, or last."""
+    """The way to compute convolutions of data that lie in one order: the channels first, or last."""
 
     def order(self, rank: int) -> Order:
         """The order of the dimensions of data (N, C, lengths)."""
@@ -64,18 +66,21 @@ class Layout(Protocol):
         """The gradient for data of ``op``, whose windows lie side by side, as one product of ``r`` and ``f``."""
 
 
-def lower_convolutions(function: Function) -> Function:
-    """The function without convolutions, and with ops made in the orders in which their operands lie."""
-    forms = _Forms(channels_last.chosen(function))
+def lower_convolutions(function: Function, machine: Machine = GENERIC) -> Function:
+    """The function without convolutions, and with ops made in the orders in which their operands lie.
+
+    The products that it makes of them are those that suit a ``machine``.
+    """
+    forms = _Forms(channels_last.chosen(function, machine), machine)
     return with_layouts(function, {Convolution: forms.of_result, ConvolutionDataGradient: forms.of_data,
-                                   ConvolutionFilterGradient: _of_filters})
+                                   ConvolutionFilterGradient: forms.of_filters})
 
 
 class _Forms:
-    """Lowers results and gradients for data. ``last`` has the leaves of filters whose data have channels last."""
+    """Lowers results and gradients. ``last`` has the leaves of filters whose data have channels last."""
 
-    def __init__(self, last: Collection[Value]) -> None:
-        self._last = last
+    def __init__(self, last: Collection[Value], machine: Machine) -> None:
+        self._last, self._machine = last, machine
 
     def of_result(self, op: Convolution, laid: Operands) -> Ordered:
         x, f = op.operands
@@ -88,8 +93,24 @@ class _Forms:
         layout, order = self._layout(op, f)
         return Ordered(_DataGradient(layout, order, moved(r, laid[0], order), f, op).value, order)
 
+    def of_filters(self, op: ConvolutionFilterGradient, laid: Operands) -> Value:
+        """Rows are the positions of a window and its channels, columns the filters, points the batch and places."""
+        x, r = op.operands
+        shape, groups = op.outputs[0].shape, op.groups
+        if unpadded.are_worth_rows(x, op.geometry, shape[2:], r.shape[2:], self._machine):
+            seen = unpadded.in_rows(x, op.geometry, shape[2:], r.shape[2:])
+        else:
+            seen = Stretches(x, op.geometry, shape[2:], r.shape[2:]).in_rows()
+        *rows, batch = range(seen.rank - len(op.strides))
+        places, column = range(batch + 1, seen.rank), seen.rank
+        total = Contract(seen, by_group(r, groups, 1), (*rows, batch, *places), (batch, 0, column, *places),
+                         (*rows, column))
+        whole = Reshape(total, (groups, *shape[1:], total.outputs[0].shape[-1])).output
+        *rows, filter = range(1, whole.rank)
+        return joined(Permute(whole, (0, filter, *rows)).output, 0)
+
     def _layout(self, op: ConvolutionForm, f: Value) -> tuple[Layout, Order]:
-        layout: Layout = channels_last if channels_last.leaf_of(f) in self._last else channels_first
+        layout: Layout = channels_last if channels_last.leaf_of(f) in self._last else ChannelsFirst(self._machine)
         return layout, layout.order(op.outputs[0].rank)
 
 
@@ -158,23 +179,6 @@ def _is_unfolded(op: ConvolutionDataGradient) -> bool:
             and all([before == 0 for before, _ in op.paddings]) and all([dilation == 1 for dilation in op.dilations])
             and all([length == places * stride for length, places, stride
                      in zip(op.lengths, r.shape[2:], op.strides, strict=True)]))
-
-
-def _of_filters(op: ConvolutionFilterGradient, laid: Operands) -> Value:
-    """Rows are the positions of a window and its channels, columns the filters, points the batch and places."""
-    x, r = op.operands
-    shape, groups = op.outputs[0].shape, op.groups
-    if unpadded.are_worth_rows(x, op.geometry, shape[2:], r.shape[2:]):
-        seen = unpadded.in_rows(x, op.geometry, shape[2:], r.shape[2:])
-    else:
-        seen = channels_first.Stretches(x, op.geometry, shape[2:], r.shape[2:]).in_rows()
-    *rows, batch = range(seen.rank - len(op.strides))
-    places, column = range(batch + 1, seen.rank), seen.rank
-    total = Contract(seen, by_group(r, groups, 1), (*rows, batch, *places), (batch, 0, column, *places),
-                     (*rows, column))
-    whole = Reshape(total, (groups, *shape[1:], total.outputs[0].shape[-1])).output
-    *rows, filter = range(1, whole.rank)
-    return joined(Permute(whole, (0, filter, *rows)).output, 0)
 
 
 def _spread(x: Value, strides: Mapping[int, int]) -> Value:

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from functools import partial
 from math import prod
 
 from nervure.ir.function import Function
@@ -44,42 +45,38 @@ from nervure.ops.reductions import ProductChains, Sum
 from nervure.ops.views import Pad, Reshape, Stack
 from nervure.passes.phases import Meeting, by_phases, steps_over
 from nervure.passes.rewrite import Local, Rewriter
-from nervure.passes.seen import MOST_POSITIONS, shown
-from nervure.support.machine import GENERIC
+from nervure.passes.seen import shown
+from nervure.support.machine import GENERIC, Machine
 from nervure.types.dim import DimLike, less_equal
 from nervure.types.index_map import IndexMap, indices
 from nervure.types.shape import Shape
 
-MOST_FILTERS = 4
-"""The most filters of a channel: with more, a product reads the channel less often."""
 
-MOST_CHAINS = 2 * GENERIC.tile_rows
-"""The most sums that run together: with two more they fill the registers of AVX2, as a register tile does."""
-
-
-def lower_depthwise(function: Function) -> Function:
-    """Returns the function without convolutions of one channel a group."""
+def lower_depthwise(function: Function, machine: Machine = GENERIC) -> Function:
+    """Returns the function without convolutions of one channel a group, where a ``machine`` has no use for products."""
     if not any([isinstance(op, ConvolutionForm) for op in function.operations]):
         return function
+    result, data, filters = [partial(rule, machine=machine) for rule in (_of_result, _of_data, _of_filters)]
     return Rewriter("lower_depthwise", [
-        Local("result", [Convolution], _of_result), Local("data", [ConvolutionDataGradient], _of_data),
-        Local("filters", [ConvolutionFilterGradient], _of_filters)])(function)
+        Local("result", [Convolution], result), Local("data", [ConvolutionDataGradient], data),
+        Local("filters", [ConvolutionFilterGradient], filters)])(function)
 
 
-def _filters_of_channel(op: ConvolutionForm, filters: Shape) -> int | None:
+def _filters_of_channel(op: ConvolutionForm, filters: Shape, machine: Machine) -> int | None:
     """Returns the number of filters of each channel, if a group is one channel with a few filters of a few positions.
     """
+    tuning = machine.products
     count, channels, *windows = filters
     lengths = [window for window in windows if isinstance(window, int)]
     if not isinstance(count, int) or channels != 1 or len(lengths) < len(windows) or op.outputs[0].dtype.kind == "bool":
         return None
-    is_small = 0 < count <= MOST_FILTERS * op.groups and 0 < prod(lengths) <= MOST_POSITIONS
+    is_small = 0 < count <= tuning.depthwise_filters * op.groups and 0 < prod(lengths) <= tuning.window_positions
     return count // op.groups if is_small else None
 
 
-def _of_result(op: Convolution) -> Value | None:
+def _of_result(op: Convolution, machine: Machine) -> Value | None:
     x, f = op.operands
-    each = _filters_of_channel(op, f.shape)
+    each = _filters_of_channel(op, f.shape, machine)
     if each is None:
         return None
     shape = op.outputs[0].shape
@@ -92,12 +89,12 @@ def _of_result(op: Convolution) -> Value | None:
     return _chain(terms, op.outputs[0], shape)
 
 
-def _of_data(op: ConvolutionDataGradient) -> Value | None:
+def _of_data(op: ConvolutionDataGradient, machine: Machine) -> Value | None:
     """Computes each element of the data from the places whose windows contain it, one phase of the strides after the
     other.
     """
     r, f = op.operands
-    each, steps = _filters_of_channel(op, f.shape), steps_over(op.geometry, f.shape[2:])
+    each, steps = _filters_of_channel(op, f.shape, machine), steps_over(op.geometry, f.shape[2:])
     if each is None or steps is None:
         return None
 
@@ -115,12 +112,12 @@ def _of_data(op: ConvolutionDataGradient) -> Value | None:
     return by_phases(op.outputs[0].shape, steps, part)
 
 
-def _of_filters(op: ConvolutionFilterGradient) -> Value | None:
+def _of_filters(op: ConvolutionFilterGradient, machine: Machine) -> Value | None:
     """Computes, for each position of a window, a chain down the rows of all images, for each column; then sums these.
     """
     x, r = op.operands[0], _with_an_image(op.operands[1])
     filters, dtype = op.outputs[0].shape, r.dtype
-    each = _filters_of_channel(op, filters)
+    each = _filters_of_channel(op, filters, machine)
     if each is None:
         return None
     n, k, *places = indices(r.rank)
@@ -129,7 +126,7 @@ def _of_filters(op: ConvolutionFilterGradient) -> Value | None:
         position = [op.geometry.position(d, place, offsets[d]) for d, place in enumerate(places)]
         seen = shown(x, IndexMap(r.shape, (n, k // each, *position)))
         data.append(converted(seen, dtype.compute))
-    columns = Stack(*_columns(data, converted(r, dtype.compute)), axes=[1], counts=[len(data)])
+    columns = Stack(*_columns(data, converted(r, dtype.compute), machine.chains), axes=[1], counts=[len(data)])
     total = Sum(columns, [2])
     return converted(Reshape(total, filters).output, dtype)
 
@@ -139,14 +136,14 @@ def _with_an_image(r: Value) -> Value:
     return r if less_equal(1, r.shape[0]) is True else Pad(r, [(0, 1), *[(0, 0)] * (r.rank - 1)]).output
 
 
-def _columns(data: Sequence[Value], r: Value) -> list[Value]:
-    """Returns the products with r, summed over images and all places except those of the last dimension. Complex ones
-    have no chains.
+def _columns(data: Sequence[Value], r: Value, most: int) -> list[Value]:
+    """Returns the products with r, summed over images and all places except those of the last dimension, ``most`` side
+    by side. Complex ones have no chains.
     """
     rows = [0, *range(2, r.rank - 1)]
     if r.dtype.is_complex:
         return [Sum(entry * r, rows).outputs[0] for entry in data]
-    parts = -(-len(data) // MOST_CHAINS)
+    parts = -(-len(data) // most)
     groups = [data[len(data) * part // parts:len(data) * (part + 1) // parts] for part in range(parts)]
     return [column for group in groups for column in ProductChains(*group, r, axes=rows).outputs]
 

@@ -27,6 +27,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -42,34 +43,36 @@ from nervure.ops.update import AccumulateView
 from nervure.ops.views import Slice
 from nervure.passes.phases import Meeting, Steps, by_phases
 from nervure.passes.rewrite import Local, Rewriter
-from nervure.passes.seen import DEEPEST, MOST_POSITIONS, seen
+from nervure.passes.seen import DEEPEST, seen
+from nervure.support.machine import GENERIC, Machine
+from nervure.support.product_tuning import ProductTuning
 from nervure.types.dim import DimLike, affine, index
 from nervure.types.index_map import IndexMap, indices
 from nervure.types.shape import Shape
 
-MOST_PHASES = 16
-"""The most phases of strides, each of which has ops of its own."""
 
-LARGEST_STEP = 4
-"""The most elements from one lane to the next that are still read in rows."""
-
-def lower_windows(function: Function) -> Function:
-    """Returns the function without reductions of small windows, and with their gradients gathered."""
+def lower_windows(function: Function, machine: Machine = GENERIC) -> Function:
+    """Returns the function without reductions of windows that a ``machine`` computes faster otherwise, and with their
+    gradients gathered.
+    """
     if not any([isinstance(op, Windows | AccumulateView) for op in function.operations]):
         return function
-    inside = Rewriter("lower_windows", [Local("a part of what windows add up", [Slice], _of_part)])
-    whole = Rewriter("lower_windows", [Local("what windows add up", [AccumulateView], _of_whole),
-                                       Local("a reduction of windows", [*_CHAINS], _of_reduction)])
-    return whole(inside(function))
+    part, whole, reduction = [partial(rule, tuning=machine.products) for rule in (_of_part, _of_whole, _of_reduction)]
+    inside = Rewriter("lower_windows", [Local("a part of what windows add up", [Slice], part)])
+    outside = Rewriter("lower_windows", [Local("what windows add up", [AccumulateView], whole),
+                                         Local("a reduction of windows", [*_CHAINS], reduction)])
+    return outside(inside(function))
 
 
 # -- reductions ------------------------------------------------------------------------------------------------------
 
 
-def _of_reduction(op: Fold) -> Value | None:
+def _of_reduction(op: Fold, tuning: ProductTuning) -> Value | None:
     x = op.operands[0]
     windows = _windows_in(x, op.axes)
-    if windows is None or not 0 < prod(windows.windows) <= MOST_POSITIONS or not _has_rows(windows):
+    if windows is None or not _has_rows(windows, tuning.window_step):
+        return None
+    if not 0 < prod(windows.windows) <= tuning.window_positions:
         return None
     kept = op.outputs[0].shape
     every = itertools.product(*map(range, windows.windows))
@@ -89,12 +92,14 @@ def _windows_in(x: Value, axes: tuple[int, ...]) -> Windows | None:
     return None
 
 
-def _has_rows(windows: Windows) -> bool:
-    """Whether neighbouring places are read in rows; else a reduction reads better."""
+def _has_rows(windows: Windows, most: int) -> bool:
+    """Whether neighbouring windows, which begin ``most`` elements apart or fewer, are read in rows; else a reduction
+    reads better.
+    """
     last = windows.operands[0].rank - 1
     if last not in windows.axes:
         return True
-    return windows.strides[windows.axes.index(last)] <= LARGEST_STEP and windows.outputs[0].shape[last] != 1
+    return windows.strides[windows.axes.index(last)] <= most and windows.outputs[0].shape[last] != 1
 
 
 def _chain(combine: Callable[[Value, Value], Op]) -> Callable[[Sequence[Value]], Value]:
@@ -118,19 +123,19 @@ _CHAINS: dict[type[Op], Callable[[Sequence[Value]], Value]] = {
 # -- gradients of windows ---------------------------------------------------------------------------------------------
 
 
-def _of_whole(op: AccumulateView) -> Value | None:
-    return _gathered(op, [0] * len(op.shape), op.shape)
+def _of_whole(op: AccumulateView, tuning: ProductTuning) -> Value | None:
+    return _gathered(op, [0] * len(op.shape), op.shape, tuning)
 
 
-def _of_part(op: Slice) -> Value | None:
+def _of_part(op: Slice, tuning: ProductTuning) -> Value | None:
     """Lowers a scatter of windows without its border, which is cut off."""
     inner = op.operands[0].op
     if not isinstance(inner, AccumulateView) or any([step != 1 for _, _, step in op.slices]):
         return None
-    return _gathered(inner, [start for start, _, _ in op.slices], op.outputs[0].shape)
+    return _gathered(inner, [start for start, _, _ in op.slices], op.outputs[0].shape, tuning)
 
 
-def _gathered(op: AccumulateView, starts: Sequence[DimLike], lengths: Shape) -> Value | None:
+def _gathered(op: AccumulateView, starts: Sequence[DimLike], lengths: Shape, tuning: ProductTuning) -> Value | None:
     """Returns the elements from ``starts`` on of the sums that a map of windows accumulates."""
     axes = _axes_of(op.map, starts)
     if axes is None:
@@ -138,9 +143,9 @@ def _gathered(op: AccumulateView, starts: Sequence[DimLike], lengths: Shape) -> 
     x = op.operands[0]
     places, elements = [place for place, _, _ in axes], [element for _, element, _ in axes]
     steps = [entry for _, _, entry in axes]
-    if prod([entry.positions for entry in steps]) > MOST_POSITIONS:
+    if prod([entry.positions for entry in steps]) > tuning.window_positions:
         return None
-    if prod([entry.stride for entry in steps]) > MOST_PHASES:
+    if prod([entry.stride for entry in steps]) > tuning.window_phases:
         return None
 
     def part(counts: Shape, meetings: Sequence[Meeting]) -> Value:

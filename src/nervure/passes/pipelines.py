@@ -27,6 +27,7 @@ from nervure.passes.lower_depthwise import lower_depthwise
 from nervure.passes.lower_windows import lower_windows
 from nervure.passes.manager import Pass, Record, run
 from nervure.passes.rewrite import Rewriter
+from nervure.support.machine import GENERIC, Machine
 
 
 def standard(function: Function, evaluate: Evaluate | None = None, supports: Supports | None = None,
@@ -51,22 +52,25 @@ def standard(function: Function, evaluate: Evaluate | None = None, supports: Sup
 
 
 def native(function: Function, evaluate: Evaluate | None = None, supports: Supports | None = None,
-           records: list[Record] | None = None) -> Function:
-    """Runs the passes on a ``function`` for a backend that makes loops of ops. Its reductions run in lanes and on all
-    threads, its products in tiles, and windows of a few elements along their places.
+           records: list[Record] | None = None, machine: Machine = GENERIC) -> Function:
+    """Runs the passes on a ``function`` for a backend that makes loops of ops for a ``machine``. Its reductions run in
+    lanes and on all threads, its products in tiles, and windows of a few elements along their places.
     """
+    windows = Pass("lower_windows", partial(lower_windows, machine=machine))
     return standard(function, evaluate, supports, records, [Pass("lower_argmax", lower_argmax)],
-                    [Pass("lower_windows", lower_windows), *_CONVOLUTIONS])
+                    [windows, *_convolutions(machine)])
 
 
-_CONVOLUTIONS = (Pass("lower_depthwise", lower_depthwise), Pass("lower_convolutions", lower_convolutions))
-
-
-def native_minimal(function: Function) -> Function:
+def native_minimal(function: Function, machine: Machine = GENERIC) -> Function:
     """Decomposes the convolutions that have no loops of their own, and nothing else, for a function that is compiled
-    as it is.
+    as it is for a ``machine``.
     """
-    return run(function, _CONVOLUTIONS)
+    return run(function, _convolutions(machine))
+
+
+def _convolutions(machine: Machine) -> list[Pass]:
+    return [Pass("lower_depthwise", partial(lower_depthwise, machine=machine)),
+            Pass("lower_convolutions", partial(lower_convolutions, machine=machine))]
 
 
 def minimal(function: Function, supports: Supports | None = None) -> Function:

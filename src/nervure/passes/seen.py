@@ -33,9 +33,6 @@ from nervure.types.dtype import DType
 from nervure.types.index_map import IndexMap
 from nervure.types.shape import Shape
 
-MOST_POSITIONS = 64
-"""Elements of a window, of which each is an op: as many as a reduction has lanes."""
-
 DEEPEST = 8
 """Ops, one inside the other, that are computed of moved operands; what is below them is moved itself."""
 

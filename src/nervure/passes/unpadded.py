@@ -21,12 +21,10 @@ from collections.abc import Sequence
 from nervure.ir.op import Value
 from nervure.ops.convolution import Geometry
 from nervure.ops.update import FilledView
+from nervure.support.machine import Machine
 from nervure.types.dim import DimLike
 from nervure.types.dtype import DType, float32, float64
 from nervure.types.index_map import IndexMap, indices
-
-LEAST_ROWS = 48
-"""Channels that are the rows of a product at a position of the window: fewer are not worth tables of each position."""
 
 
 def are_known(dtype: DType, lengths: Sequence[DimLike], geometry: Geometry, windows: Sequence[DimLike],
@@ -39,13 +37,14 @@ def are_known(dtype: DType, lengths: Sequence[DimLike], geometry: Geometry, wind
     return dtype in (float32, float64) and all([isinstance(size, int) for size in sizes]) and min(places) > 0
 
 
-def are_worth_rows(x: Value, geometry: Geometry, windows: Sequence[DimLike], places: Sequence[DimLike]) -> bool:
-    """Whether the gradient for filters is computed of such windows over ``x``.
+def are_worth_rows(x: Value, geometry: Geometry, windows: Sequence[DimLike], places: Sequence[DimLike],
+                   machine: Machine) -> bool:
+    """Whether a ``machine`` computes the gradient for filters of such windows over ``x``.
 
-    There has to be padding, and at each position of the window as many channels as are worth a product.
+    There has to be padding, and at each position of the window as many channels as are worth tables of their own.
     """
     channels, has_padding = x.shape[1], any([entry != (0, 0) for entry in geometry.paddings])
-    is_wide = isinstance(channels, int) and channels >= LEAST_ROWS * geometry.groups
+    is_wide = isinstance(channels, int) and channels >= machine.products.least_channels * geometry.groups
     return has_padding and is_wide and are_known(x.dtype, x.shape[2:], geometry, windows, places)
 
 

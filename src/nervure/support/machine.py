@@ -1,15 +1,19 @@
-"""The description of a machine: vectors, register tiles, caches, and how long things take. A backend describes its own.
+"""The description of a machine: vectors, register tiles, caches, how long things take, and the numbers that steer
+products. A backend describes its own.
 
 >>> GENERIC.lanes, GENERIC.tile_vectors, GENERIC._replace(first_cache=1 << 16).first_cache
 (8, 4, 65536)
 
-Plans and kernels depend on nothing else of it, and least of all on how many threads there are today: the same function
-has the same kernels on all machines of one description. Bits are the same on all machines.
+Passes, plans and kernels are given one. They depend on nothing else of a machine, and least of all on how many threads
+there are today: the same function has the same kernels on all machines of one description. Bits are the same on all
+machines.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
+
+from nervure.support.product_tuning import ProductTuning
 
 
 class Machine(NamedTuple):
@@ -24,6 +28,7 @@ class Machine(NamedTuple):
     first_cache_ways: int = 8           # lines that it holds of those at one distance
     own_cache: int = 1 << 20            # bytes of the caches that a core has for itself
     shared_cache: int = 1 << 25         # bytes of the largest cache
+    streams: int = 8                    # stretches of memory that a core reads ahead in at once
     threads: int = 16                   # that a kernel should have work for
     started: float = 30.0               # nanoseconds that any kernel takes; the next ones are those of the time model
     addition: float = 0.08              # of a vector
@@ -38,6 +43,7 @@ class Machine(NamedTuple):
     sum_ended: float = 7.0              # what a reduction leaves in lanes becomes one number
     entry_of_transpose: float = 13.0
     element_transposed: float = 0.1
+    products: ProductTuning = ProductTuning()
 
     @property
     def vector_bytes(self) -> int:
@@ -74,6 +80,34 @@ class Machine(NamedTuple):
     def conflict_distance(self) -> int:
         """The bytes from one line of memory to the next that has the same place in the first cache."""
         return self.first_cache // self.first_cache_ways
+
+    @property
+    def strip_columns(self) -> int:
+        """The float32 columns of the widest main tile: four lines of memory, whatever vectors are."""
+        return 4 * self.line_elements
+
+    @property
+    def panel_bytes(self) -> int:
+        """The bytes of a block that waits in the core's own caches: half of a small one, a quarter of this one.
+
+        The block is a panel, or results that something is computed of. With all k of a block, 128 float32 columns.
+        """
+        return self.own_cache // 4
+
+    @property
+    def panel_rows(self) -> int:
+        """The rows of the left operand that are packed together: 192 KiB of float32 with all k of a block."""
+        return 16 * self.tile_rows
+
+    @property
+    def streamed_rows(self) -> int:
+        """The most rows of a product that is as fast as memory: those of two main tiles."""
+        return 2 * self.tile_rows
+
+    @property
+    def chains(self) -> int:
+        """The most sums that run side by side: a row of two main tiles each, which fill registers with two more."""
+        return 2 * self.tile_rows
 
 
 GENERIC = Machine()

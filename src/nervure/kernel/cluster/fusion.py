@@ -39,7 +39,7 @@ def cluster(function: Function, producers: ProducerAnalysis | None = None, machi
     """Returns the steps of a function, in an order in which they can run. Composites must have been decomposed."""
     producers = producers or ProducerAnalysis(function)
     steps = _Fusion(function, producers, machine).steps
-    materialise(function, steps, producers)
+    materialise(function, steps, producers, machine)
     steps = [step for step in steps if not isinstance(step, Loops) or step.stored]  # others are computed by readers
     for step in steps:
         if isinstance(step, Loops):

@@ -34,12 +34,13 @@ from nervure.kernel.analysis import Level, OpAnalysis, OpKind
 from nervure.kernel.cluster.prologues import has_edges, is_widened, repetitions
 from nervure.kernel.cluster.steps import Loops, Step
 from nervure.kernel.producers import ProducerAnalysis, Read, dense_base
-from nervure.kernel.tuning import CHEAP, PACKING, RECOMPUTED_DEPTH, STORE
+from nervure.kernel.tuning import CHEAP, RECOMPUTED_DEPTH, STORE
+from nervure.support.machine import Machine
 
 
-def materialise(function: Function, steps: Sequence[Step], producers: ProducerAnalysis) -> None:
-    """Fills in the values that steps store, and those that their runs load from each other."""
-    stored = _Materialisation(function, steps, producers).stored()
+def materialise(function: Function, steps: Sequence[Step], producers: ProducerAnalysis, machine: Machine) -> None:
+    """Fills in the values that steps store on a ``machine``, and those that their runs load from each other."""
+    stored = _Materialisation(function, steps, producers, machine).stored()
     for step in steps:
         if isinstance(step, Loops):
             step.stored = [value for value in step.values if value in stored]
@@ -59,8 +60,9 @@ class _Reader(NamedTuple):
 
 
 class _Materialisation:
-    def __init__(self, function: Function, steps: Sequence[Step], producers: ProducerAnalysis) -> None:
-        self._steps, self._producers = steps, producers
+    def __init__(self, function: Function, steps: Sequence[Step], producers: ProducerAnalysis,
+                 machine: Machine) -> None:
+        self._steps, self._producers, self._machine = steps, producers, machine
         self._maker = {value: step for step in steps for op in step.ops for value in op.outputs}
         self._stored = {dense_base(root) for root in function.roots}.intersection(self._maker)
         self._outside: dict[Value, list[_Reader]] = {}
@@ -87,7 +89,7 @@ class _Materialisation:
         ops = self._producers.ops
         if _is_product(step):
             for op in step.ops:
-                counts = repetitions(op, ops) if ops.is_contraction(op) else ()
+                counts = repetitions(op, ops, self._machine) if ops.is_contraction(op) else ()
                 for operand, times in zip(op.operands, counts, strict=False):
                     for read in self._producers.reads_of_values((operand,), True):
                         yield _Reader(step, read, 1 if is_widened(read.value) or has_edges(read.value) else times, True)
@@ -128,7 +130,8 @@ class _Materialisation:
         cost, loads = self._again(value, 0)
         readers = len({id(reader.step) for reader in outside})
         packed = [reader.times or 0 for reader in outside if reader.is_product]
-        more = sum([(times - 1) * (cost + loads) + times * PACKING for times in packed])
+        store = self._machine.products.packing_cost
+        more = sum([(times - 1) * (cost + loads) + times * store for times in packed])
         return cost <= CHEAP and readers * loads <= STORE + readers and more <= CHEAP
 
     def _can_be_again(self, value: Value) -> bool:

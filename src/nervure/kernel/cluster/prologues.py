@@ -6,8 +6,9 @@ anew for every row and column.
 
 >>> import nervure as nv
 >>> from nervure.kernel.analysis import OpAnalysis
+>>> from nervure.support.machine import GENERIC
 >>> x, y = nv.Parameter(nv.float32, (240, 512)), nv.Parameter(nv.float32, (512, 512))
->>> repetitions(nv.ops.Contract(x, y, (0, 2), (2, 1), (0, 1)), OpAnalysis())
+>>> repetitions(nv.ops.Contract(x, y, (0, 2), (2, 1), (0, 1)), OpAnalysis(), GENERIC)
 [4, 1]
 """
 
@@ -16,14 +17,16 @@ from __future__ import annotations
 from nervure.ir.op import Op, Value
 from nervure.kernel.analysis import OpAnalysis
 from nervure.kernel.routines import TYPES, block_columns
-from nervure.kernel.tuning import PACKED_ROWS, UNKNOWN_REPETITIONS
 from nervure.ops.conversion import Convert
 from nervure.ops.update import FilledView
+from nervure.support.machine import Machine
 from nervure.types.dim import DimLike, index, product
 
 
-def repetitions(op: Op, ops: OpAnalysis) -> list[int | None]:
-    """Returns how often a contraction computes each element of its two operands; None if that depends on sizes."""
+def repetitions(op: Op, ops: OpAnalysis, machine: Machine) -> list[int | None]:
+    """Returns how often a contraction on a ``machine`` computes each element of its two operands; None if that depends
+    on sizes.
+    """
     structure = ops.structure(op)
     axes = [set(access.coordinates) for access in structure.reads if access is not None]
     kept = [d for d in structure.written if structure.domain[d] != 1]
@@ -32,8 +35,9 @@ def repetitions(op: Op, ops: OpAnalysis) -> list[int | None]:
     sides = [index(kept[-1]) in own for own in axes] if kept else [True, True]
     if dtype not in TYPES or all(sides):
         return [count if isinstance(count, int) else None for count in others]
-    columns = block_columns(product([structure.domain[d] for d in structure.reduced]), dtype)
-    return [_blocks(count, PACKED_ROWS, UNKNOWN_REPETITIONS) if is_right else _blocks(count, columns, None)
+    columns = block_columns(product([structure.domain[d] for d in structure.reduced]), dtype, machine)
+    right = machine.products.packed_rows, machine.products.unknown_repetitions
+    return [_blocks(count, *right) if is_right else _blocks(count, columns, None)
             for count, is_right in zip(others, sides, strict=True)]
 
 

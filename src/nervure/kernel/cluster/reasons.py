@@ -26,6 +26,7 @@ from nervure.kernel.analysis import OpKind
 from nervure.kernel.cluster.prologues import repetitions
 from nervure.kernel.cluster.steps import Step
 from nervure.kernel.producers import ProducerAnalysis, dense_base
+from nervure.support.machine import GENERIC, Machine
 
 _LATER = "it also reads what a later step makes"
 
@@ -44,8 +45,8 @@ class Reasons(NamedTuple):
     apart: dict[Op, str]
 
 
-def reasons(function: Function, steps: Sequence[Step]) -> Reasons:
-    """Returns the reasons behind the steps of a function."""
+def reasons(function: Function, steps: Sequence[Step], machine: Machine = GENERIC) -> Reasons:
+    """Returns the reasons behind the steps of a function, which were made for a ``machine``."""
     producers = ProducerAnalysis(function)
     made = {value: number for number, step in enumerate(steps) for op in step.ops for value in op.outputs}
     stored = {value for step in steps for value in step.stored}
@@ -60,7 +61,7 @@ def reasons(function: Function, steps: Sequence[Step]) -> Reasons:
                 found.apart[reader] = step.why_apart(reader)
             for value in values:
                 why = step.why_apart(reader) if made.get(value) == last else _LATER
-                why = _why_not_packed(reader, value, producers) or why
+                why = _why_not_packed(reader, value, producers, machine) or why
                 for needed in _in_memory(value, producers, again, step):
                     if made.get(needed, number) != number:
                         reason = Reason(f"{type(reader).__name__} reads it: {why}", step)
@@ -76,11 +77,11 @@ def reasons(function: Function, steps: Sequence[Step]) -> Reasons:
     return found
 
 
-def _why_not_packed(reader: Op, value: Value, producers: ProducerAnalysis) -> str | None:
+def _why_not_packed(reader: Op, value: Value, producers: ProducerAnalysis, machine: Machine) -> str | None:
     """Returns the reason why a product does not compute a value as it packs it, if it would only do so too often."""
     if not producers.ops.is_contraction(reader) or producers.ops.kind(value.op) is not OpKind.POINTWISE:
         return None
-    counts = zip(reader.operands, repetitions(reader, producers.ops), strict=True)
+    counts = zip(reader.operands, repetitions(reader, producers.ops, machine), strict=True)
     most = max([times or 0 for operand, times in counts if producers.base(operand)[0] is value], default=0)
     return f"it would compute it {most} times" if most > 1 else None
 

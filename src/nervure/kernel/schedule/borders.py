@@ -48,7 +48,7 @@ from nervure.kernel.rewriting import Rewrite, fresh_copy
 from nervure.kernel.schedule.loop_partition import Bound, bound_on, valid_ends
 from nervure.kernel.simplify.dead_code import without_dead_statements
 from nervure.kernel.simplify.folding import with_folded_scalars
-from nervure.kernel.tuning import BORDER_STATEMENTS, LEAST_INNER_ROWS
+from nervure.kernel.tuning import BORDER_STATEMENTS
 from nervure.support.machine import Machine
 from nervure.types.dim import DimLike, dim_max, dim_min, index_symbols
 from nervure.types.dtype import bool_
@@ -56,13 +56,13 @@ from nervure.types.dtype import bool_
 
 def with_borders_apart(kernel: Kernel, machine: Machine) -> Kernel:
     """The kernel whose innermost loops over rows of vectors have no conditions on the row in the middle."""
-    return replace(kernel, body=_Borders(kernel.sliced).block(kernel.body))
+    return replace(kernel, body=_Borders(kernel.sliced, machine.products.inner_rows).block(kernel.body))
 
 
 class _Borders(Rewrite):
-    def __init__(self, sliced: For | None) -> None:
+    def __init__(self, sliced: For | None, inner_rows: int) -> None:
         super().__init__()
-        self._sliced = sliced
+        self._sliced, self._inner_rows = sliced, inner_rows
 
     def for_loop(self, loop: For, out: list[Statement]) -> None:
         inside = [entry for entry in walk(loop.body) if isinstance(entry, Loop)]
@@ -70,7 +70,7 @@ class _Borders(Rewrite):
         if not is_rows or loop.vector or loop is self._sliced:
             out.append(self.rebuilt(loop))
             return
-        middle = _middle_of(loop)
+        middle = _middle_of(loop, self._inner_rows)
         out.extend([loop] if middle is None else _parts(loop, middle))
 
 
@@ -94,15 +94,17 @@ class _Middle(NamedTuple):
     conditions: list[_Condition]
 
 
-def _middle_of(loop: For) -> _Middle | None:
-    """The iterations of a loop in which the conditions hold that depend on it alone; None where that is of no use."""
+def _middle_of(loop: For, least: int) -> _Middle | None:
+    """The iterations of a loop in which the conditions hold that depend on it alone; None if they are fewer than
+    ``least``, or of no use otherwise.
+    """
     conditions = _conditions(loop)
     if not conditions or 3 * len(tuple(walk(loop.body))) > BORDER_STATEMENTS:  # there will be three loops
         return None
     first, end = valid_ends([condition.bound for condition in conditions], loop.extent)
     first = dim_min(first, loop.extent)
     end = dim_max(end, first)
-    is_short = isinstance(first, int) and isinstance(end, int) and end - first < LEAST_INNER_ROWS
+    is_short = isinstance(first, int) and isinstance(end, int) and end - first < least
     return None if is_short else _Middle(first, end, conditions)
 
 

@@ -37,33 +37,34 @@ from nervure.kernel.ir import Apply, Body, For, Index, Kernel, Load, Statement, 
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.rewriting import Rewrite, fresh_copy
 from nervure.kernel.simplify.common_subexpressions import with_shared_scalars
-from nervure.kernel.tuning import MOST_READ_OF_PAIRS
 from nervure.support.machine import Machine
 from nervure.types.dim import DimLike, less_equal
 
 
 def with_paired_rows(kernel: Kernel, machine: Machine) -> Kernel:
     """Returns the kernel with loops over rows of vectors that take two at a time, if these share memory."""
-    return replace(kernel, body=_Pairing(kernel.sliced).block(kernel.body))
+    return replace(kernel, body=_Pairing(kernel.sliced, machine.products.shared_loads).block(kernel.body))
 
 
 class _Pairing(Rewrite):
-    def __init__(self, sliced: For | None) -> None:
+    def __init__(self, sliced: For | None, share: float) -> None:
         super().__init__()
-        self._sliced = sliced
+        self._sliced, self._share = sliced, share
 
     def for_loop(self, loop: For, out: list[Statement]) -> None:
-        pairs = None if loop is self._sliced else _in_pairs(loop)
+        pairs = None if loop is self._sliced else _in_pairs(loop, self._share)
         out.extend([self.rebuilt(loop)] if pairs is None else pairs)
 
 
-def _in_pairs(loop: For) -> list[For] | None:
-    """Returns the loop in pairs of iterations, and the last one if it is left; None if that is of no use."""
+def _in_pairs(loop: For, share: float) -> list[For] | None:
+    """Returns the loop in pairs of iterations, and the last one if it is left; None if a pair needs more than this
+    ``share`` of the loads of both.
+    """
     row = loop.body[0] if len(loop.body) == 1 and loop.routine is None else None
     if not isinstance(row, For) or not row.vector or not _may_meet(loop, row):
         return None
     before = _loads(row.body, loop.index)
-    most = MOST_READ_OF_PAIRS * 2 * len(before)
+    most = share * 2 * len(before)
     if not before or 2 * len(before) - _met(before, loop.index) > most:
         return None  # without the rows themselves, which are expensive to make
     body = _pair(row.body, loop.index)

@@ -42,7 +42,7 @@ class Target(NamedTuple):
     """A kind of machine. Equal targets share code."""
 
     name: str                   # "avx2" or "avx512"
-    vector_bytes: int
+    machine: Machine            # that passes, plans and kernels are made for
     features: tuple[str, ...]   # LLVM's names of the instruction sets allowed; all others are not
     processor: str              # the processor to tune for: LLVM's name, or this machine's from Linux
 
@@ -61,7 +61,7 @@ class Target(NamedTuple):
     @staticmethod
     def avx512() -> Target:
         """Returns the target of any machine with AVX-512, even if this one lacks it: its code can be read, not run."""
-        return Target("avx512", 64, tuple(sorted([*_ALWAYS, *_AVX2, *_AVX512])), "x86-64-v4")
+        return Target("avx512", with_vectors(64), tuple(sorted([*_ALWAYS, *_AVX2, *_AVX512])), "x86-64-v4")
 
     @property
     def adds_products_of_bytes(self) -> bool:
@@ -69,9 +69,9 @@ class Target(NamedTuple):
         return "avx512vnni" in self.features or "avxvnni" in self.features and self.vector_bytes == 32
 
     @property
-    def machine(self) -> Machine:
-        """The machine that plans and kernels are made for."""
-        return _MACHINES[self.vector_bytes]
+    def vector_bytes(self) -> int:
+        """The bytes of a vector."""
+        return self.machine.vector_bytes
 
     @property
     def is_host(self) -> bool:
@@ -86,10 +86,13 @@ class Target(NamedTuple):
     @property
     def key(self) -> str:
         """A text that, besides a kernel's, determines the generated code: equal keys give equal code."""
-        return f"{self.name}; {self.processor}; {','.join(self.features)}; llvmlite {llvm_version()}"
+        return (f"{self.name}; {self.processor}; {','.join(self.features)}; {_described(self.machine)}; "
+                f"llvmlite {llvm_version()}")
 
 
-_MACHINES = {vector_bytes: with_vectors(vector_bytes) for vector_bytes in (32, 64)}
+@cache
+def _described(machine: Machine) -> str:
+    return repr(tuple(machine))
 
 
 def read_target(description: str) -> Target:
@@ -106,13 +109,13 @@ def read_target(description: str) -> Target:
                            got=f"no {', '.join(missing)}", expected=", ".join(_NEEDED), location=None,
                            help="nv.transformers.make_transformer('interpreter') runs everywhere")
     processor = " ".join([fields.get(name, "?") for name in ("vendor_id", "cpu family", "model", "stepping")])
-    target = Target("avx512", 64, tuple(sorted({*_ALWAYS, *found})), processor)
+    target = Target("avx512", with_vectors(64), tuple(sorted({*_ALWAYS, *found})), processor)
     return target if found.issuperset(_AVX512) else _without_avx512(target)
 
 
 def _without_avx512(target: Target) -> Target:
     features = tuple([name for name in target.features if name not in _AVX512 and name != "avx512vnni"])
-    return target._replace(name="avx2", vector_bytes=32, features=features)
+    return target._replace(name="avx2", machine=with_vectors(32), features=features)
 
 
 @cache

@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from weakref import WeakSet
 
 from nervure import flags
@@ -46,7 +47,7 @@ class CpuTransformer(Transformer):
     def pipeline(self) -> Callable[..., Function]:
         with forks.importing():
             from nervure.passes.pipelines import native
-        return native
+        return partial(native, machine=self.target.machine)
 
     def build(self, function: Function) -> Executable:
         self.check_open()
@@ -63,7 +64,7 @@ class CpuTransformer(Transformer):
         with forks.importing():
             from nervure.passes.pipelines import native_minimal
             from nervure.transformers.cpu.compile.compilation import compile_function
-        compilation = compile_function(native_minimal(function), self.target)
+        compilation = compile_function(native_minimal(function, self.target.machine), self.target)
         return CpuExecutable(function, self, self._gate, compilation.loaded, compilation)
 
     def close(self) -> None:

@@ -76,8 +76,8 @@ def packed_apart(kernel: Kernel, machine: Machine, lasting: Collection[Buffer]) 
 
 def _tasks(kernel: Kernel, machine: Machine, lasting: Collection[Buffer]) -> Tasks | None:
     """The tasks of a kernel that is a product; None if it is none."""
-    matrices = matrices_of(kernel)
+    matrices = matrices_of(kernel, machine)
     if matrices is None:
         return None
-    reading = reading_of(matrices, lasting, machine)
-    return tasks_of(blocking_of(matrices, reading, machine.threads), reading)
+    reading = reading_of(matrices, lasting)
+    return tasks_of(blocking_of(matrices, reading), reading)

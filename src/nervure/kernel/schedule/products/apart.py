@@ -8,6 +8,7 @@ It lies in strips that are as wide as a task, of all points each; strip after st
 >>> from nervure.kernel.schedule.products.matrices import matrices_of
 >>> from nervure.kernel.schedule.products.packing import packing_of
 >>> from nervure.kernel.schedule.products.sides import reading_of
+>>> from nervure.support.machine import GENERIC
 >>> kernel = parse_kernel('''
 ... kernel product(in x: f32[6000], in y: f32[36000], out z: f32[60000]):
 ...   for i < 100 parallel:
@@ -18,9 +19,9 @@ It lies in strips that are as wide as a task, of all points each; strip after st
 ...         give v1, v2
 ...       z[600*i + j] = v0
 ... ''')
->>> matrices = matrices_of(kernel)
+>>> matrices = matrices_of(kernel, GENERIC._replace(threads=1))
 >>> reading = reading_of(matrices, kernel.buffers[1:2])
->>> blocking = blocking_of(matrices, reading, threads=1)
+>>> blocking = blocking_of(matrices, reading)
 >>> panel = panel_apart(blocking, reading)
 >>> print(print_kernel(packing_kernel(packing_of(blocking, reading), panel)), end="")
 kernel pack(in y: f32[36000], out packed: f32[46080]):

@@ -6,6 +6,7 @@ use a panel often, but leave work to other threads.
 >>> from nervure.kernel.parser import parse_kernel
 >>> from nervure.kernel.schedule.products.matrices import matrices_of
 >>> from nervure.kernel.schedule.products.sides import reading_of
+>>> from nervure.support.machine import GENERIC
 >>> matrices = matrices_of(parse_kernel('''
 ... kernel product(in x: f32[960000], in y: f32[720000], out z: f32[1200000]):
 ...   for i < 1000 parallel:
@@ -15,8 +16,8 @@ use a panel often, but leave work to other threads.
 ...         v2 = y[1200*k + j]
 ...         give v1, v2
 ...       z[1200*i + j] = v0
-... '''))
->>> blocking = blocking_of(matrices, reading_of(matrices, ()), threads=16)
+... '''), GENERIC)
+>>> blocking = blocking_of(matrices, reading_of(matrices, ()))
 >>> blocking.width, blocking.height, blocking.tasks
 (128, 504, 20)
 >>> blocking.rows, blocking.moved[matrices.m.number]
@@ -35,23 +36,6 @@ from nervure.kernel.schedule.products.boxes import Grid
 from nervure.kernel.schedule.products.extents import at_most, block_count, part_of
 from nervure.kernel.schedule.products.matrices import Matrices
 from nervure.kernel.schedule.products.sides import Reading
-from nervure.kernel.tuning import (
-    BYTES_ROWS,
-    COLUMN_MULTIPLE,
-    EPILOGUE_BYTES,
-    KEPT_SHARE,
-    LEAST_PRODUCTS,
-    LEAST_ROWS,
-    LONG_ROW_COLUMNS,
-    LONG_ROWS,
-    PACKED_ROWS,
-    PACKED_SHARE,
-    ROW_MULTIPLE,
-    SCATTERED_BYTES,
-    STRIP_COLUMNS,
-    TASK_PRODUCTS,
-    UNEVEN_TASKS,
-)
 from nervure.types.dim import DimLike, product
 
 
@@ -100,11 +84,11 @@ class Blocking(NamedTuple):
         return LineOfTask(count, start, part, {lines.outer: begin + line, index: before + index.dim})
 
 
-def blocking_of(matrices: Matrices, reading: Reading, threads: int) -> Blocking:
-    """The blocks of a product whose operands have a ``reading``, with work for ``threads``."""
+def blocking_of(matrices: Matrices, reading: Reading) -> Blocking:
+    """The blocks of a product whose operands have a ``reading``, with work for the threads of its machine."""
     width = _width(matrices, reading)
     strips = product([_batch_size(matrices), block_count(matrices.n.extent, width)])
-    height = at_most(matrices.m.extent, _most_rows(matrices, reading, width, strips, threads))
+    height = at_most(matrices.m.extent, _most_rows(matrices, reading, width, strips))
     return _in_tasks(matrices, width, height)
 
 
@@ -142,10 +126,10 @@ def _batch_size(matrices: Matrices) -> DimLike:
 
 def _width(matrices: Matrices, reading: Reading) -> int:
     """The most columns of a task; whole lines, where lines are packed."""
-    rows = matrices.m.extent
+    rows, machine = matrices.m.extent, matrices.machine
     is_direct = not reading.is_right_packed and reading.right_offsets is None
-    is_stream = isinstance(rows, int) and rows <= LONG_ROWS and is_direct
-    most = LONG_ROW_COLUMNS if is_stream else _strip_columns(matrices, reading)
+    is_stream = isinstance(rows, int) and rows <= machine.streamed_rows and is_direct
+    most = machine.products.streamed_columns if is_stream else _strip_columns(matrices, reading)
     width = at_most(matrices.n.extent, most)
     width = width if reading.source is not None else _even(matrices, width)  # any number of rows reads one panel
     *lines, (_, length) = matrices.n.indices
@@ -161,33 +145,37 @@ def _strip_columns(matrices: Matrices, reading: Reading) -> int:
     They are half as many where one task of few rows would be all: by rows it cannot be cut, since each task would pack
     all of the panel.
     """
-    rows, columns = matrices.m.extent, matrices.n.extent
-    block = block_columns(matrices.k.extent, matrices.dtype) // (1 if reading.source is None else KEPT_SHARE)
+    rows, columns, machine, products = matrices.m.extent, matrices.n.extent, matrices.machine, matrices.machine.products
+    block = block_columns(matrices.k.extent, matrices.dtype, machine)
+    block //= 1 if reading.source is None else products.kept_share
     if matrices.batch or not reading.packs_in_tasks:
         return block
     if not (isinstance(rows, int) and isinstance(columns, int)):
         return block
-    half = -(-columns // (2 * STRIP_COLUMNS)) * STRIP_COLUMNS
-    is_one = columns <= block and rows <= PACKED_ROWS and rows * half * matrices.depth >= 2 * LEAST_PRODUCTS
+    half = -(-columns // (2 * machine.strip_columns)) * machine.strip_columns
+    is_worth = rows <= products.packed_rows and rows * half * matrices.depth >= 2 * products.least_products
+    is_one = columns <= block and is_worth
     return min(half, block) if is_one else block
 
 
 def _even(matrices: Matrices, width: int) -> int:
     """The columns of a strip; fewer where few strips of few rows would be shared unevenly."""
-    rows, columns, batch = matrices.m.extent, matrices.n.extent, _batch_size(matrices)
+    rows, columns, batch, machine = matrices.m.extent, matrices.n.extent, _batch_size(matrices), matrices.machine
     if not (isinstance(rows, int) and isinstance(columns, int) and isinstance(batch, int)):
         return width
-    if columns <= width or rows > PACKED_ROWS:
+    if columns <= width or rows > machine.products.packed_rows:
         return width
     parts = -(-columns // width)
     parts += batch * parts % 2
-    return width if batch * parts > UNEVEN_TASKS else -(-columns // (parts * COLUMN_MULTIPLE)) * COLUMN_MULTIPLE
+    if batch * parts > machine.threads:
+        return width
+    return -(-columns // (parts * machine.line_elements)) * machine.line_elements
 
 
 # -- rows --------------------------------------------------------------------------------------------------------
 
 
-def _most_rows(matrices: Matrices, reading: Reading, width: int, strips: DimLike, threads: int) -> int:
+def _most_rows(matrices: Matrices, reading: Reading, width: int, strips: DimLike) -> int:
     """The most rows of a task: more use a panel more often, take longer, and leave less to other threads."""
     rows = matrices.m.extent
     limit = _row_limit(matrices, reading, width)
@@ -195,7 +183,7 @@ def _most_rows(matrices: Matrices, reading: Reading, width: int, strips: DimLike
         return _in_whole_groups(limit, matrices)
     most = limit
     if isinstance(strips, int):
-        shared = -(-rows * strips // threads)
+        shared = -(-rows * strips // matrices.machine.threads)
         most = min(most, max(shared, _least_rows(matrices, reading, width, rows, strips)))
     each = -(-rows // _row_blocks(rows, most, limit, strips))  # tasks of about the same length
     return _in_whole_groups(each, matrices)
@@ -203,22 +191,25 @@ def _most_rows(matrices: Matrices, reading: Reading, width: int, strips: DimLike
 
 def _row_limit(matrices: Matrices, reading: Reading, width: int) -> int:
     """The rows of a task that takes as long as any may, and whose results stay in the cache until it goes on."""
-    longer = PACKED_SHARE if reading.packs_in_tasks else 1
-    most = TASK_PRODUCTS * longer // max(width * _known_points(matrices), 1)
+    machine, products = matrices.machine, matrices.machine.products
+    longer = products.packed_share if reading.packs_in_tasks else 1
+    most = products.task_products * longer // max(width * _known_points(matrices), 1)
     if matrices.is_stored and isinstance(matrices.m.extent, int):
         return most
     if matrices.is_transposed:
-        most = min(most, max(SCATTERED_BYTES // (_run_length(matrices) * matrices.dtype.itemsize), LEAST_ROWS))
-    return min(most, EPILOGUE_BYTES // (width * matrices.dtype.itemsize))
+        lines = machine.panel_bytes // (_run_length(matrices) * matrices.dtype.itemsize)  # one for each element
+        most = min(most, max(lines, products.least_rows))
+    return min(most, machine.panel_bytes // (width * matrices.dtype.itemsize))
 
 
 def _least_rows(matrices: Matrices, reading: Reading, width: int, rows: int, strips: int) -> int:
     """The rows that are worth a task, beside ``strips`` of columns."""
-    points = _known_points(matrices)
-    packed = PACKED_ROWS if reading.packs_in_tasks else LEAST_ROWS
-    if strips == 1 and rows * width * points >= 4 * LEAST_PRODUCTS:
+    points, products = _known_points(matrices), matrices.machine.products
+    packed = products.packed_rows if reading.packs_in_tasks else products.least_rows
+    if strips == 1 and rows * width * points >= 4 * products.least_products:
         packed = min(packed, -(-rows // 2))  # to pack what another task packs, too, is better than to wait
-    return max(BYTES_ROWS if matrices.is_of_bytes else packed, LEAST_PRODUCTS // max(width * points, 1))
+    least = products.bytes_rows if matrices.is_of_bytes else packed
+    return max(least, products.least_products // max(width * points, 1))
 
 
 def _run_length(matrices: Matrices) -> int:
@@ -243,7 +234,8 @@ def _in_whole_groups(rows: int, matrices: Matrices) -> int:
         group = product([extent for _, extent in indices[axis:]])
         if isinstance(group, int) and 0 < group <= 2 * rows:
             return (rows + group // 2) // group * group
-    return max(-(-rows // ROW_MULTIPLE) * ROW_MULTIPLE, ROW_MULTIPLE)
+    multiple = matrices.machine.tile_rows
+    return max(-(-rows // multiple) * multiple, multiple)
 
 
 def _row_blocks(rows: int, most: int, limit: int, others: DimLike) -> int:

@@ -9,6 +9,7 @@ blocks of points.
 >>> from nervure.kernel.schedule.products.blocking import blocking_of
 >>> from nervure.kernel.schedule.products.matrices import matrices_of
 >>> from nervure.kernel.schedule.products.sides import reading_of
+>>> from nervure.support.machine import GENERIC
 >>> kernel = parse_kernel('''
 ... kernel product(in x: f32[6000], in y: f32[3000], out z: f32[5000]):
 ...   for i < 100 parallel:
@@ -20,8 +21,8 @@ blocks of points.
 ...       v3 = negative(v0)
 ...       z[50*i + j] = v3
 ... ''')
->>> matrices = matrices_of(kernel)
->>> results = results_of(blocking_of(matrices, reading_of(matrices, ()), threads=1))
+>>> matrices = matrices_of(kernel, GENERIC._replace(threads=1))
+>>> results = results_of(blocking_of(matrices, reading_of(matrices, ())))
 >>> print(print_kernel(Kernel("rest", (*kernel.buffers[2:], results.tile), results.epilogue(), ())), end="")
 kernel rest(out z: f32[5000], scratch tile: f32[5000]):
   for i < 100:

@@ -8,6 +8,7 @@ line behind the other.
 >>> from nervure.kernel.ir import For
 >>> from nervure.kernel.parser import parse_kernel
 >>> from nervure.kernel.routines import sides_of
+>>> from nervure.support.machine import GENERIC
 >>> kernel = parse_kernel('''
 ... kernel product(in x: f32[12], in y: f32[160], out z: f32[192]):
 ...   for i < 4 parallel:
@@ -22,7 +23,7 @@ line behind the other.
 >>> line = kernel.body[0].body[0]
 >>> column = line.body[0]
 >>> left, right = sides_of(column.body[0], column.index)
->>> lines = lines_of(line, column, left, right)
+>>> lines = lines_of(line, column, left, right, GENERIC)
 >>> lines.apart, lines.extent
 (10, 58)
 """
@@ -34,14 +35,7 @@ from typing import NamedTuple
 from nervure.kernel.ir import For, Load
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.routines import Side, is_affine
-from nervure.kernel.tuning import (
-    COLUMN_MULTIPLE,
-    COLUMNS_LEFT_OUT,
-    LEAST_ROWS,
-    LINE_PACKING,
-    PLACES_ROWS,
-    STRIP_COLUMNS,
-)
+from nervure.support.machine import Machine
 from nervure.types.dim import DimLike, dim_max, dim_min, less_equal, product
 
 
@@ -56,16 +50,17 @@ class Lines(NamedTuple):
     length: DimLike
     apart: DimLike
 
-    def are_better_packed(self, rows: DimLike) -> bool:
+    def are_better_packed(self, rows: DimLike, machine: Machine) -> bool:
         """Whether ``rows`` take longer to multiply what is in the gaps than it takes to pack the lines."""
         if not all([isinstance(extent, int) for extent in (rows, self.line_count, self.length)]):
             return False
         assert isinstance(rows, int) and isinstance(self.extent, int) and isinstance(self.length, int)
-        computed = -(-self.extent // COLUMN_MULTIPLE) * COLUMN_MULTIPLE
+        computed = -(-self.extent // machine.line_elements) * machine.line_elements
         wanted = self.line_count * self.length
-        packing = LINE_PACKING if rows <= PLACES_ROWS else 0  # else they are packed with the gaps
-        is_short = self.length <= STRIP_COLUMNS
-        return is_short and rows >= LEAST_ROWS and computed * rows > wanted * (rows + packing)
+        products = machine.products
+        packing = products.gap_packing if rows <= products.table_rows else 0  # else they are packed with the gaps
+        is_short = self.length <= machine.strip_columns
+        return is_short and rows >= products.least_rows and computed * rows > wanted * (rows + packing)
 
     @property
     def extent(self) -> DimLike:
@@ -99,7 +94,7 @@ class Lines(NamedTuple):
         return dim_max(start, 0), before, dim_max(dim_min(self.length, columns - start) - before, 0)
 
 
-def lines_of(outer: For, columns: For, left: Side, right: Side) -> Lines | None:
+def lines_of(outer: For, columns: For, left: Side, right: Side, machine: Machine) -> Lines | None:
     """The lines that two loops go through, ``columns`` along each.
 
     None where they are not columns of one product, or so far apart that it would compute more in the gaps than it
@@ -117,6 +112,6 @@ def lines_of(outer: For, columns: For, left: Side, right: Side) -> Lines | None:
     apart = steps.pop()
     gap = apart - columns.extent
     most = columns.extent // 2 if isinstance(columns.extent, int) else 0
-    if less_equal(0, gap) is not True or less_equal(gap, max(COLUMNS_LEFT_OUT, most)) is not True:
+    if less_equal(0, gap) is not True or less_equal(gap, max(machine.strip_columns // 2, most)) is not True:
         return None
     return Lines(outer.index, outer.extent, columns.index, columns.extent, apart)

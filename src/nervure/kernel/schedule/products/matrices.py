@@ -7,6 +7,7 @@ operand is 0 outside of its data, the rows are cut into boxes (:mod:`nervure.ker
 outside is left out of products.
 
 >>> from nervure.kernel.parser import parse_kernel
+>>> from nervure.support.machine import GENERIC
 >>> matrices = matrices_of(parse_kernel('''
 ... kernel product(in x: f32[120], in y: f32[96], out z: f32[40]):
 ...   for i < 2 parallel:
@@ -17,7 +18,7 @@ outside is left out of products.
 ...           v2 = y[48*i + k + 4*l]
 ...           give v1, v2
 ...         z[20*i + 4*j + k] = v0
-... '''))
+... '''), GENERIC)
 >>> [loop.extent for loop in matrices.batch], matrices.m.extent, matrices.n.extent, matrices.k.extent
 ([2], 5, 4, 12)
 >>> matrices.is_stored, matrices.right.step(matrices.k.number)
@@ -29,6 +30,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from nervure.ir.kinds import LANES
 from nervure.kernel.ir import CONTRACT_BLOCK, Body, Contract, For, Kernel, Load, Loop, Store
 from nervure.kernel.loop_index import Indices, LoopIndex
 from nervure.kernel.rewriting import unused_indices
@@ -41,7 +43,7 @@ from nervure.kernel.schedule.products.extents import at_most
 from nervure.kernel.schedule.products.lines import Lines, lines_of
 from nervure.kernel.schedule.products.offsets import offsets_of
 from nervure.kernel.schedule.products.split_indices import with_digits
-from nervure.kernel.tuning import COLUMN_MULTIPLE, LEAST_PACKED_POINTS, PACKED_ROWS
+from nervure.support.machine import Machine
 from nervure.types.dtype import DType
 
 
@@ -68,11 +70,11 @@ class Matrices(NamedTuple):
     """A product of matrices.
 
     It has a contraction, two operands, the grids of its rows ``m``, columns ``n`` and ``k``, the loops of the ``batch``
-    over pairs of matrices, and the ``rest``, which is done with an element of the result. An operand that walks on
-    through all loops of a grid is written with the number of its points. ``lines``: columns lie in lines with gaps, and
-    the right operand goes on from the first line through all of them. ``is_transposed``: operands have been swapped, so
-    that results are transposed before the rest is done. ``partition`` cuts the rows where the left operand has no
-    elements for some of k.
+    over pairs of matrices, and the ``rest``, which is done with an element of the result, on a ``machine``. An operand
+    that walks on through all loops of a grid is written with the number of its points. ``lines``: columns lie in lines
+    with gaps, and the right operand goes on from the first line through all of them. ``is_transposed``: operands have
+    been swapped, so that results are transposed before the rest is done. ``partition`` cuts the rows where the left
+    operand has no elements for some of k.
     """
 
     contract: Contract
@@ -84,6 +86,7 @@ class Matrices(NamedTuple):
     batch: tuple[For, ...]
     rest: Body
     new: NewIndices
+    machine: Machine
     lines: Lines | None = None
     is_transposed: bool = False
     partition: Partition | None = None
@@ -134,8 +137,8 @@ class Matrices(NamedTuple):
                 and store.address.step(self.n.number) == 1)
 
 
-def matrices_of(kernel: Kernel) -> Matrices | None:
-    """The matrices of a kernel that is a product; None for any other kernel.
+def matrices_of(kernel: Kernel, machine: Machine) -> Matrices | None:
+    """The matrices of a kernel that is a product, as a ``machine`` multiplies them; None for any other kernel.
 
     None, too, for one of so few k that the right operand, which would be packed for a single row, is better computed in
     registers.
@@ -156,12 +159,13 @@ def matrices_of(kernel: Kernel) -> Matrices | None:
     left, right = [k.numbered_side(side) for side in sides]
     n = _grid(((columns.index, columns.extent),), new.column)
     rows = [loop for loop in outer if left.mentions(loop.index) and not right.mentions(loop.index)]
-    if not rows and element(right, n, k) is None and k.extent in range(LEAST_PACKED_POINTS):
+    if not rows and element(right, n, k) is None and k.extent in range(LANES + 1):
         return None  # depthwise windows
     row = rows[-1] if rows else For(new.row, 1, ())
     batch = tuple([loop for loop in outer if loop is not row])
     rest = tuple([entry for entry in nest.body if entry is not loops[0]])
-    matrices = Matrices(contract, left, right, _grid(((row.index, row.extent),), new.row), n, k, batch, rest, new)
+    m = _grid(((row.index, row.extent),), new.row)
+    matrices = Matrices(contract, left, right, m, n, k, batch, rest, new, machine)
     return _partitioned(matrices, rows) or _transposed(matrices, outer) or _with_columns(
         _with_rows(matrices, rows), outer)
 
@@ -206,8 +210,8 @@ def _with_rows(matrices: Matrices, loops: Sequence[For]) -> Matrices:
     So the places of images are rows, and a table has their offsets. The left operand has to be read along memory, run
     by run.
     """
-    extent = matrices.m.extent
-    if len(loops) < 2 or matrices.is_of_bytes or not isinstance(extent, int) or extent > PACKED_ROWS:
+    extent, most = matrices.m.extent, matrices.machine.products.packed_rows
+    if len(loops) < 2 or matrices.is_of_bytes or not isinstance(extent, int) or extent > most:
         return matrices
     found = _over_rows(matrices, matrices.left, loops)
     is_along = found.left.step(moving(found.left, found.k)) == 1
@@ -232,7 +236,7 @@ def _transposed(matrices: Matrices, outer: Sequence[For]) -> Matrices | None:
         partition = _partition(matrices, found[1], loops)
         if partition is None:
             return None
-    elif lines_of(outer[-1], _columns(matrices), matrices.left, right) is None:
+    elif lines_of(outer[-1], _columns(matrices), matrices.left, right, matrices.machine) is None:
         return None
     swapped = matrices._replace(left=right, right=matrices.left, n=matrices.m, is_transposed=True, partition=partition,
                                 batch=tuple([loop for loop in outer if loop.index is not matrices.m.number]))
@@ -250,7 +254,8 @@ def _fill_registers(matrices: Matrices, right: Side) -> bool:
     """Whether rows follow each other in memory and fill registers as columns; both operands are but read."""
     left, (row, rows) = matrices.left, matrices.m.indices[0]
     is_read = left.element(row) is not None and right.element() is not None
-    return is_read and isinstance(rows, int) and rows % COLUMN_MULTIPLE == 0 and left.step(row) == 1
+    fills = isinstance(rows, int) and rows % matrices.machine.line_elements == 0
+    return is_read and fills and left.step(row) == 1
 
 
 # -- lines of columns --------------------------------------------------------------------------------------------
@@ -260,10 +265,10 @@ def _with_columns(matrices: Matrices, outer: Sequence[For]) -> Matrices:
     """The same where columns lie in lines: through the gaps, or without them if that takes less time."""
     loops = [loop for loop in outer if loop in matrices.batch or loop.index is matrices.m.number]
     left, right, column = matrices.left, matrices.right, _columns(matrices)
-    lines = lines_of(loops[-1], column, left, right) if loops else None
+    lines = lines_of(loops[-1], column, left, right, matrices.machine) if loops else None
     if lines is None:
         return matrices
-    if not matrices.is_of_bytes and lines.are_better_packed(matrices.m.extent):
+    if not matrices.is_of_bytes and lines.are_better_packed(matrices.m.extent, matrices.machine):
         packed = [*[loop for loop in loops if not left.mentions(loop.index)], column]
         n = _grid(_indices(packed), matrices.new.column)
         batch = tuple([loop for loop in matrices.batch if loop not in packed])

@@ -10,6 +10,7 @@ the panel then is transposed.
 >>> from nervure.kernel.schedule.products.blocking import blocking_of
 >>> from nervure.kernel.schedule.products.matrices import matrices_of
 >>> from nervure.kernel.schedule.products.sides import reading_of
+>>> from nervure.support.machine import GENERIC
 >>> kernel = parse_kernel('''
 ... kernel product(in x: f32[6000], in y: f32[3000], out z: f32[5000]):
 ...   for i < 100 parallel:
@@ -20,9 +21,9 @@ the panel then is transposed.
 ...         give v1, v2
 ...       z[50*i + j] = v0
 ... ''')
->>> matrices = matrices_of(kernel)
+>>> matrices = matrices_of(kernel, GENERIC._replace(threads=1))
 >>> reading = reading_of(matrices, ())
->>> packing = packing_of(blocking_of(matrices, reading, threads=1), reading)
+>>> packing = packing_of(blocking_of(matrices, reading), reading)
 >>> block = Block(0, 60, matrices.n, 0, 50, {})
 >>> load, pack = packing.loaded(matrices.right, packing.right, block)
 >>> print(print_kernel(Kernel("pack", (*kernel.buffers[1:2], packing.right.buffer), pack, ())), end="")
@@ -46,7 +47,6 @@ from nervure.kernel.routines import Side
 from nervure.kernel.schedule.products.blocking import Blocking
 from nervure.kernel.schedule.products.boxes import Grid, moving
 from nervure.kernel.schedule.products.sides import Reading
-from nervure.kernel.tuning import PANEL_ROWS
 from nervure.types.dim import DimLike
 
 
@@ -143,7 +143,7 @@ def packing_of(blocking: Blocking, reading: Reading) -> Packing:
     a, b = matrices.left.value.dtype, matrices.right.value.dtype
     left, right = None, None
     if reading.is_left_packed:
-        rows = PANEL_ROWS * matrices.dtype.itemsize // a.itemsize
+        rows = matrices.machine.panel_rows * matrices.dtype.itemsize // a.itemsize
         left = Panel(Buffer("left_panel", a, depth * rows, "scratch"), rows, True, matrices.is_of_bytes)
     if reading.packs_in_tasks:
         may_be_in_order = matrices.may_be_across and not reading.is_left_packed

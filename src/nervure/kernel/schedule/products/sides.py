@@ -5,6 +5,7 @@ right operand that lasts from call to call, the whole is packed, apart from the 
 
 >>> from nervure.kernel.parser import parse_kernel
 >>> from nervure.kernel.schedule.products.matrices import matrices_of
+>>> from nervure.support.machine import GENERIC
 >>> kernel = parse_kernel('''
 ... kernel product(in x: f32[6000], in y: f32[3000], out z: f32[5000]):
 ...   for i < 100 parallel:
@@ -15,10 +16,11 @@ right operand that lasts from call to call, the whole is packed, apart from the 
 ...         give v1, v2
 ...       z[50*i + j] = v0
 ... ''')
->>> reading = reading_of(matrices_of(kernel), ())
+>>> matrices = matrices_of(kernel, GENERIC)
+>>> reading = reading_of(matrices, ())
 >>> reading.is_left_packed, reading.is_right_packed, reading.has_tables, reading.source
 (False, True, False, None)
->>> reading_of(matrices_of(kernel), kernel.buffers[1:2]).source.name
+>>> reading_of(matrices, kernel.buffers[1:2]).source.name
 'y'
 """
 
@@ -32,8 +34,6 @@ from nervure.kernel.routines import FEW_ROWS, Side
 from nervure.kernel.schedule.products.boxes import Grid, element, moving
 from nervure.kernel.schedule.products.matrices import Matrices
 from nervure.kernel.schedule.products.offsets import Offsets, offsets_of
-from nervure.kernel.tuning import DIRECT_BYTES, DIRECT_ROWS, MEETING_BYTES, PLACES_ROWS
-from nervure.support.machine import GENERIC, Machine
 from nervure.types.dim import DimLike, affine
 
 
@@ -61,39 +61,40 @@ class Reading(NamedTuple):
         return self.is_right_packed and self.source is None
 
 
-def reading_of(matrices: Matrices, lasting: Collection[Buffer], machine: Machine = GENERIC) -> Reading:
+def reading_of(matrices: Matrices, lasting: Collection[Buffer]) -> Reading:
     """The best way to read the operands of a product.
 
     The right one is read from a panel of its own kernel, if it follows from one of the ``lasting`` buffers.
     """
     left_offsets, right_offsets = _left_offsets(matrices), _right_offsets(matrices)
     is_left_packed = left_offsets is None and _is_left_packed(matrices)
-    is_right_packed = right_offsets is None and _is_right_packed(matrices, machine)
+    is_right_packed = right_offsets is None and _is_right_packed(matrices)
     source = matrices.right.source(lasting) if _may_be_apart(matrices, is_right_packed) else None
     return Reading(left_offsets, right_offsets, is_left_packed, is_right_packed, source)
 
 
-def _is_right_packed(matrices: Matrices, machine: Machine) -> bool:
+def _is_right_packed(matrices: Matrices) -> bool:
     """Whether blocks of the right operand are copied to where they lie close together."""
-    right, rows = matrices.right, matrices.m.extent
+    right, rows, machine = matrices.right, matrices.m.extent, matrices.machine
     if matrices.right_element is None:
         return True
     apart = right.step(matrices.k.number)
     if right.step(matrices.n.number) != 1:
         return not (matrices.may_be_across and apart == 1)
-    if matrices.is_of_bytes or isinstance(rows, int) and rows <= DIRECT_ROWS:
+    if matrices.is_of_bytes or isinstance(rows, int) and rows <= machine.products.direct_rows:
         return False  # the micro-kernels of bytes pack the right operand themselves
-    if _is_read_again(matrices, machine):
+    if _is_read_again(matrices):
         return True
-    return not (isinstance(apart, int) and apart * matrices.depth * matrices.dtype.itemsize <= DIRECT_BYTES)
+    return not (isinstance(apart, int) and apart * matrices.depth * matrices.dtype.itemsize <= machine.own_cache)
 
 
-def _is_read_again(matrices: Matrices, machine: Machine) -> bool:
+def _is_read_again(matrices: Matrices) -> bool:
     """Whether narrow strips of the right operand have left the first cache when the next rows read them. They are
     better read from where rows are aligned and side by side. A smaller one is read where it lies: threads share its
     rows.
     """
     columns, rows, size = matrices.n.extent, matrices.m.extent, matrices.depth * matrices.dtype.itemsize
+    machine = matrices.machine
     is_large = not isinstance(columns, int) or columns * size > 2 * machine.first_cache
     return machine.tile_is_a_line_wide and isinstance(rows, int) and is_large
 
@@ -109,7 +110,8 @@ def _is_left_packed(matrices: Matrices) -> bool:
     if matrices.is_of_bytes:
         return apart != 1
     is_across = matrices.left.step(matrices.m.number) == 1
-    return is_across and isinstance(apart, int) and apart * matrices.dtype.itemsize % MEETING_BYTES == 0
+    return (is_across and isinstance(apart, int)
+            and apart * matrices.dtype.itemsize % matrices.machine.conflict_distance == 0)
 
 
 def _may_be_apart(matrices: Matrices, is_packed: bool) -> bool:
@@ -144,7 +146,7 @@ def _right_offsets(matrices: Matrices) -> Offsets | None:
     if element(right, n) is None or right.step(n.number) != 1:
         return None
     offsets = _offsets(matrices, right, matrices.k)
-    is_worth = matrices.is_transposed or isinstance(rows, int) and rows <= PLACES_ROWS
+    is_worth = matrices.is_transposed or isinstance(rows, int) and rows <= matrices.machine.products.table_rows
     is_in_runs = offsets is not None and _step(right, matrices.k, offsets.of[-1]) is not None
     return offsets if is_worth and is_in_runs else None
 

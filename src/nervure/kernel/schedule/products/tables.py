@@ -9,6 +9,7 @@ box alone, and those k that these rows have.
 >>> from nervure.kernel.schedule.products.blocking import blocking_of
 >>> from nervure.kernel.schedule.products.matrices import matrices_of
 >>> from nervure.kernel.schedule.products.sides import reading_of
+>>> from nervure.support.machine import GENERIC
 >>> matrices = matrices_of(parse_kernel('''
 ... kernel product(in x: f32[6000], in y: f32[4000], out z: f32[5000]):
 ...   for i < 100 parallel:
@@ -20,7 +21,7 @@ box alone, and those k that these rows have.
 ...       z[50*i + j] = v0
 ... '''))
 >>> reading = reading_of(matrices, ())
->>> tables = tables_of(blocking_of(matrices, reading, threads=1), reading)
+>>> tables = tables_of(blocking_of(matrices, reading), reading)
 >>> [(table.name, table.size) for table in tables]
 [('rows', 100), ('left_k', 60), ('right_k', 60), ('results', 100)]
 """

@@ -8,6 +8,7 @@ packed for a group of rows at a time. Where rows are cut into boxes, a task mult
 >>> from nervure.kernel.schedule.products.blocking import blocking_of
 >>> from nervure.kernel.schedule.products.matrices import matrices_of
 >>> from nervure.kernel.schedule.products.sides import reading_of
+>>> from nervure.support.machine import GENERIC
 >>> kernel = parse_kernel('''
 ... kernel product(in x: f32[60000], in y: f32[30000], out z: f32[5000]):
 ...   for i < 100 parallel:
@@ -18,9 +19,9 @@ packed for a group of rows at a time. Where rows are cut into boxes, a task mult
 ...         give v1, v2
 ...       z[50*i + j] = v0
 ... ''')
->>> matrices = matrices_of(kernel)
+>>> matrices = matrices_of(kernel, GENERIC._replace(threads=1))
 >>> reading = reading_of(matrices, ())
->>> print(print_kernel(tasks_of(blocking_of(matrices, reading, threads=1), reading).blocked(kernel)), end="")
+>>> print(print_kernel(tasks_of(blocking_of(matrices, reading), reading).blocked(kernel)), end="")
 kernel product(in x: f32[60000], in y: f32[30000], out z: f32[5000]):
   for i < 1 parallel:
     for j < 100 as product:

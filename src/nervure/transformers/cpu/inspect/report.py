@@ -69,7 +69,7 @@ class _Reporting:
         self._numbers = {storage: number for number, storage in enumerate(dict.fromkeys(
             [storage for step in plan.steps for storage in step.storages]))}
         self._stored = {value for cluster in plan.clusters for value in cluster.stored}
-        found = reasons(plan.function, plan.clusters)
+        found = reasons(plan.function, plan.clusters, target.machine)
         self._apart = found.apart
         self._reasons = self._numbered(found.stored)
 

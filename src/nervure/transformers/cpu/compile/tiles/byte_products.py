@@ -14,14 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from nervure.kernel.tuning import BYTES_ON_STACK
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Operand, Register
 from nervure.transformers.cpu.compile.llvm.types import I8, I32, I64
 from nervure.transformers.cpu.compile.tiles.bundles import Bundles
 from nervure.transformers.cpu.compile.tiles.kernel import ARGUMENTS, Block, Tile
 from nervure.transformers.cpu.compile.tiles.transpose import transposed
-
-DEPTH = 256
-"""The rows of bundles of a panel: with 64 columns, 64 KiB of the stack."""
 
 
 class Cover(NamedTuple):
@@ -48,6 +46,11 @@ class Cover(NamedTuple):
         return self.tile.rows
 
     @property
+    def depth(self) -> int:
+        """The rows of bundles of a panel, which lies on the stack."""
+        return BYTES_ON_STACK // (4 * self.tile.machine.strip_columns)
+
+    @property
     def bundles(self) -> Bundles:
         """The bundles that its tile multiplies."""
         assert self.tile.bundles is not None
@@ -61,10 +64,10 @@ class Cover(NamedTuple):
 
 
 def cover_function(cover: Cover, link: Callable[[str], str] = str) -> Builder:
-    """Returns the function of a cover: panels of ``DEPTH`` bundles, strip by strip, and for each all rows."""
+    """Returns the function of a cover: panels of rows of bundles, strip by strip, and for each all rows."""
     b = Builder(cover.name, ARGUMENTS, attributes="nounwind")
-    block, tile, depth = Block(*b.arguments), cover.tile, DEPTH * cover.bundles.points
-    panel, lines = b.allocate(I32, (1 + DEPTH) * tile.columns), b.allocate(I32, DEPTH * tile.rows)
+    block, tile, depth = Block(*b.arguments), cover.tile, cover.depth * cover.bundles.points
+    panel, lines = b.allocate(I32, (1 + cover.depth) * tile.columns), b.allocate(I32, cover.depth * tile.rows)
     with (b.loop(0, b.intrinsic("smax", block.points, 1), depth) as deep,
           b.loop(0, block.columns, tile.columns) as across):
         points, columns, adds = block.points - deep.index, block.columns - across.index, block.adds | deep.index
@@ -142,15 +145,15 @@ class _Packing:
         source = b.offset(self.block.left, row * step + point, I8)
         if self.together == 2 or self.kind.is_flipped:
             self._line_up(source, rows, lines)
-            return lines, b.word(4 * DEPTH)
+            return lines, b.word(4 * self.cover.depth)
         are_whole = self.whole.equal(self.bundles)
         with b.if_(~are_whole):
             self._line_up(source, rows, lines)
-        return b.where(are_whole, source, lines), b.where(are_whole, step, 4 * DEPTH)
+        return b.where(are_whole, source, lines), b.where(are_whole, step, 4 * self.cover.depth)
 
     def _line_up(self, source: Register, rows: Register, lines: Register) -> None:
         b, zero, step = self.b, self.b.constant(I64, 0), self.block.left_row
-        side = _Side(source, step, 1, lines, DEPTH, 1, self.kind.left, self.kind.is_flipped)
+        side = _Side(source, step, 1, lines, self.cover.depth, 1, self.kind.left, self.kind.is_flipped)
         with b.loop(0, rows) as line, b.loop(0, self.squares, self.lanes) as bundle:
             b.store(self._some(side, line.index, bundle.index, self.lanes), side.bundle(line.index, bundle.index))
         self._singly(side, (zero, rows), (self.squares, self.whole))

@@ -20,25 +20,11 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from nervure.kernel.ir import CONTRACT_BLOCK
-from nervure.support.machine import GENERIC
+from nervure.support.machine import GENERIC, Machine
+from nervure.support.product_tuning import ProductTuning
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Operand, Register
 from nervure.transformers.cpu.compile.llvm.types import I8, I64, PTR, Type
 from nervure.transformers.cpu.compile.tiles.bundles import Bundles
-
-AHEAD = 8
-"""The points by which lines of the right operand are prefetched, and those of a left operand that lies across memory;
-twice as many if that is copied.
-"""
-
-TOGETHER = 4
-"""The points of one turn of the inner loop with short vectors, if points or rows of the left operand are contiguous: a
-point is twelve multiply-adds, and counting it takes a quarter of all other instructions.
-"""
-
-COPIED = 4
-"""The strips of short vectors from which on contiguous rows of the left operand are copied for a block. A point has few
-of these on its line, each point on another line; they have left the first cache when the next strip reads them.
-"""
 
 ARGUMENTS = (("left", PTR), ("left_row", I64), ("left_point", I64), ("right", PTR), ("right_point", I64),
              ("target", PTR), ("target_row", I64), ("rows", I64), ("columns", I64), ("points", I64), ("adds", I64))
@@ -56,7 +42,8 @@ of each row and of each point of the left operand, of each point of the right on
 class Tile(NamedTuple):
     """The shape of a micro-kernel. A ``masked`` one has one strip, whose last vector may have lanes without a column.
     ``bundles`` are multiplied in place of elements; steps of the left operand are then in bytes, and the initial
-    values of the sums lie before the right operand. With ``by_places``, offset tables give rows and points.
+    values of the sums lie before the right operand. With ``by_places``, offset tables give rows and points. The
+    ``machine`` says how far ahead it reads, and how many points a turn of its inner loop has.
     """
 
     type: Type
@@ -66,6 +53,12 @@ class Tile(NamedTuple):
     masked: bool = False
     bundles: Bundles | None = None
     by_places: bool = False
+    machine: Machine = GENERIC
+
+    @property
+    def tuning(self) -> ProductTuning:
+        """The numbers that steer it."""
+        return self.machine.products
 
     @property
     def columns(self) -> int:
@@ -93,7 +86,7 @@ class Tile(NamedTuple):
     @property
     def has_short_vectors(self) -> bool:
         """Whether a vector is shorter than a cache line."""
-        return self.vector_bytes < GENERIC.line
+        return self.vector_bytes < self.machine.line
 
     @property
     def is_whole(self) -> bool:
@@ -157,7 +150,7 @@ class _Copies:
     def __init__(self, b: Builder, tile: Tile, block: Block) -> None:
         self.b, self.tile, self.block = b, tile, block
         self.memory = b.allocate(tile.type, tile.rows * CONTRACT_BLOCK)
-        is_wide = block.columns >= COPIED * tile.columns
+        is_wide = block.columns >= tile.tuning.copied_strips * tile.columns
         self.is_worth = block.left_row.equal(1) & is_wide & (block.points <= CONTRACT_BLOCK)
 
     def of_rows(self, row: Register) -> Block:
@@ -174,7 +167,7 @@ class _Copies:
         first, rows, align = b.offset(self.block.left, row, tile.type), tile.type.vector(tile.rows), tile.type.bits // 8
         with b.loop(0, self.block.points, 1, [first, self.memory]) as points:
             source, target = points.carried
-            b.fetch(b.offset(source, step * (2 * AHEAD), tile.type))
+            b.fetch(b.offset(source, step * (2 * tile.tuning.prefetched_points), tile.type))
             b.store(b.load(source, rows, align), target, align)
             points.carried = [b.offset(source, step, tile.type), b.offset(target, tile.rows, tile.type)]
 
@@ -204,7 +197,8 @@ class _Strip:
         self.right = self._at(block.right, column)
         self.targets = [self._at(block.target, self._target_row(row + number) + column) for number in rows]
         self.mask = self._mask(block.columns - column) if tile.masked else None
-        self.together = TOGETHER if tile.is_whole and tile.has_short_vectors else 1
+        self.together = tile.tuning.turn_points if tile.is_whole and tile.has_short_vectors else 1
+        self.ahead = tile.tuning.prefetched_points
 
     def build(self) -> None:
         """Builds all points, then the stores."""
@@ -245,7 +239,7 @@ class _Strip:
                elements: Callable[[Register], list[Register]]) -> _Points:
         """Adds the points up to ``end``, ``together`` in a turn; ``elements`` gives the left operand's at an offset."""
         b, block = self.b, self.block
-        ahead = block.right_point * AHEAD
+        ahead = block.right_point * self.ahead
         with b.loop(start.done, end, together, [start.right, start.offset, *start.sums]) as turns:
             right, offset, *sums = turns.carried
             for _ in range(together):
@@ -266,7 +260,7 @@ class _Strip:
     def _side_by_side(self, offset: Register) -> list[Register]:
         """Returns these addresses if the rows are contiguous; the line of a later point is prefetched."""
         first = self.b.offset(self.left[0], offset, self.unit)
-        self.b.fetch(self.b.offset(first, self.block.left_point * AHEAD, self.unit))
+        self.b.fetch(self.b.offset(first, self.block.left_point * self.ahead, self.unit))
         return [self.b.offset(first, number, self.unit) for number in range(self.tile.rows)]
 
     def _with_point(self, columns: Sequence[Register], elements: Sequence[Register],
@@ -302,7 +296,7 @@ class _Strip:
 
     def _prefetch(self, row: Register) -> None:
         """Prefetches a row of a strip, once for each cache line."""
-        for v in range(0, self.tile.vectors, max(64 // self.tile.vector_bytes, 1)):
+        for v in range(0, self.tile.vectors, max(self.tile.machine.line // self.tile.vector_bytes, 1)):
             self.b.fetch(self.b.offset(row, v * self.tile.lanes, self.tile.type))
 
     def _mask(self, columns: Register) -> Register:
@@ -340,7 +334,7 @@ class _StripByPlaces(_Strip):
         zeros = [b.constant(self.vector, 0.0)] * (self.tile.vectors * self.tile.rows)
         points = _Points(self.right, zero, zeros, zero)
         if self.together > 1:
-            whole = b.intrinsic("smax", self.block.points - AHEAD, 0) & -self.together
+            whole = b.intrinsic("smax", self.block.points - self.ahead, 0) & -self.together
             points = self._turns_by_places(points, whole, self.together)
         return self._turns_by_places(points, self.block.points, 1).sums
 
@@ -351,7 +345,7 @@ class _StripByPlaces(_Strip):
             right, *sums = turns.carried
             for k in [turns.index + number for number in range(together)]:
                 right = b.in_order(right) if together > 1 else right
-                later = k + AHEAD if together > 1 else b.intrinsic("smin", block.points - 1, k + AHEAD)
+                later = k + self.ahead if together > 1 else b.intrinsic("smin", block.points - 1, k + self.ahead)
                 self._prefetch(self._at(right, self._place(block.right_point, later)))
                 row = self._at(right, self._place(block.right_point, k))
                 columns = [self._load(row, v) for v in range(self.tile.vectors)]

@@ -15,16 +15,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from nervure.support.machine import GENERIC
+from nervure.support.machine import GENERIC, Machine
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
 from nervure.transformers.cpu.compile.llvm.types import I64, Type
 from nervure.transformers.cpu.compile.tiles.kernel import ARGUMENTS, Block
-
-POINTS = 8
-"""The rows of the right operand that are read side by side: as many streams as processors follow."""
-
-SUMS = GENERIC.first_cache // 2
-"""The bytes of the sums of a strip of columns: half of a first cache."""
 
 
 class Stream(NamedTuple):
@@ -33,11 +27,12 @@ class Stream(NamedTuple):
     type: Type
     rows: int
     lanes: int
+    machine: Machine = GENERIC
 
     @property
     def columns(self) -> int:
-        """The columns of a strip."""
-        return SUMS * 8 // (self.type.bits * self.rows)
+        """The columns of a strip, whose sums take half of a first cache."""
+        return self.machine.first_cache // 2 * 8 // (self.type.bits * self.rows)
 
     @property
     def name(self) -> str:
@@ -76,8 +71,9 @@ class _Strip:
         b, points = self.b, self.block.points
         with b.loop(0, self.stream.rows * self.stream.columns, self.stream.lanes) as places:
             b.store(b.constant(self.vector, 0.0), self._at(self.sums, places.index))
-        together = points & -POINTS
-        for start, end, count in ((b.constant(I64, 0), together, POINTS), (together, points, 1)):
+        streams = self.stream.machine.streams
+        together = points & -streams
+        for start, end, count in ((b.constant(I64, 0), together, streams), (together, points, 1)):
             with b.loop(start, end, count) as turns:
                 self._points(turns.index, count)
         self._over_columns(self._result)

@@ -18,6 +18,7 @@ from functools import partial
 from itertools import product
 from typing import ClassVar
 
+from nervure.kernel.routines import FEW_ROWS
 from nervure.support.machine import Machine
 from nervure.transformers.cpu.cache.code_cache import make_key
 from nervure.transformers.cpu.cache.fingerprint import package_fingerprint
@@ -41,30 +42,6 @@ from nervure.transformers.cpu.compile.tiles.transpose import transpose_function
 from nervure.transformers.cpu.settings import SETTINGS
 from nervure.transformers.cpu.target import Target
 
-_FEW_ROWS, _LONG_ROW = (1, 2, 4, 8), 1024
-"""The numbers of rows with micro-kernels at memory speed, and the bytes of columns from which on they are used: the
-right operand is read in long stretches.
-"""
-
-
-_LEAST_VECTORS = 3
-"""The least vectors of a taller tile that covers whole blocks, if it divides their rows better than the main tile does.
-"""
-
-_LEAST_SUMS, _LAST_ROWS = 8, (2, 4)
-"""The sums that hide the latency of multiply-adds; and the rows of tiles with as many sums, as wide as the main tile,
-for the last rows of whole strips, from low to high.
-"""
-
-_LINE_ROWS, _LINE_COLUMNS, _LINE_POINTS = 24, 128, 128
-"""The least rows, columns and points for which it is worth a tile of few columns in front that each row of a strip lies
-in one line, not in two: data that two strips share have left the first cache.
-"""
-
-_ROUNDED_AWAY = 16
-"""A narrower, taller tile is used only if it computes fewer than 15/16 of the main tile's rows, padding rows included.
-"""
-
 
 def main_tile(type: Type, machine: Machine) -> Tile:
     """Returns the tile of whole strips."""
@@ -79,14 +56,23 @@ def _narrow_tiles(type: Type, machine: Machine) -> list[Tile]:
 
 
 def _more_rows(type: Type, machine: Machine) -> list[Tile]:
-    """Returns tiles of more rows than the main one, for whole blocks."""
-    return [tile for tile in _narrow_tiles(type, machine) if tile.vectors >= _LEAST_VECTORS]
+    """Returns tiles of more rows than the main one for whole blocks: those with as many sums, at least."""
+    least = machine.tile_rows * machine.tile_vectors
+    return [tile for tile in _narrow_tiles(type, machine) if tile.rows * tile.vectors >= least]
 
 
 def _fewer_rows(type: Type, machine: Machine) -> list[Tile]:
-    """Returns tiles for the last rows of whole strips, from low to high."""
+    """Returns tiles for the last rows of whole strips, from low to high: those whose sums hide the latency of
+    multiply-adds, as the rows of a narrow tile do.
+    """
     vectors = machine.tile_vectors
-    return [_tile(type, machine, rows, vectors) for rows in _LAST_ROWS if rows * vectors >= _LEAST_SUMS]
+    return [_tile(type, machine, rows, vectors) for rows in _powers_below(machine.tile_rows)
+            if rows * vectors >= machine.narrow_rows]
+
+
+def _powers_below(end: int) -> list[int]:
+    """Returns the powers of two that are less than ``end``."""
+    return [1 << power for power in range((end - 1).bit_length())]
 
 
 def tiles_of(type: Type, machine: Machine) -> list[Tile]:
@@ -107,16 +93,16 @@ def _last_tiles(type: Type, machine: Machine) -> list[Tile]:
 
 def across_of(type: Type, machine: Machine) -> list[Across]:
     """Returns the micro-kernels for a type that take few rows, and a right operand that lies across memory."""
-    return [Across(type, rows, _lanes(type, machine)) for rows in _FEW_ROWS]
+    return [Across(type, rows, _lanes(type, machine)) for rows in _powers_below(FEW_ROWS + 1)]
 
 
 def streams_of(type: Type, machine: Machine) -> list[Stream]:
     """Returns the micro-kernels for a type that take few rows, at memory speed."""
-    return [Stream(type, rows, _lanes(type, machine)) for rows in _FEW_ROWS]
+    return [Stream(type, rows, _lanes(type, machine), machine) for rows in _powers_below(FEW_ROWS + 1)]
 
 
 def _tile(type: Type, machine: Machine, rows: int, vectors: int) -> Tile:
-    return Tile(type, rows, vectors, _lanes(type, machine))
+    return Tile(type, rows, vectors, _lanes(type, machine), machine=machine)
 
 
 def _lanes(type: Type, machine: Machine) -> int:
@@ -141,7 +127,7 @@ def multiply_many_function(type: Type, machine: Machine, link: Callable[[str], s
     cover = _Cover(b, main_tile(type, machine), link, _fewer_rows(type, machine))
     last = _last_tiles(type, machine)
     if cover.main.columns * type.bits == machine.line * 8:
-        cover.up_to_line(last, machine.line)
+        cover.up_to_line(last)
     cover.tile(_more_rows(type, machine), last)
     b.ret()
     return b
@@ -215,41 +201,44 @@ def multiply_bytes_function(bundles: Bundles, machine: Machine, is_across: bool,
 
 class _Cover:
     """A block that is covered from the left; ``done`` counts the covered columns. ``low`` are tiles for the last rows
-    of whole strips, from low to high.
+    of whole strips, from low to high. Few rows have micro-kernels that run at memory speed.
     """
 
     def __init__(self, b: Builder, main: Tile | Cover, link: Callable[[str], str], low: Sequence[Tile] = ()) -> None:
         self.b, self.main, self.link, self.low, self.block = b, main, link, low, Block(*b.arguments)
         self.done = b.constant(I64, 0)
+        self.machine = main.tile.machine if isinstance(main, Cover) else main.machine
 
     def stream(self, few: Sequence[Stream]) -> None:
         """Covers all columns of a few rows."""
         for stream in few:
-            rest = self.block.columns - self.done
-            self._cover(stream.name, rest,
-                        (self.block.rows <= stream.rows) & (rest >= _LONG_ROW * 8 // stream.type.bits))
+            rest, least = self.block.columns - self.done, self.machine.products.long_row * 8 // stream.type.bits
+            self._cover(stream.name, rest, (self.block.rows <= stream.rows) & (rest >= least))
 
     def leave_to(self, name: str) -> None:
         """Covers the remaining columns by another function."""
         rest = self.block.columns - self.done
         self._cover(name, rest, rest > 0)
 
-    def up_to_line(self, first: Sequence[Tile], line: int) -> None:
-        """Covers the first columns, up to the start of a cache line of ``line`` bytes, if all rows have one there.
+    def up_to_line(self, first: Sequence[Tile]) -> None:
+        """Covers the first columns, up to the start of a cache line, if all rows have one there, and the block is not
+        small: its strips are read for the rows of four tiles.
         """
-        b, block, type = self.b, self.block, first[0].type
-        width = line * 8 // type.bits
+        b, block, type, machine = self.b, self.block, first[0].type, self.machine
+        least, rows = machine.products.aligned_columns, 4 * machine.tile_rows
+        width = machine.line * 8 // type.bits
         before = b.emit(I64, f"ptrtoint ptr {block.right.text} to i64").shift_right((type.bits // 8).bit_length() - 1)
         columns = width - (before & (width - 1))
-        is_worth = ((columns < width) & (block.right_point & (width - 1)).equal(0) & (block.rows >= _LINE_ROWS)
-                    & (block.columns >= _LINE_COLUMNS) & (block.points >= _LINE_POINTS))
+        is_worth = ((columns < width) & (block.right_point & (width - 1)).equal(0) & (block.rows >= rows)
+                    & (block.columns >= least) & (block.points >= least))
         for tile in reversed(first):
             self._cover(tile.name, columns, is_worth & self.done.equal(0) & (columns <= tile.columns))
 
     def tile(self, more: Sequence[Tile], last: Sequence[Tile | Cover]) -> None:
         """Covers whole strips, then the last columns."""
+        share, whole = self.machine.products.taller_share.as_integer_ratio()
         for tile in more:
-            self._strips(tile, self._rounded(tile) * _ROUNDED_AWAY < self._rounded(self.main) * (_ROUNDED_AWAY - 1))
+            self._strips(tile, self._rounded(tile) * whole < self._rounded(self.main) * share)
         self._strips(self.main, self.block.rows > 0, self._without_last_rows())
         for narrow in reversed(last):
             self._last(narrow)
