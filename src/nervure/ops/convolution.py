@@ -40,6 +40,9 @@ from nervure.types.index_map import indices
 DATA, FILTER, RESULT = 0, 1, 2
 LAYOUTS = ("data (N, C, spatial)", "filters (K, C // groups, spatial)", "result (N, K, spatial)")
 
+CHAINED_FILTERS, CHAINED_POSITIONS = 4, 64
+"""The most filters of a group of one channel, and positions of a window, whose gradient has the order of claim O69."""
+
 Shape = Sequence[DimLike]
 
 

@@ -36,6 +36,8 @@ from nervure.ir.op import Value
 from nervure.ops.arithmetic import Fma
 from nervure.ops.conversion import converted
 from nervure.ops.convolution import (
+    CHAINED_FILTERS,
+    CHAINED_POSITIONS,
     Convolution,
     ConvolutionDataGradient,
     ConvolutionFilterGradient,
@@ -53,30 +55,28 @@ from nervure.types.shape import Shape
 
 
 def lower_depthwise(function: Function, machine: Machine = GENERIC) -> Function:
-    """Returns the function without convolutions of one channel a group, where a ``machine`` has no use for products."""
+    """Returns the function without convolutions of one channel a group, which are no products on any ``machine``."""
     if not any([isinstance(op, ConvolutionForm) for op in function.operations]):
         return function
-    result, data, filters = [partial(rule, machine=machine) for rule in (_of_result, _of_data, _of_filters)]
     return Rewriter("lower_depthwise", [
-        Local("result", [Convolution], result), Local("data", [ConvolutionDataGradient], data),
-        Local("filters", [ConvolutionFilterGradient], filters)])(function)
+        Local("result", [Convolution], _of_result), Local("data", [ConvolutionDataGradient], _of_data),
+        Local("filters", [ConvolutionFilterGradient], partial(_of_filters, machine=machine))])(function)
 
 
-def _filters_of_channel(op: ConvolutionForm, filters: Shape, machine: Machine) -> int | None:
+def _filters_of_channel(op: ConvolutionForm, filters: Shape) -> int | None:
     """Returns the number of filters of each channel, if a group is one channel with a few filters of a few positions.
     """
-    tuning = machine.products
     count, channels, *windows = filters
     lengths = [window for window in windows if isinstance(window, int)]
     if not isinstance(count, int) or channels != 1 or len(lengths) < len(windows) or op.outputs[0].dtype.kind == "bool":
         return None
-    is_small = 0 < count <= tuning.depthwise_filters * op.groups and 0 < prod(lengths) <= tuning.window_positions
+    is_small = 0 < count <= CHAINED_FILTERS * op.groups and 0 < prod(lengths) <= CHAINED_POSITIONS
     return count // op.groups if is_small else None
 
 
-def _of_result(op: Convolution, machine: Machine) -> Value | None:
+def _of_result(op: Convolution) -> Value | None:
     x, f = op.operands
-    each = _filters_of_channel(op, f.shape, machine)
+    each = _filters_of_channel(op, f.shape)
     if each is None:
         return None
     shape = op.outputs[0].shape
@@ -89,12 +89,12 @@ def _of_result(op: Convolution, machine: Machine) -> Value | None:
     return _chain(terms, op.outputs[0], shape)
 
 
-def _of_data(op: ConvolutionDataGradient, machine: Machine) -> Value | None:
+def _of_data(op: ConvolutionDataGradient) -> Value | None:
     """Computes each element of the data from the places whose windows contain it, one phase of the strides after the
     other.
     """
     r, f = op.operands
-    each, steps = _filters_of_channel(op, f.shape, machine), steps_over(op.geometry, f.shape[2:])
+    each, steps = _filters_of_channel(op, f.shape), steps_over(op.geometry, f.shape[2:])
     if each is None or steps is None:
         return None
 
@@ -117,7 +117,7 @@ def _of_filters(op: ConvolutionFilterGradient, machine: Machine) -> Value | None
     """
     x, r = op.operands[0], _with_an_image(op.operands[1])
     filters, dtype = op.outputs[0].shape, r.dtype
-    each = _filters_of_channel(op, filters, machine)
+    each = _filters_of_channel(op, filters)
     if each is None:
         return None
     n, k, *places = indices(r.rank)

@@ -72,7 +72,7 @@ def _of_reduction(op: Fold, tuning: ProductTuning) -> Value | None:
     windows = _windows_in(x, op.axes)
     if windows is None or not _has_rows(windows, tuning.window_step):
         return None
-    if not 0 < prod(windows.windows) <= tuning.window_positions:
+    if not 0 < prod(windows.windows) <= LANES:  # each position is an operand of its own
         return None
     kept = op.outputs[0].shape
     every = itertools.product(*map(range, windows.windows))
@@ -143,7 +143,7 @@ def _gathered(op: AccumulateView, starts: Sequence[DimLike], lengths: Shape, tun
     x = op.operands[0]
     places, elements = [place for place, _, _ in axes], [element for _, element, _ in axes]
     steps = [entry for _, _, entry in axes]
-    if prod([entry.positions for entry in steps]) > tuning.window_positions:
+    if prod([entry.positions for entry in steps]) > LANES:
         return None
     if prod([entry.stride for entry in steps]) > tuning.window_phases:
         return None

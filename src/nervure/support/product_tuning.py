@@ -6,8 +6,6 @@ that add in the same order.
 
 >>> ProductTuning().packed_rows, ProductTuning(packed_rows=120).packed_rows
 (240, 120)
-
-``python -m bench tune`` measures them on the machine on which it runs (docs/benchmarks.md).
 """
 
 from __future__ import annotations
@@ -106,17 +104,7 @@ class ProductTuning(NamedTuple):
     """k of a product from which on its result is worth to be transposed, if filters are columns then. Found in 362490f.
     """
 
-    depthwise_filters: int = 4
-    """Filters of a channel up to which a convolution of one channel a group is chains of multiply-adds: a product of
-    more reads the channel less often. Found in 938184a.
-    """
-
     # -- windows ---------------------------------------------------------------------------------------------------
-
-    window_positions: int = 64
-    """Positions of a window up to which each is an operand of its own: as many as a reduction has lanes. Chosen in
-    938184a.
-    """
 
     window_phases: int = 16
     """Phases of strides up to which a gradient of windows has ops of its own for each of them. Chosen in 938184a."""
