@@ -5,6 +5,7 @@ operand.
 
 >>> from nervure.kernel.parser import parse_kernel
 >>> from nervure.kernel.schedule.products.matrices import matrices_of
+>>> from nervure.support.machine import GENERIC
 >>> regions = Regions(matrices_of(parse_kernel('''
 ... kernel product(in x: f32[64], in f: f32[768], out z: f32[512]):
 ...   for i < 8 parallel:
@@ -19,7 +20,7 @@ operand.
 ...         v7 = f[512*k + 64*l + j]
 ...         give v6, v7
 ...       z[64*i + j] = v0
-... ''')))
+... '''), GENERIC))
 >>> regions.total
 3
 >>> loop, = regions.each(lambda region: (For(LoopIndex(9), region.m.points(0, 8, 8), ()),))

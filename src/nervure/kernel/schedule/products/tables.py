@@ -19,7 +19,7 @@ box alone, and those k that these rows have.
 ...         v2 = y[50*(k//6) + 600*(k % 6) + j]
 ...         give v1, v2
 ...       z[50*i + j] = v0
-... '''))
+... '''), GENERIC._replace(threads=1))
 >>> reading = reading_of(matrices, ())
 >>> tables = tables_of(blocking_of(matrices, reading), reading)
 >>> [(table.name, table.size) for table in tables]
