@@ -95,8 +95,9 @@ class _Middle(NamedTuple):
 
 
 def _middle_of(loop: For, least: int) -> _Middle | None:
-    """The iterations of a loop in which the conditions hold that depend on it alone; None if they are fewer than
-    ``least``, or of no use otherwise.
+    """The iterations of a loop in which the conditions hold that depend on it alone.
+
+    None where that is of no use, as it is of fewer than ``least``.
     """
     conditions = _conditions(loop)
     if not conditions or 3 * len(tuple(walk(loop.body))) > BORDER_STATEMENTS:  # there will be three loops

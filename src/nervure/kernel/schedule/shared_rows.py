@@ -57,8 +57,9 @@ class _Pairing(Rewrite):
 
 
 def _in_pairs(loop: For, share: float) -> list[For] | None:
-    """Returns the loop in pairs of iterations, and the last one if it is left; None if a pair needs more than this
-    ``share`` of the loads of both.
+    """Returns the loop in pairs of iterations, and the last one if it is left; None if that is of no use.
+
+    It is of use if a pair needs at most this ``share`` of the loads of both.
     """
     row = loop.body[0] if len(loop.body) == 1 and loop.routine is None else None
     if not isinstance(row, For) or not row.vector or not _may_meet(loop, row):

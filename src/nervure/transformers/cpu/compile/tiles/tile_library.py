@@ -62,8 +62,9 @@ def _more_rows(type: Type, machine: Machine) -> list[Tile]:
 
 
 def _fewer_rows(type: Type, machine: Machine) -> list[Tile]:
-    """Returns tiles for the last rows of whole strips, from low to high: those whose sums hide the latency of
-    multiply-adds, as the rows of a narrow tile do.
+    """Returns tiles for the last rows of whole strips, from low to high.
+
+    Their sums hide the latency of multiply-adds, as the rows of a narrow tile do.
     """
     vectors = machine.tile_vectors
     return [_tile(type, machine, rows, vectors) for rows in _powers_below(machine.tile_rows)
@@ -221,8 +222,9 @@ class _Cover:
         self._cover(name, rest, rest > 0)
 
     def up_to_line(self, first: Sequence[Tile]) -> None:
-        """Covers the first columns, up to the start of a cache line, if all rows have one there, and the block is not
-        small: its strips are read for the rows of four tiles.
+        """Covers the first columns, up to the start of a cache line, if all rows have one there.
+
+        Strips of blocks that are not small, which are read for the rows of four tiles, then begin where a line does.
         """
         b, block, type, machine = self.b, self.block, first[0].type, self.machine
         least, rows = machine.products.aligned_columns, 4 * machine.tile_rows
