@@ -30,6 +30,7 @@ from nervure.ir.op import Op
 from nervure.ir.ordered_locks import holding
 from nervure.ir.variable import Variable
 from nervure.support import forks
+from nervure.transformers.borrowing import as_version, shared_array
 from nervure.transformers.cells import Cell, Cells, store_together
 from nervure.transformers.executable import Executable
 from nervure.types.description import BasicTensorDescription
@@ -112,6 +113,18 @@ class Transformer(Identity, ABC):
         cell = self._cell(variable, warn=False)
         cell.set(value if isinstance(variable, Variable) else variable.given(value, "set", cell.name or "variable"))
 
+    def borrow(self, variable: object, array: object, version: int) -> None:
+        """Lets a variable lie in the memory of ``array``, of its type, shape and order, which the caller owns.
+
+        ``array`` is one of NumPy, or of a library that shares memory (DLPack). New values are written there. Borrow
+        it again, with another ``version``, when you have changed elements: what was made of them, such as packed
+        weights, is kept until memory or version is another one.
+        """
+        self.check_open()
+        found = self._variable(variable)
+        own = shared_array(array, found.type, found.name)
+        self.cells.borrow(found, own, as_version(version, found.name))
+
     def copy_state(self, other: Transformer) -> None:
         """Copies the values of all variables that another transformer has used."""
         self.check_open()
@@ -151,6 +164,9 @@ class Transformer(Identity, ABC):
         holding(cells, lambda: store_together(cells, copies), changed=cells, op=op)
 
     def _cell(self, variable: object, warn: bool = True) -> Cell:
+        return self.cells.of([self._variable(variable)], warn)[0]
+
+    def _variable(self, variable: object) -> Variable:
         found = variable if isinstance(variable, Variable) else getattr(variable, "variable", None)
         if not isinstance(found, Variable):
             raise WrongKind("only a variable has a value on a transformer", op=self.name, got=type(variable).__name__,
@@ -159,7 +175,7 @@ class Transformer(Identity, ABC):
             raise InvalidArgument("only what is persistent has a value on a transformer", op=self.name,
                                   operand=found.name, got=repr(variable), expected="a variable",
                                   help="a placeholder's value comes with each call, a temporary's ends with it")
-        return self.cells.of([found], warn)[0]
+        return found
 
     def close(self) -> None:
         """Releases all cells. Any later use of the transformer is an error."""

@@ -23,13 +23,16 @@ from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 import numpy as np
 
-from nervure.errors import ShapeMismatch, warn_user
+from nervure.errors import InvalidArgument, ShapeMismatch, warn_user
 from nervure.ir.identity import Identity
 from nervure.ir.ordered_locks import OrderedLock, holding
 from nervure.ir.variable import Variable
 from nervure.support import forks
 from nervure.transformers.arguments import as_array
 from nervure.types.ordered_arrays import has_own_memory, in_order
+
+LENT, BORROWED = 1, 2
+"""The values of a cell's ``lent``, besides 0."""
 
 
 class Outer(Protocol):
@@ -60,16 +63,20 @@ class Cell:
     ``lent`` is not 0 then; native code reads it, and leaves such calls to Python. The array lies in memory in the
     ``order`` of the variable's layout. If the memory is a device's (``outside``), the array lies over it, or is a copy
     from the last ``look``; it is lent for ever.
+
+    Memory that is *borrowed* belongs to the caller. New values are written into it, too, but only its owner says,
+    by a version, when it has changed. ``loan`` is what was stated last.
     """
 
-    __slots__ = ("type", "name", "order", "array", "stamp", "derived", "lock", "lent", "witnesses", "outside")
+    __slots__ = ("type", "name", "order", "array", "stamp", "derived", "lock", "lent", "witnesses", "outside", "loan")
 
-    def __init__(self, variable: Variable) -> None:
+    def __init__(self, variable: Variable, array: np.ndarray | None = None) -> None:
         # Not the variable itself: a cell lives as long as its variable, and must not keep it alive.
         self.type, self.name, self.lock = variable.type, variable.name, OrderedLock()
         self.order = variable.type.order
-        self.array: np.ndarray = in_order(variable.initial_value(), self.order)
+        self.array: np.ndarray = in_order(variable.initial_value(), self.order) if array is None else array
         self.stamp, self.lent = ctypes.c_int64(0), ctypes.c_int64(0)
+        self.loan: tuple[int, int] | None = None
         self.derived: WeakValueDictionary[tuple[object, ...], Any] = WeakValueDictionary()
         self.witnesses: WeakSet[Witness] | None = None
         self.outside: Outer | None = None
@@ -110,9 +117,24 @@ class Cell:
         ``outside``.
         """
         def act() -> None:
-            self.array, self.lent.value, self.outside = array, 1, outside
+            self.array, self.lent.value, self.outside = array, LENT, outside
             self.stamp.value += 1
         holding([self], act, changed=[self], op="storage")
+
+    def borrow(self, array: np.ndarray, version: int) -> None:
+        """Lets the value lie in an array over memory of the caller, of the cell's type and order, that only the cell
+        holds. The value counts as a new one if the memory or the ``version`` is another one than before.
+        """
+        def act() -> None:
+            if self.outside is not None:
+                raise InvalidArgument("the memory of this variable is its device's", op="borrow", operand=self.name,
+                                      got="storage that a device has allocated", expected="memory of nervure",
+                                      help="assign x.storage, which its device reads")
+            loan = array.__array_interface__["data"][0], version
+            if (self.lent.value, self.loan) != (BORROWED, loan):
+                self.stamp.value += 1
+            self.array, self.lent.value, self.loan = array, BORROWED, loan
+        holding([self], act, changed=[self], op="borrow")
 
     def look(self) -> np.ndarray:
         """Returns the current array. The caller holds ``lock``, or needs only the value of some moment."""
@@ -123,6 +145,7 @@ class Cell:
     def write(self, index: tuple[int, ...], value: object) -> None:
         """Sets one element. InUse inside of a call that uses the variable."""
         def act() -> None:
+            _check_writeable([self])
             if self.outside is None:
                 self._own()[index] = value
             else:
@@ -144,7 +167,7 @@ class Cell:
 
     def begin(self) -> None:
         """Begins a call that reads the value: a value that may have been written elsewhere is a new version."""
-        if self.lent.value and self.is_lent():
+        if self.lent.value == LENT and self.is_lent():
             self.look()
             self.stamp.value += 1
 
@@ -168,7 +191,7 @@ class Cell:
             for seen in [each for each in self.witnesses if each.elements is None and each.version == self.version]:
                 seen.elements = kept
         array = self._own()
-        self.lent.value = 1
+        self.lent.value = LENT
         return array
 
     def _own(self) -> np.ndarray:
@@ -212,6 +235,7 @@ def store_together(cells: Sequence[Cell], arrays: Sequence[np.ndarray]) -> None:
     """Stores several new values at once: whatever a signal handler raises, all cells have their new values or none
     has.
     """
+    _check_writeable(cells)
     pairs = [(cell, in_order(array, cell.order)) for cell, array in zip(cells, arrays, strict=True)]
     _save_outside([(cell, array) for cell, array in pairs if cell.outside is not None and cell.outside.flat is None])
     written = [(cell.array, array) for cell, array in pairs if cell.lent.value and cell.is_lent()]
@@ -224,6 +248,15 @@ def store_together(cells: Sequence[Cell], arrays: Sequence[np.ndarray]) -> None:
         itertools.starmap(setattr, [(cell, "array", array) for cell, array in fresh]),
         map(setattr, stamps, itertools.repeat("value"), versions)), maxlen=0)
     del replaced
+
+
+def _check_writeable(cells: Sequence[Cell]) -> None:
+    """Raises InvalidArgument if new values cannot be written into borrowed memory."""
+    for cell in cells:
+        if cell.lent.value == BORROWED and not cell.array.flags.writeable:
+            raise InvalidArgument("the memory that this variable borrows is read-only", op="borrow", operand=cell.name,
+                                  got="a new value", expected="memory that can be written, or no new value",
+                                  help="borrow an array that is writeable; tensor.detach().numpy() is, in PyTorch")
 
 
 def copy_cells(pairs: Mapping[Variable, Variable]) -> None:
@@ -280,6 +313,22 @@ class Cells(Identity):
         if fresh and warn:
             self._warn([variable for variable in fresh if not variable.is_local and self._changed_elsewhere(variable)])
         return found
+
+    def borrow(self, variable: Variable, array: np.ndarray, version: int) -> None:
+        """Lets a variable's value lie in an array over memory of the caller; an initial value is not computed.
+
+        Raises InvalidArgument if another variable here is lent or borrows some of that memory.
+        """
+        cell = self.peek(variable)
+        if cell is None or cell.loan is None or cell.loan[0] != array.__array_interface__["data"][0]:
+            for other in [found for _, found in self.known() if found.lent.value and found is not cell]:
+                if np.may_share_memory(other.array, array):
+                    raise InvalidArgument("two variables share memory", op="borrow", operand=variable.name,
+                                          got=f"the memory of {other.name or 'another variable'}",
+                                          expected="memory of its own", help="read one variable in both places")
+        with self._lock:
+            cell = self._cells.setdefault(variable, cell or Cell(variable, array))
+        cell.borrow(array, version)
 
     def known(self) -> list[tuple[Variable, Cell]]:
         """Returns all existing cells, with their variables."""

@@ -205,7 +205,9 @@ class LoadedFunction:
     def _variables(self, in_place: InPlace) -> list[runtime.Array]:
         written = self.written(in_place)
         types = [variable.type for variable in self._function.variables]
-        takers = [number if number in written else -1 for number in range(len(types))]
+        updated = {variable for variable, _ in self._function.updates}
+        takers = [number if number in written else runtime.REPLACED if variable in updated else -1
+                  for number, variable in enumerate(self._function.variables)]
         return [runtime.Array(type.dtype.numpy, numbers(type.shape, {}), takers[number], type.order)
                 for number, type in enumerate(types)]
 

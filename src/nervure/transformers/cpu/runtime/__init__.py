@@ -14,8 +14,9 @@ from nervure.transformers.cpu.runtime.program import (
     result,
     variable,
 )
-from nervure.transformers.cpu.runtime.records import Status, StatusCode
+from nervure.transformers.cpu.runtime.records import REPLACED, Status, StatusCode
 from nervure.transformers.cpu.runtime.runtime_library import begin
 
-__all__ = ["CONSTANT", "Array", "BufferLocation", "FastEntry", "Gate", "PanelMemory", "Program", "ProgramStep",
-           "Status", "StatusCode", "arena", "argument", "begin", "constant", "panel", "panel_of", "result", "variable"]
+__all__ = ["CONSTANT", "REPLACED", "Array", "BufferLocation", "FastEntry", "Gate", "PanelMemory", "Program",
+           "ProgramStep", "Status", "StatusCode", "arena", "argument", "begin", "constant", "panel", "panel_of",
+           "result", "variable"]

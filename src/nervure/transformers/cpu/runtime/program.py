@@ -102,7 +102,7 @@ class Array(NamedTuple):
     gaps.
 
     ``variable`` is, for a result, the number of the variable that takes it; for a variable, its own number if steps
-    write it in place; else -1.
+    write it in place, ``REPLACED`` if a result takes its place; else -1.
     """
 
     dtype: np.dtype

@@ -94,9 +94,12 @@ class ArrayRecord(ctypes.Structure):
         ("dims", _address),
         ("bytes", _integer),
         ("variable", _integer),        # a result: the variable that takes it; a variable: itself, if it is written
-                                       # in place; else -1
+                                       # in place, REPLACED if a result takes its place; else -1
         ("strides", _address),         # in bytes, i64 each; 0 for row-major memory
     ]
+
+
+REPLACED = -2
 
 
 class ProgramRecord(ctypes.Structure):
@@ -232,7 +235,7 @@ class CellRecord(ctypes.Structure):
         ("acquire", _address),         # methods of its lock
         ("release", _address),
         ("holder", _address),          # where the thread that holds the lock is recorded
-        ("lent", _address),            # an integer; not 0 sends every call to ``slow``
+        ("lent", _address),            # an integer; LENT sends every call to ``slow``, BORROWED those that replace it
     ]
 
 
