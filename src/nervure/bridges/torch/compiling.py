@@ -1,7 +1,7 @@
 """The backend of ``torch.compile``: traced graphs become functions of nervure, forward and backward.
 
 >>> import torch
->>> model = torch.compile(torch.nn.Linear(2, 2), backend=backend)
+>>> model = torch.compile(torch.nn.Linear(2, 2), backend=compiled_model)
 >>> model(torch.ones(1, 2)).shape
 torch.Size([1, 2])
 """
@@ -25,13 +25,9 @@ from nervure.errors import InvalidArgument, did_you_mean
 _OPTIONS = ("strict",)
 
 
-def backend(graph: GraphModule, inputs: Sequence[Foreign], options: Mapping[str, object] | None = None,
-            mode: str | None = None) -> Callable[..., Foreign]:
-    """Compiles a graph for ``torch.compile(model, backend="nervure")``.
-
-    ``options={"strict": True}`` raises NotSupported for an op that PyTorch would have to run itself. InvalidArgument
-    for other options, or a mode.
-    """
+def compiled_model(graph: GraphModule, inputs: Sequence[Foreign], options: Mapping[str, object] | None = None,
+                   mode: str | None = None) -> Callable[..., Foreign]:
+    """Compiles a graph as ``nervure.bridges.torch.backend`` does, whose arguments these are."""
     is_strict = _read(options, mode)
 
     def compiler(kind: str) -> Callable[[GraphModule, Sequence[Foreign]], Callable[..., Foreign]]:

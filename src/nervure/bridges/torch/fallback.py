@@ -19,8 +19,9 @@ from torch.fx import GraphModule, Node
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 
+from nervure.bridges.torch.fitting import SymbolicNumber
 from nervure.bridges.torch.traced_program import TracedProgram
-from nervure.bridges.torch.traced_sizes import length_of
+from nervure.bridges.torch.traced_sizes import fraction_of, length_of
 from nervure.bridges.torch.translation import described, location_of, lowered, name_of, translated
 from nervure.bridges.torch.unsupported import Foreign, Unsupported
 from nervure.errors import Location, NotSupported
@@ -62,6 +63,8 @@ def _standing_for(value: Foreign) -> Foreign:
         return Parameter(type_.dtype, type_.shape).output
     if isinstance(value, torch.SymInt):
         return length_of(value)
+    if isinstance(value, torch.SymFloat):
+        return SymbolicNumber(fraction_of(value))
     if isinstance(value, (list, tuple)):
         return tuple([_standing_for(entry) for entry in value])
     if isinstance(value, (int, float, bool, type(None))):
@@ -75,15 +78,16 @@ def lacks(graph: GraphModule) -> list[Lack]:
     return [entry for entry in found if entry is not None]
 
 
-def refusal(graph: GraphModule) -> NotSupported:
-    """Returns the error for a graph that was to be compiled whole."""
+def refusal(graph: GraphModule, op: str = "torch.compile") -> NotSupported:
+    """Returns the error for a graph that was to be compiled whole by ``op``."""
     found = lacks(graph)
     first = found[0] if found else Lack("graph", None, "an argument or a result is none that a function can have")
     others = len({entry.op for entry in found}) - 1
     more = f", and {others} other op{'s' if others > 1 else ''}" if others > 0 else ""
+    help = 'leave out options={"strict": True}, and PyTorch runs them between the parts' if op == "torch.compile" else (
+        'torch.compile(model, backend="nervure") leaves them to PyTorch')
     return NotSupported(f"there is no translation: {first.reason}{more}", op=first.op, location=first.location,
-                        got=f"{len(found)} calls that PyTorch would run", expected="ops of the table",
-                        help='leave out options={"strict": True}, and PyTorch runs them between the parts')
+                        got=f"{len(found)} calls that PyTorch would run", expected="ops of the table", help=help)
 
 
 class _Support(OperatorSupportBase):
@@ -93,7 +97,7 @@ class _Support(OperatorSupportBase):
         if node.op != "call_function":
             return False
         value = node.meta.get("val")
-        return not isinstance(value, (torch.SymInt, int, bool, float)) and lack(node) is None
+        return not isinstance(value, (torch.SymInt, torch.SymFloat, int, bool, float)) and lack(node) is None
 
 
 def compiled_in_parts(graph: GraphModule, name: str = "graph") -> Callable[..., Foreign]:

@@ -12,6 +12,7 @@ nervure.float32
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import torch
 
@@ -23,6 +24,13 @@ from nervure.types import dtype as types
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import Dim, DimLike
 from nervure.types.dtype import DType
+
+
+class SymbolicNumber(NamedTuple):
+    """A fraction that lengths decide: a float64 value without dimensions, which promotes as a number of Python does."""
+
+    value: Value
+
 
 Given = Foreign
 """An argument of an overload that stands for elements: a value, a number, or a length."""
@@ -36,6 +44,8 @@ def fitted(x: Given, dtype: DType, shape: Shape) -> Value:
     """
     if isinstance(x, Dim):
         return ops.Extent(x, dtype, tuple(shape)).output
+    if isinstance(x, SymbolicNumber):
+        return expanded(converted(x.value, dtype), shape)
     if not isinstance(x, Operand):
         return ops.Full(x, dtype, tuple(shape)).output
     return expanded(converted(as_value(x), dtype), shape)
@@ -69,10 +79,14 @@ def converted(x: Value, dtype: DType) -> Value:
     return ops.Convert(x, dtype, "wrap" if is_wrapping else "saturate").output
 
 
+_PLAIN = {Dim: 1, SymbolicNumber: 1.0}
+"""A number of Python for each kind of number that a call tells."""
+
+
 def common(*operands: Given) -> DType:
     """Returns the element type in which values and numbers meet."""
     samples = [torch.empty((1,) * min(x.rank, 1), dtype=torch_dtype(x.dtype), device="meta")
-               if isinstance(x, Operand) else 1 if isinstance(x, Dim) else x for x in operands]
+               if isinstance(x, Operand) else _PLAIN.get(type(x), x) for x in operands]
     if not any([isinstance(x, torch.Tensor) for x in samples]):
         raise Unsupported("numbers alone")
     dims = [x for x in samples if isinstance(x, torch.Tensor) and x.dim()]

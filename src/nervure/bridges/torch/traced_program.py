@@ -55,7 +55,7 @@ class TracedProgram(Identity):
 def _reader(entry: TracedInput) -> Callable[[Foreign], np.ndarray]:
     """Returns the function that makes an array of an argument."""
     if entry.is_number:
-        return lambda number: np.empty((number, 0), np.bool_)
+        return lambda number: np.array(number) if isinstance(number, float) else np.empty((number, 0), np.bool_)
     order = entry.order
     if order is None:
         return as_array

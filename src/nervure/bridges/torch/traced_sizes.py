@@ -10,13 +10,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import reduce
 
 import sympy
 import torch
-from torch.utils._sympy.functions import CleanDiv, FloorDiv, Max, Min, Mod, PythonMod
+from torch.utils._sympy.functions import (
+    CleanDiv,
+    FloatPow,
+    FloatTrueDiv,
+    FloorDiv,
+    IntTrueDiv,
+    Max,
+    Min,
+    Mod,
+    PythonMod,
+    ToFloat,
+)
 
 from nervure.bridges.torch.unsupported import Foreign, Unsupported
+from nervure.ir.leaves import Full
+from nervure.ir.op import Value
+from nervure.ops.statistics import Extent
 from nervure.types.dim import DimLike, dim, dim_max, dim_min
+from nervure.types.dtype import float64
 
 LARGEST = 2**62
 """Bounds above this are none."""
@@ -53,6 +69,31 @@ def dimension(expression: Foreign, ranges: Mapping[Foreign, Foreign]) -> DimLike
     if isinstance(expression, (Min, sympy.Min)):
         return dim_min(*parts)
     raise Unsupported(f"the length {expression}")
+
+
+def fraction_of(size: torch.SymFloat) -> Value:
+    """Returns a fraction of a traced program as a float64 value without dimensions."""
+    node = size.node
+    return _fraction(node.expr, node.shape_env.var_to_range)
+
+
+def _fraction(expression: Foreign, ranges: Mapping[Foreign, Foreign]) -> Value:
+    if isinstance(expression, (int, float, sympy.Number)):
+        return Full(float(expression), float64, ()).output
+    if expression.is_integer:
+        return Extent(dimension(expression, ranges), float64, ()).output
+    parts = [_fraction(part, ranges) for part in expression.args]
+    if isinstance(expression, sympy.Add):
+        return reduce(lambda x, y: x + y, parts)
+    if isinstance(expression, sympy.Mul):
+        return reduce(lambda x, y: x * y, parts)
+    if isinstance(expression, (IntTrueDiv, FloatTrueDiv)):
+        return parts[0] / parts[1]
+    if isinstance(expression, ToFloat):
+        return parts[0]
+    if isinstance(expression, (sympy.Pow, FloatPow)):
+        return parts[0] ** parts[1]
+    raise Unsupported(f"the number {expression}")
 
 
 def _symbol(symbol: Foreign, ranges: Mapping[Foreign, Foreign]) -> DimLike:

@@ -21,8 +21,9 @@ from torch.fx import GraphModule, Node
 
 from nervure import ops
 from nervure.bridges.torch.all_rows import ROWS
+from nervure.bridges.torch.fitting import SymbolicNumber
 from nervure.bridges.torch.torch_tensors import as_array, dtype_of
-from nervure.bridges.torch.traced_sizes import length_of
+from nervure.bridges.torch.traced_sizes import fraction_of, length_of
 from nervure.bridges.torch.unsupported import Foreign, Unsupported
 from nervure.errors import Location, NervureError
 from nervure.ir.function import Function
@@ -71,25 +72,37 @@ def name_of(target: object) -> str:
     return str(target).removeprefix("aten.")
 
 
-def translated(graph: GraphModule, name: str = "graph") -> TracedFunction:
-    """Returns a graph as a Function. Unsupported names the first op that has no row for its arguments."""
+def translated(graph: GraphModule, name: str = "graph", layouts: bool = True,
+               draws: list[str] | None = None) -> TracedFunction:
+    """Returns a graph as a Function. Unsupported names the first op that has no row for its arguments.
+
+    Parameters and results follow the ``layouts`` of the tensors. With ``draws`` random numbers become further
+    parameters, of which it lists the kinds: "uniform" in [0, 1) or "normal".
+    """
     values: dict[Node, Foreign] = {}
     parameters: list[Parameter] = []
+    numbers: list[Parameter] = []
     inputs: list[TracedInput] = []
     for node in graph.graph.nodes:
         if node.op == "placeholder":
-            inputs.append(_read_input(node, values, parameters))
+            inputs.append(_read_input(node, values, parameters, layouts))
         elif node.op == "get_attr":
             values[node] = _constant(graph, node)
         elif node.op == "call_function":
-            values[node] = lowered(node, lambda x: _operand(x, values))
+            drawn = None if draws is None else drawn_by(node, values.__getitem__)
+            if drawn is None or draws is None:
+                values[node] = lowered(node, values.__getitem__)
+            else:
+                values[node], kind, parameter = drawn
+                draws.append(kind)
+                numbers.append(parameter)
         elif node.op == "output":
             results: list[Value] = []
             listed = node.args[0] if isinstance(node.args[0], (list, tuple)) else [node.args[0]]
-            outputs = [_read_output(entry, values, results) for entry in listed]
+            outputs = [_read_output(entry, values, results, layouts) for entry in listed]
         else:
             raise Unsupported(f"a graph with {node.op} {node.target}")
-    function = Function(results, parameters, name=name)
+    function = Function(results, [*parameters, *numbers], name=name)
     needed = frozenset().union(*[symbols(entry) for entry in function.dimensions()],
                                *[symbols(entry.number) for entry in outputs if isinstance(entry.number, Dim)])
     known = {str(length) for op in parameters if 0 not in op.shape for length in op.shape if isinstance(length, Dim)}
@@ -101,7 +114,7 @@ def _without_needless(traced: TracedFunction, needed: frozenset[str]) -> TracedF
     kept, inputs, places = list[Parameter](), list[TracedInput](), dict[int, int]()
     numbers = {entry.parameter for entry in traced.inputs if entry.is_number}
     for at, op in enumerate(traced.function.parameters):
-        if at not in numbers or symbols(op.shape[0]) & needed:
+        if at not in numbers or not op.shape or symbols(op.shape[0]) & needed:
             places[at] = len(kept)
             kept.append(op)
     for entry in traced.inputs:
@@ -143,10 +156,11 @@ def _hint(size: int | torch.SymInt) -> int:
     return size if isinstance(size, int) else size.node.hint
 
 
-def _read_input(node: Node, values: dict[Node, Foreign], parameters: list[Parameter]) -> TracedInput:
+def _read_input(node: Node, values: dict[Node, Foreign], parameters: list[Parameter],
+                layouts: bool) -> TracedInput:
     value = node.meta.get("val")
     if isinstance(value, torch.Tensor):
-        type_, order = described(value), memory_order(value)
+        type_, order = described(value), memory_order(value) if layouts else None
         shape = type_.shape if order is None else tuple([type_.shape[d] for d in order])
         with on_behalf_of(provenance_of(node)):
             parameter = Parameter(type_.dtype, shape)
@@ -161,6 +175,10 @@ def _read_input(node: Node, values: dict[Node, Foreign], parameters: list[Parame
         if isinstance(length, Dim):  # an array of this length and without elements tells the number
             parameters.append(Parameter(types.bool_, (length, 0)))
             return TracedInput(len(parameters) - 1, None, True)
+    elif isinstance(value, torch.SymFloat):
+        parameters.append(Parameter(types.float64, ()))
+        values[node] = SymbolicNumber(parameters[-1].output)
+        return TracedInput(len(parameters) - 1, None, True)
     elif not isinstance(value, (int, float, bool, type(None))):
         raise Unsupported(f"an argument of type {type(value).__name__}")
     else:
@@ -183,13 +201,15 @@ def _constant(graph: GraphModule, node: Node) -> Value:
         return Constant(as_array(found).copy(order="C")).output
 
 
-def _read_output(entry: Foreign, values: dict[Node, Foreign], results: list[Value]) -> TracedOutput:
+def _read_output(entry: Foreign, values: dict[Node, Foreign], results: list[Value], layouts: bool) -> TracedOutput:
     if not isinstance(entry, Node):
         return TracedOutput(None, None, entry)
     value = values[entry]
+    if isinstance(value, SymbolicNumber):
+        raise Unsupported("a result that is a fraction of lengths")
     if not isinstance(value, Operand):
         return TracedOutput(None, None, value)
-    order = memory_order(entry.meta["val"])
+    order = memory_order(entry.meta["val"]) if layouts else None
     results.append(as_value(value if order is None else ops.Permute(value, order)))
     return TracedOutput(len(results) - 1, order, None)
 
@@ -205,7 +225,9 @@ def lowered(node: Node, operand: Callable[[Node], Foreign]) -> Foreign:
     expected = node.meta.get("val")
     if isinstance(expected, torch.SymInt):
         return length_of(expected)
-    if isinstance(expected, (int, bool)):
+    if isinstance(expected, torch.SymFloat):
+        return SymbolicNumber(fraction_of(expected))
+    if isinstance(expected, (int, float, bool)):
         return expected
     if expected is None:
         raise Unsupported(f"{node.target}, which returns nothing")
@@ -224,8 +246,25 @@ def lowered(node: Node, operand: Callable[[Node], Foreign]) -> Foreign:
             raise Unsupported(f"arguments that the row does not expect: {error}") from error
 
 
-def _operand(node: Node, values: dict[Node, Foreign]) -> Foreign:
-    return values[node]
+def drawn_by(node: Node, operand: Callable[[Node], Foreign]) -> tuple[Foreign, str, Parameter] | None:
+    """Returns what a random op computes from numbers that are given to it: the result, the kind of the numbers, and
+    their parameter. None for another op.
+    """
+    name = name_of(node.target)
+    if name in ("rand.default", "randn.default"):
+        type_ = described(node.meta["val"])
+        parameter = Parameter(type_.dtype, type_.shape)
+        return parameter.output, "uniform" if name == "rand.default" else "normal", parameter
+    if name != "native_dropout.default":
+        return None
+    given, rate, is_training = _all_arguments(node)
+    x = operand(given)
+    parameter = Parameter(types.float32, x.shape)
+    with on_behalf_of(provenance_of(node)):
+        chance = 1 - rate if is_training is not False else 1.0
+        kept = ops.Less(parameter, parameter.output.full(chance)).output
+        scaled = ops.Where(kept, x * (1 / chance) if chance else x, x.full(0)).output
+    return (scaled, kept), "uniform", parameter
 
 
 def _types(expected: Foreign) -> Foreign:

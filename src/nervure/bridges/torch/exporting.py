@@ -1,0 +1,173 @@
+"""Importing models: ``torch.export`` traces them, and they become modules of nervure with the same parameters.
+
+>>> import torch
+>>> model = imported(torch.nn.Linear(3, 2), [torch.ones(4, 3)], True)
+>>> [path for path, _ in model.named_parameters()], model(np.ones((7, 3), np.float32)).shape
+(['weight', 'bias'], (7, 2))
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch.export import ExportedProgram, export
+from torch.export.graph_signature import InputKind, OutputKind
+from torch.utils._pytree import tree_map_only, tree_unflatten
+
+from nervure.bridges.torch.decompositions import decompositions
+from nervure.bridges.torch.fallback import refusal
+from nervure.bridges.torch.imported_module import Given, ImportedMode, ImportedModule
+from nervure.bridges.torch.torch_tensors import as_array
+from nervure.bridges.torch.translation import TracedFunction, translated
+from nervure.bridges.torch.unsupported import Foreign, Unsupported
+from nervure.errors import InvalidArgument, NotSupported, WrongKind
+from nervure.front.creation import AssignableTensorOp, persistent_tensor, variable
+
+_PLACES = (InputKind.PARAMETER, InputKind.BUFFER)
+
+
+def imported(model: Foreign, example_inputs: Sequence[Foreign] | Mapping[str, Foreign],
+             dynamic: object) -> ImportedModule:
+    """Imports a ``model`` as ``nervure.from_torch`` does, whose arguments these are."""
+    if isinstance(model, ExportedProgram):
+        program = _read(model)
+        return ImportedModule(_places(program), dict.fromkeys(("training", "evaluation"), _mode(program)),
+                              _form(program))
+    if not isinstance(model, torch.nn.Module):
+        raise WrongKind("only models can be imported", op="from_torch", operand="model", got=type(model).__name__,
+                        expected="a torch.nn.Module or an ExportedProgram", help="torch.export.export(...) makes one")
+    evaluated = _exported(model, False, example_inputs, dynamic)
+    modes: dict[str, ImportedMode | str] = {"evaluation": _mode(evaluated)}
+    try:
+        modes["training"] = _mode(_exported(model, True, example_inputs, dynamic))
+    except NotSupported as error:
+        modes["training"] = f"{error.op}: {error.message}"
+    return ImportedModule(_places(evaluated), modes, _form(evaluated))
+
+
+def _exported(model: torch.nn.Module, is_training: bool, inputs: Sequence[Foreign] | Mapping[str, Foreign],
+              dynamic: object) -> ExportedProgram:
+    """Traces a model in one of its modes, which it keeps."""
+    modes = {module: module.training for module in model.modules()}
+    if dynamic is True:
+        inputs = tree_map_only(torch.Tensor, _with_two, inputs)
+    named = dict(inputs) if isinstance(inputs, Mapping) else {}
+    listed = () if named else (inputs,) if isinstance(inputs, torch.Tensor) else tuple(inputs)
+    try:
+        model.train(is_training)
+        # Tracing runs the model, which must not move its statistics.
+        return _read(export(copy.deepcopy(model), listed, named, dynamic_shapes=_shapes(dynamic, named or listed)))
+    except Exception as error:  # torch.export raises many types
+        if isinstance(error, (InvalidArgument, NotSupported)):
+            raise
+        raise NotSupported("torch.export cannot trace this model", op="from_torch", operand=type(model).__name__,
+                           got=f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}",
+                           expected="a model without branches on data",
+                           help='torch.compile(model, backend="nervure") compiles the parts between them') from error
+    finally:
+        for module, mode in modes.items():
+            module.training = mode
+
+
+def _shapes(dynamic: object, inputs: Foreign) -> Foreign:
+    """Returns the ``dynamic_shapes`` of torch.export: the first axis of each tensor for True."""
+    if dynamic is None or dynamic is False:
+        return None
+    if dynamic is not True:
+        return dynamic
+    return tree_map_only(torch.Tensor, lambda x: {0: torch.export.Dim.AUTO} if x.dim() else None, inputs)
+
+
+def _with_two(x: torch.Tensor) -> torch.Tensor:
+    """Returns an example with a batch of two in place of one, which torch.export would take for a number."""
+    return torch.cat([x, x]) if x.dim() and x.shape[0] == 1 else x
+
+
+def _read(program: ExportedProgram) -> ExportedProgram:
+    return program.run_decompositions(decompositions())
+
+
+def _mode(program: ExportedProgram) -> ImportedMode:
+    """Returns an exported program as a Function, and the origin of its parameters."""
+    graph, signature = program.graph_module, program.graph_signature
+    draws: list[str] = []
+    try:
+        traced = translated(_with_constants(program), "imported", layouts=False, draws=draws)
+    except Unsupported:
+        raise refusal(graph, "from_torch") from None
+    specs = [spec for spec in signature.input_specs if spec.kind is not InputKind.CONSTANT_TENSOR]
+    givens = [Given("place" if spec.kind in _PLACES else "input", spec.target or spec.arg.name,
+                    traced.function.parameters[entry.parameter].type)
+              for spec, entry in zip(specs, traced.inputs, strict=True) if entry.parameter is not None]
+    drawn = traced.function.parameters[len(givens):]
+    givens += [Given(kind, "", op.type) for kind, op in zip(draws, drawn, strict=True)]
+    return ImportedMode(traced.function, tuple(givens), tuple(_results(program, traced)))
+
+
+def _with_constants(program: ExportedProgram) -> Foreign:
+    """Returns the graph of a program with its constant tensors as attributes of it, rather than arguments."""
+    graph = program.graph_module
+    for spec in program.graph_signature.input_specs:
+        if spec.kind is InputKind.CONSTANT_TENSOR:
+            node = next(node for node in graph.graph.nodes if node.op == "placeholder" and node.name == spec.arg.name)
+            name = f"constant_{spec.arg.name}"
+            graph.register_buffer(name, program.constants[spec.target])
+            with graph.graph.inserting_before(node):
+                found = graph.graph.get_attr(name)
+            found.meta = dict(node.meta)
+            node.replace_all_uses_with(found)
+            graph.graph.erase_node(node)
+    return graph
+
+
+def _results(program: ExportedProgram, traced: TracedFunction) -> list[tuple[str, str]]:
+    found = []
+    for spec, output in zip(program.graph_signature.output_specs, traced.outputs, strict=True):
+        if spec.kind is OutputKind.USER_OUTPUT and output.result is not None:
+            found.append(("result", ""))
+        elif spec.kind in (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION):
+            found.append(("update", spec.target))
+        elif spec.kind is not OutputKind.USER_OUTPUT:
+            raise NotSupported("the model writes to its inputs", op="from_torch", got=spec.target,
+                               expected="results alone", help="return what is written")
+    return found
+
+
+def _places(program: ExportedProgram) -> dict[str, AssignableTensorOp]:
+    """Returns the parameters and buffers by their names; those that share memory are one."""
+    found: dict[str, AssignableTensorOp] = {}
+    known: dict[tuple[int, tuple[int, ...]], AssignableTensorOp] = {}
+    values = {**dict(program.named_buffers()), **dict(program.named_parameters()), **program.state_dict}
+    for spec in program.graph_signature.input_specs:
+        if spec.kind in _PLACES:
+            tensor = values[spec.target] if spec.target in values else program.constants[spec.target]
+            key = tensor.data_ptr(), tuple(tensor.shape)
+            if key not in known or not tensor.numel():
+                array = as_array(tensor).copy(order="C")
+                is_trainable = tensor.requires_grad and array.dtype.kind in "fV"
+                known[key] = (variable if is_trainable else persistent_tensor)(array.shape, array)
+            found[spec.target] = known[key]
+    return found
+
+
+def _form(program: ExportedProgram) -> object:
+    """Returns the form of the results: tuples, lists and dicts of numbers, which stand for results in order."""
+    count = 0
+    entries: list[object] = []
+    for spec in program.graph_signature.output_specs:
+        if spec.kind is OutputKind.USER_OUTPUT:
+            is_tensor = hasattr(spec.arg, "name")
+            entries.append(count if is_tensor else getattr(spec.arg, "value", None))
+            count += is_tensor
+    return _plain(tree_unflatten(entries, program.call_spec.out_spec))
+
+
+def _plain(form: Foreign) -> object:
+    """Returns a form without classes of other libraries: mappings become dicts."""
+    if isinstance(form, Mapping):
+        return {name: _plain(part) for name, part in form.items()}
+    if isinstance(form, (list, tuple)):
+        return [_plain(part) for part in form] if isinstance(form, list) else tuple([_plain(part) for part in form])
+    return form

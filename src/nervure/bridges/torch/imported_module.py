@@ -1,0 +1,222 @@
+"""Models that were imported: modules that compute a Function, with PyTorch's names. They need no PyTorch.
+
+>>> import nervure as nv
+>>> n = nv.dim("n")
+>>> x, w = nv.Parameter(nv.float32, (n, 2)), nv.Parameter(nv.float32, (2,))
+>>> scaled = nv.Function([nv.ops.Multiply(x, nv.ops.Broadcast(w, (n, 2), [0]))], [x, w])
+>>> givens = Given("input", "0", x.type), Given("place", "scale.weight", w.type)
+>>> mode = ImportedMode(scaled, givens, (("result", ""),))
+>>> model = ImportedModule({"scale.weight": nv.variable((2,), 3.0)}, {"training": mode, "evaluation": mode}, 0)
+>>> model(np.ones((4, 2), np.float32)).shape, [path for path, _ in model.named_parameters()]
+((4, 2), ['scale.weight'])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from nervure.errors import InvalidArgument, NervureError, NotSupported, ShapeMismatch
+from nervure.front.creation import AssignableTensorOp, as_tensor
+from nervure.front.effects import assign, sequential
+from nervure.front.random import normal, uniform
+from nervure.front.tensor import Tensor, TensorLike
+from nervure.ir.function import Function
+from nervure.ir.leaves import Parameter
+from nervure.ir.op import Op, Value
+from nervure.ir.provenance import on_behalf_of
+from nervure.nn.module import Module
+from nervure.ops.conversion import Convert
+from nervure.types.description import BasicTensorDescription
+from nervure.types.dim import Dim, DimLike, equal, substitute
+from nervure.types.frozen import put
+from nervure.types.index_map import IndexMap
+
+
+class Given(NamedTuple):
+    """The origin of a parameter of a Function: an "input" by its name, a "place" by its path, or "uniform" or "normal"
+    random numbers.
+    """
+
+    kind: str
+    name: str
+    type: BasicTensorDescription
+
+
+class ImportedMode(NamedTuple):
+    """A model as a Function, in training or in evaluation. Its results are one "result" after the other, or the new
+    value of the place of a path: ("update", path).
+    """
+
+    function: Function
+    givens: tuple[Given, ...]
+    results: tuple[tuple[str, str], ...]
+
+
+class ImportedPart(Module):
+    """The parameters of a module of PyTorch, and the modules in it, under the names that they have there."""
+
+
+class ImportedModule(ImportedPart):
+    """A model of PyTorch: its parameters and buffers under the names that they have there, and what it computes.
+
+    A call takes what the model took, by position or name, with lengths that fit, and gives its results in the same
+    form. ``train()`` and ``eval()`` choose between the two ways in which it was traced. NotSupported says why one of
+    them could not be imported.
+    """
+
+    if TYPE_CHECKING:  # fields would be arguments of the class
+        _modes: dict[str, ImportedMode | str]
+        _form: object
+
+    def __init__(self, places: Mapping[str, AssignableTensorOp], modes: Mapping[str, ImportedMode | str],
+                 form: object) -> None:
+        for path, place in places.items():
+            _put_at(self, path, place)
+        put(self, "_modes", dict(modes))
+        put(self, "_form", form)
+
+    def forward(self, *inputs: TensorLike, **named: TensorLike) -> object:
+        """Returns the results of the model, in the form in which it returns them."""
+        mode = self._modes["training" if self.training else "evaluation"]
+        if isinstance(mode, str):
+            other = "eval()" if self.training else "train()"
+            raise NotSupported(f"the model could not be imported in this mode: {mode}", op="from_torch",
+                               got="training" if self.training else "evaluation", expected="the other mode",
+                               help=f"model.{other} chooses it")
+        tensors = _inputs_of(mode, inputs, named)
+        values = inlined(mode.function, [_value(self, entry, tensors) for entry in mode.givens],
+                         [entry.kind for entry in mode.givens])
+        found: list[Tensor] = []
+        moves: list[object] = []
+        for (kind, path), value in zip(mode.results, values, strict=True):
+            if kind == "result":
+                found.append(Tensor(value))
+            else:
+                moves.append(assign(_place_at(self, path), Tensor(value)))
+        if moves and found:  # a computation of the first result moves the statistics
+            found[0] = sequential([*moves, found[0]])
+        return _formed(self._form, found)
+
+
+def _put_at(module: ImportedPart, path: str, place: AssignableTensorOp) -> None:
+    """Sets a place at a path, and modules on the way there."""
+    *around, name = path.split(".")
+    for part in around:
+        _check_name(part, path)
+        inner = vars(module).get(part)
+        if inner is None:
+            inner = ImportedPart()
+            setattr(module, part, inner)
+        module = inner
+    _check_name(name, path)
+    setattr(module, name, place)
+
+
+def _check_name(name: str, path: str) -> None:
+    if hasattr(ImportedModule, name):
+        raise InvalidArgument(f"a parameter or module cannot be called {name} here", op="from_torch", operand=path,
+                              got=name, expected="no name of a method of nv.nn.Module",
+                              help="give the attribute of the model another name")
+
+
+def _place_at(module: Module, path: str) -> AssignableTensorOp:
+    place = module.place_at(path)
+    assert place is not None, path
+    return place
+
+
+def _inputs_of(mode: ImportedMode, inputs: Sequence[TensorLike], named: Mapping[str, TensorLike]) -> dict[str, Tensor]:
+    """Returns the inputs of a call by their names."""
+    names = [entry.name for entry in mode.givens if entry.kind == "input"]
+    given = {**dict(zip(names, inputs, strict=False)), **named}
+    if len(inputs) > len(names) or set(given) != set(names):
+        raise InvalidArgument("the model takes other inputs", op="from_torch", got=", ".join(
+            [f"{len(inputs)} by position", *[f"{name}=" for name in named]]), expected=", ".join(names),
+            help="give the inputs with which it was imported")
+    return {name: as_tensor(x, "from_torch", at + 1) for at, (name, x) in enumerate(given.items())}
+
+
+def _value(module: ImportedModule, entry: Given, tensors: Mapping[str, Tensor]) -> Value | BasicTensorDescription:
+    """Returns the value of a parameter of the function; random numbers are drawn later, when lengths are known."""
+    if entry.kind == "place":
+        return _place_at(module, entry.name).value
+    if entry.kind != "input":
+        return entry.type
+    value, wanted = tensors[entry.name].value, entry.type
+    if value.rank != len(wanted.shape):
+        raise ShapeMismatch("the input has another rank", op="from_torch", operand=entry.name, got=value.type,
+                            expected=wanted, help="give an input like that with which the model was imported")
+    if value.dtype is not wanted.dtype and value.dtype.is_float and wanted.dtype.is_float:
+        value = Convert(value, wanted.dtype).output
+    if value.dtype is not wanted.dtype:
+        raise InvalidArgument("the input has another element type", op="from_torch", operand=entry.name,
+                              got=value.type, expected=wanted, help="x.astype(dtype) converts it")
+    return value
+
+
+def inlined(function: Function, given: Sequence[Value | BasicTensorDescription],
+            kinds: Sequence[str] = ()) -> tuple[Value, ...]:
+    """Returns the results of a function over other values, whose lengths take the place of its symbols.
+
+    A description in place of a value stands for random numbers of that kind. ShapeMismatch for lengths that are not
+    those of the parameters.
+    """
+    symbols: dict[str, DimLike] = {}
+    for op, value in zip(function.parameters, given, strict=True):
+        if isinstance(value, Value):
+            for own, length in zip(op.shape, value.shape, strict=True):
+                if isinstance(own, Dim):
+                    symbols.setdefault(str(own), length)
+    table: dict[Value, Value] = {}
+    for at, (op, value) in enumerate(zip(function.parameters, given, strict=True)):
+        shape = tuple([_length(length, symbols) for length in op.shape])
+        if not isinstance(value, Value):
+            drawn = (uniform if kinds[at] == "uniform" else normal)(shape, dtype=op.dtype)
+            table[op.output] = drawn.value
+            continue
+        if any([equal(own, length) is not True for own, length in zip(shape, value.shape, strict=True)]):
+            raise ShapeMismatch("the input has other lengths than the model takes", op="from_torch", got=value.type,
+                                operand=op.name, expected=op.type,
+                                help="import the model with dynamic=, for inputs of other lengths")
+        table[op.output] = value
+    for inner in function.operations:
+        if not isinstance(inner, Parameter):
+            table.update(zip(inner.outputs, _rebuilt(inner, table, symbols).outputs, strict=True))
+    return tuple([table[value] for value in function.results])
+
+
+def _rebuilt(op: Op, table: Mapping[Value, Value], symbols: Mapping[str, DimLike]) -> Op:
+    """Returns an op over other operands, with lengths in place of symbols in its attributes."""
+    operands = [table[value] for value in op.operands]
+    attributes = {name: _bound(entry, symbols) for name, entry in op.attributes.items()}
+    with on_behalf_of(op.provenance):
+        try:
+            return type(op)(*operands, **attributes)
+        except NervureError as error:
+            raise error.within("from_torch") from None
+
+
+def _length(length: DimLike, symbols: Mapping[str, DimLike]) -> DimLike:
+    return substitute(length, symbols) if isinstance(length, Dim) else length
+
+
+def _bound(entry: object, symbols: Mapping[str, DimLike]) -> object:
+    """Returns an attribute with lengths in place of symbols."""
+    if isinstance(entry, Dim):
+        return substitute(entry, symbols)
+    if isinstance(entry, IndexMap):
+        return IndexMap(*[tuple([_length(part, symbols) for part in parts])
+                          for parts in (entry.shape, entry.coordinates)])
+    if isinstance(entry, tuple):
+        return tuple([_bound(part, symbols) for part in entry])
+    return entry
+
+
+def _formed(form: object, found: Sequence[Tensor]) -> object:
+    """Puts results into the form of tuples, lists and dicts in which numbers stand for them."""
+    if isinstance(form, dict):
+        return {name: _formed(part, found) for name, part in form.items()}
+    if isinstance(form, (list, tuple)):
+        return type(form)([_formed(part, found) for part in form])
+    return found[form] if isinstance(form, int) else form

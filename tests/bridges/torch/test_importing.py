@@ -1,0 +1,170 @@
+"""Models become modules of nervure: values, names, training, files, and life without PyTorch."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+import nervure as nv  # noqa: E402
+from tests.project.source import ROOT  # noqa: E402
+
+nn = torch.nn
+
+
+@pytest.fixture(autouse=True)
+def fixed():
+    torch.manual_seed(0)
+
+
+def model_of_all():
+    return nn.Sequential(nn.Conv2d(2, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+                         nn.Dropout(0.25), nn.Linear(16, 3))
+
+
+def test_values_are_those_of_the_model_for_any_batch():
+    model = model_of_all().eval()
+    own = nv.from_torch(model, [torch.randn(1, 2, 4, 4)], dynamic=True).eval()
+    for batch in (1, 2, 5):
+        x = torch.randn(batch, 2, 4, 4)
+        np.testing.assert_allclose(own(x.numpy()).numpy(), model(x).detach().numpy(), rtol=1e-5, atol=1e-6)
+    x = nv.placeholder("N=n, C=2, H=4, W=4")
+    run = nv.computation(own(x), x)
+    given = torch.randn(7, 2, 4, 4)
+    np.testing.assert_allclose(run(given.numpy()), model(given).detach().numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_the_mode_of_the_model_stays():
+    model = model_of_all()
+    model[1].eval()
+    nv.from_torch(model, [torch.randn(2, 2, 4, 4)])
+    assert model.training and not model[1].training and model[1].num_batches_tracked.item() == 0
+
+
+def test_names_are_those_of_pytorch_and_files_go_both_ways(tmp_path):
+    model, path = model_of_all(), tmp_path / "weights.safetensors"
+    own = nv.from_torch(model, [torch.randn(2, 2, 4, 4)], dynamic=True)
+    assert [name for name, _ in own.named_parameters()] == [name for name, _ in model.named_parameters()]
+    assert {name for name, _ in own.named_buffers()} == {name for name, _ in model.named_buffers()}
+    nv.save_weights(own, path, format="torch")
+    load_file = pytest.importorskip("safetensors.torch").load_file
+    other = model_of_all()
+    other.load_state_dict(load_file(path))
+    assert all([torch.equal(one, two) for one, two in zip(model.parameters(), other.parameters(), strict=True)])
+    with torch.no_grad():
+        other[6].bias.fill_(3)
+    pytest.importorskip("safetensors.torch").save_file(other.state_dict(), path)
+    nv.load_weights(own, path, format="torch")
+    assert own.place_at("6.bias").tolist() == [3, 3, 3]
+
+
+def test_statistics_and_gradients_in_training():
+    model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Tanh())
+    own = nv.from_torch(model, [torch.randn(4, 3)], dynamic=True)
+    x = torch.randn(6, 3)
+    loss = model(x).square().mean()
+    loss.backward()
+    y = own(x.numpy())
+    value = nv.mean(y * y)
+    found = nv.computation([value, *[nv.deriv(value, place) for place in own.parameters()]])()
+    assert found[0] == pytest.approx(loss.item(), rel=1e-5)
+    for gradient, parameter in zip(found[1:], model.parameters(), strict=True):
+        np.testing.assert_allclose(gradient, parameter.grad.numpy(), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(own.place_at("1.running_var").numpy(), model[1].running_var.numpy(), rtol=1e-5)
+    assert own.place_at("1.num_batches_tracked").item() == 1
+
+
+def test_dropout_draws_in_training_alone():
+    own = nv.from_torch(nn.Dropout(0.5), [torch.ones(2, 500)], dynamic=True)
+    drawn = own(np.ones((4, 500), np.float32)).numpy()
+    assert set(np.unique(drawn)) == {0.0, 2.0} and 0.4 < drawn.mean() / 2 < 0.6
+    assert (own.eval()(np.ones((4, 500), np.float32)).numpy() == 1).all()
+
+
+class Tied(nn.Module):
+    """Two names of one parameter, a constant, and results of several forms."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(7, 4)
+        self.head = nn.Linear(4, 7, bias=False)
+        self.head.weight = self.table.weight
+
+    def forward(self, words, scale=None):
+        hidden = self.table(words)
+        return {"logits": self.head(hidden), "hidden": (hidden, hidden.mean() + torch.tensor([1.0, 2.0]))}
+
+
+def test_shared_parameters_constants_and_forms_of_results():
+    model = Tied()
+    own = nv.from_torch(model, {"words": torch.tensor([[1, 2, 3]])})
+    assert len(own.parameters()) == 1
+    expected, found = model(torch.tensor([[4, 0, 6]])), own(words=np.array([[4, 0, 6]]))
+    assert set(found) == {"logits", "hidden"}
+    np.testing.assert_allclose(found["logits"].numpy(), expected["logits"].detach(), rtol=1e-5)
+    np.testing.assert_allclose(found["hidden"][1].numpy(), expected["hidden"][1].detach(), rtol=1e-5)
+
+
+def test_an_exported_program_is_imported_as_it_is():
+    program = torch.export.export(nn.Linear(3, 2), (torch.ones(2, 3),))
+    own = nv.from_torch(program)
+    assert own(np.ones((2, 3), np.float32)).shape == (2, 2)
+
+
+def test_a_trainer_trains_it():
+    own = nv.from_torch(nn.Sequential(nn.Linear(2, 8), nn.ReLU(), nn.Linear(8, 1)), [torch.ones(4, 2)], dynamic=True)
+    x = np.random.default_rng(0).normal(size=(64, 2)).astype(np.float32)
+    y = (x[:, :1] * 2 - x[:, 1:]).astype(np.float32)
+    predicted = own(x)
+    loss = nv.mean((predicted - y) * (predicted - y))
+    step = nv.computation([loss, nv.optim.Adam(0.02)(loss)])
+    losses = [float(step()[0]) for _ in range(60)]
+    assert losses[-1] < losses[0] / 5
+
+
+def test_what_was_saved_runs_where_pytorch_is_missing(tmp_path):
+    model = model_of_all().eval()
+    own = nv.from_torch(model, [torch.randn(2, 2, 4, 4)], dynamic=True).eval()
+    x = nv.placeholder("N=n, C=2, H=4, W=4")
+    nv.save(tmp_path / "model.safetensors", nv.computation(own(x), x))
+    given = torch.randn(3, 2, 4, 4)
+    np.save(tmp_path / "x.npy", given.numpy())
+    program = ("import sys; sys.modules['torch'] = None; import numpy as np, nervure as nv; "
+               "print(nv.load('model.safetensors')(np.load('x.npy')).ravel().tolist())")
+    run = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True,
+                         env={**__import__("os").environ, "PYTHONPATH": str(ROOT / "src")})
+    got = np.array([float(entry) for entry in run.stdout.strip("[]\n").split(",")])
+    np.testing.assert_allclose(got, model(given).detach().numpy().ravel(), rtol=1e-4, atol=1e-5)
+
+
+def test_what_cannot_be_imported_says_why():
+    class Sorting(nn.Module):
+        def forward(self, x):
+            return torch.sort(x)[0]
+    with pytest.raises(nv.NotSupported, match=r"aten\.sort") as caught:
+        nv.from_torch(Sorting(), [torch.ones(3)])
+    assert "test_importing.py" in str(caught.value.location)
+
+    class Branching(nn.Module):
+        def forward(self, x):
+            return x if x.sum() > 0 else -x
+    with pytest.raises(nv.NotSupported, match=r"torch\.export cannot trace"):
+        nv.from_torch(Branching(), [torch.ones(3)])
+    with pytest.raises(nv.WrongKind, match="only models"):
+        nv.from_torch(np.ones(3), [])
+
+
+def test_inputs_that_do_not_fit_are_refused():
+    own = nv.from_torch(nn.Linear(3, 2), [torch.ones(4, 3)])
+    with pytest.raises(nv.ShapeMismatch, match="dynamic="):
+        own(np.ones((5, 3), np.float32))
+    with pytest.raises(nv.ShapeMismatch, match="rank"):
+        own(np.ones(3, np.float32))
+    with pytest.raises(nv.InvalidArgument, match="other inputs"):
+        own()
+    with pytest.raises(nv.InvalidArgument, match="element type"):
+        own(np.ones((4, 3), np.int64))
