@@ -27,9 +27,9 @@ from nervure.ir.leaves import Constant, Full, Parameter, ReadVariable
 from nervure.ir.op import Op, Value
 from nervure.passes.decompose import decompose
 from nervure.transformers.convert import convert
-from nervure.transformers.interpreter.reading import view_of
+from nervure.transformers.interpreter.reading import view
 from nervure.transformers.interpreter.scalar import NumPyScalars
-from nervure.transformers.interpreter.structure import Plan
+from nervure.transformers.interpreter.structure import iterate
 from nervure.types.dim import DimLike, evaluate_arrays, index
 from nervure.types.dtype import DType, float32, float64
 from nervure.types.index_map import IndexMap
@@ -165,10 +165,10 @@ def _whole(op: Any, arrays: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
         results = op.evaluate(_Exact(), *arrays)
         return results if isinstance(results, tuple) else (results,)
     if isinstance(op, View):
-        return [view_of(op.view, [array.shape for array in arrays], {}, op)(arrays)]
+        return [view(op.view, arrays, {}, op)]
     assert isinstance(op, Structured), f"the oracle has no meaning for {type(op).__name__}"
     results = [(output.shape, _wide(output.dtype)) for output in op.outputs]
-    return Plan(_structure(op), [array.shape for array in arrays], results, op).run(arrays)
+    return iterate(_structure(op), arrays, results, op)
 
 
 def _sources(op: Op, flat: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:

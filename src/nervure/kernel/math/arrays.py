@@ -49,8 +49,7 @@ class Arrays:
         return np.array([number], self._type)
 
     def fma(self, x: np.ndarray, y: np.ndarray | float, z: np.ndarray | float) -> np.ndarray:
-        x, y, z = np.broadcast_arrays(*[np.asarray(entry, self._type) for entry in (x, y, z)])
-        return _fma_of_floats(x, y, z) if self.format is FLOAT else _fma_of_doubles(x, y, z)
+        return fused_multiply_add(*np.broadcast_arrays(*[np.asarray(entry, self._type) for entry in (x, y, z)]))
 
     sqrt, absolute, floor, round, is_nan = map(staticmethod, (np.sqrt, np.abs, np.floor, np.rint, np.isnan))
 
@@ -100,6 +99,11 @@ class Arrays:
         lanes, result = needs(self, x), usual.copy()
         result[lanes] = slow(self, x[lanes])
         return result
+
+
+def fused_multiply_add(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """Computes x * y + z, rounded once, of flat arrays of one length, all of float32 or all of float64."""
+    return _fma_of_floats(x, y, z) if x.dtype == np.float32 else _fma_of_doubles(x, y, z)
 
 
 def _fma_of_floats(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:

@@ -38,7 +38,7 @@ from nervure.transformers.devices.elements import Elements, filled, places, seen
 from nervure.transformers.devices.implementing import results_of, run_implementation
 from nervure.transformers.devices.pool import Lease
 from nervure.transformers.interpreter.evaluate import static_value
-from nervure.transformers.interpreter.reading import view_of
+from nervure.transformers.interpreter.reading import view_through
 from nervure.transformers.memory_estimate import numbers
 from nervure.types.dim import substitute
 from nervure.types.index_map import IndexMap
@@ -96,7 +96,7 @@ class PythonProgram:
         layout = IndexMap(shape, tuple(coordinates)).layout(operand.layout)
         if layout is not None:
             return seen(operand, layout, shape)
-        taken = view_of(view, [operand.shape], bindings, op)([places(operand)])
+        taken = view_through(view.index_map, places(operand), bindings, op)
         fresh = made.take(self._device, operand.type.dtype, shape)
         for place, source in enumerate(np.asarray(taken).ravel().tolist()):
             fresh.set_vref(place, operand.vref(source))

@@ -1,10 +1,8 @@
-"""The meaning of one op: a function from the arrays of its operands to those of its results.
-
-The kind of the op, its shapes with the values of the symbols and its plan are looked at once, not in each run.
+"""The meaning of one op: its results as arrays, from the arrays of its operands.
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (2,))
->>> meaning_of(nv.ops.Add(x, x), {})([np.float32([1, 2])] * 2)[0]
+>>> evaluate(nv.ops.Add(x, x), [np.float32([1, 2])] * 2)[0]
 array([2., 4.], dtype=float32)
 """
 
@@ -18,29 +16,28 @@ import numpy as np
 from nervure.errors import InvalidArgument, NotSupported, ShapeMismatch, WrongKind
 from nervure.ir.kinds import Elementwise, Structured, View
 from nervure.ir.leaves import Constant, Full
-from nervure.ir.op import Op, Value
+from nervure.ir.op import Op
 from nervure.ir.ordered_locks import Visit, visiting
 from nervure.ops.effects import Guard, HostCall, PrintOp
 from nervure.transformers.arguments import as_array
 from nervure.transformers.binding import Bindings
 from nervure.transformers.convert import convert
-from nervure.transformers.interpreter.reading import view_of
+from nervure.transformers.interpreter.reading import view
 from nervure.transformers.interpreter.scalar import NumPyScalars
-from nervure.transformers.interpreter.structure import Plan
+from nervure.transformers.interpreter.structure import iterate
 from nervure.transformers.memory_estimate import numbers
 from nervure.types.dtype import DType
 
 Arrays = Sequence[np.ndarray]
-Meaning = Callable[[Arrays], Arrays]
 
 _SCALARS = NumPyScalars()
 
 
-def meaning_of(op: Op, bindings: Bindings) -> Meaning:
-    """The meaning of an op for these values of the symbols. NotSupported if it has no kind of meaning."""
-    for kind, make in _MEANINGS.items():
+def results_of(op: Op, operands: Arrays, bindings: Bindings) -> Arrays:
+    """The results of an op for these values of the symbols. NotSupported if it has no kind of meaning."""
+    for kind, meaning in _MEANINGS.items():
         if isinstance(op, kind):
-            return make(op, bindings)
+            return meaning(op, operands, bindings)
     raise op.fail(NotSupported, "the interpreter has no meaning for this op", got=type(op).__name__,
                   expected="an elementwise op, a view, a structured op or an effect",
                   help="give the op a decomposition, or a forward: @nv.implement(..., device=...)")
@@ -52,7 +49,7 @@ def evaluate(op: Op, arrays: Arrays) -> list[np.ndarray]:
     The arrays are not written; a result may be a view of one.
     """
     with np.errstate(all="ignore"):
-        return [np.asarray(result) for result in meaning_of(op, {})(arrays)]
+        return [np.asarray(result) for result in results_of(op, arrays, {})]
 
 
 def supports(op_class: type[Op]) -> bool:
@@ -69,74 +66,56 @@ def static_value(op: Op, bindings: Bindings) -> np.ndarray:
     return np.broadcast_to(op.dtype.numpy.type(op.number), numbers(op.shape, bindings))
 
 
-def _declared(values: Sequence[Value], bindings: Bindings) -> list[tuple[tuple[int, ...], DType]]:
-    return [(numbers(value._type.shape, bindings), value._type.dtype) for value in values]
+def _declared(op: Op, bindings: Bindings) -> list[tuple[tuple[int, ...], DType]]:
+    """The shape and the element type of each output."""
+    return [(numbers(output._type.shape, bindings), output._type.dtype) for output in op.outputs]
 
 
 # -- the kinds of meaning ------------------------------------------------------------------------------------
 
 
-def _elementwise(op: Elementwise, bindings: Bindings) -> Meaning:
-    declared = _declared(op.outputs, bindings)
-
-    def run(operands: Arrays) -> Arrays:
-        results = op.evaluate(_SCALARS, *operands)
-        return [_settled(result, shape, dtype) for result, (shape, dtype)
-                in zip(results if len(declared) != 1 else (results,), declared, strict=True)]
-    return run
+def _elementwise(op: Elementwise, operands: Arrays, bindings: Bindings) -> Arrays:
+    """The results, each rounded to its element type; a constant one is broadcast."""
+    results = op.evaluate(_SCALARS, *operands)
+    return [np.broadcast_to(convert(result, dtype), shape) for result, (shape, dtype)
+            in zip(results if isinstance(results, tuple) else (results,), _declared(op, bindings), strict=True)]
 
 
-def _settled(result: np.ndarray, shape: tuple[int, ...], dtype: DType) -> np.ndarray:
-    """A result rounded to its element type; a constant one is broadcast."""
-    result = convert(result, dtype)
-    return result if result.shape == shape else np.broadcast_to(result, shape)
+def _view(op: View, operands: Arrays, bindings: Bindings) -> Arrays:
+    return [view(op.view, operands, bindings, op)]
 
 
-def _view(op: View, bindings: Bindings) -> Meaning:
-    take = view_of(op.view, [shape for shape, _ in _declared(op.operands, bindings)], bindings, op)
-    return lambda operands: [take(operands)]
-
-
-def _structured(op: Structured, bindings: Bindings) -> Meaning:
+def _structured(op: Structured, operands: Arrays, bindings: Bindings) -> Arrays:
     structure = op.structure(*[operand.type for operand in op.operands])
-    shapes = [shape for shape, _ in _declared(op.operands, bindings)]
-    return Plan(structure, shapes, _declared(op.outputs, bindings), op, bindings).run
+    return iterate(structure, operands, _declared(op, bindings), op, bindings)
 
 
 # -- effects -------------------------------------------------------------------------------------------------
 
 
-def _print(op: PrintOp, bindings: Bindings) -> Meaning:
+def _print(op: PrintOp, operands: Arrays, bindings: Bindings) -> Arrays:
     start = f"{op.prefix}: " if op.prefix else ""
-
-    def run(operands: Arrays) -> Arrays:
-        visiting(Visit("PrintOp", op.location), print, f"{start}{np.asarray(operands[0])}")
-        return operands
-    return run
+    visiting(Visit("PrintOp", op.location), print, f"{start}{np.asarray(operands[0])}")
+    return operands
 
 
-def _guard(op: Guard, bindings: Bindings) -> Meaning:
-    def run(operands: Arrays) -> Arrays:
-        condition = np.asarray(operands[0])
-        if not condition.all():
-            raise op.failure(tuple([int(k) for k in np.unravel_index(int(np.argmin(condition)), condition.shape)]))
+def _guard(op: Guard, operands: Arrays, bindings: Bindings) -> Arrays:
+    condition = np.asarray(operands[0])
+    if not condition.all():
+        raise op.failure(tuple([int(k) for k in np.unravel_index(int(np.argmin(condition)), condition.shape)]))
+    return ()
+
+
+def _host_call(op: HostCall, operands: Arrays, bindings: Bindings) -> Arrays:
+    declared = _declared(op, bindings)
+    results = visiting(Visit("HostCall", op.location), op.function, *[_lent(operand) for operand in operands])
+    if not declared:
         return ()
-    return run
-
-
-def _host_call(op: HostCall, bindings: Bindings) -> Meaning:
-    declared = _declared(op.outputs, bindings)
-
-    def run(operands: Arrays) -> Arrays:
-        results = visiting(Visit("HostCall", op.location), op.function, *[_lent(operand) for operand in operands])
-        if not declared:
-            return ()
-        results = results if isinstance(results, (tuple, list)) and len(declared) != 1 else (results,)
-        if len(results) != len(declared):
-            raise op.fail(WrongKind, "the host function returned another number of results", got=len(results),
-                          expected=len(declared), help="return a tuple with an array for each declared result")
-        return [_returned(op, result, shape, dtype) for result, (shape, dtype) in zip(results, declared, strict=True)]
-    return run
+    results = results if isinstance(results, (tuple, list)) and len(declared) != 1 else (results,)
+    if len(results) != len(declared):
+        raise op.fail(WrongKind, "the host function returned another number of results", got=len(results),
+                      expected=len(declared), help="return a tuple with an array for each declared result")
+    return [_returned(op, result, shape, dtype) for result, (shape, dtype) in zip(results, declared, strict=True)]
 
 
 def _lent(value: np.ndarray) -> np.ndarray:
@@ -162,6 +141,6 @@ def _returned(op: HostCall, result: object, shape: tuple[int, ...], dtype: DType
     return np.array(array, order="C", copy=True)
 
 
-_MEANINGS: dict[type[Op], Callable[[Any, Bindings], Meaning]] = {
+_MEANINGS: dict[type[Op], Callable[[Any, Arrays, Bindings], Arrays]] = {
     Elementwise: _elementwise, View: _view, Structured: _structured,
     HostCall: _host_call, PrintOp: _print, Guard: _guard}

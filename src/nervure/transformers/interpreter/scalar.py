@@ -15,14 +15,13 @@ NaN are values here.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from fractions import Fraction
 
 import numpy as np
 
 from nervure.errors import InternalError
 from nervure.ir.notation import Number
+from nervure.kernel.math.arrays import fused_multiply_add
 from nervure.ops.scalar import SCALAR_FUNCTIONS, ScalarNamespace
 from nervure.transformers import convert as conversions
 from nervure.transformers.convert import widen
@@ -133,8 +132,8 @@ class NumPyScalars(ScalarNamespace[np.ndarray]):
         x, y, z = widen(x), widen(y), widen(z)
         if x.dtype.kind != "f":
             return self.add(self.multiply(x, y), z)
-        exact = np.frompyfunc(_FUSED[x.dtype], 3, 1)(x, y, z)
-        return np.asarray(exact).astype(x.dtype)
+        x, y, z = np.broadcast_arrays(x, y, z)
+        return fused_multiply_add(x.ravel(), y.ravel(), z.ravel()).reshape(x.shape)
 
     # -- rounding ----------------------------------------------------------------------------------------
 
@@ -150,29 +149,3 @@ class NumPyScalars(ScalarNamespace[np.ndarray]):
         pair = np.empty(np.broadcast_shapes(np.shape(re), np.shape(im)), np.result_type(re.dtype, np.complex64))
         pair.real, pair.imag = re, im
         return pair
-
-
-def _fused(largest: int, digits: int, smallest: int) -> Callable[[float, float, float], float]:
-    """x * y + z in exact arithmetic, rounded once to ``digits`` bits with a last place of at least
-    2**``smallest``.
-    """
-    def fused(x: float, y: float, z: float) -> float:
-        x, y, z = float(x), float(y), float(z)
-        plain = x * y + z
-        if not all(abs(entry) <= largest for entry in (x, y, z)):  # an infinity or a NaN decides
-            return z if abs(x) <= largest and abs(y) <= largest else plain
-        exact = Fraction(x) * Fraction(y) + Fraction(z)
-        if exact == 0:
-            return plain  # only the sign of zero is open, and it is the plain sum's
-        exponent = exact.numerator.bit_length() - exact.denominator.bit_length()
-        exponent -= abs(exact) < Fraction(2) ** exponent
-        unit = Fraction(2) ** max(exponent - digits + 1, smallest)
-        rounded = abs(round(exact / unit) * unit)
-        return (1 if exact > 0 else -1) * (math.inf if rounded > largest else float(rounded))
-    return fused
-
-
-_FUSED = {
-    np.dtype(np.float32): _fused(int(np.finfo(np.float32).max), 24, -149),
-    np.dtype(np.float64): _fused(int(np.finfo(np.float64).max), 53, -1074),
-}

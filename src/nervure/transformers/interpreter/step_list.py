@@ -24,7 +24,7 @@ from nervure.ir.op import Op, Value
 from nervure.ir.variable import Variable
 from nervure.transformers.binding import Bindings
 from nervure.transformers.convert import widen
-from nervure.transformers.interpreter.evaluate import Arrays, Meaning, meaning_of, static_value
+from nervure.transformers.interpreter.evaluate import Arrays, results_of, static_value
 from nervure.transformers.memory_estimate import dropped_after, last_uses
 
 Watch = Callable[[Op, Arrays], None]
@@ -34,10 +34,10 @@ class StepList:
     """The steps of a function, ready to run; running changes nothing in it."""
 
     def __init__(self, function: Function, bindings: Bindings) -> None:
-        self._function = function
+        self._function, self._bindings = function, bindings
         self._constants: dict[Value, np.ndarray] = {}
         self._reads: list[ReadVariable] = []
-        self._steps: list[tuple[Op, Meaning, Sequence[Value]]] = []
+        self._steps: list[tuple[Op, Sequence[Value]]] = []
         last = last_uses(function)
         for op in function.operations:
             if isinstance(op, (Constant, Full)):
@@ -45,7 +45,7 @@ class StepList:
             elif isinstance(op, ReadVariable):
                 self._reads.append(op)
             elif not isinstance(op, Parameter):
-                self._steps.append((op, meaning_of(op, bindings), dropped_after(op, last)))
+                self._steps.append((op, dropped_after(op, last)))
 
     def run(self, arguments: Arrays, states: Mapping[Variable, np.ndarray], clock: list[int] | None = None,
             watch: Watch | None = None) -> list[np.ndarray]:
@@ -59,9 +59,9 @@ class StepList:
         values.update({op.value: states[op.variable] for op in self._reads})
         checks_nan = flags.check_nan
         with np.errstate(all="ignore"):
-            for op, meaning, dropped in self._steps:
+            for op, dropped in self._steps:
                 operands = [values[value] for value in op.operands]
-                results = _results(op, meaning, operands)
+                results = _results(op, operands, self._bindings)
                 if checks_nan:
                     _check_nan(op, operands, results)
                 if watch is not None:
@@ -75,10 +75,10 @@ class StepList:
         return [values[value] for value in self._function.roots]
 
 
-def _results(op: Op, meaning: Meaning, operands: Arrays) -> Arrays:
+def _results(op: Op, operands: Arrays, bindings: Bindings) -> Arrays:
     """The results of an op; its errors name it."""
     try:
-        return meaning(operands)
+        return results_of(op, operands, bindings)
     except NervureError:
         raise
     except MemoryError:
