@@ -14,7 +14,7 @@ noise moves by d may differ by a few d. Where no op rounds that way the numbers 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import ml_dtypes
 import numpy as np
@@ -71,44 +71,37 @@ class _NoisySteps(StepList):
     def __init__(self, function: Function, bindings: Bindings) -> None:
         super().__init__(function, bindings)
         self._rng = np.random.default_rng(0)
-        open_values = rounded_values(function)
-        self._steps = [
-            (op, self._noisy(op, meaning) if is_rounding(op)
-             else self._flipped(meaning) if type(op).__name__ in ARITHMETIC and open_values.intersection(op.operands)
-             else meaning, dropped)
-            for op, meaning, dropped in self._steps]
+        self._open = rounded_values(function)
 
-    def _noisy(self, op: Op, meaning: Any) -> Any:
-        rng = self._rng
+    def results_of(self, op: Op, operands: Arrays) -> Arrays:
+        if is_rounding(op):
+            return self._noisy(op, operands)
+        results = super().results_of(op, operands)
+        if type(op).__name__ not in ARITHMETIC or self._open.isdisjoint(op.operands):
+            return results
+        return [np.where(result == 0, result, moved(result, self._rng, units=_share(self._rng)))
+                for result in map(np.asarray, results)]
+
+    def _noisy(self, op: Op, operands: Arrays) -> Arrays:
         reads_several = isinstance(op, (Structured, ConvolutionForm))
         is_drifting = type(op).__name__ in IN_ORDER
         is_chained = isinstance(op, (Contract, ConvolutionForm, ProductChains))
         declared = SCALAR_FUNCTIONS.get(getattr(op, "function", ""))
         least = 4.0 if declared is not None and declared.absolute else 0.0  # near its zeros the error is absolute
-
-        def run(operands: Arrays) -> Arrays:
-            share, kept = _share(rng), operands
-            if reads_several:
-                noisy = {id(value): moved(np.asarray(value), rng, units=UNITS * share, is_drifting=is_drifting)
-                         for value in operands}
-                operands = [noisy[id(value)] for value in operands]
-            most = max([np.size(value) for value in kept], default=0) if reads_several else 0
-            length = most if isinstance(op, ProductChains) else min(most, CHAIN)
-            added = most if is_drifting else length / 16 if is_chained else 0
-            # Where many equal ones are added, each sum drifts its own way.
-            results = [moved(np.asarray(value), rng, least, (UNITS + added) * share) for value in meaning(operands)]
-            if isinstance(op, Prod):
-                results[0] = np.where(_may_leave_range(np.asarray(kept[0]), op.axes), np.nan, results[0])
-            return results
-        return run
-
-    def _flipped(self, meaning: Any) -> Any:
-        rng = self._rng
-
-        def run(operands: Arrays) -> Arrays:
-            results = [np.asarray(value) for value in meaning(operands)]
-            return [np.where(result == 0, result, moved(result, rng, units=_share(rng))) for result in results]
-        return run
+        share, kept = _share(self._rng), operands
+        if reads_several:
+            noisy = {id(value): moved(np.asarray(value), self._rng, units=UNITS * share, is_drifting=is_drifting)
+                     for value in operands}
+            operands = [noisy[id(value)] for value in operands]
+        most = max([np.size(value) for value in kept], default=0) if reads_several else 0
+        length = most if isinstance(op, ProductChains) else min(most, CHAIN)
+        added = most if is_drifting else length / 16 if is_chained else 0
+        # Where many equal ones are added, each sum drifts its own way.
+        results = [moved(np.asarray(value), self._rng, least, (UNITS + added) * share)
+                   for value in super().results_of(op, operands)]
+        if isinstance(op, Prod):
+            results[0] = np.where(_may_leave_range(np.asarray(kept[0]), op.axes), np.nan, results[0])
+        return results
 
 
 def _share(rng: np.random.Generator) -> float:

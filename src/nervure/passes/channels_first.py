@@ -31,10 +31,10 @@ from typing import NamedTuple
 
 from nervure.ir.op import Value
 from nervure.ops.contraction import Contract
-from nervure.ops.convolution import ConvolutionDataGradient, Geometry
-from nervure.ops.update import IndexView
+from nervure.ops.convolution import Geometry
+from nervure.ops.update import FilledView, IndexView
 from nervure.ops.views import Permute, Reshape, Reverse
-from nervure.passes import channels_last, unpadded
+from nervure.passes import unpadded
 from nervure.passes.orders import Order
 from nervure.passes.rearranged import by_group, in_memory, padded
 from nervure.support.machine import Machine
@@ -58,32 +58,17 @@ class ChannelsFirst(NamedTuple):
         to the first.
         """
         windows, rank = f.shape[2:], 1 + len(places)
-        seen = x, geometry, windows, places
+        seen = geometry, windows, places
         is_in_strips = self._strip(f, geometry.groups) != 1
-        if is_in_strips and unpadded.are_known(x.dtype, x.shape[2:], *seen[1:]):
-            columns = unpadded.in_columns(*seen)
+        if is_in_strips and unpadded.are_known(x.dtype, x.shape[2:], *seen):
+            columns = FilledView(x, unpadded.windows_of(x, *seen, arranged="ngwcp")).output
         else:
-            columns = Stretches(*seen).in_columns()
+            columns = Stretches(x, *seen).in_columns()
         filters = self._in_strips(f, geometry.groups)
         filters = Reverse(filters, range(2, 1 + rank)).output if is_turned else filters
         points, kept = range(3 + rank, 3 + 2 * rank), range(3 + rank)
         slid = Contract(filters, columns, (1, 2, *points, 3), (0, 1, *points, *kept[4:]), kept)
         return Reshape(slid, (x.shape[0], f.shape[0], *places)).output
-
-    def unfolded(self, r: Value, f: Value, op: ConvolutionDataGradient) -> Value:
-        """The gradient for data whose windows lie side by side, as one product of ``r`` and the filters.
-
-        The rows of the product are the elements of a window; each then moves to its place in the data.
-        """
-        rank = len(op.lengths)
-        turned = by_group(f, op.groups, 0)
-        turned = Permute(turned, (0, *range(2, turned.rank), 1)).output
-        filters = Reshape(turned, (product(turned.shape[:-1]), turned.shape[-1], *[1] * rank)).output
-        whole = self.convolved(r, filters, channels_last.single_positions(rank, op.groups), r.shape[2:])
-        apart = Reshape(whole, (r.shape[0], op.groups * f.shape[1], *op.strides, *r.shape[2:])).output
-        pairs = zip(range(2 + rank, 2 + 2 * rank), range(2, 2 + rank), strict=True)
-        between = [axis for pair in pairs for axis in pair]
-        return Reshape(Permute(apart, (0, 1, *between)), op.outputs[0].shape).output
 
     def _strip(self, f: Value, groups: int) -> int:
         """The number of filters that lie side by side for each point; 1 where these would not fill registers.

@@ -37,7 +37,7 @@ from nervure.ops.contraction import Contract
 from nervure.ops.convolution import Convolution, ConvolutionDataGradient, Geometry
 from nervure.ops.reductions import Fold
 from nervure.ops.update import FilledView, IndexView
-from nervure.ops.views import Permute, Reshape, Reverse
+from nervure.ops.views import Permute, Reverse
 from nervure.passes import unpadded
 from nervure.passes.canonical_views import composes
 from nervure.passes.orders import Order, channels_last, goes_on
@@ -46,7 +46,6 @@ from nervure.support.machine import GENERIC, Machine
 from nervure.support.product_tuning import ProductTuning
 from nervure.types.dim import DimLike, less_equal, product
 from nervure.types.dtype import float32, float64
-from nervure.types.index_map import IndexMap, indices
 
 Form = Convolution | ConvolutionDataGradient
 
@@ -163,39 +162,19 @@ def convolved(x: Value, f: Value, geometry: Geometry, places: Sequence[DimLike],
 
     The result is (N, places, groups*K). The positions of a window count from the last one if ``is_turned``.
     """
-    rank, groups = len(places), geometry.groups
+    rank, groups, lengths = len(places), geometry.groups, (f.shape[2:], places)
     filters = Permute(by_group(f, groups, 0), (0, *range(3, 3 + rank), 2, 1)).output
     if is_turned:
         filters = Reverse(filters, range(1, 1 + rank)).output
     if unpadded.are_known(x.dtype, x.shape[1:-1], geometry, f.shape[2:], places):
-        seen = FilledView(in_memory(x), _windows(x, geometry, filters.shape[:-1], places)).output
+        seen = FilledView(in_memory(x), unpadded.windows_of(x, geometry, *lengths, "npgwc", channels_last=True)).output
     else:
         data, inside = _padded(x, geometry, f.shape[2:], places), geometry._replace(paddings=((0, 0),) * rank)
-        seen = IndexView(data, _windows(data, inside, filters.shape[:-1], places)).output
+        seen = IndexView(data, unpadded.windows_of(data, inside, *lengths, "npgwc", channels_last=True)).output
     *kept, group = range(2 + rank)
     points = range(2 + rank, seen.rank)
     product = Contract(seen, filters, (*kept, group, *points), (group, *points, seen.rank), (*kept, group, seen.rank))
     return joined(product.output, 1 + rank)
-
-
-def unfolded(r: Value, f: Value, op: ConvolutionDataGradient) -> Value:
-    """The gradient for data of ``op``, whose windows lie side by side, as one product of ``r`` and ``f``.
-
-    A row of the product has the elements of a window, all channels of each position.
-    """
-    rank, groups = len(op.lengths), op.groups
-    turned = Permute(by_group(f, groups, 0), (0, *range(3, 3 + rank), 2, 1)).output
-    filters = Reshape(turned, (product(turned.shape[:-1]), turned.shape[-1], *[1] * rank)).output
-    whole = convolved(r, filters, single_positions(rank, groups), r.shape[1:-1])
-    apart = Reshape(whole, (*whole.shape[:-1], groups, *op.strides, f.shape[1])).output
-    between = [axis for d in range(rank) for axis in (1 + d, 2 + rank + d)]
-    near = Permute(apart, (0, *between, 1 + rank, 2 + 2 * rank))
-    return Reshape(near, (r.shape[0], *op.lengths, groups * f.shape[1])).output
-
-
-def single_positions(rank: int, groups: int) -> Geometry:
-    """Windows of one position each."""
-    return Geometry((1,) * rank, (1,) * rank, ((0, 0),) * rank, groups)
 
 
 def _padded(x: Value, geometry: Geometry, windows: Sequence[DimLike], places: Sequence[DimLike]) -> Value:
@@ -205,15 +184,3 @@ def _padded(x: Value, geometry: Geometry, windows: Sequence[DimLike], places: Se
                   geometry.paddings, places, geometry.strides, windows, geometry.dilations, x.shape[1:-1], strict=True)]
     needs_none = all([before == 0 and isinstance(after, int) and after <= 0 for before, after in around])
     return in_memory(x) if needs_none else padded(x, [(0, 0), *around, (0, 0)])
-
-
-def _windows(data: Value, geometry: Geometry, points: Sequence[DimLike], places: Sequence[DimLike]) -> IndexMap:
-    """The map of the elements that windows have of data (N, lengths, groups*C), as (N, places, groups, windows, C).
-
-    ``points`` has the lengths of the last three.
-    """
-    groups, *windows, channels = points
-    n, *rest = indices(1 + len(places) + len(points))
-    at, (group, *offsets, c) = rest[:len(places)], rest[len(places):]
-    shape = (data.shape[0], *places, groups, *windows, channels)
-    return IndexMap(shape, (n, *unpadded.positions(geometry, at, offsets), group * channels + c))

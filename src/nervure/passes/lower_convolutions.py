@@ -36,6 +36,7 @@ from nervure.ops.convolution import (
     ConvolutionForm,
     Geometry,
 )
+from nervure.ops.update import FilledView
 from nervure.ops.views import Pad, Permute, Reshape, Slice
 from nervure.passes import channels_last, unpadded
 from nervure.passes.channels_first import ChannelsFirst, Stretches
@@ -44,7 +45,7 @@ from nervure.passes.orders import Operands, Order, Ordered, moved
 from nervure.passes.phases import Meeting, by_phases, steps_over
 from nervure.passes.rearranged import by_group, joined
 from nervure.support.machine import GENERIC, Machine
-from nervure.types.dim import DimLike
+from nervure.types.dim import DimLike, product
 from nervure.types.shape import Shape
 
 T = TypeVar("T")
@@ -61,9 +62,6 @@ class Layout(Protocol):
 
         Data and result lie in the order. The positions of a window count from the last one if ``is_turned``.
         """
-
-    def unfolded(self, r: Value, f: Value, op: ConvolutionDataGradient) -> Value:
-        """The gradient for data of ``op``, whose windows lie side by side, as one product of ``r`` and ``f``."""
 
 
 def lower_convolutions(function: Function, machine: Machine = GENERIC) -> Function:
@@ -98,7 +96,7 @@ class _Forms:
         x, r = op.operands
         shape, groups = op.outputs[0].shape, op.groups
         if unpadded.are_worth_rows(x, op.geometry, shape[2:], r.shape[2:], self._machine):
-            seen = unpadded.in_rows(x, op.geometry, shape[2:], r.shape[2:])
+            seen = FilledView(x, unpadded.windows_of(x, op.geometry, shape[2:], r.shape[2:], arranged="gcwnp")).output
         else:
             seen = Stretches(x, op.geometry, shape[2:], r.shape[2:]).in_rows()
         *rows, batch = range(seen.rank - len(op.strides))
@@ -131,7 +129,7 @@ class _DataGradient(NamedTuple):
         """The gradient, in the order."""
         op, places = self.op, self._lengths(self.r.shape)
         if _is_unfolded(op):
-            return self.layout.unfolded(self.r, self.f, op)
+            return self._unfolded()
         steps = steps_over(op.geometry, self.f.shape[2:])
         if steps is not None and any([stride != 1 for stride in op.strides]):
             shape = tuple([op.outputs[0].shape[own] for own in self.order])
@@ -159,6 +157,24 @@ class _DataGradient(NamedTuple):
                     in zip(around, f.shape[2:], geometry.dilations, strict=True)]
         unit = Geometry((1,) * len(lengths), geometry.dilations, tuple(paddings), geometry.groups)
         return self.layout.convolved(r, joined(turned, 0), unit, lengths, True)
+
+    def _unfolded(self) -> Value:
+        """The gradient where windows lie side by side: one product, whose filters are the elements of a window."""
+        op, places, rank = self.op, self._lengths(self.r.shape), self.r.rank
+        # The elements of a window lie in the order, too: the results of the product at each place have dimension 1 as
+        # groups, and the others of an element as ``rank`` + 1, ...
+        window = [own for own in self.order if own != 0]
+        turned = Permute(by_group(self.f, op.groups, 0), (0, *[own + 1 for own in window], 1)).output
+        single = Geometry((1,) * len(places), (1,) * len(places), ((0, 0),) * len(places), op.groups)
+        filters = Reshape(turned, (product(turned.shape[:-1]), turned.shape[-1], *single.strides)).output
+        whole = self.layout.convolved(self.r, filters, single, places, False)
+        dims, shape = list[int](), list[DimLike]()
+        for own, length in zip(self.order, self.r.shape, strict=True):
+            dims += [1, *[rank + entry for entry in window]] if own == 1 else [own]
+            shape += turned.shape[:-1] if own == 1 else [length]
+        beside = [dims.index(d) for own in self.order for d in (own, rank + own) if d in dims]
+        result = tuple([op.outputs[0].shape[own] for own in self.order])
+        return Reshape(Permute(Reshape(whole, shape), beside), result).output
 
     def _phase(self, shape: Shape, meetings: Sequence[Meeting]) -> Value:
         """The gradient of those elements of the data that lie a stride apart."""

@@ -27,7 +27,7 @@ Meeting = list[tuple[int, DimLike]]
 
 
 class Steps(NamedTuple):
-    """How windows lie along a dimension: element w of the window at place o is at ``o*stride + w*dilation + start``.
+    """Windows along a dimension: element w of the window at place o is at ``o*stride + w*dilation + start``.
 
     ``start`` is a number where the stride is not 1.
     """
@@ -38,7 +38,7 @@ class Steps(NamedTuple):
     positions: int
 
     def meeting(self, phase: int) -> Meeting:
-        """Where the positions ``q*stride + phase`` lie in windows, from the first place to the last."""
+        """The places in windows of the positions ``q*stride + phase``, from the first place to the last."""
         apart = [(element, phase - self.start - element * self.dilation) for element in reversed(range(self.positions))]
         if self.stride == 1:
             return apart
@@ -46,8 +46,10 @@ class Steps(NamedTuple):
 
 
 def steps_over(geometry: Geometry, windows: Shape) -> list[Steps] | None:
-    """How the windows of a convolution lie over data (N, C, lengths). None where what meets an element of the data is
-    not known, or there are strides and zeros between the elements of windows.
+    """The steps of the windows of a convolution over data (N, C, lengths).
+
+    None where what meets an element of the data is not known, or there are strides and zeros between the
+    elements of windows.
     """
     lengths = [window for window in windows if isinstance(window, int)]
     if len(lengths) < len(windows):

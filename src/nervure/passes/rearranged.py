@@ -30,7 +30,7 @@ def in_memory(x: Value) -> Value:
 
 
 def by_group(x: Value, groups: int, axis: int) -> Value:
-    """A dimension as two: the groups, and what each has."""
+    """A dimension as two: the groups, and the elements of a group."""
     each = x.shape[axis] if groups == 1 else x.shape[axis] // groups
     return Reshape(x, (*x.shape[:axis], groups, each, *x.shape[axis + 1:])).output
 

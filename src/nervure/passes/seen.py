@@ -98,7 +98,7 @@ def _through_broadcast(op: Broadcast, map: IndexMap, number: Number | None, dept
 
 
 def _through_windows(op: Windows, map: IndexMap, number: Number | None, depth: int) -> Value | None:
-    """What lies in several windows is not computed for each of them."""
+    """The operand is moved itself where its elements lie in several windows, lest they be computed for each."""
     if number is not None:
         return None
     x = op.operands[0]

@@ -6,8 +6,8 @@ Kernels cut such windows into those that lie inside of the data and those at a b
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (32, 512, 4, 4))
 >>> geometry = Geometry((1, 1), (1, 1), ((1, 1), (1, 1)), 1)
->>> in_columns(x, geometry, (3, 3), (4, 4))
-f32[32, 1, 3, 3, 512, 4, 4] FilledView(Parameter)
+>>> print(windows_of(x.value, geometry, (3, 3), (4, 4), arranged="ngwcp"))
+(%0, %1, %2, %3, %4, %5, %6) in (32, 1, 3, 3, 512, 4, 4) -> (%0, 512*%1 + %4, %2 + %5 - 1, %3 + %6 - 1)
 >>> are_known(x.dtype, x.shape[2:], geometry, (3, 3), (4, 4))
 True
 >>> are_known(x.dtype, (nv.dim("n"), 4), geometry, (3, 3), (nv.dim("n"), 4))
@@ -20,7 +20,6 @@ from collections.abc import Sequence
 
 from nervure.ir.op import Value
 from nervure.ops.convolution import Geometry
-from nervure.ops.update import FilledView
 from nervure.support.machine import Machine
 from nervure.types.dim import DimLike
 from nervure.types.dtype import DType, float32, float64
@@ -48,24 +47,19 @@ def are_worth_rows(x: Value, geometry: Geometry, windows: Sequence[DimLike], pla
     return has_padding and is_wide and are_known(x.dtype, x.shape[2:], geometry, windows, places)
 
 
-def in_columns(x: Value, geometry: Geometry, windows: Sequence[DimLike], places: Sequence[DimLike]) -> Value:
-    """The elements that ``windows`` have of data (N, groups*C, lengths), as (N, groups, windows, C, places)."""
-    rank, each = len(places), x.shape[1] // geometry.groups
-    shape = (x.shape[0], geometry.groups, *windows, each, *places)
-    n, group, *rest = indices(len(shape))
-    offsets, c, at = rest[:rank], rest[rank], rest[rank + 1:]
-    return FilledView(x, IndexMap(shape, (n, group * each + c, *positions(geometry, at, offsets)))).output
+def windows_of(x: Value, geometry: Geometry, windows: Sequence[DimLike], places: Sequence[DimLike],
+               arranged: str, channels_last: bool = False) -> IndexMap:
+    """The map of the elements that windows at ``places`` have of data (N, groups*C, lengths).
 
-
-def in_rows(x: Value, geometry: Geometry, windows: Sequence[DimLike], places: Sequence[DimLike]) -> Value:
-    """The elements that ``windows`` have of data (N, groups*C, lengths), as (groups, C, windows, N, places)."""
-    rank, each = len(places), x.shape[1] // geometry.groups
-    shape = (geometry.groups, each, *windows, x.shape[0], *places)
-    group, c, *rest = indices(len(shape))
-    offsets, n, at = rest[:rank], rest[rank], rest[rank + 1:]
-    return FilledView(x, IndexMap(shape, (n, group * each + c, *positions(geometry, at, offsets)))).output
-
-
-def positions(geometry: Geometry, at: Sequence[DimLike], offsets: Sequence[DimLike]) -> list[DimLike]:
-    """The positions in the data of the elements at ``offsets`` of the windows ``at`` some places."""
-    return [geometry.position(d, place, offset) for d, (place, offset) in enumerate(zip(at, offsets, strict=True))]
+    With ``channels_last`` the data are (N, lengths, groups*C). ``arranged`` has a letter for the dimensions of the
+    domain, in their order: n for N, g for the groups, c for C, w for the positions in a window, and p for the places.
+    """
+    each = x.shape[-1 if channels_last else 1] // geometry.groups
+    extents: dict[str, list[DimLike]] = {
+        "n": [x.shape[0]], "g": [geometry.groups], "c": [each], "w": [*windows], "p": [*places]}
+    shape = tuple([extent for letter in arranged for extent in extents[letter]])
+    own = iter(indices(len(shape)))
+    at = {letter: [next(own) for _ in extents[letter]] for letter in arranged}
+    (n,), channel = at["n"], at["g"][0] * each + at["c"][0]
+    inside = [geometry.position(d, *pair) for d, pair in enumerate(zip(at["p"], at["w"], strict=True))]
+    return IndexMap(shape, (n, *inside, channel) if channels_last else (n, channel, *inside))

@@ -23,6 +23,7 @@ from numpy.lib.stride_tricks import as_strided
 from nervure.errors import ErrorParts, IndexOutOfRange, NervureError
 from nervure.ir.kinds import Access, Element, coordinate_symbols
 from nervure.ir.op import Op
+from nervure.support.lazy import lazy
 from nervure.transformers.memory_estimate import numbers
 from nervure.types.dim import DimLike, bounds, evaluate_arrays, index, substitute
 from nervure.types.index_map import IndexMap, index_ranges
@@ -42,9 +43,12 @@ class Box:
     def __init__(self, starts: Shape, lengths: Shape, operands: Sequence[np.ndarray] = (),
                  bindings: Mapping[str, int] | None = None, op: Op | None = None) -> None:
         self.starts, self.lengths, self._operands, self._bindings, self.op = starts, lengths, operands, bindings, op
-        ranges = [np.arange(start, start + length) for start, length in zip(starts, lengths, strict=True)]
-        self._names: dict[str, int | np.ndarray] = {f"%{d}": grid for d, grid in enumerate(np.ix_(*ranges))}
-        self._names.update(bindings or {})
+
+    @lazy
+    def _names(self) -> dict[str, int | np.ndarray]:
+        """The values of symbols and, as grids, of the domain's indices."""
+        ranges = [np.arange(start, start + length) for start, length in zip(self.starts, self.lengths, strict=True)]
+        return {**(self._bindings or {}), **{f"%{d}": grid for d, grid in enumerate(np.ix_(*ranges))}}
 
     def fail(self, kind: type[NervureError], message: str, **parts: Unpack[ErrorParts]) -> NervureError:
         """An error of the op, if one is known."""

@@ -61,7 +61,7 @@ class StepList:
         with np.errstate(all="ignore"):
             for op, dropped in self._steps:
                 operands = [values[value] for value in op.operands]
-                results = _results(op, operands, self._bindings)
+                results = self.results_of(op, operands)
                 if checks_nan:
                     _check_nan(op, operands, results)
                 if watch is not None:
@@ -74,19 +74,18 @@ class StepList:
                     clock.append(time.perf_counter_ns())
         return [values[value] for value in self._function.roots]
 
-
-def _results(op: Op, operands: Arrays, bindings: Bindings) -> Arrays:
-    """The results of an op; its errors name it."""
-    try:
-        return results_of(op, operands, bindings)
-    except NervureError:
-        raise
-    except MemoryError:
-        raise op.fail(InvalidArgument, "there is not enough memory for the result", got=op,
-                      help="nothing was changed by this call", expected="enough memory for the result") from None
-    except Exception as error:
-        error.add_note(f"while running {op!r}, built at {op.location}")
-        raise
+    def results_of(self, op: Op, operands: Arrays) -> Arrays:
+        """The results of an op; its errors name it."""
+        try:
+            return results_of(op, operands, self._bindings)
+        except NervureError:
+            raise
+        except MemoryError:
+            raise op.fail(InvalidArgument, "there is not enough memory for the result", got=op,
+                          help="nothing was changed by this call", expected="enough memory for the result") from None
+        except Exception as error:
+            error.add_note(f"while running {op!r}, built at {op.location}")
+            raise
 
 
 def _check_nan(op: Op, operands: Arrays, results: Arrays) -> None:
