@@ -35,7 +35,7 @@ from nervure.front.record import held_value
 from nervure.front.reductions import sum as sum_of
 from nervure.front.tensor import Operand, Tensor, described_type, is_operand
 from nervure.ir.function import Function
-from nervure.ir.identity import Identity
+from nervure.ir.identity import Uncopyable
 from nervure.ir.leaves import ReadVariable
 from nervure.ir.printer import print_function
 from nervure.ir.provenance import is_no_grad
@@ -107,7 +107,7 @@ class _Backward:
                                       help="call forward again; model.step(optimizer) does both and updates at once")
 
 
-class CompiledComposite(Identity):
+class CompiledComposite(Uncopyable):
     """A compiled model, the result of ``nv.build``. ``parameters`` are the trainable variables below the result,
     ``inputs`` its inputs by name. It holds the last forward, so it serves one thread at a time.
 

@@ -27,7 +27,7 @@ from nervure.front.random import SEED, STEP, begin_streams, seed_words
 from nervure.front.record import held_value
 from nervure.front.tensor import Operand, Tensor
 from nervure.ir.function import Function
-from nervure.ir.identity import Identity
+from nervure.ir.identity import Uncopyable
 from nervure.ir.leaves import Parameter, ReadVariable
 from nervure.ir.op import Value
 from nervure.ir.traverse import postorder
@@ -80,7 +80,7 @@ Return = Tensor | Effect | None
 """One return of a computation: a value, or an effect, which gives None."""
 
 
-class Computation(Identity, Generic[Result]):
+class Computation(Uncopyable, Generic[Result]):
     """A function with state, compiled for one transformer: call it with the parameters' values, in order.
 
     ``function`` is the Function as it was built, ``optimised`` the Function that the transformer compiled. Results are

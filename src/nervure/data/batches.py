@@ -18,11 +18,11 @@ import numpy as np
 from nervure.data.nested import Batch, arrays_of, mapped, read_structure
 from nervure.errors import InvalidArgument, ShapeMismatch
 from nervure.front.argument_parsing import integer, truth
-from nervure.ir.identity import Identity
+from nervure.ir.identity import Uncopyable
 from nervure.support.elsewhere import explains_keywords
 
 
-class Batches(Identity):
+class Batches(Uncopyable):
     """Arrays of equally many examples, ``size`` at a time; the last batch of an epoch has the rest.
 
     A batch has the form of the arguments: a tuple with an entry for each of ``arrays``, or, for a single dict, a dict.

@@ -30,7 +30,7 @@ from nervure.data.nested import Batch, arrays_of, has_arrays, read_batch
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.argument_parsing import members, shown
 from nervure.front.tensor import Tensor
-from nervure.ir.identity import Identity
+from nervure.ir.identity import Uncopyable
 
 
 @runtime_checkable
@@ -54,7 +54,7 @@ class Data(Protocol):
 Read = Callable[[int, int], Iterable[object]]
 
 
-class Source(Identity):
+class Source(Uncopyable):
     """Batches by epoch, each read and checked. ``length`` is the number of batches of an epoch, None if it is not
     known; ``repeats`` says whether a batch that was given once can be read again.
     """

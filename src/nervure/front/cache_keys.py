@@ -26,10 +26,10 @@ import numpy as np
 
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.pytrees import DEEPEST
-from nervure.ir.identity import Identity
+from nervure.ir.identity import Uncopyable
 from nervure.types.foreign import as_numpy, is_array
 
-_UNCHANGING = (type, FunctionType, BuiltinFunctionType, ModuleType, np.ufunc, Identity)
+_UNCHANGING = (type, FunctionType, BuiltinFunctionType, ModuleType, np.ufunc, Uncopyable)
 """Kinds compared by identity. The variables around a function are read when it is traced."""
 
 

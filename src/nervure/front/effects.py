@@ -24,7 +24,7 @@ from nervure.front.index_expressions import choose
 from nervure.front.tensor import Number, Operand, Tensor, TensorLike, is_operand, value_only
 from nervure.front.traced_numbers import is_number
 from nervure.front.views import base_of
-from nervure.ir.identity import Identity
+from nervure.ir.identity import Uncopyable
 from nervure.ir.leaves import ReadVariable
 from nervure.ir.op import Op, Value
 from nervure.ir.variable import Variable
@@ -35,7 +35,7 @@ from nervure.types.frozen import put
 from nervure.types.index_map import IndexMap
 
 
-class Effect(Identity):
+class Effect(Uncopyable):
     """Something to be done that has no value: an assignment, or several side by side.
 
     Using it as an operand is an error that says so, on either side of every operator.

@@ -28,7 +28,7 @@ import numpy as np
 from nervure.errors import Immutable, InvalidArgument, WrongKind
 from nervure.front.interface import Interface
 from nervure.ir.device import Device
-from nervure.ir.identity import Identity
+from nervure.ir.identity import Uncopyable
 from nervure.ir.kinds import View
 from nervure.ir.leaves import Constant, Full, ReadVariable
 from nervure.ir.op import Op, Value, as_value, put_handle
@@ -80,7 +80,7 @@ def upward() -> ModuleType:
         return importlib.import_module("nervure.eager")
 
 
-class Tensor(Frozen, Device, Interface, Identity, is_device=False):
+class Tensor(Frozen, Device, Interface, Uncopyable, is_device=False):
     """A value of the graph with axes: all named, or all anonymous (a plain shape, NumPy's rules).
 
     >>> x = nv.constant([[1, 2], [3, 4]], axes="H=2, W=2")

@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeVar
 
 from nervure.errors import InternalError, InvalidArgument, WrongKind, did_you_mean
 from nervure.ir import field
-from nervure.ir.identity import Identity
+from nervure.ir.identity import Uncopyable
 from nervure.ir.leaves import Parameter, ReadVariable
 from nervure.ir.names import find_operation
 from nervure.ir.notation import ReadingContext
@@ -47,7 +47,7 @@ class Assumption(NamedTuple):
         refuse_setting(self, name, value)
 
 
-class Function(Identity, Frozen):
+class Function(Uncopyable, Frozen):
     """Parameters, results, updates (variable, new value), effects (ops in the order in which they happen).
 
     Effectful ops that the results need and ``effects`` does not list follow in the order of the graph. Every parameter

@@ -1,7 +1,7 @@
 """Objects known by their identity: a copy would be a different one, so copying and pickling are errors that say so.
 
 >>> import copy
->>> class Node(Identity):
+>>> class Node(Uncopyable):
 ...     pass
 >>> copy.copy(Node())
 Traceback (most recent call last):
@@ -21,7 +21,7 @@ from typing import Self
 from nervure.errors import WrongKind
 
 
-class Identity:
+class Uncopyable:
     """Refuses ``copy.copy``, ``copy.deepcopy`` and ``pickle.dumps`` with a WrongKind that names ``nv.save``."""
 
     __slots__ = ()

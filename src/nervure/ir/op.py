@@ -33,7 +33,7 @@ from nervure.errors import (
 )
 from nervure.ir import field
 from nervure.ir.field import REQUIRED, Field
-from nervure.ir.identity import Identity
+from nervure.ir.identity import Uncopyable
 from nervure.ir.notation import Number
 from nervure.ir.provenance import Provenance, current_provenance
 from nervure.ir.signature import Signature
@@ -86,7 +86,7 @@ def _operator(name: str, swap: bool = False) -> Callable[[Operand, ValueLike], V
     return method
 
 
-class Operand(Identity, Frozen):
+class Operand(Uncopyable, Frozen):
     """The common part of values and ops with one output: a type, and strict operators.
 
     The operators demand equal element types and shapes; a number becomes a constant of the other operand's type. Nodes

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind
-from nervure.ir.identity import Identity
+from nervure.ir.identity import Uncopyable
 from nervure.ir.ordered_locks import OrderedLock, Visit, holding, visiting
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import Dim
@@ -29,7 +29,7 @@ from nervure.types.shape import check_room
 _MAPPED_FROM = 1 << 16  # bytes
 
 
-class Variable(Identity, Frozen):
+class Variable(Uncopyable, Frozen):
     """A persistent (or, with ``persistent=False``, a scratch) tensor, compared by identity.
 
     ``initial`` is None (zeros), a number, an array, or a callable without arguments that returns one of these; it is

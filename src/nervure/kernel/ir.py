@@ -341,7 +341,7 @@ class Widths(NamedTuple):
     masked: int
 
 
-class Tile(NamedTuple):
+class Tiling(NamedTuple):
     """The tiling of a vector loop around reductions: the columns of a tile, and the lanes of each part of the body.
     Parts are its reductions, its loops, and the statements between them.
     """
@@ -372,7 +372,7 @@ class For(Loop):
     vector: bool = False
     widths: Widths | None = None
     unrolled: bool = False
-    tile: Tile | None = None
+    tile: Tiling | None = None
     routine: str | None = None
     strip: Strip | None = None
 

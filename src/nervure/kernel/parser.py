@@ -47,7 +47,7 @@ from nervure.kernel.ir import (
     StorePair,
     Strategy,
     Strip,
-    Tile,
+    Tiling,
     Variable,
     Widths,
 )
@@ -190,10 +190,10 @@ class _Parser:
         line.expect("<=")
         return [(name, line.integer("iterations") + 1)]
 
-    def _tile(self, line: Scanner) -> Tile:
+    def _tile(self, line: Scanner) -> Tiling:
         columns = line.integer("columns")
         line.expect("lanes")
-        return Tile(columns, self._numbers(line))
+        return Tiling(columns, self._numbers(line))
 
     def _widths(self, line: Scanner) -> Widths:
         full = self._numbers(line)

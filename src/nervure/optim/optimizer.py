@@ -27,7 +27,7 @@ from nervure.front.effects import Effect, assign, doall
 from nervure.front.record import record_of
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.front.traced_numbers import is_number
-from nervure.ir.identity import Identity
+from nervure.ir.identity import Uncopyable
 from nervure.optim.kept import Slots, variable_of
 from nervure.support.elsewhere import unknown_method
 from nervure.types.dtype import DType, float32, float64
@@ -50,7 +50,7 @@ class Change(NamedTuple):
     value: Tensor
 
 
-class Optimizer(Identity, ABC):
+class Optimizer(Uncopyable, ABC):
     """The base class of optimisers, and of those that wrap others: groups, clipping, accumulation, averages.
 
     A subclass defines the changes of a step and the slots it keeps; most are a ``Rule``, which does both by a formula.

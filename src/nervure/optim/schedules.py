@@ -26,7 +26,7 @@ from nervure.front.elementwise import convert, power, where
 from nervure.front.op_functions import cos, floor, less, minimum
 from nervure.front.tensor import Operand, Tensor
 from nervure.front.traced_numbers import is_number
-from nervure.ir.identity import Identity
+from nervure.ir.identity import Uncopyable
 from nervure.optim.hyperparameters import NOT_NEGATIVE, POSITIVE, checked
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.dtype import float64
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 Formula = Callable[[Tensor], Tensor]
 
 
-class Schedule(Identity):
+class Schedule(Uncopyable):
     """A learning rate as a formula over the number of steps taken, which is a float64 tensor.
 
     >>> halving = nv.optim.Schedule(lambda n: 0.5 ** n)

@@ -51,7 +51,7 @@ from nervure.types.shape import Shape
 T = TypeVar("T")
 
 
-class Layout(Protocol):
+class ChannelOrder(Protocol):
     """The way to compute convolutions of data that lie in one order: the channels first, or last."""
 
     def order(self, rank: int) -> Order:
@@ -107,8 +107,8 @@ class _Forms:
         *rows, filter = range(1, whole.rank)
         return joined(Permute(whole, (0, filter, *rows)).output, 0)
 
-    def _layout(self, op: ConvolutionForm, f: Value) -> tuple[Layout, Order]:
-        layout: Layout = channels_last if channels_last.leaf_of(f) in self._last else ChannelsFirst(self._machine)
+    def _layout(self, op: ConvolutionForm, f: Value) -> tuple[ChannelOrder, Order]:
+        layout: ChannelOrder = channels_last if channels_last.leaf_of(f) in self._last else ChannelsFirst(self._machine)
         return layout, layout.order(op.outputs[0].rank)
 
 
@@ -118,7 +118,7 @@ class _DataGradient(NamedTuple):
     With strides there is one for each phase of them, of the positions of a window that meet an element of the data.
     """
 
-    layout: Layout
+    layout: ChannelOrder
     order: Order
     r: Value
     f: Value

@@ -18,7 +18,7 @@ import numpy as np
 
 from nervure.front.random import SEED, STEP
 from nervure.ir.function import Function
-from nervure.ir.identity import Identity
+from nervure.ir.identity import Uncopyable
 from nervure.ir.leaves import ReadVariable
 from nervure.ir.op import Value
 from nervure.ir.variable import Variable
@@ -28,7 +28,7 @@ Random = tuple[int, int, int]
 """The seed of random numbers as two words, and their step."""
 
 
-class Draws(Identity):
+class Draws(Uncopyable):
     """Variables for seed and step that replace those that all computations of a transformer share."""
 
     def __init__(self) -> None:

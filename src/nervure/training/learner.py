@@ -30,7 +30,7 @@ from nervure.front.creation import AssignableTensorOp, handle_of
 from nervure.front.pytrees import Pattern, flatten
 from nervure.front.random import SEED, STEP
 from nervure.front.record import record_of
-from nervure.ir.identity import Identity
+from nervure.ir.identity import Uncopyable
 from nervure.ir.variable import Variable
 from nervure.nn.module import Module
 from nervure.optim.optimizer import Optimizer
@@ -46,7 +46,7 @@ from nervure.training.standing import Standing
 from nervure.transformers.base import Transformer
 
 
-class Learner(Identity):
+class Learner(Uncopyable):
     """A goal, with the programs and the state for learning it. ``standing`` is the position of the last training, None
     before the first. ``steps_taken`` counts the steps of this process, ``seconds_computing`` is the time spent in
     calls of its programs.

@@ -34,7 +34,7 @@ from nervure.front.elementwise import convert
 from nervure.front.op_functions import equal
 from nervure.front.reductions import argmax, mean
 from nervure.front.tensor import Tensor, TensorLike
-from nervure.ir.identity import Identity
+from nervure.ir.identity import Uncopyable
 from nervure.training.weighting import weighted_mean
 from nervure.types.dtype import float32
 
@@ -49,7 +49,7 @@ def _what_was_summed(self: Metric, *values: object) -> object:
     return values[0] if len(values) == 1 else np.array(values)
 
 
-class Metric(Identity):
+class Metric(Uncopyable):
     """A metric of a whole epoch, which is no mean over its batches.
 
     ``update(outputs, targets)`` is built into the step, as a loss is. It returns a tensor, or several in tuples and

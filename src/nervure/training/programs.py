@@ -32,7 +32,7 @@ from nervure.front.pytrees import Pattern, flatten, unflatten
 from nervure.front.reductions import sum as sum_over
 from nervure.front.tensor import Tensor
 from nervure.ir.function import Function
-from nervure.ir.identity import Identity
+from nervure.ir.identity import Uncopyable
 from nervure.ir.provenance import fresh_scope
 from nervure.nn.module import Module
 from nervure.optim.optimizer import Optimizer
@@ -117,7 +117,7 @@ class Prediction(NamedTuple):
                                         for parts, axis in zip(zip(*found, strict=True), self.axes, strict=True)])
 
 
-class Programs(Identity):
+class Programs(Uncopyable):
     """A goal as computations over placeholders in the ``form`` of batches. Without targets there is only a prediction,
     for ``parts`` that are inputs alone.
     """

@@ -25,7 +25,7 @@ import numpy as np
 from nervure.errors import InvalidArgument, NotSupported, WrongKind
 from nervure.ir.function import Function
 from nervure.ir.gc_paused import gc_paused
-from nervure.ir.identity import Identity
+from nervure.ir.identity import Uncopyable
 from nervure.ir.op import Op
 from nervure.ir.ordered_locks import holding
 from nervure.ir.variable import Variable
@@ -39,7 +39,7 @@ from nervure.types.ordered_arrays import in_order
 __all__ = ["Executable", "Transformer"]
 
 
-class Transformer(Identity, ABC):
+class Transformer(Uncopyable, ABC):
     """Compiles Functions and owns the cells of their variables, which everything compiled by it shares.
 
     Use it in a ``with`` statement, or close it, to release the state; its executables cannot be used afterwards.

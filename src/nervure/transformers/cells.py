@@ -24,7 +24,7 @@ from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 import numpy as np
 
 from nervure.errors import InvalidArgument, ShapeMismatch, warn_user
-from nervure.ir.identity import Identity
+from nervure.ir.identity import Uncopyable
 from nervure.ir.ordered_locks import OrderedLock, holding
 from nervure.ir.variable import Variable
 from nervure.support import forks
@@ -288,7 +288,7 @@ _tables: WeakSet[Cells] = WeakSet()
 _tables_lock = forks.lock()  # reentrant: a signal handler may come while it is held
 
 
-class Cells(Identity):
+class Cells(Uncopyable):
     """The cells of one transformer, made at the first use of each variable from its initial value."""
 
     def __init__(self, owner: str) -> None:

@@ -27,7 +27,7 @@ from nervure.errors import (
 )
 from nervure.ir.function import Function
 from nervure.ir.gc_paused import gc_paused
-from nervure.ir.identity import Identity
+from nervure.ir.identity import Uncopyable
 from nervure.ir.ordered_locks import holding
 from nervure.ir.variable import Variable
 from nervure.support import forks
@@ -62,7 +62,7 @@ class _Specialisation:
         self.value: object = None
 
 
-class Executable(Identity, ABC):
+class Executable(Uncopyable, ABC):
     """A compiled Function: call it with arrays.
 
     Call it as ``executable(arguments, out=None, donate=())`` or ``executable(*arguments, ...)``: a single positional

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from nervure.errors import NotSupported
 from nervure.ir.function import Function
-from nervure.ir.identity import Identity
+from nervure.ir.identity import Uncopyable
 from nervure.ir.kinds import Structured, View
 from nervure.ir.leaves import Constant, Leaf, Parameter, ReadVariable
 from nervure.ir.op import Op, Value
@@ -148,7 +148,7 @@ class PanelReport:
 
 
 @dataclass(frozen=True)
-class CompilationReport(Identity):
+class CompilationReport(Uncopyable):
     """The steps of an executable in order, and its memory.
 
     ``apart_bytes`` is the memory that temporaries would take without sharing, ``together_bytes`` the block that they

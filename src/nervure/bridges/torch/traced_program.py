@@ -20,11 +20,11 @@ from nervure import transformers
 from nervure.bridges.torch.torch_tensors import as_array, as_tensor
 from nervure.bridges.torch.translation import TracedFunction, TracedInput, TracedOutput
 from nervure.bridges.torch.unsupported import Foreign
-from nervure.ir.identity import Identity
+from nervure.ir.identity import Uncopyable
 from nervure.types.dim import Dim, evaluate
 
 
-class TracedProgram(Identity):
+class TracedProgram(Uncopyable):
     """A traced graph as a function of tensors and integers, which returns a list of the graph's results. New tensors
     share no memory with arguments.
     """

@@ -63,7 +63,7 @@ class FusionBlocker(Enum):
     FEW_ROWS = "the rows of the kernel of its operand are too few or too long for threads to share"
 
 
-class Strategy(Enum):
+class LoopStrategy(Enum):
     """The ways to lower ops that share loops."""
 
     POINTWISE = "every op at every point"
@@ -99,7 +99,7 @@ class Loops:
     stored: list[Value] = field(default_factory=list)
     materialised: list[Value] = field(default_factory=list)
     reloaded: list[Value] = field(default_factory=list)
-    strategy: Strategy = Strategy.POINTWISE
+    strategy: LoopStrategy = LoopStrategy.POINTWISE
     computes_again = True
 
     @property
@@ -290,7 +290,7 @@ class Scatter(_OfOneOp):
 
 
 @dataclass(eq=False)
-class Check(_OfOneOp):
+class Guards(_OfOneOp):
     """Conditions that must hold; if one does not, the call fails."""
 
     op: Op

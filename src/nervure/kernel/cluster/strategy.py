@@ -6,29 +6,29 @@
 ...     x = nv.Parameter(nv.float32, shape)
 ...     step, *_ = cluster(nv.Function([nv.ops.Sum(x, [1])], [x]))
 ...     print(step.strategy)
-Strategy.ROWS
-Strategy.BLOCKS
+LoopStrategy.ROWS
+LoopStrategy.BLOCKS
 """
 
 from __future__ import annotations
 
 from nervure.kernel.analysis import OpAnalysis, OpKind
-from nervure.kernel.cluster.steps import Loops, Segments, Strategy
+from nervure.kernel.cluster.steps import Loops, LoopStrategy, Segments
 from nervure.kernel.tuning import LONG_ROW, SMALL_TENSOR
 from nervure.support.machine import Machine
 from nervure.types.dim import product
 
 
-def strategy_of(step: Loops, ops: OpAnalysis, machine: Machine) -> Strategy:
+def strategy_of(step: Loops, ops: OpAnalysis, machine: Machine) -> LoopStrategy:
     """Returns the strategy of a step. Combiners of users have no blocks, since nothing says that their reductions may
     be divided.
     """
     if step.reduced is None:
-        return Strategy.POINTWISE
+        return LoopStrategy.POINTWISE
     if step.cross_row:
-        return Strategy.CROSS_ROWS
+        return LoopStrategy.CROSS_ROWS
     is_whole = any([ops.kind(op) is OpKind.REDUCTION and callable(ops.structure(op).combine) for op in step.ops])
-    return Strategy.ROWS if is_whole or has_enough_rows(step, machine) else Strategy.BLOCKS
+    return LoopStrategy.ROWS if is_whole or has_enough_rows(step, machine) else LoopStrategy.BLOCKS
 
 
 def has_enough_rows(step: Loops, machine: Machine) -> bool:

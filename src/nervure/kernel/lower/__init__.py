@@ -25,15 +25,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nervure.errors import InternalError
-from nervure.kernel.cluster.steps import Check, Copy, Host, Loops, Scatter, Segments, Step, Strategy
+from nervure.kernel.cluster.steps import Copy, Guards, Host, Loops, LoopStrategy, Scatter, Segments, Step
 from nervure.kernel.lower.blocks import lower_blocks
 from nervure.kernel.lower.kernel_builder import BufferAssignment, LoweredHostCall, LoweredKernel, lower_host
 from nervure.kernel.lower.rows import lower_cross_rows, lower_rows
 from nervure.kernel.lower.scatter import lower_scatter
 from nervure.kernel.lower.segments import lower_check, lower_copy, lower_pointwise, lower_segments
 
-_LOOPS = {Strategy.POINTWISE: lower_pointwise, Strategy.ROWS: lower_rows, Strategy.BLOCKS: lower_blocks,
-          Strategy.CROSS_ROWS: lower_cross_rows}
+_LOOPS = {LoopStrategy.POINTWISE: lower_pointwise, LoopStrategy.ROWS: lower_rows, LoopStrategy.BLOCKS: lower_blocks,
+          LoopStrategy.CROSS_ROWS: lower_cross_rows}
 
 
 def lower_step(step: Step, memory: BufferAssignment) -> Sequence[LoweredKernel | LoweredHostCall]:
@@ -49,7 +49,7 @@ def lower_step(step: Step, memory: BufferAssignment) -> Sequence[LoweredKernel |
             return lower_scatter(step, memory)
         case Copy():
             return lower_copy(step, memory)
-        case Check():
+        case Guards():
             return lower_check(step, memory)
         case Host():
             return lower_host(step, memory)

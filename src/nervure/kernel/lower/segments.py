@@ -14,7 +14,7 @@ from nervure.errors import InternalError
 from nervure.ir.op import Value
 from nervure.kernel.analysis import OpKind, segments_of
 from nervure.kernel.cluster.inside import is_inside
-from nervure.kernel.cluster.steps import Check, Copy, Loops, Segments
+from nervure.kernel.cluster.steps import Copy, Guards, Loops, Segments
 from nervure.kernel.coordinates import Coordinates, compose
 from nervure.kernel.failures import ConditionFailure
 from nervure.kernel.ir import Buffer, Literal, Scalar
@@ -69,7 +69,7 @@ def lower_copy(step: Copy, memory: BufferAssignment) -> list[LoweredKernel]:
                         lambda builder: builder.elements.of(value, point))]
 
 
-def lower_check(step: Check, memory: BufferAssignment) -> list[LoweredKernel]:
+def lower_check(step: Guards, memory: BufferAssignment) -> list[LoweredKernel]:
     """Returns one kernel, which stores nothing: it fails if a condition does not hold."""
     assert isinstance(step.op, Guard)
     condition, = step.op.operands

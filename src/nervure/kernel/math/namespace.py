@@ -56,7 +56,7 @@ class FloatFormat(NamedTuple):
 FLOAT, DOUBLE = FloatFormat("float", 32, 23, 127), FloatFormat("double", 64, 52, 1023)
 
 
-class Value(Protocol):
+class MathValue(Protocol):
     """Floats, integers of equally many bits, or truth values, in any number of lanes; a number of Python is a
     constant.
 
@@ -81,7 +81,7 @@ class Value(Protocol):
     def __invert__(self) -> Self: ...
 
 
-V = TypeVar("V", bound=Value)
+V = TypeVar("V", bound=MathValue)
 
 
 class Namespace(Protocol[V]):

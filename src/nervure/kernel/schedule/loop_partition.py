@@ -10,7 +10,7 @@ A window of three, one element beyond the data on either side, over twelve outpu
 >>> position = output.dim + window.dim - 1
 >>> partition = partition_of([position, 11 - position], ((output, 12),), ((window, 3),))
 >>> partition.segments
-{%0: Segments(lengths=(1, 10, 1))}
+{%0: SplitLoop(lengths=(1, 10, 1))}
 >>> [partition.ranges({output: number}) for number in range(3)]
 [(Range(first=1, length=2, end=3),), (Range(first=0, length=3, end=3),), (Range(first=0, length=2, end=2),)]
 """
@@ -109,7 +109,7 @@ def _at(x: DimLike, number: DimLike, place: int) -> DimLike:
     return substitute(x, {str(number): place})
 
 
-class Segments(NamedTuple):
+class SplitLoop(NamedTuple):
     """A loop in pieces of these ``lengths``, one behind the other."""
 
     lengths: tuple[DimLike, ...]
@@ -117,7 +117,7 @@ class Segments(NamedTuple):
     def at(self, number: DimLike) -> Range:
         """The segment of a number.
 
-        >>> Segments((1, 1, 8)).at(LoopIndex(0).dim)
+        >>> SplitLoop((1, 1, 8)).at(LoopIndex(0).dim)
         Range(first=%0, length=max(7*%0 - 6, 1), end=max(%0 + 1, 8*%0 - 6))
         """
         first, *others = list(accumulate(self.lengths, initial=0))
@@ -133,7 +133,7 @@ class Partition(NamedTuple):
 
     conditions: tuple[DimLike, ...]
     outer: Indices
-    segments: dict[LoopIndex, Segments]
+    segments: dict[LoopIndex, SplitLoop]
     inner: Indices
     bounds: tuple[tuple[Bound, ...], ...]
     margins: tuple[DimLike, ...]
@@ -211,7 +211,7 @@ def partition_of(margins: Sequence[DimLike], outer: Indices, inner: Indices) -> 
     return partition
 
 
-def _segments(partition: Partition, index: LoopIndex, extent: int) -> Segments:
+def _segments(partition: Partition, index: LoopIndex, extent: int) -> SplitLoop:
     """The segments of an outer loop: those before all inner ranges are whole, the stretch where they are, and those
     behind it.
     """
@@ -220,7 +220,7 @@ def _segments(partition: Partition, index: LoopIndex, extent: int) -> Segments:
     end = max(first, end)
     apart = [_ranges_along(partition, index, value) for value in (*range(first), *range(end, extent))]
     lengths = [*_runs(apart[:first]), end - first, *_runs(apart[first:])]
-    return Segments(tuple([length for length in lengths if length]))
+    return SplitLoop(tuple([length for length in lengths if length]))
 
 
 def _where_whole(partition: Partition, index: LoopIndex) -> list[Bound]:

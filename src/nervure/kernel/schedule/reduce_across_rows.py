@@ -16,12 +16,12 @@ for the whole tile, and each point of a reduction for all columns of it.
 ...     y[i] = v0
 ... '''
 >>> [tile_of(parse_kernel(text.format(rows)).body[0], lanes=8) for rows in ("N", "7")]
-[Tile(columns=4096, lanes=(32, 32)), None]
+[Tiling(columns=4096, lanes=(32, 32)), None]
 """
 
 from __future__ import annotations
 
-from nervure.kernel.ir import DEFAULT_ORDER, LANES, Body, For, Loop, Reduce, Statement, Tile, walk
+from nervure.kernel.ir import DEFAULT_ORDER, LANES, Body, For, Loop, Reduce, Statement, Tiling, walk
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.schedule.reduction_strategy import is_short_in_lanes, without_ones
 from nervure.kernel.schedule.vector_width import is_light
@@ -30,7 +30,7 @@ from nervure.kernel.tuning import ACCUMULATOR_BYTES, TILE_REGISTERS, TILE_STATEM
 Part = Reduce | For | Body
 
 
-def tile_of(loop: For, lanes: int) -> Tile | None:
+def tile_of(loop: For, lanes: int) -> Tiling | None:
     """Returns the tiling of a loop's columns, for registers of ``lanes`` lanes; None if tiles are of no use.
 
     They are useful if reductions of unknown length are directly in the loop, and nowhere deeper.
@@ -43,7 +43,7 @@ def tile_of(loop: For, lanes: int) -> Tile | None:
         return None
     widest = max([bytes_of(entry) for entry in outer if isinstance(entry, Reduce)])
     columns = max(ACCUMULATOR_BYTES // (LANES * widest) // LANES * LANES, LANES)
-    return Tile(columns, tuple([_lanes_of(part, loop.index, lanes) for part in parts_of(loop.body)]))
+    return Tiling(columns, tuple([_lanes_of(part, loop.index, lanes) for part in parts_of(loop.body)]))
 
 
 def parts_of(body: Body) -> list[Part]:

@@ -5,7 +5,7 @@ depend on it, so that arrays broadcast against each other. A read is NumPy's ind
 
 >>> from nervure.types.dim import index
 >>> windows = Access((index(0) + index(1),))
->>> Box((0, 0), (3, 2)).read(np.arange(4), windows).tolist()
+>>> DomainBox((0, 0), (3, 2)).read(np.arange(4), windows).tolist()
 [[0, 1], [1, 2], [2, 3]]
 """
 
@@ -34,7 +34,7 @@ Shape = tuple[int, ...]
 Coordinates = Sequence[DimLike | Element]
 
 
-class Box:
+class DomainBox:
     """A part of a domain that is evaluated at once: its ``starts`` and ``lengths``, one a dimension of the domain.
 
     The coordinates of the ``op`` whose domain it is may depend on ``operands`` and, by ``bindings``, on symbols.
@@ -171,5 +171,5 @@ def view_through(index_map: IndexMap, array: np.ndarray, bindings: Mapping[str, 
     shape = numbers(index_map.shape, bindings)
     if 0 in shape:
         return np.empty(shape, array.dtype)
-    box = Box((0,) * len(shape), shape, (), bindings, op)
+    box = DomainBox((0,) * len(shape), shape, (), bindings, op)
     return np.broadcast_to(box.read(np.asarray(array), Access(index_map.coordinates)), shape)

@@ -27,7 +27,7 @@ from nervure.ir.kinds import Access, ScalarExpression, Structure, multiply_body
 from nervure.ir.notation import Number
 from nervure.ir.op import Op
 from nervure.transformers.convert import convert, widen
-from nervure.transformers.interpreter.reading import Box, Shape, starts_and_lengths
+from nervure.transformers.interpreter.reading import DomainBox, Shape, starts_and_lengths
 from nervure.transformers.interpreter.scalar import PRECISE, NumPyScalars, dense
 from nervure.transformers.memory_estimate import numbers
 from nervure.types.dtype import DType
@@ -44,7 +44,7 @@ def iterate(structure: Structure, operands: Arrays, results: Sequence[tuple[Shap
     """The outputs of an iteration; ``results`` are the shape and element type of each. Errors name ``op``."""
     operands = [np.asarray(operand) for operand in operands]
     domain = numbers(structure.domain, bindings or {})
-    whole = Box((0,) * len(domain), domain, operands, bindings, op)
+    whole = DomainBox((0,) * len(domain), domain, operands, bindings, op)
     nothing = any([math.prod(shape) for shape, _ in results]) and 0 in domain
     if nothing and structure.needs_elements:
         raise whole.fail(InvalidArgument, "there is no element to choose from", got=f"an empty axis: {domain}",
@@ -54,7 +54,7 @@ def iterate(structure: Structure, operands: Arrays, results: Sequence[tuple[Shap
                for access, (shape, dtype) in zip(structure.writes, results, strict=True)]
     splittable = [d for d in range(len(domain)) if not callable(structure.combine) or d in outputs[0].kept]
     for starts, lengths in [] if 0 in domain else starts_and_lengths(domain, BOX_LIMIT, splittable):
-        box = Box(starts, lengths, operands, bindings, op)
+        box = DomainBox(starts, lengths, operands, bindings, op)
         for output, elements in zip(outputs, _contributions(structure, box, operands, outputs), strict=True):
             output.put(box, elements)
     return [output.result() for output in outputs]
@@ -82,7 +82,7 @@ class Output:
         if initial is not None:
             self._buffer[:-1] = (initial if initial.dtype == self.adding_type else widen(initial)).ravel()
 
-    def put(self, box: Box, elements: np.ndarray) -> None:
+    def put(self, box: DomainBox, elements: np.ndarray) -> None:
         """Combines ``elements``, over the kept dimensions of a box, with those that lie where they are written."""
         grids, outside = box.places(self._access.coordinates, self.shape, "written", self._access.drop)
         strides = numbers(row_major(self.shape).strides, {})
@@ -96,7 +96,7 @@ class Output:
         else:
             self._function.at(self._buffer, flat, elements)
 
-    def reduce(self, box: Box, elements: np.ndarray) -> np.ndarray:
+    def reduce(self, box: DomainBox, elements: np.ndarray) -> np.ndarray:
         """Elements over the points of a box, combined along the dimensions that are not kept."""
         elements = widen(elements) if self._function else convert(elements, self._dtype)
         return reduce(self._combine, np.broadcast_to(elements, box.lengths), self.reduced, self.adding_type)
@@ -112,7 +112,7 @@ class Output:
         return self.stored(self._buffer[:-1].reshape(self.shape))
 
 
-def _contributions(structure: Structure, box: Box, operands: Arrays, outputs: Sequence[Output]) -> Arrays:
+def _contributions(structure: Structure, box: DomainBox, operands: Arrays, outputs: Sequence[Output]) -> Arrays:
     """The elements that a box gives each output, over the dimensions that it keeps."""
     read = [box.read(operand, access) for operand, access in zip(operands, structure.reads, strict=True)
             if access is not None]
@@ -130,7 +130,7 @@ def _contributions(structure: Structure, box: Box, operands: Arrays, outputs: Se
             for output, value in zip(outputs, values, strict=True)]
 
 
-def _covers(box: Box, read: Arrays) -> bool:
+def _covers(box: DomainBox, read: Arrays) -> bool:
     """Whether one of the elements that were ``read`` depends on each dimension of a box."""
     return np.broadcast_shapes(*[elements.shape for elements in read]) == box.lengths
 

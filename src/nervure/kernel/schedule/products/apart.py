@@ -42,7 +42,7 @@ from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.schedule.products.blocking import Blocking
 from nervure.kernel.schedule.products.extents import block_count, part_of
 from nervure.kernel.schedule.products.matrices import Matrices
-from nervure.kernel.schedule.products.packing import Block, Packing
+from nervure.kernel.schedule.products.packing import OperandBlock, Packing
 from nervure.kernel.schedule.products.sides import Reading
 from nervure.types.dim import DimLike, product
 
@@ -84,7 +84,7 @@ def packing_kernel(packing: Packing, panel: PanelApart) -> Kernel:
     for loop in reversed(batch):
         number, moved[loop.index] = number // loop.extent, number % loop.extent
     extents = part_of(matrices.k.extent, start, depth), part_of(n.extent, first, width)
-    block = Block(start, extents[0], n, first, extents[1], moved, depth)
+    block = OperandBlock(start, extents[0], n, first, extents[1], moved, depth)
     place = panel.load.address.substitute({**moved, matrices.k.number: start + matrices.k.number.dim})
     target = replace(panel.load, buffer=replace(panel.load.buffer, role="out"), address=place)
     body = packing.packed(matrices.right, target, block)

@@ -24,7 +24,7 @@ the panel then is transposed.
 >>> matrices = matrices_of(kernel, GENERIC._replace(threads=1))
 >>> reading = reading_of(matrices, ())
 >>> packing = packing_of(blocking_of(matrices, reading), reading)
->>> block = Block(0, 60, matrices.n, 0, 50, {})
+>>> block = OperandBlock(0, 60, matrices.n, 0, 50, {})
 >>> load, pack = packing.loaded(matrices.right, packing.right, block)
 >>> print(print_kernel(Kernel("pack", (*kernel.buffers[1:2], packing.right.buffer), pack, ())), end="")
 kernel pack(in y: f32[3000], scratch panel: f32[3000]):
@@ -61,7 +61,7 @@ class Panel(NamedTuple):
     must_be_in_order: bool
 
 
-class Block(NamedTuple):
+class OperandBlock(NamedTuple):
     """A block of an operand: ``points`` of k, from ``start`` on, and ``extent`` rows or columns of the grid ``along``,
     from ``first`` on. Where the indices of the product are is said by ``moved``. The start is a multiple of ``unit``.
     """
@@ -85,7 +85,7 @@ class Packing(NamedTuple):
     right: Panel | None
     waiting: Buffer
 
-    def loaded(self, side: Side, panel: Panel | None, block: Block) -> tuple[Load, Body]:
+    def loaded(self, side: Side, panel: Panel | None, block: OperandBlock) -> tuple[Load, Body]:
         """The load of a ``block`` of an operand, and the loops that pack it for that into a ``panel``.
 
         The load counts rows or columns, and k, from the beginning of the block.
@@ -103,7 +103,7 @@ class Packing(NamedTuple):
         load = Load(Variable(panel.buffer.dtype), panel.buffer, place)
         return load, self.packed(side, load, block)
 
-    def packed(self, side: Side, load: Load, block: Block) -> Body:
+    def packed(self, side: Side, load: Load, block: OperandBlock) -> Body:
         """The loops that store a ``block`` of an operand where ``load`` reads it, one for each that it tells apart."""
         k, statements = self.blocking.matrices.k.merged(side.statements)
         along, statements = block.along.merged(statements)

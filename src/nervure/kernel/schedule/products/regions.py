@@ -41,7 +41,7 @@ from nervure.kernel.schedule.products.matrices import Matrices
 from nervure.types.dim import DimLike, product
 
 
-class Region(NamedTuple):
+class RowRegion(NamedTuple):
     """A box of rows and the box of those k that its rows have, and the ``number`` of it among all regions."""
 
     number: DimLike
@@ -73,7 +73,7 @@ class Regions(NamedTuple):
         inside = product([extent for _, extent in k.indices[last + 1:]])
         return last >= 0 and isinstance(inside, int) and inside > 0 and inside % CONTRACT_BLOCK == 0
 
-    def of_block(self, start: DimLike) -> Region:
+    def of_block(self, start: DimLike) -> RowRegion:
         """The region of a block of k from ``start`` on: the rows that have it, and all of it."""
         k, partition = self.matrices.k, self.matrices.partition
         assert partition is not None
@@ -81,13 +81,13 @@ class Regions(NamedTuple):
         for axis, (index, extent) in enumerate(k.indices):
             inside = product([own for _, own in k.indices[axis + 1:]])
             at[index] = start // inside % extent if axis else start // inside
-        return Region(0, self.matrices.m.box(partition.outer_ranges(at)), k.box())
+        return RowRegion(0, self.matrices.m.box(partition.outer_ranges(at)), k.box())
 
-    def each(self, body: Callable[[Region], Body]) -> Body:
+    def each(self, body: Callable[[RowRegion], Body]) -> Body:
         """Loops through the regions, around what is made of one."""
         m, k, partition = self.matrices.m, self.matrices.k, self.matrices.partition
         if partition is None:
-            return body(Region(0, m.box(), k.box()))
+            return body(RowRegion(0, m.box(), k.box()))
         loops, numbers = list[tuple[LoopIndex, int]](), dict[LoopIndex, DimLike]()
         number: DimLike = 0
         for index, segments in partition.segments.items():
@@ -98,7 +98,7 @@ class Regions(NamedTuple):
         known = {segment.name: (0, count - 1) for segment, count in loops}
         rows = {index: segments.at(numbers[index]) for index, segments in partition.segments.items()}
         valid = dict(zip([index for index, _ in k.indices], partition.ranges(numbers), strict=True))
-        made = body(Region(number, m.box(rows, known), k.box(valid, known)))
+        made = body(RowRegion(number, m.box(rows, known), k.box(valid, known)))
         for segment, count in reversed(loops):
             made = (For(segment, count, made),)
         return made

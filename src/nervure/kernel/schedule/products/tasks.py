@@ -68,8 +68,8 @@ from nervure.kernel.schedule.products.apart import PanelApart, packing_kernel, p
 from nervure.kernel.schedule.products.blocking import Blocking
 from nervure.kernel.schedule.products.epilogue import Results, results_of
 from nervure.kernel.schedule.products.extents import block_count, part_of
-from nervure.kernel.schedule.products.packing import Block, Packing, packing_of
-from nervure.kernel.schedule.products.regions import Region, Regions
+from nervure.kernel.schedule.products.packing import OperandBlock, Packing, packing_of
+from nervure.kernel.schedule.products.regions import Regions, RowRegion
 from nervure.kernel.schedule.products.sides import Reading
 from nervure.kernel.schedule.products.tables import (
     Offset,
@@ -172,7 +172,7 @@ class Tasks(NamedTuple):
         groups = block_count(self.blocking.rows, panel.width)
         return (*pack_right, *_turns(matrices.new.group, groups, (*pack_left, *product)))
 
-    def _whole(self, left: Load, right: Load, block: Block, combine: str | None) -> Body:
+    def _whole(self, left: Load, right: Load, block: OperandBlock, combine: str | None) -> Body:
         """The product of a block of the left operand: of all its rows at once, or of those of each box."""
         if self.tables is None:
             contract = self._contract((left, right), left, right, block.points)
@@ -184,8 +184,8 @@ class Tasks(NamedTuple):
         product = partial(self._by_tables, self.tables, a, b, block, combine)
         return product(self.regions.of_block(block.start)) if self.regions.are_of_blocks else self.regions.each(product)
 
-    def _by_tables(self, tables: OffsetTables, a: Placed, b: Placed, block: Block, combine: str | None,
-                   region: Region) -> Body:
+    def _by_tables(self, tables: OffsetTables, a: Placed, b: Placed, block: OperandBlock, combine: str | None,
+                   region: RowRegion) -> Body:
         """The product of a region of rows and k, behind the loops that fill the tables of k.
 
         They fill those of rows, too, if each ``block`` has other rows.
@@ -212,7 +212,7 @@ class Tasks(NamedTuple):
         is_any = dim_min(rows, 1) if combine is None else dim_min(rows, 1) * dim_min(points, 1)
         return _turns(matrices.new.any, is_any, product)
 
-    def _result(self, result: Variable, combine: str | None, block: Block) -> tuple[Store, Offset]:
+    def _result(self, result: Variable, combine: str | None, block: OperandBlock) -> tuple[Store, Offset]:
         """The store of a ``result`` of a ``block``'s first row, which may ``combine``, and the offset of other rows."""
         row = self.blocking.matrices.m.number
         store = self.results.stored(result, combine, {**block.moved, row: block.first + row.dim})
@@ -228,7 +228,7 @@ class Tasks(NamedTuple):
         """The loops that fill the tables of rows and of results, region by region, once for a task."""
         return () if self.tables is None or self.regions.are_of_blocks else self.regions.each(self._rows_of)
 
-    def _rows_of(self, region: Region) -> Body:
+    def _rows_of(self, region: RowRegion) -> Body:
         """The loops that fill the tables of rows and of results for a region."""
         matrices, blocking, tables = self.blocking.matrices, self.blocking, self.tables
         assert tables is not None
@@ -239,10 +239,10 @@ class Tasks(NamedTuple):
         return filled({tables.rows: offset, tables.results: to_result}, region.m, block.first, block.extent,
                       self._unit, region.number * blocking.height, vector=True)
 
-    def _rows_from(self, start: DimLike, points: DimLike) -> Block:
+    def _rows_from(self, start: DimLike, points: DimLike) -> OperandBlock:
         """The block of the left operand that has all rows of a task."""
         m, blocking = self.blocking.matrices.m, self.blocking
-        return Block(start, points, m, blocking.first(m), blocking.rows, dict(blocking.moved))
+        return OperandBlock(start, points, m, blocking.first(m), blocking.rows, dict(blocking.moved))
 
     def _over_rows(self, rows: DimLike, contract: Contract, loads: Body, store: Store) -> Body:
         """A product: the loops over its rows and columns."""

@@ -5,7 +5,7 @@ added to the sums of that vector in the order of the points, by the same chain o
 tiles.
 
 >>> from nervure.transformers.cpu.compile.llvm.types import F32
->>> stream = Stream(F32, rows=2, lanes=16)
+>>> stream = StreamKernel(F32, rows=2, lanes=16)
 >>> stream.name, stream.columns
 ('stream_f32_2', 2048)
 """
@@ -21,7 +21,7 @@ from nervure.transformers.cpu.compile.llvm.types import I64, Type
 from nervure.transformers.cpu.compile.tiles.kernel import ARGUMENTS, Block
 
 
-class Stream(NamedTuple):
+class StreamKernel(NamedTuple):
     """The shape of a micro-kernel, which takes up to ``rows`` rows."""
 
     type: Type
@@ -40,7 +40,7 @@ class Stream(NamedTuple):
         return f"stream_{self.type.suffix}_{self.rows}"
 
 
-def stream_function(stream: Stream) -> Builder:
+def stream_function(stream: StreamKernel) -> Builder:
     """Returns the function of a micro-kernel, over strips of columns."""
     b = Builder(stream.name, ARGUMENTS, attributes="nounwind")
     block = Block(*b.arguments)
@@ -54,7 +54,7 @@ def stream_function(stream: Stream) -> Builder:
 class _Strip:
     """The code of a strip of columns."""
 
-    def __init__(self, b: Builder, stream: Stream, block: Block, sums: Register, column: Register) -> None:
+    def __init__(self, b: Builder, stream: StreamKernel, block: Block, sums: Register, column: Register) -> None:
         self.b, self.stream, self.block, self.sums = b, stream, block, sums
         self.type, self.vector = stream.type, stream.type.vector(stream.lanes)
         self.wide = b.intrinsic("smin", block.columns - column, stream.columns)

@@ -37,7 +37,7 @@ from nervure.transformers.cpu.compile.tiles.kernel import (
     Tile,
     tile_function,
 )
-from nervure.transformers.cpu.compile.tiles.stream import Stream, stream_function
+from nervure.transformers.cpu.compile.tiles.stream import StreamKernel, stream_function
 from nervure.transformers.cpu.compile.tiles.transpose import transpose_function
 from nervure.transformers.cpu.settings import SETTINGS
 from nervure.transformers.cpu.target import Target
@@ -97,9 +97,9 @@ def across_of(type: Type, machine: Machine) -> list[Across]:
     return [Across(type, rows, _lanes(type, machine)) for rows in _powers_below(FEW_ROWS + 1)]
 
 
-def streams_of(type: Type, machine: Machine) -> list[Stream]:
+def streams_of(type: Type, machine: Machine) -> list[StreamKernel]:
     """Returns the micro-kernels for a type that take few rows, at memory speed."""
-    return [Stream(type, rows, _lanes(type, machine), machine) for rows in _powers_below(FEW_ROWS + 1)]
+    return [StreamKernel(type, rows, _lanes(type, machine), machine) for rows in _powers_below(FEW_ROWS + 1)]
 
 
 def _tile(type: Type, machine: Machine, rows: int, vectors: int) -> Tile:
@@ -210,7 +210,7 @@ class _Cover:
         self.done = b.constant(I64, 0)
         self.machine = main.tile.machine if isinstance(main, Cover) else main.machine
 
-    def stream(self, few: Sequence[Stream]) -> None:
+    def stream(self, few: Sequence[StreamKernel]) -> None:
         """Covers all columns of a few rows."""
         for stream in few:
             rest, least = self.block.columns - self.done, self.machine.products.long_row * 8 // stream.type.bits
