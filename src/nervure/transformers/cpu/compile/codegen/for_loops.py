@@ -41,6 +41,7 @@ from nervure.transformers.cpu.compile.codegen.iterations import (
     stored,
     vector_iterations,
 )
+from nervure.transformers.cpu.compile.codegen.memory import needs_mask
 from nervure.transformers.cpu.compile.codegen.quotients import Quotients, divisions
 from nervure.transformers.cpu.compile.codegen.routine_calls import emit_routine
 from nervure.transformers.cpu.compile.llvm.builder import Register
@@ -129,7 +130,9 @@ def _emit_vector_loop(context: Context, loop: For, widths: Widths, begin: Regist
     preheader = Preheader(context.builder.region(), stored(loop), is_certain)
     is_of_rows = bool(index_symbols(loop.extent))  # of accumulators; of all sizes that are numbers the text is the same
     is_whole = is_of_rows and begin.text == "0" and loop.extent % widths.full[-1] == 0
-    vector_iterations(context, loop.index, (begin, end), preheader, widths, partial(emit, context, loop.body), is_whole)
+    is_masked = needs_mask(context, loop.body, loop.index, widths.masked)
+    vector_iterations(context, loop.index, (begin, end), preheader, widths, partial(emit, context, loop.body), is_whole,
+                      is_masked)
 
 
 def _emit_strips(context: Context, loop: For, strip: Strip, begin: Register, end: Register) -> None:

@@ -1,8 +1,8 @@
 """Loops: one iteration after the other, or many at once in the lanes of vectors.
 
 A vector loop is built up to three times: wide, for as many iterations as keep the machine busy; in the lanes of one
-register, for the rest; and once more with a mask, for the last iterations. Values that do not depend on its index are
-computed before all three.
+register, for the rest; and once more with a mask, for the last iterations. The last two are one where there is room for
+lanes without an iteration. Values that do not depend on its index are computed before all three.
 
 >>> from nervure.types.dim import dim
 >>> has_iterations(dim("N")), has_iterations(dim("N", min=1)), has_iterations(3)
@@ -87,16 +87,19 @@ def stored(loop: Loop) -> frozenset[Buffer]:
 
 
 def vector_iterations(context: Context, index: LoopIndex, ends: tuple[Register, Register], preheader: Preheader,
-                      widths: Widths, body: Callable[[], None], is_whole: bool = False) -> None:
-    """Builds a loop of many iterations at once, in up to three copies of ``body``; ``is_whole``: they fill vectors."""
+                      widths: Widths, body: Callable[[], None], is_whole: bool = False, is_masked: bool = True) -> None:
+    """Builds a loop of many iterations at once, in up to three copies of ``body``. ``is_whole``: they fill vectors. If
+    no copy ``is_masked``, the one for the last iterations does for others in as many lanes.
+    """
     b, (start, end) = context.builder, ends
-    for width in widths.full:
+    is_same = not is_whole and not is_masked and widths.full[-1] == widths.masked
+    for width in widths.full[:-1] if is_same else widths.full:
         with b.loop(start, end - (width - 1), width) as iterations:
             _iterations(context, index, preheader, iterations.index, width, None, body)
         start = iterations.index
     if widths.full[-1] > 1 and not is_whole:
         with b.loop(start, end, widths.masked) as iterations:
-            left = end - iterations.index if widths.masked > 1 else None
+            left = end - iterations.index if is_masked and widths.masked > 1 else None
             _iterations(context, index, preheader, iterations.index, widths.masked, left, body)
 
 

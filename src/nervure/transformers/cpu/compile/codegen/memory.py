@@ -17,7 +17,20 @@ from __future__ import annotations
 
 from nervure.errors import InternalError
 from nervure.kernel.combiners import FUNCTIONS
-from nervure.kernel.ir import Buffer, Literal, Load, Prefetch, Scalar, Store, StorePair, Write
+from nervure.kernel.ir import (
+    Apply,
+    Body,
+    Buffer,
+    Index,
+    Literal,
+    Load,
+    Prefetch,
+    Scalar,
+    Store,
+    StorePair,
+    Write,
+)
+from nervure.kernel.loop_index import LoopIndex
 from nervure.transformers.cpu.compile.codegen import access
 from nervure.transformers.cpu.compile.codegen.addressing import LaneAddress, address_of, locate
 from nervure.transformers.cpu.compile.codegen.context import Context, Value, emit_statement
@@ -86,10 +99,22 @@ def _outermost(context: Context, buffer: Buffer) -> int:
 
 def has_room(context: Context, statement: Load | Store) -> bool:
     """Whether lanes without an iteration may be read and written, too; see the module of rooms."""
-    lanes, room = context.lanes, context.rooms.get(statement.buffer, 0)
-    if room == 0 or lanes is None or statement.valid is not None or statement.address.step(lanes.index) != 1:
+    return context.lanes is not None and _has_room(context, statement, context.lanes.index, context.lanes.width)
+
+
+def _has_room(context: Context, statement: Load | Store, index: LoopIndex, width: int) -> bool:
+    room = context.rooms.get(statement.buffer, 0)
+    if room == 0 or statement.valid is not None or statement.address.step(index) != 1:
         return False
-    return isinstance(statement, Load) or lanes.width <= room
+    return isinstance(statement, Load) or width <= room
+
+
+def needs_mask(context: Context, body: Body, index: LoopIndex, width: int) -> bool:
+    """Whether a ``body`` that runs in lanes has to know which of them have an iteration. It does not if it only
+    computes, and reads and writes where there is room.
+    """
+    return not all([isinstance(entry, (Apply, Index))
+                    or isinstance(entry, (Load, Store)) and _has_room(context, entry, index, width) for entry in body])
 
 
 def _mask(context: Context, valid: Value | None) -> Value | None:
