@@ -19,6 +19,7 @@ last row is memory for as many lanes as there are.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from nervure.kernel.dependence import NestedAccess, accesses_in
 from nervure.kernel.ir import LANES, Buffer, Kernel
@@ -47,7 +48,7 @@ def _room(accesses: Sequence[NestedAccess], lanes: int) -> int:
         if not starts and not others:
             return LANES
         distance = (length + (lanes - 1)) // lanes * lanes
-        if distance != 0 and all([_divides(distance, x) for x in (*starts, *others)]):
+        if distance != 0 and all(map(partial(_divides, distance), (*starts, *others))):  # seldom more than one is asked
             return lanes
     return 0
 
