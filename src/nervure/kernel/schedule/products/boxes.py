@@ -14,6 +14,7 @@ through what is in both, and number it from 0 on.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from nervure.kernel.ir import Body, For, Load, Statement, substituted
@@ -134,14 +135,16 @@ class Walk(NamedTuple):
         return body
 
 
-class Box(NamedTuple):
+@dataclass(frozen=True, eq=False, slots=True)
+class Box:
     """The points of a grid each of whose indices is in a range. Ranges may depend on indices of which the values are
     ``known`` to be between two numbers.
     """
 
     grid: Grid
     ranges: tuple[Range, ...]
-    known: Mapping[str, tuple[int, int]] = {}
+    known: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    _walks: dict[tuple[DimLike, DimLike, int], Walk] = field(default_factory=dict)  # that have been asked for
 
     @property
     def is_whole(self) -> bool:
@@ -183,6 +186,11 @@ class Box(NamedTuple):
         """Loops through those points of the box that are among ``count`` of the grid from ``start`` on. Both are
         multiples of ``unit``, or end with the grid.
         """
+        if (start, count, unit) not in self._walks:
+            self._walks[start, count, unit] = self._walk(start, count, unit)
+        return self._walks[start, count, unit]
+
+    def _walk(self, start: DimLike, count: DimLike, unit: int) -> Walk:
         extents, end = [extent for _, extent in self.grid.indices], start + count
         is_exact = start == 0 and equal(count, self.grid.extent) is True
         is_rectangular = True  # no loop's extent depends on another loop

@@ -6,7 +6,7 @@ operand.
 >>> from nervure.kernel.parser import parse_kernel
 >>> from nervure.kernel.schedule.products.matrices import matrices_of
 >>> from nervure.support.machine import GENERIC
->>> regions = Regions(matrices_of(parse_kernel('''
+>>> regions = regions_of(matrices_of(parse_kernel('''
 ... kernel product(in x: f32[64], in f: f32[768], out z: f32[512]):
 ...   for i < 8 parallel:
 ...     for j < 64 vector:
@@ -50,28 +50,20 @@ class RowRegion(NamedTuple):
 
 
 class Regions(NamedTuple):
-    """The regions of a product."""
+    """The regions of a product: ``one``, by its numbers along the ``loops`` through the segments of outer indices.
+
+    They ``are_of_blocks`` where the rows that have a block of k are one region.
+    """
 
     matrices: Matrices
+    loops: tuple[tuple[LoopIndex, int], ...]
+    one: RowRegion
+    are_of_blocks: bool
 
     @property
     def total(self) -> int:
         """The number of regions."""
-        partition = self.matrices.partition
-        if partition is None or self.are_of_blocks:
-            return 1
-        return prod([len(segments.lengths) for segments in partition.segments.values()])
-
-    @property
-    def are_of_blocks(self) -> bool:
-        """Whether a block of k is in no condition more than one point, so that the rows that have it are one box."""
-        k, partition = self.matrices.k, self.matrices.partition
-        if partition is None or any([not any([index.occurs_in(margin) for index, _ in partition.outer])
-                                     for margin in partition.conditions]):
-            return False
-        last = max([axis for axis, bounds in enumerate(partition.bounds) if bounds], default=-1)
-        inside = product([extent for _, extent in k.indices[last + 1:]])
-        return last >= 0 and isinstance(inside, int) and inside > 0 and inside % CONTRACT_BLOCK == 0
+        return prod([count for _, count in self.loops])
 
     def of_block(self, start: DimLike) -> RowRegion:
         """The region of a block of k from ``start`` on: the rows that have it, and all of it."""
@@ -85,20 +77,37 @@ class Regions(NamedTuple):
 
     def each(self, body: Callable[[RowRegion], Body]) -> Body:
         """Loops through the regions, around what is made of one."""
-        m, k, partition = self.matrices.m, self.matrices.k, self.matrices.partition
-        if partition is None:
-            return body(RowRegion(0, m.box(), k.box()))
-        loops, numbers = list[tuple[LoopIndex, int]](), dict[LoopIndex, DimLike]()
-        number: DimLike = 0
-        for index, segments in partition.segments.items():
-            segment = LoopIndex(self.matrices.new.segment.number + len(loops))
-            numbers[index], count = segment.dim, len(segments.lengths)
-            number = number * count + segment.dim
-            loops.append((segment, count))
-        known = {segment.name: (0, count - 1) for segment, count in loops}
-        rows = {index: segments.at(numbers[index]) for index, segments in partition.segments.items()}
-        valid = dict(zip([index for index, _ in k.indices], partition.ranges(numbers), strict=True))
-        made = body(RowRegion(number, m.box(rows, known), k.box(valid, known)))
-        for segment, count in reversed(loops):
+        made = body(self.one)
+        for segment, count in reversed(self.loops):
             made = (For(segment, count, made),)
         return made
+
+
+def _are_of_blocks(matrices: Matrices) -> bool:
+    """Whether a block of k is in no condition more than one point, so that the rows that have it are one box."""
+    k, partition = matrices.k, matrices.partition
+    if partition is None or any([not any([index.occurs_in(margin) for index, _ in partition.outer])
+                                 for margin in partition.conditions]):
+        return False
+    last = max([axis for axis, bounds in enumerate(partition.bounds) if bounds], default=-1)
+    inside = product([extent for _, extent in k.indices[last + 1:]])
+    return last >= 0 and isinstance(inside, int) and inside > 0 and inside % CONTRACT_BLOCK == 0
+
+
+def regions_of(matrices: Matrices) -> Regions:
+    """The regions of a product."""
+    m, k, partition = matrices.m, matrices.k, matrices.partition
+    of_blocks = _are_of_blocks(matrices)
+    if partition is None or of_blocks:
+        return Regions(matrices, (), RowRegion(0, m.box(), k.box()), of_blocks)
+    loops, numbers = list[tuple[LoopIndex, int]](), dict[LoopIndex, DimLike]()
+    number: DimLike = 0
+    for index, segments in partition.segments.items():
+        segment = LoopIndex(matrices.new.segment.number + len(loops))
+        numbers[index], count = segment.dim, len(segments.lengths)
+        number = number * count + segment.dim
+        loops.append((segment, count))
+    known = {segment.name: (0, count - 1) for segment, count in loops}
+    rows = {index: segments.at(numbers[index]) for index, segments in partition.segments.items()}
+    valid = dict(zip([index for index, _ in k.indices], partition.ranges(numbers), strict=True))
+    return Regions(matrices, tuple(loops), RowRegion(number, m.box(rows, known), k.box(valid, known)), False)

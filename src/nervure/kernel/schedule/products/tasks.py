@@ -69,7 +69,7 @@ from nervure.kernel.schedule.products.blocking import Blocking
 from nervure.kernel.schedule.products.epilogue import Results, results_of
 from nervure.kernel.schedule.products.extents import block_count, part_of
 from nervure.kernel.schedule.products.packing import OperandBlock, Packing, packing_of
-from nervure.kernel.schedule.products.regions import Regions, RowRegion
+from nervure.kernel.schedule.products.regions import Regions, RowRegion, regions_of
 from nervure.kernel.schedule.products.sides import Reading
 from nervure.kernel.schedule.products.tables import (
     Offset,
@@ -275,6 +275,6 @@ def _turns(index: LoopIndex, extent: DimLike, body: Body) -> Body:
 
 def tasks_of(blocking: Blocking, reading: Reading) -> Tasks:
     """The tasks of a product in such blocks, whose sides are read so."""
-    regions = Regions(blocking.matrices)
+    regions = regions_of(blocking.matrices)
     return Tasks(blocking, reading, packing_of(blocking, reading), results_of(blocking),
                  tables_of(blocking, reading, regions.total), regions, panel_apart(blocking, reading))
