@@ -253,6 +253,21 @@ def test_rows_pass_through_scratch_memory() -> None:
             check(rows((N, M), "xys"), arrays | {"s": np.empty(0, np.float32)}, {"N": n, "M": m}, width, (1, 2))
 
 
+def test_loops_of_one_index_know_nothing_of_each_other() -> None:
+    """One of them has a turn or none; in the other one the same expression has another value."""
+    kernel = parse_kernel("""
+kernel turns(in x: f32[14], out y: f32[14]):
+  for i < 2:
+    for j < min(i, 1):
+      v0 = x[7*i + (3*j % 7)]
+      y[7*i + (3*j % 7)] = v0
+    for j < 7:
+      v1 = x[7*i + (3*j % 7)]
+      y[7*i + (3*j % 7)] = v1
+""")
+    check(kernel, {"x": some(float32, 14), "y": some(float32, 14, 1)}, {})
+
+
 @pytest.mark.parametrize("dtype", [float32, complex64, bool_, bfloat16, int8], ids=str)
 def test_every_lane_has_private_memory(dtype: DType) -> None:
     """Stored, stored and combined under a condition, and read under one."""

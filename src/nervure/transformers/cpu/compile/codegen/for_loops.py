@@ -72,7 +72,7 @@ def _emit_branch(context: Context, loop: For, count: Register) -> None:
     context.loops.append((loop.index, loop.extent))
     with b.if_(0 < count, unlikely=not index_symbols(loop.extent)):
         with context.inside(Preheader(b.region(), stored(loop), True)):
-            context.keep(("index", loop.index), context.integer(0))
+            context.keep(("index", loop.index), context.here(context.integer(0).element))  # other loops may have it
             emit(context, loop.body)
     context.loops.pop()
 
