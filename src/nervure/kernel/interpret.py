@@ -16,7 +16,7 @@
 
 A kernel that relies on undefined behaviour is an InternalError here: it uses a place outside of a buffer, or an
 element of a scratch or an ``out`` buffer that has not been written in the same iteration of the loop that threads
-share, or an element of a private buffer that has not been in the same iteration of a vector loop.
+share, or of a private buffer, written in another iteration of a loop in lanes.
 """
 
 from __future__ import annotations
@@ -140,6 +140,7 @@ class _Run:
     def __init__(self, kernel: Kernel, buffers: Mapping[str, np.ndarray], bindings: Mapping[str, int],
                  scalars: ScalarNamespace[np.ndarray], backwards: bool) -> None:
         self._kernel, self._scalars, self._backwards = kernel, scalars, backwards
+        self._has_lanes = False  # in a loop that runs in lanes
         self._names = dict(bindings)  # values of symbols and loop indices
         self._values: dict[Variable, Any] = {}
         self._compiled: dict[DimLike, Callable[[Mapping[str, int]], int]] = {}
@@ -204,16 +205,24 @@ class _Run:
         extent, most = self._number(loop.extent), 1 if loop.strip is None else loop.strip.most
         iterations = range(0, extent, most)
         for iteration in reversed(iterations) if self._backwards and (loop.parallel or loop.vector) else iterations:
-            if loop is self._kernel.parallel or loop.vector:
-                self._start_iteration(is_vector=loop is not self._kernel.parallel)
+            if loop is self._kernel.parallel:
+                self._forget("out", "scratch")
             self._names[loop.index.name] = iteration
             if loop.strip is not None:
                 self._names[loop.strip.length.name] = min(most, extent - iteration)
-            self.block(loop.body)
+            self._iteration(loop)
 
-    def _start_iteration(self, is_vector: bool) -> None:
+    def _iteration(self, loop: For | Reduce | Fold | Contract) -> None:
+        """Runs the body of a loop, whose iterations have private memory if it is the outermost one in lanes."""
+        outer, self._has_lanes = self._has_lanes, self._has_lanes or loop.in_lanes
+        if self._has_lanes and not outer:
+            self._forget("private")
+        self.block(loop.body)
+        self._has_lanes = outer
+
+    def _forget(self, *roles: str) -> None:
         for buffer, memory in self._memory.items():
-            if memory.written is not None and (buffer.role == "private" or not is_vector):
+            if memory.written is not None and buffer.role in roles:
                 memory.written.clear()
 
     def _points(self, loop: Reduce | Fold | Contract) -> Any:
@@ -222,7 +231,7 @@ class _Run:
         given = (loop.left, loop.right) if isinstance(loop, Contract) else loop.values
         for point in product(*[range(self._number(extent)) for _, extent in loop.indices]):
             self._names.update(zip(names, point, strict=True))
-            self.block(loop.body)
+            self._iteration(loop)
             yield [self._scalar(value) for value in given]
 
     def _reduce(self, loop: Reduce) -> None:

@@ -61,8 +61,8 @@ The meaning, which :mod:`nervure.kernel.interpret` executes:
   writes nothing then. A store with *combine* combines with the element there (``add``, ``multiply``, ``maximum``,
   ``minimum``, ``and``, ``or``). A store of two scalars writes the second behind the first. *streaming* changes the way
   of storing, not the value: past the caches, if the dimension is not 0.
-* A **private** buffer belongs to one iteration of the vector loop around its uses, and all lanes use the same place of
-  it. In machine code each of its elements is a vector.
+* A **private** buffer belongs to one iteration of the vector loop around its uses, or one point of a reduction in
+  lanes, and all lanes use the same place of it. In machine code each of its elements is a vector.
 * **prefetch** has no effect, so that it may name a place outside of the buffer: machine code asks for the lines of
   memory that as many lanes as run at once will touch, from there on.
 * **check** reports failure ``number`` with the scalar after it, if its condition is false. A call reports one of
@@ -249,6 +249,11 @@ class Loop(Statement):
         """Its indices from the outside in, each with its extent."""
         raise NotImplementedError
 
+    @property
+    def in_lanes(self) -> bool:
+        """Whether its innermost index certainly runs in lanes, unless a loop around it does."""
+        return False
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Apply(Definition):
@@ -377,12 +382,16 @@ class For(Loop):
     strip: Strip | None = None
 
     @property
+    def in_lanes(self) -> bool:
+        return self.vector
+
+    @property
     def indices(self) -> Indices:
         own = (self.index, self.extent)
         return (own,) if self.strip is None else (own, (self.strip.length, self.strip.most + 1))
 
 
-STRATEGIES = ("unrolled", "stages", "lanes", "vector", "registers", "parts", "memory", "chain")
+STRATEGIES = ("unrolled", "stages", "vector", "registers", "parts", "memory", "chain")
 
 
 class Order(NamedTuple):
@@ -404,11 +413,11 @@ TOTALS_ORDER = Order(1, GROUP, GROUPS)
 class Strategy(NamedTuple):
     """The way in which a reduction is computed, and the number of points at once.
 
-    ``unrolled``: one point after the other, without a loop. ``lanes``: each lane of a vector loop for itself;
-    ``stages``: the same for few points, with a part of the tree combined as they are read. ``vector``: each point in a
-    lane of its own, without a loop. ``registers``: 64 points at once, with accumulators in registers. ``parts``: the
-    same for a long body, whose values wait in memory. ``memory``: accumulators in memory. ``chain``: in an order of
-    one lane, one point after the other.
+    ``unrolled``: one point after the other, without a loop. ``stages``: the same for more points in a vector loop, with
+    a part of the tree combined as they are read. ``vector``: each point in a lane of its own, without a loop.
+    ``registers``: 64 points at once, with accumulators in registers. ``parts``: the same for a long body or several
+    indices, whose values wait in memory. ``memory``: one point after the other, with accumulators in memory, in a
+    vector loop those of each lane. ``chain``: in an order of one lane, one point after the other.
     """
 
     name: str
@@ -429,6 +438,10 @@ class Reduce(Loop):
     values: tuple[Scalar, ...]
     strategy: Strategy | None = None
     order: Order = DEFAULT_ORDER
+
+    @property
+    def in_lanes(self) -> bool:
+        return self.strategy is not None and self.strategy.name in ("vector", "registers", "parts")
 
 
 @dataclass(frozen=True, eq=False, slots=True)

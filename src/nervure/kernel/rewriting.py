@@ -1,4 +1,4 @@
-"""The walk that all rewrites share, copies of bodies, and loop indices for new loops.
+"""The walks that all rewrites share, copies of bodies, and loop indices for new loops.
 
 >>> from nervure.kernel.ir import Apply
 >>> from nervure.types.dtype import float32
@@ -18,12 +18,16 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TypeVar
 
 from nervure.kernel.ir import (
     Body,
+    Buffer,
     Contract,
     Fold,
     For,
+    Kernel,
     Loop,
     Reduce,
     Scalar,
@@ -35,6 +39,9 @@ from nervure.kernel.ir import (
 )
 from nervure.kernel.loop_index import LoopIndex
 from nervure.types.dim import DimLike
+from nervure.types.dtype import DType
+
+AnyLoop = TypeVar("AnyLoop", bound=Loop)
 
 
 class Rewrite:
@@ -88,9 +95,47 @@ class Rewrite:
         """Returns the replacements of scalars."""
         return tuple([self.replaced.get(entry, entry) if isinstance(entry, Variable) else entry for entry in entries])
 
-    def rebuilt(self, loop: Loop) -> Loop:
+    def rebuilt(self, loop: AnyLoop) -> AnyLoop:
         """Returns a loop with the replacements of the statements inside it and of the scalars that it reads."""
         return loop.map_bodies(self.block).replace_operands(self.replaced)
+
+
+class MemoryRewrite(Rewrite):
+    """A walk over a ``kernel`` that needs memory and loops of its own.
+
+    ``role`` is that of memory for one iteration of the loops around, of which there are ``depth``.
+    """
+
+    def __init__(self, kernel: Kernel) -> None:
+        super().__init__()
+        self._kernel = kernel
+        self._unused = unused_indices(kernel.body, 1)[0].number
+        self._memory: dict[str, Buffer] = {}
+        self.role, self.depth = "scratch", 0
+
+    def rewritten(self) -> Kernel:
+        """Returns the replacement of the kernel."""
+        body = self.block(self._kernel.body)
+        return self._kernel if body is self._kernel.body else replace(
+            self._kernel, body=body, buffers=(*self._kernel.buffers, *self._memory.values()))
+
+    def rebuilt(self, loop: AnyLoop) -> AnyLoop:
+        outer = self.role, self.depth
+        self.role, self.depth = "private" if loop.in_lanes else self.role, self.depth + 1
+        inner = super().rebuilt(loop)
+        self.role, self.depth = outer
+        return inner
+
+    def index(self) -> LoopIndex:
+        """Returns an index that no loop has."""
+        self._unused += 1
+        return LoopIndex(self._unused - 1)
+
+    def memory(self, name: str, dtype: DType, size: DimLike, role: str = "scratch") -> Buffer:
+        """Returns fresh memory, called ``name`` and a number."""
+        taken = {buffer.name for buffer in self._kernel.buffers} | self._memory.keys()
+        free = next(f"{name}{number}" for number in range(len(taken) + 1) if f"{name}{number}" not in taken)
+        return self._memory.setdefault(free, Buffer(free, dtype, size, role))
 
 
 def fresh_copy(body: Iterable[Statement], values: Iterable[Scalar] = (),

@@ -176,7 +176,7 @@ ROWS_APART_DISTANCE = 4_096
 # -- memory of a kernel's own ----------------------------------------------------------------------------------
 
 BYTES_ON_STACK = 65_536
-"""Bytes of accumulators up to which they lie on the stack, of which a thread has little; others are scratch memory."""
+"""Bytes of the sums of a product of bytes that lie on the stack, of which a thread has little."""
 
 ACCUMULATORS_IN_USE = 65_536
 """Bytes of the accumulators of a tile that are in use at the same time: those of a few rows."""

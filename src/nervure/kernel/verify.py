@@ -98,7 +98,7 @@ class _Verifier:
         self._runs = True  # False in a loop that certainly has no iteration
         self._written: set[Buffer] = set()
         self._in_parallel = False
-        self._lanes: LoopIndex | None = None  # the index of the outermost vector loop around
+        self._lanes: LoopIndex | None = None  # the index of the outermost loop around that runs in lanes
         self._has_parallel = any([isinstance(entry, For) and entry.parallel for entry in walk(kernel.body)])
 
     def block(self, statements: Iterable[Statement]) -> None:
@@ -283,7 +283,7 @@ class _Verifier:
         self._require(is_routine(loop), loop, f"it is no {loop.routine}")
         in_parallel, lanes = self._in_parallel, self._lanes
         self._in_parallel = in_parallel or loop.parallel
-        self._lanes = loop.index if lanes is None and loop.vector else lanes
+        self._lanes = loop.index if lanes is None and loop.in_lanes else lanes
         with self._inside(loop, loop.indices):
             if loop.strip is not None:
                 length, most = loop.strip
@@ -300,9 +300,12 @@ class _Verifier:
             self._fail(pair[0], f"in another turn of a loop {other} touches what it stores in one")
 
     def _reduce(self, loop: Reduce) -> None:
+        outer = self._lanes
+        self._lanes = loop.indices[-1][0] if outer is None and loop.in_lanes else outer
         with self._inside(loop, loop.indices):
             self.block(loop.body)
             self._read(loop, loop.values)
+        self._lanes = outer
         lanes, block, group = loop.order
         self._require(lanes > 0 and lanes & (lanes - 1) == 0 and block > 0 and block % lanes == 0, loop,
                       "its lanes are no power of two, or its blocks no multiple of them")

@@ -31,6 +31,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from nervure.kernel.ir import Buffer, Kernel
+from nervure.kernel.schedule.accumulators import with_accumulators
 from nervure.kernel.schedule.block_totals import with_block_totals
 from nervure.kernel.schedule.borders import with_borders_apart
 from nervure.kernel.schedule.column_tiles import with_column_tiles
@@ -74,9 +75,10 @@ of the buffer.
 
 REDUCTIONS = (
     with_column_tiles,        # rows of many columns are read in tiles of these, so that accumulators stay in caches
+    with_accumulators,        # the rows of accumulators of a lane are memory of its own
     with_stages,              # a few hundred points are combined side by side, as many as processors follow
-    with_block_totals,        # many points are several blocks, whose totals are chains
     with_waiting_values,      # a long body and the accumulators of a block do not fit in registers together
+    with_block_totals,        # many points are several blocks, whose totals are chains
 )
 """The rewrites that take reductions apart, once it is settled how they run: up to those of a run in registers."""
 

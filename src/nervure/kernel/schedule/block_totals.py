@@ -32,7 +32,6 @@ from nervure.kernel.ir import (
     BLOCK,
     TOTALS_ORDER,
     Address,
-    Buffer,
     For,
     Kernel,
     Literal,
@@ -44,44 +43,32 @@ from nervure.kernel.ir import (
     Variable,
     substituted,
 )
-from nervure.kernel.loop_index import LoopIndex
-from nervure.kernel.rewriting import Rewrite, unused_indices
+from nervure.kernel.rewriting import MemoryRewrite
 from nervure.kernel.schedule.group_totals import GroupsInMemory, applied, group_sizes, number
 from nervure.kernel.schedule.reduction_strategy import has_several_blocks
 from nervure.support.machine import Machine
 from nervure.types.dim import dim_max, dim_min
-from nervure.types.dtype import DType, int64
+from nervure.types.dtype import int64
 
 
 def with_block_totals(kernel: Kernel, machine: Machine) -> Kernel:
     """Returns the kernel with reductions in lanes of one block each, and chains of one group each."""
-    rewrite = _BlockTotals(kernel)
-    body = rewrite.block(kernel.body)
-    return replace(kernel, body=body, buffers=(*kernel.buffers, *rewrite.totals))
+    return _BlockTotals(kernel).rewritten()
 
 
-class _BlockTotals(Rewrite):
-    def __init__(self, kernel: Kernel) -> None:
-        super().__init__()
-        self._unused = unused_indices(kernel.body, 1)[0].number
-        self.totals: list[Buffer] = []
-
+class _BlockTotals(MemoryRewrite):
     def reduce(self, loop: Reduce, out: list[Statement]) -> None:
-        loop = loop.map_bodies(self.block).replace_operands(self.replaced)
-        if _is_done_as(loop, "registers", "parts") and has_several_blocks(loop):
+        loop = self.rebuilt(loop)
+        if _is_done_as(loop, "registers") and has_several_blocks(loop):
             loop = self._of_blocks(loop)
         if _is_done_as(loop, "chain") and group_sizes(loop):
             self._in_groups(loop, out)
         else:
             out.append(loop)
 
-    def _index(self) -> LoopIndex:
-        self._unused += 1
-        return LoopIndex(self._unused - 1)
-
     def _of_blocks(self, loop: Reduce) -> Reduce:
         """Returns the chain of the results of its blocks."""
-        block, ((index, extent),) = self._index(), loop.indices
+        block, ((index, extent),) = self.index(), loop.indices
         results = tuple([Variable(result.dtype) for result in loop.results])
         body = substituted(loop.body, {index: block.dim * BLOCK + index.dim})
         left = dim_min(extent - block.dim * BLOCK, BLOCK)
@@ -94,26 +81,22 @@ class _BlockTotals(Rewrite):
         (block, blocks), = loop.indices
         groups, place = blocks // loop.order.block, block.dim % loop.order.block
         sizes, several = group_sizes(loop), dim_min(groups, 1)
-        totals = [self._buffer(result.dtype, sizes + 1) for result in loop.results]
+        totals = [self.memory("totals", result.dtype, sizes + 1, self.role) for result in loop.results]
         in_memory = GroupsInMemory(totals, loop.combine, Address, lambda body: body)
         body: list[Statement] = []
         is_first = applied(body, "equal", number(body, place), Literal(0, int64))
         for total, combine, value in zip(totals, loop.combine, loop.values, strict=True):
             body += [Store(total, Address(0), unit(combine, total.dtype), valid=is_first),
                      Store(total, Address(0), value, combine)]
-        join = in_memory.join(self._index(), sizes, (block.dim + 1) // loop.order.block)
-        finish = in_memory.finish(self._index(), sizes, groups)
-        body += [For(self._index(), place // (loop.order.block - 1), (join,)),
-                 For(self._index(), dim_min(dim_max(block.dim + 2 - blocks, 0), 1), (finish,))]
+        join = in_memory.join(self.index(), sizes, (block.dim + 1) // loop.order.block)
+        finish = in_memory.finish(self.index(), sizes, groups)
+        body += [For(self.index(), place // (loop.order.block - 1), (join,)),
+                 For(self.index(), dim_min(dim_max(block.dim + 2 - blocks, 0), 1), (finish,))]
         single = tuple([Variable(result.dtype) for result in loop.results])
-        out.append(replace(loop, results=single, body=(*loop.body, For(self._index(), several, tuple(body)))))
+        out.append(replace(loop, results=single, body=(*loop.body, For(self.index(), several, tuple(body)))))
         are_several = applied(out, "not_equal", number(out, several), Literal(0, int64))
         out += [Load(result, total, Address(0), are_several, alone)
                 for result, total, alone in zip(loop.results, totals, single, strict=True)]
-
-    def _buffer(self, dtype: DType, size: int) -> Buffer:
-        self.totals.append(Buffer(f"totals{len(self.totals)}", dtype, size, "scratch"))
-        return self.totals[-1]
 
 
 def _is_done_as(loop: Reduce, *names: str) -> bool:

@@ -45,7 +45,7 @@ def with_expanded_reductions(kernel: Kernel, machine: Machine) -> Kernel:
 
 class _Expanding(Rewrite):
     def reduce(self, loop: Reduce, out: list[Statement]) -> None:
-        inner = loop.map_bodies(self.block).replace_operands(self.replaced)
+        inner = self.rebuilt(loop)
         if inner.strategy is None or inner.strategy.name != "unrolled":
             out.append(inner)
             return

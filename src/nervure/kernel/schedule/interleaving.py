@@ -20,9 +20,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nervure.kernel.ir import Body, Definition, For, Kernel, Load, Loop, Reduce, Statement, Store, StorePair
+from nervure.kernel.ir import Body, Definition, For, Kernel, Load, Reduce, Statement, Store, StorePair
 from nervure.kernel.loop_index import LoopIndex
-from nervure.kernel.rewriting import Rewrite
+from nervure.kernel.rewriting import AnyLoop, Rewrite
 from nervure.support.machine import Machine
 from nervure.types.dim import DimLike
 
@@ -37,7 +37,7 @@ class _Interleaving(Rewrite):
         super().__init__()
         self._lanes: LoopIndex | None = None  # the surrounding index that runs in lanes
 
-    def rebuilt(self, loop: Loop) -> Loop:
+    def rebuilt(self, loop: AnyLoop) -> AnyLoop:
         outer = self._lanes
         if outer is None and (isinstance(loop, Reduce) or (isinstance(loop, For) and loop.vector)):
             self._lanes = loop.indices[-1][0]

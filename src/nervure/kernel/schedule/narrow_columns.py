@@ -52,7 +52,7 @@ from nervure.kernel.ir import (
     Variable,
 )
 from nervure.kernel.loop_index import LoopIndex
-from nervure.kernel.rewriting import Rewrite, fresh_copy, unused_indices
+from nervure.kernel.rewriting import MemoryRewrite, fresh_copy
 from nervure.kernel.simplify.loops import walks_on
 from nervure.kernel.tuning import LEAST_NARROW_ROWS, NARROW_COLUMNS
 from nervure.support.machine import Machine
@@ -61,16 +61,13 @@ from nervure.types.dim import bounds, dim_min
 
 def with_narrow_columns(kernel: Kernel, machine: Machine) -> Kernel:
     """Returns the kernel with its reductions over rows of a few elements along memory."""
-    rewrite = _Narrow(kernel)
-    body = rewrite.block(kernel.body)
-    return replace(kernel, body=body, buffers=(*kernel.buffers, *rewrite.sums)) if rewrite.sums else kernel
+    return _Narrow(kernel).rewritten()
 
 
-class _Narrow(Rewrite):
+class _Narrow(MemoryRewrite):
     def __init__(self, kernel: Kernel) -> None:
-        super().__init__()
-        self._place, self._group, self._lane = unused_indices(kernel.body, 3)
-        self.sums: list[Buffer] = []
+        super().__init__(kernel)
+        self._place, self._group, self._lane = [self.index() for _ in range(3)]
 
     def for_loop(self, loop: For, out: list[Statement]) -> None:
         reduce = loop.body[0] if loop.body else None
@@ -84,9 +81,7 @@ class _Narrow(Rewrite):
         columns, (row, rows) = loop.extent, reduce.indices[0]
         assert isinstance(columns, int)
         size, place, group = columns * LANES, self._place, self._group
-        sums = [Buffer(f"sums{len(self.sums) + number}", x.dtype, size, "scratch")
-                for number, x in enumerate(reduce.results)]
-        self.sums += sums
+        sums = [self.memory("sums", result.dtype, size) for result in reduce.results]
         here = Address(0, ((place, 1),))
         begin = [Store(buffer, here, unit(combine, buffer.dtype))
                  for buffer, combine in zip(sums, reduce.combine, strict=True)]

@@ -214,7 +214,7 @@ def _makers(address: Address, defined: dict[Variable, Definition], inner: LoopIn
 
 def _rows_apart(loop: Reduce) -> Reduce:
     """Adds prefetches for later rows to a reduction over rows that are not consecutive."""
-    if len(loop.indices) == 1 or loop.strategy is None or loop.strategy.name != "memory":
+    if len(loop.indices) == 1 or loop.strategy is None or loop.strategy.name != "parts":
         return loop
     (rows, _), (columns, length) = loop.indices[-2:]
     loads = [entry for entry in loop.body if isinstance(entry, Load) and entry.address.step(columns) == 1

@@ -1,14 +1,13 @@
-"""The strategy of a reduction, one of eight. All keep its order.
+"""The strategy of a reduction, one of seven. All keep its order.
 
 * The points are few and their number is known: one after the other, unrolled.
-* In a vector loop each lane reduces for itself; its 64 accumulators are rows in memory.
-* At most 256 points there, of one index, are read in stages: the tree over them combines first what is farthest apart,
-  so some rows at regular distances are read side by side, and what they make waits for the rest of the tree.
+* At most 256 points of one index in a vector loop are read in stages (:mod:`nervure.kernel.schedule.stages`).
+* Any other number in a vector loop is added to accumulators in memory
+  (:mod:`nervure.kernel.schedule.accumulators`), and so are products of complex numbers that need several blocks.
 * Otherwise the innermost index runs in lanes. At most 64 points of one index each have a lane of their own, and
   nothing is carried from one to the next;
 * where the body is short and there is one index, 64 points at once, with the accumulators in registers;
-* where it is long, its values wait in memory (:mod:`nervure.kernel.schedule.waiting_values`);
-* else a register's lanes at once, with the accumulators in memory, at whatever lane a row of points starts.
+* where it is long or there are several, its values wait in memory (:mod:`nervure.kernel.schedule.waiting_values`).
 * In an order of one lane, as that of the totals of blocks, there is a chain.
 
 >>> from nervure.kernel.parser import parse_kernel
@@ -51,10 +50,10 @@ def strategy_of(reduce: Reduce, in_lanes: bool, lanes: int) -> Strategy:
         return Strategy("stages")
     if is_unrolled(reduce, in_lanes):
         return Strategy("unrolled")
-    if reduce.order.lanes == 1 and (not in_lanes or not has_several_blocks(reduce)):
+    if reduce.order.lanes == 1:
         return Strategy("chain")
     if in_lanes:
-        return Strategy("lanes")
+        return Strategy("memory")
     width = heavy_width(reduce.body, lanes)
     is_single = len(reduce.indices) == 1
     is_alike = keeps_units(reduce) or not has_several_blocks(reduce)
@@ -62,7 +61,7 @@ def strategy_of(reduce: Reduce, in_lanes: bool, lanes: int) -> Strategy:
         return _vector(reduce, LANES) if _has_few(reduce, LANES) else Strategy("registers", LANES)
     if _has_few(reduce, min(REDUCED_GROUPS * width, LANES)):
         return _vector(reduce, width)
-    return Strategy("parts" if is_single and keeps_units(reduce) else "memory", width)
+    return Strategy("parts" if is_alike else "memory")
 
 
 def is_short_in_lanes(reduce: Reduce) -> bool:

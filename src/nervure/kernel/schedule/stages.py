@@ -48,7 +48,7 @@ from nervure.kernel.ir import (
     Strategy,
     Variable,
 )
-from nervure.kernel.rewriting import Rewrite
+from nervure.kernel.rewriting import MemoryRewrite
 from nervure.kernel.schedule.expansion import folded, with_expanded_reductions
 from nervure.kernel.tuning import STAGED_ROWS
 from nervure.support.machine import Machine
@@ -60,24 +60,22 @@ GROUP_ORDER, TREE_ORDER = Order(LANES // STAGED_ROWS, BLOCK), Order(STAGED_ROWS,
 
 def with_stages(kernel: Kernel, machine: Machine) -> Kernel:
     """Returns the kernel with reductions in stages as loops over groups of points, and the trees over these."""
-    rewrite = _Stages()
-    kernel = replace(kernel, body=rewrite.block(kernel.body))
-    if not rewrite.waiting:
-        return kernel
-    return with_expanded_reductions(replace(kernel, buffers=(*kernel.buffers, *rewrite.waiting.values())), machine)
+    staged = _Stages(kernel).rewritten()
+    return kernel if staged is kernel else with_expanded_reductions(staged, machine)
 
 
-class _Stages(Rewrite):
-    def __init__(self) -> None:
-        super().__init__()
-        self.waiting: dict[tuple[DType, int], Buffer] = {}  # of results of a type, which reductions share
+class _Stages(MemoryRewrite):
+    def __init__(self, kernel: Kernel) -> None:
+        super().__init__(kernel)
+        self._waiting: dict[tuple[DType, int], Buffer] = {}  # of results of a type, which reductions share
 
     def _buffer(self, dtype: DType, number: int) -> Buffer:
-        fresh = Buffer(f"stages{len(self.waiting)}", dtype, STAGED_ROWS, "private")
-        return self.waiting.setdefault((dtype, number), fresh)
+        if (dtype, number) not in self._waiting:
+            self._waiting[dtype, number] = self.memory("stages", dtype, STAGED_ROWS, "private")
+        return self._waiting[dtype, number]
 
     def reduce(self, loop: Reduce, out: list[Statement]) -> None:
-        loop = loop.map_bodies(self.block).replace_operands(self.replaced)
+        loop = self.rebuilt(loop)
         if loop.strategy is None or loop.strategy.name != "stages":
             out.append(loop)
             return

@@ -23,8 +23,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from nervure.kernel.ir import Body, Buffer, For, Kernel, Load, Loop, Reduce, Simple, Statement, Store, walk
-from nervure.kernel.rewriting import Rewrite
+from nervure.kernel.ir import Body, Buffer, For, Kernel, Load, Reduce, Simple, Statement, Store, walk
+from nervure.kernel.rewriting import AnyLoop, Rewrite
 from nervure.kernel.tuning import STREAMED_ROW
 from nervure.support.machine import Machine
 from nervure.types.dim import DimLike, dim_max, dim_min, index_symbols
@@ -47,7 +47,7 @@ class _Streaming(Rewrite):
         self._conditions = conditions
         self._is_in_lanes = False  # in loops whose stores are of whole vectors
 
-    def rebuilt(self, loop: Loop) -> Loop:
+    def rebuilt(self, loop: AnyLoop) -> AnyLoop:
         outer, has_lanes = self._is_in_lanes, isinstance(loop, Reduce) or (isinstance(loop, For) and loop.vector)
         self._is_in_lanes = outer or has_lanes
         inner = super().rebuilt(loop)

@@ -60,8 +60,9 @@ class _Vectors(Rewrite):
     def reduce(self, loop: Reduce, out: list[Statement]) -> None:
         loop = without_ones(loop)
         strategy = strategy_of(loop, self._is_in_lanes, self._lanes)
-        with self._in_lanes(self._is_in_lanes or strategy.name not in ("unrolled", "lanes", "chain")):
-            out.append(self.rebuilt(replace(loop, strategy=strategy)))
+        loop = replace(loop, strategy=strategy)
+        with self._in_lanes(self._is_in_lanes or loop.in_lanes):
+            out.append(self.rebuilt(loop))
 
     @contextmanager
     def _in_lanes(self, is_in_lanes: bool = True) -> Iterator[None]:
@@ -75,12 +76,20 @@ class _Vectors(Rewrite):
         if tile is not None:
             self._kept.update(loop.body)
             return replace(loop, tile=tile)
-        widths = vector_widths(loop, self._lanes)
-        extent, most = loop.extent, min(most_copies(loop.body) * widths.full[0], LANES)
-        if loop is self._sliced or not isinstance(extent, int) or not 0 < extent <= most:
-            return replace(loop, widths=widths)
-        width = _of_copies(extent, widths.full[0], self._lanes)
-        return replace(loop, widths=Widths((width,), width), unrolled=True)
+        if loop is self._sliced:
+            return replace(loop, widths=vector_widths(loop, self._lanes))
+        return in_lanes(loop, self._lanes)
+
+
+def in_lanes(loop: For, lanes: int) -> For:
+    """Returns a vector loop with its form: without a loop if its iterations are few, for registers of ``lanes`` lanes.
+    """
+    widths = vector_widths(loop, lanes)
+    extent, most = loop.extent, min(most_copies(loop.body) * widths.full[0], LANES)
+    if not isinstance(extent, int) or not 0 < extent <= most:
+        return replace(loop, widths=widths)
+    width = _of_copies(extent, widths.full[0], lanes)
+    return replace(loop, widths=Widths((width,), width), unrolled=True)
 
 
 def _of_copies(extent: int, widest: int, lanes: int) -> int:

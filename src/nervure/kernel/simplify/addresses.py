@@ -23,14 +23,13 @@ from nervure.kernel.ir import (
     Body,
     Index,
     Literal,
-    Loop,
     Scalar,
     Simple,
     Statement,
     Variable,
 )
 from nervure.kernel.loop_index import LoopIndex, sorted_indices
-from nervure.kernel.rewriting import Rewrite
+from nervure.kernel.rewriting import AnyLoop, Rewrite
 from nervure.types.dim import DimLike, affine, index_symbols, simplify
 from nervure.types.dtype import int64
 
@@ -50,7 +49,7 @@ class _Addresses(Rewrite):
         self._indices: dict[Variable, DimLike] = {}
         self._shortest: dict[DimLike, DimLike] = {}  # shortest forms inside the loops around
 
-    def rebuilt(self, loop: Loop) -> Loop:
+    def rebuilt(self, loop: AnyLoop) -> AnyLoop:
         outer = self._loops, self._ranges, self._shortest
         self._loops = [*self._loops, *[index for index, _ in loop.indices]]
         self._ranges = {**self._ranges, **{index.name: (0, extent - 1) for index, extent in loop.indices}}

@@ -29,7 +29,7 @@ from nervure.kernel.ir import (
     Variable,
     walk,
 )
-from nervure.kernel.rewriting import Rewrite
+from nervure.kernel.rewriting import AnyLoop, Rewrite
 
 
 def with_shared_scalars(body: Body) -> Body:
@@ -66,7 +66,7 @@ class _Sharing(Rewrite):
             return self._known, (statement.function, statement.operands, statement.result.dtype)
         return self._known, statement.dims
 
-    def rebuilt(self, loop: Loop) -> Loop:
+    def rebuilt(self, loop: AnyLoop) -> AnyLoop:
         self._forget(loop)
         return loop.map_bodies(self._inner).replace_operands(self.replaced)
 

@@ -24,7 +24,7 @@ one lane, which is broadcast when it is combined with them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import singledispatch
@@ -32,11 +32,10 @@ from functools import singledispatch
 from nervure.errors import InternalError
 from nervure.kernel.ir import BLOCK, GROUP, LANES, Buffer, Definition, Literal, Scalar, Statement
 from nervure.kernel.loop_index import LoopIndex
-from nervure.kernel.tuning import BYTES_ON_STACK
 from nervure.support.machine import Machine
 from nervure.transformers.cpu.compile.codegen.element import Element, broadcast, literal
 from nervure.transformers.cpu.compile.llvm.builder import Builder, InsertionPoint, Register
-from nervure.transformers.cpu.compile.llvm.types import I8, I64, PTR
+from nervure.transformers.cpu.compile.llvm.types import I64, PTR
 from nervure.types.dim import DimLike
 from nervure.types.dtype import DType, bool_, int64
 
@@ -164,9 +163,7 @@ class Context:
         self.failures: set[int] = set()
         self.rooms: Mapping[Buffer, int] = {}  # the lanes for which scratch buffers have room behind each row
         self.spare = b.allocate(I64, 8)  # memory that may always be read
-        self._stack: dict[int, list[Register]] = {}  # memory of the kernel that is free, by its bytes
         self.scratch_bytes: DimLike = 0  # bytes of the scratch buffers
-        self.more_scratch = 0  # bytes needed behind them
 
     # -- depths ------------------------------------------------------------------------------------------
 
@@ -236,28 +233,6 @@ class Context:
         width = max([x.lanes for x in operands], default=1)
         whole = [self.spread(x, width) for x in operands]
         return self.once(key, depth, lambda: Element(dtype, (make(*[x.register for x in whole]),)))
-
-    @contextmanager
-    def borrowed(self, sizes: Sequence[int]) -> Iterator[list[Register]]:
-        """Reserves memory of these ``sizes`` in bytes for the code built inside, on the stack or behind the scratch
-        buffers.
-        """
-        places = []
-        for size in sizes:
-            free = self._stack.setdefault(size, [])
-            places.append(free.pop() if free else self._new_place(size))
-        yield places
-        for size, place in zip(sizes, places, strict=True):
-            self._stack[size].append(place)
-
-    def _new_place(self, size: int) -> Register:
-        if size <= BYTES_ON_STACK:
-            return self.builder.allocate(I8, size)
-        b, start = self.builder, self.sizes.register(self.scratch_bytes)
-        with b.at(self.sizes.region):
-            place = b.offset(b.offset(self.scratch, start, I8), self.more_scratch, I8)
-        self.more_scratch += -(-size // ALIGNMENT) * ALIGNMENT
-        return place
 
     # -- values ------------------------------------------------------------------------------------------
 

@@ -129,3 +129,14 @@ def select(condition: Element, x: Element, y: Element) -> Element:
     holds, b = condition.register, condition.builder
     return Element(x.dtype, tuple([b.where(holds, left, right)
                                    for left, right in zip(x.registers, y.registers, strict=True)]))
+
+
+def flat(elements: Sequence[Element]) -> list[Register]:
+    """Returns the registers of ``elements``."""
+    return [register for element in elements for register in element.registers]
+
+
+def shaped(like: Sequence[Element], registers: Sequence[Register]) -> list[Element]:
+    """Returns ``registers`` as elements of the same types as those of ``like``."""
+    remaining = iter(registers)
+    return [Element(x.dtype, tuple([next(remaining) for _ in x.registers])) for x in like]

@@ -102,5 +102,5 @@ def generate(kernel: Kernel, target: HasMachine, least_bytes: Mapping[Buffer, in
     if any([isinstance(entry, Write) and entry.streaming != 0 for entry in walk(kernel.body)]):
         b.call("llvm.x86.sse.sfence", None)  # streaming stores are not ordered with others
     b.ret()
-    scratch_bytes = context.scratch_bytes + context.more_scratch
-    return Code(assemble([b]), vectorised, context.sizes.table, given, scratch_bytes, tuple(sorted(context.failures)))
+    return Code(assemble([b]), vectorised, context.sizes.table, given, context.scratch_bytes,
+                tuple(sorted(context.failures)))

@@ -1,4 +1,8 @@
-"""Reductions, each in the way that its strategy says; see :mod:`nervure.kernel.schedule.reduction_strategy`. Folds.
+"""Reductions of one block, with points in lanes or one after the other, and folds.
+
+A lane without a point holds the unit, and what is combined with the unit stays what it is, because every lane starts
+from the unit (so that no sum is -0.0). Only products of complex numbers are an exception: infinity times 1 + 0i is NaN.
+What the schedule has done before is in :mod:`nervure.kernel.schedule.reduction_strategy`.
 
 >>> from nervure.kernel.parser import parse_kernel
 >>> from nervure.transformers.cpu.compile.codegen.generate import generate
@@ -22,36 +26,16 @@ Of many points 64 are reduced at once; the tree over them comes last:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from nervure.errors import InternalError
-from nervure.kernel.combiners import keeps_units
-from nervure.kernel.ir import BLOCK, DEFAULT_ORDER, LANES, TOTALS_ORDER, Fold, Reduce
+from nervure.kernel.combiners import FUNCTIONS, keeps_units, unit
+from nervure.kernel.ir import DEFAULT_ORDER, LANES, TOTALS_ORDER, Fold, Reduce
 from nervure.kernel.rewriting import fresh_copy
-from nervure.transformers.cpu.compile.codegen.accumulators import (
-    AccumulatorLayout,
-    Accumulators,
-    Elements,
-    accumulators_of,
-    combined,
-    flat,
-    lane_tree,
-    listed_tree,
-    point_values,
-    shaped,
-    units,
-)
-from nervure.transformers.cpu.compile.codegen.context import (
-    Context,
-    Lanes,
-    Preheader,
-    Value,
-    emit,
-    emit_statement,
-)
-from nervure.transformers.cpu.compile.codegen.element import Element, literal
-from nervure.transformers.cpu.compile.codegen.expressions import dimension, product_of_two
+from nervure.transformers.cpu.compile.codegen.context import Context, Lanes, Preheader, emit, emit_statement
+from nervure.transformers.cpu.compile.codegen.element import Element, flat, literal, select, shaped
+from nervure.transformers.cpu.compile.codegen.expressions import dimension
 from nervure.transformers.cpu.compile.codegen.iterations import (
     first_lanes,
     guarded,
@@ -59,97 +43,40 @@ from nervure.transformers.cpu.compile.codegen.iterations import (
     nest,
     stored,
 )
-from nervure.transformers.cpu.compile.llvm.builder import Register
+from nervure.transformers.cpu.compile.codegen.scalars import apply
+from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
 from nervure.transformers.cpu.compile.llvm.types import I1, I64
-from nervure.types.dtype import bool_, int64
+from nervure.types.dtype import int64
 
 Registers = Sequence[Register]
+Elements = list[Element]
 
 
 @emit_statement.register(Reduce)
 def emit_reduce(reduce: Reduce, context: Context) -> None:
-    """A reduction."""
-    results = _reduced(context, reduce)
-    for variable, result in zip(reduce.results, results, strict=True):
+    """Emits a reduction."""
+    if reduce.strategy is None:
+        raise InternalError("a reduction does not say how it is computed")
+    name, lanes = reduce.strategy
+    build = {"vector": _at_once, "registers": _in_registers, "chain": _in_chain}.get(name)
+    if build is None or reduce.order != (TOTALS_ORDER if name == "chain" else DEFAULT_ORDER):
+        raise InternalError(f"there is no code for a reduction in {reduce.order} as {name}")
+    for variable, result in zip(reduce.results, build(context, reduce, lanes), strict=True):
         context.keep(variable, context.here(result))
 
 
-def _reduced(context: Context, reduce: Reduce) -> Elements:
-    strategy = reduce.strategy
-    if strategy is None:
-        raise InternalError("a reduction does not say how it is computed")
-    orders = {"lanes": (DEFAULT_ORDER, TOTALS_ORDER), "chain": (TOTALS_ORDER,)}
-    if reduce.order not in orders.get(strategy.name, (DEFAULT_ORDER,)):
-        raise InternalError(f"there is no code for a reduction in {reduce.order} as {strategy.name}")
-    build = {"lanes": _lane_by_lane, "registers": _in_registers, "chain": _in_chain}.get(strategy.name)
-    if build is not None:
-        return build(context, reduce)
-    wide = {"vector": _at_once, "memory": _in_memory}[strategy.name]
-    return wide(context, reduce, strategy.lanes)
-
-
-def _in_chain(context: Context, reduce: Reduce) -> Elements:
-    """One point after the other, of one group at most."""
-    start = units(context.builder, reduce, context.width)
+def _in_chain(context: Context, reduce: Reduce, lanes: int) -> Elements:
+    """Combines one point after the other, of one group at most."""
+    start = _units(context.builder, reduce, context.width)
 
     def point(carried: Registers) -> Registers:
-        return flat(combined(reduce, shaped(start, carried), point_values(context, reduce)))
+        return flat(_combined(reduce, shaped(start, carried), _values(context, reduce)))
 
     return shaped(start, nest(context, reduce.indices, stored(reduce), flat(start), point))
 
 
-# -- each lane for itself ----------------------------------------------------------------------------------------------
-
-
-def _lane_by_lane(context: Context, reduce: Reduce) -> Elements:
-    width = context.width
-    layout = AccumulatorLayout(width, min(width, context.register_lanes), is_each=True)
-    with accumulators_of(context, reduce, layout) as accumulators:
-        def point(number: Register) -> None:
-            place = (number & (reduce.order.lanes - 1)) * width
-            values = point_values(context, reduce)
-            accumulators.write(combined(reduce, accumulators.read(place, width), values), place)
-
-        over_points(context, reduce, accumulators, context.builder.constant(I64, width), point)
-        return accumulators.results(0, width)
-
-
-def over_points(context: Context, reduce: Reduce, accumulators: Accumulators, columns: Register,
-                point: Callable[[Register], None]) -> None:
-    """The points in order, each of which is given its number and adds to row ``number % lanes`` of the accumulators."""
-    lanes, block, _ = reduce.order
-    b, all_rows = context.builder, context.builder.constant(I64, lanes)
-    rows = b.intrinsic("smin", _count(context, reduce), lanes) if keeps_units(reduce) else all_rows
-    accumulators.begin(rows, columns)
-
-    def one(carried: Sequence[Register]) -> Sequence[Register]:
-        point(carried[0])
-        following = carried[0] + 1
-        with b.if_((following & (block - 1)).equal(0), unlikely=True):
-            accumulators.end_block(all_rows, rows, columns, following)
-        return [following]
-
-    number, = nest(context, reduce.indices, stored(reduce), [b.constant(I64, 0)], one)
-    rest = number & (block - 1)
-    with b.if_(rest.not_equal(0)):
-        used = b.where(number < block, b.intrinsic("smin", rest, rows), all_rows)
-        accumulators.end_block(used, b.constant(I64, 0), columns)
-    accumulators.finish(number, columns)
-
-
-def _count(context: Context, reduce: Reduce) -> Register:
-    """The number of points."""
-    count = context.integer(1)
-    for _, extent in reduce.indices:
-        count = product_of_two(context, count, dimension(context, extent))
-    return count.register
-
-
-# -- the innermost index in lanes ----------------------------------------------------------------------------------
-
-
-def _at_once(context: Context, reduce: Reduce, width: int) -> Elements:
-    """Reduces over one index of a few points, ``width`` of them at once, each of which has a lane of its own.
+def _at_once(context: Context, reduce: Reduce, lanes: int) -> Elements:
+    """Reduces over one index of a few points, some of them at once, each of which has a lane of its own.
 
     The tree starts where it meets the first two lanes that have points: those without one hold the unit.
     """
@@ -157,20 +84,20 @@ def _at_once(context: Context, reduce: Reduce, width: int) -> Elements:
     assert isinstance(extent, int)
     groups, preheader = [], Preheader(b.region(), stored(reduce), True)
     context.loops.append((name, extent))
-    for start in range(0, extent, width):
-        left = b.constant(I64, extent - start) if start + width > extent else None
+    for start in range(0, extent, lanes):
+        left = b.constant(I64, extent - start) if start + lanes > extent else None
         body, given = fresh_copy(reduce.body, reduce.values)  # what is known of one group holds for no other
         group = replace(reduce, body=body, values=given)
-        values, mask = _points(context, group, preheader, b.constant(I64, start), width, left)
-        groups.append(combined(reduce, units(b, reduce, width), values, mask))
+        values, mask = _points(context, group, preheader, b.constant(I64, start), lanes, left)
+        groups.append(_combined(reduce, _units(b, reduce, lanes), values, mask))
     context.loops.pop()
-    return [lane_tree(combine, x) for combine, x in zip(reduce.combine, listed_tree(reduce, groups), strict=True)]
+    return _tree(reduce, groups)
 
 
-def _in_registers(context: Context, reduce: Reduce) -> Elements:
-    """Reduces over one index of a block at most, with 64 points at once."""
+def _in_registers(context: Context, reduce: Reduce, lanes: int) -> Elements:
+    """Reduces over one index of a block at most, with a point for each lane of the order at once."""
     b, (name, extent) = context.builder, reduce.indices[0]
-    start, wide, end = units(b, reduce), units(b, reduce, LANES), dimension(context, extent).register
+    start, wide, end = _units(b, reduce), _units(b, reduce, lanes), dimension(context, extent).register
     is_certain = has_iterations(extent, context.loops)
     context.loops.append((name, extent))
 
@@ -178,14 +105,14 @@ def _in_registers(context: Context, reduce: Reduce) -> Elements:
         preheader = Preheader(b.region(), stored(reduce), is_certain)
 
         def points(carried: Registers, at: Register, count: Register | None = None) -> Registers:
-            return flat(combined(reduce, shaped(wide, carried), *_points(context, reduce, preheader, at, LANES, count)))
+            given = _points(context, reduce, preheader, at, lanes, count)
+            return flat(_combined(reduce, shaped(wide, carried), *given))
 
-        with b.loop(0, end - (LANES - 1), LANES, flat(wide)) as chunks:
+        with b.loop(0, end - (lanes - 1), lanes, flat(wide)) as chunks:
             chunks.carried = list(points(chunks.carried, chunks.index))
         at, whole = chunks.index, chunks.results
-        lanes = shaped(wide, guarded(b, at < end, whole, lambda: points(whole, at, end - at)))
-        made = [lane_tree(combine, x) for combine, x in zip(reduce.combine, lanes, strict=True)]
-        return flat(made if keeps_units(reduce) else combined(reduce, start, made))
+        total = _tree(reduce, [shaped(wide, guarded(b, at < end, whole, lambda: points(whole, at, end - at)))])
+        return flat(total if keeps_units(reduce) else _combined(reduce, start, total))
 
     results = build() if is_certain else guarded(b, 0 < end, flat(start), build)
     context.loops.pop()
@@ -194,86 +121,54 @@ def _in_registers(context: Context, reduce: Reduce) -> Elements:
 
 def _points(context: Context, reduce: Reduce, preheader: Preheader, start: Register, width: int,
             count: Register | None) -> tuple[Elements, Register | None]:
-    """What ``width`` points give, and the mask of the first ``count`` of them if there are no more."""
+    """Returns what ``width`` points give, and the mask of the first ``count`` of them if there are no more."""
     with context.inside(preheader):
         mask = None if count is None else first_lanes(context, count, width)
         with context.vector(Lanes(reduce.indices[0][0], context.here(Element(int64, (start,))), width, mask)):
-            return point_values(context, reduce), mask.register if mask else None
+            return _values(context, reduce), mask.register if mask else None
 
 
-def _in_memory(context: Context, reduce: Reduce, width: int) -> Elements:
-    """Reduces over rows of points, each of which starts in the lane where the one before it has ended; ``width`` points
-    at once.
-    """
-    b = context.builder
-    all_rows = b.constant(I64, LANES // width)
-    with accumulators_of(context, reduce, AccumulatorLayout(width, width, is_each=False)) as accumulators:
-        columns = b.constant(I64, width)
-        accumulators.begin(all_rows, columns)
-
-        def row(carried: Registers) -> Registers:
-            return [_row(context, reduce, accumulators, carried[0], width)]
-
-        number, = nest(context, reduce.indices[:-1], stored(reduce), [b.constant(I64, 0)], row)
-        with b.if_((number & (BLOCK - 1)).not_equal(0)):
-            accumulators.end_block(all_rows, b.constant(I64, 0), columns)
-        accumulators.finish(number, columns)
-        return accumulators.results(0, 1)
+def _values(context: Context, reduce: Reduce) -> Elements:
+    """Emits the body, and returns what it gives in all lanes."""
+    emit(context, reduce.body)
+    return [context.spread(context.scalar(value), context.width).element for value in reduce.values]
 
 
-def _row(context: Context, reduce: Reduce, accumulators: Accumulators, first: Register, width: int) -> Register:
-    """The points of the innermost index, cut where blocks end; the number of the point after them."""
-    b, (name, extent) = context.builder, reduce.indices[-1]
-    end = first + dimension(context, extent).register
-    context.loops.append((name, extent))
-
-    with b.if_(first < end):
-        preheader = Preheader(b.region(), stored(reduce), has_iterations(extent))
-
-        def group(number: Register, mask: Value | None) -> None:
-            at = context.here(Element(int64, (number - first,)))
-            with context.vector(Lanes(name, at, width, mask)):
-                values = point_values(context, reduce)
-            place = number & (LANES - 1)
-            before = accumulators.read(place, width)
-            accumulators.write(combined(reduce, before, values, mask.register if mask else None), place)
-
-        with b.loop(_block_of(first), _block_of(end - 1) + 1) as blocks:
-            stop = (blocks.index + 1) * BLOCK
-            low, high = b.intrinsic("smax", first, blocks.index * BLOCK), b.intrinsic("smin", end, stop)
-            with b.loop(low & -width, high, width) as groups:
-                _groups(context, preheader, groups.index, (low, high), width, group)
-            with b.if_(high.equal(stop), unlikely=True):
-                rows = b.constant(I64, LANES // width)
-                accumulators.end_block(rows, rows, b.constant(I64, width), stop)
-    context.loops.pop()
-    return end
+# -- combined elements -------------------------------------------------------------------------------------------------
 
 
-def _block_of(number: Register) -> Register:
-    return number.shift_right(BLOCK.bit_length() - 1)
+def _units(b: Builder, reduce: Reduce, width: int = 1) -> Elements:
+    return [literal(b, unit(combine, variable.dtype).value, variable.dtype, width)
+            for combine, variable in zip(reduce.combine, reduce.results, strict=True)]
 
 
-def _groups(context: Context, preheader: Preheader, number: Register, ends: tuple[Register, Register], width: int,
-            group: Callable[[Register, Value | None], None]) -> None:
-    """The points in ``width`` lanes, of which those from the first of the ends up to the second are due."""
-    b, (low, high) = context.builder, ends
-    if width == 1:
-        with context.inside(preheader):
-            group(number, None)
-        return
-    whole, part, done = b.label("whole"), b.label("part"), b.label("done")
-    b.branch((low <= number) & (number + width <= high), whole, part)
-    b.block(whole)
-    with context.inside(preheader):
-        group(number, None)
-    b.jump(done)
-    b.block(part)
-    with context.inside(preheader):
-        before = first_lanes(context, low - number, width)
-        until = first_lanes(context, high - number, width)
-        group(number, context.here(Element(bool_, (until.register & ~before.register,))))
-    b.block(done)
+def _combined(reduce: Reduce, left: Elements, right: Elements, mask: Register | None = None) -> Elements:
+    """Returns the left and the right of each result combined; the left alone in lanes outside of the mask."""
+    results = []
+    for combine, x, y in zip(reduce.combine, left, right, strict=True):
+        both = apply(FUNCTIONS[combine], [x, y], x.dtype)
+        results.append(both if mask is None else select(Element(x.dtype, (mask,)), both, x))
+    return results
+
+
+def _tree(reduce: Reduce, groups: list[Elements]) -> Elements:
+    """Returns all lanes of all groups combined by halves: lane j with lane j + half."""
+    half = LANES // 2
+    while len(groups) > 1:
+        groups = [_combined(reduce, groups[lane], groups[lane + half]) if lane + half < len(groups) else groups[lane]
+                  for lane in range(min(half, len(groups)))]
+        half //= 2
+    found, = groups
+    width = found[0].lanes
+    while width > 1:
+        width //= 2
+        found = _combined(reduce, _part(found, 0, width), _part(found, width, width))
+    return found
+
+
+def _part(elements: Elements, start: int, width: int) -> Elements:
+    lanes = range(start, start + width)
+    return [x.map(lambda register: register.builder.shuffle(register, register, lanes)) for x in elements]
 
 
 # -- folds -------------------------------------------------------------------------------------------------------------
@@ -281,7 +176,7 @@ def _groups(context: Context, preheader: Preheader, number: Register, ends: tupl
 
 @emit_statement.register(Fold)
 def emit_fold(fold: Fold, context: Context) -> None:
-    """A fold: one point after the other, in a vector loop in each lane.
+    """Emits a fold: one point after the other, in a vector loop in each lane.
 
     The first point meets zeros, whose combination is thrown away.
     """
