@@ -16,6 +16,7 @@ from nervure.bridges.torch import (  # noqa: F401  # each enters its rows
     norm_rows,
     product_rows,
     reduction_rows,
+    scan_rows,
     view_rows,
     window_rows,
 )

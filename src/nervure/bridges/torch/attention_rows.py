@@ -21,7 +21,7 @@ from nervure.ir.op import Value
 from nervure.ops.selection import where
 from nervure.types import dtype as types
 from nervure.types.description import BasicTensorDescription as Type
-from nervure.types.dim import Dim
+from nervure.types.dim import Dim, DimLike
 
 _NAME = "_scaled_dot_product_flash_attention_for_cpu"
 
@@ -31,7 +31,8 @@ def attention(result: tuple[Type, Type], query: Value, key: Value, value: Value,
               mask: Value | None, scale: float | None) -> tuple[Value, Value]:
     if dropout:
         raise Unsupported("attention with dropout")
-    wide = query.dtype.compute
+    wide, heads = query.dtype.compute, query.shape[1]
+    key, value = _for_heads(key, heads), _for_heads(value, heads)
     scores = _scores(query, key, is_causal, mask, _scale(query, scale))
     weights = ops.Softmax(scores, axes=[3]).output
     if mask is not None:  # a row that is masked altogether is 0
@@ -41,6 +42,30 @@ def attention(result: tuple[Type, Type], query: Value, key: Value, value: Value,
     attended = ops.MatMul(weights, converted(value, wide)).output
     logarithms = ops.LogSumExp(scores, axes=[3]).output
     return converted(attended, query.dtype), converted(logarithms, result[1].dtype)
+
+
+def _for_heads(x: Value, heads: DimLike) -> Value:
+    """Returns keys or values for each head of the queries, of which several may share one."""
+    if x.shape[1] == heads:
+        return x
+    groups = _sharing(x, heads)
+    shape = (x.shape[0], x.shape[1], groups, *x.shape[2:])
+    return ops.Reshape(ops.Broadcast(x, shape, [2]), (x.shape[0], heads, *x.shape[2:])).output
+
+
+def _of_groups(x: Value, heads: DimLike) -> Value:
+    """Returns the sums of gradients over the heads that share a key or a value."""
+    if x.shape[1] == heads:
+        return x
+    return ops.Sum(ops.Reshape(x, (x.shape[0], heads, _sharing(x, heads), *x.shape[2:])), axes=[2]).output
+
+
+def _sharing(x: Value, heads: DimLike) -> int:
+    """Returns how many of the larger number of heads share one of the smaller number."""
+    numbers = sorted([length for length in (x.shape[1], heads) if isinstance(length, int) and length > 0])
+    if len(numbers) < 2 or numbers[1] % numbers[0]:
+        raise Unsupported(f"{heads} heads of queries for {x.shape[1]}")
+    return numbers[1] // numbers[0]
 
 
 def _scale(query: Value, scale: float | None) -> float:
@@ -74,7 +99,8 @@ def attention_backward(result: tuple[Type, ...], gradient: Value, query: Value, 
     if dropout:
         raise Unsupported("attention with dropout")
     own, wide = query.dtype, query.dtype.compute
-    factor = _scale(query, scale)
+    factor, heads = _scale(query, scale), key.shape[1]
+    key, value = _for_heads(key, query.shape[1]), _for_heads(value, query.shape[1])
     scores = _scores(query, key, is_causal, mask, factor)
     query, key, value, gradient, attended, logarithms = [
         converted(x, wide) for x in (query, key, value, gradient, attended, logarithms)]
@@ -86,4 +112,5 @@ def attention_backward(result: tuple[Type, ...], gradient: Value, query: Value, 
     by_score = weights * (by_weight - mean) * factor
     found = (ops.MatMul(by_score, key), ops.MatMul(ops.Permute(by_score, (0, 1, 3, 2)), query),
              ops.MatMul(ops.Permute(weights, (0, 1, 3, 2)), gradient))
-    return tuple([converted(x.output, own) for x in found])
+    each = found[0].output, _of_groups(found[1].output, heads), _of_groups(found[2].output, heads)
+    return tuple([converted(x, own) for x in each])

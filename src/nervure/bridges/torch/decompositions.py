@@ -28,9 +28,28 @@ _FURTHER = ("upsample_bilinear2d", "upsample_nearest1d", "upsample_nearest2d", "
             "_native_batch_norm_legit", "_batch_norm_with_update_functional", "glu", "prelu")
 
 
+def _unless_low_precision(decompose: Callable[..., Foreign]) -> Callable[..., Foreign]:
+    """Leaves an op to PyTorch if its decomposition would round in between where the op itself does not."""
+    def decomposed(x: torch.Tensor, *arguments: Foreign, **named: Foreign) -> Foreign:
+        return NotImplemented if x.dtype in (torch.bfloat16, torch.float16) else decompose(x, *arguments, **named)
+    return decomposed
+
+
+def _dropout(x: torch.Tensor, rate: float, is_training: bool | None) -> tuple[torch.Tensor, torch.Tensor]:
+    """Writes dropout with numbers that depend on the shape of x alone, so that PyTorch draws them before the rest."""
+    if is_training is False or rate == 0:
+        return x.clone(), torch.ones(x.shape, dtype=torch.bool, device=x.device)
+    if rate == 1:
+        return torch.zeros_like(x), torch.zeros(x.shape, dtype=torch.bool, device=x.device)
+    kept = torch.rand(x.shape, dtype=torch.float32, device=x.device) < 1 - rate
+    return torch.where(kept, x * (1 / (1 - rate)), 0), kept
+
+
 @cache
 def decompositions() -> dict[Foreign, Callable[..., Foreign]]:
     """Returns PyTorch's decompositions of everything but the overloads that have a row."""
     further = get_decompositions([getattr(aten, name) for name in _FURTHER if hasattr(aten, name)])
     found = {**core_aten_decompositions(), **further}
+    found[aten.grid_sampler_2d.default] = _unless_low_precision(found[aten.grid_sampler_2d.default])
+    found[aten.native_dropout.default] = _dropout
     return {op: function for op, function in found.items() if name_of(op) not in ROWS}

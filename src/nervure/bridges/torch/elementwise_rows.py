@@ -49,6 +49,46 @@ def absolute(result: Type, x: Value) -> Value:
     return x if x.dtype is types.bool_ else pointwise(ops.Absolute, result, x)
 
 
+@row("fmax.default")
+def larger_number(result: Type, x: Given, y: Given) -> Value:
+    return _without_nan(ops.Maximum, result, x, y)
+
+
+@row("fmin.default")
+def smaller_number(result: Type, x: Given, y: Given) -> Value:
+    return _without_nan(ops.Minimum, result, x, y)
+
+
+def _without_nan(op: type[Op], result: Type, x: Given, y: Given) -> Value:
+    """Returns the larger or the smaller of two numbers; the other one where one is NaN."""
+    return pointwise(lambda x, y: where(ops.IsNan(x), y, where(ops.IsNan(y), x, op(x, y).output)), result, x, y)
+
+
+@row("copysign.Tensor", "copysign.Scalar")
+def copysign(result: Type, x: Given, y: Given) -> Value:
+    def formula(x: Value, y: Value) -> Value:
+        bits = ops.Bitcast(y, types.int64 if y.dtype is types.float64 else types.int32).output
+        return where(ops.Less(bits, bits.full(0)), -ops.Absolute(x).output, ops.Absolute(x).output)
+    return pointwise(formula, result, x, y)
+
+
+@row("polygamma.default")
+def polygamma(result: Type, order: int, x: Value) -> Value:
+    if order > 1:
+        raise Unsupported(f"the polygamma function of order {order}")
+    return pointwise(ops.Trigamma if order else ops.Digamma, result, x)
+
+
+@row("round.decimals")
+def round_to_decimals(result: Type, x: Value, decimals: int) -> Value:
+    if result.dtype.is_integer:
+        raise Unsupported("integers rounded to decimals")
+    power = 10.0 ** abs(decimals)
+    if decimals < 0:
+        return pointwise(lambda x: ops.Round(x / power) * power, result, x)
+    return pointwise(lambda x: ops.Round(x * power) / power, result, x)
+
+
 @row("sign.default")
 def sign(result: Type, x: Value) -> Value:
     if x.dtype is types.bool_:
@@ -268,6 +308,37 @@ def bitwise_not(result: Type, x: Value) -> Value:
     return ops.LogicalNot(x).output if x.dtype is types.bool_ else ops.BitwiseNot(x).output
 
 
+# -- complex numbers ---------------------------------------------------------------------------------------------------
+
+
+@row("_conj.default", "_conj_physical.default", "conj_physical.default")
+def conjugate(result: Type, x: Value) -> Value:
+    return ops.Conjugate(x).output if x.dtype.is_complex else x
+
+
+@row("complex.default")
+def complex_of(result: Type, x: Given, y: Given) -> Value:
+    return ops.Complex(*[fitted(part, result.dtype.part, result.shape) for part in (x, y)]).output
+
+
+@row("polar.default")
+def polar(result: Type, length: Given, angle: Given) -> Value:
+    length, angle = [fitted(part, result.dtype.part, result.shape) for part in (length, angle)]
+    return ops.Complex(length * ops.Cos(angle), length * ops.Sin(angle)).output
+
+
+@row("view_as_real.default", "view_as_real_copy.default")
+def parts_of_complex(result: Type, x: Value) -> Value:
+    return ops.Stack(ops.Real(x), ops.Imaginary(x), axes=[x.rank], counts=[2]).output
+
+
+@row("view_as_complex.default", "view_as_complex_copy.default")
+def complex_of_parts(result: Type, x: Value) -> Value:
+    slices = [(0, length, 1) for length in x.shape[:-1]]
+    parts = [ops.Reshape(ops.Slice(x, [*slices, (at, 1, 1)]), result.shape) for at in (0, 1)]
+    return ops.Complex(*parts).output
+
+
 # -- casts and copies --------------------------------------------------------------------------------------------------
 
 
@@ -285,7 +356,7 @@ def convert_element_type(result: Type, x: Value, dtype: object) -> Value:
 
 
 @row("clone.default", "alias.default", "detach.default", "lift_fresh_copy.default", "lift_fresh.default",
-     "contiguous.default")
+     "contiguous.default", "alias_copy.default", "detach_copy.default", "resolve_conj.default", "resolve_neg.default")
 def clone(result: Type, x: Value, *others: object) -> Value:
     return x
 

@@ -13,12 +13,12 @@ from collections.abc import Sequence
 
 from nervure import ops
 from nervure.bridges.torch.fitting import axes_of, converted
-from nervure.bridges.torch.reduction_rows import kept, reduced
+from nervure.bridges.torch.reduction_rows import kept, reduced, variance_of
 from nervure.bridges.torch.row_table import row
-from nervure.bridges.torch.unsupported import Foreign, Unsupported
+from nervure.bridges.torch.unsupported import Foreign
 from nervure.ir.op import Op, Value
 from nervure.types.description import BasicTensorDescription as Type
-from nervure.types.dim import DimLike, product
+from nervure.types.dim import DimLike
 
 
 @row("_softmax.default")
@@ -82,13 +82,9 @@ def _as(x: Value, result: Type) -> Value:
 @row("var_mean.correction")
 def variance_and_mean(result: tuple[Type, ...], x: Value, axes: Foreign, correction: Foreign,
                       keep: bool) -> tuple[Value, ...]:
-    ddof = 1 if correction is None else correction
     chosen = axes_of(axes, x.rank)
-    count = product([x.shape[axis] for axis in chosen])
-    if not isinstance(ddof, int) or ddof and not isinstance(count, int):
-        raise Unsupported("a variance with a correction that is no integer, or of unknown length")
     wide = converted(x, x.dtype.compute)
-    return (converted(reduced(ops.Variance, wide, chosen, result[0].shape, ddof=ddof), result[0].dtype),
+    return (converted(variance_of(wide, chosen, result[0].shape, correction), result[0].dtype),
             converted(reduced(ops.Mean, wide, chosen, result[1].shape), result[1].dtype))
 
 

@@ -10,7 +10,7 @@ f32[4, 2] Add(MatMul, Broadcast)
 from __future__ import annotations
 
 from nervure import ops
-from nervure.bridges.torch.fitting import Given, converted, widened
+from nervure.bridges.torch.fitting import Given, converted, expanded, widened
 from nervure.bridges.torch.row_table import row
 from nervure.bridges.torch.unsupported import Unsupported
 from nervure.ir.op import Value
@@ -43,6 +43,22 @@ def addmm(result: Type, bias: Value, x: Value, y: Value, beta: Given, alpha: Giv
     if beta != 1:
         term = term * _factor(beta, term)
     return converted(product + term, result.dtype)
+
+
+@row("addmv.default")
+def addmv(result: Type, bias: Value, x: Value, y: Value, beta: Given, alpha: Given) -> Value:
+    column = ops.Reshape(y, (*y.shape, 1)).output
+    wide = result.with_(shape=(*result.shape, 1))
+    term = ops.Reshape(expanded(bias, result.shape), wide.shape).output
+    return ops.Reshape(addmm(wide, term, x, column, beta, alpha), result.shape).output
+
+
+@row("addbmm.default")
+def addbmm(result: Type, bias: Value, x: Value, y: Value, beta: Given, alpha: Given) -> Value:
+    # The products of all matrices add up: they are one product, of long rows.
+    (count, rows, width), columns = x.shape, y.shape[2]
+    left = ops.Reshape(ops.Permute(x, (1, 0, 2)), (rows, count * width)).output
+    return addmm(result, bias, left, ops.Reshape(y, (count * width, columns)).output, beta, alpha)
 
 
 def _factor(factor: Given, x: Value) -> Value:

@@ -9,6 +9,7 @@ i64[2, 1] Reshape(Sum)
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from nervure import ops
@@ -18,7 +19,7 @@ from nervure.bridges.torch.unsupported import Foreign, Unsupported
 from nervure.ir.op import Op, Value, as_value
 from nervure.types import dtype as types
 from nervure.types.description import BasicTensorDescription as Type
-from nervure.types.dim import product
+from nervure.types.dim import DimLike, product
 
 Axes = Sequence[int] | int | None
 
@@ -67,11 +68,46 @@ def product_along(result: Type, x: Value, axis: int, keep: bool, dtype: object) 
 
 @row("var.correction")
 def variance(result: Type, x: Value, axes: Axes, correction: Foreign, keep: bool) -> Value:
-    ddof = 1 if correction is None else correction
     chosen = axes_of(axes, x.rank)
-    if not isinstance(ddof, int) or not isinstance(product([x.shape[axis] for axis in chosen]), int):
-        raise Unsupported("a variance over an unknown number of elements, or with a correction that is no integer")
-    return _in_wide(ops.Variance, result, x, chosen, ddof=ddof)
+    wide = converted(x, x.dtype.compute)
+    return converted(variance_of(wide, chosen, result.shape, correction), result.dtype)
+
+
+def variance_of(x: Value, axes: Sequence[int], shape: Sequence[DimLike], correction: Foreign) -> Value:
+    """Returns the sum of the squared distances from the mean, over the number of elements less a correction, which is
+    1 if it is None.
+    """
+    if not x.dtype.is_float:
+        raise Unsupported(f"the variance of {x.dtype.name} numbers")
+    squares = reduced(ops.Sum, ops.Square(x - kept(ops.Mean, x, axes)).output, axes, shape)
+    count = product([x.shape[axis] for axis in axes])
+    less = 1 if correction is None else correction
+    if isinstance(count, int):
+        return squares / max(count - less, 0)
+    exact = ops.Extent(count, squares.dtype, squares.shape).output - less
+    return squares / ops.Maximum(exact, exact.full(0))
+
+
+@row("linalg_vector_norm.default")
+def vector_norm(result: Type, x: Value, order: float, axes: Axes, keep: bool, dtype: object) -> Value:
+    if x.dtype.is_complex or not result.dtype.is_float:
+        raise Unsupported(f"the norm of {x.dtype.name} numbers")
+    chosen = axes_of(axes, x.rank)
+    size = ops.Absolute(converted(converted(x, result.dtype), result.dtype.compute)).output
+
+    def over(op: type[Op], of: Value) -> Value:
+        return reduced(op, of, chosen, result.shape)
+    if math.isinf(order):
+        value = over(ops.Max if order > 0 else ops.Min, size)
+    elif order == 0:
+        value = over(ops.Sum, converted(ops.NotEqual(size, size.full(0)).output, size.dtype))
+    elif order == 1:
+        value = over(ops.Sum, size)
+    elif order == 2:
+        value = ops.Sqrt(over(ops.Sum, size * size)).output
+    else:
+        value = over(ops.Sum, size ** order) ** (1 / order)
+    return converted(value, result.dtype)
 
 
 @row("var.dim")

@@ -32,7 +32,8 @@ from nervure.ir.op import Operand, Value, as_value
 from nervure.ir.provenance import Provenance, on_behalf_of
 from nervure.types import dtype as types
 from nervure.types.description import BasicTensorDescription
-from nervure.types.dim import Dim, equal, symbols
+from nervure.types.dim import Dim, equal, index, symbols
+from nervure.types.index_map import IndexMap
 
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 
@@ -231,6 +232,8 @@ def lowered(node: Node, operand: Callable[[Node], Foreign]) -> Foreign:
         return expected
     if expected is None:
         raise Unsupported(f"{node.target}, which returns nothing")
+    if node.target is torch.ops.aten.as_strided.default:
+        return _as_strided(node, operand)
     function = ROWS.get(name_of(node.target))
     if function is None:
         raise Unsupported("there is no row for it")
@@ -244,6 +247,20 @@ def lowered(node: Node, operand: Callable[[Node], Foreign]) -> Foreign:
             raise Unsupported(f"{error.op}: {error.message} ({error.got})") from error
         except (TypeError, ValueError, OverflowError, ZeroDivisionError) as error:
             raise Unsupported(f"arguments that the row does not expect: {error}") from error
+
+
+def _as_strided(node: Node, operand: Callable[[Node], Foreign]) -> Value:
+    """Returns a view by strides, which count in the memory of the tensor: it is known where that has no gaps."""
+    source, size, strides, offset = _all_arguments(node)
+    tensor = source.meta["val"]
+    order = memory_order(tensor) or tuple(range(tensor.dim()))
+    numbers = [*size, *strides, offset or 0, *tensor.shape, *tensor.stride()]
+    if not all([isinstance(entry, int) for entry in numbers]) or not tensor.permute(order).is_contiguous():
+        raise Unsupported("a view by strides of a tensor with gaps, or of unknown lengths")
+    x = operand(source)
+    flat = ops.Reshape(ops.Permute(x, order) if x.rank else x, (tensor.numel(),))
+    place = sum([index(d) * stride for d, stride in enumerate(strides)], offset or 0)
+    return ops.IndexView(flat, IndexMap(tuple(size), (place,))).output
 
 
 def drawn_by(node: Node, operand: Callable[[Node], Foreign]) -> tuple[Foreign, str, Parameter] | None:

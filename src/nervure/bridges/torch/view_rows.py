@@ -26,17 +26,18 @@ FAR = 2**62
 
 
 @row("view.default", "reshape.default", "_unsafe_view.default", "unsqueeze.default", "squeeze.dim", "squeeze.dims",
-     "squeeze.default", "_reshape_alias.default")
+     "squeeze.default", "_reshape_alias.default", "view_copy.default", "unsqueeze_copy.default", "squeeze_copy.dim",
+     "squeeze_copy.dims", "squeeze_copy.default")
 def reshape(result: Type, x: Value, *others: object) -> Value:
     return x if x.shape == result.shape else ops.Reshape(x, result.shape).output
 
 
-@row("permute.default")
+@row("permute.default", "permute_copy.default")
 def permute(result: Type, x: Value, order: Sequence[int]) -> Value:
     return ops.Permute(x, [axis % x.rank for axis in order]).output if x.rank else x
 
 
-@row("transpose.int")
+@row("transpose.int", "transpose_copy.int")
 def transpose(result: Type, x: Value, first: int, second: int) -> Value:
     order = list(range(x.rank))
     if order:
@@ -45,12 +46,12 @@ def transpose(result: Type, x: Value, first: int, second: int) -> Value:
     return permute(result, x, order)
 
 
-@row("t.default")
+@row("t.default", "t_copy.default")
 def matrix_transpose(result: Type, x: Value) -> Value:
     return permute(result, x, list(reversed(range(x.rank))))
 
 
-@row("expand.default")
+@row("expand.default", "expand_copy.default")
 def expand(result: Type, x: Value, *others: object) -> Value:
     return expanded(x, result.shape)
 
@@ -63,7 +64,7 @@ def flip(result: Type, x: Value, axes: Sequence[int]) -> Value:
 # -- parts -------------------------------------------------------------------------------------------------------------
 
 
-@row("slice.Tensor")
+@row("slice.Tensor", "slice_copy.Tensor")
 def part(result: Type, x: Value, axis: int, start: Given, end: Given, step: int) -> Value:
     axis = axis_of(axis, x.rank)
     return _sliced(x, axis, first_of(start, x.shape[axis]), result.shape[axis], step)
@@ -86,7 +87,7 @@ def _sliced(x: Value, axis: int, start: DimLike, extent: DimLike, step: DimLike)
     return ops.Slice(x, slices).output
 
 
-@row("select.int")
+@row("select.int", "select_copy.int")
 def select(result: Type, x: Value, axis: int, position: Given) -> Value:
     axis = axis_of(axis, x.rank)
     if isinstance(position, Dim):
@@ -95,7 +96,8 @@ def select(result: Type, x: Value, axis: int, position: Given) -> Value:
     return ops.Reshape(_sliced(x, axis, start, 1, 1), result.shape).output
 
 
-@row("split_with_sizes.default", "split.Tensor", "unbind.int")
+@row("split_with_sizes.default", "split.Tensor", "unbind.int", "split_with_sizes_copy.default", "split_copy.Tensor",
+     "unbind_copy.int")
 def split(result: tuple[Type, ...], x: Value, *others: Foreign) -> tuple[Value, ...]:
     axis = axis_of(others[-1], x.rank)
     start: DimLike = 0
@@ -109,7 +111,22 @@ def split(result: tuple[Type, ...], x: Value, *others: Foreign) -> tuple[Value, 
     return tuple(parts)
 
 
-@row("diagonal.default")
+@row("narrow_copy.default", "narrow.default")
+def narrow(result: Type, x: Value, axis: int, start: Given, length: Given) -> Value:
+    axis = axis_of(axis, x.rank)
+    if isinstance(start, int) and start < 0:
+        start = x.shape[axis] + start
+    return _sliced(x, axis, start, length, 1)
+
+
+@row("unfold.default", "unfold_copy.default")
+def unfold(result: Type, x: Value, axis: int, size: int, step: int) -> Value:
+    if not x.rank:
+        return ops.Reshape(x, result.shape).output
+    return ops.Windows(x, [axis % x.rank], [size], [step]).output
+
+
+@row("diagonal.default", "diagonal_copy.default")
 def diagonal(result: Type, x: Value, offset: int, first: int, second: int) -> Value:
     return ops.Diagonal(x, offset, first % x.rank, second % x.rank).output
 

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
+import numpy as np
+
 from nervure import ops
 from nervure.bridges.torch.fitting import converted
 from nervure.bridges.torch.row_table import row
@@ -237,9 +239,32 @@ def average_pool_backward(result: Type, gradient: Value, x: Value, window: Ints,
 
 @row("_adaptive_avg_pool2d.default", "_adaptive_avg_pool3d.default", "adaptive_avg_pool1d.default")
 def adaptive_average_pool(result: Type, x: Value, size: Sequence[DimLike]) -> Value:
-    split, axes = _divided(x.shape, result.shape, len(size))
-    value = ops.Mean(ops.Reshape(converted(x, x.dtype.compute), split), axes=axes).output
-    return converted(value, result.dtype)
+    wide = converted(x, x.dtype.compute)
+    spatial = len(size)
+    if _is_divided(x.shape[-spatial:], result.shape[-spatial:]):
+        split, axes = _divided(x.shape, result.shape, spatial)
+        return converted(ops.Mean(ops.Reshape(wide, split), axes=axes).output, result.dtype)
+    for axis in range(x.rank - spatial, x.rank):
+        wide = _means_of_parts(wide, axis, result.shape[axis])
+    return converted(wide, result.dtype)
+
+
+def _means_of_parts(x: Value, axis: int, parts: DimLike) -> Value:
+    """Returns the means of parts along an axis, which may overlap: part k is from floor(k*n/parts) to
+    ceil((k + 1)*n/parts).
+    """
+    length = x.shape[axis]
+    if not isinstance(length, int) or not isinstance(parts, int):
+        raise Unsupported("parts of an axis of unknown length")
+    place = np.arange(parts)
+    start, end = place * length // parts, -((place + 1) * -length // parts)
+    positions = start[:, None] + np.arange(max(int((end - start).max(initial=0)), 1))
+    shown = ops.Gather(x, ops.Constant(np.minimum(positions, length - 1)), axis).output
+    others = [d for d in range(shown.rank) if d not in (axis, axis + 1)]
+    inside = ops.Broadcast(ops.Constant(positions < end[:, None]), shown.shape, others)
+    total = ops.Sum(ops.Where(inside, shown, shown.full(0)), axes=[axis + 1]).output
+    counts = ops.Constant((end - start).astype(x.dtype.numpy))
+    return total / ops.Broadcast(counts, total.shape, [d for d in range(total.rank) if d != axis])
 
 
 @row("_adaptive_avg_pool2d_backward.default", "_adaptive_avg_pool3d_backward.default")
@@ -250,11 +275,17 @@ def adaptive_average_pool_backward(result: Type, gradient: Value, x: Value) -> V
     return converted(ops.Reshape(ops.Broadcast(share, split, axes), x.shape).output, result.dtype)
 
 
+def _is_divided(lengths: Sequence[DimLike], parts: Sequence[DimLike]) -> bool:
+    """Whether each length is known, and a multiple of its number of parts."""
+    return all([isinstance(length, int) and isinstance(part, int) and part > 0 and length % part == 0
+                for length, part in zip(lengths, parts, strict=True)])
+
+
 def _divided(shape: Sequence[DimLike], result: Sequence[DimLike], spatial: int) -> tuple[list[DimLike], list[int]]:
     """Returns the shape with each of the last dimensions cut into equal parts, and the dimensions of the parts."""
     split, axes = list(shape[:-spatial]), []
     for length, parts in zip(shape[-spatial:], result[-spatial:], strict=True):
-        if not (isinstance(length, int) and isinstance(parts, int) and parts and length % parts == 0):
+        if not _is_divided([length], [parts]):
             raise Unsupported(f"{length} elements in {parts} parts that overlap")
         split.extend([parts, length // parts])
         axes.append(len(split) - 1)
