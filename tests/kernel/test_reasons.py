@@ -39,6 +39,13 @@ def other_axes(x):
     return ops.Sum(e, [1]), ops.Sum(e, [0])
 
 
+def around(x):
+    rows, columns = x.shape
+    corners = [ops.Exp(ops.Slice(x, [(down, rows - 1, 1), (along, columns - 1, 1)]))
+               for down in range(2) for along in range(2)]
+    return ops.Exp(corners[0] + corners[1] + corners[2] + corners[3])
+
+
 def few_rows(x):
     e = ops.Exp(x)
     return (e / ops.Broadcast(ops.Sum(e, [1]), x.shape, [1]),)
@@ -48,6 +55,7 @@ def few_rows(x):
     (FusionBlocker.OTHER_SHAPE, lambda x: (ops.Sum(ops.Sum(ops.Exp(x), [1]), [0]),), ()),
     (FusionBlocker.OTHER_AXES, other_axes, ()),
     (FusionBlocker.OTHER_INDEX, lambda x: ((e := ops.Exp(x)) + ops.Reverse(e, [0]),), ()),
+    (FusionBlocker.STENCIL, lambda x: (ops.Sum(around(x), [0, 1]),), ()),
     (FusionBlocker.FEW_ROWS, few_rows, (4, 1 << 16)),
     (FusionBlocker.TOO_MANY_OPS, lambda x: (chain(x, MOST_OPS + 1),), ()),
     (FusionBlocker.NO_LOOPS, lambda x: (ops.Exp(ops.Concatenate(x, x, axis=0)),), ()),

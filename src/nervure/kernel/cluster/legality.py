@@ -34,6 +34,7 @@ from collections.abc import MutableMapping, Sequence
 from nervure.ir.kinds import Structure
 from nervure.ir.op import Op, Value
 from nervure.kernel.analysis import Level, OpKind, segments_of
+from nervure.kernel.cluster.stencils import stencil_of
 from nervure.kernel.cluster.steps import FusionBlocker, Loops
 from nervure.kernel.cluster.strategy import has_enough_rows
 from nervure.kernel.coordinates import Coordinates, compose, without_ones
@@ -58,6 +59,11 @@ def _may_cross_rows(step: Loops, op: Op, structure: Structure, machine: Machine)
             and list(step.levels.values()).count(Level.CROSS_ROW) < MOST_CROSS_ROW_REDUCTIONS
             and not (isinstance(rows, int) and rows < LEAST_ROWS_CROSSED)
             and not (isinstance(row, int) and row > longest))
+
+
+def _is_better_apart(step: Loops, reduced: tuple[int, ...]) -> bool:
+    """Whether the ops of a step should be stored before they are reduced over these axes."""
+    return any([stencil.is_better_apart(step.shape, reduced) for stencil in step.stencils.values()])
 
 
 class Legality:
@@ -90,6 +96,8 @@ class Legality:
         inside = [step.phases[entry.value.op] for entry in reads if entry.value.op in step.phases]
         first = int(level is Level.ROW and not is_reduction)  # a row operation on values in memory: after a run
         step.levels[op], step.phases[op] = level, max(inside, default=first) + is_reduction
+        if level is Level.FULL:
+            step.stencils[op] = stencil_of(op, reads, step.stencils, self._ops)
         for value in op.outputs:
             self._maker[value] = step.number
 
@@ -137,7 +145,7 @@ class Legality:
             return self._blocker_of_full(step, inside) or Level.CROSS_ROW if is_cross_row else FusionBlocker.OTHER_AXES
         if any([not entry.in_place or step.levels[entry.value.op] is not Level.FULL for entry in inside]):
             return FusionBlocker.OTHER_INDEX
-        return Level.ROW
+        return FusionBlocker.STENCIL if _is_better_apart(step, structure.reduced) else Level.ROW
 
     # -- two steps -----------------------------------------------------------------------------------------
 
@@ -146,6 +154,8 @@ class Legality:
         if earlier.reduced is not None and step.reduced not in (None, earlier.reduced):
             return False
         together = Loops(step.number, step.shape, earlier.reduced if step.reduced is None else step.reduced)
+        if together.reduced is not None and any([_is_better_apart(each, together.reduced) for each in (earlier, step)]):
+            return False
         if earlier.reduced is None and step.reduced is not None and not has_enough_rows(together, self._machine):
             if any([level is Level.FULL and step.phases[op] for op, level in step.levels.items()]):
                 return False
@@ -166,7 +176,7 @@ class Legality:
         """Puts the ops of an earlier step before those of this one."""
         levels, blockers = {**earlier.levels, **step.levels}, {**earlier.blockers, **step.blockers}
         step.levels, step.phases, step.reduced = {}, {}, earlier.reduced if step.reduced is None else step.reduced
-        step.blockers = blockers
+        step.blockers, step.stencils = blockers, {}
         for op, level in levels.items():
             self.enter(step, op, level, list(self._producers.reads(op)))
 

@@ -17,6 +17,7 @@ from typing import ClassVar, Protocol
 
 from nervure.ir.op import Op, Value
 from nervure.kernel.analysis import Level, segments_of
+from nervure.kernel.cluster.stencils import Stencil
 from nervure.kernel.producers import ProducerAnalysis, Read
 from nervure.types.dim import DimLike, index
 from nervure.types.shape import Shape
@@ -60,6 +61,7 @@ class FusionBlocker(Enum):
     OTHER_SHAPE = "it runs over another shape than the kernel of its operand"
     OTHER_AXES = "the kernel of its operand reduces other axes"
     OTHER_INDEX = "it reads its operand at another index than its own"
+    STENCIL = "the kernel of its operand reads elements around each place, which takes loops without reductions"
     FEW_ROWS = "the rows of the kernel of its operand are too few or too long for threads to share"
 
 
@@ -81,6 +83,7 @@ class Loops:
     several times: the phase of an op over the whole shape is the run in which it can first be computed, that of a row
     value the run that may first read it. ``blockers`` say why ops of this step could not join the step that makes the
     last of their operands. A ``complete`` step is joined by no other op: it ends with a view whose parts it computes.
+    ``stencils`` say of each op which elements around its places are read.
 
     Other fields are set when all ops are there: ``stored`` are the values that get memory, ``materialised`` those
     among them that get it only because several runs over a row need them. ``reloaded`` are the values that a run loads
@@ -96,6 +99,7 @@ class Loops:
     blockers: dict[Op, FusionBlocker] = field(default_factory=dict)
     complete: bool = False
     has_contraction: bool = False
+    stencils: dict[Op, Stencil] = field(default_factory=dict)
     stored: list[Value] = field(default_factory=list)
     materialised: list[Value] = field(default_factory=list)
     reloaded: list[Value] = field(default_factory=list)
