@@ -26,6 +26,7 @@ from nervure.passes.common_subexpressions import common_subexpressions
 from nervure.passes.dead_code import dead_code
 from nervure.passes.decompose import decompose
 from nervure.passes.fold import fold
+from nervure.passes.known_indices import known_indices
 from nervure.passes.layouts import with_layouts
 from nervure.passes.lower_argmax import lower_argmax
 from nervure.passes.lower_convolutions import lower_convolutions
@@ -136,6 +137,15 @@ def heads() -> Function:
                     name="heads")
 
 
+def rows_and_columns() -> Function:
+    x, columns = nv.Parameter(nv.float32, (nv.dim("N", min=1), 9)), nv.Parameter(nv.int64, (3,))
+    rows, count = nv.dim("N", min=1), [ops.Iota((nv.dim("N", min=1), 3), axis) for axis in range(2)]
+    chosen = ops.Stack(count[0], ops.Broadcast(columns, (rows, 3), [0]), axes=[2], counts=[2])
+    block = ops.Stack(count[0], count[1] * 4, axes=[2], counts=[2])
+    pairs = ops.Stack(count[0], ops.Reshape(ops.Gather(columns, count[1], 0), (rows, 3)), axes=[2], counts=[2])
+    return Function([ops.GatherNd(x, index) for index in (chosen, block, pairs)], [x, columns], name="rows_and_columns")
+
+
 GOLDEN = {
     "decompose": (composites, decompose),
     "common_subexpressions": (twins, common_subexpressions),
@@ -147,6 +157,7 @@ GOLDEN = {
     "lower_convolutions": (windows, lower_convolutions),
     "lower_depthwise": (depthwise, lower_depthwise),
     "lower_windows": (pools, lambda function: lower_windows(standard(function, evaluate))),
+    "known_indices": (rows_and_columns, known_indices),
     "layouts": (heads, with_layouts),
     "standard": (training_step, lambda function: standard(function, evaluate)),
 }

@@ -16,7 +16,7 @@ from functools import lru_cache, partial
 
 from nervure import flags
 from nervure.ir.function import Function
-from nervure.passes import algebra, canonical_views, fold
+from nervure.passes import algebra, canonical_views, fold, known_indices
 from nervure.passes.common_subexpressions import common_subexpressions
 from nervure.passes.dead_code import dead_code
 from nervure.passes.decompose import Decomposition, Supports, decompose, decompose_by
@@ -90,5 +90,8 @@ def on_devices(function: Function, composites: Decomposition, rules: Sequence[Re
 
 @lru_cache(maxsize=8)
 def simplification(evaluate: Evaluate | None = None) -> Rewriter:
-    """Returns folding, canonical views and algebra as one walk, so that each sees the results of the others at once."""
-    return Rewriter("simplify", [*fold.rules(evaluate), *canonical_views.RULES, *algebra.RULES])
+    """Returns folding, canonical views, known indices and algebra as one walk, so that each sees the results of the
+    others at once.
+    """
+    return Rewriter("simplify", [
+        *fold.rules(evaluate), *canonical_views.RULES, *known_indices.RULES, *algebra.RULES])
