@@ -148,7 +148,7 @@ class Jitted(Generic[Result]):
         self._transformer = None if transformer is None else transformers.chosen(transformer)
         self._signature = _signature(function)
         self._dynamic = _read_dynamic(dynamic)
-        self._static = set(_words(static, "static"))
+        self._static = set(_words(static))
         self._check_names([*self._static, *(self._dynamic if isinstance(dynamic, Mapping) else ())])
         self._compiled: dict[object, _Kind] = {}
 
@@ -538,10 +538,10 @@ def _misused(dynamic: object, got: str | None = None) -> InvalidArgument:
                                 "axis N")
 
 
-def _words(names: object, operand: str) -> list[str]:
-    """Returns one name or several."""
-    return [_word(name, operand) for name in ([names] if isinstance(names, str)
-                                              else members(names, "jit", operand, "names"))]
+def _words(names: object) -> list[str]:
+    """Returns the one name that ``static`` is, or several."""
+    return [_word(name, "static") for name in ([names] if isinstance(names, str)
+                                              else members(names, "jit", "static", "names"))]
 
 
 def _word(name: object, operand: str) -> str:

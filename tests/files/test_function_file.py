@@ -30,7 +30,7 @@ from nervure.errors import (
     ShapeMismatch,
 )
 from nervure.files import tensor_file
-from nervure.files.function_file import load_function, save_function
+from nervure.files.function_file import load_content, save_function
 from nervure.files.tensor_file import DIGEST, read_tensors, write_tensors
 from nervure.ir.function import Function
 from nervure.ir.parser import parse_function
@@ -65,6 +65,13 @@ def model() -> tuple[Function, dict[Variable, np.ndarray]]:
     function = Function([total, constant, ops.ReadVariable(variable=packed), ops.ReadVariable(variable=spectrum)], [x],
                         {w: shown}, [shown], name="model")
     return function, {entry: bits(entry.type.dtype, entry.type.shape) for entry in (w, packed, spectrum)}
+
+
+def load_function(path) -> tuple[Function, dict[Variable, np.ndarray]]:
+    """The function of a file that has one, and the values of its variables."""
+    content = load_content(path)
+    function, = content.functions.values()
+    return function, content.state
 
 
 def same(left: tuple[Function, dict], right: tuple[Function, dict]) -> bool:
@@ -226,8 +233,9 @@ class _Full:
 
 def test_a_killed_save_leaves_the_file_that_was_there(saved):
     before = saved.read_bytes()
-    program = ("import os, sys\nfrom nervure.files.function_file import load_function, save_function\n"
-               "function, state = load_function(sys.argv[1])\nos.replace = lambda *names, **folders: os._exit(9)\n"
+    program = ("import os, sys\nfrom nervure.files.function_file import load_content, save_function\n"
+               "function, = load_content(sys.argv[1]).functions.values()\n"
+               "os.replace = lambda *names, **folders: os._exit(9)\n"
                "save_function(sys.argv[1], function, {})\n")
     assert subprocess.run([sys.executable, "-c", program, saved], check=False).returncode == 9
     assert saved.read_bytes() == before and same(load_function(saved), model())

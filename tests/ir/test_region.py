@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import nervure as nv
-from nervure.ir.region import Region, has_effects
+from nervure.ir.region import Region
 from nervure.ir.structural import equal
 from nervure.ir.verify import verify
 
@@ -52,13 +52,6 @@ def test_a_region_runs_as_a_function():
     executable = nv.transformers.make_transformer("interpreter").compile(region.body)
     x_value, a_value = np.float32([1, 2, 3]), np.float32([10, 20, 30])
     np.testing.assert_array_equal(executable([x_value, a_value])[0], x_value * a_value + 1)
-
-
-def test_effects_inside_are_told():
-    x = parameter()
-    assert has_effects(Region.of([nv.ops.PrintOp(x, prefix="x")], [x]))
-    outside = nv.ops.PrintOp(parameter(), prefix="x")
-    assert not has_effects(Region.of([x + outside], [x]))
 
 
 def test_captured_values_have_their_parameters_types():

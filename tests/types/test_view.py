@@ -35,6 +35,13 @@ slices = st.builds(slice, ends, ends, st.sampled_from([None, 1, 2, 3, -1, -2, -3
 shapes = st.lists(st.sampled_from([1, 2, 3, 4, 6]), max_size=3).map(tuple)
 
 
+def clipped(source, slices):
+    """The view by slices as Python has them, and by lengths; dimensions past the last one are whole."""
+    ranges = [clip(item, length) if isinstance(item, slice) else item
+              for item, length in zip(slices, source, strict=False)]
+    return SliceView(source, (*ranges, *source[len(ranges):]))
+
+
 def divided(data, size):
     """A shape of this size."""
     shape = []
@@ -54,7 +61,7 @@ def view_of(data, y):
         return PermuteView(shape, order), y.transpose(order)
     if kind == "slice":
         items = tuple(data.draw(slices) for _ in shape)
-        return SliceView.clipped(shape, items), y[items]
+        return clipped(shape, items), y[items]
     if kind == "broadcast":
         at, length = data.draw(st.integers(0, len(shape))), data.draw(st.integers(0, 3))
         target = (*shape[:at], length, *shape[at:])
@@ -138,7 +145,7 @@ def symbolic_view_of(data, shape):
         return PermuteView(shape, order), lambda y, known: y.transpose(order)
     if kind == "slice":
         item = data.draw(st.sampled_from([slice(1, None), slice(None, None, -1), slice(None, -1, 2), slice(-2, None)]))
-        return (SliceView.clipped(shape, [slice(None)] * at + [item]),
+        return (clipped(shape, [slice(None)] * at + [item]),
                 lambda y, known: y[(slice(None),) * at + (item,)])
     if kind == "broadcast":
         target = (*shape[:at], M, *shape[at:])
@@ -234,7 +241,7 @@ def test_reshape_keeps_the_size(source, target):
 def test_slice():
     view = SliceView((8, 5), ((7, 4, -2), (0, 5, 1)))
     assert view.shape == (4, 5) and view.layout(row_major((8, 5))) == Layout((-10, 1), 35)
-    assert SliceView.clipped((5, 3), [slice(10, None, -2)]).ranges == ((4, 3, -2), (0, 3, 1))
+    assert clipped((5, 3), [slice(10, None, -2)]).ranges == ((4, 3, -2), (0, 3, 1))
     assert SliceView((0,), ((0, 0, -1),)).shape == (0,) and SliceView((N,), ((0, N, 1),)).is_injective() is True
     for ranges in [((0, 9, 1), (0, 5, 1)), ((-1, 2, 1), (0, 5, 1)), ((1, 3, -1), (0, 5, 1)), ((0, -1, 1), (0, 5, 1))]:
         with pytest.raises(IndexOutOfRange) as caught:
@@ -248,7 +255,7 @@ def test_slice():
         SliceView((N,), ((0, 5, 1),))  # N may be less than 5
     assert "clip" in caught.value.help
     with pytest.raises(InvalidArgument):
-        SliceView.clipped((5,), [slice(None)] * 2)
+        SliceView((5,), (5, 5))
     for ranges in [((0, 3),), (3.5,), (True,), ((0.5, 1, 1),), (("a", 1, 1),)]:
         with pytest.raises(WrongKind):
             SliceView((8,), ranges)
@@ -259,9 +266,9 @@ def test_a_slice_by_lengths():
     rows = dim("rows", min=3)
     assert SliceView((8, 5), (3, (1, 2, 2))).ranges == ((0, 3, 1), (1, 2, 2)) == SliceView((8, 5), (
         np.int64(3), (1, 2, 2))).ranges
-    assert SliceView.clipped((8, rows, 4), [slice(-2, None), 3]).ranges == ((6, 2, 1), (0, 3, 1), (0, 4, 1))
+    assert clipped((8, rows, 4), [slice(-2, None), 3]).ranges == ((6, 2, 1), (0, 3, 1), (0, 4, 1))
     assert SliceView((rows,), (rows,)).shape == (rows,) and SliceView((rows,), (0,)).shape == (0,)
-    for make in (SliceView, SliceView.clipped):
+    for make in (SliceView, clipped):
         for length in (9, -1, rows + 9):
             with pytest.raises(IndexOutOfRange):
                 make((8,), (length,))
@@ -278,18 +285,18 @@ def test_clip_is_pythons(length, item):
 @pytest.mark.parametrize("stop", [None, 0, 2, 5, -1, -4])
 def test_symbolic_slices_are_clipped_alike(start, stop, step):
     item = slice(start, stop, step)
-    view = SliceView.clipped((N,), [item])  # that all positions are inside is proved
+    view = clipped((N,), [item])  # that all positions are inside is proved
     for length in range(8):
         assert view.index_map.take(np.arange(length), {"N": length}).tolist() == list(range(length))[item]
 
 
 def test_slices_with_symbolic_ends():
-    view = SliceView.clipped((N,), [slice(M, None)])
+    view = clipped((N,), [slice(M, None)])
     for length in range(5):
         got = view.index_map.take(np.arange(length), {"N": length, "M": 2}).tolist()
         assert got == list(range(length))[2:]
     low = dim("low", max=-1, min=None)
-    assert evaluate(SliceView.clipped((N,), [slice(low, None)]).shape[0], {"N": 5, "low": -2}) == 2
+    assert evaluate(clipped((N,), [slice(low, None)]).shape[0], {"N": 5, "low": -2}) == 2
     with pytest.raises(InvalidArgument) as caught:
         clip(slice(M - N, dim("K") - 2 * M, -2), N)
     assert caught.value.got == str(M - N)
@@ -328,8 +335,8 @@ LENGTHS = [N - 2, 2 * N - 1, N + M, N * M, N // 2, N + M - 3, dim_max(N - 1, 0),
                                   slice(1, None, 3), slice(None, None, -2), slice(-4, -1, 2)], ids=str)
 def test_lengths_that_are_expressions(length, item):
     """A300: a dimension is sliced, and sliced again, whatever its length is made of."""
-    view = SliceView.clipped((length,), [item])
-    again = SliceView.clipped(view.shape, [item])
+    view = clipped((length,), [item])
+    again = clipped(view.shape, [item])
     for n in range(7):
         for m in range(1, 4):
             if (size := evaluate(length, {"N": n, "M": m})) >= 0:

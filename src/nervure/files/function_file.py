@@ -5,8 +5,8 @@
 >>> x = nv.Parameter(nv.float32, (2,))
 >>> path = os.path.join(tempfile.mkdtemp(), "double")
 >>> save_function(path, nv.Function([x + x], [x], name="double"))
->>> load_function(path)
-(Function double(f32[2]) -> (f32[2]), 2 ops, {})
+>>> load_content(path).functions
+{'': Function double(f32[2]) -> (f32[2]), 2 ops}
 
 A file holds one function, or several by their names, which may share variables. The text of each is among the strings
 of the file. Nothing in a file is run: a function is rebuilt through its ops' classes, which check it. Variables are
@@ -113,14 +113,6 @@ def _write(path: str | os.PathLike[str], functions: Iterable[Function], variable
     write_tensors(path, {**values, **tensors}, every | ({_REPEATED: json.dumps(repeated)} if repeated else {}))
 
 
-class Loaded(NamedTuple):
-    """The content of a file with one function: the function, the values of its variables, and all strings."""
-
-    function: Function
-    state: dict[Variable, np.ndarray]
-    strings: dict[str, str]
-
-
 class Content(NamedTuple):
     """The content of a file: functions by their names ("" for a single one), with the names of their variables in the
     text. It also has the values of all variables, and all strings.
@@ -140,22 +132,6 @@ class Content(NamedTuple):
         repeated = from_json(self.strings.get(_REPEATED, "[]"))
         return {variable.name: variable for variable in self.state if variable.name is not None
                 and not (isinstance(repeated, list) and variable.name in repeated)}
-
-
-def load_function(path: str | os.PathLike[str]) -> tuple[Function, dict[Variable, np.ndarray]]:
-    """Reads the function of a file and the values of its variables; see ``load_all``."""
-    return load_all(path)[:2]
-
-
-def load_all(path: str | os.PathLike[str]) -> Loaded:
-    """Reads the only function of a file, the values of its variables, and its strings; see ``load_content``."""
-    content = load_content(path)
-    if len(content.functions) != 1:
-        raise InvalidArgument("the file holds several functions", op="load", operand=os.fspath(path),
-                              got=", ".join(content.functions), expected="one",
-                              help="nv.load_together(path) gives all of them, by their names")
-    function, = content.functions.values()
-    return Loaded(function, content.state, content.strings)
 
 
 def load_content(path: str | os.PathLike[str]) -> Content:

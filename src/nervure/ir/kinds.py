@@ -279,11 +279,11 @@ class Composite(Op, abstract=True):
         return as_value(results, type(self).__name__).type
 
 
-def require_admitted(op: Op, type: BasicTensorDescription, admits: frozenset[DType], position: int = 0) -> None:
-    """Raises DtypeMismatch unless the element type of the operand at ``position`` is one of ``admits``."""
+def require_admitted(op: Op, type: BasicTensorDescription, admits: frozenset[DType]) -> None:
+    """Raises DtypeMismatch unless the element type of the first operand is one of ``admits``."""
     if type.dtype not in admits:
         raise op.fail(DtypeMismatch, f"{type.dtype.name} elements are not supported", got=type,
-                      operand=op.operand_label(position), expected=describe_types(admits), help="insert ops.Convert")
+                      operand=op.operand_label(0), expected=describe_types(admits), help="insert ops.Convert")
 
 
 def merge_labels(operands: Sequence[Value]) -> Labels | None:

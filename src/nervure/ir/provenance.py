@@ -136,9 +136,9 @@ def set_override(provenance: Provenance | None) -> Provenance | None:
 
 
 @contextmanager
-def fresh_scope(path: str = "") -> Iterator[Scope]:
+def fresh_scope() -> Iterator[Scope]:
     """Opens a scope with fresh counters: names built inside do not depend on anything built before."""
-    before, _context.scope = _context.scope, Scope(path)
+    before, _context.scope = _context.scope, Scope("")
     try:
         yield _context.scope
     finally:

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from nervure.errors import InvalidArgument
-from nervure.ir.function import Function, is_effect
+from nervure.ir.function import Function
 from nervure.ir.leaves import Constant, Full, Parameter
 from nervure.ir.op import Op, Operand, Value, as_value
 from nervure.ir.traverse import postorder, rebuild
@@ -105,8 +105,3 @@ def _crossing(order: Iterable[Op], outputs: Sequence[Value], inside: set[Op]) ->
     """Returns the values from outside that the body uses, each once, in the order of their first use."""
     used = [operand for op in order if op in inside for operand in op.operands]
     return list(dict.fromkeys([value for value in (*used, *outputs) if value.op not in inside]))
-
-
-def has_effects(region: Region) -> bool:
-    """Whether the body has effects, so that it must join the effects of the op's Function."""
-    return any(is_effect(op) for op in region.body.operations)

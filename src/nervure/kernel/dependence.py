@@ -84,7 +84,7 @@ def _meet(loop: For, first: NestedAccess, second: NestedAccess) -> bool:
         return False
     terms: list[Term] = []
     for sign, access in ((1, first), (-1, second)):
-        found = _terms(loop, access, sign)
+        found = _terms(access, sign)
         if found is None:
             return False
         terms += found
@@ -95,7 +95,7 @@ def _meet(loop: For, first: NestedAccess, second: NestedAccess) -> bool:
     return _reach(difference, steps[0], steps[1], loop.extent, terms)  # type: ignore[arg-type]  # they are ints
 
 
-def _terms(loop: For, access: NestedAccess, sign: int) -> list[Term] | None:
+def _terms(access: NestedAccess, sign: int) -> list[Term] | None:
     """Returns the amounts that the inner loops add to a place, None if one is symbolic."""
     terms = []
     for index, extent in access.inner:

@@ -21,6 +21,7 @@ from fractions import Fraction
 import numpy as np
 
 from nervure.kernel.math.namespace import DOUBLE, FLOAT, FloatFormat, MathFunction
+from nervure.kernel.math.pairs import sum_and_rest
 
 _SPLITTER = 2.0 ** 27 + 1  # splits a double into two halves
 _FAR = 200  # binary digits between two numbers beyond which the smaller counts only by its sign
@@ -111,7 +112,7 @@ def _fma_of_floats(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
     correctly.
     """
     product, z = x.astype(np.float64) * y, z.astype(np.float64)
-    return _rounded_to_odd(*_sum_and_rest(product, z)).astype(np.float32)
+    return _rounded_to_odd(*sum_and_rest(product, z)).astype(np.float32)
 
 
 def _fma_of_doubles(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
@@ -122,9 +123,9 @@ def _fma_of_doubles(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
     exponent = a_exponent + b_exponent
     distance = c_exponent - exponent
     high, low = _product_and_rest(a, b)
-    upper, rest = _sum_and_rest(np.ldexp(c, np.clip(distance, -_FAR, _FAR)), low)
-    upper, last = _sum_and_rest(high, upper)
-    total = upper + _rounded_to_odd(*_sum_and_rest(rest, last))
+    upper, rest = sum_and_rest(np.ldexp(c, np.clip(distance, -_FAR, _FAR)), low)
+    upper, last = sum_and_rest(high, upper)
+    total = upper + _rounded_to_odd(*sum_and_rest(rest, last))
     result = np.ldexp(total, exponent)
     result = np.where((distance > _FAR) & (z != 0), z, result)
     by_fractions = np.flatnonzero((np.abs(result) < _UNDERFLOW) & (total != 0))
@@ -137,13 +138,6 @@ def _fma_of_doubles(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
 def _exact(x: float, y: float, z: float) -> float:
     """Computes x * y + z of finite numbers whose sum is neither 0 nor out of range."""
     return float(Fraction(x) * Fraction(y) + Fraction(z))
-
-
-def _sum_and_rest(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the rounded sum and its error, exactly (D. Knuth's)."""
-    total = x + y
-    from_y = total - x
-    return total, (x - (total - from_y)) + (y - from_y)
 
 
 def _product_and_rest(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -91,12 +91,12 @@ class PadView(ComplexView):
 
     def __init__(self, source: Shape, padding: Padding, value: complex = 0) -> None:
         put(self, "sources", (source,))
-        put(self, "padding", padded_shape(source, padding, "Pad")[0])
+        put(self, "padding", padded_shape(source, padding)[0])
         put(self, "value", value)
 
     @lazy
     def shape(self) -> Shape:
-        return padded_shape(self.sources[0], self.padding, "Pad")[1]
+        return padded_shape(self.sources[0], self.padding)[1]
 
     @lazy
     def pieces(self) -> tuple[Piece, ...]:

@@ -28,27 +28,27 @@ Padding = tuple[tuple[DimLike, DimLike], ...]
 """(before, after) for each dimension; negative amounts cut off."""
 
 
-def padded_shape(source: Shape, padding: Iterable[tuple[DimLike, DimLike]], op: str) -> tuple[Padding, Shape]:
+def padded_shape(source: Shape, padding: Iterable[tuple[DimLike, DimLike]]) -> tuple[Padding, Shape]:
     """The padding as a tuple of pairs, and the shape it gives. InvalidArgument unless there is a pair a dimension,
     ShapeMismatch where a length would be negative.
     """
     try:
-        pairs = tuple([(checked_dim(before, op), checked_dim(after, op)) for before, after in padding])
+        pairs = tuple([(checked_dim(before, "Pad"), checked_dim(after, "Pad")) for before, after in padding])
     except (TypeError, ValueError):
-        raise WrongKind("a padding is a pair (before, after) for each dimension", op=op, operand="padding",
+        raise WrongKind("a padding is a pair (before, after) for each dimension", op="Pad", operand="padding",
                         got=padding, expected="pairs of ints",
                         help="for the same on both sides repeat it: (1, 1)") from None
     if len(pairs) != len(source):
-        raise InvalidArgument("a padding has one pair a dimension", op=op, operand="padding",
+        raise InvalidArgument("a padding has one pair a dimension", op="Pad", operand="padding",
                               got=f"{len(pairs)} pairs", expected=f"{len(source)} pairs",
                               help="(0, 0) leaves a dimension as it is")
     shape = [length + before + after for length, (before, after) in zip(source, pairs, strict=True)]
     for d, length in enumerate(shape):
         if less_equal(length, -1) is True:
-            raise ShapeMismatch("more is cut off than there is", op=op, operand=f"dimension {d}",
+            raise ShapeMismatch("more is cut off than there is", op="Pad", operand=f"dimension {d}",
                                 got=f"a length of {length}: {source[d]} with a padding of {pairs[d]}",
                                 expected="a length of 0 or more", help="a slice is clipped: x[1:-1]")
-    return pairs, checked_shape(shape, op=op)
+    return pairs, checked_shape(shape, op="Pad")
 
 
 def _edge(t: DimLike, n: DimLike, is_near: bool) -> DimLike:
@@ -89,7 +89,7 @@ class FoldedPadView(SimpleView):
         if self.mode not in _FOLDS:
             raise InvalidArgument("there is no such mode of padding", op="Pad", operand="mode", got=repr(self.mode),
                                   expected=", ".join(_FOLDS), help=did_you_mean(self.mode, [*_FOLDS, "constant"]))
-        padding, shape = padded_shape(self.source, self.padding, "Pad")
+        padding, shape = padded_shape(self.source, self.padding)
         put(self, "padding", padding)
         for d, (length, result) in enumerate(zip(self.source, shape, strict=True)):
             if less_equal(length, 0) is True and less_equal(result, 0) is not True:
@@ -99,7 +99,7 @@ class FoldedPadView(SimpleView):
 
     @lazy
     def shape(self) -> Shape:
-        return padded_shape(self.source, self.padding, "Pad")[1]
+        return padded_shape(self.source, self.padding)[1]
 
     @lazy
     def index_map(self) -> IndexMap:

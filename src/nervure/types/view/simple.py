@@ -13,8 +13,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from nervure.errors import InvalidArgument, ShapeMismatch
 from nervure.support.lazy import lazy
 from nervure.types.dim import DimLike, equal, product
@@ -22,7 +20,7 @@ from nervure.types.frozen import frozen_dataclass, put
 from nervure.types.index_map import IndexMap, indices
 from nervure.types.layout import Layout, row_major
 from nervure.types.shape import Shape, checked_axes, checked_permutation
-from nervure.types.view.slicing import Range, as_range, checked_range, clip
+from nervure.types.view.slicing import Range, checked_range
 
 
 @frozen_dataclass()
@@ -201,7 +199,7 @@ class SliceView(SimpleView):
     that many positions from the first.
 
     Element j is that of position ``start + j * step``. All positions must be known to be inside, else InvalidArgument;
-    ``SliceView.clipped`` takes slices as Python does.
+    ``clip`` makes ranges of slices, as Python does.
 
     >>> SliceView((5, 3), (2, (2, 1, 1))).ranges
     ((0, 2, 1), (2, 1, 1))
@@ -217,22 +215,6 @@ class SliceView(SimpleView):
         checked = [checked_range(entry, length, f"dimension {d}", self._name)
                    for d, (entry, length) in enumerate(zip(self.ranges, self.source, strict=True))]
         put(self, "ranges", tuple(checked))
-
-    @classmethod
-    def clipped(cls, source: Shape, slices: Iterable[slice | DimLike]) -> SliceView:
-        """Makes a view from Python slices, and lengths, which are not clipped; dimensions past the last one are whole.
-
-        >>> SliceView.clipped((5, 3, 4), [slice(None, None, -2), 2]).ranges
-        ((4, 3, -2), (0, 2, 1), (0, 4, 1))
-        """
-        given = tuple(slices)
-        if len(given) > len(source):
-            raise InvalidArgument("there are more slices than dimensions", op="Slice", operand="slices",
-                                  got=f"{len(given)} slices", expected=f"at most {len(source)}",
-                                  help="a tensor has a slice for each dimension at most")
-        whole = (slice(None),) * (len(source) - len(given))
-        return cls(source, tuple([clip(item, length) if isinstance(item, slice) else as_range(item)
-                                  for item, length in zip(given + whole, source, strict=True)]))
 
     @lazy
     def shape(self) -> Shape:

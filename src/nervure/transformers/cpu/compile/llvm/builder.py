@@ -369,18 +369,6 @@ class Builder:
         yield loop
         loop.close()
 
-    def once_or_more(self, body: Callable[[Register], tuple[Register, Register]]) -> None:
-        """Runs the code that ``body`` builds once for 0, and again for the number that it returns while its condition
-        holds.
-        """
-        before, head, done = self.current, self.label("again"), self.label("end")
-        self.block(head)
-        place, number = len(self._lines), self.emit(I64, "")
-        following, is_more = body(number)
-        self._lines[place] = f"  {number.text} = phi {I64} [ 0, %{before} ], [ {following.text}, %{self.current} ]"
-        self.branch(is_more, head, done)
-        self.block(done)
-
     # -- text --------------------------------------------------------------------------------------------
 
     @property
