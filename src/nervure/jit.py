@@ -540,13 +540,13 @@ def _misused(dynamic: object, got: str | None = None) -> InvalidArgument:
 
 def _words(names: object) -> list[str]:
     """Returns the one name that ``static`` is, or several."""
-    return [_word(name, "static") for name in ([names] if isinstance(names, str)
+    return [_word(name) for name in ([names] if isinstance(names, str)
                                               else members(names, "jit", "static", "names"))]
 
 
-def _word(name: object, operand: str) -> str:
+def _word(name: object) -> str:
     if not isinstance(name, str):
-        raise WrongKind(f"{operand} takes names", op="jit", operand=operand, got=f"{name!r:.60}", expected="a string",
+        raise WrongKind("static takes names", op="jit", operand="static", got=f"{name!r:.60}", expected="a string",
                         help="an argument is given by its name")
     return name
 
