@@ -212,6 +212,11 @@ def coordinate_symbols(coordinate: DimLike | Element) -> frozenset[str]:
     return symbols(coordinate) if isinstance(coordinate, Dim) else frozenset()
 
 
+def as_results(found: Any) -> tuple[Any, ...]:
+    """Returns what an expression over scalars gives as one scalar for each output; a plain scalar is the only one."""
+    return found if isinstance(found, tuple) else (found,)
+
+
 class Multiplying(Protocol[Scalar]):
     """The part of the scalar namespace that the body of a contraction needs."""
 

@@ -18,7 +18,6 @@ from nervure.kernel.lower.kernel_builder import (
     LoweredKernel,
     loops_over,
     nested,
-    row_offset,
     row_point,
 )
 from nervure.kernel.lower.rows import Totals, note
@@ -58,8 +57,7 @@ class _Blocks:
                         elements.of(value, point)
                 for value in step.stored:
                     if step.levels[value.op] is Level.FULL:
-                        buffer = builder.buffer(self._memory.of(value), "out")
-                        builder.store(buffer, self._memory.position(value, point), elements.of(value, point))
+                        builder.store_value(value, point, elements.of(value, point))
                 ending = [op for op in step.ops if self._memory.ops.kind(op) is OpKind.REDUCTION]
                 totals = Totals(builder, ending, point)
             results = tuple([Variable(value.dtype) for value in totals.values])
@@ -102,8 +100,7 @@ class _Blocks:
                     elements.rows[value] = elements.of(value, row_point(step, value))
         for value in step.stored:
             if step.levels[value.op] is Level.ROW:
-                buffer = builder.buffer(self._memory.of(value), "out")
-                builder.store(buffer, row_offset(step, value, self._memory), elements.rows[value])
+                builder.store_value(value, row_point(step, value), elements.rows[value])
 
     def _point(self, place: DimLike) -> Point:
         """Returns the point of the tensor at a place among the reduced axes."""

@@ -145,6 +145,10 @@ class KernelBuilder:
         address = self.elements.address(offset)
         self.elements.statements.add(Store(buffer, address, value, combine, valid))
 
+    def store_value(self, value: Value, point: Point, element: Scalar, role: str = "out") -> None:
+        """Appends a store of the ``element`` of a value at a ``point``, where the value lies."""
+        self.store(self.buffer(self.memory.of(value), role), self.memory.position(value, point), element)
+
     def finish(self, name: str, body: Sequence[Statement], points: DimLike, origins: Sequence[Op]) -> LoweredKernel:
         """Returns the kernel, with its ``name`` and ``body``."""
         buffers = (*self._buffers.values(), *self._scratch)
@@ -208,11 +212,6 @@ def row_point(step: Loops, value: Value) -> Coordinates:
     if point is None:
         raise InternalError(f"{value.op!r} has no element for each row of {step}")
     return point
-
-
-def row_offset(step: Loops, value: Value, memory: BufferAssignment) -> DimLike:
-    """Returns the offset of the row of the loops in the memory of a ``value`` of one element a row."""
-    return memory.position(value, row_point(step, value))
 
 
 def unit(combine: str | None, dtype: DType) -> Literal:

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from nervure.ir.kinds import as_results
 from nervure.ir.op import Op, Value
 from nervure.kernel.analysis import Level, OpKind
 from nervure.kernel.cluster.steps import Loops
@@ -76,7 +77,7 @@ class Totals:
                 self.folds.append(op)
                 continue
             given = elements.body_at(op, point)
-            for output, value in zip(op.outputs, given if isinstance(given, tuple) else (given,), strict=True):
+            for output, value in zip(op.outputs, given, strict=True):
                 self.places.append(output)
                 self.values.append(converted(elements.statements, value, (structure.accumulate or value.dtype).compute))
                 combine.append(structure.combine)
@@ -129,9 +130,8 @@ class Rows:
                 self._run(phase)
             for value in self._step.stored:
                 if self._step.levels[value.op] is Level.ROW:
-                    buffer = self._builder.buffer(self._memory.of(value), "out")
-                    place = self._memory.position(value, self._at(row_point(self._step, value)))
-                    self._builder.store(buffer, place, self._elements.rows[value])
+                    point = self._at(row_point(self._step, value))
+                    self._builder.store_value(value, point, self._elements.rows[value])
         return row.list
 
     def _at(self, coordinates: Coordinates) -> Coordinates:
@@ -185,8 +185,8 @@ class Rows:
         step, point, count = self._step, self._point, len(self._elements.statements.list)
         for value in step.stored:
             if step.levels[value.op] is Level.FULL and step.phases[value.op] == phase:
-                buffer = self._builder.buffer(self._memory.of(value), "inout" if value in self._held else "out")
-                self._builder.store(buffer, self._memory.position(value, point), self._elements.of(value, point))
+                role = "inout" if value in self._held else "out"
+                self._builder.store_value(value, point, self._elements.of(value, point), role)
         for value, (buffer, offset) in self._held.items():
             if buffer.role == "scratch" and step.phases[value.op] == phase:
                 self._builder.store(buffer, offset, self._elements.of(value, point))
@@ -208,7 +208,6 @@ class Rows:
         elements, structure = self._elements, self._memory.ops.structure(op)
         with elements.body() as body:
             values = elements.body_at(op, self._point)
-            values = values if isinstance(values, tuple) else (values,)
         left, right, results = [tuple([Variable(value.dtype) for value in values]) for _ in range(3)]
         with elements.body() as combine:
             combined = structure.combine(elements.scalars(), left, right)  # type: ignore[operator,misc]
@@ -216,9 +215,8 @@ class Rows:
                               for entry, value in zip(combined, values, strict=True)])
         elements.statements.add(Fold(results, tuple(loops), tuple(body.list), values, left, right,
                                      tuple(combine.list), combined))
-        finish = structure.finish
-        given = results if finish is None else finish(elements.scalars(), results)
-        for output, scalar in zip(op.outputs, given if isinstance(given, tuple) else (given,), strict=True):
+        given = results if structure.finish is None else as_results(structure.finish(elements.scalars(), results))
+        for output, scalar in zip(op.outputs, given, strict=True):
             elements.rows[output] = converted(elements.statements, scalar, output.dtype)
 
     # -- values kept between runs -----------------------------------------------------------------------------
@@ -317,8 +315,7 @@ class _Lanes(Rows):
             point = tuple([index(axis) for axis in self._reduced])
             for value in step.stored:
                 if step.levels[value.op] is Level.CROSS_ROW:
-                    buffer = builder.buffer(memory.of(value), "out")
-                    builder.store(buffer, memory.position(value, point), elements.rows[value])
+                    builder.store_value(value, point, elements.rows[value])
         loops = loops_over(step.shape, self._reduced)
         return builder.finish("columns", nested(loops, body.list), self._row_length * self._blocks * LANES,
                             step.cross_row)

@@ -87,7 +87,7 @@ def _written(step: Scatter, memory: BufferAssignment, structure: Structure, targ
     with elements.body() as body:
         given = elements.body_at(op, point)
         for output, target, access, value in zip(op.outputs, targets, structure.writes,
-                                                 given if isinstance(given, tuple) else (given,), strict=True):
+                                                 given, strict=True):
             place = elements.place(op, access, elements.at(point))
             valid = elements.inside(place, output.shape) if access.drop else None
             element = converted(elements.statements, value, target.dtype)

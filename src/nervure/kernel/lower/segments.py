@@ -17,7 +17,7 @@ from nervure.kernel.cluster.inside import is_inside
 from nervure.kernel.cluster.steps import Copy, Guards, Loops, Segments
 from nervure.kernel.coordinates import Coordinates, compose
 from nervure.kernel.failures import ConditionFailure
-from nervure.kernel.ir import Buffer, Literal, Scalar
+from nervure.kernel.ir import Literal, Scalar
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.lower.kernel_builder import (
     BufferAssignment,
@@ -44,22 +44,21 @@ def lower_pointwise(step: Loops, memory: BufferAssignment) -> list[LoweredKernel
             for value in op.outputs if memory.ops.kind(op) is not OpKind.SEGMENTS else ():
                 elements.of(value, point)
         for value in step.stored:
-            buffer = builder.buffer(memory.of(value), "out")
             if memory.ops.kind(value.op) is OpKind.SEGMENTS:
-                _store_parts(step, builder, value, buffer)
+                _store_parts(step, builder, value)
             else:
-                builder.store(buffer, memory.position(value, point), elements.of(value, point))
+                builder.store_value(value, point, elements.of(value, point))
     return [builder.finish("pointwise", nested(loops_over(step.shape), body.list), product(step.shape), step.ops)]
 
 
-def _store_parts(step: Loops, builder: KernelBuilder, value: Value, buffer: Buffer) -> None:
+def _store_parts(step: Loops, builder: KernelBuilder, value: Value) -> None:
     """Stores an element of each part of a view."""
     for piece in segments_of(value.op):
         at = step.row_point(piece.extents)
         if at is None or piece.index_map is None or piece.operand is None:
             raise InternalError(f"a part of {value.op!r} is not over the loops of {step}")
         element = builder.elements.of(value.op.operands[piece.operand], compose(piece.index_map, at))
-        builder.store(buffer, builder.memory.position(value, shifted(piece, at)), element)
+        builder.store_value(value, shifted(piece, at), element)
 
 
 def lower_copy(step: Copy, memory: BufferAssignment) -> list[LoweredKernel]:
@@ -114,12 +113,12 @@ def _together(step: Segments, memory: BufferAssignment, pieces: Sequence[Piece])
     more = [entry for entries in loops for entry in entries]
     builder = KernelBuilder(memory, output.shape[:shared], {step.op: None}, more)
     with builder.elements.body() as body:
-        buffer = builder.buffer(memory.of(output), "out")
+        builder.buffer(memory.of(output), "out")
         for number, piece in enumerate(pieces):
             point = (*here(output.shape[:shared]), *[index.dim for index, _ in loops[number]])
             with builder.elements.body() as part:
                 element = _element(builder, step, piece, point)
-                builder.store(buffer, memory.position(output, shifted(piece, point)), element)
+                builder.store_value(output, shifted(piece, point), element)
             for statement in nested(loops[number], part.list, parallel=False):
                 body.add(statement)
     outer = nested(loops_over(output.shape[:shared]), body.list, vector=False)

@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from nervure.errors import InternalError
-from nervure.ir.kinds import Access, Element
+from nervure.ir.kinds import Access, Element, as_results
 from nervure.ir.op import Op, Value
 from nervure.kernel.analysis import OpAnalysis, OpKind
 from nervure.kernel.coordinates import (
@@ -170,8 +170,7 @@ class ValueLowering:
 
     def _settled(self, op: Op, value: Value, point: Point, results: Any) -> Scalar:
         """Returns the results of an op in their element types, and notes all of them."""
-        results = results if isinstance(results, tuple) else (results,)
-        for output, result in zip(op.outputs, results, strict=True):
+        for output, result in zip(op.outputs, as_results(results), strict=True):
             self._known[output, point] = converted(self.statements, result, output.dtype)
         return self._known[value, point]
 
@@ -186,14 +185,14 @@ class ValueLowering:
 
     # -- structures ----------------------------------------------------------------------------------------
 
-    def body_at(self, op: Op, point: Point) -> Any:
-        """Returns the value of a structured op's body at a point of its domain."""
+    def body_at(self, op: Op, point: Point) -> tuple[Scalar, ...]:
+        """Returns the values of a structured op's body at a point of its domain."""
         structure = self._ops.structure(op)
         if self._ops.reads_in_place(op):
             place = self.scalars(lambda entry: self.at(through(point, structure.domain, self._ranges))(entry))
-            return structure.body(place, *[self.of(operand, point) for operand in op.operands])
+            return as_results(structure.body(place, *[self.of(operand, point) for operand in op.operands]))
         at = self.at(through(point, structure.domain, self._ranges))
-        return structure.body(self.scalars(at), *self.reads_at(op, point))
+        return as_results(structure.body(self.scalars(at), *self.reads_at(op, point)))
 
     def reads_at(self, op: Op, point: Point) -> list[Scalar]:
         """Returns the elements that a structured op reads at a point of its domain."""

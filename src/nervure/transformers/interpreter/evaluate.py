@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from nervure.errors import InvalidArgument, NotSupported, ShapeMismatch, WrongKind
-from nervure.ir.kinds import Elementwise, Structured, View
+from nervure.ir.kinds import Elementwise, Structured, View, as_results
 from nervure.ir.leaves import Constant, Full
 from nervure.ir.op import Op
 from nervure.ir.ordered_locks import Visit, visiting
@@ -76,9 +76,9 @@ def _declared(op: Op, bindings: Bindings) -> list[tuple[tuple[int, ...], DType]]
 
 def _elementwise(op: Elementwise, operands: Arrays, bindings: Bindings) -> Arrays:
     """The results, each rounded to its element type; a constant one is broadcast."""
-    results = op.evaluate(_SCALARS, *operands)
+    results = as_results(op.evaluate(_SCALARS, *operands))
     return [np.broadcast_to(convert(result, dtype), shape) for result, (shape, dtype)
-            in zip(results if isinstance(results, tuple) else (results,), _declared(op, bindings), strict=True)]
+            in zip(results, _declared(op, bindings), strict=True)]
 
 
 def _view(op: View, operands: Arrays, bindings: Bindings) -> Arrays:

@@ -23,7 +23,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from nervure.errors import InvalidArgument
-from nervure.ir.kinds import Access, ScalarExpression, Structure, multiply_body
+from nervure.ir.kinds import Access, ScalarExpression, Structure, as_results, multiply_body
 from nervure.ir.notation import Number
 from nervure.ir.op import Op
 from nervure.transformers.convert import convert, widen
@@ -120,12 +120,12 @@ def _contributions(structure: Structure, box: DomainBox, operands: Arrays, outpu
         left, right = [widen(elements).astype(outputs[0].adding_type) for elements in read]
         return [sum_of_products(left, right, outputs[0].kept)]
     scalars = NumPyScalars(box.values)
-    values = _as_tuple(structure.body(scalars, *read))
+    values = as_results(structure.body(scalars, *read))
     if not callable(structure.combine):
         return [output.reduce(box, elements) for output, elements in zip(outputs, values, strict=True)]
     rows = [rows_of(np.broadcast_to(widen(value), box.lengths), outputs[0].reduced) for value in values]
     combined = fold(scalars, structure.combine, rows)
-    values = combined if structure.finish is None else _as_tuple(structure.finish(scalars, combined))
+    values = combined if structure.finish is None else as_results(structure.finish(scalars, combined))
     return [np.broadcast_to(output.stored(value), rows[0].shape[:-1])
             for output, value in zip(outputs, values, strict=True)]
 
@@ -134,9 +134,6 @@ def _covers(box: DomainBox, read: Arrays) -> bool:
     """Whether one of the elements that were ``read`` depends on each dimension of a box."""
     return np.broadcast_shapes(*[elements.shape for elements in read]) == box.lengths
 
-
-def _as_tuple(values: np.ndarray | tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
-    return values if isinstance(values, tuple) else (values,)
 
 
 # -- ways to combine -----------------------------------------------------------------------------------------
