@@ -23,7 +23,7 @@ REWRITING = {"cut.AGAIN", "pattern._SEEN_THROUGH", "rewrite.VISITS", "rewrite._S
              "decompose._VISITS", "lower_argmax._LARGEST", "seen.DEEPEST"}
 
 # The most numbers that may steer products and convolutions. It can only shrink.
-MOST = 27
+MOST = 25
 
 def numbers_in(path: Path) -> Iterator[str]:
     """The names of a module that are given numbers above 1 which do not follow from the machine or from other names."""

@@ -33,11 +33,6 @@ class ProductTuning(NamedTuple):
     images of short lines.
     """
 
-    packing_cost: int = 1
-    """The cost (:attr:`nervure.ir.op.Op.cost`) of packing an element, beside computing it: a store to a cache. Chosen
-    in fdad9e1.
-    """
-
     unknown_repetitions: int = 2
     """Times that an element of B is assumed to be packed where the number of rows is a symbol: for each time there are
     ``packed_rows`` of them. Chosen in fdad9e1.
@@ -65,11 +60,6 @@ class ProductTuning(NamedTuple):
     task_products: int = 1 << 28
     """The most multiply-adds of a task: 5 milliseconds of a core with vectors of 32 bytes, for which others may wait at
     the end of a product. Chosen in c325fe1.
-    """
-
-    packed_share: int = 4
-    """Times that a task may have more multiply-adds if it packs B: other tasks would pack the same panel again. Found
-    in 78c2e7a.
     """
 
     least_products: int = 1 << 20

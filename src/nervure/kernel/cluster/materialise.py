@@ -34,7 +34,7 @@ from nervure.kernel.analysis import Level, OpAnalysis, OpKind
 from nervure.kernel.cluster.prologues import has_edges, is_widened, repetitions
 from nervure.kernel.cluster.steps import Loops, Step
 from nervure.kernel.producers import ProducerAnalysis, Read, dense_base
-from nervure.kernel.tuning import CHEAP, RECOMPUTED_DEPTH, STORE
+from nervure.kernel.tuning import CHEAP, PACKING, RECOMPUTED_DEPTH, STORE
 from nervure.support.machine import Machine
 
 
@@ -130,8 +130,7 @@ class _Materialisation:
         cost, loads = self._again(value, 0)
         readers = len({id(reader.step) for reader in outside})
         packed = [reader.times or 0 for reader in outside if reader.is_product]
-        store = self._machine.products.packing_cost
-        more = sum([(times - 1) * (cost + loads) + times * store for times in packed])
+        more = sum([(times - 1) * (cost + loads) + times * PACKING for times in packed])
         return cost <= CHEAP and readers * loads <= STORE + readers and more <= CHEAP
 
     def _can_be_again(self, value: Value) -> bool:

@@ -178,7 +178,7 @@ def _even(matrices: Matrices, width: int) -> int:
 def _most_rows(matrices: Matrices, reading: Reading, width: int, strips: DimLike) -> int:
     """The most rows of a task: more use a panel more often, take longer, and leave less to other threads."""
     rows = matrices.m.extent
-    limit = _row_limit(matrices, reading, width)
+    limit = _row_limit(matrices, width)
     if not isinstance(rows, int):
         return _in_whole_groups(limit, matrices)
     most = limit
@@ -189,11 +189,10 @@ def _most_rows(matrices: Matrices, reading: Reading, width: int, strips: DimLike
     return _in_whole_groups(each, matrices)
 
 
-def _row_limit(matrices: Matrices, reading: Reading, width: int) -> int:
+def _row_limit(matrices: Matrices, width: int) -> int:
     """The rows of a task that takes as long as any may, and whose results stay in the cache until it goes on."""
     machine, products = matrices.machine, matrices.machine.products
-    longer = products.packed_share if reading.packs_in_tasks else 1
-    most = products.task_products * longer // max(width * _known_points(matrices), 1)
+    most = products.task_products // max(width * _known_points(matrices), 1)
     if matrices.is_stored and isinstance(matrices.m.extent, int):
         return most
     if matrices.is_transposed:
