@@ -96,13 +96,6 @@ class ProductTuning(NamedTuple):
 
     # -- windows ---------------------------------------------------------------------------------------------------
 
-    window_phases: int = 16
-    """Phases of strides up to which a gradient of windows has ops of its own for each of them. Chosen in 938184a."""
-
-    window_step: int = 4
-    """Elements from one window to the next up to which windows are read in lanes along their places. Found in 938184a.
-    """
-
     inner_rows: int = 3
     """The least rows between borders that are worth a loop without conditions. Found in 720c92f."""
 
