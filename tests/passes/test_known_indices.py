@@ -167,7 +167,7 @@ def random_coordinate(rng, length, domain):
     if kind == 1:
         return ops.Full(int(rng.integers(-length, length)), dtype, domain).output, []
     source = ops.Constant(numbers) if kind == 2 else nv.Parameter(dtype, shape)
-    return ops.Broadcast(source, domain, others).output, [(source, numbers)] if kind == 3 else []
+    return ops.Broadcast(source, domain, others).output, [] if kind == 2 else [(source, numbers)]
 
 
 @pytest.mark.parametrize("seed", range(4))
