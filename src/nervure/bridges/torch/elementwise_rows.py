@@ -311,7 +311,7 @@ def bitwise_not(result: Type, x: Value) -> Value:
 # -- complex numbers ---------------------------------------------------------------------------------------------------
 
 
-@row("_conj.default", "_conj_physical.default", "conj_physical.default")
+@row("_conj.default", "_conj_physical.default")
 def conjugate(result: Type, x: Value) -> Value:
     return ops.Conjugate(x).output if x.dtype.is_complex else x
 
@@ -355,8 +355,8 @@ def convert_element_type(result: Type, x: Value, dtype: object) -> Value:
     return converted(x, result.dtype)
 
 
-@row("clone.default", "alias.default", "detach.default", "lift_fresh_copy.default", "lift_fresh.default",
-     "contiguous.default", "alias_copy.default", "detach_copy.default", "resolve_conj.default", "resolve_neg.default")
+@row("clone.default", "alias.default", "detach.default", "lift_fresh_copy.default", "alias_copy.default",
+     "detach_copy.default")
 def clone(result: Type, x: Value, *others: object) -> Value:
     return x
 

@@ -25,7 +25,7 @@ FAR = 2**62
 """An end of a slice above this is the end of its axis."""
 
 
-@row("view.default", "reshape.default", "_unsafe_view.default", "unsqueeze.default", "squeeze.dim", "squeeze.dims",
+@row("view.default", "_unsafe_view.default", "unsqueeze.default", "squeeze.dim", "squeeze.dims",
      "squeeze.default", "_reshape_alias.default", "view_copy.default", "unsqueeze_copy.default", "squeeze_copy.dim",
      "squeeze_copy.dims", "squeeze_copy.default")
 def reshape(result: Type, x: Value, *others: object) -> Value:
@@ -111,7 +111,7 @@ def split(result: tuple[Type, ...], x: Value, *others: Foreign) -> tuple[Value, 
     return tuple(parts)
 
 
-@row("narrow_copy.default", "narrow.default")
+@row("narrow_copy.default")
 def narrow(result: Type, x: Value, axis: int, start: Given, length: Given) -> Value:
     axis = axis_of(axis, x.rank)
     if isinstance(start, int) and start < 0:

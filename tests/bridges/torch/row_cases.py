@@ -1,0 +1,280 @@
+"""Arguments for every row of the table: a list of cases for each overload, of odd shapes and several element types."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+Case = list[Any]
+
+FLOATS, NUMBERS = (torch.float32, torch.float64), (torch.float32, torch.float64, torch.int64)
+ALL = (*NUMBERS, torch.bool)
+SHAPES = ((), (5,), (3, 1, 7), (0, 3))
+
+
+def drawn(shape: tuple[int, ...], dtype: torch.dtype = torch.float32, low: float = -2.0, high: float = 2.0) -> Any:
+    """A tensor of numbers between bounds, the same for each call with the same arguments."""
+    generator = torch.Generator().manual_seed(sum(shape) * 7 + len(shape))
+    if dtype is torch.bool:
+        return torch.rand(shape, generator=generator) < 0.5
+    if dtype.is_floating_point:
+        return (torch.rand(shape, generator=generator, dtype=torch.float64) * (high - low) + low).to(dtype)
+    if dtype.is_complex:
+        return torch.complex(drawn(shape), drawn(shape).flip(0))
+    return torch.randint(math.floor(low) - 1, math.ceil(high) + 2, shape, generator=generator, dtype=dtype)
+
+
+def of_each(dtypes: Any, *further: Any, low: float = -2.0, high: float = 2.0) -> list[Case]:
+    return [[drawn(shape, dtype, low, high), *further] for dtype in dtypes for shape in SHAPES]
+
+
+def pairs(dtypes: Any, *further: Any, low: float = -2.0) -> list[Case]:
+    found = [[drawn(left, dtype), drawn(right, dtype, low), *further] for dtype in dtypes
+             for left, right in (((4,), (4,)), ((3, 1), (1, 5)), ((2, 3), ()), ((), (2,)), ((0, 2), (1,)))]
+    mixed = [[drawn((3,), dtypes[0]), drawn((3,), dtypes[-1], low), *further],
+             [drawn((), dtypes[-1]), drawn((2, 2), dtypes[0], low), *further]]
+    return found + mixed
+
+
+SPECIAL = torch.tensor([0.0, -0.0, math.inf, -math.inf, math.nan, 1.5, -1.5, 2.5])
+NUMBERS_AND_SPECIAL = [[SPECIAL]]
+
+x23, x234, x4 = drawn((2, 3)), drawn((2, 3, 4)), drawn((2, 3, 5, 7))
+places = torch.tensor([[0, 2, 1], [1, 1, 0]])
+mask = drawn((2, 3), torch.bool)
+EMPTY: Case = []
+
+CASES: dict[str, list[Case]] = {}
+
+
+def cases(names: str, *lists: list[Case]) -> None:
+    """Adds cases to each of the overloads."""
+    for name in names.split():
+        CASES.setdefault(name, []).extend([case for several in lists for case in several])
+
+
+cases("acos.default asin.default atanh.default erfinv.default", of_each(FLOATS, low=-0.9, high=0.9))
+cases("acosh.default", of_each(FLOATS, low=1.0, high=3.0))
+cases("log.default log10.default log2.default log1p.default sqrt.default rsqrt.default lgamma.default digamma.default",
+      of_each(FLOATS, low=0.1, high=3.0))
+cases("asinh.default atan.default cos.default cosh.default erf.default erfc.default exp.default exp2.default "
+      "expm1.default sigmoid.default sin.default sinh.default tan.default tanh.default reciprocal.default",
+      of_each(FLOATS), [[drawn((4,), torch.int64, 1, 3)]])
+cases("sigmoid.default tanh.default exp.default sqrt.default reciprocal.default", NUMBERS_AND_SPECIAL)
+cases("ceil.default floor.default trunc.default round.default neg.default relu.default", of_each(NUMBERS),
+      NUMBERS_AND_SPECIAL)
+cases("abs.default", of_each(NUMBERS), [[drawn((3,), torch.complex64)], [SPECIAL]])
+cases("sign.default isnan.default isinf.default", of_each(ALL), NUMBERS_AND_SPECIAL)
+cases("elu.default", of_each(FLOATS, 1.5, 0.5, 2.0))
+cases("leaky_relu.default", of_each(FLOATS, 0.2), [[SPECIAL, 0.2]])
+cases("gelu.default", of_each(FLOATS))
+CASES["gelu.default"] += [[x23, {"approximate": "tanh"}]]
+cases("polygamma.default", [[0, drawn((4,), low=0.3)], [1, drawn((4,), low=0.3)]])
+cases("round.decimals", [[x23, {"decimals": 1}], [x23 * 100, {"decimals": -1}]])
+cases("fmax.default fmin.default copysign.Tensor", pairs(FLOATS), [[SPECIAL, SPECIAL.flip(0)]])
+cases("copysign.Scalar", [[x23, -1.0]])
+cases("add.Tensor sub.Tensor", pairs(NUMBERS), [[x23, 2.5], [drawn((3,), torch.int64), 2], [x23, x23, {"alpha": 3}],
+                                               [drawn((3,), torch.int64), 2.5]])
+cases("add.Tensor mul.Tensor", pairs((torch.bool,)), [[drawn((3,), torch.complex64), drawn((3,))]])
+cases("add.Scalar sub.Scalar mul.Scalar div.Scalar", [[x23, 2], [drawn((3,), torch.int64), 3]])
+cases("rsub.Tensor", pairs(NUMBERS))
+cases("rsub.Scalar", [[x23, 2, 3]])
+cases("mul.Tensor", pairs(NUMBERS), [[x23, 0.5], [SPECIAL, 0.0]])
+cases("div.Tensor", pairs(NUMBERS, low=0.5), [[x23, 0.0], [drawn((3,), torch.int64), 3]])
+for _mode in ("floor", "trunc", None):
+    cases("div.Tensor_mode", [[left, torch.where(right == 0, 3, right), {"rounding_mode": _mode}]
+                              for left, right in pairs(NUMBERS)])
+    cases("div.Scalar_mode", [[drawn((7,), torch.int64), 3, {"rounding_mode": _mode}],
+                              [x23, -0.7, {"rounding_mode": _mode}]])
+_divided = [[left, torch.where(right == 0, 3, right)] for left, right in pairs(NUMBERS)]
+cases("floor_divide.default remainder.Tensor fmod.Tensor", _divided)
+cases("remainder.Scalar fmod.Scalar", [[x23, -0.7], [drawn((9,), torch.int64), -2]])
+cases("remainder.Scalar_Tensor", [[5, torch.tensor([2, -3, 4])]])
+cases("pow.Tensor_Tensor", [[drawn((3, 1), low=0.1), drawn((4,))], [torch.tensor([2, -3]), torch.tensor([3, 0])]])
+cases("pow.Tensor_Scalar", [[drawn((5,), low=0.1), power] for power in (0.5, 1, 2, 3, -0.5, -1, -2, 1.7)],
+      [[drawn((4,), torch.int64), power] for power in (0, 1, 2, 5)])
+cases("pow.Scalar", [[2.0, x23], [3, torch.tensor([0, 1, 4])]])
+cases("atan2.default hypot.default", pairs(FLOATS))
+cases("maximum.default minimum.default", pairs(ALL), [[SPECIAL, SPECIAL.flip(0)]])
+cases("clamp.default", [[x23, -0.5, 0.5], [x23, None, 0.5], [SPECIAL, -1.0, 1.0], [drawn((4,), torch.int64), 0, 2],
+                        [drawn((4,), torch.int64), 0.5, None]])
+cases("clamp.Tensor", [[x23, drawn((3,)), None], [x23, torch.tensor(-1.0), torch.tensor(1.0)]])
+cases("hardtanh.default", [[x23], [x23, -0.5, 0.25]])
+cases("where.self", [[mask, x23, drawn((3,))], [mask, torch.tensor(1), x23], [mask, places, 2.0 * x23]])
+cases(" ".join(f"{name}.Tensor" for name in ("eq", "ne", "lt", "le", "gt", "ge")), pairs(ALL),
+      [[SPECIAL, SPECIAL.flip(0)], [places, x23]])
+cases(" ".join(f"{name}.Scalar" for name in ("eq", "ne", "lt", "le", "gt", "ge")), [[places, 1], [places, 0.5],
+                                                                                  [x23, 0], [mask, 1]])
+cases("logical_and.default logical_or.default logical_xor.default", pairs(ALL))
+cases("logical_not.default", of_each(ALL))
+cases("bitwise_and.Tensor bitwise_or.Tensor bitwise_xor.Tensor", pairs((torch.int64, torch.bool)))
+cases("bitwise_and.Scalar bitwise_or.Scalar bitwise_xor.Scalar", [[places, 1], [mask, True]])
+cases("bitwise_and.Scalar_Tensor bitwise_or.Scalar_Tensor bitwise_xor.Scalar_Tensor", [[1, places]])
+cases("bitwise_not.default", [[places], [mask], [places.to(torch.uint8)]])
+cases("_conj.default _conj_physical.default", [[drawn((2, 3), torch.complex64)]])
+cases("complex.default polar.default", [[x23, drawn((3,)).expand(2, 3).contiguous()]])
+cases("view_as_real.default view_as_real_copy.default", [[drawn((2, 3), torch.complex64)]])
+cases("view_as_complex.default view_as_complex_copy.default", [[drawn((3, 2))]])
+cases("_to_copy.default", [[x23, {"dtype": dtype}] for dtype in (torch.float64, torch.int64, torch.int8, torch.bool,
+                                                               torch.bfloat16, torch.uint8, torch.complex64)],
+      [[torch.tensor([300, -3, 127]), {"dtype": dtype}] for dtype in (torch.int8, torch.uint8, torch.float32)])
+cases("prims.convert_element_type.default", [[x23, torch.int64], [places, torch.float32]])
+cases("clone.default alias.default detach.default lift_fresh_copy.default alias_copy.default "
+      "detach_copy.default", of_each((torch.float32,)))
+cases("copy.default", [[x23, places], [x23, drawn((3,))]])
+cases("fill.Scalar", [[x23, 2.5], [places, 7]])
+cases("fill.Tensor", [[x23, torch.tensor(2.5)]])
+
+cases("full.default", [[[2, 3], 1.5], [[2], 3], [[], True]])
+cases("full_like.default", [[x23, 2], [places, 3, {"dtype": torch.float64}]])
+cases("zeros_like.default ones_like.default", [[x23], [places]])
+cases("zeros.default ones.default", [[[2, 3]], [[0], {"dtype": torch.int64}]])
+cases("new_zeros.default new_ones.default", [[x23, [2]]])
+cases("scalar_tensor.default", [[2.5], [3, {"dtype": torch.int64}]])
+cases("arange.start_step", [[0, 7, 2], [7, 0, -3], [0.0, 1.0, 0.3], [2, 2, 1]])
+cases("prims.iota.default", [[5, {"start": 2, "step": 3, "dtype": torch.int64, "device": torch.device("cpu"),
+                                  "requires_grad": False}]])
+cases("empty.memory_format", EMPTY)
+for _name in ("empty.memory_format", "empty_strided.default", "empty_like.default", "new_empty.default",
+              "new_empty_strided.default"):
+    CASES[_name] = []  # their elements are not defined
+
+_axes = [[x234, [1], True], [x234, [0, -1], False], [x234, None, False], [torch.zeros(0, 3), [0], False],
+         [torch.tensor(2.0), [], False]]
+cases("sum.dim_IntList", _axes, [[places, [1], False], [mask, [0], True]])
+cases("mean.dim", _axes)
+cases("sum.default prod.default", of_each(ALL))
+cases("mean.default", of_each(FLOATS))
+cases("prod.dim_int", [[x234, 1, True], [places, 0]])
+cases("var.correction", [[x234, [1], {"correction": 1}], [x234, None, {"correction": 0, "keepdim": True}],
+                         [x234, [0, 2], {"correction": 0.5}]])
+cases("var.dim", [[x234, [1], True, False]])
+cases("var_mean.correction", [[x234, [0, 2], {"correction": 0, "keepdim": True}], [x234, [1]]])
+cases("linalg_vector_norm.default", [[x234, order, [1], True] for order in (2, 1, 0, math.inf, -math.inf, 3, 0.5)],
+      [[x234]])
+cases("amax.default amin.default", [[x234, [1], True], [x234, []], [mask, [0]], [SPECIAL, [0]]])
+cases("max.default min.default", [[x234], [mask], [SPECIAL]])
+cases("max.dim min.dim", [[x234, 1, True], [places, 0], [SPECIAL, 0], [mask, 1], [torch.tensor(1.0), 0]])
+cases("argmax.default argmin.default", [[x234, 1, True], [x234], [torch.tensor([1, 3, 3]), 0], [SPECIAL]])
+cases("any.default all.default", of_each(ALL))
+cases("any.dim all.dim", [[mask, 1, True], [places, 0], [torch.zeros(2, 0), 1]])
+cases("any.dims all.dims", [[drawn((2, 3, 4), torch.bool), [0, 2], False], [mask, []]])
+
+cases("view.default _unsafe_view.default view_copy.default", [[x234, [6, 4]], [x234, [-1]]])
+cases("_reshape_alias.default", [[x234, [6, 4], [4, 1]]])
+cases("unsqueeze.default unsqueeze_copy.default", [[x23, 1], [x23, -1]])
+cases("squeeze.dim squeeze_copy.dim", [[drawn((2, 1, 3)), 1], [x23, 0]])
+cases("squeeze.dims squeeze_copy.dims", [[drawn((2, 1, 1)), [1, 2]]])
+cases("squeeze.default squeeze_copy.default", [[drawn((2, 1, 1))]])
+cases("permute.default permute_copy.default", [[x234, [2, 0, -2]]])
+cases("transpose.int transpose_copy.int", [[x234, 0, -1]])
+cases("t.default t_copy.default", [[x23], [drawn((3,))]])
+cases("expand.default expand_copy.default", [[drawn((3, 1)), [2, 3, 4]], [x23, [-1, 3]], [torch.tensor(1.0), [2]]])
+cases("flip.default", [[x234, [0, -1]]])
+cases("slice.Tensor slice_copy.Tensor", [[x234, 1, 1, 3], [x234, -1, -3, 100, 2], [x234, 0, 5, 9], [x234, 1, 2, 1]])
+cases("select.int select_copy.int", [[x234, 1, -1], [x234, 0, 1]])
+cases("split_with_sizes.default split_with_sizes_copy.default", [[x234, [1, 3], -1]])
+cases("split.Tensor split_copy.Tensor", [[x234, 3, -1]])
+cases("unbind.int unbind_copy.int", [[x234, 1]])
+cases("narrow_copy.default", [[x234, 1, 1, 2], [x234, -1, -2, 2]])
+cases("unfold.default unfold_copy.default", [[x234, 2, 3, 1], [drawn((9,)), 0, 4, 2]])
+cases("diagonal.default diagonal_copy.default", [[x23, 1], [x234, -1, 0, 2]])
+cases("slice_scatter.default", [[x234, drawn((2, 2, 4)), 1, 1, 3], [x234, drawn((2, 3, 2)), 2, 0, 4, 2],
+                                [x234, drawn((2, 3, 1)), -1, -1]])
+cases("select_scatter.default", [[x234, drawn((2, 4)), 1, -2]])
+cases("diagonal_scatter.default", [[x23, drawn((2,)), 1]])
+cases("cat.default", [[[x23, drawn((1, 3))], 0], [[x23, torch.zeros(0), places], 1], [[torch.zeros(0)]]])
+cases("stack.default", [[[x23, x23 * 2], -1], [[places, places], 0]])
+cases("repeat.default", [[x23, [2, 1, 3]], [torch.tensor(2.0), [3]]])
+cases("constant_pad_nd.default", [[x23, [1, 2], 0.5], [x23, [-1, 1, 0, 2]], [places, [1, 0], 7]])
+cases("reflection_pad1d.default", [[drawn((2, 3, 4)), [2, 1]]])
+cases("reflection_pad2d.default replication_pad2d.default", [[x4, [1, 2, 3, 0]]])
+cases("replication_pad1d.default", [[drawn((2, 3, 4)), [2, 5]]])
+cases("reflection_pad3d.default replication_pad3d.default", [[drawn((1, 2, 3, 4, 5)), [1, 1, 2, 0, 1, 1]]])
+
+cases("mm.default", [[x23, drawn((3, 4))], [torch.zeros(0, 3), drawn((3, 2))]])
+cases("bmm.default", [[x234, drawn((2, 4, 5))]])
+cases("mv.default", [[x23, drawn((3,))]])
+cases("dot.default", [[drawn((4,)), drawn((4,)) * 2]])
+cases("addmm.default", [[drawn((4,)), x23, drawn((3, 4)), {"beta": 2, "alpha": 0.5}],
+                        [drawn((2, 4)) * math.nan, x23, drawn((3, 4)), {"beta": 0}]])
+cases("baddbmm.default", [[drawn((2, 3, 5)), x234, drawn((2, 4, 5))]])
+cases("addmv.default", [[drawn((2,)), x23, drawn((3,)), {"alpha": 2}]])
+cases("addbmm.default", [[drawn((3, 5)), x234, drawn((2, 4, 5))]])
+
+_plain = ([1, 1], [0, 0], [1, 1], False, [0, 0], 1)
+cases("convolution.default", [[x4, drawn((4, 3, 3, 2)), drawn((4,)), *_plain],
+                              [x4, drawn((6, 1, 3, 3)), None, [2, 1], [1, 2], [1, 2], False, [0, 0], 3],
+                              [x4, drawn((3, 2, 3, 3)), drawn((2,)), [2, 3], [1, 0], [1, 1], True, [1, 2], 1],
+                              [x234, drawn((2, 3, 2)), None, [1], [1], [1], False, [0], 1]])
+cases("convolution_backward.default",
+      [[drawn((2, 4, 3, 6)), x4, drawn((4, 3, 3, 2)), [4], *_plain, [True, True, True]],
+       [drawn((2, 4, 3, 6)), x4, drawn((4, 3, 3, 2)), [4], *_plain, [False, True, False]],
+       [drawn((2, 2, 10, 21)), x4, drawn((3, 2, 3, 3)), [2], [2, 3], [1, 0], [1, 1], True, [1, 0], 1,
+        [True, True, True]]])
+cases("max_pool2d_with_indices.default", [[x4, [2, 3]], [x4, [3, 3], [2, 2], [1, 1]],
+                                          [x4, [2, 2], [2, 2], [0, 0], [2, 2]],
+                                          [x4, [2, 2], [2, 2], [1, 1], [1, 1], True],
+                                          [torch.full((1, 1, 4, 4), -math.inf), [3, 3], [1, 1], [1, 1]]])
+cases("max_pool3d_with_indices.default", [[drawn((1, 2, 4, 5, 6)), [2, 2, 3]]])
+_found = torch.ops.aten.max_pool2d_with_indices.default(x4, [3, 3], [2, 2], [1, 1])
+cases("max_pool2d_with_indices_backward.default", [[drawn(tuple(_found[0].shape)), x4, [3, 3], [2, 2], [1, 1], [1, 1],
+                                                    False, _found[1]]])
+_deep = drawn((1, 2, 4, 5, 6))
+_found3 = torch.ops.aten.max_pool3d_with_indices.default(_deep, [2, 2, 2])
+cases("max_pool3d_with_indices_backward.default", [[drawn(tuple(_found3[0].shape)), _deep, [2, 2, 2], [2, 2, 2],
+                                                    [0, 0, 0], [1, 1, 1], False, _found3[1]]])
+cases("avg_pool1d.default", [[x234, [2], [1]], [x234, [3], [2], [1], False, False]])
+cases("avg_pool2d.default", [[x4, [2, 3]], [x4, [3, 3], [2, 2], [1, 1]], [x4, [3, 3], [2, 2], [1, 1], True, False],
+                             [x4, [3, 3], [2, 2], [1, 1], True, True], [x4, [2, 2], [1, 1], [0, 0], False, True, 3]])
+cases("avg_pool3d.default", [[_deep, [2, 2, 2]]])
+cases("avg_pool2d_backward.default", [[drawn((2, 3, 3, 4)), x4, [3, 3], [2, 2], [1, 1], False, counted, None]
+                                      for counted in (True, False)])
+cases("avg_pool3d_backward.default", [[drawn((1, 2, 2, 2, 3)), _deep, [2, 2, 2], [2, 2, 2], [0, 0, 0], False, True,
+                                       None]])
+cases("_adaptive_avg_pool2d.default", [[x4, [1, 1]], [x4, [3, 2]], [drawn((1, 2, 6, 4)), [3, 2]], [x4, [7, 9]]])
+cases("_adaptive_avg_pool3d.default", [[_deep, [2, 1, 3]]])
+cases("adaptive_avg_pool1d.default", [[x234, [3]]])
+cases("_adaptive_avg_pool2d_backward.default", [[drawn((2, 3, 1, 1)), x4]])
+cases("_adaptive_avg_pool3d_backward.default", [[drawn((1, 2, 2, 1, 3)), _deep]])
+
+cases("embedding.default", [[drawn((5, 4)), places], [drawn((5, 4)), places, 1]])
+cases("embedding_dense_backward.default", [[x234, places, 6, -1, False], [x234, places, 6, 1, False]])
+cases("index_select.default", [[x234, -1, torch.tensor([3, 0, 0])]])
+cases("gather.default", [[drawn((3, 4)), 1, places], [drawn((2, 3)), 0, places % 2]])
+cases("index.Tensor _unsafe_index.Tensor", [[x234, [None, torch.tensor([0, -1])]], [x234, [places % 2, None, places]],
+                                            [x234, [None, places, torch.tensor([[1], [2]])]],
+                                            [x234, [torch.tensor(1)]]])
+cases("index_put.default _unsafe_index_put.default",
+      [[x234, [torch.tensor([1, 0]), torch.tensor([2, 2])], drawn((2, 4))],
+       [x234, [None, torch.tensor([0, 0, 1])], drawn((4,)), True], [x23, [mask], torch.tensor(5.0)],
+       [x234, [torch.tensor([1, 0]), None, torch.tensor([2, 3])], drawn((2, 3))]])
+cases("scatter.src", [[drawn((3, 4)), 1, places, drawn((2, 3))], [drawn((2, 3)), 0, torch.tensor([[1, 0]]), x23]])
+cases("scatter.value", [[drawn((3, 4)), 1, places, 2.0]])
+cases("scatter_add.default", [[drawn((3, 4)), 1, places, drawn((2, 3))]])
+cases("scatter_reduce.two", [[drawn((3, 4)), 1, places, drawn((2, 3)), reduce] for reduce in ("sum", "prod", "amax",
+                                                                                           "amin")])
+
+cases("_softmax.default _log_softmax.default", [[x234, 1, False], [torch.tensor([-math.inf, 0.0]), 0, False],
+                                                [torch.tensor(1.0), 0, False]])
+cases("native_layer_norm.default", [[x234, [3, 4], drawn((3, 4)), drawn((3, 4)) * 2, 1e-5],
+                                    [x234, [4], None, None, 1e-3]])
+cases("native_group_norm.default", [[drawn((2, 6, 5)), drawn((6,)), drawn((6,)) * 2, 2, 6, 5, 3, 1e-5],
+                                    [drawn((2, 6, 5)), None, None, 2, 6, 5, 2, 1e-5]])
+cases("_native_batch_norm_legit_no_training.default", [[x4, drawn((3,)), drawn((3,)), drawn((3,)) * 2,
+                                                        drawn((3,), low=0.5), 0.1, 1e-5]])
+
+_query, _keys = drawn((2, 4, 3, 8)), drawn((2, 4, 5, 8))
+_flash = "_scaled_dot_product_flash_attention_for_cpu"
+cases(f"{_flash}.default", [[_query, _keys, _keys.flip(2)], [_query, _query, _query, 0.0, True],
+                            [_query, _keys[:, :2], _keys[:, :2]],
+                            [_query, _keys, _keys, 0.0, False, {"attn_mask": drawn((2, 1, 3, 5)), "scale": 0.3}]])
+_attended = getattr(torch.ops.aten, _flash).default(_query, _keys, _keys)
+cases(f"{_flash}_backward.default", [[drawn((2, 4, 3, 8)), _query, _keys, _keys, *_attended, 0.0, False]])
+
+cases("cumsum.default cumprod.default", [[x234, 1], [places, 0], [mask, 0], [torch.tensor(2.0), 0]])
+cases("sort.default", [[x234, 1, True], [places, 0], [SPECIAL, 0], [SPECIAL, 0, True], [mask, 1]])
+cases("sort.stable", [[places, {"stable": True, "dim": 1, "descending": True}]])
+cases("topk.default", [[x234, 2, 2], [x234, 3, 1, False], [SPECIAL[:6], 3]])

@@ -1,0 +1,99 @@
+"""Every row of the table gives what PyTorch gives, in type, shape and elements."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
+from torch.utils._pytree import tree_flatten, tree_unflatten  # noqa: E402
+
+from nervure import flags, transformers  # noqa: E402
+from nervure.bridges.torch.all_rows import ROWS  # noqa: E402
+from nervure.bridges.torch.traced_program import TracedProgram  # noqa: E402
+from nervure.bridges.torch.translation import translated  # noqa: E402
+from tests.bridges.torch.comparing import assert_alike  # noqa: E402
+from tests.bridges.torch.row_cases import CASES  # noqa: E402
+
+
+@pytest.fixture
+def used(request) -> Iterator[str]:
+    """The default transformer is of this kind."""
+    before = flags.transformer
+    transformers.default().close()
+    flags.transformer = request.param
+    yield request.param
+    transformers.default().close()
+    flags.transformer = before
+
+
+def overload(name: str) -> Any:
+    space = torch.ops.prims if name.startswith("prims.") else torch.ops.aten
+    packet, _, kind = name.removeprefix("prims.").rpartition(".")
+    return getattr(getattr(space, packet), kind)
+
+
+def graph_of(name: str, flat: list[Any], form: Any) -> torch.fx.GraphModule:
+    """A graph of one call of an overload, whose tensors are arguments."""
+    graph = torch.fx.Graph()
+    with FakeTensorMode() as mode:
+        fakes = [mode.from_tensor(entry) if isinstance(entry, torch.Tensor) else entry for entry in flat]
+        arguments, named = tree_unflatten(fakes, form)
+        value = overload(name)(*arguments, **named)
+    nodes = []
+    for entry, fake in zip(flat, fakes, strict=True):
+        if isinstance(entry, torch.Tensor):
+            node = graph.placeholder(f"x{len(nodes)}")
+            node.meta["val"] = fake
+            nodes.append(node)
+        else:
+            nodes.append(entry)
+    arguments, named = tree_unflatten(nodes, form)
+    call = graph.call_function(overload(name), tuple(arguments), named)
+    call.meta["val"] = value
+    results = [call]
+    if isinstance(value, (list, tuple)):
+        results = []
+        for at, part in enumerate(value):
+            if part is not None:
+                item = graph.call_function(operator.getitem, (call, at))
+                item.meta["val"] = part
+                results.append(item)
+    graph.output(tuple(results))
+    return torch.fx.GraphModule(torch.nn.Module(), graph)
+
+
+def compare(name: str, case: list[Any]) -> None:
+    """Runs an overload by itself, as a graph of one op."""
+    named = case[-1] if case and isinstance(case[-1], dict) else {}
+    flat, form = tree_flatten((case[:-1] if named else case, named))
+    tensors = [entry for entry in flat if isinstance(entry, torch.Tensor)]
+    found = overload(name)(*[entry.clone() if isinstance(entry, torch.Tensor) else entry
+                             for entry in (case[:-1] if named else case)], **named)
+    several = found if isinstance(found, (list, tuple)) else [found]
+    expected = [entry for entry in several if entry is not None]
+    got = TracedProgram(translated(graph_of(name, flat, form)))(*tensors)
+    assert_alike(got, expected, scale=20)
+
+
+def test_every_row_has_cases():
+    assert set(CASES) == set(ROWS)
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("used", ["interpreter"], indirect=True)
+def test_rows_give_what_pytorch_gives(name, used):
+    for case in CASES[name]:
+        compare(name, case)
+
+
+@pytest.mark.parametrize("name", [*CASES][::5])
+@pytest.mark.parametrize("used", ["cpu"], indirect=True)
+def test_compiled_rows_give_what_pytorch_gives(name, used):
+    for case in CASES[name][:2]:
+        compare(name, case)
