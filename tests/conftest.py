@@ -92,6 +92,13 @@ def transformer(request: pytest.FixtureRequest) -> Iterator[Transformer]:
 
 
 @pytest.fixture
+def silent_infinities() -> Iterator[None]:
+    """NumPy computes with infinities and NaN without warnings."""
+    with np.errstate(all="ignore"):
+        yield
+
+
+@pytest.fixture
 def fast_switching() -> Iterator[None]:
     """Threads take turns every microsecond, so that they meet wherever they can."""
     before = sys.getswitchinterval()

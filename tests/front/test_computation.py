@@ -106,12 +106,6 @@ def test_other_keywords_are_named(interpreter):
         nv.computation()
 
 
-@pytest.fixture(params=["interpreter", "cpu"])
-def each_transformer(request):
-    with nv.transformers.make_transformer(request.param) as made:
-        yield made
-
-
 SQUARE = np.float32([[1, 2], [3, 4]])
 
 
@@ -120,34 +114,34 @@ def turned() -> nv.Tensor:
     return nv.constant(SQUARE.T, axes="W=2, H=2")
 
 
-def test_a_named_argument_goes_by_its_names(each_transformer):
+def test_a_named_argument_goes_by_its_names(transformer):
     """A255: by position or by feed_dict, computed or constant, at the first call as at the third."""
     x = nv.placeholder("H=2, W=2").named("x")
-    double = each_transformer.computation(x * 2, x)
+    double = transformer.computation(x * 2, x)
     for _ in range(3):
         for argument in (turned(), turned() + 0, SQUARE, nv.constant(SQUARE), nv.constant(SQUARE, axes="H=2, W=2")):
             np.testing.assert_array_equal(double(argument), SQUARE * 2)
             np.testing.assert_array_equal(double(feed_dict={x: argument}), SQUARE * 2)
     y = nv.placeholder(())
-    both = each_transformer.computation([x, y], x, y)
+    both = transformer.computation([x, y], x, y)
     assert both(turned(), 1.0)[0].tolist() == SQUARE.tolist()
 
 
-def test_a_named_argument_finds_its_axes_by_offset_and_before_lengths_are_known(each_transformer):
+def test_a_named_argument_finds_its_axes_by_offset_and_before_lengths_are_known(transformer):
     """A255: axes match as everywhere."""
     height = nv.axis("H", 2)
     x = nv.placeholder([height, height.offset(-1)])
     argument = nv.constant(SQUARE.T, axes=[height.offset(-1), height])
-    np.testing.assert_array_equal(each_transformer.computation(x, x)(argument), SQUARE)
+    np.testing.assert_array_equal(transformer.computation(x, x)(argument), SQUARE)
     y = nv.placeholder("N=n, W=2")
     argument = nv.constant(np.ones((2, 3)), axes="W=2, N=3")
-    assert each_transformer.computation(y, y)(argument).shape == (3, 2)
+    assert transformer.computation(y, y)(argument).shape == (3, 2)
 
 
-def test_an_argument_of_other_names_is_refused(each_transformer):
+def test_an_argument_of_other_names_is_refused(transformer):
     """A255: other names, more, fewer, or other lengths; the error says which parameter has which axes."""
     x = nv.placeholder("H=2, W=2").named("x")
-    identity = each_transformer.computation(x, x)
+    identity = transformer.computation(x, x)
     for axes in ("H=2, K=2", "H=2, W=3", "H=2, W=2, K=1", "W=2"):
         argument = nv.zeros(nv.make_axes(axes))
         for call in (lambda: identity(argument), lambda: identity(feed_dict={x: argument})):  # noqa: B023  # at once
@@ -166,19 +160,19 @@ def test_a_traced_function_is_compiled_anew_for_another_order_of_axes():
     assert by_level(nv.ones([nv.axis("W", 2), nv.axis("H", 2).offset(-1)])).max() == -1.0
 
 
-def test_a_variable_is_set_by_names(each_transformer):
+def test_a_variable_is_set_by_names(transformer):
     """A255: transformer.set and an argument for a variable."""
     w = nv.variable("H=2, W=2").named("w")
-    each_transformer.set(w, turned())
-    np.testing.assert_array_equal(each_transformer.get(w), SQUARE)
+    transformer.set(w, turned())
+    np.testing.assert_array_equal(transformer.get(w), SQUARE)
     with pytest.raises(nv.AxisMismatch) as caught:
-        each_transformer.set(w, nv.zeros("H=2, K=2"))
+        transformer.set(w, nv.zeros("H=2, K=2"))
     assert caught.value.operand == "w"
-    each_transformer.set(w, 2 * turned())
-    each_transformer.computation(w + 1, w)(turned())
-    np.testing.assert_array_equal(each_transformer.get(w), SQUARE)
-    each_transformer.computation(nv.assign(w, turned() * 3))()
-    np.testing.assert_array_equal(each_transformer.get(w), SQUARE * 3)
+    transformer.set(w, 2 * turned())
+    transformer.computation(w + 1, w)(turned())
+    np.testing.assert_array_equal(transformer.get(w), SQUARE)
+    transformer.computation(nv.assign(w, turned() * 3))()
+    np.testing.assert_array_equal(transformer.get(w), SQUARE * 3)
 
 
 def test_results_are_the_callers_own(interpreter):

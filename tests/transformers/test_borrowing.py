@@ -14,18 +14,6 @@ from nervure.types.dlpack import CPU, lend
 W = np.linspace(-1, 1, 600 * 70, dtype=np.float32).reshape(600, 70)
 
 
-@pytest.fixture(params=["interpreter", "cpu"])
-def transformer(request):
-    with nv.transformers.make_transformer(request.param) as made:
-        yield made
-
-
-@pytest.fixture
-def cpu():
-    with nv.transformers.make_transformer("cpu") as made:
-        yield made
-
-
 class Lent:
     """What shares its memory by DLPack alone."""
 

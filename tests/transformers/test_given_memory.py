@@ -16,12 +16,6 @@ from tests.transformers.build import compiled, parameter
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 
-@pytest.fixture(params=["interpreter", "cpu"])
-def transformer(request):
-    with nv.transformers.make_transformer(request.param) as made:
-        yield made
-
-
 @pytest.fixture
 def made(monkeypatch):
     """Counts the arrays that programs make for results."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
 
@@ -13,14 +12,10 @@ import pytest
 from nervure.kernel.math.arrays import Arrays
 from nervure.kernel.math.namespace import DOUBLE, FLOAT, FloatFormat
 
+pytestmark = pytest.mark.usefixtures("silent_infinities")
+
 FORMATS = [FLOAT, DOUBLE]
 TYPES = {FLOAT: np.float32, DOUBLE: np.float64}
-
-
-@pytest.fixture(autouse=True)
-def _silent_infinities() -> Iterator[None]:
-    with np.errstate(all="ignore"):
-        yield
 
 
 def nearest(value: Fraction, format: FloatFormat) -> float:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -17,15 +16,11 @@ from nervure.ops.scalar import SCALAR_FUNCTIONS
 from tests.transformers.cpu.math_accuracy import ROWS, doubles, specials
 from tests.transformers.cpu.math_harness import LANES, exact_parts, on_arrays, random_of_each_exponent, ulps
 
+pytestmark = pytest.mark.usefixtures("silent_infinities")
+
 DEEP = os.environ.get("DEEP_TESTS") == "1"
 OF_ONE = [name for name, row in ROWS.items() if row.operands == 1]
 TYPES = [np.float32, np.float64]
-
-
-@pytest.fixture(autouse=True)
-def _silent_infinities() -> Iterator[None]:
-    with np.errstate(all="ignore"):
-        yield
 
 
 def one_of_each_upper_half() -> np.ndarray:

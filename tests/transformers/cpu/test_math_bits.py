@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -16,13 +15,9 @@ from nervure.kernel.math.arrays import evaluate
 from tests.transformers.cpu.math_accuracy import ROWS, power_arguments, specials
 from tests.transformers.cpu.math_harness import LANES, on_arrays, random_of_each_exponent
 
+pytestmark = pytest.mark.usefixtures("silent_infinities")
+
 COUNT = 40_000 if os.environ.get("DEEP_TESTS") == "1" else 4_000
-
-
-@pytest.fixture(autouse=True)
-def _silent_infinities() -> Iterator[None]:
-    with np.errstate(all="ignore"):
-        yield
 
 
 def arguments(dtype: type[np.floating]) -> np.ndarray:
