@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 import nervure as nv
 from nervure.ir.printer import print_function
 from nervure.transformers.interpreter.transformer import Interpreter
+from tests.threads import run_together
 
 THREADS = 8
 ROUNDS = 200 if os.environ.get("DEEP_TESTS") else 20
@@ -23,26 +25,13 @@ pytestmark = pytest.mark.usefixtures("fast_switching")
 
 def in_threads(work: Callable[[int], Any], count: int = THREADS) -> list[Any]:
     """The result of ``work(number)`` for each thread; the first exception of any."""
-    results: list[Any] = [None] * count
-    errors: list[BaseException] = []
     barrier = threading.Barrier(count)
 
-    def run(number: int) -> None:
-        try:
-            barrier.wait()
-            results[number] = work(number)
-        except BaseException as error:
-            errors.append(error)
+    def run(number: int) -> Any:
+        barrier.wait()
+        return work(number)
 
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
-    if errors:
-        raise errors[0]
-    assert not any(thread.is_alive() for thread in threads)
-    return results
+    return run_together(*[partial(run, number) for number in range(count)])
 
 
 def build_and_run(number: int, turn: int) -> tuple[str, bytes]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+from functools import partial
 
 import pytest
 
@@ -11,6 +12,7 @@ from nervure import flags
 from nervure.errors import InUse
 from nervure.ir.ordered_locks import OrderedLock, Visit, holding, visiting
 from tests.processes import code_of_child
+from tests.threads import run_together
 
 
 class Place:
@@ -57,11 +59,8 @@ def test_locks_are_taken_in_one_order_however_they_are_listed():
     def take(order):
         for _ in range(200):
             holding([places[k] for k in order], lambda: taken.append(1))
-    threads = [threading.Thread(target=take, args=(order,)) for order in ((0, 1, 2, 3), (3, 2, 1, 0), (2, 0, 3, 1))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
+
+    run_together(*[partial(take, order) for order in ((0, 1, 2, 3), (3, 2, 1, 0), (2, 0, 3, 1))])
     assert len(taken) == 600
 
 
@@ -130,11 +129,8 @@ def test_two_functions_that_want_each_others_locks_do_not_wait_for_ever(impatien
             found.append(holding([mine], lambda: visiting(Visit("HostCall", None), inside)))
         except InUse as error:
             found.append(error)
-    threads = [threading.Thread(target=crossing, args=pair) for pair in ((first, second), (second, first))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
+
+    run_together(partial(crossing, first, second), partial(crossing, second, first))
     assert len(found) == 2 and any([isinstance(entry, InUse) for entry in found])
 
 

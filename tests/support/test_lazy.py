@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from nervure.support.lazy import lazy, once
+from tests.threads import run_together
 
 
 class Thing:
@@ -29,20 +30,6 @@ class Thing:
         return [self.count]
 
 
-def in_threads(*acts):
-    """What each of several functions returns, all of them at the same time."""
-    found = [None] * len(acts)
-
-    def run(number):
-        found[number] = acts[number]()
-    threads = [threading.Thread(target=run, args=(number,), daemon=True) for number in range(len(acts))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    return found
-
-
 @pytest.mark.parametrize("name", ["kept", "dear"])
 def test_it_is_computed_once_and_is_a_plain_attribute_then(name):
     thing = Thing()
@@ -61,13 +48,13 @@ def test_objects_of_one_class_are_computed_side_by_side(name):
     """Each waits in the middle until the other one has come as far."""
     barrier = threading.Barrier(2)
     things = [Thing(lambda: barrier.wait(30)) for _ in range(2)]
-    assert in_threads(*[lambda thing=thing: getattr(thing, name) for thing in things]) == [[1], [1]]
+    assert run_together(*[lambda thing=thing: getattr(thing, name) for thing in things]) == [[1], [1]]
 
 
 def test_all_threads_get_the_value_that_is_there_first():
     barrier = threading.Barrier(2)
     thing = Thing(lambda: barrier.wait(30))
-    first, second = in_threads(lambda: thing.kept, lambda: thing.kept)
+    first, second = run_together(lambda: thing.kept, lambda: thing.kept)
     assert first is second is thing.kept and thing.count == 2
 
 
@@ -83,7 +70,7 @@ def test_what_is_dear_is_computed_by_one_thread():
         inside.wait(30)
         threading.Timer(0.05, leave.set).start()
         return thing.dear
-    first, second = in_threads(lambda: thing.dear, second)
+    first, second = run_together(lambda: thing.dear, second)
     assert first is second and thing.count == 1
 
 

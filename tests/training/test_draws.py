@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 
 import nervure as nv
 from nervure import nn
 from nervure.training import Callback
+from tests.threads import run_together
 from tests.training.samples import DATA, optimizer
 
 SIZES = {"size": 8, "seed": 3, "shows": False}
@@ -48,13 +50,7 @@ def test_side_by_side_in_threads():
             own.prepare(next(iter(nv.data.Batches(*DATA))))
         gate = threading.Barrier(2)
         nv.seed(1)
-
-        threads = [threading.Thread(target=own.fit, args=(DATA, 3), kwargs={"callbacks": [Together(gate)], **SIZES})
-                   for own in pair]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(120)
+        run_together(*[partial(own.fit, DATA, 3, callbacks=[Together(gate)], **SIZES) for own in pair])
         assert [(own.history, weights(own)) for own in pair] == [expected] * 2
 
 

@@ -18,6 +18,7 @@ from nervure.memory.storage import StorageKind
 from nervure.transformers.cpu.cache.codec import decode, encode
 from nervure.transformers.cpu.compiled import CompiledFunction
 from tests.arrays import normal
+from tests.threads import run_together
 
 N = nv.dim("N", min=1)
 BYTES = 3 * 70 * 256 * 4  # of the panel of 600 columns of 70 points: three strips
@@ -197,11 +198,8 @@ def test_threads_may_pack_a_constant_at_once(cpu):
     def call():
         barrier.wait()
         found.extend([predict(x).tobytes() for _ in range(20)])
-    threads = [threading.Thread(target=call) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+
+    run_together(*[call] * 4)
     assert len(found) == 80 and set(found) == {expected(x, normal(600, 70)).tobytes()}
 
 

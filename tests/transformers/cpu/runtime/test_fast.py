@@ -25,6 +25,7 @@ from nervure.transformers.cpu.runtime import (
 )
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dtype import int64
+from tests.threads import run_together
 from tests.transformers.cpu.kernels import address
 
 INT, FLOAT = np.dtype(np.int64), np.dtype(np.float32)
@@ -264,11 +265,7 @@ def test_eight_threads_update_in_turn():
     def work() -> None:
         answers.extend([run()[0] for _ in range(200)])
 
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_together(*[work] * 8)
     done = [answer[0] for answer in answers if not isinstance(answer, str)]
     assert len(answers) == 1600 and sorted(done) == list(range(1, 10 * len(done), 10))
     assert state.version == len(done) and set(state.array.tolist()) == {10 * len(done)}

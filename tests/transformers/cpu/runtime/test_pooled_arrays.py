@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-import threading
+from functools import partial
 from pathlib import Path
 
 import ml_dtypes
@@ -14,6 +14,7 @@ from nervure.transformers.cpu.runtime import Program, ProgramStep, arena, pooled
 from nervure.transformers.cpu.runtime.memory_pool import class_bytes, size_class
 from nervure.transformers.cpu.runtime.records import CLASSES, MemoryPool
 from nervure.transformers.cpu.runtime.runtime_library import record
+from tests.threads import run_together
 from tests.transformers.cpu.kernels import address
 
 MEGABYTE = 1 << 20
@@ -107,9 +108,5 @@ def test_arrays_die_on_any_thread():
             assert other.size and other[0] == other[-1]
 
     shared = [pooled_arrays.empty((1,), np.dtype(np.int64)) for _ in range(8)]
-    threads = [threading.Thread(target=work, args=[seed]) for seed in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_together(*[partial(work, seed) for seed in range(6)])
     assert len(shared) == 8
