@@ -217,7 +217,7 @@ def call_program(b: Builder, record: At[EntryRecord], program: At[ProgramRecord]
         everything = Table(block)
         objects, addresses = [_divided(start, counts) for start in (everything, everything.after(total))]
         _hold(b, program, arguments, objects, addresses)
-        with b.if_(read_cells(b, record, program, addresses[0], objects[2], addresses[2])), \
+        with b.if_(read_cells(b, record, program, objects[2], addresses[2])), \
                 b.if_(make_results(b, program, objects[1], addresses[1])):
             status = _new_status(b)
             run_call(b, program, *addresses, status)
@@ -256,19 +256,18 @@ def _new_status(b: Builder) -> Register:
 
 
 @native
-def read_cells(b: Builder, record: At[EntryRecord], program: At[ProgramRecord], given: Table, objects: Table,
+def read_cells(b: Builder, record: At[EntryRecord], program: At[ProgramRecord], objects: Table,
                addresses: Table) -> Truth:
     """Reads the arrays of the variables into ``objects``; returns whether they fit.
 
-    None may be lent; a variable that a program writes in place must be held by its cell and this call alone. One that
-    borrows its memory must not be replaced, and what is written in place must not be an argument's memory, whose
-    addresses are ``given``.
+    None may be lent; a variable that a program writes in place must be held by its cell and this call alone. The
+    addresses of arguments and results stand before those of variables.
     """
     cells, specs = At(CellRecord, record["cells"]), At(ArrayRecord, program["variables"])
     with b.loop(0, program["variable_count"]) as loop:
         spec = specs.element(loop.index)
-        lent = b.load(cells.element(loop.index)["lent"], I64)
-        with b.if_(lent.not_equal(0)), b.if_(lent.not_equal(BORROWED) | spec["variable"].equal(REPLACED)):
+        with b.if_(b.load(cells.element(loop.index)["lent"], I64).not_equal(0)), \
+                b.if_(~may_be_borrowed(b, program, cells.element(loop.index), spec, addresses)):
             b.ret(b.constant(I1, False))
         array = b.call("PyObject_GetAttr", PTR, cells.element(loop.index)["cell"], python(b)["array_name"])
         with b.if_(array.equal(0)):
@@ -279,23 +278,33 @@ def read_cells(b: Builder, record: At[EntryRecord], program: At[ProgramRecord], 
         is_free = read(b, array, "references", I32).equal(2) & (read(b, array, "flags", I32) & WRITEABLE).not_equal(0)
         with b.if_((spec["variable"] >= 0) & ~is_free):
             b.ret(b.constant(I1, False))
-        address = read(b, array, "data", PTR)
-        with b.if_(lent.not_equal(0) & (spec["variable"] >= 0)), \
-                b.if_(overlaps(b, program, given, address.cast("ptrtoint", I64), spec["bytes"])):
-            b.ret(b.constant(I1, False))
-        addresses[loop.index] = address
+        addresses[loop.index] = read(b, array, "data", PTR)
     return b.constant(I1, True)
 
 
 @native
-def overlaps(b: Builder, program: At[ProgramRecord], given: Table, start: Word, size: Word) -> Truth:
-    """Whether ``size`` bytes from ``start`` on are memory of an argument, too."""
-    specs = At(ArrayRecord, program["arguments"])
+def may_be_borrowed(b: Builder, program: At[ProgramRecord], cell: At[CellRecord], spec: At[ArrayRecord],
+                    addresses: Table) -> Truth:
+    """Whether the array of a ``cell``, which is not its own, is borrowed, and a ``program`` may use it: it does not
+    replace it, and writes it in place only if no argument lies there. The ``addresses`` are those of variables.
+    """
+    no, yes = b.constant(I1, False), b.constant(I1, True)
+    with b.if_(b.load(cell["lent"], I64).not_equal(BORROWED) | spec["variable"].equal(REPLACED)):
+        b.ret(no)
+    with b.if_(spec["variable"] < 0):
+        b.ret(yes)
+    array = b.call("PyObject_GetAttr", PTR, cell["cell"], python(b)["array_name"])
+    with b.if_(array.equal(0)):
+        b.ret(no)
+    start = read(b, array, "data", PTR).cast("ptrtoint", I64)
+    b.call("Py_DecRef", None, array)
+    arguments = At(ArrayRecord, program["arguments"])
+    given = addresses.after(b.constant(I64, 0) - program["argument_count"] - program["result_count"])
     with b.loop(0, program["argument_count"]) as loop:
         first = given[loop.index].cast("ptrtoint", I64)
-        with b.if_((first < start + size) & (start < first + specs.element(loop.index)["bytes"])):
-            b.ret(b.constant(I1, True))
-    return b.constant(I1, False)
+        with b.if_((first < start + spec["bytes"]) & (start < first + arguments.element(loop.index)["bytes"])):
+            b.ret(no)
+    return yes
 
 
 @native
