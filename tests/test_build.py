@@ -539,7 +539,7 @@ def test_the_memory_in_symbols_is_that_of_calls(cpu):
         assert simple.executables[0].memory({"a": size}).bytes == result.nbytes == 40 * size
         assert f"(a={size}: 1 tensor" in repr(simple)
         result, *residuals = trained.executables[0](batch(size))
-        program = trained.executables[0]._specialised({"n": size}).program
+        program = trained.executables[0]._specialised({"n": size}).usual.program
         taken = sum([array.nbytes for array in (result, *residuals)]) + program.record.arena_bytes
         exact, bound = trained.executables[0].memory({"n": size}), trained.executables[0].memory()
         assert exact.bytes == taken <= evaluate(bound.bytes, {"n": size})
