@@ -41,7 +41,7 @@ from nervure.ir.leaves import Constant, Full, ReadVariable
 from nervure.ir.op import Value
 from nervure.ir.provenance import is_no_grad
 from nervure.ir.traverse import postorder
-from nervure.ir.variable import Variable
+from nervure.ir.variable import Repeatable, Variable
 from nervure.ops.order import Computed, value_operands
 from nervure.ops.statistics import Extent
 from nervure.ops.views import Broadcast
@@ -466,7 +466,7 @@ def _initializer(initial: object, axes: Axes, role: str) -> Callable[[], np.ndar
                                   help="initial_value is called with the axes") from error
         array = _spread(value, axes, role) if isinstance(value, Tensor) else numpy_array(value, role)
         return _stretched(array, axes, role)
-    return compute
+    return Repeatable(compute) if isinstance(initial, Repeatable) else compute
 
 
 def _spread(value: Tensor, axes: Axes, role: str) -> np.ndarray:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import mmap
+import weakref
 from collections.abc import Callable
 from types import NoneType
 from typing import Any
@@ -29,12 +30,30 @@ from nervure.types.shape import check_room
 _MAPPED_FROM = 1 << 16  # bytes
 
 
+class Repeatable:
+    """A function that is known to return the same value in each call with the same arguments.
+
+    >>> Repeatable(np.zeros)(2)
+    array([0., 0.])
+    """
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.function(*arguments)
+
+
 class Variable(Uncopyable, Frozen):
     """A persistent (or, with ``persistent=False``, a scratch) tensor, compared by identity.
 
     ``initial`` is None (zeros), a number, an array, or a callable without arguments that returns one of these; it is
-    computed once, on the host, and kept, so that every transformer starts from the same bits. ``is_local`` marks state
-    that is expected to differ from transformer to transformer, such as the counter of random numbers.
+    computed once, on the host, and kept, so that every transformer starts from the same bits. What is the same each
+    time, a number or what a ``Repeatable`` returns, is kept as long as a transformer has it, and computed again after
+    that. ``is_local`` marks state that is expected to differ from transformer to transformer, such as the counter of
+    random numbers.
 
     A variable does not change, except for ``name``, ``handle``, which leads the front back to its tensor, and
     ``record``, where the front keeps facts about the place.
@@ -54,7 +73,7 @@ class Variable(Uncopyable, Frozen):
     record: Any
     _type: BasicTensorDescription | Callable[[], BasicTensorDescription]
     lock: OrderedLock
-    _value: np.ndarray | None
+    _value: np.ndarray | weakref.ref[np.ndarray] | None
 
     def __init__(self, type: BasicTensorDescription | Callable[[], BasicTensorDescription], initial: object = None,
                  name: str | None = None, trainable: bool = False, persistent: bool = True,
@@ -87,7 +106,7 @@ class Variable(Uncopyable, Frozen):
 
         Raises InvalidArgument if ``initial`` asks for it in turn.
         """
-        known = self._value
+        known = self._kept_value()
         if known is not None:
             return known
         if self.lock.is_mine:
@@ -100,18 +119,31 @@ class Variable(Uncopyable, Frozen):
         """Returns ``initial_value`` if nothing has to be computed for it, perhaps as one number for all elements; else
         None.
         """
-        if self._value is not None or callable(self.initial) or callable(self._type):
-            return self._value
+        kept = self._kept_value()
+        if kept is not None or callable(self.initial) or callable(self._type):
+            return kept
         lengths = [length for length in self._type.shape if not isinstance(length, Dim)]
         value = np.asarray(0 if self.initial is None else self.initial).astype(self._type.dtype.numpy)
         return np.broadcast_to(value, lengths) if len(lengths) == len(self._type.shape) else None
 
+    def _kept_value(self) -> np.ndarray | None:
+        """Returns the initial value if it has been computed and is still kept."""
+        value = self._value
+        return value() if isinstance(value, weakref.ref) else value
+
     def _computed(self) -> np.ndarray:
-        known = self._value
+        known = self._kept_value()
         if known is None:
             visit = Visit(f"the initial value of {self.name or 'a variable'}", self.location)
-            put(self, "_value", known := visiting(visit, self._compute))
+            known = visiting(visit, self._compute)
+            put(self, "_value", weakref.ref(known) if self._is_repeatable else known)
         return known
+
+    @property
+    def _is_repeatable(self) -> bool:
+        """Whether the initial value can be computed again."""
+        is_number = not callable(self.initial) and np.asarray(0 if self.initial is None else self.initial).ndim == 0
+        return is_number or isinstance(self.initial, Repeatable)
 
     def _compute(self) -> np.ndarray:
         shape = tuple([length for length in self.type.shape if not isinstance(length, Dim)])

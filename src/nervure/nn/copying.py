@@ -20,7 +20,7 @@ from nervure.front.record import known_record, record_of
 from nervure.front.tensor import Tensor
 from nervure.ir.leaves import ReadVariable
 from nervure.ir.traverse import postorder
-from nervure.ir.variable import Variable
+from nervure.ir.variable import Repeatable, Variable
 from nervure.ops.order import value_operands
 from nervure.transformers.cells import copy_cells
 
@@ -37,7 +37,7 @@ def remember_places(places: Iterable[AssignableTensorOp], memo: Memo) -> None:
     for place in fresh:
         variable = place.variable
         assert variable is not None
-        pairs[variable] = Variable(variable.type, variable.initial_value, variable.name, variable.trainable,
+        pairs[variable] = Variable(variable.type, Repeatable(variable.initial_value), variable.name, variable.trainable,
                                    variable.persistent, variable.location)
         made = type(place).over(place.role, place._axes, variable=pairs[variable])
         record = known_record(place)

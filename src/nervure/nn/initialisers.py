@@ -36,6 +36,7 @@ from nervure.front.argument_parsing import real
 from nervure.front.creation import read_axes
 from nervure.front.random import fans, next_key, outputs_of, seed_words
 from nervure.front.tensor import Number
+from nervure.ir.variable import Repeatable
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxesLike
 
@@ -75,7 +76,7 @@ class Initialiser:
         """
         out = out_axes if self._out_axes is None else self._out_axes
         windows = window_axes if self._window_axes is None else self._window_axes
-        return partial(self._drawn, self._key(), out, windows)
+        return Repeatable(partial(self._drawn, self._key(), out, windows))
 
     def _key(self) -> np.ndarray:
         """Returns the next key: a seed and the number of a stream."""

@@ -31,7 +31,7 @@ from nervure.ir.ordered_locks import holding
 from nervure.ir.variable import Variable
 from nervure.support import forks
 from nervure.transformers.borrowing import as_version, shared_array
-from nervure.transformers.cells import Cell, Cells, store_together
+from nervure.transformers.cells import Cells, own_copy
 from nervure.transformers.executable import Executable
 from nervure.types.description import BasicTensorDescription
 from nervure.types.ordered_arrays import in_order
@@ -105,13 +105,14 @@ class Transformer(Uncopyable, ABC):
     def get(self, variable: object) -> np.ndarray:
         """Returns a copy of a variable's value."""
         self.check_open()
-        return self._cell(variable).get()
+        return self.cells.of([self._variable(variable)])[0].get()
 
     def set(self, variable: Any, value: object) -> None:
         """Sets a variable to anything that NumPy reads, converted as an argument would be."""
         self.check_open()
-        cell = self._cell(variable, warn=False)
-        cell.set(value if isinstance(variable, Variable) else variable.given(value, "set", cell.name or "variable"))
+        found = self._variable(variable)
+        given = value if variable is found else variable.given(value, "set", found.name or "variable")
+        self.cells.store({found: own_copy(given, found.type, found.name)}, op="set")
 
     def borrow(self, variable: object, array: object, version: int) -> None:
         """Lets a variable lie in the memory of ``array``, of its type, shape and order, which the caller owns.
@@ -159,12 +160,8 @@ class Transformer(Uncopyable, ABC):
         self._store(values, "restore")
 
     def _store(self, values: Mapping[Variable, np.ndarray], op: str) -> None:
-        cells = self.cells.of(list(values), warn=False)
-        copies = [in_order(value, cell.order, copy=True) for cell, value in zip(cells, values.values(), strict=True)]
-        holding(cells, lambda: store_together(cells, copies), changed=cells, op=op)
-
-    def _cell(self, variable: object, warn: bool = True) -> Cell:
-        return self.cells.of([self._variable(variable)], warn)[0]
+        self.cells.store({variable: in_order(value, variable.type.order, copy=True)
+                          for variable, value in values.items()}, op)
 
     def _variable(self, variable: object) -> Variable:
         found = variable if isinstance(variable, Variable) else getattr(variable, "variable", None)

@@ -18,6 +18,7 @@ import operator
 import sys
 from collections import deque
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
@@ -29,6 +30,7 @@ from nervure.ir.ordered_locks import OrderedLock, holding
 from nervure.ir.variable import Variable
 from nervure.support import forks
 from nervure.transformers.arguments import as_array
+from nervure.types.description import BasicTensorDescription
 from nervure.types.ordered_arrays import has_own_memory, in_order
 
 LENT, BORROWED = 1, 2
@@ -94,12 +96,7 @@ class Cell:
         """Stores anything that NumPy reads, converted like an argument of a call. WrongKind or ShapeMismatch if it
         does not fit, InUse inside of a call that uses the variable.
         """
-        array = as_array(value, self.type.dtype, "set", self.name)
-        if array.shape != self.type.shape:
-            raise ShapeMismatch("the value has another shape than the variable", op="set", operand=self.name,
-                                got=array.shape, expected=self.type.shape,
-                                help="reshape or broadcast it to the variable's shape")
-        copy = in_order(array, self.order, copy=True)
+        copy = own_copy(value, self.type, self.name)
         holding([self], lambda: self.store(copy), changed=[self], op="set")
 
     def store(self, array: np.ndarray) -> None:
@@ -206,6 +203,17 @@ class Cell:
         return is_own and sys.getrefcount(self.array) <= _ALONE
 
 
+def own_copy(value: object, type: BasicTensorDescription, name: str | None) -> np.ndarray:
+    """Returns a copy, for the variable of a ``name``, of anything that NumPy reads, converted like an argument of a
+    call.
+    """
+    array = as_array(value, type.dtype, "set", name)
+    if array.shape != type.shape:
+        raise ShapeMismatch("the value has another shape than the variable", op="set", operand=name, got=array.shape,
+                            expected=type.shape, help="reshape or broadcast it to the variable's shape")
+    return in_order(array, type.order, copy=True)
+
+
 class Witness:
     """The value that a cell had: its version, and its elements if they may be written without a new version."""
 
@@ -298,14 +306,17 @@ class Cells(Uncopyable):
         with _tables_lock:
             _tables.add(self)
 
-    def of(self, variables: Sequence[Variable], warn: bool = True) -> list[Cell]:
-        """Returns the cell of each variable.
+    def of(self, variables: Sequence[Variable], warn: bool = True,
+           start: Mapping[Variable, np.ndarray] = MappingProxyType({})) -> list[Cell]:
+        """Returns the cell of each variable; one that has none starts from its array in ``start``, else from its
+        initial value.
 
         The first use of variables that another transformer has changed warns, once, since they start from their
         initial values.
         """
-        made = {variable: Cell(variable) for variable in variables if self.peek(variable) is None}  # without the lock:
-        with self._lock:                                                            # an initial value may do anything
+        made = {variable: Cell(variable, start.get(variable))  # without the lock: an initial value may do anything
+                for variable in variables if self.peek(variable) is None}
+        with self._lock:
             fresh = [variable for variable in made if variable not in self._cells]
             for variable in fresh:
                 self._cells[variable] = made[variable]
@@ -330,6 +341,13 @@ class Cells(Uncopyable):
             cell = self._cells.setdefault(variable, cell or Cell(variable, array))
         cell.borrow(array, version)
 
+    def store(self, values: Mapping[Variable, np.ndarray], op: str) -> None:
+        """Takes over arrays of their variables' types and orders that are not written elsewhere, all at one moment. No
+        initial value is computed for them.
+        """
+        cells = self.of(list(values), warn=False, start=values)
+        holding(cells, lambda: store_together(cells, list(values.values())), changed=cells, op=op)
+
     def known(self) -> list[tuple[Variable, Cell]]:
         """Returns all existing cells, with their variables."""
         with self._lock:
@@ -346,7 +364,7 @@ class Cells(Uncopyable):
                  if (cell := self.peek(old)) is not None and (cell.version > 0 or cell.lent.value)]
         cells = [cell for cell, _ in known]
         arrays = holding(cells, lambda: [cell.read() for cell in cells], op="deepcopy")
-        store_together(self.of([fresh for _, fresh in known], warn=False), arrays)
+        self.store(dict(zip([fresh for _, fresh in known], arrays, strict=True)), op="deepcopy")
 
     def clear(self) -> None:
         """Forgets every cell."""
