@@ -39,10 +39,10 @@ class Repeatable:
 
     __slots__ = ("function",)
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., np.ndarray]) -> None:
         self.function = function
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: object) -> np.ndarray:
         return self.function(*arguments)
 
 

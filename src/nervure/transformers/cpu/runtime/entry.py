@@ -285,8 +285,10 @@ def read_cells(b: Builder, record: At[EntryRecord], program: At[ProgramRecord], 
 @native
 def may_be_borrowed(b: Builder, program: At[ProgramRecord], cell: At[CellRecord], spec: At[ArrayRecord],
                     addresses: Table) -> Truth:
-    """Whether the array of a ``cell``, which is not its own, is borrowed, and a ``program`` may use it: it does not
-    replace it, and writes it in place only if no argument lies there. The ``addresses`` are those of variables.
+    """Whether the array of a ``cell``, which is not its own, is borrowed, and a ``program`` may use it.
+
+    The program must not replace it, and may write it in place only if no argument lies there. The ``addresses`` are
+    those of variables.
     """
     no, yes = b.constant(I1, False), b.constant(I1, True)
     with b.if_(b.load(cell["lent"], I64).not_equal(BORROWED) | spec["variable"].equal(REPLACED)):
