@@ -10,6 +10,7 @@ from nervure import ops
 from nervure.kernel.cluster import Loops, cluster
 from nervure.kernel.cluster.stencils import Stencil
 from nervure.passes.pipelines import native
+from nervure.support.machine import GENERIC
 from tests.arrays import normal
 
 N = nv.dim("N", min=1)
@@ -71,11 +72,19 @@ def test_a_reduction_joins_no_step_of_windows_that_reads_the_same_memory():
 def test_places_count_for_each_tensor():
     x, y = nv.Parameter(nv.float32, (8, 8)).value, nv.Parameter(nv.float32, (8, 8)).value
     two_of_each = Stencil({x: frozenset({1, 2}), y: frozenset({1, 2})}, True)
-    assert not two_of_each.is_better_apart((8, 8), (1,))
-    assert Stencil({x: frozenset(range(4))}, True).is_better_apart((8, 8), (1,))
+    assert not two_of_each.is_better_apart((8, 8), (1,), GENERIC)
+    assert Stencil({x: frozenset(range(4))}, True).is_better_apart((8, 8), (1,), GENERIC)
     inside = Stencil({x: frozenset(range(4))})
-    assert [inside.is_better_apart((8, 8), axes) for axes in ((1,), (0, 1))] == [False, True]
-    assert not inside.is_better_apart((1, 8), (0, 1))
+    assert [inside.is_better_apart((8, 8), axes, GENERIC) for axes in ((1,), (0, 1))] == [False, True]
+    assert not inside.is_better_apart((1, 8), (0, 1), GENERIC)
+
+
+@pytest.mark.parametrize(("places", "shape", "is_apart"), [
+    (4, (512, 512), True), (4, (1024, 512), False), (6, (1024, 512), False), (7, (1024, 512), True),
+    (4, (N, 512), False), (7, (N, 512), True)])
+def test_what_leaves_the_caches_has_to_be_worth_more(places, shape, is_apart):
+    x = nv.Parameter(nv.float32, (8, 8)).value
+    assert Stencil({x: frozenset(range(places))}, True).is_better_apart(shape, (0, 1), GENERIC) == is_apart
 
 
 @pytest.mark.parametrize("shape", [(1, 96, 14, 14), (2, 24, 7, 7), (1, 8, 33, 56)])

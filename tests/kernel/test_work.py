@@ -85,18 +85,6 @@ def test_lengths_that_are_others_at_borders_count_as_they_are():
     assert work_of(parse_kernel(BORDERS), {}, GENERIC).operations == 10 * (1 + 9 + 2)
 
 
-@pytest.mark.parametrize(("length", "groups"), [(14, 1.4), (32, 1), (64, 2), (65, 3)])
-def test_rows_that_start_in_any_lane_share_vectors_at_their_ends(length, groups):
-    kernel = parse_kernel(f"""
-kernel sums(in x: f32[{20 * length}], out y: f32[1]):
-  v0 = reduce add over i < 10, j < {length} as memory 32:
-    v1 = x[{2 * length}*i + j]
-    give v1
-  y[0] = v0
-""")
-    assert work_of(kernel, {}, GENERIC).loads == pytest.approx(10 * groups * 32 / GENERIC.lanes, rel=0.01)
-
-
 @pytest.mark.parametrize("side", [8, 9, 1001])
 def test_half_a_square_counts_half(side):
     kernel = parse_kernel(f"""

@@ -237,25 +237,12 @@ class _Counting:
                 inside = each.over(share * length)
                 if is_in_lanes:
                     self.work.entries += share * each.turns
-                    inside = _At(inside.points, share * each.turns * self._vectors_of_row(loop, length), lane=last)
+                    inside = _At(inside.points, share * each.turns * -(-length // self._lanes), lane=last)
                 else:
                     self.work.waits += inside.turns / inside.together
                 for body in loop.bodies:
                     self._add_all(body, inside)
                 self._add_combined(loop, inside)
-
-    def _vectors_of_row(self, loop: Reduce | Fold | Contract, length: int) -> float:
-        """Returns the vectors of the innermost points of a reduction in lanes.
-
-        With accumulators in memory, rows that follow each other start in any lane: their ends share vectors with
-        neighbours, and each vector of accumulators is loaded and stored.
-        """
-        if not isinstance(loop, Reduce) or loop.strategy is None or loop.strategy.name != "memory" or not length:
-            return -(-length // self._lanes)
-        width = loop.strategy.lanes
-        is_apart = len(loop.indices) > 1 and length % width
-        groups = (length - 1) / width + 1 if is_apart else -(-length // width)
-        return groups * max(width / self._lanes, 1.0)
 
     def _add_combined(self, loop: Reduce | Fold | Contract, at: _At) -> None:
         """The additions of a reduction, beside what its bodies compute."""

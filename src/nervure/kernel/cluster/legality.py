@@ -61,9 +61,9 @@ def _may_cross_rows(step: Loops, op: Op, structure: Structure, machine: Machine)
             and not (isinstance(row, int) and row > longest))
 
 
-def _is_better_apart(step: Loops, reduced: tuple[int, ...]) -> bool:
+def _is_better_apart(step: Loops, reduced: tuple[int, ...], machine: Machine) -> bool:
     """Whether the ops of a step should be stored before they are reduced over these axes."""
-    return any([stencil.is_better_apart(step.shape, reduced) for stencil in step.stencils.values()])
+    return any([stencil.is_better_apart(step.shape, reduced, machine) for stencil in step.stencils.values()])
 
 
 class Legality:
@@ -145,7 +145,7 @@ class Legality:
             return self._blocker_of_full(step, inside) or Level.CROSS_ROW if is_cross_row else FusionBlocker.OTHER_AXES
         if any([not entry.in_place or step.levels[entry.value.op] is not Level.FULL for entry in inside]):
             return FusionBlocker.OTHER_INDEX
-        return FusionBlocker.STENCIL if _is_better_apart(step, structure.reduced) else Level.ROW
+        return FusionBlocker.STENCIL if _is_better_apart(step, structure.reduced, self._machine) else Level.ROW
 
     # -- two steps -----------------------------------------------------------------------------------------
 
@@ -154,7 +154,8 @@ class Legality:
         if earlier.reduced is not None and step.reduced not in (None, earlier.reduced):
             return False
         together = Loops(step.number, step.shape, earlier.reduced if step.reduced is None else step.reduced)
-        if together.reduced is not None and any([_is_better_apart(each, together.reduced) for each in (earlier, step)]):
+        if together.reduced is not None and any(
+                [_is_better_apart(each, together.reduced, self._machine) for each in (earlier, step)]):
             return False
         if earlier.reduced is None and step.reduced is not None and not has_enough_rows(together, self._machine):
             if any([level is Level.FULL and step.phases[op] for op, level in step.levels.items()]):
