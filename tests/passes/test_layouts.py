@@ -11,6 +11,7 @@ from nervure.ir.function import Function
 from nervure.ops.update import FilledView
 from nervure.passes.common_subexpressions import common_subexpressions
 from nervure.passes.layouts import with_layouts
+from nervure.passes.lower_depthwise import lower_depthwise
 from nervure.passes.pipelines import minimal
 from nervure.passes.rearranged import in_memory, joined
 from nervure.types.index_map import IndexMap, indices
@@ -128,3 +129,27 @@ def test_names_and_labels_stay() -> None:
     turned.name, turned.outputs[0].labels = "turned", ("K", "N")
     made, = with_layouts(nv.Function([turned], [x, y])).results
     assert (made.op.name, made.labels) == ("turned", ("K", "N"))
+
+
+def test_filters_that_lie_across_the_channels_are_moved_once():
+    """A depthwise convolution reads one element of each channel's filter at each position of the window."""
+    x, f = nv.Parameter(nv.float32, (2, 9, 8, 24)), nv.Parameter(nv.float32, (24, 1, 3, 3))
+    slid = ops.Convolution(ops.Permute(x, ORDER), f, paddings=[(1, 1), (1, 1)], groups=24)
+    before = lower_depthwise(Function([ops.Permute(slid, BACK)], [x, f]))
+    after = common_subexpressions(with_layouts(before))
+    near, = [op for op in after.operations if type(op) is ops.Contiguous]
+    assert near.outputs[0].shape == (1, 3, 3, 24)
+    assert {type(op) for op in after.operations if f.value in op.operands} == {ops.Permute}
+    rng = np.random.default_rng(3)
+    assert_agree(before, after, [rng.standard_normal((2, 9, 8, 24)).astype(np.float32),
+                                 rng.standard_normal((24, 1, 3, 3)).astype(np.float32)])
+
+
+def test_what_lies_side_by_side_or_is_read_once_is_not_moved():
+    x, scale = nv.Parameter(nv.float32, (2, 4, 5, 6)), nv.Parameter(nv.float32, (6,))
+    table = nv.Parameter(nv.float32, (6, 1000))
+    images = ops.Permute(x, ORDER).output
+    column = ops.Reshape(ops.Slice(table, [(0, 6, 1), (3, 1, 1)]), (6,)).output
+    for factor in (scale.value, column):
+        after = with_layouts(Function([images * ops.Broadcast(factor, images.shape, [0, 2, 3])], [x, scale, table]))
+        assert "Contiguous" not in classes(after)

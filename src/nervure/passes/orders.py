@@ -30,7 +30,8 @@ from nervure.ops.reductions import Fold
 from nervure.ops.update import FilledView
 from nervure.ops.views import Concatenate, Pad, Permute, Reverse, Slice
 from nervure.passes.canonical_views import composes, simplest_view
-from nervure.types.dim import index, index_symbols, substitute
+from nervure.passes.rearranged import in_memory
+from nervure.types.dim import index, index_symbols, less_equal, product, substitute
 from nervure.types.index_map import IndexMap, indices
 
 Order = tuple[int, ...]
@@ -118,7 +119,23 @@ def _repetition(x: Value, order: Order) -> Value | None:
         return None
     at = {f"%{own}": index(d) for d, own in enumerate(order)}
     shape = tuple([map.shape[own] for own in order])
-    return simplest_view(below, IndexMap(shape, tuple([substitute(entry, at) for entry in map.coordinates])))
+    return simplest_view(*_side_by_side(below, IndexMap(shape, tuple([substitute(x, at) for x in map.coordinates]))))
+
+
+def _side_by_side(x: Value, map: IndexMap) -> tuple[Value, IndexMap]:
+    """A value, and the map of what is seen of it, with the elements of the map's last dimension next to each other.
+
+    They are moved there if they lie apart, and there are no more of them than what repeats them has.
+    """
+    last = index(map.rank - 1)
+    if map.coordinates.count(last) != 1 or less_equal(product(x.shape), product(map.shape)) is not True:
+        return x, map
+    at = map.coordinates.index(last)
+    if product(x.shape[at + 1:]) == 1:
+        return x, map
+    order = (*[d for d in range(x.rank) if d != at], at)
+    near = in_memory(Permute(x, order).output)
+    return near, IndexMap(map.shape, tuple([map.coordinates[d] for d in order]))
 
 
 # -- at places that move along single dimensions -----------------------------------------------------------------------
