@@ -32,6 +32,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from nervure.kernel.ir import LANES, Buffer, Kernel, Reduce, Write, walk
+from nervure.kernel.room import rooms
 from nervure.kernel.schedule import lower_reductions, vectorise_kernel
 from nervure.kernel.schedule.vector_width import register_lanes
 from nervure.support.machine import Machine
@@ -39,7 +40,6 @@ from nervure.transformers.cpu.compile.codegen import contractions, memory, reduc
 from nervure.transformers.cpu.compile.codegen.addressing import address_of
 from nervure.transformers.cpu.compile.codegen.context import ALIGNMENT, ARGUMENTS, Context, emit
 from nervure.transformers.cpu.compile.codegen.for_loops import emit_slice
-from nervure.transformers.cpu.compile.codegen.room import rooms
 from nervure.transformers.cpu.compile.llvm.builder import Builder, assemble
 from nervure.transformers.cpu.compile.llvm.types import PTR
 from nervure.types.dim import DimLike

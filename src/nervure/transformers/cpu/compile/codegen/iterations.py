@@ -12,6 +12,7 @@ lanes without an iteration. Values that do not depend on its index are computed 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 from nervure.kernel.ir import Buffer, Loop, Widths, Write, walk
 from nervure.kernel.loop_index import LoopIndex
@@ -24,6 +25,7 @@ from nervure.types.dim import DimLike, bounds, index_symbols
 from nervure.types.dtype import bool_, int64
 
 Registers = Sequence[Register]
+Built = TypeVar("Built")
 
 
 def counted(context: Context, index: LoopIndex, ends: tuple[Register, Register], preheader: Preheader,
@@ -95,21 +97,23 @@ def vector_iterations(context: Context, index: LoopIndex, ends: tuple[Register, 
     is_same = not is_whole and not is_masked and widths.full[-1] == widths.masked
     for width in widths.full[:-1] if is_same else widths.full:
         with b.loop(start, end - (width - 1), width) as iterations:
-            _iterations(context, index, preheader, iterations.index, width, None, body)
+            in_lanes(context, index, preheader, iterations.index, width, None, body)
         start = iterations.index
     if widths.full[-1] > 1 and not is_whole:
         with b.loop(start, end, widths.masked) as iterations:
             left = end - iterations.index if is_masked and widths.masked > 1 else None
-            _iterations(context, index, preheader, iterations.index, widths.masked, left, body)
+            in_lanes(context, index, preheader, iterations.index, widths.masked, left, body)
 
 
-def _iterations(context: Context, index: LoopIndex, preheader: Preheader, start: Register, width: int,
-                count: Register | None, body: Callable[[], None]) -> None:
-    """Builds ``width`` iterations at once, of which only the first ``count`` take place."""
+def in_lanes(context: Context, index: LoopIndex, preheader: Preheader, start: Register, width: int,
+             count: Register | None, body: Callable[[], Built]) -> tuple[Built, Register | None]:
+    """Builds ``width`` iterations at once, of which only the first ``count`` take place. Also returns their mask, None
+    if all do.
+    """
     with context.inside(preheader):
-        mask = None if count is None else first_lanes(context, count, width)
+        mask = None if count is None else context.here(_first(context.builder, count, width))
         with context.vector(Lanes(index, context.here(Element(int64, (start,))), width, mask)):
-            body()
+            return body(), mask.register if mask else None
 
 
 def known_iterations(context: Context, index: LoopIndex, preheader: Preheader, start: int, width: int, count: int,
@@ -123,11 +127,6 @@ def known_iterations(context: Context, index: LoopIndex, preheader: Preheader, s
                 mask = Value(lanes.map(context.builder.opaque), 0)
         with context.vector(Lanes(index, context.integer(start), width, mask)):
             body()
-
-
-def first_lanes(context: Context, count: Register, width: int) -> Value:
-    """Returns the mask of the lanes below a count."""
-    return context.here(_first(context.builder, count, width))
 
 
 def _first(b: Builder, count: Register, width: int) -> Element:

@@ -28,25 +28,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from nervure.errors import InternalError
 from nervure.kernel.combiners import FUNCTIONS, keeps_units, unit
 from nervure.kernel.ir import DEFAULT_ORDER, LANES, TOTALS_ORDER, Fold, Reduce
 from nervure.kernel.rewriting import fresh_copy
-from nervure.transformers.cpu.compile.codegen.context import Context, Lanes, Preheader, emit, emit_statement
+from nervure.transformers.cpu.compile.codegen.context import Context, Preheader, emit, emit_statement
 from nervure.transformers.cpu.compile.codegen.element import Element, flat, literal, select, shaped
 from nervure.transformers.cpu.compile.codegen.expressions import dimension
 from nervure.transformers.cpu.compile.codegen.iterations import (
-    first_lanes,
     guarded,
     has_iterations,
+    in_lanes,
     nest,
     stored,
 )
 from nervure.transformers.cpu.compile.codegen.scalars import apply
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
 from nervure.transformers.cpu.compile.llvm.types import I1, I64
-from nervure.types.dtype import int64
 
 Registers = Sequence[Register]
 Elements = list[Element]
@@ -122,10 +122,8 @@ def _in_registers(context: Context, reduce: Reduce, lanes: int) -> Elements:
 def _points(context: Context, reduce: Reduce, preheader: Preheader, start: Register, width: int,
             count: Register | None) -> tuple[Elements, Register | None]:
     """Returns what ``width`` points give, and the mask of the first ``count`` of them if there are no more."""
-    with context.inside(preheader):
-        mask = None if count is None else first_lanes(context, count, width)
-        with context.vector(Lanes(reduce.indices[0][0], context.here(Element(int64, (start,))), width, mask)):
-            return _values(context, reduce), mask.register if mask else None
+    (name, _), = reduce.indices
+    return in_lanes(context, name, preheader, start, width, count, partial(_values, context, reduce))
 
 
 def _values(context: Context, reduce: Reduce) -> Elements:

@@ -6,8 +6,8 @@ import pytest
 
 import nervure as nv
 from nervure.errors import InvalidArgument
+from nervure.kernel import room
 from nervure.kernel.parser import parse_kernel
-from nervure.transformers.cpu.compile.codegen import room
 from nervure.transformers.cpu.compile.codegen.generate import generate
 from nervure.transformers.cpu.target import Target
 from nervure.types.dim import dim_min
