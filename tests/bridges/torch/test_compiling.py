@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -81,6 +83,49 @@ def test_lengths_are_numbers_of_the_graph(made):
         x, y = torch.randn(rows, 4), torch.randn(2, rows + 2)
         assert_alike(compiled(x, y), function(x, y))
     assert len(made) == 1
+
+
+def test_statistics_of_a_batch_of_any_size(made):
+    model = torch.nn.Sequential(torch.nn.Conv2d(2, 3, 3), torch.nn.BatchNorm2d(3), torch.nn.ReLU())
+    own = copy.deepcopy(model)
+    compiled = torch.compile(own, backend=backend, dynamic=True, options={"strict": True})
+    for batch in (3, 5, 2):
+        x = torch.randn(batch, 2, 6, 6)
+        got, expected = compiled(x), model(x)
+        assert_alike(got, expected, scale=10)
+        got.square().sum().backward()
+        expected.square().sum().backward()
+    assert_alike(list(own.buffers()), list(model.buffers()), scale=10)
+    assert_alike([x.grad for x in own.parameters()], [x.grad for x in model.parameters()], scale=1000)
+    assert len(made) == 2
+
+
+def test_a_graph_that_cannot_be_compiled_after_all_runs_in_pytorch(monkeypatch):
+    def refuse(*arguments):
+        raise nv.NotSupported("this machine cannot run it")
+    for place in ("compiling", "fallback"):
+        monkeypatch.setattr(f"nervure.bridges.torch.{place}.TracedProgram", refuse)
+    x = torch.randn(4)
+    assert_alike(torch.compile(lambda x: x.exp() + 1, backend=backend)(x), x.exp() + 1)
+
+
+def test_compiled_parts_share_a_graph_with_branches_and_several_results():
+    def function(x, y):
+        first = torch.cummax(x.exp(), 0)[0]
+        return (first * y).sum(), {"y": y.tanh(), "both": torch.cummax(y + first, 0)}
+    x, y = torch.randn(5), torch.randn(5)
+    got, expected = torch.compile(function, backend=backend)(x, y), function(x, y)
+    assert_alike([got[0], got[1]["y"], *got[1]["both"]], [expected[0], expected[1]["y"], *expected[1]["both"]])
+
+
+def test_threads_share_a_compiled_model():
+    model = torch.nn.Linear(6, 3)
+    compiled = torch.compile(model, backend=backend)
+    inputs = [torch.randn(4, 6) for _ in range(8)]
+    compiled(inputs[0])
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(compiled, inputs))
+    assert_alike(found, [model(x) for x in inputs])
 
 
 def test_channels_last_in_and_out():

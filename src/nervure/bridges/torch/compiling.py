@@ -20,7 +20,7 @@ from nervure.bridges.torch.fallback import compiled_in_parts, refusal
 from nervure.bridges.torch.traced_program import TracedProgram
 from nervure.bridges.torch.translation import translated
 from nervure.bridges.torch.unsupported import Foreign, Unsupported
-from nervure.errors import InvalidArgument, did_you_mean
+from nervure.errors import InvalidArgument, NervureError, did_you_mean
 
 _OPTIONS = ("strict",)
 
@@ -53,7 +53,7 @@ def compiled(graph: GraphModule, name: str = "graph", is_strict: bool = False) -
     """Compiles a functional graph of ATen: as one function if the table has all of it, else in parts."""
     try:
         return TracedProgram(translated(graph, name))
-    except Unsupported:
+    except (Unsupported, NervureError) as error:
         if is_strict:
-            raise refusal(graph) from None
+            raise refusal(graph) from error
     return compiled_in_parts(graph, name)

@@ -24,7 +24,7 @@ from nervure.bridges.torch.traced_program import TracedProgram
 from nervure.bridges.torch.traced_sizes import fraction_of, length_of
 from nervure.bridges.torch.translation import described, location_of, lowered, name_of, translated
 from nervure.bridges.torch.unsupported import Foreign, Unsupported
-from nervure.errors import Location, NotSupported
+from nervure.errors import Location, NervureError, NotSupported
 from nervure.ir.leaves import Parameter
 
 _MOVES = frozenset(["view.default", "permute.default", "expand.default", "slice.Tensor", "select.int", "clone.default",
@@ -120,7 +120,7 @@ def _replace(fused: GraphModule, part_name: str, part: GraphModule, name: str) -
     """Puts a compiled part in the place of one that PyTorch would run, if it can be compiled after all."""
     try:
         program = TracedProgram(translated(part, f"{name}.{part_name}"))
-    except Unsupported:
+    except (Unsupported, NervureError):
         return
     output = next(node for node in part.graph.nodes if node.op == "output")
     is_single = not isinstance(output.args[0], (list, tuple))

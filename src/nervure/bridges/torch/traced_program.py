@@ -39,17 +39,17 @@ class TracedProgram(Uncopyable):
 
     def __call__(self, *arguments: Foreign) -> list[Foreign]:
         arrays = [read(arguments[at]) for at, read in self._readers]
-        fast, results = self._fast, tuple[np.ndarray, ...]()
-        if fast is None or len(arrays) == 1:  # a list as the only argument would stand for all
+        fast = self._fast
+        if fast is None:
             results = self.executable(arrays)
             self._fast = self.executable.entry(self._slow, is_single=False)
         else:
-            results = fast(*arrays)
+            results = fast(arrays)  # a list stands for all arguments
         bindings = {name: find(arguments) for name, find in self._symbols}
         return [write(results, bindings) for write in self._writers]
 
-    def _slow(self, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
-        return self.executable(list(arrays))
+    def _slow(self, arrays: list[np.ndarray]) -> tuple[np.ndarray, ...]:
+        return self.executable(arrays)
 
 
 def _reader(entry: TracedInput) -> Callable[[Foreign], np.ndarray]:
