@@ -74,7 +74,8 @@ def test_places_count_for_each_tensor():
     two_of_each = Stencil({x: frozenset({1, 2}), y: frozenset({1, 2})}, True)
     assert not two_of_each.is_better_apart((8, 8), (1,), GENERIC)
     assert Stencil({x: frozenset(range(4))}, True).is_better_apart((8, 8), (1,), GENERIC)
-    inside = Stencil({x: frozenset(range(4))})
+    inside = Stencil({x: frozenset(range(7))})
+    assert not Stencil({x: frozenset(range(6))}).is_better_apart((8, 8), (0, 1), GENERIC)
     assert [inside.is_better_apart((8, 8), axes, GENERIC) for axes in ((1,), (0, 1))] == [False, True]
     assert not inside.is_better_apart((1, 8), (0, 1), GENERIC)
 

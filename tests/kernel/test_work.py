@@ -216,3 +216,14 @@ def test_products_count_their_tiles():
     x, w = nv.Parameter(nv.float32, (100, 60)), nv.Parameter(nv.float32, (60, 50))
     kernel = make_plan(native(nv.Function([nv.ops.MatMul(x, w)], [x, w]))).steps[0].kernel
     assert work_of(kernel, {}, GENERIC).multiply_adds == 104 * 64 * 60
+
+
+def test_positions_of_a_window_that_meet_padding_alone_do_not_count():
+    """Dilated by more than the length of an image, a window has elements at its middle alone."""
+    batch, weights = nv.dim("B", min=1), np.ones((64, 64, 3, 3), np.float32)
+    x = nv.placeholder((batch, 64, 8, 8))
+    y = nv.convolution(x, nv.variable(weights.shape, weights), padding=12, dilations=12)
+    step, images = nv.computation(y, x), np.ones((2, 64, 8, 8), np.float32)
+    assert np.array_equal(step(images), np.full((2, 64, 8, 8), 64, np.float32))
+    product, = [entry for entry in nv.explain(step, images, repeat=1).steps if entry.name == "product"]
+    assert product.operations == pytest.approx(2 * 64 * 64 * 2 * 8 * 8, rel=0.02)
