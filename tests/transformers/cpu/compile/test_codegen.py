@@ -138,6 +138,23 @@ def test_a_read_with_a_condition_reads_nothing_where_it_is_false(dtype: DType, s
         check(kernel, arrays, {"N": number}, WIDTHS[number % 5])
 
 
+@pytest.mark.parametrize("text", ["4*j + 1", "j//3 + 4", "i*j + i"])
+def test_a_loop_of_one_iteration_says_nothing_about_the_next_loop_of_its_index(text: str) -> None:
+    kernel = parse_kernel(f"""
+kernel once(out y: i64[4], out z: i64[32]):
+  symbol N:0..1
+  for i < 4 parallel:
+    for j < N:
+      v0 = index {text}
+      y[i] = v0
+    for j < 8:
+      v1 = index {text}
+      z[8*i + j] = v1
+""")
+    for number in (0, 1):
+        check(kernel, {"y": np.zeros(4, np.int64), "z": np.zeros(32, np.int64)}, {"N": number}, 32)
+
+
 def gather(check_rows: bool) -> Kernel:
     """y[i, j] = x[rows[i], j] where the row exists, else 0."""
     x, rows = Buffer("x", float32, N * M, "in"), Buffer("rows", int32, 50, "in")

@@ -29,7 +29,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 
-from nervure.kernel.ir import For, Strip, Widths
+from nervure.kernel.ir import For, Strip, Widths, substituted
 from nervure.kernel.rewriting import fresh_copy
 from nervure.transformers.cpu.compile.codegen.context import Context, Preheader, emit, emit_statement
 from nervure.transformers.cpu.compile.codegen.element import Element
@@ -67,13 +67,17 @@ def emit_for(loop: For, context: Context) -> None:
 
 
 def _emit_branch(context: Context, loop: For, count: Register) -> None:
-    """A loop of one iteration or none; where that is the same in the whole kernel, none is what is usual."""
+    """A loop of one iteration or none; where that is the same in the whole kernel, none is what is usual.
+
+    The body has 0 in place of the index: values that follow from that number would be known, under the index, outside
+    of the loop, and so to another loop with this index.
+    """
     b = context.builder
     context.loops.append((loop.index, loop.extent))
     with b.if_(0 < count, unlikely=not index_symbols(loop.extent)):
         with context.inside(Preheader(b.region(), stored(loop), True)):
-            context.keep(("index", loop.index), context.here(context.integer(0).element))  # other loops may have it
-            emit(context, loop.body)
+            context.keep(("index", loop.index), context.here(context.integer(0).element))
+            emit(context, substituted(loop.body, {loop.index: 0}))
     context.loops.pop()
 
 
