@@ -28,6 +28,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import singledispatch
+from typing import NamedTuple
 
 from nervure.errors import InternalError
 from nervure.kernel.ir import BLOCK, GROUP, LANES, Buffer, Definition, Literal, Scalar, Statement
@@ -93,8 +94,7 @@ class SizeTable:
         return found
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Value:
+class Value(NamedTuple):
     """The value that belongs to a key, and the depth at which it is known."""
 
     element: Element
@@ -156,6 +156,7 @@ class Context:
         self.machine, self.register_lanes = machine, register_lanes
         self.link = link  # gives the symbol of a function of the tile library
         self.depths = [LoopBody(Preheader(None, frozenset(), True), {})]
+        self._known: dict[Hashable, Value] = {}  # all that is known at any of these depths
         self.lanes: Lanes | None = None
         self.loops: list[tuple[LoopIndex, DimLike]] = []  # loops around, from the outside in: index and extent
         self.strips: dict[DimLike, LoopIndex] = {}  # the loops that run in strips, by the length of these
@@ -175,9 +176,13 @@ class Context:
     @contextmanager
     def inside(self, preheader: Preheader) -> Iterator[None]:
         """Opens the body of a loop, or one of several copies of it."""
-        self.depths.append(LoopBody(preheader, {}))
+        body = LoopBody(preheader, {})
+        self.depths.append(body)
+        self._known.update(preheader.known)
         yield
         self.depths.pop()
+        for key in (*preheader.known, *body.known):
+            del self._known[key]
 
     @contextmanager
     def vector(self, lanes: Lanes) -> Iterator[None]:
@@ -199,16 +204,13 @@ class Context:
 
     def find(self, key: Hashable) -> Value | None:
         """Returns the value that is known under a key."""
-        for depth in reversed(self.depths):
-            found = depth.known.get(key) or depth.preheader.known.get(key)
-            if found is not None:
-                return found
-        return None
+        return self._known.get(key)
 
     def keep(self, key: Hashable, value: Value) -> Value:
-        """Makes a value known under a key wherever it can be used."""
+        """Makes a value known under a key, which is known nowhere around, wherever it can be used."""
         known = self.depths[-1].known if value.depth == self.depth else self.depths[value.depth + 1].preheader.known
-        known[key] = value
+        assert key not in self._known or key in known, key
+        known[key] = self._known[key] = value
         return value
 
     def once(self, key: Hashable, depth: int, make: Callable[[], Element]) -> Value:
@@ -229,6 +231,9 @@ class Context:
         """Computes a register from ``operands``, all with equally many lanes, at the depth where the last of them is
         known.
         """
+        found = self.find(key)
+        if found is not None:
+            return found
         depth = max([x.depth for x in operands], default=0)
         width = max([x.lanes for x in operands], default=1)
         whole = [self.spread(x, width) for x in operands]

@@ -22,8 +22,8 @@ In memory a bool is a byte, and the two parts of a complex number follow each ot
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,8 +35,7 @@ from nervure.types.dtype import DType, float32
 Number = bool | int | float | complex
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Element:
+class Element(NamedTuple):
     """A value of an element type, in the lanes of its registers."""
 
     dtype: DType
