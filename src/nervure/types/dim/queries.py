@@ -37,7 +37,7 @@ def remembered(query: Callable[_Asked, _Answer]) -> Callable[_Asked, _Answer]:
     def asked(*arguments: _Asked.args, **named: _Asked.kwargs) -> _Answer:
         if type(arguments[0]) is int:
             return query(*arguments, **named)
-        key = _exactly(arguments), _exactly(named)
+        key = _exactly(arguments), _exactly(named) if named else None
         kept = answers.get(key)
         if kept is None:
             if len(answers) >= _MOST_ANSWERS:
@@ -52,13 +52,15 @@ def _exactly(x: object) -> Hashable:
     """Returns everything that an answer depends on: the terms of equal dimensions may differ in order, and the known
     bounds of a symbol may differ.
     """
+    if x is None or type(x) is int:
+        return x
     if isinstance(x, Dim):
         return tuple(x._polynomial.terms.items()), tuple(x._declared.items())
     if isinstance(x, Polynomial):
         return tuple(x.terms.items())
-    if isinstance(x, Mapping):
-        return tuple([(name, _exactly(entry)) for name, entry in x.items()])
-    return tuple(map(_exactly, x)) if isinstance(x, tuple) else x  # else a number or None
+    if isinstance(x, tuple):
+        return tuple(map(_exactly, x))
+    return tuple([(name, _exactly(entry)) for name, entry in x.items()]) if isinstance(x, Mapping) else x
 
 
 def symbols(x: DimLike) -> frozenset[str]:
