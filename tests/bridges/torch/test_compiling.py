@@ -118,6 +118,50 @@ def test_compiled_parts_share_a_graph_with_branches_and_several_results():
     assert_alike([got[0], got[1]["y"], *got[1]["both"]], [expected[0], expected[1]["y"], *expected[1]["both"]])
 
 
+def written(x):
+    made = torch.zeros(5, 4)
+    made[1:3] = x[:2]
+    made[:, 0] = 7
+    made[torch.tensor([0, 4])] += 1
+    return made
+
+
+def cached(key, cache, at):
+    cache[:, at:at + 1] = key
+    return cache.sum(1)
+
+
+EDGES = {
+    "argument": (lambda x: x, lambda: [torch.randn(3)]),
+    "other values": (lambda x: (x + 1, None, 3, "a"), lambda: [torch.randn(3)]),
+    "no argument is read": (lambda x: torch.arange(5), lambda: [torch.randn(3)]),
+    "one result twice": (lambda x: (y := x + 1, y), lambda: [torch.randn(3)]),
+    "views of a result": (lambda x: (y := x + 1, y.view(-1), y[0]), lambda: [torch.randn(3, 2)]),
+    "views of an argument": (lambda x: (x.t(), x[0], x.view(-1)), lambda: [torch.randn(3, 2)]),
+    "complex": (lambda x: (x * x.conj(), x.abs(), x.real + x.imag), lambda: [torch.randn(3, dtype=torch.complex64)]),
+    "number": (lambda x, y: x * y + y, lambda: [torch.randn(3), 0.3]),
+    "length": (lambda x, n: x[:n] * n, lambda: [torch.randn(9), 4]),
+    "mask": (lambda x: x[x > 0] * 2, lambda: [torch.randn(9)]),
+    "item": (lambda x: x * x.sum().item(), lambda: [torch.randn(3)]),
+    "written parts": (written, lambda: [torch.randn(5, 4)]),
+    "cache": (cached, lambda: [torch.randn(2, 1, 3), torch.zeros(2, 8, 3), 3]),
+    "bytes": (lambda x: (x + 10, x.float() / 255, x > 3), lambda: [torch.tensor([1, 250, 7], dtype=torch.uint8)]),
+    "masked attention": (lambda q, m: torch.nn.functional.scaled_dot_product_attention(q, q, q, attn_mask=m),
+                         lambda: [torch.randn(1, 2, 5, 8), torch.zeros(5, 5).bool()]),
+    "empty batch": (lambda x: (x @ torch.ones(4, 2)).softmax(-1), lambda: [torch.randn(0, 4)])}
+
+
+@pytest.mark.parametrize("name", EDGES)
+@pytest.mark.parametrize("dynamic", [False, True], ids=["numbers", "symbols"])
+def test_what_functions_take_and_give(name, dynamic):
+    function, draw = EDGES[name]
+    given = draw()
+    theirs = copy.deepcopy(given)
+    got, expected = torch.compile(function, backend=backend, dynamic=dynamic)(*given), function(*theirs)
+    assert_alike(got, expected, scale=10)
+    assert_alike(given, theirs)
+
+
 def test_threads_share_a_compiled_model():
     model = torch.nn.Linear(6, 3)
     compiled = torch.compile(model, backend=backend)

@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 from torch.utils._pytree import tree_flatten, tree_unflatten  # noqa: E402
 
-from nervure import flags, transformers  # noqa: E402
+from nervure import transformers  # noqa: E402
 from nervure.bridges.torch.all_rows import ROWS  # noqa: E402
 from nervure.bridges.torch.traced_program import TracedProgram  # noqa: E402
 from nervure.bridges.torch.translation import translated  # noqa: E402
@@ -22,14 +22,11 @@ from tests.bridges.torch.row_cases import CASES  # noqa: E402
 
 
 @pytest.fixture
-def used(request) -> Iterator[str]:
-    """The default transformer is of this kind."""
-    before = flags.transformer
-    transformers.default().close()
-    flags.transformer = request.param
-    yield request.param
-    transformers.default().close()
-    flags.transformer = before
+def used(request, monkeypatch) -> Iterator[str]:
+    """The default transformer is one of this kind, of the test's own."""
+    with transformers.make_transformer(request.param) as made:
+        monkeypatch.setattr(transformers, "default", lambda: made)
+        yield request.param
 
 
 def overload(name: str) -> Any:
