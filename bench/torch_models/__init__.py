@@ -1,0 +1,1 @@
+"""Models of PyTorch's libraries through the bridge, small and with random weights, against eager mode."""
