@@ -3,7 +3,8 @@
 A row that lies across memory, as in the sum over the last axis of a transposed matrix, would take a cache line for
 each element. So the loop over its neighbours runs in lanes, each of which has a row of its own. A row that lies along
 memory, as in the sum over the first axis of a transposed matrix, runs in lanes itself; but a few elements fill no
-vector, while a vector of each of them serves many rows. The loops around it go through memory in order.
+vector, while a vector of each of them serves many rows. The loops around it go through memory in order. Rows with
+scratch memory stay as they are: neighbours in lanes would share it.
 
 >>> from nervure.support.machine import GENERIC
 >>> from nervure.kernel.parser import parse_kernel
@@ -25,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from nervure.kernel.ir import Access, Fold, For, Kernel, Reduce
+from nervure.kernel.ir import Access, Body, Fold, For, Kernel, Reduce
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.schedule.nests import Nest, accesses, is_row, nested, rewritten
 from nervure.kernel.schedule.reduction_strategy import is_unrolled
@@ -54,7 +55,7 @@ def _with_lanes(nest: Nest, machine: Machine) -> For | None:
         return nested([replace(loop, vector=False) for loop in loops], body) if in_rows else None
     if along[best.index] <= along_row:
         return _in_order(nest, loads, machine)
-    if not nest.is_free:
+    if not nest.is_free or _has_scratch(body):
         return None
     return nested([*[loop for loop in loops if loop is not best], replace(best, vector=True)], body)
 
@@ -73,6 +74,11 @@ def _in_order(nest: Nest, loads: Sequence[tuple[Access, LoopIndex]], machine: Ma
     if ordered == nest.loops or (isinstance(most, int) and most < machine.threads) or not nest.is_free:
         return None
     return nested(ordered, nest.body)
+
+
+def _has_scratch(body: Body) -> bool:
+    """Whether values wait in scratch memory, of which there is one for all lanes of a vector."""
+    return any([access.buffer.role == "scratch" for access in accesses(body)])
 
 
 def _are_near(loads: Sequence[tuple[Access, LoopIndex]], index: LoopIndex) -> bool:
