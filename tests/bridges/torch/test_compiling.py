@@ -31,8 +31,8 @@ def made(monkeypatch):
     found = []
 
     class Counted(traced_program.TracedProgram):
-        def __init__(self, traced):
-            super().__init__(traced)
+        def __init__(self, traced, graph):
+            super().__init__(traced, graph)
             found.append(traced)
     for place in ("compiling", "fallback"):
         monkeypatch.setattr(f"nervure.bridges.torch.{place}.TracedProgram", Counted)
@@ -170,6 +170,16 @@ def test_threads_share_a_compiled_model():
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(compiled, inputs))
     assert_alike(found, [model(x) for x in inputs])
+
+
+def test_an_integer_may_be_negative(made):
+    def function(x, count):
+        return x * count, x.sum() + count
+    compiled = torch.compile(function, backend=backend, dynamic=True)
+    for count in (3, 7, -2, 0, 5):
+        x = torch.randn(3)
+        assert_alike(compiled(x, count), function(x, count))
+    assert made
 
 
 def test_channels_last_in_and_out():

@@ -74,7 +74,8 @@ def compare(name: str, case: list[Any]) -> None:
                              for entry in (case[:-1] if named else case)], **named)
     several = found if isinstance(found, (list, tuple)) else [found]
     expected = [entry for entry in several if entry is not None]
-    got = TracedProgram(translated(graph_of(name, flat, form)))(*tensors)
+    graph = graph_of(name, flat, form)
+    got = TracedProgram(translated(graph), graph)(*tensors)
     assert_alike(got, expected, scale=20)
 
 

@@ -52,7 +52,7 @@ def _read(options: Mapping[str, object] | None, mode: str | None) -> bool:
 def compiled(graph: GraphModule, name: str = "graph", is_strict: bool = False) -> Callable[..., Foreign]:
     """Compiles a functional graph of ATen: as one function if the table has all of it, else in parts."""
     try:
-        return TracedProgram(translated(graph, name))
+        return TracedProgram(translated(graph, name), graph)
     except (Unsupported, NervureError) as error:
         if is_strict:
             raise refusal(graph) from error

@@ -119,7 +119,7 @@ def _is_worth(part: GraphModule) -> bool:
 def _replace(fused: GraphModule, part_name: str, part: GraphModule, name: str) -> None:
     """Puts a compiled part in the place of one that PyTorch would run, if it can be compiled after all."""
     try:
-        program = TracedProgram(translated(part, f"{name}.{part_name}"))
+        program = TracedProgram(translated(part, f"{name}.{part_name}"), part)
     except (Unsupported, NervureError):
         return
     output = next(node for node in part.graph.nodes if node.op == "output")

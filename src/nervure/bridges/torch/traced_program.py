@@ -4,7 +4,8 @@
 >>> from torch.fx.experimental.proxy_tensor import make_fx
 >>> from nervure.bridges.torch.translation import translated
 >>> x = torch.tensor([[1., -2.]])
->>> program = TracedProgram(translated(make_fx(lambda x: torch.ops.aten.relu(x.t()), tracing_mode="fake")(x)))
+>>> graph = make_fx(lambda x: torch.ops.aten.relu(x.t()), tracing_mode="fake")(x)
+>>> program = TracedProgram(translated(graph), graph)
 >>> program(x)
 [tensor([[1.],
         [0.]])]
@@ -27,17 +28,24 @@ from nervure.types.dim import Dim, evaluate
 class TracedProgram(Uncopyable):
     """A traced graph as a function of tensors and integers, which returns a list of the graph's results. New tensors
     share no memory with arguments.
+
+    Integers are lengths, which are at least 0; the ``graph`` itself runs a call with others.
     """
 
-    def __init__(self, traced: TracedFunction) -> None:
-        self.traced = traced
+    def __init__(self, traced: TracedFunction, graph: Callable[..., Foreign]) -> None:
+        self.traced, self._graph = traced, graph
         self.executable = transformers.default().build(traced.function)
-        self._readers = [(at, _reader(entry)) for at, entry in enumerate(traced.inputs) if entry.parameter is not None]
+        given = [(at, entry) for at, entry in enumerate(traced.inputs) if entry.parameter is not None]
+        self._readers = [(at, _reader(entry)) for at, entry in given]
+        self._numbers = [at for at, entry in given if entry.is_number]
         self._writers = [_writer(entry) for entry in traced.outputs]
         self._symbols = _symbols(traced) if any([isinstance(entry.number, Dim) for entry in traced.outputs]) else ()
         self._fast: Callable[..., tuple[np.ndarray, ...]] | None = None
 
     def __call__(self, *arguments: Foreign) -> list[Foreign]:
+        if self._numbers and any([isinstance(arguments[at], int) and arguments[at] < 0 for at in self._numbers]):
+            found = self._graph(*arguments)
+            return list(found) if isinstance(found, (list, tuple)) else [found]
         arrays = [read(arguments[at]) for at, read in self._readers]
         fast = self._fast
         if fast is None:
