@@ -62,6 +62,7 @@ def compared(family: Family, is_training: bool) -> Compared:
     torch.manual_seed(0)
     model, inputs, named = family.make()
     _without_dropout(model)
+    _without_zeros(model)
     model.train(is_training)
     exact, eager = copy.deepcopy(model).double(), copy.deepcopy(model)
     _without_grouped_products(exact)
@@ -87,6 +88,13 @@ def _without_dropout(model: torch.nn.Module) -> None:
                      "layerdrop", "hidden_dropout", "dropout_prob", "dropout_rate"):
             if isinstance(getattr(module, name, None), float):
                 setattr(module, name, 0.0)
+
+
+def _without_zeros(model: torch.nn.Module) -> None:
+    """Draws the weights that are all 0 at first, which would hide what is before them."""
+    for parameter in model.parameters():
+        if parameter.dim() > 1 and not parameter.any():
+            torch.nn.init.normal_(parameter, std=0.1)
 
 
 def _without_grouped_products(model: torch.nn.Module) -> None:
