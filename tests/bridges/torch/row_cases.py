@@ -237,7 +237,8 @@ cases("avg_pool3d_backward.default", [[drawn((1, 2, 2, 2, 3)), _deep, [2, 2, 2],
 cases("_adaptive_avg_pool2d.default", [[x4, [1, 1]], [x4, [3, 2]], [drawn((1, 2, 6, 4)), [3, 2]], [x4, [7, 9]]])
 cases("_adaptive_avg_pool3d.default", [[_deep, [2, 1, 3]]])
 cases("adaptive_avg_pool1d.default", [[x234, [3]]])
-cases("_adaptive_avg_pool2d_backward.default", [[drawn((2, 3, 1, 1)), x4]])
+cases("_adaptive_avg_pool2d_backward.default",
+      [[drawn((2, 3, 1, 1)), x4], [drawn((2, 3, 3, 2)), x4], [drawn((2, 3, 7, 9)), x4]])
 cases("_adaptive_avg_pool3d_backward.default", [[drawn((1, 2, 2, 1, 3)), _deep]])
 
 cases("embedding.default", [[drawn((5, 4)), places], [drawn((5, 4)), places, 1]])

@@ -245,34 +245,57 @@ def adaptive_average_pool(result: Type, x: Value, size: Sequence[DimLike]) -> Va
         split, axes = _divided(x.shape, result.shape, spatial)
         return converted(ops.Mean(ops.Reshape(wide, split), axes=axes).output, result.dtype)
     for axis in range(x.rank - spatial, x.rank):
-        wide = _means_of_parts(wide, axis, result.shape[axis])
+        parts = _Parts.of(x.shape[axis], result.shape[axis])
+        sums = parts.sums(wide, axis)
+        wide = sums / parts.counts_like(sums, axis)
     return converted(wide, result.dtype)
-
-
-def _means_of_parts(x: Value, axis: int, parts: DimLike) -> Value:
-    """Returns the means of parts along an axis, which may overlap: part k is from floor(k*n/parts) to
-    ceil((k + 1)*n/parts).
-    """
-    length = x.shape[axis]
-    if not isinstance(length, int) or not isinstance(parts, int):
-        raise Unsupported("parts of an axis of unknown length")
-    place = np.arange(parts)
-    start, end = place * length // parts, -((place + 1) * -length // parts)
-    positions = start[:, None] + np.arange(max(int((end - start).max(initial=0)), 1))
-    shown = ops.Gather(x, ops.Constant(np.minimum(positions, length - 1)), axis).output
-    others = [d for d in range(shown.rank) if d not in (axis, axis + 1)]
-    inside = ops.Broadcast(ops.Constant(positions < end[:, None]), shown.shape, others)
-    total = ops.Sum(ops.Where(inside, shown, shown.full(0)), axes=[axis + 1]).output
-    counts = ops.Constant((end - start).astype(x.dtype.numpy))
-    return total / ops.Broadcast(counts, total.shape, [d for d in range(total.rank) if d != axis])
 
 
 @row("_adaptive_avg_pool2d_backward.default", "_adaptive_avg_pool3d_backward.default")
 def adaptive_average_pool_backward(result: Type, gradient: Value, x: Value) -> Value:
-    split, axes = _divided(x.shape, gradient.shape, 2 if x.rank < 5 else 3)
-    count = prod([length for d, length in enumerate(split) if d in axes and isinstance(length, int)])
-    share = converted(gradient, x.dtype.compute) / count
-    return converted(ops.Reshape(ops.Broadcast(share, split, axes), x.shape).output, result.dtype)
+    spatial = 2 if x.rank < 5 else 3
+    wide = converted(gradient, x.dtype.compute)
+    if _is_divided(x.shape[-spatial:], gradient.shape[-spatial:]):
+        split, axes = _divided(x.shape, gradient.shape, spatial)
+        count = prod([length for d, length in enumerate(split) if d in axes and isinstance(length, int)])
+        return converted(ops.Reshape(ops.Broadcast(wide / count, split, axes), x.shape).output, result.dtype)
+    for axis in range(x.rank - spatial, x.rank):
+        parts = _Parts.of(x.shape[axis], gradient.shape[axis])
+        shares = wide / parts.counts_like(wide, axis)
+        wide = _Parts.of(gradient.shape[axis], x.shape[axis]).sums(shares, axis)
+    return converted(wide, result.dtype)
+
+
+class _Parts(NamedTuple):
+    """Parts of an axis, which may overlap: part k of n elements is from floor(k*n/parts) to ceil((k + 1)*n/parts).
+
+    The parts that have element i are those from floor(i*parts/n) to ceil((i + 1)*parts/n): the same rule, by which
+    gradients are sums over parts, too.
+    """
+
+    length: int
+    starts: np.ndarray
+    ends: np.ndarray
+
+    @classmethod
+    def of(cls, length: DimLike, parts: DimLike) -> _Parts:
+        if not isinstance(length, int) or not isinstance(parts, int):
+            raise Unsupported("parts of an axis of unknown length")
+        place = np.arange(parts)
+        return cls(length, place * length // parts, -((place + 1) * -length // parts))
+
+    def sums(self, x: Value, axis: int) -> Value:
+        """Returns the sums of the parts of an axis of x."""
+        positions = self.starts[:, None] + np.arange(max(int((self.ends - self.starts).max(initial=0)), 1))
+        shown = ops.Gather(x, ops.Constant(np.minimum(positions, self.length - 1)), axis).output
+        others = [d for d in range(shown.rank) if d not in (axis, axis + 1)]
+        inside = ops.Broadcast(ops.Constant(positions < self.ends[:, None]), shown.shape, others)
+        return ops.Sum(ops.Where(inside, shown, shown.full(0)), axes=[axis + 1]).output
+
+    def counts_like(self, x: Value, axis: int) -> Value:
+        """Returns the lengths of the parts as a tensor like x, whose axis counts the parts."""
+        counts = ops.Constant((self.ends - self.starts).astype(x.dtype.numpy))
+        return ops.Broadcast(counts, x.shape, [d for d in range(x.rank) if d != axis]).output
 
 
 def _is_divided(lengths: Sequence[DimLike], parts: Sequence[DimLike]) -> bool:
