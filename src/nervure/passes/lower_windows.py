@@ -27,6 +27,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -43,29 +44,36 @@ from nervure.ops.views import Slice
 from nervure.passes.phases import Meeting, Steps, by_phases
 from nervure.passes.rewrite import Local, Rewriter
 from nervure.passes.seen import DEEPEST, seen
+from nervure.support.machine import GENERIC, Machine
+from nervure.support.product_tuning import ProductTuning
 from nervure.types.dim import DimLike, affine, index
 from nervure.types.index_map import IndexMap, indices
 from nervure.types.shape import Shape
 
 
-def lower_windows(function: Function) -> Function:
-    """Returns the function without reductions of small windows, and with their gradients gathered."""
+def lower_windows(function: Function, machine: Machine = GENERIC) -> Function:
+    """Returns the function without reductions of windows that a ``machine`` computes faster otherwise, and with their
+    gradients gathered.
+    """
     if not any([isinstance(op, Windows | AccumulateView) for op in function.operations]):
         return function
-    inside = Rewriter("lower_windows", [Local("a part of what windows add up", [Slice], _of_part)])
-    whole = Rewriter("lower_windows", [Local("what windows add up", [AccumulateView], _of_whole),
-                                       Local("a reduction of windows", [*_CHAINS], _of_reduction)])
-    return whole(inside(function))
+    part, whole, reduction = [partial(rule, tuning=machine.products) for rule in (_of_part, _of_whole, _of_reduction)]
+    inside = Rewriter("lower_windows", [Local("a part of what windows add up", [Slice], part)])
+    outside = Rewriter("lower_windows", [Local("what windows add up", [AccumulateView], whole),
+                                         Local("a reduction of windows", [*_CHAINS], reduction)])
+    return outside(inside(function))
 
 
 # -- reductions ------------------------------------------------------------------------------------------------------
 
 
-def _of_reduction(op: Fold) -> Value | None:
+def _of_reduction(op: Fold, tuning: ProductTuning) -> Value | None:
     x = op.operands[0]
     windows = _windows_in(x, op.axes)
-    if windows is None or not 0 < prod(windows.windows) <= LANES or not _has_rows(windows):
-        return None  # each position would be an operand: as many as a reduction has lanes
+    if windows is None or not _has_rows(windows, tuning.window_step):
+        return None
+    if not 0 < prod(windows.windows) <= LANES:  # each position is an operand of its own
+        return None
     kept = op.outputs[0].shape
     every = itertools.product(*map(range, windows.windows))
     return _CHAINS[type(op)]([seen(x, IndexMap(kept, (*indices(len(kept)), *position))) for position in every])
@@ -84,11 +92,14 @@ def _windows_in(x: Value, axes: tuple[int, ...]) -> Windows | None:
     return None
 
 
-def _has_rows(windows: Windows) -> bool:
-    """Whether there are several windows along memory, whose elements are read in rows; else a reduction reads better.
+def _has_rows(windows: Windows, most: int) -> bool:
+    """Whether neighbouring windows, which begin ``most`` elements apart or fewer, are read in rows; else a reduction
+    reads better.
     """
     last = windows.operands[0].rank - 1
-    return last not in windows.axes or windows.outputs[0].shape[last] != 1
+    if last not in windows.axes:
+        return True
+    return windows.strides[windows.axes.index(last)] <= most and windows.outputs[0].shape[last] != 1
 
 
 def _chain(combine: Callable[[Value, Value], Op]) -> Callable[[Sequence[Value]], Value]:
@@ -112,19 +123,19 @@ _CHAINS: dict[type[Op], Callable[[Sequence[Value]], Value]] = {
 # -- gradients of windows ---------------------------------------------------------------------------------------------
 
 
-def _of_whole(op: AccumulateView) -> Value | None:
-    return _gathered(op, [0] * len(op.shape), op.shape)
+def _of_whole(op: AccumulateView, tuning: ProductTuning) -> Value | None:
+    return _gathered(op, [0] * len(op.shape), op.shape, tuning)
 
 
-def _of_part(op: Slice) -> Value | None:
+def _of_part(op: Slice, tuning: ProductTuning) -> Value | None:
     """Lowers a scatter of windows without its border, which is cut off."""
     inner = op.operands[0].op
     if not isinstance(inner, AccumulateView) or any([step != 1 for _, _, step in op.slices]):
         return None
-    return _gathered(inner, [start for start, _, _ in op.slices], op.outputs[0].shape)
+    return _gathered(inner, [start for start, _, _ in op.slices], op.outputs[0].shape, tuning)
 
 
-def _gathered(op: AccumulateView, starts: Sequence[DimLike], lengths: Shape) -> Value | None:
+def _gathered(op: AccumulateView, starts: Sequence[DimLike], lengths: Shape, tuning: ProductTuning) -> Value | None:
     """Returns the elements from ``starts`` on of the sums that a map of windows accumulates."""
     axes = _axes_of(op.map, starts)
     if axes is None:
@@ -134,7 +145,7 @@ def _gathered(op: AccumulateView, starts: Sequence[DimLike], lengths: Shape) -> 
     steps = [entry for _, _, entry in axes]
     if prod([entry.positions for entry in steps]) > LANES:
         return None
-    if prod([entry.stride for entry in steps]) > LANES:
+    if prod([entry.stride for entry in steps]) > tuning.window_phases:
         return None
 
     def part(counts: Shape, meetings: Sequence[Meeting]) -> Value:

@@ -56,8 +56,9 @@ def native(function: Function, evaluate: Evaluate | None = None, supports: Suppo
     """Runs the passes on a ``function`` for a backend that makes loops of ops for a ``machine``. Its reductions run in
     lanes and on all threads, its products in tiles, and windows of a few elements along their places.
     """
+    windows = Pass("lower_windows", partial(lower_windows, machine=machine))
     return standard(function, evaluate, supports, records, [Pass("lower_argmax", lower_argmax)],
-                    [Pass("lower_windows", lower_windows), *_convolutions(machine)])
+                    [windows, *_convolutions(machine)])
 
 
 def native_minimal(function: Function, machine: Machine = GENERIC) -> Function:

@@ -1,11 +1,13 @@
 """The numbers that steer products and convolutions: those that experience chose, and that nothing else follows from.
 
 Passes, plans, schedules and micro-kernels are given them with the machine, whose other facts are register tiles, caches
-and times (:class:`nervure.support.machine.Machine`). No number changes a bit of a result: they choose between ways
-that add in the same order.
+and times (:class:`nervure.support.machine.Machine`). No number changes a bit of a result of finite elements: they
+choose between ways that add in the same order. Two of them decide where products with padding are left out (claim Q12).
 
 >>> ProductTuning().packed_rows, ProductTuning(packed_rows=120).packed_rows
 (240, 120)
+
+``python -m bench tune`` measures them anew on the machine on which it runs.
 """
 
 from __future__ import annotations
@@ -82,7 +84,7 @@ class ProductTuning(NamedTuple):
 
     least_channels: int = 48
     """Channels, or filters, of a group that are worth rows or columns of their own at each position of a window: three
-    lines of memory. Found in be9c62d.
+    lines of memory. Found in be9c62d; see "Numbers that steer products" in bench/DIARY.md.
     """
 
     crossing: int = 500
@@ -95,6 +97,13 @@ class ProductTuning(NamedTuple):
     """
 
     # -- windows ---------------------------------------------------------------------------------------------------
+
+    window_phases: int = 16
+    """Phases of strides up to which a gradient of windows has ops of its own for each of them. Chosen in 938184a."""
+
+    window_step: int = 4
+    """Elements from one window to the next up to which windows are read in lanes along their places. Found in 938184a.
+    """
 
     inner_rows: int = 3
     """The least rows between borders that are worth a loop without conditions. Found in 720c92f."""
