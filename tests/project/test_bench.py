@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import nervure as nv
-from bench import against, report, rounds
+from bench import against, report, rounds, tune
 from bench.__main__ import BENCHMARKS, main, table
 from bench.contenders import FRAMEWORKS, Prepared, from_definition
 from bench.models.images import Digits, ResNet, UNet
@@ -20,11 +20,14 @@ from bench.problems import PROBLEMS, Bar
 from bench.rounds import Failure, Result, Settings
 from bench.worker import FOLDERS, Worker, call_time, idle_time, programs_of
 from bench.workloads import chosen_problems
+from nervure.support.product_tuning import ProductTuning
+from nervure.transformers.cpu.target import Target
 from tests.project.source import ROOT, parse, python_files
 
 NO_PEERS = ["against", "contenders", "convolutions", "decayed", "extremes", "images", "machine", "models.attention",
             "models.base", "models.gpt", "models.image_layers", "models.images", "models.layers", "models.mlp",
-            "models.nodes", "patterns", "problems", "report", "rounds", "steps", "torch_models.family", "workloads"]
+            "models.nodes", "patterns", "problems", "report", "rounds", "steps", "torch_models.family", "tune",
+            "workloads"]
 OURS = programs_of("nervure")
 SMALL = {"gelu": 1e-4, "sum_squares": 1e-4, "adam": 1e-4, "idle": 1e-4,
          "exp_masked": 1e-3, "silu_saturated": 1e-3, "adam_decayed": 1e-3}
@@ -59,6 +62,42 @@ def test_two_checkouts_are_measured_in_turns(tmp_path):
     contender.close()
     with pytest.raises(SystemExit, match="no checkout"):
         against.main(["/nowhere"])
+
+
+def test_every_number_that_steers_products_is_measured():
+    assert {*ProductTuning._fields} <= set(tune.EXPERIMENTS)
+    machine = Target.host().machine
+    for name, experiment in tune.EXPERIMENTS.items():
+        now = tune.present(machine, name)
+        assert experiment.problems and any([value != now for value in experiment.values]), name
+        assert tune.present(tune.changed(machine, name, 7), name) == 7 != now
+    with pytest.raises(SystemExit, match="direct_rows"):
+        main(["tune", "no_such_number"])
+
+
+def test_programs_that_a_number_tells_apart_are_timed():
+    """Values that decide the same share a program: there is nothing to compare where all do."""
+    product, convolution = tune.product, tune.convolution
+    small = {
+        "direct_rows": tune.Experiment((0, tune.ALL), [product(16, 768, 768), product(2, 3, 4)]),
+        "kept_share": tune.Experiment((1, 2), [product(9, 300, 9, right="kept")]),
+        "unknown_repetitions": tune.Experiment((1, 8), [product("m", 8, 9, right="made", length=20)]),
+        "bytes_rows": tune.Experiment((6, 512), [product(40, 8, 9, dtype=nv.uint8)]),
+        "crossing": tune.Experiment((0, tune.ALL), [convolution(1, 32, 4, 32, kept=True)]),
+        "shared_loads": tune.Experiment((0.0, 1.0), [tune.pool(9, 2, 1)], True),
+        "window_phases": tune.Experiment((1, 4), [tune.pool(8, 2, 2, "gradient of mean")]),
+        "least_channels": tune.Experiment((16, 64), [
+            convolution(1, 32, 4, 32, form="filters"), convolution(2, 32, 4, 32, form="data")])}
+    found = {row["number"]: row["decides"] for row in tune.rows([], rounds=1, seconds=0.0, experiments=small)}
+    assert [*found] == [*small] and found["direct_rows"] == "1 of 2" and found["least_channels"] == "2 of 2"
+    assert [row["number"] for row in tune.rows(["crossing"], rounds=1, seconds=0.0, experiments=small)] == ["crossing"]
+
+
+def test_a_number_changes_for_a_gain_that_is_worth_it():
+    """The best value has the least product of times over the problems that it decides."""
+    assert tune.verdict(4, [{2: 1.0, 4: 4.0}, {2: 1.0, 4: 1.0}]) == (2, 4.0, 4.0, 1)
+    assert tune.verdict(4, [{2: 1.0, 4: 4.0}, {2: 4.0, 4: 1.0}])[:2] == (4, 1.0)
+    assert tune.verdict(4, [{2: 1.0, 4: 1.001}]).best == 4
 
 
 def test_every_benchmark_has_its_module():
