@@ -36,10 +36,10 @@ def _told(family: str, library: str) -> dict[str, object]:
         run = subprocess.run([sys.executable, "-m", "bench.torch_models", _ONE, library, family], capture_output=True,
                              text=True, timeout=_SECONDS, check=False)
     except subprocess.TimeoutExpired:
-        return {"error": f"more than {_SECONDS} s"}
+        return {"failure": f"more than {_SECONDS} s"}
     lines = run.stdout.strip().splitlines()
     if run.returncode or not lines:
-        return {"error": (run.stderr.strip().splitlines() or [f"exit status {run.returncode}"])[-1]}
+        return {"failure": (run.stderr.strip().splitlines() or [f"exit status {run.returncode}"])[-1]}
     return json.loads(lines[-1])
 
 
@@ -53,16 +53,16 @@ def _one(library: str, name: str) -> None:
             found[mode] = compared(family, mode == "training")._asdict()
         except Exception as error:
             text = str(error).strip().splitlines() or [""]
-            found[mode] = {"error": f"{type(error).__name__}: {text[0]}"}
+            found[mode] = {"failure": f"{type(error).__name__}: {text[0]}"}
     print(json.dumps(found))
 
 
 def _cells(found: dict, mode: str) -> list[str]:
-    part = {"error": found["error"]} if "error" in found else found.get(mode)
+    part = found if "failure" in found else found.get(mode)
     if part is None:
         return ["-", "-"]
-    if "error" in part:
-        return [part["error"][:90].replace("|", "/"), "-"]
+    if "failure" in part:
+        return [part["failure"][:90].replace("|", "/"), "-"]
     return [f"{part['ratio']:.2f}", str(part["graphs"])]
 
 

@@ -99,8 +99,8 @@ def _drawn(family: Family, is_training: bool, seed: int) -> Compared:
 def _without_dropout(model: torch.nn.Module) -> None:
     """Sets all rates of dropout to 0: masks that differ would hide all else."""
     for module in model.modules():
-        for name in ("p", "drop_prob", "dropout", "attn_drop", "dropout_p", "attention_dropout", "activation_dropout",
-                     "layerdrop", "hidden_dropout", "dropout_prob", "dropout_rate"):
+        for name in ("p", "drop_prob", "drop_rate", "dropout", "attn_drop", "dropout_p", "attention_dropout",
+                     "activation_dropout", "layerdrop", "hidden_dropout", "dropout_prob", "dropout_rate"):
             if isinstance(getattr(module, name, None), float):
                 setattr(module, name, 0.0)
 

@@ -1,4 +1,10 @@
-"""A family of models: how a small member is made, and an input for it."""
+"""A family of models: how a small member is made, and an input for it.
+
+>>> family = Family("builtins", "absolute values", lambda: (abs, (-3,), {}))
+>>> model, inputs, named = family.make()
+>>> model(*inputs, **named), family.is_trained
+(3, True)
+"""
 
 from __future__ import annotations
 
