@@ -8,8 +8,6 @@ import nervure as nv
 from nervure.errors import InvalidArgument
 from nervure.kernel import room
 from nervure.kernel.parser import parse_kernel
-from nervure.transformers.cpu.compile.codegen.generate import generate
-from nervure.transformers.cpu.target import Target
 from nervure.types.dim import dim_min
 
 ROWS = """
@@ -30,13 +28,6 @@ def test_rows_that_lie_a_multiple_of_the_lanes_apart_have_room():
 
 def test_rows_of_nothing_have_none():
     assert found(0, 16) == []
-
-
-def test_rows_with_room_are_written_by_one_loop_without_a_mask():
-    with_room, without = [generate(parse_kernel(ROWS.format(length=100, step=step)), Target.avx512()).text
-                          for step in (112, 100)]
-    assert "masked.store" in without and "masked.store" not in with_room
-    assert without.count("store <16 x float>") == with_room.count("store <16 x float>") == 1
 
 
 def test_a_distance_that_is_too_large_to_be_told_is_none():

@@ -30,6 +30,7 @@ from nervure.transformers.convert import convert, widen
 from nervure.transformers.interpreter.reading import DomainBox, Shape, starts_and_lengths
 from nervure.transformers.interpreter.scalar import PRECISE, NumPyScalars, dense
 from nervure.transformers.memory_estimate import numbers
+from nervure.types.dim import index
 from nervure.types.dtype import DType
 from nervure.types.layout import row_major
 
@@ -63,7 +64,8 @@ def iterate(structure: Structure, operands: Arrays, results: Sequence[tuple[Shap
 class Output:
     """An output of ``shape`` as far as it is written, over the dimensions ``kept`` of the domain.
 
-    Elements that are written to one place combine in row-major order of the domain.
+    Elements that are written to one place combine in row-major order of the domain. Where each place is written once,
+    its element is the result itself, as it need not be with the unit: 0 + -0 is 0.
     """
 
     def __init__(self, structure: Structure, access: Access, shape: Shape, dtype: DType, kept: Sequence[bool],
@@ -77,6 +79,8 @@ class Output:
         exact = (structure.accumulate or dtype).compute.numpy if self._function else dtype.numpy
         self.adding_type = PRECISE.get(exact, exact) if self._combine in ("add", "multiply") else exact
         start = self.adding_type.type(unit(self._combine, self.adding_type))
+        if initial is None and {*access.coordinates} == {*map(index, range(len(kept)))}:
+            self._function = None  # each place is written once
         # One element more than the output has: what is dropped goes there.
         self._buffer = np.full(math.prod(shape) + 1, start, self.adding_type)
         if initial is not None:

@@ -393,6 +393,20 @@ def test_avx512_kernels_compile_to_full_vectors() -> None:
     assert "%zmm" in assembly(code.text, Target.avx512()) and compile_object(code.text, Target.avx512())
 
 
+ROOMY = """
+kernel rows(scratch one: f32[64]):
+  for i < 4:
+    for j < 100 vector:
+      one[{step}*i + j] = 0.0_f32
+"""
+
+
+def test_rows_with_room_are_written_by_one_loop_without_a_mask():
+    with_room, without = [generate(parse_kernel(ROOMY.format(step=step)), Target.avx512()).text for step in (112, 100)]
+    assert "masked.store" in without and "masked.store" not in with_room
+    assert without.count("store <16 x float>") == with_room.count("store <16 x float>") == 1
+
+
 PREFETCHED = """
 kernel prefetched(in x: f64[N], out y: f64[N]):
   symbol N
