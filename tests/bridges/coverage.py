@@ -31,7 +31,7 @@ from nervure.bridges.torch.decompositions import decompositions
 from nervure.bridges.torch.fallback import lacks
 
 # The table's module wants a package of snapshot tests, of which it uses one base class.
-sys.modules.setdefault("expecttest", types.ModuleType("expecttest")).TestCase = unittest.TestCase  # type: ignore
+sys.modules.setdefault("expecttest", types.ModuleType("expecttest")).TestCase = unittest.TestCase  # type: ignore[attr-defined]
 from torch.testing._internal.common_methods_invocations import op_db  # noqa: E402
 
 TOLERANCES = {torch.float32: (2e-4, 2e-4), torch.float64: (1e-7, 1e-7), torch.bfloat16: (3e-2, 3e-2),

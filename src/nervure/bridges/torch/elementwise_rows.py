@@ -22,7 +22,7 @@ from nervure.ops.selection import where
 from nervure.types import dtype as types
 from nervure.types.description import BasicTensorDescription as Type
 
-# -- functions of one element, each an op ---------------------------------------------------------------------------
+# -- functions of one element or two, each an op ----------------------------------------------------------------------
 
 _UNARY: dict[str, type[Op]] = {
     "acos": ops.Acos, "acosh": ops.Acosh, "asin": ops.Asin, "asinh": ops.Asinh, "atan": ops.Atan, "atanh": ops.Atanh,
@@ -40,6 +40,18 @@ def _of_one(op: Callable[..., Operand]) -> Callable[..., Value]:
 
 for _name, _op in _UNARY.items():
     row(f"{_name}.default")(_of_one(_op))
+
+
+_BINARY: dict[str, type[Op]] = {
+    "atan2": ops.Atan2, "hypot": ops.Hypot, "maximum": ops.Maximum, "minimum": ops.Minimum}
+
+
+def _of_two(op: type[Op]) -> Callable[..., Value]:
+    return lambda result, x, y: pointwise(op, result, x, y)
+
+
+for _name, _op in _BINARY.items():
+    row(f"{_name}.default")(_of_two(_op))
 
 
 @row("abs.default")
@@ -222,27 +234,7 @@ _KNOWN_POWERS: dict[object, Callable[[Value], Operand]] = {
 """The powers that PyTorch computes otherwise."""
 
 
-@row("atan2.default")
-def atan2(result: Type, x: Given, y: Given) -> Value:
-    return pointwise(ops.Atan2, result, x, y)
-
-
-@row("hypot.default")
-def hypot(result: Type, x: Given, y: Given) -> Value:
-    return pointwise(ops.Hypot, result, x, y)
-
-
 # -- the larger, the smaller, one of two -------------------------------------------------------------------------------
-
-
-@row("maximum.default")
-def maximum(result: Type, x: Given, y: Given) -> Value:
-    return pointwise(ops.Maximum, result, x, y)
-
-
-@row("minimum.default")
-def minimum(result: Type, x: Given, y: Given) -> Value:
-    return pointwise(ops.Minimum, result, x, y)
 
 
 @row("clamp.default", "clamp.Tensor", "hardtanh.default")

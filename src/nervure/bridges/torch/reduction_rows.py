@@ -3,7 +3,7 @@
 >>> from nervure.ops import Parameter
 >>> import nervure as nv
 >>> x = Parameter(nv.bool_, (2, 3)).output
->>> total(Parameter(nv.int64, (2, 1)).type, x, [1], True, None)
+>>> _along_axes(ops.Sum)(Parameter(nv.int64, (2, 1)).type, x, [1], True, None)
 i64[2, 1] Reshape(Sum)
 """
 
@@ -36,34 +36,21 @@ def _in_wide(op: type[Op], result: Type, x: Value, axes: Sequence[int], **attrib
     return converted(reduced(op, value, axes, result.shape, **attributes), result.dtype)
 
 
-@row("sum.dim_IntList")
-def total(result: Type, x: Value, axes: Axes, keep: bool, dtype: object) -> Value:
-    return _in_wide(ops.Sum, result, x, axes_of(axes, x.rank))
+_TOTALS: dict[str, type[Op]] = {"sum.dim_IntList": ops.Sum, "mean.dim": ops.Mean, "prod.dim_int": ops.Prod}
+"""The ops that reduce along some axes; each reduces all of them as well."""
 
 
-@row("sum.default")
-def total_of_all(result: Type, x: Value, dtype: object) -> Value:
-    return _in_wide(ops.Sum, result, x, range(x.rank))
+def _along_axes(op: type[Op]) -> Callable[..., Value]:
+    return lambda result, x, axes, keep, dtype: _in_wide(op, result, x, axes_of(axes, x.rank))
 
 
-@row("mean.dim")
-def mean(result: Type, x: Value, axes: Axes, keep: bool, dtype: object) -> Value:
-    return _in_wide(ops.Mean, result, x, axes_of(axes, x.rank))
+def _of_all(op: type[Op]) -> Callable[..., Value]:
+    return lambda result, x, dtype: _in_wide(op, result, x, range(x.rank))
 
 
-@row("mean.default")
-def mean_of_all(result: Type, x: Value, dtype: object) -> Value:
-    return _in_wide(ops.Mean, result, x, range(x.rank))
-
-
-@row("prod.default")
-def product_of_all(result: Type, x: Value, dtype: object) -> Value:
-    return _in_wide(ops.Prod, result, x, range(x.rank))
-
-
-@row("prod.dim_int")
-def product_along(result: Type, x: Value, axis: int, keep: bool, dtype: object) -> Value:
-    return _in_wide(ops.Prod, result, x, axes_of(axis, x.rank))
+for _name, _op in _TOTALS.items():
+    row(_name)(_along_axes(_op))
+    row(f"{_name.partition('.')[0]}.default")(_of_all(_op))
 
 
 @row("var.correction")
