@@ -1,11 +1,13 @@
 """``make test-deep``: counts the small mistakes that the tests find.
 
 Draws a few hundred mutants of the package with a fixed seed, and tries each alone, in a copy of the checkout. The
-tests that mirror the changed file run first, then those of its folder, then a sample of the conformance suite, then a
-sample of everything else. The first failure, or a run that does not end, kills the mutant. Mutants that survive are
-listed, and the run fails if too few are killed.
+tests that mirror the changed file run first, then those of its folder. What passes these is tried in groups, with a
+sample of the conformance suite and a sample of everything else: where a group fails, each half is tried, down to one
+mutant alone. The first failure, or a run that does not end, kills the mutant. Mutants that survive are listed, and the
+run fails if too few are killed.
 
     python -m tests.deep.mutate --count 20 --only src/nervure/types    a quick look at one folder
+    python -m tests.deep.mutate --count 150 --part 2/5             the second fifth of a run, evenly drawn from it
     python -m tests.deep.mutate --list                             the mutants, without running anything
 """
 
@@ -34,6 +36,7 @@ from tests.deep.mutations import Mutant, find_mutants
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = ("src", "tests", "bench", "docs", "pyproject.toml")
 SAMPLE = 300
+GROUP = 4  # about one in seven mutants that its folder does not find is found elsewhere; 4 then take the least time
 # A mutant may loop while it allocates; the limit keeps the machine alive. KiB of address space, for `ulimit -v`.
 MEMORY = 16 * 1024 * 1024
 NO_TESTS = 5  # pytest's exit status
@@ -67,18 +70,21 @@ def draw(root: Path, count: int, seed: int, only: Sequence[str] = ()) -> list[Pl
     return sorted(chosen, key=lambda place: (place.path, place.mutant))
 
 
-def stages(root: Path, path: Path) -> Iterator[list[str]]:
-    """The pytest arguments of each stage for a changed file, the likeliest killers first."""
+def near_stages(root: Path, path: Path) -> Iterator[list[str]]:
+    """The pytest arguments of each stage that tests a changed file's own folder, the likeliest killers first."""
     mirror = Path("tests", *path.parent.parts[2:])  # src, nervure, and the folders that tests mirror
     while not (root / mirror).is_dir():  # a package may be tested by files of the folder above
         mirror = mirror.parent
-    own = mirror / f"test_{path.stem.strip('_')}.py"
-    if (root / own).exists():
-        yield [str(own)]
-    others = sorted(str(test.relative_to(root)) for test in (root / mirror).glob("test_*.py"))
-    others = [test for test in others if test != str(own)]
-    if others:
-        yield others
+    inside = path.with_suffix("").parts[len(mirror.parts) + 1:]
+    own = [str(mirror / f"test_{name.strip('_')}.py") for name in reversed(inside)]
+    found = sorted(str(test.relative_to(root)) for test in (root / mirror).glob("test_*.py"))
+    for tests in ([test for test in own if test in found], [test for test in found if test not in own]):
+        if tests:
+            yield tests
+
+
+def far_stages(root: Path) -> Iterator[list[str]]:
+    """The pytest arguments of the stages that are the same for all files."""
     if (root / "tests" / "conformance").exists():
         yield ["tests/conformance", "--sample", str(SAMPLE)]
     yield ["tests", "--sample", str(SAMPLE), "--ignore=tests/conformance", "--ignore=tests/project"]
@@ -140,46 +146,93 @@ def write(path: Path, text: str) -> None:
     Path(importlib.util.cache_from_source(str(path))).unlink(missing_ok=True)
 
 
-def survives(root: Path, place: Place, timeout: float) -> bool:
-    """Whether all stages pass with the mutant in the copy at ``root``, which is left as it was."""
-    path = root / place.path
-    source = path.read_text(encoding="utf-8")
-    changed = place.mutant.apply(source)
-    assert changed is not None
-    write(path, changed)
+@contextlib.contextmanager
+def applied(root: Path, places: Sequence[Place]) -> Iterator[None]:
+    """Inside, the copy at ``root`` has these mutants, each of another file; then it is as it was."""
+    sources = {place: (root / place.path).read_text(encoding="utf-8") for place in places}
     try:
-        return all(passes(root, stage, timeout) for stage in stages(root, place.path))
+        for place, source in sources.items():
+            changed = place.mutant.apply(source)
+            assert changed is not None
+            write(root / place.path, changed)
+        yield
     finally:
-        write(path, source)
+        for place, source in sources.items():
+            write(root / place.path, source)
+
+
+def killed_nearby(root: Path, place: Place, timeout: float) -> bool:
+    """Whether the tests of a mutant's own folder find it."""
+    with applied(root, [place]):
+        return not all(passes(root, stage, timeout) for stage in near_stages(root, place.path))
+
+
+def killed_afar(root: Path, places: Sequence[Place], timeout: float) -> list[Place]:
+    """The mutants, each of another file, that the far stages find; those that pass together are taken to pass alone."""
+    with applied(root, places):
+        if all(passes(root, stage, timeout) for stage in far_stages(root)):
+            return []
+    if len(places) == 1:
+        return list(places)
+    half = len(places) // 2
+    return [place for some in (places[:half], places[half:]) for place in killed_afar(root, some, timeout)]
+
+
+def grouped(places: Sequence[Place], size: int) -> list[list[Place]]:
+    """The places, which are sorted, in groups of up to ``size``; no group has two of the same file.
+
+    >>> a, b = (Place(Path(name), find_mutants("x + 1")[0]) for name in "ab")
+    >>> [[str(place.path) for place in group] for group in grouped([a, a, b, b], 4)]
+    [['a', 'b'], ['a', 'b']]
+    """
+    most = max(Counter(place.path for place in places).values(), default=0)
+    count = max(most, -(-len(places) // size))
+    return [list(places[first::count]) for first in range(count)]
 
 
 def try_all(places: list[Place], jobs: int, timeout: float,
-            report: Callable[[int, Place, bool], None]) -> list[bool]:
+            report: Callable[[str, Place], None]) -> list[bool]:
     """For each mutant whether it survives; ``jobs`` copies of the checkout work side by side."""
-    with tempfile.TemporaryDirectory(prefix="nervure-mutants-") as folder:
+    with tempfile.TemporaryDirectory(prefix="nervure-mutants-") as folder, ThreadPoolExecutor(jobs) as pool:
         copies: queue.Queue[Path] = queue.Queue()
         for job in range(jobs):
             copies.put(copy_checkout(Path(folder, str(job))))
 
-        def attempt(numbered: tuple[int, Place]) -> bool:
-            number, place = numbered
-            root = copies.get()
-            try:
-                survived = survives(root, place, timeout)
-            finally:
-                copies.put(root)
-            report(number, place, survived)
-            return survived
+        def nearby(place: Place) -> list[Place]:
+            with borrowed(copies) as root:
+                killed = killed_nearby(root, place, timeout)
+            report("killed" if killed else "passes the tests of its folder", place)
+            return [place] if killed else []
 
-        with ThreadPoolExecutor(jobs) as pool:
-            return list(pool.map(attempt, enumerate(places, start=1)))
+        def afar(group: list[Place]) -> list[Place]:
+            with borrowed(copies) as root:
+                killed = killed_afar(root, group, timeout)
+            for place in group:
+                report("killed" if place in killed else "SURVIVED", place)
+            return killed
+
+        killed = {place for found in pool.map(nearby, places) for place in found}
+        groups = grouped([place for place in places if place not in killed], GROUP)
+        killed |= {place for found in pool.map(afar, groups) for place in found}
+    return [place not in killed for place in places]
+
+
+@contextlib.contextmanager
+def borrowed(copies: queue.Queue[Path]) -> Iterator[Path]:
+    """A copy of the checkout that no other thread has meanwhile."""
+    root = copies.get()
+    try:
+        yield root
+    finally:
+        copies.put(root)
 
 
 def healthy(timeout: float, paths: Iterable[Path]) -> bool:
     """Whether every stage that will judge a mutant passes on the package as it is."""
     with tempfile.TemporaryDirectory(prefix="nervure-mutants-") as folder:
         root = copy_checkout(Path(folder, "copy"))
-        wanted = {tuple(stage): None for path in paths for stage in stages(root, path)}
+        wanted = {tuple(stage): None for path in paths for stage in near_stages(root, path)}
+        wanted |= {tuple(stage): None for stage in far_stages(root)}
         failing = [" ".join(stage) for stage in wanted if not passes(root, list(stage), timeout)]
     for stage in failing:
         print(f"fails without any mutant: pytest {stage}", file=sys.stderr)
@@ -195,11 +248,21 @@ def summary(places: list[Place], survived: list[bool], key: Callable[[Place], st
         yield f"{group:<28}{made[group]:>8}{killed:>8}{alive[group]:>10}{100 * killed / made[group]:>10.0f}"
 
 
+def part(text: str) -> tuple[int, int]:
+    """``2/5`` is the second of five parts."""
+    number, count = map(int, text.split("/"))
+    if not 1 <= number <= count:
+        raise ValueError(f"no part {number} of {count}")
+    return number, count
+
+
 def parser() -> argparse.ArgumentParser:
     """The options."""
     options = argparse.ArgumentParser(prog="python -m tests.deep.mutate", description=__doc__.splitlines()[0])
     options.add_argument("--count", type=int, default=300, help="how many mutants (300)")
     options.add_argument("--seed", type=int, default=0, help="which mutants are drawn (0)")
+    options.add_argument("--part", type=part, default=(1, 1), metavar="I/N",
+                         help="only each N-th mutant, from the I-th on; N parts add up to the whole run (1/1)")
     options.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="at once (one per processor)")
     options.add_argument("--only", nargs="+", default=(), metavar="TEXT",
                          help="only files whose path contains one of these")
@@ -213,15 +276,15 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: list[str] | None = None) -> int:
     """Runs the mutants and prints the tables; the exit status is 1 if too few are killed, 2 if nothing can be told."""
     options = parser().parse_args(arguments)
-    places = draw(ROOT, options.count, options.seed, options.only)
+    places = draw(ROOT, options.count, options.seed, options.only)[options.part[0] - 1::options.part[1]]
     if options.list or not places:
         print(*places, f"{len(places)} mutants", sep="\n")
         return 0 if places else 2
     if not healthy(options.timeout, {place.path for place in places}):
         return 2
 
-    def report(number: int, place: Place, survived: bool) -> None:
-        print(f"{number}/{len(places)} {'SURVIVED' if survived else 'killed'} {place}", flush=True)
+    def report(result: str, place: Place) -> None:
+        print(f"{places.index(place) + 1}/{len(places)} {result} {place}", flush=True)
 
     survived = try_all(places, options.jobs, options.timeout, report)
     print("\nsurvivors:", *(f"  {place}" for place, lives in zip(places, survived) if lives), sep="\n")

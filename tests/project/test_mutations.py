@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.deep.mutate import draw, ended, stages, summary
+from tests.deep.mutate import Place, draw, ended, far_stages, killed_afar, main, near_stages, summary
 from tests.deep.mutations import MUTATORS, find_mutants
 from tests.project.source import ROOT, python_files
 
@@ -90,8 +90,49 @@ def test_the_draw_is_fixed_by_its_seed(checkout):
 
 
 def test_the_nearest_tests_come_first(checkout):
-    assert [stage[0] for stage in stages(checkout, Path("src/nervure/types/axis.py"))] == [
+    path = Path("src/nervure/types/axis.py")
+    assert [stage[0] for stage in [*near_stages(checkout, path), *far_stages(checkout)]] == [
         "tests/types/test_axis.py", "tests/types/test_dim.py", "tests/conformance", "tests"]
+
+
+def test_a_folder_without_tests_of_its_own_is_tested_by_files_named_like_it(checkout):
+    path = Path("src/nervure/types/dim/axis.py")
+    assert list(near_stages(checkout, path)) == [["tests/types/test_axis.py", "tests/types/test_dim.py"]]
+
+
+def test_parts_add_up_to_the_whole_run(capsys):
+    def listed(*arguments: str) -> list[str]:
+        main(["--list", "--count", "7", "--only", "types/axis", *arguments])
+        return capsys.readouterr().out.splitlines()[:-1]
+
+    parts = [listed("--part", f"{number}/3") for number in (1, 2, 3)]
+    assert [len(each) for each in parts] == [3, 2, 2]
+    assert sorted(line for each in parts for line in each) == sorted(listed())
+
+
+@pytest.mark.parametrize("text", ["0/3", "4/3", "two"])
+def test_a_part_that_does_not_exist_is_refused(text):
+    with pytest.raises(SystemExit):
+        main(["--list", "--part", text])
+
+
+def test_mutants_that_a_group_hides_are_found_one_by_one(tmp_path, monkeypatch):
+    """The checkout is as it was afterwards."""
+    for name in "abcde":
+        (tmp_path / f"{name}.py").write_text("x = 1\n", encoding="utf-8")
+    places = [Place(Path(f"{name}.py"), find_mutants("x = 1\n")[0]) for name in "abcde"]
+    runs = []
+
+    def passes(root: Path, arguments: list[str], timeout: float) -> bool:
+        changed = {name for name in "abcde" if (root / f"{name}.py").read_text(encoding="utf-8") != "x = 1\n"}
+        runs.append(changed)
+        return not changed & {"b", "e"}
+
+    monkeypatch.setattr("tests.deep.mutate.passes", passes)
+    assert killed_afar(tmp_path, places, 1.0) == [places[1], places[4]]
+    assert set("abcde") in runs and {"a", "b"} in runs and {"c"} in runs
+    assert killed_afar(tmp_path, [places[2], places[3]], 1.0) == [] and runs[-1] == {"c", "d"}
+    assert {(tmp_path / f"{name}.py").read_text(encoding="utf-8") for name in "abcde"} == {"x = 1\n"}
 
 
 def test_the_summary_counts(checkout):
