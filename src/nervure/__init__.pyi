@@ -258,6 +258,8 @@ from nervure.front.views import reshape as reshape
 from nervure.front.views import reverse as reverse
 from nervure.front.views import squeeze as squeeze
 from nervure.front.views import unflatten as unflatten
+from nervure.functions.gradient import grad as grad
+from nervure.functions.gradient import value_and_grad as value_and_grad
 from nervure.inspection.config import show_config as show_config
 from nervure.inspection.explain import explain as explain
 from nervure.inspection.profiling import disassemble as disassemble
@@ -267,9 +269,7 @@ from nervure.ir.function import Function as Function
 from nervure.ir.provenance import metadata as metadata
 from nervure.ir.provenance import name_scope as name_scope
 from nervure.ir.provenance import no_grad as no_grad
-from nervure.jit import grad as grad
 from nervure.jit import jit as jit
-from nervure.jit import value_and_grad as value_and_grad
 from nervure.ops import Parameter as Parameter
 from nervure.tensor_storage import mref as mref
 from nervure.training.trainer import Trainer as Trainer

@@ -7,8 +7,6 @@
 ...     return {"y": x * parameters["w"]}
 >>> scale({"w": np.float32(2)}, np.float32([1, 2]))
 {'y': array([2., 4.], dtype=float32)}
->>> grad(lambda x: nv.sum(x * x))(np.float32([1, 2]))
-array([2., 4.], dtype=float32)
 """
 
 from __future__ import annotations
@@ -21,8 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Never, SupportsIndex
 
 import numpy as np
 
-from nervure import ops, transformers
-from nervure.autodiff.derivative import deriv
+from nervure import transformers
 from nervure.computation import Computation, build_function, placeholders_below
 from nervure.errors import InvalidArgument, Location, WrongKind, did_you_mean
 from nervure.front import pytrees
@@ -33,8 +30,8 @@ from nervure.front.effects import Effect
 from nervure.front.given_arrays import numpy_array
 from nervure.front.number_trace import NumberTrace
 from nervure.front.promotion import type_alone
-from nervure.front.tensor import Tensor, is_scalar, is_tracing, tracing
-from nervure.front.traced_numbers import TracedNumber, is_number
+from nervure.front.tensor import Tensor, is_tracing, tracing
+from nervure.front.traced_numbers import is_number
 from nervure.ir.device import devices_in_force
 from nervure.ir.identity import is_found_by_name
 from nervure.ir.ordered_locks import OrderedLock, Visit, holding, visiting
@@ -146,7 +143,7 @@ class Jitted(Generic[Result]):
         self.__name__ = getattr(function, "__name__", type(function).__name__)
         self._function = function
         self._transformer = None if transformer is None else transformers.chosen(transformer)
-        self._signature = _signature(function)
+        self._signature = signature_of(function)
         self._dynamic = _read_dynamic(dynamic)
         self._static = set(_words(static))
         self._check_names([*self._static, *(self._dynamic if isinstance(dynamic, Mapping) else ())])
@@ -350,95 +347,14 @@ def jit(function: Callable[..., object] | None = None, *, dynamic: object = (), 
     return Jitted(function, dynamic, static, transformer)
 
 
-def grad(function: Callable[..., object], argument: int | str | Sequence[int | str] = 0) -> Callable[..., Any]:
-    """Returns a function that computes the derivative of a scalar function with respect to one argument (several: a
-    tuple).
-
-    Called with arrays it computes; called with tensors it extends the graph. Arguments may be nested.
-
-    >>> loss = lambda w, x: nv.sum(w * w * x)
-    >>> nv.grad(loss)(3.0, 2.0).item(), [gradient.item() for gradient in nv.grad(loss, (0, 1))(3.0, 2.0)]
-    (12.0, [12.0, 9.0])
-    """
-    both = value_and_grad(function, argument)
-
-    @functools.wraps(function)
-    def gradient(*arguments: object, **keywords: object) -> object:
-        return both(*arguments, **keywords)[1]
-    return gradient
-
-
-def value_and_grad(function: Callable[..., object],
-                   argument: int | str | Sequence[int | str] = 0) -> Callable[..., Any]:
-    """Returns a function like that of ``grad``, which also returns the value: ``(value, gradient)``.
-
-    >>> value, gradient = nv.value_and_grad(lambda w: w ** 3)(2.0)
-    >>> value.item(), gradient.item()
-    (8.0, 12.0)
-    """
-    signature = _signature(function)
-    several = isinstance(argument, (list, tuple))
-    listed: Sequence[object] = argument if isinstance(argument, (list, tuple)) else [argument]
-    names = [_argument_name(signature, entry, function) for entry in listed]
-
-    @functools.wraps(function)
-    def symbolic(*arguments: object, **keywords: object) -> object:
-        bound = signature.bind(*arguments, **keywords)
-        bound.apply_defaults()
-        wanted: list[Tensor] = []
-        patterns = []
-        for name in names:
-            leaves, pattern = pytrees.flatten(bound.arguments[name])
-            fresh = [_fresh(leaf, name) for leaf in leaves]
-            bound.arguments[name] = pytrees.unflatten(pattern, fresh)
-            wanted.extend(fresh)
-            patterns.append((pattern, len(fresh)))
-        value = function(*bound.args, **bound.kwargs)
-        if not isinstance(value, Tensor):
-            raise WrongKind("the function must give one tensor", op="grad", got=type(value).__name__,
-                            expected="a scalar tensor", help="sum what it gives, or use nv.deriv")
-        found = iter(deriv(value, wanted))
-        gradients = [pytrees.unflatten(pattern, [next(found) for _ in range(count)]) for pattern, count in patterns]
-        return value, tuple(gradients) if several else gradients[0]
-
-    return Jitted(symbolic)
-
-
-def _fresh(leaf: object, name: str) -> Tensor:
-    """Returns a new node for an argument, so that the derivative is with respect to this mention alone."""
-    tensor = as_tensor(leaf, "grad", dtype=_real_type(leaf))
-    if not tensor.dtype.is_float:
-        raise WrongKind("only real arguments have derivatives", op="grad", operand=name, got=str(tensor.type),
-                        expected="a float element type", help="name the float arguments: nv.grad(f, argument=...)")
-    return Tensor(ops.AssumeShape(tensor.value, tensor.type.shape), tensor._axes)
-
-
-def _real_type(leaf: object) -> DType | None:
-    """Returns the type in which a number is differentiated: a NumPy scalar's own, float32 for a float of Python's."""
-    example = leaf.example if isinstance(leaf, TracedNumber) else leaf
-    if not is_scalar(example):
-        return None
-    return as_dtype(example.dtype if isinstance(example, np.generic) else type(example))
-
-
-def _argument_name(signature: inspect.Signature, argument: object, function: Callable[..., object]) -> str:
-    names = list(signature.parameters)
-    if isinstance(argument, str) and argument in names:
-        return argument
-    if isinstance(argument, int) and -len(names) <= argument < len(names):
-        return names[argument]
-    raise InvalidArgument(f"{getattr(function, '__name__', 'function')} has no argument {argument!r}", op="grad",
-                          got=repr(argument), expected=", ".join(names) or "no arguments",
-                          help=did_you_mean(str(argument), names, "an argument is given by its name or position"))
-
-
 def _place(function: Callable[..., object]) -> Location | None:
     """Returns the source location of a function; None for one that was not written in Python."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     return None if code is None else Location(code.co_filename, code.co_firstlineno)
 
 
-def _signature(function: Callable[..., object]) -> inspect.Signature:
+def signature_of(function: Callable[..., object]) -> inspect.Signature:
+    """Returns the signature of a function; that of any arguments, where Python knows none."""
     try:
         return inspect.signature(function)
     except (ValueError, TypeError):
@@ -551,6 +467,6 @@ def _word(name: object) -> str:
     return name
 
 
-__all__ = ["Jitted", "grad", "jit", "value_and_grad"]
+__all__ = ["Jitted", "jit"]
 
-explain_keywords(globals(), ["grad", "jit", "value_and_grad"])
+explain_keywords(globals(), ["jit"])

@@ -24,7 +24,7 @@ LAYERS = (
     ("transformers",),
     ("computation",),
     ("tensor_storage", "jit", "testing"),
-    ("eager", "build"),
+    ("eager", "build", "functions"),
     ("inspection", "nn", "optim", "data"),
     ("files",),
     ("training",),
