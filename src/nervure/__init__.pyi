@@ -258,6 +258,10 @@ from nervure.front.views import reshape as reshape
 from nervure.front.views import reverse as reverse
 from nervure.front.views import squeeze as squeeze
 from nervure.front.views import unflatten as unflatten
+from nervure.functions.directions import hvp as hvp
+from nervure.functions.directions import jvp as jvp
+from nervure.functions.directions import linearize as linearize
+from nervure.functions.directions import vjp as vjp
 from nervure.functions.gradient import grad as grad
 from nervure.functions.gradient import value_and_grad as value_and_grad
 from nervure.inspection.config import show_config as show_config

@@ -28,7 +28,7 @@ FAMILIES = {
     "Shapes and axes of tensors": ("front.views", "front.joining"),
     "Choosing elements": ("front.indexing", "front.gathering"),
     "Networks": ("front.convolution", "front.pooling", "front.normalization"),
-    "Derivatives": ("autodiff.derivative", "front.custom", "functions.gradient"),
+    "Derivatives": ("autodiff.derivative", "front.custom", "functions.gradient", "functions.directions"),
     "Effects": ("front.effects",),
     "Computing, saving, explaining": ("computation", "build", "jit", "files.saving", "inspection.explain",
                                       "inspection.profiling", "inspection.config", "training.trainer"),

@@ -21,7 +21,7 @@ ANY = {
     "data": 0,
     "files": 7,
     "front": 4,
-    "functions": 22,
+    "functions": 10,
     "inspection": 6,
     "ir": 7,
     "kernel": 9,

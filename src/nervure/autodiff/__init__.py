@@ -7,6 +7,7 @@
 'f32[3]'
 """
 
+from nervure.autodiff.forward import tangents
 from nervure.autodiff.reverse import gradients
 
-__all__ = ["gradients"]
+__all__ = ["gradients", "tangents"]

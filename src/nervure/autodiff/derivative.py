@@ -57,7 +57,7 @@ def deriv(f: TensorLike, x: Tensor | Sequence[Tensor], error: TensorLike | None 
                         expected="a float element type", help="convert to a float type before")
     value, seed = own.value, None
     if error is not None:
-        seed = _seed(error, own)
+        seed = weights_like(error, own, "deriv", "error", "f")
     elif own.shape != ():
         raise InvalidArgument("f is not a scalar", op="deriv", operand="f", got=str(own.type), expected="a scalar",
                               help="nv.mean(f, out_axes=()) and nv.sum(f, out_axes=()) are over all axes, N and REC "
@@ -103,15 +103,18 @@ def _total(x: Tensor, parts: Sequence[Value | None], f: Value) -> Tensor:
     return Tensor(Together(total, f), x._axes)
 
 
-def _seed(error: TensorLike, f: Tensor) -> Value:
-    given = as_tensor(error, "deriv", 3, f.dtype)
-    target = Tensor(ops.Full(0, f.dtype, f.type.shape), f._axes)
-    values, axes, shape = alignment.aligned([target, given], "deriv")
-    own = f.type.shape
-    if len(shape) != len(own) or any([equal(mine, theirs) is False for mine, theirs in zip(shape, own, strict=True)]):
-        raise InvalidArgument("the error must have f's axes", op="deriv", operand="error", got=str(given.type),
-                              expected=str(f.type), help="an error has the axes of f, or fewer")
-    return converted_to(alignment.assume_shape(values[1], own, "deriv"), f.dtype)
+def weights_like(given: object, like: Tensor, op: str, operand: str, of: str) -> Value:
+    """Returns weights for the elements of a tensor, in its axes and type: the ``operand`` of the function ``op``, which
+    belongs to ``of``. InvalidArgument unless they have its axes, or fewer.
+    """
+    own = as_tensor(given, op, 3, like.dtype)
+    target = Tensor(ops.Full(0, like.dtype, like.type.shape), like._axes)
+    values, _, shape = alignment.aligned([target, own], op)
+    expected = like.type.shape
+    if len(shape) != len(expected) or any([equal(a, b) is False for a, b in zip(shape, expected, strict=True)]):
+        raise InvalidArgument(f"the {operand} must have the axes of {of}", op=op, operand=operand, got=str(own.type),
+                              expected=str(like.type), help=f"it has the axes of {of}, or fewer")
+    return converted_to(alignment.assume_shape(values[1], expected, op), like.dtype)
 
 
 explain_keywords(globals(), ["deriv"])

@@ -29,25 +29,25 @@ from nervure.types.description import BasicTensorDescription
 
 
 def gradients(outputs: Sequence[Operand], wanted: Sequence[Operand],
-              seeds: Sequence[Operand | None]) -> list[Value | None]:
+              seeds: Sequence[Operand | None], below: set[Op] | None = None) -> list[Value | None]:
     """Returns the derivative of the sum of ``seed * output`` with respect to each wanted value. It is None, for zero,
     if no path leads there.
 
-    A seed has the type of its output; None stands for ones. Booleans and integers cut paths. Raises WrongKind (a
-    TypeError) for a wanted integer or bool, and NotSupported for complex numbers, and for an op on a path that has no
-    derivative.
+    A seed has the type of its output; None stands for ones. Booleans and integers cut paths. ``below`` may name ops
+    that no path passes, so that nothing beneath them is visited; the set is extended. Raises WrongKind (a TypeError)
+    for a wanted integer or bool, and NotSupported for complex numbers, and for an op on a path that has no derivative.
 
     >>> x = nv.Parameter(nv.float32, (3,))
     >>> [value.type.shape for value in nv.autodiff.gradients([nv.ops.Sum(x * x, (0,))], [x], [None])]
     [(3,)]
     """
-    targets = [_differentiable(as_value(value), position) for position, value in enumerate(wanted)]
+    targets = [differentiable(as_value(value), position) for position, value in enumerate(wanted)]
     sources = [as_value(output) for output in outputs]
     if len(seeds) != len(sources):
         raise InvalidArgument("one seed an output is needed", op="gradients", operand="seeds", got=len(seeds),
                               expected=len(sources), help="None stands for ones, where the output is a scalar")
     walk = _Walk(targets)
-    walk.enter(postorder(sources))
+    walk.enter(postorder(sources, below))
     for position, (output, seed) in enumerate(zip(sources, seeds, strict=True)):
         if output in walk.active:
             walk.add(output, output.full(1) if seed is None else _seed(as_value(seed), output, position))
@@ -75,7 +75,7 @@ class _Walk:
         for op in order:
             if not any([operand in active for operand in op.operands]) or NO_GRAD in op.provenance.metadata:
                 continue
-            differentiable = [output for output in op.outputs if _is_differentiable(output)]
+            differentiable = [output for output in op.outputs if is_differentiable(output)]
             if differentiable:
                 active.update(differentiable)
                 self.pending.append(op)
@@ -115,15 +115,15 @@ class _Walk:
         return found
 
     def _visit(self, op: Op, received: Sequence[Value | None]) -> None:
-        _refuse_complex(op, self.active)
+        refuse_complex(op, self.active)
         if isinstance(op, Composite) and not op.has_own_derivative:
             self._inline(op, received)
             return
         gradient = tuple(received) if len(received) > 1 or received[0] is None else received[0]
-        contributions = _call_vjp(op, gradient)
+        contributions = call_vjp(op, gradient)
         for position, (operand, contribution) in enumerate(zip(op.operands, contributions, strict=True)):
             if contribution is not None and operand in self.active:
-                self.add(operand, _checked(op, position, operand, as_value(contribution)))
+                self.add(operand, checked_gradient(op, position, operand, as_value(contribution)))
 
     def _inline(self, op: Composite, received: Sequence[Value | None]) -> None:
         """Replaces a composite by its decomposition: same operands, with the cotangents moved to its results."""
@@ -134,7 +134,7 @@ class _Walk:
                 self.add(result, cotangent)
 
 
-def _call_vjp(op: Op, gradient: Gradient) -> Gradients:
+def call_vjp(op: Op, gradient: Gradient) -> Gradients:
     try:
         contributions = op.vjp(gradient, *op.operands)
     except NotSupported:
@@ -150,7 +150,7 @@ def _call_vjp(op: Op, gradient: Gradient) -> Gradients:
     return contributions
 
 
-def _checked(op: Op, position: int, operand: Value, contribution: Value) -> Value:
+def checked_gradient(op: Op, position: int, operand: Value, contribution: Value) -> Value:
     """Returns the contribution, if it has the type of its operand."""
     got, expected = contribution.type, operand.type
     if got is expected or (got.dtype is expected.dtype and got.shape == expected.shape):
@@ -160,11 +160,11 @@ def _checked(op: Op, position: int, operand: Value, contribution: Value) -> Valu
                   operand=op.operand_label(position), got=got, expected=expected, help="correct the op's vjp")
 
 
-def _is_differentiable(value: Value) -> bool:
+def is_differentiable(value: Value) -> bool:
     return value.type.dtype.is_float or value.type.dtype.is_complex
 
 
-def _differentiable(value: Value, position: int) -> Value:
+def differentiable(value: Value, position: int) -> Value:
     """Returns a value that may be asked for; WrongKind for integers, NotSupported for complex numbers."""
     dtype = value.type.dtype
     if dtype.is_complex:
@@ -191,7 +191,7 @@ def _seed(seed: Value, output: Value, position: int) -> Value:
     return seed
 
 
-def _refuse_complex(op: Op, active: set[Value]) -> None:
+def refuse_complex(op: Op, active: set[Value]) -> None:
     for value in (*op.outputs, *op.operands):
         if value.type.dtype.is_complex and value in active:
             raise op.fail(NotSupported, "derivatives of complex numbers are not defined", got=value.type,

@@ -117,7 +117,8 @@ def defnode(where: str) -> Callable[[type], Node]:
     ``~`` is the same dimensions in every operand, and only an axis that ``nv.flexible`` marks can raise a rank.
 
     The class may have fields (attributes of the op), ``decompose(self, a, b)``, which expresses the op by others, and
-    ``vjp(self, gradient, a, b)``, which returns a gradient for each operand; both take and return tensors. An
+    ``vjp(self, gradient, a, b)``, which returns a gradient for each operand; both take and return tensors. So does
+    ``jvp(self, tangents, a, b)``, a tangent for each result, if the one that follows from them is not wanted. An
     implementation that ``nv.implement`` gives for a device takes precedence over ``decompose``.
 
     >>> @nv.defnode("A[~] B[~] -> C[~]")
@@ -155,8 +156,9 @@ def _op_class(cls: type, where: str) -> type[Op]:
     base: type[Op] = Composite if "decompose" in parts else Elementwise if "evaluate" in parts else Op
     if "decompose" in parts:
         parts["decompose"] = _over_tensors(parts["decompose"], is_single=True)
-    if "vjp" in parts:
-        parts["vjp"] = _over_tensors(parts["vjp"], is_single=False)
+    for rule in ("vjp", "jvp"):
+        if rule in parts:
+            parts[rule] = _over_tensors(parts[rule], is_single=False)
     made = cast("type[Op]", OpMeta(cls.__name__, (base,), {**parts, "signature": where}))
     if base is Elementwise:
         _check_pointwise(made)

@@ -43,7 +43,7 @@ def flatten(value: object, depth: int = 0) -> tuple[list[object], Pattern]:
     if depth > DEEPEST:
         raise InvalidArgument(f"values are nested more than {DEEPEST} deep", op="flatten", help="does it hold itself?",
                               got=f"{DEEPEST} levels and more", expected=f"at most {DEEPEST} levels")
-    parts = _parts(value)
+    parts = parts_of(value)
     if parts is None:
         return [value], LEAF
     leaves: list[object] = []
@@ -61,7 +61,7 @@ def unflatten(pattern: Pattern, leaves: Iterable[object]) -> object:
     return _build(pattern, iter(leaves))
 
 
-def _parts(value: object) -> tuple[Iterable[object], Iterable[object]] | None:
+def parts_of(value: object) -> tuple[Iterable[object], Iterable[object]] | None:
     """Returns the keys and entries of a container, None for a leaf."""
     if isinstance(value, Mapping):
         return list(value), [value[key] for key in value]

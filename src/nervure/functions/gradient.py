@@ -93,7 +93,9 @@ def with_fresh(bound: inspect.BoundArguments, names: Sequence[str],
 
 
 def fresh(leaf: object, name: str, op: str = "grad") -> Tensor:
-    """Returns a new node for an argument, so that the derivative is with respect to this mention alone."""
+    """Returns a new node for a ``leaf`` of the argument ``name``, so that the derivative is with respect to this
+    mention alone.
+    """
     tensor = as_tensor(leaf, op, dtype=_real_type(leaf))
     if not tensor.dtype.is_float:
         raise WrongKind("only real arguments have derivatives", op=op, operand=name, got=str(tensor.type),
@@ -101,8 +103,7 @@ def fresh(leaf: object, name: str, op: str = "grad") -> Tensor:
     return Tensor(ops.AssumeShape(tensor.value, tensor.type.shape), tensor._axes)
 
 
-_OF_FLOATS = {"grad": "name the float arguments: nv.grad(f, argument=...)",
-              "jacobian": "name the float arguments: nv.jacobian(f, argnums=...)"}
+_OF_FLOATS = {"grad": "name the float arguments: nv.grad(f, argument=...)"}
 
 
 def _real_type(leaf: object) -> DType | None:

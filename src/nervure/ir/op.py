@@ -51,6 +51,9 @@ Gradient: TypeAlias = "Value | tuple[Value | None, ...]"
 Gradients = Sequence["Operand | None"]
 """The result of a derivative: a gradient for each operand; None is zero."""
 
+Tangents = Sequence["Operand | None"]
+"""The derivatives of operands, or of outputs, along one direction; None is zero."""
+
 ValueLike: TypeAlias = "Operand | Number | np.generic"
 """The other operand of an operator: a number becomes a constant of the value's type."""
 
@@ -422,6 +425,13 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
         outputs).
         """
         raise NotImplementedError(f"{type(self).__name__} has no derivative")
+
+    def jvp(self, tangents: Tangents, *operands: Value) -> Tangents:
+        """Returns one tangent for each output (None: zero), from those of the operands (None: zero).
+
+        Only an op whose tangents do not follow from ``vjp`` as :mod:`nervure.autodiff.forward` makes them declares it.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no rule of its own for tangents")
 
     # -- public ----------------------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ from nervure.ir import field
 from nervure.ir.function import Assumption
 from nervure.ir.kinds import View
 from nervure.ir.leaves import fit_number
-from nervure.ir.op import Gradients, Value
+from nervure.ir.op import Gradients, Tangents, Value
 from nervure.ops.checking import checked_axes, checked_axis, lengths_of_results
 from nervure.ops.update import IndexView, MappedView, accumulated
 from nervure.types import view as views
@@ -153,6 +153,9 @@ class Pad(Described):
 
     def description(self, types: tuple[BasicTensorDescription, ...]) -> views.PadView:
         return views.PadView(types[0].shape, self.paddings, self.number)
+
+    def jvp(self, tangents: Tangents, *operands: Value) -> Tangents:
+        return (None if tangents[0] is None else Pad(tangents[0], self.paddings),)  # the number does not move
 
     def vjp(self, gradient: Value, x: Value) -> Gradients:
         return (Pad(gradient, [(-before, -after) for before, after in self.paddings]),)

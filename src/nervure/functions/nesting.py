@@ -1,0 +1,184 @@
+"""Nested arguments and results of functions: their leaves, and what must be nested in the same way.
+
+>>> import nervure as nv
+>>> primals = Nested.of(({"w": nv.ones((2,)), "n": [1, None]},))
+>>> primals.paths
+['[0]["w"]', '[0]["n"][0]', '[0]["n"][1]']
+>>> primals.again([1, 2, 3])
+({'w': 1, 'n': [2, 3]},)
+>>> primals.alike(({"w": 5, "n": [6, 7]},), "jvp", "tangents", "primals")
+[5, 6, 7]
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from nervure.errors import InvalidArgument, WrongKind
+from nervure.front import pytrees
+from nervure.front.argument_parsing import shown
+from nervure.front.creation import as_tensor
+from nervure.front.effects import Effect
+from nervure.front.tensor import Tensor, is_operand
+from nervure.front.traced_numbers import TracedNumber
+from nervure.functions.gradient import fresh
+from nervure.ir.op import Value
+from nervure.jit import Jitted, signature_of
+
+Nest: TypeAlias = Any
+"""A tensor, or tensors nested in dicts, lists, tuples and dataclasses; what a call gives is arrays nested so."""
+
+
+class Nested(NamedTuple):
+    """Leaves, and how they are nested."""
+
+    leaves: list[object]
+    pattern: pytrees.Pattern
+
+    @classmethod
+    def of(cls, value: object) -> Nested:
+        """Takes nested containers apart."""
+        return cls(*pytrees.flatten(value))
+
+    @property
+    def paths(self) -> list[str]:
+        """The path to each leaf, as Python writes it behind the whole."""
+        return list(_paths(self.pattern))
+
+    def again(self, leaves: Iterable[object]) -> object:
+        """Returns other leaves, nested in the same way."""
+        return pytrees.unflatten(self.pattern, leaves)
+
+    def only(self, places: Collection[int]) -> Nested:
+        """Returns these leaves with None in place of all others."""
+        return Nested([leaf if at in places else None for at, leaf in enumerate(self.leaves)], self.pattern)
+
+    def alike(self, value: object, op: str, operand: str, of: str) -> list[object]:
+        """Returns the leaves of a value that must be nested in the same way, as the ``operand`` of ``op`` must be as
+        its ``of``. None may stand for a whole container. InvalidArgument shows both.
+        """
+        try:
+            return list(spread(self.pattern, value, lambda entry: entry is None))
+        except LookupError:
+            raise InvalidArgument(f"the {operand} must be nested as the {of}", op=op, operand=operand,
+                                  got=_text(value), expected=_text(self.again([_Star()] * len(self.leaves))),
+                                  help="there is one for each leaf, in the same containers; None leaves one out, or "
+                                       "all of a container") from None
+
+
+def spread(pattern: pytrees.Pattern, value: object, is_whole: Callable[[object], bool]) -> Iterator[object]:
+    """Yields the entry of a value for each leaf of a pattern. An entry that ``is_whole`` stands for all leaves there.
+
+    Raises LookupError if there is no entry for a leaf, or several. Entries of mappings are found by their keys.
+    """
+    if isinstance(pattern, pytrees.LeafPattern):
+        if pytrees.parts_of(value) is not None:
+            raise LookupError
+        yield value
+    elif is_whole(value):
+        for entry in pattern.entries:
+            yield from spread(entry, value, is_whole)
+    else:
+        keys, entries = pytrees.parts_of(value) or ((), ())
+        known = dict(zip(keys, entries, strict=True))
+        if known.keys() != set(pattern.keys) or pytrees.parts_of(value) is None:
+            raise LookupError
+        for key, entry in zip(pattern.keys, pattern.entries, strict=True):
+            yield from spread(entry, known[key], is_whole)
+
+
+def _text(value: object) -> str:
+    """Returns nested containers as text, with a star for each leaf but None."""
+    leaves, pattern = pytrees.flatten(value)
+    return f"{pytrees.unflatten(pattern, [None if leaf is None else _Star() for leaf in leaves])}"
+
+
+class _Star:
+    def __repr__(self) -> str:
+        return "*"
+
+
+def _paths(pattern: pytrees.Pattern) -> Iterator[str]:
+    if isinstance(pattern, pytrees.LeafPattern):
+        yield ""
+        return
+    for key, entry in zip(pattern.keys, pattern.entries, strict=True):
+        if issubclass(pattern.kind, (list, tuple, Mapping)):
+            step = f"[{json.dumps(key)}]" if isinstance(key, str) else f"[{key!r}]"
+        else:
+            step = f".{key}"
+        yield from [f"{step}{rest}" for rest in _paths(entry)]
+
+
+class Moving(NamedTuple):
+    """The arguments of a function of which some leaves move, those at ``places``: they are fresh ``nodes``."""
+
+    arguments: Nested
+    places: list[int]
+    nodes: list[Tensor]
+
+    @classmethod
+    def of(cls, start: Nested, places: Iterable[int], op: str) -> Moving:
+        """Makes the leaves at these places move."""
+        leaves, listed, paths = list(start.leaves), list(places), start.paths
+        nodes = [fresh(leaves[at], f"primals{paths[at]}", op) for at in listed]
+        for at, node in zip(listed, nodes, strict=True):
+            leaves[at] = node
+        return cls(Nested(leaves, start.pattern), listed, nodes)
+
+    @classmethod
+    def of_floats(cls, start: Nested, op: str) -> Moving:
+        """Makes all leaves move that are floats."""
+        return cls.of(start, [at for at, leaf in enumerate(start.leaves) if is_real(leaf)], op)
+
+    @property
+    def values(self) -> list[Value]:
+        """The nodes of the graph that move."""
+        return [node.value for node in self.nodes]
+
+    def applied(self, function: Callable[..., object], op: str) -> Nested:
+        """Returns what the function gives for the arguments."""
+        arguments = self.arguments.again(self.arguments.leaves)
+        assert isinstance(arguments, tuple)
+        return results_of(function(*arguments), op)
+
+
+def results_of(value: object, op: str) -> Nested:
+    """Takes the results of a function apart; leaves become tensors, and None stays. WrongKind for anything else."""
+    nested = Nested.of(value)
+    for at, (leaf, path) in enumerate(zip(nested.leaves, nested.paths, strict=True)):
+        if leaf is None or isinstance(leaf, Tensor):
+            continue
+        if isinstance(leaf, Effect) or not (is_operand(leaf) or isinstance(leaf, TracedNumber)):
+            raise WrongKind("the function must give tensors", op=op, operand=f"result{path}", got=shown(leaf),
+                            expected="tensors, in nested containers if you like",
+                            help="return what is computed alone; effects belong to the computation around it")
+        nested.leaves[at] = as_tensor(leaf, op)
+    return nested
+
+
+def is_real(leaf: object) -> bool:
+    """Whether a leaf of an argument is a float, or a tensor of floats."""
+    if isinstance(leaf, Tensor):
+        return leaf.dtype.is_float
+    return isinstance(leaf.example if isinstance(leaf, TracedNumber) else leaf, (float, np.floating))
+
+
+def require_function(function: object, op: str) -> None:
+    """Raises WrongKind for anything that cannot be called."""
+    if not callable(function):
+        raise WrongKind(f"{op} takes a function", op=op, operand="fun", got=shown(function), expected="a callable",
+                        help="give the function itself; nv.deriv differentiates a tensor that is built already")
+
+
+def called(traced: Callable[..., object], function: Callable[..., object], *arguments: object) -> Nest:
+    """Returns the result of a function on tensors that stands for a ``function`` of the user's, whose name and place
+    errors give. Arrays are computed with, and other tensors extend their graph.
+    """
+    traced.__name__ = getattr(function, "__name__", type(function).__name__)
+    traced.__dict__.update(__signature__=signature_of(traced), __wrapped__=function)
+    return Jitted(traced)(*arguments)
