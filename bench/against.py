@@ -18,7 +18,7 @@ from pathlib import Path
 
 from bench.contenders import OURS
 from bench.machine import describe
-from bench.problems import PROBLEMS
+from bench.problems import PROBLEMS, Problem
 from bench.report import shown
 from bench.rounds import Result, Settings, installed, measure
 from bench.workloads import chosen_problems
@@ -43,7 +43,8 @@ def main(arguments: list[str]) -> None:
     """Measures and prints the table, row by row."""
     parser = argparse.ArgumentParser(prog="python -m bench against", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("folder", type=Path, help="another checkout")
-    parser.add_argument("words", nargs="*", metavar="name", help=f"which ones: {', '.join(PROBLEMS)}")
+    parser.add_argument("words", nargs="*", metavar="name", help="which ones, all without a word")
+    parser.add_argument("--table", default=Problem.table, help="of which benchmark: workloads, or torch")
     parser.add_argument("--rounds", type=int, default=Settings.rounds)
     parser.add_argument("--threads", type=int, default=Settings.threads)
     parser.add_argument("--scale", type=float, default=1.0, help="sizes in proportion, for trials")
@@ -55,7 +56,7 @@ def main(arguments: list[str]) -> None:
     found, _ = installed([OURS], settings)
     print(f"{', '.join(describe().values())}; {options.threads} threads, {options.rounds} rounds\n")
     print("| workload | here | there | there / here (least to greatest) |\n| --- | --- | --- | --- |", flush=True)
-    for problem in chosen_problems(options.words):
+    for problem in chosen_problems(options.words, options.table):
         for setting in found[OURS]["settings"].get(problem, []):
             here, there = f"{OURS}.{setting}", f"{OURS}.{setting}@{source}"
             print(row(measure(problem, [here, there], settings), here, there), flush=True)

@@ -46,13 +46,15 @@ class Problem:
     """One row of the table. ``scale`` shrinks the sizes that ``scaled`` names, for trials."""
 
     title = ""
+    table = "workloads"  # the benchmark that has the row
     bar = Bar(1.0)
     sizes: dict[str, int] = {}
     scaled: tuple[str, ...] = ()
     dtype = "float32"  # of results
     tolerance = 1e-5
     calls = 1  # before results are compared: more than one where each builds on the one before
-    figure = "call"  # what is measured: seconds a "call", CPU seconds while "idle" after one, or bytes of "memory"
+    figure = "call"  # what is measured: seconds a "call", or what is "above" its floor; CPU seconds while "idle" after
+    # one; or bytes of "memory"
     own_process = False  # whether each figure takes a process of its own
     threads: int | None = None  # of this row, where it has its own
     kept_cache = False  # whether such a process finds what compilers kept in one before it

@@ -71,7 +71,7 @@ def fastest(result: Result, framework: str, note: bool = True) -> str:
     return shown(result.problem, result.figure(best)) + (f" ({setting})" if note and setting else "")
 
 
-def row(result: Result) -> list[str]:
+def row(result: Result, peers: Sequence[str] = PEERS) -> list[str]:
     """A problem: ours, the peers, the ratio with its quartiles, the bars."""
     problem = PROBLEMS[result.problem]
     ratios = result.ratios()
@@ -83,7 +83,7 @@ def row(result: Result) -> list[str]:
     ours = result.best(OURS)
     figure = None if ours is None else result.figure(ours)
     return [problem.title, fastest(result, OURS, note=len(result.of(OURS)) > 1),
-            *[fastest(result, name) for name in PEERS], "" if ratio is None else f"{ratio:.2f}{spread}",
+            *[fastest(result, name) for name in peers], "" if ratio is None else f"{ratio:.2f}{spread}",
             level(problem.bar, problem.bar.bar), level(problem.bar, problem.bar.stretch),
             verdict(problem.bar, figure, ratio)]
 
@@ -106,20 +106,32 @@ def details(results: Sequence[Result]) -> list[list[str]]:
     return rows
 
 
+def overall(results: Sequence[Result]) -> list[str]:
+    """A line on all rows that are compared with the best peer: the median of their ratios, and the least one."""
+    compared = {result.problem: statistics.median(result.ratios()) for result in results
+                if result.ratios() and not PROBLEMS[result.problem].bar.absolute}
+    if len(compared) < 2:
+        return []
+    least = min(compared, key=compared.__getitem__)
+    return [f"Best peer / ours over {len(compared)} rows: the median is {statistics.median(compared.values()):.2f}, "
+            f"the least {compared[least]:.2f} ({least}).", ""]
+
+
 def markdown(head: Head, results: Sequence[Result]) -> str:
     """The head, the table, and every setting that was tried: what follows ``MARK`` in a page."""
     machine, settings = head.machine, head.settings
     scale = f", sizes times {settings.scale:g}" if settings.scale != 1 else ""
     held = ", without AVX-512" if settings.avx2 else ""
     versions = ", ".join(f"{name} {version}" for name, version in head.versions.items())
+    peers = [name for name in PEERS if name in head.versions]
     lines = [f"`{head.command}`, {head.date}: {settings.threads} threads, float32{scale}{held}, medians of "
              f"{settings.rounds} rounds. Peers {FAR} times slower than the fastest one have a single round.", "",
              f"Machine: {machine['processor']}, {machine['cores']} cores, caches {machine['caches']}, "
              f"{machine['memory']}, {machine['system']}. Python {machine['python']}, {versions}.",
              *[f"{name} did not take part: {reason}." for name, reason in head.missing.items()], ""]
-    lines += table(["workload", OURS, *PEERS, "best peer / ours (quartiles)", "bar", "stretch", "met"],
-                   [row(result) for result in results])
-    lines += ["", "Every setting:", "",
+    lines += table(["workload", OURS, *peers, "best peer / ours (quartiles)", "bar", "stretch", "met"],
+                   [row(result, peers) for result in results])
+    lines += ["", *overall(results), "Every setting:", "",
               *table(["workload", "contender", "median", "fastest round", "slowest round", "memory of a call"],
                      details(results))]
     return "\n".join(lines)

@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -43,13 +45,14 @@ IMPORT = "import time; start = time.perf_counter(); import {}; print(time.perf_c
 
 @dataclass(frozen=True)
 class Settings:
-    """How to measure."""
+    """How to measure. Of a row a round begins, and an answer is waited for, within a ``limit`` of seconds, if any."""
 
     rounds: int = 7
     threads: int = 2
     scale: float = 1.0
     transformer: str = "cpu"
     avx2: bool = False
+    limit: float | None = None
 
 
 @dataclass
@@ -113,6 +116,20 @@ def limited(threads: int) -> Callable[[], None] | None:
     return lambda: os.sched_setaffinity(0, cores)
 
 
+@contextmanager
+def ended_after(seconds: float | None, process: subprocess.Popen[str]) -> Iterator[None]:
+    """Kills a process that answers too late."""
+    if seconds is None:
+        yield
+        return
+    watch = threading.Timer(seconds, process.kill)
+    watch.start()
+    try:
+        yield
+    finally:
+        watch.cancel()
+
+
 class Contender:
     """A worker process; what it prints besides its answers goes to a file, so that no pipe fills up.
 
@@ -123,14 +140,16 @@ class Contender:
         *first, (name, _, folder) = [*arguments[:-1], arguments[-1].partition("@")]
         command = [sys.executable, "-m", "bench.worker", *first, name, "--scale", str(settings.scale)]
         path = {"PYTHONPATH": folder} if folder else {}
+        self.limit = settings.limit
         self.noise = tempfile.TemporaryFile()
         self.process = subprocess.Popen(command, cwd=ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=self.noise, env={**environment(settings, cache), **path},
                                         preexec_fn=limited(settings.threads))
 
     def answer(self) -> dict[str, Any]:
-        """The next answer; Failure if it is one, or if the process has ended."""
-        line = self.process.stdout.readline()
+        """The next answer; Failure if it is one, or if the process has ended, as it does at the limit."""
+        with ended_after(self.limit, self.process):
+            line = self.process.stdout.readline()
         if not line:
             self.process.wait()
             self.noise.seek(0)
@@ -165,13 +184,16 @@ def slow_peers(result: Result) -> set[str]:
     return {name for name, figure in first.items() if figure >= FAR * min(first.values())}
 
 
-def in_turns(result: Result, measure: dict[str, Callable[[], float]], rounds: int) -> None:
+def in_turns(result: Result, measure: dict[str, Callable[[], float]], rounds: int, limit: float | None = None) -> None:
     """Measures all in each round, starting with another one each time.
 
     Who fails is out. A peer that was far slower than the fastest one in the first round will not be the best peer
-    in another, and rests.
+    in another, and rests. Behind the limit, in seconds, no round begins.
     """
+    end = time.monotonic() + (math.inf if limit is None else limit)
     for number in range(rounds):
+        if number and time.monotonic() > end:
+            return
         resting = slow_peers(result) if number else set()
         names = [name for name in measure if name not in result.failures and name not in resting]
         shift = number % max(1, len(names))
@@ -199,7 +221,7 @@ def measure_calls(problem: str, contenders: Sequence[str], settings: Settings) -
                 measure[name] = lambda contender=contender: contender.ask(f"round {LASTING}")["figure"]
             except Failure as failure:
                 result.failures[name] = str(failure)
-        in_turns(result, measure, settings.rounds)
+        in_turns(result, measure, settings.rounds, settings.limit)
     return result
 
 
@@ -230,7 +252,7 @@ def measure_cold(problem: str, contenders: Sequence[str], settings: Settings) ->
                 return first(name, empty)
         if measured.kept_cache:
             in_turns(Result(problem), {name: lambda name=name: once(name) for name in contenders}, 1)
-        in_turns(result, {name: lambda name=name: once(name) for name in contenders}, settings.rounds)
+        in_turns(result, {name: lambda name=name: once(name) for name in contenders}, settings.rounds, settings.limit)
     return result
 
 

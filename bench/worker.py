@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+import bench.compiled_models
 import bench.convolutions
 import bench.decayed
 import bench.images
@@ -34,7 +35,7 @@ import bench.steps  # noqa: F401  # their problems are listed
 from bench.contenders import Prepared, Programs
 from bench.problems import PROBLEMS, Problem
 
-FOLDERS = "training", "networks"  # which have further programs of a framework
+FOLDERS = "training", "networks", "compiled"  # which have further programs of a framework
 WARM_UP = 3          # calls before those that count
 SAMPLE = 1e-3        # seconds: shorter calls are timed several at a time, so that the clock does not count
 IDLE_TIMES = 5       # goes of the figure "idle" in a round
@@ -133,9 +134,11 @@ class Worker:
 
     def round(self, seconds: str) -> dict[str, Any]:
         """A figure, in seconds."""
-        idle = self.problem.figure == "idle"
-        figure = idle_time(self.prepared) if idle else call_time(self.prepared, float(seconds)) / self.prepared.steps
-        return {"figure": figure}
+        prepared, lasting = self.prepared, float(seconds)
+        if self.problem.figure == "idle":
+            return {"figure": idle_time(prepared)}
+        floor = 0.0 if prepared.floor is None else call_time(prepared._replace(call=prepared.floor), lasting)
+        return {"figure": (call_time(prepared, lasting) - floor) / prepared.steps}
 
     def first(self, _: str = "") -> dict[str, Any]:
         """The time of the first call of this process, and whether its results were right."""

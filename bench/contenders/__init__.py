@@ -33,13 +33,15 @@ def as_arrays(returned: Any) -> list[np.ndarray]:
 class Prepared(NamedTuple):
     """A program ready to be measured: ``call(*arguments)``; ``read`` makes arrays of what that returns.
 
-    Whatever could be done once, before the first of many calls, has been done. A call may be several ``steps``.
+    Whatever could be done once, before the first of many calls, has been done. A call may be several ``steps``. Where
+    only what is above a ``floor`` counts, that is called with the same arguments.
     """
 
     call: Callable[..., Any]
     arguments: Sequence[Any] = ()
     read: Callable[[Any], list[np.ndarray]] = as_arrays
     steps: int = 1
+    floor: Callable[..., Any] | None = None
 
 
 class Programs:

@@ -18,7 +18,7 @@ from unittest import mock
 import torch
 from torch.utils._pytree import tree_leaves, tree_map_only
 
-from bench.torch_models.family import Family
+from bench.torch_models.family import Family, without_dropout, without_zeros
 from nervure.bridges.torch import compiling
 from nervure.bridges.torch.fallback import lacks
 
@@ -76,8 +76,8 @@ def compared(family: Family, is_training: bool) -> Compared:
 def _drawn(family: Family, is_training: bool, seed: int) -> Compared:
     torch.manual_seed(seed)
     model, inputs, named = family.make()
-    _without_dropout(model)
-    _without_zeros(model)
+    without_dropout(model)
+    without_zeros(model)
     model.train(is_training)
     exact, eager = copy.deepcopy(model).double(), copy.deepcopy(model)
     _without_grouped_products(exact)
@@ -94,22 +94,6 @@ def _drawn(family: Family, is_training: bool, seed: int) -> Compared:
             seconds = time.perf_counter() - start
     ratio, worst, error = _worst_of(own, plain, reference)
     return Compared(ratio, worst, error, watched.graphs, dict(watched.fallbacks), seconds, seed)
-
-
-def _without_dropout(model: torch.nn.Module) -> None:
-    """Sets all rates of dropout to 0: masks that differ would hide all else."""
-    for module in model.modules():
-        for name in ("p", "drop_prob", "drop_rate", "dropout", "attn_drop", "dropout_p", "attention_dropout",
-                     "activation_dropout", "layerdrop", "hidden_dropout", "dropout_prob", "dropout_rate"):
-            if isinstance(getattr(module, name, None), float):
-                setattr(module, name, 0.0)
-
-
-def _without_zeros(model: torch.nn.Module) -> None:
-    """Draws the weights that are all 0 at first, which would hide what is before them."""
-    for parameter in model.parameters():
-        if parameter.dim() > 1 and not parameter.any():
-            torch.nn.init.normal_(parameter, std=0.1)
 
 
 def _without_grouped_products(model: torch.nn.Module) -> None:

@@ -22,3 +22,19 @@ class Family(NamedTuple):
     name: str
     make: Callable[[], Made]
     is_trained: bool = True
+
+
+def without_dropout(model: Any) -> None:
+    """Sets all rates of dropout to 0: masks that differ would hide all else."""
+    for module in model.modules():
+        for name in ("p", "drop_prob", "drop_rate", "dropout", "attn_drop", "dropout_p", "attention_dropout",
+                     "activation_dropout", "layerdrop", "hidden_dropout", "dropout_prob", "dropout_rate"):
+            if isinstance(getattr(module, name, None), float):
+                setattr(module, name, 0.0)
+
+
+def without_zeros(model: Any) -> None:
+    """Draws the weights that are all 0 at first, which would hide what is before them."""
+    for parameter in model.parameters():
+        if parameter.dim() > 1 and not parameter.any():
+            parameter.data.normal_(std=0.1)

@@ -94,9 +94,9 @@ def epoch(compile_loss=False, compile_update=False, **options):
     prepare = trained(compile_loss, compile_update, **options)
 
     def prepared(program, inputs):
-        step, data, _, _ = prepare(program, inputs)
-        pairs = list(batches(data))
-        return Prepared(lambda: [step(*pair).detach() for pair in pairs],
+        made = prepare(program, inputs)
+        pairs = list(batches(made.arguments))
+        return Prepared(lambda: [made.call(*pair).detach() for pair in pairs],
                         read=lambda losses: [np.array([float(loss) for loss in losses], np.float32)])
     return prepared
 

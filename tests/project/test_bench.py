@@ -24,10 +24,10 @@ from nervure.support.product_tuning import ProductTuning
 from nervure.transformers.cpu.target import Target
 from tests.project.source import ROOT, parse, python_files
 
-NO_PEERS = ["against", "contenders", "convolutions", "decayed", "extremes", "images", "machine", "models.attention",
-            "models.base", "models.gpt", "models.image_layers", "models.images", "models.layers", "models.mlp",
-            "models.nodes", "patterns", "problems", "report", "rounds", "steps", "torch_models.family", "tune",
-            "workloads"]
+NO_PEERS = ["against", "compiled", "compiled_models", "contenders", "convolutions", "decayed", "extremes", "images",
+            "machine", "models.attention", "models.base", "models.gpt", "models.image_layers", "models.images",
+            "models.layers", "models.mlp", "models.nodes", "models.pytorch", "patterns", "problems", "report",
+            "rounds", "steps", "torch_models.family", "tune", "workloads"]
 OURS = programs_of("nervure")
 SMALL = {"gelu": 1e-4, "sum_squares": 1e-4, "adam": 1e-4, "idle": 1e-4,
          "exp_masked": 1e-3, "silu_saturated": 1e-3, "adam_decayed": 1e-3}
@@ -123,10 +123,40 @@ def test_every_problem_has_a_program_of_ours():
 
 
 @pytest.mark.parametrize("problem, setting", [(problem, setting) for problem, settings in OURS.table.items()
-                                              for setting in settings])
+                                              for setting in settings if problem in chosen_problems([])])
 def test_our_programs_are_right(problem, setting):
     worker = Worker(problem, f"nervure.{setting}", SMALL.get(problem, 0.02))
     assert worker.check() == {"mistake": None}
+
+
+@pytest.mark.parametrize("problem, setting, library", [
+    ("small_call", "backend", "torch"), ("lstm_1", "backend", "torch"), ("lstm_step", "backend_unrolled", "torch"),
+    ("resnet18_8", "backend", "torchvision"), ("llama_step", "backend", "transformers")])
+def test_compiled_models_are_right(problem, setting, library):
+    """In processes of their own, for what PyTorch's tracer is told lasts."""
+    pytest.importorskip(library)
+    contender = rounds.Contender([problem, f"nervure.{setting}"], Settings(scale=0.07))
+    assert [contender.answer(), contender.ask("check")] == [{"ready": True}, {"mistake": None}]
+    assert contender.ask("round 0")["figure"] > (-1 if problem == "small_call" else 0)
+    contender.close()
+
+
+def test_what_a_library_lacks_is_said(monkeypatch):
+    """A row of a model whose library is missing has that as its reason."""
+    monkeypatch.setitem(sys.modules, "torchvision.models", None)
+    pytest.importorskip("torch")
+    with pytest.raises(ModuleNotFoundError, match="torchvision"):
+        Worker("resnet18_1", "nervure.backend", 1.0)
+
+
+def test_no_row_goes_beyond_its_limit():
+    result = Result("adam")
+    rounds.in_turns(result, {"nervure": lambda: 1.0}, 3, limit=0.0)
+    assert result.figures == {"nervure": [1.0]}
+    contender = rounds.Contender(["small", "nervure.computation"], Settings(limit=0.001))
+    with pytest.raises(Failure, match="ended with -?[1-9]"):
+        contender.answer()
+    contender.close()
 
 
 @pytest.mark.parametrize("problem", ["resnet", "resnet_step", "unet", "unet_step", "digits"])
@@ -227,6 +257,10 @@ def test_bars():
         assert report.verdict(Bar(1.1, 1.4), 5.0, ratio) == expected
     cold = Result("cold", {"nervure.a": [1.0], "torch.a": [0.5], "jax.a": [4.0]})
     assert cold.ratios() == [4.0] and report.level(Bar(3.0, peer="jax"), 3.0) == "3 jax"
+    kept = Result("cached", {"nervure.a": [1.0], "torch.a": [0.5]})
+    small = [Result(name, {"nervure.a": [1.0], "torch.a": [ratio]}) for name, ratio in (("adam", 0.8), ("gelu", 2.0))]
+    assert report.overall([kept, *small])[0].endswith("over 2 rows: the median is 1.40, the least 0.80 (adam).")
+    assert report.overall([kept, small[0]]) == []
     assert report.verdict(Bar(1.1), None, None) == "not run" and report.verdict(Bar(1.1), 5.0, 9.0) == "yes"
 
 
