@@ -4,9 +4,13 @@
     python -m tests.bridges.coverage --ops softmax,cat      these ops
     python -m tests.bridges.coverage --dtypes int64,bool    other element types
     python -m tests.bridges.coverage --samples 2 --transformer cpu --gradients
+    python -m tests.bridges.coverage --core                 samples of core ATen alone, and a list of its overloads
 
 A sample passes if the whole graph became one function and gave PyTorch's numbers; it falls back if PyTorch had to run
 some of it, and the numbers are right all the same. Anything else is wrong, and the command fails.
+
+With ``--core`` the samples are those whose graphs, once PyTorch's own decompositions have been applied, consist of
+overloads that PyTorch tags as core.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ import types
 import unittest
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -29,6 +33,7 @@ from nervure import flags
 from nervure.bridges.torch.compiling import compiled
 from nervure.bridges.torch.decompositions import decompositions
 from nervure.bridges.torch.fallback import lacks
+from tests.bridges.core_overloads import beyond, by_route
 
 # The table's module wants a package of snapshot tests, of which it uses one base class.
 sys.modules.setdefault("expecttest", types.ModuleType("expecttest")).TestCase = unittest.TestCase  # type: ignore[attr-defined]
@@ -52,29 +57,82 @@ class Verdict(NamedTuple):
     reason: str
 
 
-def samples(op: Any, dtype: torch.dtype, limit: int, gradients: bool) -> Iterator[Any]:
-    """Yields samples of an op's arguments, at most ``limit``."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = op.sample_inputs("cpu", dtype, requires_grad=gradients)
-        for _, sample in zip(range(limit), found):
-            yield sample
+class Counted(NamedTuple):
+    """The samples of each kind, how often PyTorch ran what, and what was wrong."""
+
+    kinds: Counter[str]
+    reasons: Counter[str]
+    wrong: list[str]
+
+    def add(self, label: str, found: Verdict) -> None:
+        """Counts a sample, and prints it if it is wrong."""
+        self.kinds[found.kind] += 1
+        if found.kind == "wrong":
+            self.wrong.append(f"{label}: {found.reason}")
+            print(self.wrong[-1], flush=True)
+        elif found.kind == "falls back":
+            self.reasons.update([reason.strip() for reason in found.reason.split(";")])
+
+    def __str__(self) -> str:
+        lines = [f"{count:6}  {reason}" for reason, count in self.reasons.most_common()]
+        traced = sum(self.kinds.values()) - self.kinds["not traced"]
+        kinds = {kind: self.kinds[kind] for kind in ("passes", "falls back", "wrong", "not traced")}
+        return "\n".join([*lines, f"{kinds}: {self.kinds['passes'] / max(traced, 1):.1%} of what is traced"])
 
 
-def judged(op: Any, sample: Any, gradients: bool) -> Verdict:
+class Sample(NamedTuple):
+    """A sample of an op's arguments as a function of its tensors; ``gradients`` tells whether theirs are wanted."""
+
+    label: str
+    function: Callable[..., Any]
+    tensors: list[torch.Tensor]
+    gradients: bool
+
+    @classmethod
+    def of(cls, label: str, op: Any, sample: Any, gradients: bool) -> Sample:
+        """Returns a sample of PyTorch's table, whose other arguments stay what they are."""
+        flat, form = tree_flatten((sample.input, sample.args, sample.kwargs))
+        places = [at for at, entry in enumerate(flat) if isinstance(entry, torch.Tensor)]
+
+        def function(*tensors: torch.Tensor) -> Any:
+            filled = list(flat)
+            for at, tensor in zip(places, tensors, strict=True):
+                filled[at] = tensor
+            given, arguments, named = tree_unflatten(filled, form)
+            value = op.op(given, *arguments, **named)
+            return sample.output_process_fn_grad(value) if gradients else value
+        tensors = [flat[at].detach().clone().requires_grad_(flat[at].requires_grad) for at in places]
+        return cls(label, function, tensors, gradients)
+
+    def results(self, function: Callable[..., Any]) -> list[Any]:
+        """Returns the results of a function of the tensors, and the gradients if they are wanted."""
+        return _results(function, [tensor.clone() for tensor in self.tensors], self.gradients)
+
+    def is_core(self) -> bool:
+        """Whether PyTorch writes it with overloads of core ATen alone."""
+        try:
+            return not beyond(self.function, self.results)
+        except Exception:  # PyTorch cannot trace it
+            return False
+
+
+def samples(dtype: torch.dtype, limit: int, gradients: bool, names: Collection[str]) -> Iterator[Sample]:
+    """Yields at most ``limit`` samples of each op of the table, or of those with these names."""
+    for op in op_db:
+        supported = op.supported_backward_dtypes("cpu") if gradients else op.supported_dtypes("cpu")
+        if names and op.name not in names or op.name in NOT_COMPARED or dtype not in supported or (
+                gradients and not op.supports_autograd):
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = op.sample_inputs("cpu", dtype, requires_grad=gradients)
+            for number, sample in zip(range(limit), found):
+                variant = f".{op.variant_test_name}" if op.variant_test_name else ""
+                yield Sample.of(f"{op.name}{variant} {dtype} {number}", op, sample, gradients)
+
+
+def judged(sample: Sample) -> Verdict:
     """Compares the bridge with PyTorch on one sample."""
-    flat, form = tree_flatten((sample.input, sample.args, sample.kwargs))
-    places = [at for at, entry in enumerate(flat) if isinstance(entry, torch.Tensor)]
-    tensors = [flat[at].detach().clone().requires_grad_(flat[at].requires_grad) for at in places]
-
-    def function(*tensors: torch.Tensor) -> Any:
-        filled = list(flat)
-        for at, tensor in zip(places, tensors, strict=True):
-            filled[at] = tensor
-        given, arguments, named = tree_unflatten(filled, form)
-        value = op.op(given, *arguments, **named)
-        return sample.output_process_fn_grad(value) if gradients else value
-
     reasons: list[str] = []
     drawn: list[Any] = []
 
@@ -85,14 +143,14 @@ def judged(op: Any, sample: Any, gradients: bool) -> Verdict:
         return make_boxed_func(compiled(graph))
     try:
         torch.manual_seed(0)
-        expected = _results(function, [tensor.clone() for tensor in tensors], gradients)
+        expected = sample.results(sample.function)
     except Exception as error:  # PyTorch itself refuses this sample
         return Verdict("not traced", f"eager: {error}")
     try:
-        bridged = aot_function(function, fw_compiler=compiler, decompositions=decompositions())
-        _results(bridged, [tensor.clone() for tensor in tensors], gradients)  # the first call compiles
+        bridged = aot_function(sample.function, fw_compiler=compiler, decompositions=decompositions())
+        sample.results(bridged)  # the first call compiles
         torch.manual_seed(0)
-        got = _results(bridged, [tensor.clone() for tensor in tensors], gradients)
+        got = sample.results(bridged)
     except Exception as error:
         if DEBUG:
             raise
@@ -154,41 +212,44 @@ def difference(got: Sequence[Any], expected: Sequence[Any]) -> str | None:
     return None
 
 
+def counted(found: Iterator[Sample], only_core: bool, verbose: bool) -> Counted:
+    """Judges samples, or those of them that core ATen can say."""
+    total = Counted(Counter(), Counter(), [])
+    for sample in found:
+        if only_core and not sample.is_core():
+            continue
+        verdict = judged(sample)
+        total.add(sample.label, verdict)
+        if verbose:
+            print(sample.label, *verdict, flush=True)
+    return total
+
+
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ops", default="")
     parser.add_argument("--dtypes", default="float32")
     parser.add_argument("--samples", type=int, default=6)
     parser.add_argument("--gradients", action="store_true")
+    parser.add_argument("--core", action="store_true")
     parser.add_argument("--transformer", default="interpreter")
     parser.add_argument("--verbose", action="store_true")
     chosen = parser.parse_args(arguments)
     flags.transformer = chosen.transformer
-    names = set(filter(None, chosen.ops.split(",")))
-    start = time.perf_counter()
-    counts, reasons, wrong = Counter[str](), Counter[str](), list[str]()
-    for dtype in [getattr(torch, name) for name in chosen.dtypes.split(",")]:
-        for op in op_db:
-            supported = op.supported_backward_dtypes("cpu") if chosen.gradients else op.supported_dtypes("cpu")
-            if names and op.name not in names or op.name in NOT_COMPARED or dtype not in supported or (
-                    chosen.gradients and not op.supports_autograd):
-                continue
-            for number, sample in enumerate(samples(op, dtype, chosen.samples, chosen.gradients)):
-                found = judged(op, sample, chosen.gradients)
-                counts[found.kind] += 1
-                label = f"{op.name}{'.' + op.variant_test_name if op.variant_test_name else ''} {dtype} {number}"
-                if found.kind == "wrong":
-                    wrong.append(f"{label}: {found.reason}")
-                    print(wrong[-1], flush=True)
-                elif found.kind == "falls back":
-                    reasons.update([reason.strip() for reason in found.reason.split(";")])
-                if chosen.verbose:
-                    print(label, found.kind, found.reason, flush=True)
-    print(f"\nwhat PyTorch ran, in the samples that fell back ({time.perf_counter() - start:.0f} s):")
-    for reason, count in reasons.most_common():
-        print(f"{count:6}  {reason}")
-    print({kind: counts[kind] for kind in ("passes", "falls back", "wrong", "not traced")})
-    return 1 if wrong else 0
+    names = frozenset(filter(None, chosen.ops.split(",")))
+    if chosen.core:
+        for route, overloads in by_route().items():
+            print(f"{route}, {len(overloads)} overloads of core ATen: {', '.join(overloads)}\n")
+    is_right = True
+    for name in chosen.dtypes.split(","):
+        start = time.perf_counter()
+        found = counted(samples(getattr(torch, name), chosen.samples, chosen.gradients, names), chosen.core,
+                        chosen.verbose)
+        kind = "gradients in " if chosen.gradients else ""
+        print(f"{kind}{name}, {time.perf_counter() - start:.0f} s; what PyTorch ran, in the samples that fell back:\n"
+              f"{found}\n", flush=True)
+        is_right = is_right and not found.wrong
+    return 0 if is_right else 1
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from nervure import transformers  # noqa: E402
 from nervure.bridges.torch.all_rows import ROWS  # noqa: E402
 from nervure.bridges.torch.traced_program import TracedProgram  # noqa: E402
 from nervure.bridges.torch.translation import translated  # noqa: E402
+from tests.bridges.core_overloads import by_route  # noqa: E402
 from tests.bridges.torch.comparing import assert_alike  # noqa: E402
 from tests.bridges.torch.row_cases import CASES  # noqa: E402
 
@@ -81,6 +82,13 @@ def compare(name: str, case: list[Any]) -> None:
 
 def test_every_row_has_cases():
     assert set(CASES) == set(ROWS)
+
+
+def test_pytorch_runs_these_overloads_of_core_aten_alone():
+    assert set(by_route()["PyTorch"]) <= {
+        "_cdist_forward.default", "_embedding_bag.default", "_fft_c2r.default", "_fft_r2c.default",
+        "_local_scalar_dense.default", "_pdist_forward.default", "as_strided.default", "masked_scatter.default",
+        "nonzero.default", "rand.default", "randn.default", "randperm.default"}
 
 
 @pytest.mark.parametrize("name", CASES)
