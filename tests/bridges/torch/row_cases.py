@@ -185,6 +185,13 @@ cases("slice_scatter.default", [[x234, drawn((2, 2, 4)), 1, 1, 3], [x234, drawn(
                                 [x234, drawn((2, 3, 1)), -1, -1]])
 cases("select_scatter.default", [[x234, drawn((2, 4)), 1, -2]])
 cases("diagonal_scatter.default", [[x23, drawn((2,)), 1]])
+_columns = x234.permute(2, 0, 1).contiguous().permute(1, 2, 0)
+cases("as_strided.default as_strided_copy.default",
+      [[x234, [4, 3, 2], [6, 2, 1]], [x234, [2, 3, 4], [1, 2, 6]], [_columns, [2, 12], [1, 2]],
+       [x234, [3, 1, 5], [4, 1, 1]], [_columns, [2, 3], [0, 5]], [x23, [], []]])
+cases("as_strided_scatter.default",
+      [[x234, drawn((4, 6)), [4, 6], [6, 1]], [_columns, drawn((6, 4)), [6, 4], [1, 6]],
+       [x234, drawn((3, 2)), [3, 2], [7, 2]], [_columns, drawn((1, 5)), [1, 5], [1, 4]]])
 cases("cat.default", [[[x23, drawn((1, 3))], 0], [[x23, torch.zeros(0), places], 1], [[torch.zeros(0)]]])
 cases("stack.default", [[[x23, x23 * 2], -1], [[places, places], 0]])
 cases("repeat.default", [[x23, [2, 1, 3]], [torch.tensor(2.0), [3]]])

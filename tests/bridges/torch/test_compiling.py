@@ -100,6 +100,30 @@ def test_statistics_of_a_batch_of_any_size(made):
     assert len(made) == 2
 
 
+@pytest.mark.parametrize("function", [
+    lambda x: torch.as_strided(x * 2, (3, 2), (7, 2), 1) + 1,
+    lambda x: torch.as_strided((x * 2).t(), (4, 3), (2, 8), 0) + 1,
+    lambda x: torch.as_strided(x * 2, (4, 6), (1, 4), 0) + 1,
+    lambda x: torch.nn.functional.adaptive_avg_pool2d(x.reshape(1, 2, 3, 4).to(memory_format=torch.channels_last),
+                                                      1).flatten(1)])
+def test_views_by_strides_are_part_of_one_forward_and_one_backward_function(made, function):
+    inputs = [torch.randn(4, 6, requires_grad=True) for _ in range(2)]
+    inputs[1].data.copy_(inputs[0].data)
+    compiled = torch.compile(function, backend=backend, options={"strict": True})
+    for run, x in zip((compiled, function), inputs, strict=True):
+        (run(x) * torch.arange(run(x).numel()).reshape(run(x).shape)).sum().backward()
+    assert_alike(inputs[0].grad, inputs[1].grad)
+    assert len(made) == 2
+
+
+def test_a_view_by_strides_of_an_argument_counts_in_all_of_its_memory():
+    def function(x):
+        return torch.as_strided(x, (2, 2), (2, 1), 13) + 1
+    compiled, y = torch.compile(function, backend=backend), torch.arange(48.0).reshape(4, 12)
+    for x in (y[1:3], y[:2]):
+        assert_alike(compiled(x), function(x))
+
+
 def test_a_graph_that_cannot_be_compiled_after_all_runs_in_pytorch(monkeypatch):
     def refuse(*arguments):
         raise nv.NotSupported("this machine cannot run it")

@@ -17,6 +17,7 @@ from nervure.bridges.torch import (  # noqa: F401  # each enters its rows
     product_rows,
     reduction_rows,
     scan_rows,
+    strided_rows,
     view_rows,
     window_rows,
 )

@@ -14,15 +14,29 @@ True
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from nervure.bridges.torch.unsupported import Foreign
+from nervure.types.dim import DimLike
 
 Row = Callable[..., Foreign]
 Function = TypeVar("Function", bound=Row)
 
 ROWS: dict[str, Row] = {}
 """The rows by the names of their overloads."""
+
+WITH_MEMORY: set[str] = set()
+"""The overloads whose rows get the ``memory`` of the first operand, too."""
+
+
+class TracedMemory(NamedTuple):
+    """The memory of a tensor without gaps: its dimensions from the outermost, and the place of its first element.
+
+    The place is None for an argument of the graph, and a view of it: another call may give a part of a larger tensor.
+    """
+
+    order: tuple[int, ...]
+    offset: DimLike | None
 
 
 def row(*names: str) -> Callable[[Function], Function]:
@@ -32,3 +46,9 @@ def row(*names: str) -> Callable[[Function], Function]:
             ROWS[name] = function
         return function
     return enter
+
+
+def memory_row(*names: str) -> Callable[[Function], Function]:
+    """Enters a function for overloads whose meaning depends on how the first operand lies in memory."""
+    WITH_MEMORY.update(names)
+    return row(*names)

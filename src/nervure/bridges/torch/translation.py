@@ -22,6 +22,7 @@ from torch.fx import GraphModule, Node
 from nervure import ops
 from nervure.bridges.torch.all_rows import ROWS
 from nervure.bridges.torch.fitting import SymbolicNumber
+from nervure.bridges.torch.row_table import WITH_MEMORY, TracedMemory
 from nervure.bridges.torch.torch_tensors import as_array, dtype_of
 from nervure.bridges.torch.traced_sizes import fraction_of, length_of
 from nervure.bridges.torch.unsupported import Foreign, Unsupported
@@ -32,8 +33,7 @@ from nervure.ir.op import Operand, Value, as_value
 from nervure.ir.provenance import Provenance, on_behalf_of
 from nervure.types import dtype as types
 from nervure.types.description import BasicTensorDescription
-from nervure.types.dim import Dim, equal, index, symbols
-from nervure.types.index_map import IndexMap
+from nervure.types.dim import Dim, DimLike, equal, symbols
 
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 
@@ -232,16 +232,17 @@ def lowered(node: Node, operand: Callable[[Node], Foreign]) -> Foreign:
         return expected
     if expected is None:
         raise Unsupported(f"{node.target}, which returns nothing")
-    if node.target is torch.ops.aten.as_strided.default:
-        return _as_strided(node, operand)
-    function = ROWS.get(name_of(node.target))
+    name = name_of(node.target)
+    function = ROWS.get(name)
     if function is None:
         raise Unsupported("there is no row for it")
     result = _types(expected)
-    arguments = [_substituted(entry, operand) for entry in _all_arguments(node)]
+    given = _all_arguments(node)
+    arguments = [_substituted(entry, operand) for entry in given]
+    further = {"memory": _memory(given[0])} if name in WITH_MEMORY else {}
     with on_behalf_of(provenance_of(node)):
         try:
-            found = function(result, *arguments)
+            found = function(result, *arguments, **further)
             return _checked(found, result)
         except NervureError as error:
             raise Unsupported(f"{error.op}: {error.message} ({error.got})") from error
@@ -249,18 +250,19 @@ def lowered(node: Node, operand: Callable[[Node], Foreign]) -> Foreign:
             raise Unsupported(f"arguments that the row does not expect: {error}") from error
 
 
-def _as_strided(node: Node, operand: Callable[[Node], Foreign]) -> Value:
-    """Returns a view by strides, which count in the memory of the tensor: it is known where that has no gaps."""
-    source, size, strides, offset = _all_arguments(node)
-    tensor = source.meta["val"]
+def _memory(node: Node) -> TracedMemory:
+    """Returns how a traced tensor lies in memory; Unsupported if it has gaps there."""
+    tensor = node.meta["val"]
     order = memory_order(tensor) or tuple(range(tensor.dim()))
-    numbers = [*size, *strides, offset or 0, *tensor.shape, *tensor.stride()]
-    if not all([isinstance(entry, int) for entry in numbers]) or not tensor.permute(order).is_contiguous():
-        raise Unsupported("a view by strides of a tensor with gaps, or of unknown lengths")
-    x = operand(source)
-    flat = ops.Reshape(ops.Permute(x, order) if x.rank else x, (tensor.numel(),))
-    place = sum([index(d) * stride for d, stride in enumerate(strides)], offset or 0)
-    return ops.IndexView(flat, IndexMap(tuple(size), (place,))).output
+    expected: DimLike = 1
+    for d in reversed(order):
+        length = length_of(tensor.shape[d])
+        if length != 1 and equal(length_of(tensor.stride(d)), expected) is not True:
+            raise Unsupported("a view by strides of a tensor with gaps")
+        expected = expected * length
+    while node.target is operator.getitem or getattr(node.target, "is_view", False):
+        node = node.args[0]
+    return TracedMemory(order, None if node.op == "placeholder" else length_of(tensor.storage_offset()))
 
 
 def drawn_by(node: Node, operand: Callable[[Node], Foreign]) -> tuple[Foreign, str, Parameter] | None:
