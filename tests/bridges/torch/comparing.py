@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 RELATIVE = {torch.float32: 1e-5, torch.float64: 1e-11, torch.bfloat16: 1.6e-2, torch.float16: 2e-3,
-            torch.complex64: 1e-5}
+            torch.complex64: 1e-5, torch.complex128: 1e-11}
 
 
 def assert_alike(got: Any, expected: Any, scale: float = 1.0) -> None:

@@ -101,7 +101,7 @@ cases("maximum.default minimum.default", pairs(ALL), [[SPECIAL, SPECIAL.flip(0)]
 cases("clamp.default", [[x23, -0.5, 0.5], [x23, None, 0.5], [SPECIAL, -1.0, 1.0], [drawn((4,), torch.int64), 0, 2],
                         [drawn((4,), torch.int64), 0.5, None]])
 cases("clamp.Tensor", [[x23, drawn((3,)), None], [x23, torch.tensor(-1.0), torch.tensor(1.0)]])
-cases("hardtanh.default", [[x23], [x23, -0.5, 0.25]])
+cases("hardtanh.default", [[x23], [x23, -0.5, 0.25], [places, -0.5, 1.5]])
 cases("where.self", [[mask, x23, drawn((3,))], [mask, torch.tensor(1), x23], [mask, places, 2.0 * x23]])
 cases(" ".join(f"{name}.Tensor" for name in ("eq", "ne", "lt", "le", "gt", "ge")), pairs(ALL),
       [[SPECIAL, SPECIAL.flip(0)], [places, x23]])
@@ -199,6 +199,7 @@ cases("constant_pad_nd.default", [[x23, [1, 2], 0.5], [x23, [-1, 1, 0, 2]], [pla
 cases("reflection_pad1d.default", [[drawn((2, 3, 4)), [2, 1]]])
 cases("reflection_pad2d.default replication_pad2d.default", [[x4, [1, 2, 3, 0]]])
 cases("replication_pad1d.default", [[drawn((2, 3, 4)), [2, 5]]])
+cases("reflection_pad2d.default replication_pad2d.default", [[x4, [-1, 3, 2, -2]], [x4, [3, -2, -1, -1]]])
 cases("reflection_pad3d.default replication_pad3d.default", [[drawn((1, 2, 3, 4, 5)), [1, 1, 2, 0, 1, 1]]])
 
 cases("mm.default", [[x23, drawn((3, 4))], [torch.zeros(0, 3), drawn((3, 2))]])
@@ -211,11 +212,38 @@ cases("baddbmm.default", [[drawn((2, 3, 5)), x234, drawn((2, 4, 5))]])
 cases("addmv.default", [[drawn((2,)), x23, drawn((3,)), {"alpha": 2}]])
 cases("addbmm.default", [[drawn((3, 5)), x234, drawn((2, 4, 5))]])
 
+for _order in (2.0, 1.0, 0.0, math.inf, 3.0, 0.5):
+    _points, _others = drawn((2, 4, 3)), drawn((2, 5, 3)) * 1.1
+    cases("_cdist_forward.default", [[_points, _others, _order, None]])
+    cases("_cdist_backward.default", [[drawn((2, 4, 5)), _points, _others, _order,
+                                       torch.ops.aten._cdist_forward(_points, _others, _order, None)]])
+    cases("_pdist_forward.default", [[_points[0], _order]])
+    cases("_pdist_backward.default", [[drawn((6,)), _points[0], _order,
+                                       torch.ops.aten._pdist_forward(_points[0], _order)]])
+cases("_cdist_forward.default", [[_points, _points[:1, :2], 2.0, 2]])
+cases("_cdist_backward.default", [[drawn((4, 4)), _points[0], _points[0], _order,
+                                   torch.ops.aten._cdist_forward(_points[0], _points[0], _order, None)]
+                                  for _order in (2.0, 1.0, 3.0, 0.5)])
+
+_signal = [drawn((2, length, 3), dtype) for dtype in (torch.complex64, torch.complex128)
+           for length in (1, 2, 7, 30, 67, 72, 134)]
+cases("_fft_c2c.default", [[x, [1], 0, True] for x in _signal], [[x, [0, 1], mode, False] for mode in (1, 2)
+                                                                for x in _signal[3:6:2]])
+cases("_fft_r2c.default", [[drawn((2, length, 3), torch.float64), [1], 0, onesided] for length in (1, 2, 7, 30, 72, 134)
+                           for onesided in (True, False)], [[x4, [1, 3, 2], 1, True]])
+cases("_fft_c2r.default", [[drawn((2, length // 2 + 1, 3), torch.complex64), [1], 2, length]
+                           for length in (1, 2, 7, 30, 71, 72)], [[drawn((4, 6, 5), torch.complex64), [0, 1, 2], 0, 9]])
+
 _plain = ([1, 1], [0, 0], [1, 1], False, [0, 0], 1)
 cases("convolution.default", [[x4, drawn((4, 3, 3, 2)), drawn((4,)), *_plain],
                               [x4, drawn((6, 1, 3, 3)), None, [2, 1], [1, 2], [1, 2], False, [0, 0], 3],
                               [x4, drawn((3, 2, 3, 3)), drawn((2,)), [2, 3], [1, 0], [1, 1], True, [1, 2], 1],
                               [x234, drawn((2, 3, 2)), None, [1], [1], [1], False, [0], 1]])
+_beyond = [[[1, 2], [padding, 1], [4, 3], True, [further, 2], 1] for padding, further in ((1, 3), (3, 1), (0, 2))]
+cases("convolution.default", [[x4, drawn((3, 2, 2, 3)), drawn((2,)), *further] for further in _beyond])
+cases("convolution_backward.default",
+      [[drawn((2, 2, 9 - 2 * further[1][0] + further[4][0], 19)), x4, drawn((3, 2, 2, 3)), [2], *further,
+        [True, True, True]] for further in _beyond])
 cases("convolution_backward.default",
       [[drawn((2, 4, 3, 6)), x4, drawn((4, 3, 3, 2)), [4], *_plain, [True, True, True]],
        [drawn((2, 4, 3, 6)), x4, drawn((4, 3, 3, 2)), [4], *_plain, [False, True, False]],
@@ -236,7 +264,8 @@ cases("max_pool3d_with_indices_backward.default", [[drawn(tuple(_found3[0].shape
 cases("avg_pool1d.default", [[x234, [2], [1]], [x234, [3], [2], [1], False, False]])
 cases("avg_pool2d.default", [[x4, [2, 3]], [x4, [3, 3], [2, 2], [1, 1]], [x4, [3, 3], [2, 2], [1, 1], True, False],
                              [x4, [3, 3], [2, 2], [1, 1], True, True], [x4, [2, 2], [1, 1], [0, 0], False, True, 3]])
-cases("avg_pool3d.default", [[_deep, [2, 2, 2]]])
+cases("avg_pool3d.default", [[_deep, [2, 2, 2]], [_deep, [3, 2, 2], [2, 1, 2], [1, 0, 1], True, False]])
+cases("avg_pool2d.default", [[drawn((1, 2, 6, 7), torch.int64, -9, 9), [3, 2], [2, 2], [1, 1]]])
 cases("avg_pool2d_backward.default", [[drawn((2, 3, 3, 4)), x4, [3, 3], [2, 2], [1, 1], False, counted, None]
                                       for counted in (True, False)])
 cases("avg_pool3d_backward.default", [[drawn((1, 2, 2, 2, 3)), _deep, [2, 2, 2], [2, 2, 2], [0, 0, 0], False, True,
@@ -250,8 +279,11 @@ cases("_adaptive_avg_pool3d_backward.default", [[drawn((1, 2, 2, 1, 3)), _deep]]
 
 cases("embedding.default", [[drawn((5, 4)), places], [drawn((5, 4)), places, 1]])
 cases("embedding_dense_backward.default", [[x234, places, 6, -1, False], [x234, places, 6, 1, False]])
-cases("index_select.default", [[x234, -1, torch.tensor([3, 0, 0])]])
-cases("gather.default", [[drawn((3, 4)), 1, places], [drawn((2, 3)), 0, places % 2]])
+cases("index_select.default", [[x234, -1, torch.tensor([3, 0, 0])], [x23, 1, torch.tensor(2)],
+                               [torch.tensor(2.5), 0, torch.tensor([0])]])
+cases("gather.default", [[drawn((3, 4)), 1, places], [drawn((2, 3)), 0, places % 2],
+                         [torch.tensor(2.5), 0, torch.tensor(0)], [drawn((3,)), 0, torch.tensor(2)],
+                         [torch.tensor(2.5), 0, torch.tensor([0, 0])]])
 cases("index.Tensor _unsafe_index.Tensor", [[x234, [None, torch.tensor([0, -1])]], [x234, [places % 2, None, places]],
                                             [x234, [None, places, torch.tensor([[1], [2]])]],
                                             [x234, [torch.tensor(1)]]])
@@ -262,8 +294,18 @@ cases("index_put.default _unsafe_index_put.default",
 cases("scatter.src", [[drawn((3, 4)), 1, places, drawn((2, 3))], [drawn((2, 3)), 0, torch.tensor([[1, 0]]), x23]])
 cases("scatter.value", [[drawn((3, 4)), 1, places, 2.0]])
 cases("scatter_add.default", [[drawn((3, 4)), 1, places, drawn((2, 3))]])
-cases("scatter_reduce.two", [[drawn((3, 4)), 1, places, drawn((2, 3)), reduce] for reduce in ("sum", "prod", "amax",
-                                                                                           "amin")])
+cases("scatter_add.default", [[mask, 1, places, mask], [torch.tensor(1.5), 0, torch.tensor(0), torch.tensor(2.0)]])
+cases("scatter_reduce.two", [[drawn((3, 4), dtype), 1, places, drawn((2, 3), dtype), reduce, {"include_self": own}]
+                             for dtype in (torch.float32, torch.int64) for own in (True, False)
+                             for reduce in ("sum", "prod", "mean", "amax", "amin")],
+      [[mask, 1, places, ~mask, reduce] for reduce in ("sum", "prod", "amax", "amin")],
+      [[torch.tensor(1.5), 0, torch.tensor(0), torch.tensor(2.0), "prod"]])
+_several = torch.tensor([[True, False, True, True], [False, True, False, True], [False, False, False, True]])
+cases("index_put.default",
+      [[drawn((3, 4, 2)), [_several], drawn((6, 2))], [drawn((3, 4)), [_several], drawn((6,)), True],
+       [drawn((3, 4, 2)), [_several], drawn((1, 2))], [drawn((3, 4)), [_several[0, :3]], drawn((2, 4))]])
+cases("masked_scatter.default", [[drawn((3, 4)), _several, drawn((2, 4))], [x234, _several[0], drawn((20,))],
+                                 [drawn((200,)), drawn((200,), torch.bool), drawn((300,))], [x23, mask & False, x4]])
 
 cases("_softmax.default _log_softmax.default", [[x234, 1, False], [torch.tensor([-math.inf, 0.0]), 0, False],
                                                 [torch.tensor(1.0), 0, False]])
@@ -282,7 +324,12 @@ cases(f"{_flash}.default", [[_query, _keys, _keys.flip(2)], [_query, _query, _qu
 _attended = getattr(torch.ops.aten, _flash).default(_query, _keys, _keys)
 cases(f"{_flash}_backward.default", [[drawn((2, 4, 3, 8)), _query, _keys, _keys, *_attended, 0.0, False]])
 
+_long = [[drawn((2, 200)) + 1.1, 1], [drawn((150, 3), torch.int64), 0], [drawn((4200,)), 0]]
 cases("cumsum.default cumprod.default", [[x234, 1], [places, 0], [mask, 0], [torch.tensor(2.0), 0]])
+cases("cumsum.default", _long, [[SPECIAL, 0]])
+cases("cumprod.default", _long[:1])
+cases("cummax.default cummin.default", _long, [[x234, 1], [places, 0], [SPECIAL, 0], [SPECIAL.flip(0), 0], [mask, 1],
+                                               [torch.tensor(2.0), 0]])
 cases("sort.default", [[x234, 1, True], [places, 0], [SPECIAL, 0], [SPECIAL, 0, True], [mask, 1]])
 cases("sort.stable", [[places, {"stable": True, "dim": 1, "descending": True}]])
 cases("topk.default", [[x234, 2, 2], [x234, 3, 1, False], [SPECIAL[:6], 3]])

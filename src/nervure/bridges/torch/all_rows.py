@@ -11,7 +11,9 @@ from __future__ import annotations
 from nervure.bridges.torch import (  # noqa: F401  # each enters its rows
     attention_rows,
     creation_rows,
+    distance_rows,
     elementwise_rows,
+    fft_rows,
     index_rows,
     norm_rows,
     product_rows,

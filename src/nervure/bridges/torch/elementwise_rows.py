@@ -184,7 +184,7 @@ def divide_in_mode(result: Type, x: Given, y: Given, mode: str | None) -> Value:
         return divide(result, x, y)
     if result.dtype.kind == "bool":
         raise Unsupported("division of truth values")
-    return pointwise(ops.FloorDivide if mode == "floor" else _truncating_quotient, result, x, y)
+    return pointwise(ops.FloorDivide if mode == "floor" else truncating_quotient, result, x, y)
 
 
 @row("floor_divide.default")
@@ -192,7 +192,8 @@ def floor_divide(result: Type, x: Given, y: Given) -> Value:
     return divide_in_mode(result, x, y, "floor")
 
 
-def _truncating_quotient(x: Value, y: Value) -> Value:
+def truncating_quotient(x: Value, y: Value) -> Value:
+    """Returns the quotient without its fraction."""
     if not x.dtype.is_integer:
         return ops.Truncate(x / y).output
     quotient = x // y
@@ -237,7 +238,7 @@ _KNOWN_POWERS: dict[object, Callable[[Value], Operand]] = {
 # -- the larger, the smaller, one of two -------------------------------------------------------------------------------
 
 
-@row("clamp.default", "clamp.Tensor", "hardtanh.default")
+@row("clamp.default", "clamp.Tensor")
 def clamp(result: Type, x: Value, low: Given | None, high: Given | None) -> Value:
     value = widened(x, result.dtype, result.shape)
     if low is not None:
@@ -245,6 +246,12 @@ def clamp(result: Type, x: Value, low: Given | None, high: Given | None) -> Valu
     if high is not None:
         value = ops.Minimum(value, widened(high, result.dtype, result.shape)).output
     return converted(value, result.dtype)
+
+
+@row("hardtanh.default")
+def hard_tanh(result: Type, x: Value, low: Given, high: Given) -> Value:
+    bounds = (int(low), int(high)) if result.dtype.is_integer else (low, high)
+    return clamp(result, x, *bounds)
 
 
 @row("where.self")

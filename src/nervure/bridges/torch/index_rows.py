@@ -15,12 +15,14 @@ from typing import NamedTuple
 from nervure import ops
 from nervure.bridges.torch.fitting import Given, axis_of, converted, expanded, fitted
 from nervure.bridges.torch.row_table import row
+from nervure.bridges.torch.scan_rows import largest, running_count
 from nervure.bridges.torch.unsupported import Unsupported
 from nervure.ir.op import Value
+from nervure.ops.pooling import smallest
 from nervure.ops.selection import where
 from nervure.types import dtype as types
 from nervure.types.description import BasicTensorDescription as Type
-from nervure.types.dim import DimLike, equal, index
+from nervure.types.dim import DimLike, equal, index, product
 from nervure.types.index_map import IndexMap
 
 
@@ -44,17 +46,20 @@ def embedding_backward(result: Type, gradient: Value, places: Value, count: DimL
 
 @row("index_select.default")
 def index_select(result: Type, x: Value, axis: int, places: Value) -> Value:
-    if not x.rank or not places.rank:
-        raise Unsupported("an index of a single element")
-    return ops.Gather(x, places, axis % x.rank).output
+    found = ops.Gather(_with_axis(x), _with_axis(places), axis_of(axis, x.rank)).output
+    return found if x.rank else ops.Reshape(found, ()).output
 
 
 @row("gather.default")
 def gather(result: Type, x: Value, axis: int, places: Value, sparse: bool) -> Value:
-    if not x.rank or not places.rank:
-        raise Unsupported("an index of a single element")
-    axis = axis % x.rank
-    return ops.GatherElements(_beside(x, places.shape, axis), places, axis).output
+    axis, x, places = axis_of(axis, x.rank), _with_axis(x), _with_axis(places)
+    found = ops.GatherElements(_beside(x, places.shape, axis), places, axis).output
+    return found if found.shape == result.shape else ops.Reshape(found, result.shape).output
+
+
+def _with_axis(x: Value) -> Value:
+    """Returns a tensor without dimensions as one of a single element along an axis."""
+    return x if x.rank else ops.Reshape(x, (1,)).output
 
 
 def _beside(x: Value, shape: Sequence[DimLike], axis: int) -> Value:
@@ -143,12 +148,33 @@ def put(result: Type, x: Value, indices: Sequence[Value | None], values: Value, 
 
 
 def _put_where(x: Value, mask: Value, values: Value, accumulate: bool) -> Value:
-    """Writes one number at the places of a mask over the first dimensions of x."""
-    if values.rank and any([length != 1 for length in values.shape]) or mask.shape != x.shape[:mask.rank]:
-        raise Unsupported("a mask as an index, with a value for each place")
-    number = expanded(converted(values, x.dtype), x.shape[:values.rank] if values.rank > x.rank else x.shape)
-    chosen = ops.Broadcast(mask, x.shape, range(mask.rank, x.rank)) if mask.rank < x.rank else mask
-    return ops.Where(chosen, x + number if accumulate else number, x).output
+    """Writes at the places of a mask over the first dimensions of x: one value for each, or the same for all."""
+    if mask.shape != x.shape[:mask.rank]:
+        raise Unsupported("a mask of another shape as an index")
+    rest, given = x.shape[mask.rank:], converted(values, x.dtype)
+    if given.rank > len(rest) and given.shape[0] != 1:
+        chosen = _in_order_of(mask, expanded(given, (given.shape[0], *rest)))
+    else:
+        chosen = expanded(ops.Reshape(given, given.shape[1:]).output if given.rank > len(rest) else given, x.shape)
+    place = ops.Broadcast(mask, x.shape, range(mask.rank, x.rank)).output if rest else mask
+    return ops.Where(place, x + chosen if accumulate else chosen, x).output
+
+
+def _in_order_of(mask: Value, values: Value) -> Value:
+    """Returns, for each place of a mask that is set, the next one of some values; others have the first one."""
+    if values.shape[0] == 0:
+        raise Unsupported("a mask as an index, and no value")
+    flat = ops.Reshape(mask, (product(mask.shape),)).output
+    number = where(flat, running_count(flat) - 1, 0)
+    return ops.Gather(values, ops.Reshape(number, mask.shape), 0).output
+
+
+@row("masked_scatter.default")
+def masked_scatter(result: Type, x: Value, mask: Value, source: Value) -> Value:
+    x, mask = expanded(x, result.shape), expanded(mask, result.shape)
+    if 0 in result.shape:
+        return x
+    return ops.Where(mask, _in_order_of(mask, ops.Reshape(source, (product(source.shape),)).output), x).output
 
 
 # -- scatter -----------------------------------------------------------------------------------------------------------
@@ -169,27 +195,46 @@ def scatter_add(result: Type, x: Value, axis: int, places: Value, source: Value)
     return _scattered(x, axis, places, source, "add")
 
 
-_MODES = {"sum": "add", "prod": "multiply", "amax": "maximum", "amin": "minimum"}
+_MODES = {"sum": "add", "mean": "add", "prod": "multiply", "amax": "maximum", "amin": "minimum"}
 
 
 @row("scatter_reduce.two")
 def scatter_reduce(result: Type, x: Value, axis: int, places: Value, source: Value, reduce: str,
                    include_self: bool) -> Value:
-    if not include_self or reduce not in _MODES:
-        raise Unsupported(f"a scatter by {reduce}{'' if include_self else ' without the old elements'}")
-    return _scattered(x, axis, places, source, _MODES[reduce])
+    mode = _MODES[reduce]
+    old = x
+    if not include_self:  # elements that are written begin with what changes nothing
+        neutral = {"add": 0, "multiply": 1, "maximum": smallest(x.dtype), "minimum": largest(x.dtype)}[mode]
+        old = where(_scattered(converted(x.full(0), types.bool_), axis, places, places.full(True), "set"), neutral, x)
+    found = _scattered(old, axis, places, source, mode)
+    if reduce != "mean":
+        return found
+    ones, start = ops.Full(1, types.int64, places.shape).output, ops.Full(int(include_self), types.int64, x.shape)
+    count = _scattered(start.output, axis, places, ones, "add")
+    count = converted(ops.Maximum(count, count.full(1)).output, x.dtype)
+    return found / count if x.dtype.is_float else ops.FloorDivide(found, count).output
 
 
 def _scattered(x: Value, axis: int, places: Value, source: Value, mode: str) -> Value:
-    if not x.rank or not places.rank or x.dtype is types.bool_ and mode != "set":
-        raise Unsupported("an index of a single element, or combined truth values")
+    if not places.rank or not x.rank:
+        written = _scattered(_with_axis(x), axis, _with_axis(places), _with_axis(source), mode)
+        return ops.Reshape(written, x.shape).output
+    if x.dtype is types.bool_ and mode != "set":
+        return _scattered_truths(x, axis, places, source, mode)
     axis = axis_of(axis, x.rank)
     if places.shape != source.shape:
         source = ops.Slice(source, [(0, extent, 1) for extent in places.shape]).output
     reached = _beside(x, places.shape, axis)
     wide = x.dtype if mode == "set" else x.dtype.compute
-    written = ops.ScatterElements(converted(reached, wide), places, converted(source, wide), axis=axis, mode=mode)
-    value = converted(written.output, x.dtype)
+    combined = ops.ScatterElements(converted(reached, wide), places, converted(source, wide), axis=axis, mode=mode)
+    value = converted(combined.output, x.dtype)
     if reached is x:
         return value
     return ops.UpdateView(x, value, IndexMap(value.shape, tuple([index(d) for d in range(x.rank)]))).output
+
+
+def _scattered_truths(x: Value, axis: int, places: Value, source: Value, mode: str) -> Value:
+    """Combines truth values as 0 and 1: any of them, or all of them."""
+    extremum = {"add": "maximum", "multiply": "minimum"}.get(mode, mode)
+    return converted(_scattered(converted(x, types.uint8), axis, places, converted(source, types.uint8), extremum),
+                     types.bool_)

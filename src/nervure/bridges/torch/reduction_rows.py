@@ -82,19 +82,22 @@ def vector_norm(result: Type, x: Value, order: float, axes: Axes, keep: bool, dt
     chosen = axes_of(axes, x.rank)
     size = ops.Absolute(converted(converted(x, result.dtype), result.dtype.compute)).output
 
+    return converted(norm_of(size, order, chosen, result.shape), result.dtype)
+
+
+def norm_of(size: Value, order: float, axes: Sequence[int], shape: Sequence[Foreign]) -> Value:
+    """Returns the norm of some order, along axes, of numbers that are not negative."""
     def over(op: type[Op], of: Value) -> Value:
-        return reduced(op, of, chosen, result.shape)
+        return reduced(op, of, axes, shape)
     if math.isinf(order):
-        value = over(ops.Max if order > 0 else ops.Min, size)
-    elif order == 0:
-        value = over(ops.Sum, converted(ops.NotEqual(size, size.full(0)).output, size.dtype))
-    elif order == 1:
-        value = over(ops.Sum, size)
-    elif order == 2:
-        value = ops.Sqrt(over(ops.Sum, size * size)).output
-    else:
-        value = over(ops.Sum, size ** order) ** (1 / order)
-    return converted(value, result.dtype)
+        return over(ops.Max if order > 0 else ops.Min, size)
+    if order == 0:
+        return over(ops.Sum, converted(ops.NotEqual(size, size.full(0)).output, size.dtype))
+    if order == 1:
+        return over(ops.Sum, size)
+    if order == 2:
+        return ops.Sqrt(over(ops.Sum, size * size)).output
+    return over(ops.Sum, size ** order) ** (1 / order)
 
 
 @row("var.dim")

@@ -222,9 +222,13 @@ def replication_pad(result: Type, x: Value, given: Sequence[Given]) -> Value:
 
 
 def _folded(x: Value, given: Sequence[Given], mode: str) -> Value:
-    if any([not isinstance(entry, int) or entry < 0 for entry in given]):
-        raise Unsupported("a negative padding")
+    if any([not isinstance(entry, int) for entry in given]):
+        raise Unsupported("a padding that is a symbol")
     paddings: list[tuple[DimLike, DimLike]] = [(0, 0)] * x.rank
+    cut = list(paddings)
     for k in range(len(given) // 2):
-        paddings[x.rank - 1 - k] = given[2 * k], given[2 * k + 1]
-    return ops.FoldedPad(x, paddings, mode).output
+        pair = given[2 * k:2 * k + 2]
+        paddings[x.rank - 1 - k] = max(pair[0], 0), max(pair[1], 0)
+        cut[x.rank - 1 - k] = min(pair[0], 0), min(pair[1], 0)
+    padded = ops.FoldedPad(x, paddings, mode).output
+    return ops.Pad(padded, cut, 0).output if any([pair != (0, 0) for pair in cut]) else padded

@@ -16,9 +16,10 @@ from typing import NamedTuple
 import numpy as np
 
 from nervure import ops
+from nervure.bridges.torch.elementwise_rows import truncating_quotient
 from nervure.bridges.torch.fitting import converted
 from nervure.bridges.torch.row_table import row
-from nervure.bridges.torch.unsupported import Unsupported
+from nervure.bridges.torch.unsupported import Foreign, Unsupported
 from nervure.ir.notation import Number
 from nervure.ir.op import Value
 from nervure.ops.pooling import smallest
@@ -38,7 +39,7 @@ def each(entries: Ints, count: int) -> list[int]:
 # -- convolutions ------------------------------------------------------------------------------------------------------
 
 
-def _geometry(rank: int, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> dict[str, object]:
+def _geometry(rank: int, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> dict[str, Foreign]:
     count = rank - 2
     return {"strides": each(stride, count), "dilations": each(dilation, count), "groups": groups,
             "paddings": [(entry, entry) for entry in each(padding, count)]}
@@ -51,13 +52,33 @@ def convolution(result: Type, x: Value, weight: Value, bias: Value | None, strid
     wide = x.dtype.compute
     x, weight = converted(x, wide), converted(weight, wide)
     if transposed:
-        value = ops.ConvolutionDataGradient(x, weight, **settings, lengths=result.shape[2:]).output
+        settings, cut = _reached(settings, output_padding)
+        lengths = [length - more for length, more in zip(result.shape[2:], cut, strict=True)]
+        value = _longer(ops.ConvolutionDataGradient(x, weight, **settings, lengths=lengths).output, cut)
     else:
         value = ops.Convolution(x, weight, **settings).output
     if bias is not None:
         others = [d for d in range(value.rank) if d != 1]
         value = value + ops.Broadcast(converted(bias, wide), value.shape, others).output
     return converted(value, result.dtype)
+
+
+def _reached(settings: dict[str, Foreign], output_padding: Ints) -> tuple[dict[str, Foreign], list[int]]:
+    """Returns the settings of a transposed convolution of elements that windows reach, and what its result has beyond.
+
+    That is a number of elements at the end of each dimension, which are cut off if it is below 0.
+    Up to a stride more at the end is a matter of the length. Beyond that, padding is left out at the end.
+    """
+    further = each(output_padding, len(settings["strides"]))
+    if all([extra < stride for extra, stride in zip(further, settings["strides"], strict=True)]):
+        return settings, [0] * len(further)
+    cut = [extra - after for extra, (_, after) in zip(further, settings["paddings"], strict=True)]
+    return {**settings, "paddings": [(before, 0) for before, _ in settings["paddings"]]}, cut
+
+
+def _longer(x: Value, more: Ints) -> Value:
+    """Returns x with this many zeros more at the end of each spatial dimension, or cut there."""
+    return ops.Pad(x, [(0, 0), (0, 0), *[(0, count) for count in more]], 0).output if any(more) else x
 
 
 @row("convolution_backward.default")
@@ -69,6 +90,11 @@ def convolution_backward(result: tuple[Type | None, ...], gradient: Value, x: Va
     own = x.dtype
     gradient, x, weight = converted(gradient, wide), converted(x, wide), converted(weight, wide)
     found: list[Value | None] = [None, None, None]
+    if mask[2]:
+        found[2] = ops.Sum(gradient, axes=[d for d in range(gradient.rank) if d != 1]).output
+    if transposed:
+        settings, cut = _reached(settings, output_padding)
+        gradient = _longer(gradient, [-more for more in cut])
     if mask[0] and transposed:
         found[0] = ops.Convolution(gradient, weight, **settings).output
     elif mask[0]:
@@ -76,8 +102,6 @@ def convolution_backward(result: tuple[Type | None, ...], gradient: Value, x: Va
     if mask[1]:
         data, made = (gradient, x) if transposed else (x, gradient)
         found[1] = ops.ConvolutionFilterGradient(data, made, **settings, lengths=weight.shape[2:]).output
-    if mask[2]:
-        found[2] = ops.Sum(gradient, axes=[d for d in range(gradient.rank) if d != 1]).output
     return tuple([None if value is None else converted(value, own) for value in found])
 
 
@@ -192,10 +216,9 @@ def average_pool(result: Type, x: Value, window: Ints, stride: Ints, padding: In
 
 def _averages(pool: Pooled, result: Type, count_padding: bool, divisor: int | None) -> Value:
     wide = converted(pool.x, result.dtype.compute)
-    if not wide.dtype.is_float:
-        raise Unsupported("averages of integers")
     sums = ops.Sum(pool.shown(wide, 0), axes=pool.positions).output
-    return converted(sums / _counts(pool, sums, count_padding, divisor), result.dtype)
+    counts = _counts(pool, sums, count_padding, divisor)
+    return converted(sums / counts if wide.dtype.is_float else truncating_quotient(sums, counts), result.dtype)
 
 
 def _counts(pool: Pooled, like: Value, count_padding: bool, divisor: int | None) -> Value:
