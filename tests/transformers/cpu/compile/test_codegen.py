@@ -22,6 +22,7 @@ from nervure.kernel.ir import (
     Reduce,
     Statement,
     Store,
+    StorePair,
     Variable,
 )
 from nervure.kernel.loop_index import LoopIndex
@@ -102,6 +103,20 @@ def test_every_type_goes_past_the_caches(dtype: DType) -> None:
             check(kernel, arrays, {"N": size}, (32, 64)[number % 2], ((), (1, 64), (64,))[number % 3], past=150)
         text = generate(kernel, Target.avx2(), least_bytes(kernel, 150)).text
         assert "select i1" in text and "i64 -1, i64 31" in text and "nontemporal" in text and "sfence" in text
+
+
+@pytest.mark.parametrize("streaming", [0, 2 * N], ids=str)
+@pytest.mark.parametrize("dtype", all_dtypes, ids=str)
+def test_pairs_of_every_type_lie_side_by_side(dtype: DType, streaming: DimLike) -> None:
+    """Two rows become one of twice the lanes, in the caches and past them; the last lanes are fewer."""
+    x, y, z = Buffer("x", dtype, N, "in"), Buffer("y", dtype, N, "in"), Buffer("z", dtype, 2 * N, "inout")
+    lower, upper = Variable(dtype), Variable(dtype)
+    kernel = Kernel("pairs", (x, y, z), (loop(
+        N, Load(lower, x, at((I, 1))), Load(upper, y, at((I, 1))),
+        StorePair(z, at((I, 2)), (lower, upper), streaming)),))
+    for number, size in enumerate(SIZES):
+        arrays = {"x": some(dtype, size), "y": some(dtype, size, 1), "z": some(dtype, 2 * size, 2)}
+        check(kernel, arrays, {"N": size}, WIDTHS[number % len(WIDTHS)], (64,))
 
 
 def test_whether_memory_is_large_is_known_of_a_number() -> None:
@@ -448,6 +463,25 @@ kernel shifted(in x: f32[120], out y: f32[120]):
     for target in (Target.avx2(), Target.avx512()):
         check(kernel, {"x": x, "y": np.zeros(120, np.float32)}, {}, target.vector_bytes)
         assert ("select" in generate(kernel, target).text) is is_selected
+
+
+def test_a_mask_of_a_loop_is_made_before_it() -> None:
+    """The lanes that are left and whose condition holds: LLVM would make the mask again at each use in the loop."""
+    text = generate(parse_kernel("""
+kernel masked(in x: f32[N], in y: f32[M*N], inout z: f32[M*N]):
+  symbol M
+  symbol N
+  for i < N vector:
+    v0 = x[i]
+    v1 = less(0.0_f32, v0)
+    for j < M:
+      v2 = y[i + N*j] if v1 else 1.0_f32
+      z[i + N*j] = v2
+"""), Target.avx2()).text
+    made, = re.findall(r"(%\w+) = and <8 x i1>", text)
+    hidden, = re.findall(rf"(%\w+) = freeze <8 x i1> {made}\n", text)
+    assert len(re.findall(rf"{made}\b", text)) == 2 and len(re.findall(rf"{hidden}\b", text)) == 2
+    assert not re.findall(r"freeze <\d+ x i64>", text)
 
 
 @pytest.mark.parametrize("dtype", [nv.uint8, nv.int16, nv.float16], ids=str)
