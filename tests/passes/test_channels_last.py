@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 import nervure as nv
 from nervure import ops
 from nervure.ir.function import Function
-from nervure.ir.leaves import Constant
+from nervure.ir.leaves import Constant, Parameter
 from nervure.passes import channels_last
 from nervure.passes.lower_windows import lower_windows
 from nervure.passes.pipelines import native, standard
@@ -68,3 +70,16 @@ def test_what_is_described_is_the_product_of_each_that_is_chosen():
     for function in (alone(64, 64, 7, True), alone(64, 64, 1, True)):
         described = [channels_last.described(op) for op in native(function).operations]
         assert len([entry for entry in described if entry is not None]) == len(chosen(function))
+
+
+@pytest.mark.parametrize("length", [1, 2, 4])
+def test_data_that_pass_through_several_are_brought_into_the_order_once(length):
+    """Between convolutions all lies as they read it."""
+    x = nv.Parameter(nv.float32, (1, 64, 8, 8))
+    value = x.value
+    for _ in range(length):
+        value = ops.Relu(same_padding(value, Constant(normal(64, 64, 7, 7)))).output
+    function = Function([ops.Sum(value, [2, 3])], [x])
+    operations = native(function).operations
+    assert [type(op.operands[0].op) for op in operations if isinstance(op, ops.Permute)
+            and op.outputs[0].shape in ((1, 64, 8, 8), (1, 8, 8, 64))] == [Parameter]

@@ -32,7 +32,9 @@ def test_conversion_to_low_precision_rounds_once(dtype, source):
     at = rng.integers(0, len(values) - 1, 300)
     middle = (values[at] + values[at + 1]) / 2
     # Next to the middle of two neighbours a first rounding to float32 would make a tie out of what is none.
-    x = np.concatenate([middle, np.nextafter(middle, np.inf), np.nextafter(middle, -np.inf), values])
+    steps = np.arange(-8, 9) / 4 * np.spacing(middle.astype(np.float32)).astype(np.float64)[:, None]
+    near = [np.nextafter(middle, np.inf), np.nextafter(middle, -np.inf), (middle[:, None] + steps).reshape(-1)]
+    x = np.concatenate([middle, *near, values])
     if source is not np.float64:
         info = np.iinfo(source)
         x = x[(x >= info.min) & (x < info.max)].astype(source)

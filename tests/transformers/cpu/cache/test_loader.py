@@ -152,6 +152,10 @@ def test_places_that_cannot_be_filled_in(change):
         assert whole.count(before) == 1
         with pytest.raises(FormatError, match="object file"):
             load(whole.replace(before, after))
+        if "symbol" in change:  # nor is it one of another file
+            others = compile_object("\n".join([f"define i64 @f{number}() {{ ret i64 0 }}" for number in range(100)]))
+            with pytest.raises(FormatError, match="object file"):
+                load(whole.replace(before, after), others)
 
 
 def test_objects_that_call_each_other_are_one_library():

@@ -53,6 +53,15 @@ def test_results_are_those_of_a_call_with_memory_between_the_steps():
     assert [each.tobytes() for each in made] == [each.tobytes() for each in expected]
 
 
+def test_a_variable_that_a_step_writes_in_place_keeps_its_value():
+    """Each of the runs that are timed starts from it, and changes a copy."""
+    w, x = nv.variable((64,), 3.0), nv.placeholder((64,))
+    with nv.transformers.make_transformer("cpu") as cpu:
+        step = nv.computation(nv.assign(w, w * x), x, transformer=cpu)
+        step.executable.measure([np.full(64, 1e30, np.float32)], 4)
+        assert cpu.get(w).tolist() == [3.0] * 64
+
+
 def test_steps_that_python_runs_are_run_as_often_as_is_said():
     calls = []
     x = nv.Parameter(nv.float32, (4,))

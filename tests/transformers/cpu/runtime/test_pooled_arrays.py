@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import random
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from nervure.transformers.cpu.runtime import Program, ProgramStep, arena, pooled_arrays, result
 from nervure.transformers.cpu.runtime.memory_pool import class_bytes, size_class
 from nervure.transformers.cpu.runtime.records import CLASSES, MemoryPool
-from nervure.transformers.cpu.runtime.runtime_library import record
+from nervure.transformers.cpu.runtime.runtime_library import library, record
 from tests.threads import run_together
 from tests.transformers.cpu.kernels import address
 
@@ -64,6 +65,19 @@ def test_an_array_may_be_resized():
     assert array[:10].tolist() == list(range(10)) and not array[10:].any()
     array.resize(5, refcheck=False)
     assert array.tolist() == [0, 1, 2, 3, 4]
+
+
+def test_memory_of_none_is_new_memory():
+    """As of C's realloc, whose conditions are those of NumPy's memory handlers."""
+    native = library()
+    prototype = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
+    change = prototype(native.address("handler_realloc"))
+    free = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)(native.address("handler_free"))
+    place = change(None, None, 100)
+    ctypes.memset(place, 7, 100)
+    larger = change(None, place, 5000)
+    assert ctypes.string_at(larger, 100) == bytes([7]) * 100
+    free(None, larger, 5000)
 
 
 def test_too_much_is_a_memory_error():

@@ -187,8 +187,8 @@ class ObjectFile:
 
     def _places(self, table: memoryview, section: int, start: int) -> Iterator[Relocation]:
         for offset, kind, symbol, addend in _RELOCATION.iter_unpack(table):
-            if start + symbol >= len(self.symbols) or offset >= self.sections[section].size:
-                raise ValueError(f"a place outside section {section}")
+            if start + symbol >= len(self.symbols):
+                raise ValueError(f"a place in section {section} for symbol {symbol}, which the file does not have")
             yield Relocation(section, offset, kind, start + symbol, addend)
 
 
