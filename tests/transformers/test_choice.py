@@ -7,7 +7,7 @@ import pytest
 
 import nervure as nv
 from nervure import flags, transformers
-from nervure.errors import InvalidArgument, NotSupported
+from nervure.errors import InvalidArgument, NotSupported, WrongKind
 from nervure.transformers.cpu.target import Target
 from tests.transformers.build import compiled, parameter, read, variable
 
@@ -23,6 +23,19 @@ def test_the_best_that_runs_here_is_the_default(monkeypatch):
         assert transformers.make_transformer().name == "cpu"
         monkeypatch.setattr(Target, "host", staticmethod(refused))
         assert transformers.make_transformer().name == "interpreter"
+
+
+@pytest.mark.parametrize("wrong", ["cpu", nv.CPUTensor, 1], ids=str)
+def test_what_is_no_transformer_is_told(wrong):
+    """Before anything is done."""
+    x = nv.placeholder((3,))
+    for use in (lambda: nv.computation(x + 1, x, transformer=wrong), lambda: nv.jit(nv.exp, transformer=wrong),
+                lambda: nv.seed(0, transformer=wrong),
+                lambda: nv.load("no such file", transformer=wrong),
+                lambda: nv.load_together("no such file", transformer=wrong)):
+        with pytest.raises(WrongKind, match="this is no transformer") as caught:
+            use()
+        assert "make_transformer" in caught.value.help
 
 
 def refused():
