@@ -223,6 +223,23 @@ def test_checks_in_lanes_fail_where_the_first_lane_does(width: int) -> None:
     assert run(positive(), {"x": np.arange(77, dtype=np.int32)}, {"N": 7, "M": 11}, width).code == 0
 
 
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_check_of_what_all_lanes_share_fails_in_the_first(width: int) -> None:
+    """A row of eleven is whole registers and a rest: neither makes another of it."""
+    x, element, holds = Buffer("x", int32, N, "in"), Variable(int32), Variable(bool_)
+    kernel = Kernel("shared", (x,), (loop(
+        N, Load(element, x, at((I, 1))), Apply(holds, "less", (Literal(-1, int32), element)),
+        loop(M, Check(holds, 3, element), index=J, parallel=False), vector=False),))
+    numbers = np.arange(7, dtype=np.int32)
+    assert run(kernel, {"x": numbers}, {"N": 7, "M": 11}, width).code == 0
+    for place in (0, 4, 6):
+        numbers = np.arange(7, dtype=np.int32)
+        numbers[place] = -5
+        for length in (1, 11, 64):
+            status = run(kernel, {"x": numbers}, {"N": 7, "M": length}, width)
+            assert (status.code, status.op, status.position, status.value) == (FAILED, 3, place * length, -5)
+
+
 @pytest.mark.parametrize("dtype", [float32, int32, uint32], ids=str)
 def test_scattered_sums_take_every_lane_in_order(dtype: DType) -> None:
     """Sixteen places take 300 numbers, many of them from one register."""
