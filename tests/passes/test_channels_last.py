@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 import nervure as nv
@@ -53,6 +55,20 @@ def test_what_is_gained_has_to_make_up_for_what_crosses_memory():
         assert not by_window[0] and by_window[-1]
     for window in (1, 3, 5, 7):
         assert bool(chosen(alone(64, 64, window, False))) <= bool(chosen(alone(64, 64, window, True)))
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3])
+def test_the_gradient_of_data_is_chosen_where_its_convolution_is(stride):
+    """What one makes the other reads, elements and sizes alike."""
+    found = []
+    for window, channels in itertools.product((1, 2, 3, 4, 5, 7, 9), (16, 32, 64, 128)):
+        x = nv.Parameter(nv.float32, (1, channels, 9 * stride, 9 * stride))
+        f = Constant(normal(channels, channels, window, window))
+        slid = ops.Convolution(x, f, strides=(stride, stride))
+        r = nv.Parameter(nv.float32, slid.outputs[0].shape)
+        back = ops.ConvolutionDataGradient(r, f, strides=(stride, stride), lengths=x.shape[2:])
+        found.append([bool(chosen(Function([op.output], [place]))) for op, place in ((slid, x), (back, r))])
+    assert {True, False} == {forth for forth, _ in found} and all(forth == back for forth, back in found)
 
 
 def test_convolutions_that_gain_nothing_have_channels_last_between_those_that_do():

@@ -34,6 +34,15 @@ def test_classes_hold_their_sizes_with_little_waste():
     assert class_bytes(CLASSES - 1) > 1 << 45
 
 
+@pytest.mark.parametrize("size", [1, 64, 65, 80, 81, 96, 97, 128, 129, 1000, 5000, MEGABYTE - 1, MEGABYTE + 1])
+def test_native_code_computes_the_same_classes(size):
+    pooled_arrays.trim()
+    assert record(MemoryPool).held == 0
+    pooled_arrays.empty((size,), np.dtype(np.int8))  # dies at once
+    assert record(MemoryPool).held == class_bytes(size_class(size))
+    assert [number for number, head in enumerate(record(MemoryPool).heads) if head] == [size_class(size)]
+
+
 @pytest.mark.parametrize("dtype", ["bool", "int8", "float32", "complex128", ml_dtypes.bfloat16, ml_dtypes.int4])
 @pytest.mark.parametrize("shape", [(), (0,), (3, 0, 2), (1,), (5, 7), (300, 1000)])
 def test_an_array_is_like_any_other(dtype, shape):
