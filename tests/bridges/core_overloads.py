@@ -35,18 +35,23 @@ def overloads() -> list[Any]:
 
 
 def by_route() -> dict[str, list[str]]:
-    """Returns the names of the overloads that have a row, those that decompose, the numbers, and those that PyTorch
-    runs.
+    """Returns the names of the overloads that have a row, those that decompose, the numbers, the random numbers that
+    are drawn first, and those that PyTorch runs.
     """
-    routes: dict[str, list[str]] = {"row": [], "decomposed": [], "number": [], "PyTorch": []}
+    routes: dict[str, list[str]] = {"row": [], "decomposed": [], "number": [], "drawn first": [], "PyTorch": []}
     for overload in overloads():
         name = name_of(overload)
         if name in WRITING:
             continue
         route = "number" if name in NUMBERS else "row" if name in ROWS else (
-            "decomposed" if overload in decompositions() else "PyTorch")
+            "decomposed" if overload in decompositions() else "drawn first" if _is_drawn(overload) else "PyTorch")
         routes[route].append(name)
     return routes
+
+
+def _is_drawn(overload: Any) -> bool:
+    takes_tensors = any(["Tensor" in str(argument.type) for argument in overload._schema.arguments])
+    return torch.Tag.nondeterministic_seeded in overload.tags and not takes_tensors
 
 
 def beyond(function: Callable[..., Any], run: Callable[[Callable[..., Any]], object]) -> list[str]:

@@ -17,6 +17,7 @@ from torch.fx import GraphModule
 
 from nervure.bridges.torch.decompositions import decompositions
 from nervure.bridges.torch.fallback import compiled_in_parts, refusal
+from nervure.bridges.torch.random_ops import drawn_first
 from nervure.bridges.torch.traced_program import TracedProgram
 from nervure.bridges.torch.translation import translated
 from nervure.bridges.torch.unsupported import Foreign, Unsupported
@@ -50,7 +51,14 @@ def _read(options: Mapping[str, object] | None, mode: str | None) -> bool:
 
 
 def compiled(graph: GraphModule, name: str = "graph", is_strict: bool = False) -> Callable[..., Foreign]:
-    """Compiles a functional graph of ATen: as one function if the table has all of it, else in parts."""
+    """Compiles a functional graph of ATen: as one function if the table has all of it, else in parts.
+
+    Random numbers are drawn before it runs, if no tensor decides their shape.
+    """
+    parts = drawn_first(graph)
+    if parts is not None:
+        draw, rest = parts[0], compiled(parts[1], name, is_strict)
+        return lambda *arguments: rest(*arguments, *draw(*arguments))
     try:
         return TracedProgram(translated(graph, name), graph)
     except (Unsupported, NervureError) as error:

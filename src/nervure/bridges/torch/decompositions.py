@@ -35,8 +35,10 @@ def _unless_low_precision(decompose: Callable[..., Foreign]) -> Callable[..., Fo
     return decomposed
 
 
+# -- random numbers are made of those that a shape alone decides, so that PyTorch draws them before the rest -----------
+
+
 def _dropout(x: torch.Tensor, rate: float, is_training: bool | None) -> tuple[torch.Tensor, torch.Tensor]:
-    """Writes dropout with numbers that depend on the shape of x alone, so that PyTorch draws them before the rest."""
     if is_training is False or rate == 0:
         return x.clone(), torch.ones(x.shape, dtype=torch.bool, device=x.device)
     if rate == 1:
@@ -45,11 +47,49 @@ def _dropout(x: torch.Tensor, rate: float, is_training: bool | None) -> tuple[to
     return torch.where(kept, x * (1 / (1 - rate)), 0), kept
 
 
+def _uniform_like(x: torch.Tensor, dtype: torch.dtype | None = None, **others: Foreign) -> torch.Tensor:
+    return torch.rand(x.shape, dtype=dtype or x.dtype, device=x.device)
+
+
+def _normal_like(x: torch.Tensor, dtype: torch.dtype | None = None, **others: Foreign) -> torch.Tensor:
+    return torch.randn(x.shape, dtype=dtype or x.dtype, device=x.device)
+
+
+def _bernoulli(x: torch.Tensor, chance: float = 0.5, generator: Foreign = None) -> torch.Tensor:
+    if generator is not None or not 0 <= chance <= 1:  # PyTorch refuses other chances
+        return NotImplemented
+    return (torch.rand(x.shape, dtype=torch.float32, device=x.device) < chance).to(x.dtype)
+
+
+def _uniform(x: torch.Tensor, low: float = 0.0, high: float = 1.0, generator: Foreign = None) -> torch.Tensor:
+    if generator is not None or not low <= high:
+        return NotImplemented
+    return _uniform_like(x) * (high - low) + low
+
+
+def _normal(x: torch.Tensor, mean: float = 0.0, deviation: float = 1.0, generator: Foreign = None) -> torch.Tensor:
+    if generator is not None or not deviation >= 0:
+        return NotImplemented
+    return _normal_like(x) * deviation + mean
+
+
+def _exponential(x: torch.Tensor, rate: float = 1.0, generator: Foreign = None) -> torch.Tensor:
+    if generator is not None or not rate > 0:
+        return NotImplemented
+    least = torch.finfo(x.dtype).eps / 2  # PyTorch gives no 0 either
+    return torch.clamp(-torch.log1p(-_uniform_like(x)), min=least) / rate
+
+
+_RANDOM = {aten.native_dropout.default: _dropout, aten.rand_like.default: _uniform_like,
+           aten.randn_like.default: _normal_like, aten.bernoulli.p: _bernoulli, aten.uniform.default: _uniform,
+           aten.normal_functional.default: _normal, aten.exponential.default: _exponential}
+
+
 @cache
 def decompositions() -> dict[Foreign, Callable[..., Foreign]]:
     """Returns PyTorch's decompositions of everything but the overloads that have a row."""
     further = get_decompositions([getattr(aten, name) for name in _FURTHER if hasattr(aten, name)])
     found = {**core_aten_decompositions(), **further}
     found[aten.grid_sampler_2d.default] = _unless_low_precision(found[aten.grid_sampler_2d.default])
-    found[aten.native_dropout.default] = _dropout
+    found.update(_RANDOM)
     return {op: function for op, function in found.items() if name_of(op) not in ROWS}

@@ -20,6 +20,7 @@ from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 
 from nervure.bridges.torch.fitting import SymbolicNumber
+from nervure.bridges.torch.random_ops import is_drawn_first
 from nervure.bridges.torch.traced_program import TracedProgram
 from nervure.bridges.torch.traced_sizes import fraction_of, length_of
 from nervure.bridges.torch.translation import described, location_of, lowered, name_of, translated
@@ -43,9 +44,11 @@ class Lack(NamedTuple):
 
 
 def lack(node: Node) -> Lack | None:
-    """Returns why PyTorch has to run a call; None if the table has it. It is built, of inputs that have the types of
-    those in the graph.
+    """Returns why PyTorch has to run a call; None if the table has it, or if random numbers are drawn before the rest.
+    It is built, of inputs that have the types of those in the graph.
     """
+    if is_drawn_first(node):
+        return None
     try:
         lowered(node, _stand_in)
     except Unsupported as error:
@@ -97,7 +100,8 @@ class _Support(OperatorSupportBase):
         if node.op != "call_function":
             return False
         value = node.meta.get("val")
-        return not isinstance(value, (torch.SymInt, torch.SymFloat, int, bool, float)) and lack(node) is None
+        is_number = isinstance(value, (torch.SymInt, torch.SymFloat, int, bool, float))
+        return not is_number and not is_drawn_first(node) and lack(node) is None
 
 
 def compiled_in_parts(graph: GraphModule, name: str = "graph") -> Callable[..., Foreign]:

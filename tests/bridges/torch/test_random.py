@@ -1,0 +1,101 @@
+"""Random numbers in compiled models: their distribution, their repetition, and that they cut no graph."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+import torch.nn.functional as F  # noqa: E402
+from torch.utils.checkpoint import checkpoint  # noqa: E402
+
+from nervure.bridges.torch import backend, report, traced_program  # noqa: E402
+from tests.bridges.torch.comparing import assert_alike  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    torch.manual_seed(0)
+    torch._dynamo.reset()
+    yield
+    torch._dynamo.reset()
+
+
+def strictly(function, **options):
+    return torch.compile(function, backend=backend, options={"strict": True}, **options)
+
+
+def test_a_model_with_dropout_is_one_forward_and_one_backward_function(monkeypatch):
+    made = []
+
+    class Counted(traced_program.TracedProgram):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            made.append(self)
+    monkeypatch.setattr("nervure.bridges.torch.compiling.TracedProgram", Counted)
+    model = torch.nn.TransformerEncoderLayer(16, 2, 32, dropout=0.2, batch_first=True)
+    strictly(model)(torch.randn(2, 5, 16)).sum().backward()
+    assert len(made) == 2 and all([parameter.grad is not None for parameter in model.parameters()])
+
+
+def test_the_backward_pass_has_the_mask_of_the_forward_pass():
+    x = torch.ones(4000, requires_grad=True)
+    value = strictly(lambda x: F.dropout(x * 3, 0.25))(x)
+    value.sum().backward()
+    assert_alike(x.grad, value.detach())
+    assert abs(float((value == 0).float().mean()) - 0.25) < 5 * math.sqrt(0.25 * 0.75 / 4000)
+    assert set(value.detach().tolist()) == {0.0, 4.0}
+
+
+def test_seeds_repeat_numbers_and_calls_do_not():
+    compiled, x = strictly(lambda x: F.dropout(x, 0.5) + torch.randn(64)), torch.ones(64)
+    found = []
+    for seed in (1, 1, 2):
+        torch.manual_seed(seed)
+        found.append([compiled(x), compiled(x)])
+    assert torch.equal(found[0][0], found[1][0]) and torch.equal(found[0][1], found[1][1])
+    assert not torch.equal(found[0][0], found[0][1]) and not torch.equal(found[0][0], found[2][0])
+
+
+def test_what_is_computed_again_in_the_backward_pass_has_the_same_numbers():
+    def part(x):
+        return F.dropout(torch.sin(x), 0.5)
+    x = torch.full((2000,), 0.5, requires_grad=True)
+    value = strictly(lambda x: checkpoint(part, x * 1.0, use_reentrant=False))(x)
+    value.sum().backward()
+    assert_alike((x.grad != 0), (value != 0))
+
+
+@pytest.mark.parametrize("draw, mean, deviation", [
+    (torch.rand_like, 0.5, math.sqrt(1 / 12)),
+    (torch.randn_like, 0.0, 1.0),
+    (lambda x: torch.bernoulli(x, 0.3), 0.3, math.sqrt(0.21)),
+    (lambda x: torch.bernoulli(torch.full_like(x, 0.8)), 0.8, 0.4),
+    (lambda x: x.clone().uniform_(-1, 3), 1.0, 4 * math.sqrt(1 / 12)),
+    (lambda x: x.clone().normal_(2.0, 0.5), 2.0, 0.5),
+    (lambda x: x.clone().exponential_(4.0), 0.25, 0.25),
+    (lambda x: torch.randint(0, 5, x.shape).float(), 2.0, math.sqrt(2))])
+def test_numbers_have_their_mean_and_deviation(draw, mean, deviation):
+    count = 40000
+    found = strictly(lambda x: draw(x) * 1.0)(torch.zeros(count)).double()
+    assert abs(float(found.mean()) - mean) < 5 * deviation / math.sqrt(count)
+    assert abs(float(found.std()) / deviation - 1) < 0.03
+    assert float(found.min()) >= 0 or mean in (0.0, 1.0, 2.0)
+
+
+def test_numbers_for_any_batch_and_in_few_digits():
+    compiled = strictly(lambda x: F.dropout(x, 0.5) * 2, dynamic=True)
+    for batch in (3, 50, 7):
+        assert set(compiled(torch.ones(batch, 40, dtype=torch.bfloat16)).flatten().tolist()) == {0.0, 4.0}
+
+
+def test_chances_that_pytorch_refuses_stay_refused():
+    with pytest.raises(Exception, match="p"):
+        torch.compile(lambda x: torch.bernoulli(x, 1.5) + 1, backend=backend)(torch.zeros(3))
+
+
+def test_a_report_counts_them_as_compiled():
+    found = report(lambda x: F.dropout(x, 0.5), torch.ones(3))
+    assert all([entry.is_compiled for entry in found.ops])
