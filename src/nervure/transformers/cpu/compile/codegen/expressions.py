@@ -109,7 +109,7 @@ def _factor(context: Context, factor: Factor) -> Value:
         quotient = _floor_divide(context, operands[0], operands[1], factor.operands)
         if factor.kind is Kind.FLOOR_DIVIDE:
             return quotient
-        return _remainder(context, operands[0], operands[1], quotient)
+        return _remainder(context, operands[0], operands[1], quotient, factor.operands)
     total = operands[0]
     for operand in operands[1:]:
         total = _extreme(context, factor.kind, total, operand)
@@ -136,15 +136,18 @@ def _floor_divide(context: Context, x: Value, y: Value, dims: tuple[DimLike, ...
     key, _ = quotient_keys(x, y)
     if x.lanes > 1 and y.lanes == 1 and least_y is not None and least_y >= 0:
         return _divide_lanes(context, x, y, key)
-    is_plain = least_x is not None and least_x >= 0 and least_y is not None and least_y >= 1
-    return context.compute(key, [x, y], _divide_plainly if is_plain else _divide)
+    if least_y is None or least_y < 1:
+        return context.compute(key, [x, y], _divide)
+    return context.compute(key, [x, y], _divide_plainly if least_x is not None and least_x >= 0 else _divide_down)
 
 
-def _remainder(context: Context, x: Value, y: Value, quotient: Value) -> Value:
+def _remainder(context: Context, x: Value, y: Value, quotient: Value, dims: tuple[DimLike, ...]) -> Value:
     """Returns x - y * (x // y), and 0 for y = 0."""
+    least_y = bounds(dims[1])[0]
+
     def rest(dividend: Register, divisor: Register, times: Register) -> Register:
         left = dividend - times * divisor
-        return left.builder.where(divisor.equal(0), left * 0, left)
+        return left if least_y is not None and least_y >= 1 else left.builder.where(divisor.equal(0), 0, left)
 
     return context.compute(quotient_keys(x, y)[1], [x, y, quotient], rest)
 
@@ -153,14 +156,20 @@ def _divide_plainly(x: Register, y: Register) -> Register:
     return x.builder.emit(x.type, f"udiv {x.type} {x.text}, {y.text}")
 
 
+def _divide_down(x: Register, y: Register) -> Register:
+    """Divides by a number of at least 1: a negative remainder says that the quotient was rounded up."""
+    quotient = x.builder.emit(x.type, f"sdiv {x.type} {x.text}, {y.text}")
+    return quotient + (x - quotient * y).shift_right_signed(x.type.bits - 1)
+
+
 def _divide(x: Register, y: Register) -> Register:
     b = x.builder
     none = y.equal(0)
-    y = b.where(none, y * 0 + 1, y)
+    y = b.where(none, 1, y)
     quotient = b.emit(x.type, f"sdiv {x.type} {x.text}, {y.text}")
     rest = x - quotient * y
     is_past = rest.not_equal(0) & ((rest ^ y) < 0)
-    return b.where(none, quotient * 0, b.where(is_past, quotient - 1, quotient))
+    return b.where(none, 0, b.where(is_past, quotient - 1, quotient))
 
 
 _MAGIC = 6755399441055744.0  # 1.5 * 2**52: adding it rounds a float64 to an integer, which is then in its lowest bits

@@ -22,24 +22,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from nervure.errors import InternalError
 from nervure.transformers.cpu.compile.llvm.register import Operand, Register
 from nervure.transformers.cpu.compile.llvm.types import I1, I32, I64, PTR, Type
 
-__all__ = ["Builder", "LoopBuilder", "Operand", "InsertionPoint", "Register", "assemble"]
+__all__ = ["BasicBlock", "Builder", "LoopBuilder", "Operand", "InsertionPoint", "Register", "assemble"]
 
 Number = int | float | bool
-Lines: TypeAlias = "list[str | Lines]"  # nested lists are regions
+Lines: TypeAlias = "list[str | Phi | InsertionPoint]"
 
 
 class Builder:
     """One function. Declarations that it needs are collected in ``declarations`` for the module.
 
     Lines go to the current block; ``block`` opens the next one. Blocks fall through: one that is not ended by a branch
-    or a return jumps to the next. With ``has_opaque_counters`` the counters of loops are hidden from LLVM: rewriting
-    them takes a quarter of its time, and gains nothing if addresses are computed as far out as possible.
+    or a return jumps to the next. With ``has_opaque_counters`` the counters of loops are hidden from LLVM's analyses:
+    rewriting them takes a quarter of its time, and gains nothing if addresses are computed as far out as possible. It
+    is the intrinsic ``expect`` that hides them, which code generation drops; assembly that does nothing would take a
+    twelfth of LLVM's time.
     """
 
     def __init__(self, name: str, arguments: Sequence[tuple[str, Type]] = (), result: Type | None = None,
@@ -53,7 +55,7 @@ class Builder:
         self._count = 0
         self._labels: dict[str, int] = {}
         self._is_open = True
-        self.current = "entry"
+        self.current = BasicBlock("entry")
 
     # -- lines -------------------------------------------------------------------------------------------
 
@@ -91,10 +93,10 @@ class Builder:
 
     def region(self) -> InsertionPoint:
         """Opens a place before everything that follows, to which code can be added later with ``at``."""
-        region = InsertionPoint(self.current)
-        following = self.label("after")
-        self._lines += [region.lines, f"  br label %{following}", f"{following}:"]
-        self.current = following
+        region = InsertionPoint(self.current, BasicBlock(self.label("after")))
+        region.following.region = region
+        self._lines.append(region)
+        self.current = region.following
         return region
 
     @contextmanager
@@ -275,7 +277,7 @@ class Builder:
         if self._is_open:
             self.line(f"br label %{label}")
         self._lines.append(f"{label}:")
-        self._is_open, self.current = True, label
+        self._is_open, self.current = True, BasicBlock(label)
 
     def jump(self, label: str) -> None:
         """Ends the block by a jump."""
@@ -295,10 +297,15 @@ class Builder:
         self.line("ret void" if x is None else f"ret {x.type} {x.text}")
         self._is_open = False
 
-    def phi(self, type: Type, *sources: tuple[Register, str]) -> Register:
+    def phi(self, type: Type, *sources: tuple[Register, BasicBlock]) -> Register:
         """Returns the value that belongs to the preceding block."""
-        pairs = ", ".join([f"[ {value.text}, %{label} ]" for value, label in sources])
-        return self.emit(type, f"phi {type} {pairs}")
+        return self._phi(type, *sources).result
+
+    def _phi(self, type: Type, *sources: tuple[Register, BasicBlock]) -> Phi:
+        phi = Phi(Register(self, type, f"%v{self._count}"), list(sources))
+        self._count += 1
+        self._lines.append(phi)
+        return phi
 
     @contextmanager
     def if_(self, condition: Register, unlikely: bool = False) -> Iterator[None]:
@@ -346,7 +353,8 @@ class Builder:
         self.block(head)
         # The next state is named before the iteration is written: the copies cost nothing.
         names = [Register(self, entry.type, f"%{again}.{number}") for number, entry in enumerate(start)]
-        state = [self.phi(entry.type, (entry, before), (name, again)) for entry, name in zip(start, names, strict=True)]
+        state = [self.phi(entry.type, (entry, before), (name, BasicBlock(again)))
+                 for entry, name in zip(start, names, strict=True)]
         self.branch(goes_on(*state), body, done, unlikely)
         self.block(body)
         following = iteration(*state)
@@ -385,14 +393,51 @@ class Builder:
         return f"{head}{' ' if self.attributes else ''}{self.attributes} {{\n{body}\n}}\n"
 
 
+class BasicBlock:
+    """A block, whose label is its text. What follows a ``region`` goes on in the block before it, unless code with
+    blocks of its own was put there: a block of its own for each region would take a twentieth of LLVM's time.
+    """
+
+    __slots__ = ("label", "region")
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+        self.region: InsertionPoint | None = None
+
+    def __str__(self) -> str:
+        block = self
+        while block.region is not None and not block.region.has_blocks:
+            block = block.region.before
+        return block.label
+
+
+class Phi(NamedTuple):
+    """A value for each preceding block, whose labels are known when the function is whole."""
+
+    result: Register
+    sources: list[tuple[Register, BasicBlock]]
+
+    def __str__(self) -> str:
+        pairs = ", ".join([f"[ {value.text}, %{block} ]" for value, block in self.sources])
+        return f"  {self.result.text} = phi {self.result.type} {pairs}"
+
+
 class InsertionPoint:
-    """A place in a function that stays open; see :meth:`Builder.region`."""
+    """A place in a function that stays open; see :meth:`Builder.region`. ``before`` and ``following`` are the blocks
+    around it, ``current`` is the one in which its code ends.
+    """
 
-    __slots__ = ("current", "lines")
+    __slots__ = ("before", "current", "following", "lines")
 
-    def __init__(self, current: str) -> None:
-        self.current = current
+    def __init__(self, before: BasicBlock, following: BasicBlock) -> None:
+        self.before = self.current = before
+        self.following = following
         self.lines: Lines = []
+
+    @property
+    def has_blocks(self) -> bool:
+        """Whether its code ends in another block than it begins."""
+        return self.current is not self.before and str(self.current) != str(self.before)
 
 
 class LoopBuilder:
@@ -406,14 +451,9 @@ class LoopBuilder:
         self._head, self._body, self._done = b.label("loop"), b.label("turn"), b.label("end")
         before = b.current
         b.block(self._head)
-        self._phis = len(b._lines)
-        types = [I64, *[entry.type for entry in carried]]
-        names = [b.emit(type, "") for type in types]
-        self._pending = list(zip(names, [first, *carried], strict=True))
-        self._before = before
-        self.index = names[0]
-        self.carried: list[Register] = names[1:]
-        self.results: list[Register] = names[1:]
+        self._phis = [b._phi(x.type, (x, before)) for x in (first, *carried)]
+        self.index, *self.results = [phi.result for phi in self._phis]
+        self.carried: list[Register] = self.results
         b.branch(self.index < last, self._body, self._done)
         b.block(self._body)
 
@@ -421,12 +461,10 @@ class LoopBuilder:
         """Ends the body."""
         b = self._builder
         count = self.index + self._step
-        following = [b.unseen(count) if b.has_opaque_counters else count, *self.carried]
-        end = b.current
+        following = [b.intrinsic("expect", count, 0) if b.has_opaque_counters else count, *self.carried]
+        for phi, value in zip(self._phis, following, strict=True):
+            phi.sources.append((value, b.current))
         b.jump(self._head)
-        for number, ((name, start), value) in enumerate(zip(self._pending, following, strict=True)):
-            b._lines[self._phis + number] = (f"  {name.text} = phi {name.type} [ {start.text}, %{self._before} ], "
-                                             f"[ {value.text}, %{end} ]")
         b.block(self._done)
 
 
@@ -436,10 +474,12 @@ def _listed(arguments: Sequence[Register]) -> str:
 
 def _flattened(lines: Lines) -> Iterator[str]:
     for line in lines:
-        if isinstance(line, str):
-            yield line
+        if isinstance(line, InsertionPoint):
+            yield from _flattened(line.lines)
+            if line.has_blocks:
+                yield from (f"  br label %{line.following}", f"{line.following}:")
         else:
-            yield from _flattened(line)
+            yield str(line)
 
 
 def assemble(functions: Sequence[Builder], globals: Sequence[str] = (), elsewhere: Sequence[str] = ()) -> str:
