@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from nervure.transformers.base import Transformer
     from nervure.transformers.call_memory import CallMemory
     from nervure.transformers.report import CompilationReport, Times
+    from nervure.transformers.tensor_calls import TensorCall
     from nervure.types.description import TensorDescription
 
 _Answer = TypeVar("_Answer")
@@ -87,6 +88,16 @@ class Executable(Uncopyable, ABC):
         """Returns a faster entry, if a backend has one: a function of all arguments that returns the tuple of results
         or the single one. It does not hold the executable. ``slow``, a bound method whose object it does not hold
         either, handles the calls that do not fit.
+        """
+        return None
+
+    def tensor_entry(self, call: TensorCall,
+                     slow: Callable[[list[object]], _Answer]) -> Callable[[list[object]], _Answer] | None:
+        """Returns an entry for tensors of another library, if a backend has one: a function of the list of arguments
+        that returns the list of results, new tensors, without those that take the place of arguments.
+
+        ``slow`` is as in ``entry``. Results are written where their arguments lie, which share no memory with other
+        arguments, only if nothing can fail any more, or if the function updates a few elements of the argument.
         """
         return None
 

@@ -17,7 +17,7 @@ array([1, 2], dtype=bfloat16)
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,6 +33,9 @@ _CODES: dict[DType, int] = {
     types.float8_e4m3fn: 10, types.float8_e4m3fnuz: 11, types.float8_e5m2: 12, types.float8_e5m2fnuz: 13,
     types.float8_e8m0fnu: 14}
 """DLDataTypeCode of the types that NumPy cannot lend."""
+
+_KINDS = {"b": 6, "i": 0, "u": 1, "f": 2, "c": 5}
+"""DLDataTypeCode of other types, by the kinds of NumPy."""
 
 _TYPES = {(code, dtype.bits): dtype for dtype, code in _CODES.items()}
 
@@ -58,12 +61,56 @@ class _Versioned(ctypes.Structure):
                 ("deleter", ctypes.c_void_p), ("flags", ctypes.c_uint64), ("tensor", _Tensor)]
 
 
+class _Exchange(ctypes.Structure):
+    """DLPackExchangeAPI."""
+
+    _fields_ = [("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("earlier", ctypes.c_void_p),
+                ("allocate", ctypes.c_void_p), ("lend", ctypes.c_void_p), ("make", ctypes.c_void_p),
+                ("read", ctypes.c_void_p), ("stream", ctypes.c_void_p)]
+
+
+_EXCHANGE_NAME = b"dlpack_exchange_api"
 _NAMES = {b"dltensor": _Tensor, b"dltensor_versioned": _Versioned}
 
 _name_of = ctypes.pythonapi.PyCapsule_GetName
 _name_of.restype, _name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
 _pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
 _pointer_of.restype, _pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+
+
+def type_word(dtype: DType) -> int:
+    """Returns an element type as the four bytes of a DLDataType.
+
+    >>> hex(type_word(types.float32)), hex(type_word(types.bfloat16))
+    ('0x12002', '0x11004')
+    """
+    code = _CODES.get(dtype)
+    return (_KINDS[dtype.numpy.kind] if code is None else code) | 8 * dtype.itemsize << 8 | 1 << 16
+
+
+class ExchangeFunctions(NamedTuple):
+    """The addresses of a library's C functions: one reads an object's DLTensor, one makes an object of a
+    DLManagedTensorVersioned, which it takes over.
+    """
+
+    read: int
+    make: int
+
+
+def exchange_functions(kind: type) -> ExchangeFunctions | None:
+    """Returns the C functions of the library that a class of arrays belongs to; None if it does not offer them (DLPack
+    1.3's exchange API).
+
+    >>> exchange_functions(int) is None
+    True
+    """
+    capsule = getattr(kind, "__dlpack_c_exchange_api__", None)
+    if capsule is None or _name_of(capsule) != _EXCHANGE_NAME:
+        return None
+    table = _Exchange.from_address(_pointer_of(capsule, _EXCHANGE_NAME))
+    if table.major != 1 or not (table.read and table.make):
+        return None
+    return ExchangeFunctions(table.read, table.make)
 
 
 def lend(array: np.ndarray, **keywords: Any) -> Any:

@@ -9,8 +9,9 @@ The modules that compile, explain or make errors are imported on demand: a funct
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from weakref import WeakMethod
 
 import numpy as np
 
@@ -24,8 +25,12 @@ from nervure.transformers.binding import Binder, Bindings
 from nervure.transformers.cpu import runtime
 from nervure.transformers.cpu.compiled import byte_size
 from nervure.transformers.cpu.loaded import InPlace, LoadedFunction, Panels, plain
+from nervure.transformers.cpu.runtime import pooled_arrays
+from nervure.transformers.cpu.runtime.records import KEPT_PROGRAMS
 from nervure.transformers.given_memory import GivenMemory
 from nervure.transformers.memory_estimate import check_fits
+from nervure.transformers.tensor_calls import TensorCall
+from nervure.types.dlpack import ExchangeFunctions, exchange_functions
 from nervure.types.layout import Layout
 
 if TYPE_CHECKING:
@@ -73,6 +78,8 @@ class CpuExecutable(Executable):
         self._panels: Panels | None = None
         self._fast: runtime.FastEntry | None = None
         self._call: Callable[..., tuple[np.ndarray, ...]] | None = None
+        self._tensor_calls: list[_Tensors] = []
+        self._recent: list[Specialised] = []
 
     @property
     def compilation(self) -> Compilation:
@@ -118,6 +125,9 @@ class CpuExecutable(Executable):
                 self._fast = runtime.FastEntry(self._failed_fast, cells, self._gate)
                 self._call = self._fast.function(super().__call__)
             self._fast.add(program)
+            self._recent = [specialised, *self._recent][:KEPT_PROGRAMS]
+            for tensors in self._tensor_calls:
+                tensors.entry.add(self._variant(specialised, tensors.replaced).program)
         return specialised
 
     def __call__(self, *arguments: Any, **keywords: Any) -> tuple[np.ndarray, ...]:
@@ -126,6 +136,20 @@ class CpuExecutable(Executable):
 
     def entry(self, slow: Callable[..., _Answer], is_single: bool) -> Callable[..., _Answer] | None:
         return None if self._fast is None else self._fast.function(slow, is_single)
+
+    def tensor_entry(self, call: TensorCall,
+                     slow: Callable[[list[object]], _Answer]) -> Callable[[list[object]], _Answer] | None:
+        functions = exchange_functions(call.kinds[0])
+        if functions is None or self._fast is None or self.function.updates or not pooled_arrays.is_known():
+            return None
+        replaced = self._loaded.replaced_by(call.writes)
+        in_place = {self._loaded.compiled.storages[root].number for root in replaced}
+        with self._lock:
+            tensors = _Tensors(self, call, functions, replaced, in_place)
+            for specialised in reversed(self._recent):
+                tensors.entry.add(self._variant(specialised, replaced).program)
+            self._tensor_calls.append(tensors)
+        return tensors.entry.tensor_function(slow)
 
     def run(self, specialised: Specialised, arguments: Sequence[np.ndarray],
             states: Mapping[Variable, np.ndarray]) -> Sequence[np.ndarray]:
@@ -216,3 +240,24 @@ class CpuExecutable(Executable):
             from nervure.transformers.cpu.compile.call_errors import fail
 
         fail(self.compilation.plan, status, arguments, states)
+
+
+class _Tensors:
+    """The entry of a cpu executable for calls with tensors. Its programs have the results ``replaced`` where arguments
+    lie.
+    """
+
+    def __init__(self, executable: CpuExecutable, call: TensorCall, functions: ExchangeFunctions, replaced: InPlace,
+                 in_place: Collection[int]) -> None:
+        self.replaced, self._call = replaced, call
+        self._failed = WeakMethod(executable._failed_fast)
+        function = executable.function
+        self.entry = runtime.TensorEntry(
+            self._fail, executable.transformer.cells.of(function.variables), executable._gate, call, functions,
+            [op.value.type for op in function.parameters], [value.type for value in function.results], in_place)
+
+    def _fail(self, status: runtime.Status, tensors: Sequence[object]) -> None:
+        """Raises the error of a call with these tensors for the parameters."""
+        failed = self._failed()
+        if failed is not None:
+            failed(status, [self._call.read(number, tensor) for number, tensor in enumerate(tensors)])

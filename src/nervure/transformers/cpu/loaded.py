@@ -170,6 +170,14 @@ class LoadedFunction:
                 found[root] = place
         return found
 
+    def replaced_by(self, writes: Mapping[int, int]) -> InPlace:
+        """Returns the results that may lie in place of arguments, of those that are to: ``writes`` maps results to
+        parameters.
+        """
+        storages = self.compiled.storages
+        return {root: place for root, place in self.compiled.replaceable
+                if writes.get(storages[root].number) == storages[place].number}
+
     def direct(self, given: GivenMemory, arguments: Sequence[np.ndarray], in_place: InPlace) -> dict[int, np.ndarray]:
         """Returns the targets among the ``given`` arrays that results are written into without a copy, by number among
         the arrays that a call makes. They are no arguments, and nothing can fail any more when they are written.

@@ -16,7 +16,8 @@ from nervure.transformers.cpu.runtime.program import (
 )
 from nervure.transformers.cpu.runtime.records import REPLACED, Status, StatusCode
 from nervure.transformers.cpu.runtime.runtime_library import begin
+from nervure.transformers.cpu.runtime.tensors import TensorEntry
 
 __all__ = ["CONSTANT", "REPLACED", "Array", "BufferLocation", "FastEntry", "Gate", "PanelMemory", "Program",
-           "ProgramStep", "Status", "StatusCode", "arena", "argument", "begin", "constant", "panel", "panel_of",
-           "result", "variable"]
+           "ProgramStep", "Status", "StatusCode", "TensorEntry", "arena", "argument", "begin", "constant", "panel",
+           "panel_of", "result", "variable"]

@@ -12,7 +12,16 @@ from typing import NamedTuple
 
 from nervure.transformers.cpu.compile.compiler import compile_object
 from nervure.transformers.cpu.compile.llvm.builder import assemble
-from nervure.transformers.cpu.runtime import array_headers, call, chunks, entry, memory_pool, thread_pool
+from nervure.transformers.cpu.runtime import (
+    array_headers,
+    call,
+    chunks,
+    entry,
+    memory_pool,
+    tensor_entry,
+    tensor_headers,
+    thread_pool,
+)
 from nervure.transformers.cpu.runtime.native import Native, functions_of
 from nervure.transformers.cpu.runtime.records import RECORDS
 from nervure.transformers.cpu.settings import COLD_LEVEL, LEVEL
@@ -32,7 +41,8 @@ def compile_modules() -> list[bytes]:
 
 def functions() -> list[Native]:
     """Returns all functions of the runtime."""
-    listed = [functions_of(module) for module in (chunks, thread_pool, memory_pool, array_headers, call, entry)]
+    parts = (chunks, thread_pool, memory_pool, array_headers, call, entry, tensor_headers, tensor_entry)
+    listed = [functions_of(module) for module in parts]
     return [function for each in listed for function in each]
 
 

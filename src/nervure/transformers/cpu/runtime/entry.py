@@ -71,7 +71,7 @@ def entry(b: Builder, itself: Pointer, given: Table, given_count: Word, keywords
         b.block(going_on)
 
     needs(keywords.equal(0) & b.load(record["gate"], I64).not_equal(0) & thread_pool(b).peek("lost").equal(0))
-    arguments, count = _listed(b, given, given_count)
+    arguments, count = listed(b, given, given_count)
     program = find_program(b, record, arguments, count)
     needs(program.not_equal(0))
     needs(take_cells(b, record, record["cell_count"]).equal(record["cell_count"]))
@@ -86,7 +86,7 @@ def entry(b: Builder, itself: Pointer, given: Table, given_count: Word, keywords
     return b.call("PyObject_Vectorcall", PTR, record["slow"], given.pointer, given_count, keywords)
 
 
-def _listed(b: Builder, given: Table, count: Register) -> tuple[Register, Register]:
+def listed(b: Builder, given: Table, count: Register) -> tuple[Register, Register]:
     """Returns the address of the arguments, and their number: a single list or tuple stands for all of them."""
     place, number = LocalVariable(given.pointer), LocalVariable(count)
     with b.if_(count.equal(1)):
@@ -215,11 +215,11 @@ def call_program(b: Builder, record: At[EntryRecord], program: At[ProgramRecord]
         with b.if_(block.equal(0)):
             b.ret(block)
         everything = Table(block)
-        objects, addresses = [_divided(start, counts) for start in (everything, everything.after(total))]
+        objects, addresses = [divided(start, counts) for start in (everything, everything.after(total))]
         _hold(b, program, arguments, objects, addresses)
         with b.if_(read_cells(b, record, program, objects[2], addresses[2])), \
                 b.if_(make_results(b, program, objects[1], addresses[1])):
-            status = _new_status(b)
+            status = new_status(b)
             run_call(b, program, *addresses, status)
             answer.value = finish(b, record, program, block, status)
         with b.loop(0, total) as loop:
@@ -241,13 +241,13 @@ def _hold(b: Builder, program: At[ProgramRecord], arguments: Table, objects: lis
         objects[1][loop.index] = b.constant(PTR, 0)
 
 
-def _divided(start: Table, counts: list[Register]) -> list[Table]:
+def divided(start: Table, counts: list[Register]) -> list[Table]:
     """Divides a table into its parts: arguments, results, variables."""
     second = start.after(counts[0])
     return [start, second, second.after(counts[1])]
 
 
-def _new_status(b: Builder) -> Register:
+def new_status(b: Builder) -> Register:
     words = ctypes.sizeof(Status) // 8
     status = Table(b.allocate(I64, words), I64)
     for word in range(words):
@@ -415,7 +415,7 @@ def run_lists(b: Builder, program: Pointer, arguments: Pointer, results: Pointer
         with b.if_(block.equal(0)):
             status["code"] = StatusCode.NO_MEMORY
             b.ret()
-        tables = _divided(Table(block), counts)
+        tables = divided(Table(block), counts)
         for entries, count, table in zip(lists, counts, tables, strict=True):
             items = Table(b.load(b.offset(entries, LIST_ITEMS, I8), PTR))
             with b.loop(0, count) as loop:

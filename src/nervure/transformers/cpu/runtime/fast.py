@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 from weakref import WeakMethod
 
 import numpy as np
@@ -83,21 +83,29 @@ class FastEntry:
         ``slow``, a bound method whose object is not kept alive, handles every call that does not fit. If the layout of
         this Python's objects is not known to native code, it handles all calls.
         """
-        otherwise = _SlowWay(slow)
+        otherwise = SlowWay(slow)
         if not pooled_arrays.is_known():
             return otherwise
-        record = records.EntryRecord(
+        return native_function("entry", self.record(otherwise, is_single), self, otherwise)
+
+    def record(self, slow: object, is_single: bool = False) -> records.EntryRecord:
+        """Returns the record of an entry that passes on to ``slow`` what does not fit. It holds nothing."""
+        return records.EntryRecord(
             gate=self._gate.address, programs=ctypes.addressof(self._table), cells=ctypes.addressof(self._cells),
-            cell_count=len(self._cells), slow=id(otherwise), failed=id(self._fail), single=is_single)
-        method = _MethodDef(b"run", runtime_library.library().address("entry"), _FASTCALL_WITH_KEYWORDS, None)
-        itself = (ctypes.addressof(record), self, record, otherwise, method)
-        make = ctypes.pythonapi.PyCFunction_NewEx
-        make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-        made: Callable[..., _Answer] = make(ctypes.addressof(method), itself, None)
-        return made
+            cell_count=len(self._cells), slow=id(slow), failed=id(self._fail), single=is_single)
 
 
-class _SlowWay(Generic[_Answer]):
+def native_function(name: str, record: ctypes.Structure, *kept: object) -> Callable[..., Any]:
+    """Returns a native entry as a function of Python, which holds its record and what is ``kept``."""
+    method = _MethodDef(b"run", runtime_library.library().address(name), _FASTCALL_WITH_KEYWORDS, None)
+    itself = (ctypes.addressof(record), record, method, *kept)
+    make = ctypes.pythonapi.PyCFunction_NewEx
+    make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    made: Callable[..., Any] = make(ctypes.addressof(method), itself, None)
+    return made
+
+
+class SlowWay(Generic[_Answer]):
     """A bound method that does not keep its object alive; a fork while it runs is noticed."""
 
     def __init__(self, method: Callable[..., _Answer]) -> None:

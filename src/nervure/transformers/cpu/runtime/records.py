@@ -257,6 +257,70 @@ class EntryRecord(ctypes.Structure):
     ]
 
 
+class TensorRecord(ctypes.Structure):
+    """A tensor as DLPack describes it (DLTensor), in words."""
+
+    _fields_ = [
+        ("data", _address),
+        ("device", _integer),          # its kind in the lower half, its number in the upper one
+        ("kind", _integer),            # the rank in the lower half, the element type in the upper one
+        ("dims", _address),
+        ("strides", _address),         # in elements, i64 each
+        ("offset", _integer),          # bytes from ``data`` to the first element
+    ]
+
+
+class ManagedRecord(ctypes.Structure):
+    """A tensor that is given away (DLManagedTensorVersioned), in words."""
+
+    _fields_ = [
+        ("version", _integer),         # of DLPack: major in the lower half, minor in the upper one
+        ("context", _address),         # the block of its elements
+        ("deleter", _address),
+        ("flags", _integer),
+        ("tensor", TensorRecord),
+    ]
+
+
+class TensorArgumentRecord(ctypes.Structure):
+    """The tensor for a parameter of a function."""
+
+    _fields_ = [
+        ("place", _integer),           # its number among the arguments of a call
+        ("kind", _integer),
+        ("mask", _integer),            # one less than the bytes to which elements are aligned
+        ("order", _address),           # its dimension for each one of the parameter, i64 each; 0 if they are the same
+        ("is_written", _integer),      # 1 if a result is written into its memory
+    ]
+
+
+class TensorResultRecord(ctypes.Structure):
+    """The tensor for an array that a program makes."""
+
+    _fields_ = [
+        ("kind", _integer),
+        ("order", _address),
+        ("target", _integer),          # the parameter whose memory it is copied into, in place of a new tensor; or -1
+    ]
+
+
+class TensorEntryRecord(ctypes.Structure):
+    """An entry for tensors of another library."""
+
+    _fields_ = [
+        ("entry", _address),
+        ("argument_count", _integer),  # of the list that a call gets
+        ("types", _address),           # the classes of tensors, then 0
+        ("read", _address),            # C functions of the library: the DLTensor of an object,
+        ("make", _address),            # and an object for a DLManagedTensorVersioned
+        ("arguments", _address),       # a record for each parameter
+        ("parameter_count", _integer),
+        ("results", _address),         # a record for each array that a program makes
+        ("returned_count", _integer),  # new tensors
+        ("is_writing", _integer),      # 1 if results are written into memory of arguments
+    ]
+
+
 class Python(ctypes.Structure):
     """Addresses of objects and functions of this process's Python and NumPy."""
 
