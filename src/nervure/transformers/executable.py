@@ -93,11 +93,12 @@ class Executable(Uncopyable, ABC):
 
     def tensor_entry(self, call: TensorCall,
                      slow: Callable[[list[object]], _Answer]) -> Callable[[list[object]], _Answer] | None:
-        """Returns an entry for tensors of another library, if a backend has one: a function of the list of arguments
-        that returns the list of results, new tensors, without those that take the place of arguments.
+        """Returns an entry for tensors of another library, which are given as ``call`` says, if a backend has one.
 
-        ``slow`` is as in ``entry``. Results are written where their arguments lie, which share no memory with other
-        arguments, only if nothing can fail any more, or if the function updates a few elements of the argument.
+        It is a function of the list of arguments that returns the list of results, new tensors, without those that take
+        the place of arguments. ``slow`` is as in ``entry``. Results are written where their arguments lie, which share
+        no memory with other arguments, only if nothing can fail any more, or if the function updates a few elements of
+        the argument.
         """
         return None
 

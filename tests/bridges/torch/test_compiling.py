@@ -31,8 +31,8 @@ def made(monkeypatch):
     found = []
 
     class Counted(traced_program.TracedProgram):
-        def __init__(self, traced, graph):
-            super().__init__(traced, graph)
+        def __init__(self, traced, *others):
+            super().__init__(traced, *others)
             found.append(traced)
     for place in ("compiling", "fallback"):
         monkeypatch.setattr(f"nervure.bridges.torch.{place}.TracedProgram", Counted)

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+import torch
 from torch._dynamo.backends.common import aot_autograd
-from torch._functorch.aot_autograd import make_boxed_func
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch.fx import GraphModule
 
 from nervure.bridges.torch.decompositions import decompositions
 from nervure.bridges.torch.fallback import compiled_in_parts, refusal
 from nervure.bridges.torch.random_ops import drawn_first
-from nervure.bridges.torch.traced_program import TracedProgram
+from nervure.bridges.torch.traced_program import TracedProgram, with_updates
 from nervure.bridges.torch.translation import translated
 from nervure.bridges.torch.unsupported import Foreign, Unsupported
 from nervure.errors import InvalidArgument, NervureError, did_you_mean
@@ -32,10 +32,10 @@ def compiled_model(graph: GraphModule, inputs: Sequence[Foreign], options: Mappi
     is_strict = _read(options, mode)
 
     def compiler(kind: str) -> Callable[[GraphModule, Sequence[Foreign]], Callable[..., Foreign]]:
-        return lambda graph, inputs: make_boxed_func(compiled(graph, kind, is_strict))
+        return lambda graph, inputs: compiled(graph, kind, is_strict)
     compile_both = aot_autograd(fw_compiler=compiler("forward"), bw_compiler=compiler("backward"),
                                 inference_compiler=compiler("inference"), decompositions=decompositions(),
-                                partition_fn=min_cut_rematerialization_partition)
+                                partition_fn=min_cut_rematerialization_partition, keep_inference_input_mutations=True)
     return compile_both(graph, inputs)
 
 
@@ -50,18 +50,64 @@ def _read(options: Mapping[str, object] | None, mode: str | None) -> bool:
     return bool((options or {}).get("strict", False))
 
 
-def compiled(graph: GraphModule, name: str = "graph", is_strict: bool = False) -> Callable[..., Foreign]:
-    """Compiles a functional graph of ATen: as one function if the table has all of it, else in parts.
+def compiled(graph: GraphModule, name: str = "graph", is_strict: bool = False) -> Callable[[list[Foreign]], Foreign]:
+    """Compiles a graph of ATen: as one function if the table has all of it, else in parts.
 
-    Random numbers are drawn before it runs, if no tensor decides their shape.
+    The graph is functional but for new values of arguments, which it writes at its end. The function that is returned
+    takes a list of all arguments. Random numbers are drawn before it runs, if no tensor decides their shape.
     """
     parts = drawn_first(graph)
     if parts is not None:
         draw, rest = parts[0], compiled(parts[1], name, is_strict)
-        return lambda *arguments: rest(*arguments, *draw(*arguments))
+        return boxed(lambda arguments: rest([*arguments, *draw(*arguments)]))
+    updates = taken_updates(graph)
+    if updates is None:
+        if is_strict:
+            raise refusal(graph)
+        return boxed(lambda arguments: graph(*arguments))
     try:
-        return TracedProgram(translated(graph, name), graph)
+        return boxed(TracedProgram(translated(graph, name), graph, updates).run)
     except (Unsupported, NervureError) as error:
         if is_strict:
             raise refusal(graph) from error
-    return compiled_in_parts(graph, name)
+    parts = compiled_in_parts(graph, name)
+
+    def run(arguments: list[Foreign]) -> list[Foreign]:
+        return with_updates(arguments, updates, parts(*arguments))
+    return boxed(run)
+
+
+def boxed(run: Callable[[list[Foreign]], Foreign]) -> Callable[[list[Foreign]], Foreign]:
+    """Returns a function of a list with the mark by which PyTorch knows that it takes one."""
+    def call(arguments: list[Foreign]) -> Foreign:
+        return run(arguments)
+    vars(call)["_boxed_call"] = True
+    return call
+
+
+def taken_updates(graph: GraphModule) -> list[int] | None:
+    """Makes the new values of a graph's arguments its last results, and returns the numbers of these arguments.
+
+    PyTorch writes them at the end of a graph, by ``copy_``; an argument itself stands for its value before that, also
+    as a result. Returns None, and changes nothing, for a graph that writes in other ways.
+    """
+    places = {node: at for at, node in enumerate(graph.graph.find_nodes(op="placeholder"))}
+    writes = [node for node in graph.graph.nodes if node.op == "call_function" and _is_writing(node.target)]
+    if not writes:
+        return []
+    output = graph.graph.output_node()
+    written, listed = [node.args[0] for node in writes], output.args[0]
+    are_last = all([node.target is torch.ops.aten.copy_.default and not node.users for node in writes])
+    are_arguments = places.keys() >= set(written) and len(set(written)) == len(written)
+    if not (are_last and are_arguments):
+        return None
+    output.args = ((*listed, *[node.args[1] for node in writes]),)
+    for node in writes:
+        graph.graph.erase_node(node)
+    graph.recompile()
+    return [places[node] for node in written]
+
+
+def _is_writing(target: Foreign) -> bool:
+    schema = getattr(target, "_schema", None)
+    return schema is not None and schema.is_mutable

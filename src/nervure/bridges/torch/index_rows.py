@@ -138,12 +138,19 @@ def put(result: Type, x: Value, indices: Sequence[Value | None], values: Value, 
     mask = indices[0] if len(indices) == 1 else None
     if mask is not None and mask.dtype is types.bool_:
         return _put_where(x, mask, values, accumulate)
+    mode = "add" if accumulate else "set"
+    known = [d for d, entry in enumerate(indices) if entry is not None]
+    alone = indices[known[0]] if len(known) == 1 else None
+    if alone is not None and alone.dtype.is_integer:  # written along its axis, so that the others stay where they lie
+        axis, = known
+        updates = expanded(converted(values, x.dtype), (*x.shape[:axis], *alone.shape, *x.shape[axis + 1:]))
+        return ops.Scatter(x, alone, updates, axis, mode).output
     found = IndexedPlaces.of(x, indices)
     shown = _permuted(x, found.order)
     rest = shown.shape[found.indexed:]
     there = (*found.places.shape[:-1], *rest)
     updates = _permuted(expanded(converted(values, x.dtype), [there[d] for d in found.back]), _inverse(found.back))
-    written = ops.ScatterNd(shown, found.places, updates, mode="add" if accumulate else "set").output
+    written = ops.ScatterNd(shown, found.places, updates, mode=mode).output
     return _permuted(written, _inverse(found.order))
 
 

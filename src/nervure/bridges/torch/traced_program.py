@@ -16,12 +16,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+import torch
+from torch.fx import GraphModule
 
 from nervure import transformers
 from nervure.bridges.torch.torch_tensors import as_array, as_tensor
 from nervure.bridges.torch.translation import TracedFunction, TracedInput, TracedOutput
 from nervure.bridges.torch.unsupported import Foreign
 from nervure.ir.identity import Uncopyable
+from nervure.transformers.tensor_calls import TensorArgument, TensorCall, TensorResult
 from nervure.types.dim import Dim, evaluate
 
 
@@ -29,35 +32,133 @@ class TracedProgram(Uncopyable):
     """A traced graph as a function of tensors and integers, which returns a list of the graph's results. New tensors
     share no memory with arguments.
 
-    Integers are lengths, which are at least 0; the ``graph`` itself runs a call with others.
+    The last results are new values of the arguments whose numbers ``updates`` lists: they are written there, and not
+    returned. Integers are lengths, which are at least 0; the ``graph`` itself runs a call with others.
+
+    Calls whose tensors lie in memory as those of an earlier call go from PyTorch to machine code without Python, by
+    DLPack's exchange API. Others are read as arrays, with the same results.
     """
 
-    def __init__(self, traced: TracedFunction, graph: Callable[..., Foreign]) -> None:
+    def __init__(self, traced: TracedFunction, graph: GraphModule, updates: Sequence[int] = ()) -> None:
         self.traced, self._graph = traced, graph
         self.executable = transformers.default().build(traced.function)
         given = [(at, entry) for at, entry in enumerate(traced.inputs) if entry.parameter is not None]
         self._readers = [(at, _reader(entry)) for at, entry in given]
         self._numbers = [at for at, entry in given if entry.is_number]
-        self._writers = [_writer(entry) for entry in traced.outputs]
+        self._writers = [_writer(entry) for entry in traced.outputs[:len(traced.outputs) - len(updates)]]
         self._symbols = _symbols(traced) if any([isinstance(entry.number, Dim) for entry in traced.outputs]) else ()
-        self._fast: Callable[..., tuple[np.ndarray, ...]] | None = None
+        self._updates = list(zip(traced.outputs[len(self._writers):], updates, strict=True))
+        self._call = _tensor_call(traced, graph, self._updates, [read for _, read in self._readers])
+        self._unsure = _maybe_negated(traced, graph)
+        self._is_plain = all([entry.result is not None for entry in traced.outputs])
+        self._native: Callable[[list[Foreign]], list[torch.Tensor]] | None = None
 
     def __call__(self, *arguments: Foreign) -> list[Foreign]:
+        return self.run(list(arguments))
+
+    def run(self, arguments: list[Foreign]) -> list[Foreign]:
+        """Does what a call does, with a list of all arguments."""
         if self._numbers and any([isinstance(arguments[at], int) and arguments[at] < 0 for at in self._numbers]):
-            found = self._graph(*arguments)
-            return list(found) if isinstance(found, (list, tuple)) else [found]
-        arrays = [read(arguments[at]) for at, read in self._readers]
-        fast = self._fast
-        if fast is None:
-            results = self.executable(arrays)
-            self._fast = self.executable.entry(self._slow, is_single=False)
+            return self._traced(arguments)
+        native = self._native
+        if native is None or self._unsure and any([arguments[at].is_neg() for at in self._unsure]):
+            results = self._by_arrays(arguments)
         else:
-            results = fast(arrays)  # a list stands for all arguments
+            results = native(arguments)
+        if self._is_plain:
+            return results
         bindings = {name: find(arguments) for name, find in self._symbols}
         return [write(results, bindings) for write in self._writers]
 
-    def _slow(self, arrays: list[np.ndarray]) -> tuple[np.ndarray, ...]:
-        return self.executable(arrays)
+    def _traced(self, arguments: list[Foreign]) -> list[Foreign]:
+        """Returns the results as PyTorch computes them."""
+        found = self._graph(*arguments)
+        results = found if isinstance(found, (list, tuple)) else [found]
+        return with_updates(arguments, [at for _, at in self._updates], results)
+
+    def _by_arrays(self, arguments: list[Foreign]) -> list[Foreign]:
+        """Returns the results of the function that are no updates, by way of arrays."""
+        arrays = self.executable([read(arguments[at]) for at, read in self._readers])
+        if self._native is None and self._call is not None:
+            self._native = self.executable.tensor_entry(self._call, self._by_arrays)
+        results = [_as_traced(array, order) for array, order in zip(arrays, _orders(self.traced), strict=True)]
+        return with_updates(arguments, [at for _, at in self._updates], results)
+
+
+def with_updates(arguments: Sequence[Foreign], updates: Sequence[int], results: Sequence[Foreign]) -> list[Foreign]:
+    """Writes the last of the ``results`` to the arguments that ``updates`` lists, and returns the others.
+
+    Results that share memory with these arguments have the elements from before that.
+    """
+    if not updates:
+        return list(results)
+    written = {_memory_of(arguments[at]) for at in updates}
+    apart = [result.clone() if isinstance(result, torch.Tensor) and _memory_of(result) in written else result
+             for result in results]
+    first = len(apart) - len(updates)
+    with torch.no_grad():
+        for at, value in zip(updates, apart[first:], strict=True):
+            arguments[at].copy_(value)
+    return apart[:first]
+
+
+def _memory_of(tensor: torch.Tensor) -> int:
+    return tensor.untyped_storage().data_ptr()
+
+
+def _as_traced(array: np.ndarray, order: tuple[int, ...] | None) -> torch.Tensor:
+    """Returns a result as a tensor with the dimensions that the graph has."""
+    if order is None:
+        return as_tensor(array)
+    return as_tensor(array).permute(_inverse(order))
+
+
+def _inverse(order: Sequence[int]) -> list[int]:
+    return sorted(range(len(order)), key=order.__getitem__)
+
+
+def _orders(traced: TracedFunction) -> list[tuple[int, ...] | None]:
+    """Returns the order in memory of each result of the function."""
+    return [entry.order for entry in traced.outputs if entry.result is not None]
+
+
+def _tensor_call(traced: TracedFunction, graph: GraphModule, updates: Sequence[tuple[TracedOutput, int]],
+                 readers: Sequence[Callable[[Foreign], np.ndarray]]) -> TensorCall | None:
+    """Returns the call without Python, with these ``updates``, or None if there is none for such a ``graph``.
+
+    There is none if an argument is a number, if a tensor may hold other elements than its memory, or if an update lies
+    in another order than its argument.
+    """
+    function, given = traced.function, [entry for entry in traced.inputs if entry.parameter is not None]
+    types = [*[op.dtype for op in function.parameters], *[value.dtype for value in function.results]]
+    if any([entry.is_number for entry in given]) or any([dtype.is_complex for dtype in types]):
+        return None
+    if any([tensor.is_neg() for tensor in _tensors(graph)]):
+        return None
+    if any([output.result is None or output.order != traced.inputs[at].order for output, at in updates]):
+        return None
+    places = [at for at, entry in enumerate(traced.inputs) if entry.parameter is not None]
+    first = len(function.results) - len(updates)
+    return TensorCall((torch.Tensor, torch.nn.Parameter), len(traced.inputs),
+                      tuple([TensorArgument(at, traced.inputs[at].order) for at in places]),
+                      tuple([TensorResult(order) for order in _orders(traced)]),
+                      {first + number: places.index(at) for number, (_, at) in enumerate(updates)},
+                      lambda number, tensor: readers[number](tensor))
+
+
+def _tensors(graph: GraphModule) -> list[torch.Tensor]:
+    """Returns the arguments of a graph that are tensors, as they were traced."""
+    values = [node.meta.get("val") for node in graph.graph.nodes if node.op == "placeholder"]
+    return [value for value in values if isinstance(value, torch.Tensor)]
+
+
+def _maybe_negated(traced: TracedFunction, graph: GraphModule) -> list[int]:
+    """Returns the arguments whose elements may be the negative of what lies in memory, though they were not in the
+    trace: gradients that PyTorch gives. Its guards hold for the arguments of forward graphs.
+    """
+    names = [node.name for node in graph.graph.nodes if node.op == "placeholder"]
+    return [at for at, (name, entry) in enumerate(zip(names, traced.inputs, strict=True))
+            if name.startswith("tangents") and entry.parameter is not None and not entry.is_number]
 
 
 def _reader(entry: TracedInput) -> Callable[[Foreign], np.ndarray]:
@@ -70,17 +171,14 @@ def _reader(entry: TracedInput) -> Callable[[Foreign], np.ndarray]:
     return lambda tensor: as_array(tensor).transpose(order)
 
 
-def _writer(entry: TracedOutput) -> Callable[[Sequence[np.ndarray], dict[str, int]], Foreign]:
+def _writer(entry: TracedOutput) -> Callable[[Sequence[Foreign], dict[str, int]], Foreign]:
     """Returns the function that makes a result of the graph from those of the function."""
     at, number = entry.result, entry.number
-    if at is None:
-        if isinstance(number, Dim):
-            return lambda results, bindings: evaluate(number, bindings)
-        return lambda results, bindings: number
-    if entry.order is None:
-        return lambda results, bindings: as_tensor(results[at])
-    inverse = sorted(range(len(entry.order)), key=entry.order.__getitem__)
-    return lambda results, bindings: as_tensor(results[at]).permute(inverse)
+    if at is not None:
+        return lambda results, bindings: results[at]
+    if isinstance(number, Dim):
+        return lambda results, bindings: evaluate(number, bindings)
+    return lambda results, bindings: number
 
 
 def _symbols(traced: TracedFunction) -> list[tuple[str, Callable[[Sequence[Foreign]], int]]]:

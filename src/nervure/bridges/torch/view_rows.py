@@ -15,10 +15,11 @@ from nervure import ops
 from nervure.bridges.torch.fitting import Given, axis_of, converted, expanded, fitted
 from nervure.bridges.torch.row_table import row
 from nervure.bridges.torch.unsupported import Foreign, Unsupported
+from nervure.ir.leaves import Parameter
 from nervure.ir.op import Value
 from nervure.types import dtype as types
 from nervure.types.description import BasicTensorDescription as Type
-from nervure.types.dim import Dim, DimLike, dim_max, dim_min, index
+from nervure.types.dim import Dim, DimLike, dim_max, dim_min, equal, index
 from nervure.types.index_map import IndexMap
 
 FAR = 2**62
@@ -138,7 +139,9 @@ def slice_scatter(result: Type, x: Value, source: Value, axis: int, start: Given
     source = converted(source, x.dtype)
     if not source.type == x.type.with_(shape=source.shape):
         raise Unsupported("a part of another type")
-    if step == 1:
+    if begin == 0 and equal(extent, x.shape[axis]) is True:
+        return source
+    if step == 1 and not isinstance(x.op, Parameter):  # an argument is a cache as a rule, updated where it lies
         before = _sliced(x, axis, 0, begin, 1)
         after = _sliced(x, axis, begin + extent, x.shape[axis] - begin - extent, 1)
         return ops.Concatenate(*[each for each in (before, source, after) if each.shape[axis] != 0], axis=axis).output

@@ -87,7 +87,9 @@ def entry(b: Builder, itself: Pointer, given: Table, given_count: Word, keywords
 
 
 def listed(b: Builder, given: Table, count: Register) -> tuple[Register, Register]:
-    """Returns the address of the arguments, and their number: a single list or tuple stands for all of them."""
+    """Returns the address and the number of the arguments that a call is ``given``: a single list or tuple stands for
+    all of them.
+    """
     place, number = LocalVariable(given.pointer), LocalVariable(count)
     with b.if_(count.equal(1)):
         first = b.load(given.pointer, PTR)

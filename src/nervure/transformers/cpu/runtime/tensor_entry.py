@@ -1,8 +1,8 @@
-"""The native function behind an executable that another library's tensors are given to: ``entry([tensors])``.
+"""The entry for tensors: the native function behind an executable that another library's tensors are given to.
 
-It does for tensors what :mod:`entry` does for arrays, between the same two points: all fits, or the call is passed on
-unchanged. Results are a list of new tensors in the pool's memory. A result that takes the place of an argument is
-written there by the program, or copied there when nothing can fail any more, and is not in the list.
+``entry([tensors])`` does for tensors what :mod:`entry` does for arrays, between the same two points: all fits, or the
+call is passed on unchanged. Results are a list of new tensors in the pool's memory. A result that takes the place of an
+argument is written there by the program, or copied there when nothing can fail any more, and is not in the list.
 
 >>> tensor_entry.build().declaration
 'declare ptr @tensor_entry(ptr, ptr, i64, ptr)'
@@ -171,7 +171,8 @@ def _hold(b: Builder, record: At[TensorEntryRecord], program: At[ProgramRecord],
 
 @native
 def take_results(b: Builder, program: At[ProgramRecord], addresses: Table) -> Truth:
-    """Takes memory for the results; returns whether there was enough for all of them."""
+    """Takes memory for the results of a ``program``, whose ``addresses`` it writes; returns whether there was enough.
+    """
     specs = At(ArrayRecord, program["results"])
     with b.loop(0, program["result_count"]) as loop:
         memory = take(b, specs.element(loop.index)["bytes"])

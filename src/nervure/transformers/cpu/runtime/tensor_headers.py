@@ -36,8 +36,9 @@ _VERSION = 1
 @hot
 def read_tensor(b: Builder, record: At[TensorEntryRecord], argument: At[TensorArgumentRecord], given: Pointer,
                 tensor: At[TensorRecord]) -> Truth:
-    """Reads the header of an object into ``tensor``; returns whether it is a tensor of the parameter's rank and
-    element type, aligned, in this machine's memory.
+    """Reads the header of an object that is ``given`` into ``tensor``; returns whether it can be that ``argument``.
+
+    It can if it is a tensor of the parameter's rank and element type, aligned, in this machine's memory.
     """
     no = b.constant(I1, False)
     types, own = Table(record["types"]), b.load(b.offset(given, 8, I8), PTR)
@@ -98,8 +99,9 @@ def _range(tensor: At[TensorRecord], spec: At[ArrayRecord]) -> tuple[Register, R
 @hot
 def make_tensor(b: Builder, record: At[TensorEntryRecord], result: At[TensorResultRecord], spec: At[ArrayRecord],
                 data: Pointer) -> Pointer:
-    """Returns a tensor of a result's type and shape over a block of the pool, which it owns from then on; null, with
-    an exception set, if there is none.
+    """Returns a tensor of a result's type and shape over a block of the pool, which it owns from then on.
+
+    It is null, with an exception set, if there is no memory for it.
     """
     rank = spec["rank"]
     managed = At(ManagedRecord, take(b, rank * 16 + ctypes.sizeof(ManagedRecord)))

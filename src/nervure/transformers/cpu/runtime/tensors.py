@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Collection, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -66,10 +66,10 @@ class TensorEntry(FastEntry):
     def _order(self, order: Dimensions) -> int:
         return 0 if order is None else self._keep((ctypes.c_int64 * len(order))(*order))
 
-    def _keep(self, table: object) -> int:
+    def _keep(self, table: ctypes.Array[Any]) -> int:
         """Returns the address of a table, which lives as long as the entry."""
         self._kept.append(table)
-        return ctypes.addressof(table)  # type: ignore[arg-type]  # arrays of ctypes
+        return ctypes.addressof(table)
 
 
 def _kind(type: BasicTensorDescription) -> int:

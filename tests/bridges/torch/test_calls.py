@@ -1,0 +1,363 @@
+"""Calls of compiled graphs: tensors are read and written where they lie, and mean what they do in PyTorch."""
+
+from __future__ import annotations
+
+import copy
+import gc
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+import nervure as nv  # noqa: E402
+from nervure.bridges.torch import backend, traced_program  # noqa: E402
+from tests.bridges.torch.comparing import assert_alike  # noqa: E402
+
+CACHE = (2, 4096, 64)
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+
+
+@pytest.fixture
+def by_arrays(monkeypatch):
+    """The number of calls that went by way of arrays, in a list."""
+    calls = []
+    known = traced_program.TracedProgram._by_arrays
+
+    def counted(program, arguments):
+        calls.append(program)
+        return known(program, arguments)
+    monkeypatch.setattr(traced_program.TracedProgram, "_by_arrays", counted)
+    return calls
+
+
+def strict(function, **named):
+    return torch.compile(function, backend=backend, options={"strict": True}, **named)
+
+
+def test_a_second_call_reaches_no_array(by_arrays):
+    """Y1: neither forward nor backward calls are read by Python."""
+    model = torch.nn.Sequential(torch.nn.Linear(6, 5), torch.nn.ReLU(), torch.nn.Linear(5, 3))
+    compiled = strict(model)
+    for _ in range(4):
+        x = torch.randn(4, 6, requires_grad=True)
+        y = compiled(x)
+        y.sum().backward()
+        assert_alike(y, model(x))
+    assert len(by_arrays) == 2  # forward and backward, once each
+
+
+@pytest.mark.skipif(nv.transformers.default().name != "cpu", reason="there is no cpu transformer here")
+def test_results_own_memory_that_returns_to_the_pool(by_arrays):
+    """Y1: a view keeps the memory of its result, and nothing else does."""
+    compiled = strict(lambda x: (x * 2, x.t() + 1))
+    x = torch.randn(3, 500)
+    compiled(x)
+    first, second = compiled(x)
+    assert first.is_contiguous() and second.stride() == (1, 500)
+    pointer = first.data_ptr()
+    view = first[1:]
+    del first, second
+    gc.collect()
+    again, _ = compiled(x)
+    assert again.data_ptr() != pointer  # the view keeps the memory
+    assert_alike(view, (x * 2)[1:])
+    del view
+    assert pointer in [compiled(x)[0].data_ptr() for _ in range(2)] and len(by_arrays) == 1
+
+
+@pytest.mark.parametrize("make", [
+    lambda: torch.randn(6, 4).t(), lambda: torch.randn(4, 12)[:, ::2], lambda: torch.randn(4, 1).expand(4, 6),
+    lambda: torch.randn(4, 7)[:, 1:], lambda: torch.randn(4, 6)],
+    ids=["transposed", "strided", "expanded", "offset", "plain"])
+def test_inputs_of_fallen_back_parts_may_lie_otherwise(make):
+    """A part of a graph is called with what PyTorch made, in any strides."""
+    graph = torch.fx.experimental.proxy_tensor.make_fx(
+        lambda x: torch.ops.aten.add.Tensor(x, 1), tracing_mode="fake")(torch.randn(4, 6))
+    program = traced_program.TracedProgram(traced_program_of(graph), graph)
+    for x in (torch.randn(4, 6), make(), torch.randn(4, 6)):
+        assert_alike(program(x), [x + 1])
+
+
+def traced_program_of(graph):
+    from nervure.bridges.torch.translation import translated
+    return translated(graph)
+
+
+def test_tensors_that_only_seem_to_fit_are_read_by_pytorch(by_arrays):
+    graph = torch.fx.experimental.proxy_tensor.make_fx(
+        lambda x: torch.ops.aten.exp.default(x), tracing_mode="fake")(torch.randn(4))
+    program = traced_program.TracedProgram(traced_program_of(graph), graph)
+
+    class Own(torch.Tensor):
+        pass
+    for x in (torch.randn(4), torch.randn(4).as_subclass(Own), torch.nn.Parameter(torch.randn(4)), torch.randn(8)[1:5]):
+        assert_alike(program(x)[0], x.detach().as_subclass(torch.Tensor).exp())
+    assert len(by_arrays) == 2  # the first call, and a subclass
+    with pytest.raises(nv.NervureError):
+        program(torch.randn(5))
+
+
+def test_gradients_that_are_stored_as_their_negative():
+    def function(x):
+        return x * 3
+    compiled = strict(function)
+    x = torch.randn(4, requires_grad=True)
+    negative = torch.randn(4, dtype=torch.complex64).conj().imag
+    assert negative.is_neg()
+    for _ in range(3):
+        x.grad = None
+        compiled(x).backward(negative)
+        assert_alike(x.grad, negative.resolve_neg() * 3)
+
+
+# -- arguments that are written ------------------------------------------------------------------------------------
+
+
+def by_index(cache, row, at):
+    cache.index_copy_(1, at, row)
+    return row * 2
+
+
+def by_slice(cache, row, at):
+    cache[:, 7:8] = row
+    return row * 2
+
+
+def by_number(cache, row, at):
+    cache[:, 7] = row[:, 0]
+    return cache[:, 7].sum()
+
+
+def by_indices(cache, row, at):
+    cache[torch.arange(2), at] = row[:, 0]
+    return row + 1
+
+
+def by_difference(cache, row, at):
+    cache.index_add_(1, at, row, alpha=-1)
+    return None
+
+
+@pytest.mark.skipif(nv.transformers.default().name != "cpu", reason="there is no cpu transformer here")
+@pytest.mark.parametrize("write", [by_index, by_slice, by_number, by_indices, by_difference])
+def test_a_row_is_written_where_the_cache_lies(write, by_arrays):
+    """Y2: the program of a call takes no memory of the cache's size."""
+    cache, theirs = torch.zeros(CACHE), torch.zeros(CACHE)
+    compiled = strict(write)
+    for at in (3, 900, 4000):
+        row, place = torch.randn(2, 1, 64), torch.tensor([at])
+        before, address = cache._version, cache.data_ptr()
+        assert_alike(compiled(cache, row, place), write(theirs, row, place))
+        assert_alike(cache, theirs)
+        assert cache._version > before and cache.data_ptr() == address
+    program = by_arrays[0]
+    assert len(by_arrays) == 1
+    tensors, = program.executable._tensor_calls
+    assert len(tensors.replaced) == 1  # the program of these calls has no other place for the cache
+    bindings = program.executable._recent[0]
+    made = program.executable._variant(bindings, tensors.replaced).program
+    assert made.record.result_bytes + made.record.arena_bytes < cache.nbytes / 100
+
+
+def test_statistics_are_written_where_they_lie(by_arrays):
+    model = torch.nn.Sequential(torch.nn.Conv2d(2, 3, 3), torch.nn.BatchNorm2d(3))
+    own = copy.deepcopy(model)
+    compiled = strict(own)
+    addresses = [x.data_ptr() for x in own.buffers()]
+    for _ in range(4):
+        x = torch.randn(3, 2, 6, 6)
+        got, expected = compiled(x), model(x)
+        assert_alike(got, expected, scale=10)
+        got.square().sum().backward()
+        expected.square().sum().backward()
+    assert_alike(list(own.buffers()), list(model.buffers()), scale=10)
+    assert_alike([x.grad for x in own.parameters()], [x.grad for x in model.parameters()], scale=1000)
+    assert [x.data_ptr() for x in own.buffers()] == addresses and len(by_arrays) == 2
+
+
+@pytest.mark.parametrize("lies", [lambda base: (base[0], base[1]), lambda base: (base[0], base[0]),
+                                  lambda base: (base[0], base[:, 0]), lambda base: (base[0].t(), base[1])],
+                         ids=["apart", "same", "crossed", "transposed"])
+def test_arguments_that_share_memory_are_written_as_in_pytorch(lies):
+    def function(x, y):
+        x.mul_(2)
+        x.add_(y)
+        return y * 3
+    compiled = torch.compile(function, backend=backend)
+    own, theirs = torch.randn(4, 4, 4), None
+    for _ in range(3):
+        theirs = own.clone()
+        got, expected = compiled(*lies(own)), function(*lies(theirs))
+        assert_alike(got, expected)
+        assert_alike(own, theirs)
+
+
+def test_an_argument_that_lies_with_gaps_is_written(by_arrays):
+    def function(x, y):
+        x.add_(y)
+        return x.sum()
+    compiled = strict(function)
+    own = torch.zeros(6, 8)
+    theirs = own.clone()
+    for columns in (slice(0, 4), slice(0, 4), slice(4, 8)):
+        y = torch.randn(6, 4)
+        assert_alike(compiled(own[:, columns], y), function(theirs[:, columns], y))
+        assert_alike(own, theirs)
+
+
+def test_a_written_argument_raises_its_version_for_autograd():
+    compiled = strict(by_index)
+    cache, row = torch.zeros(2, 8, 3), torch.randn(2, 1, 3)
+    weight = torch.ones(2, 8, 3, requires_grad=True)
+    for _ in range(2):
+        product = (weight * cache).sum()  # saves the cache
+        compiled(cache, row, torch.tensor([2]))
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            product.backward()
+
+
+def sine(x, buffer):
+    return x * buffer.sin()
+
+
+def sine_and_what_falls_back(x, buffer):
+    return x * (buffer[1:].sin().repeat(2)[:3] + torch.cummax(buffer.exp(), 0)[0])
+
+
+def swapped(x, buffer):
+    first, second = buffer[:1].clone(), buffer[2:].clone()
+    buffer[:1], buffer[2:] = second, first
+    return x.sin() * first
+
+
+@pytest.mark.parametrize("read", [sine, sine_and_what_falls_back, swapped])
+def test_gradients_follow_from_values_before_the_write(read):
+    """Recomputation in the backward pass may read an argument that the forward pass has written."""
+    def function(x, buffer):
+        y = read(x, buffer)
+        buffer.add_(1)
+        return y.sum()
+    compiled, own = torch.compile(function, backend=backend), torch.arange(3.)
+    theirs = own.clone()
+    for _ in range(3):
+        x = torch.randn(3, requires_grad=True)
+        (gradient,), (expected,) = [torch.autograd.grad(call(x, buffer), x) for call, buffer in (
+            (compiled, own), (function, theirs))]
+        assert_alike(gradient, expected)
+        assert_alike(own, theirs)
+
+
+def test_arguments_that_exchange_their_values():
+    def function(x, y):
+        kept = x.clone()
+        x.copy_(y)
+        y.copy_(kept)
+        return torch.cummax(x, 0)[0]
+    compiled = torch.compile(function, backend=backend)
+    own, theirs = [torch.randn(4), torch.randn(4)], None
+    for _ in range(3):
+        theirs = [x.clone() for x in own]
+        assert_alike(compiled(*own), function(*theirs))
+        assert_alike(own, theirs)
+
+
+def test_writes_beside_what_falls_back():
+    def function(x, cache):
+        first = torch.cummax(x + cache, 0)[0]
+        cache.add_(first)
+        return torch.cummax(cache * 2, 0)[0], cache + x
+    compiled = torch.compile(function, backend=backend)
+    own = torch.randn(5)
+    theirs = own.clone()
+    for _ in range(3):
+        x = torch.randn(5)
+        assert_alike(compiled(x, own), function(x, theirs))
+        assert_alike(own, theirs)
+
+
+# -- what surrounds a call -----------------------------------------------------------------------------------------
+
+
+def test_threads_write_caches_of_their_own():
+    compiled = strict(by_index)
+    caches = [torch.zeros(2, 64, 16) for _ in range(8)]
+    row = torch.randn(2, 1, 16)
+    compiled(torch.zeros(2, 64, 16), row, torch.tensor([0]))
+
+    def fill(cache):
+        for at in range(64):
+            compiled(cache, row * at, torch.tensor([at]))
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(fill, caches))
+    expected = row * torch.arange(64.)[None, :, None]
+    assert all([torch.equal(cache, expected) for cache in caches])
+
+
+def test_a_compiled_model_calls_another_inside_of_a_hook():
+    inner, outer = torch.nn.Linear(3, 3), torch.nn.Linear(3, 3)
+    compiled_inner, compiled_outer = strict(inner), strict(outer)
+    x = torch.randn(2, 3)
+    for _ in range(2):
+        y = compiled_outer(x)
+        y.register_hook(lambda gradient: compiled_inner(gradient.detach()).detach())
+        outer.weight.grad = None
+        y.sum().backward()
+        assert_alike(outer.weight.grad, inner(torch.ones(2, 3)).detach().t() @ x)
+
+
+def test_results_that_require_gradients_and_those_that_do_not():
+    def function(x, y):
+        return x * y, y + 1, (x > 0)
+    compiled = strict(function)
+    x, y = torch.randn(3, requires_grad=True), torch.randn(3)
+    for _ in range(2):
+        assert [each.requires_grad for each in compiled(x, y)] == [each.requires_grad for each in function(x, y)]
+        with torch.no_grad():
+            assert not any([each.requires_grad for each in compiled(x, y)])
+        with torch.inference_mode():
+            assert [each.is_inference() for each in compiled(x, y)] == [True] * 3
+
+
+def test_results_that_alias_an_argument_follow_it():
+    def function(x):
+        x.add_(1)
+        return x, x[1:], x.view(-1), x * 2
+    compiled = torch.compile(function, backend=backend)
+    for _ in range(3):
+        x = torch.zeros(2, 3)
+        itself, part, flat, double = compiled(x)
+        x += 1
+        assert itself is x and part.tolist() == [[2] * 3] and flat.tolist() == [2] * 6
+        assert double.tolist() == [[2] * 3] * 2
+
+
+def test_a_call_that_fails_leaves_arguments_as_they_were():
+    """Y3: a new value that is computed elsewhere is not copied."""
+    def function(x, table, at):
+        x.copy_(x.t() + torch.nn.functional.embedding(at, table).sum())
+        return x * 2
+    compiled = strict(function)
+    x, table = torch.randn(3, 3), torch.randn(4, 2)
+    for _ in range(2):
+        compiled(x, table, torch.tensor([1, 3]))
+        kept = x.clone()
+        with pytest.raises(nv.IndexOutOfRange):
+            compiled(x, table, torch.tensor([1, 4]))
+        assert torch.equal(x, kept)
+
+
+def test_an_error_of_a_call_names_the_op_and_the_next_call_works():
+    def function(table, at):
+        return torch.nn.functional.embedding(at, table) * 2
+    compiled = strict(function)
+    table = torch.randn(4, 3)
+    for _ in range(2):
+        assert_alike(compiled(table, torch.tensor([1, 3])), table[[1, 3]] * 2)
+        with pytest.raises(nv.IndexOutOfRange):
+            compiled(table, torch.tensor([1, 4]))
