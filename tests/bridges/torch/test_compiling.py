@@ -34,8 +34,7 @@ def made(monkeypatch):
         def __init__(self, traced, *others):
             super().__init__(traced, *others)
             found.append(traced)
-    for place in ("compiling", "fallback"):
-        monkeypatch.setattr(f"nervure.bridges.torch.{place}.TracedProgram", Counted)
+    monkeypatch.setattr("nervure.bridges.torch.freezing.TracedProgram", Counted)
     return found
 
 
@@ -127,8 +126,7 @@ def test_a_view_by_strides_of_an_argument_counts_in_all_of_its_memory():
 def test_a_graph_that_cannot_be_compiled_after_all_runs_in_pytorch(monkeypatch):
     def refuse(*arguments):
         raise nv.NotSupported("this machine cannot run it")
-    for place in ("compiling", "fallback"):
-        monkeypatch.setattr(f"nervure.bridges.torch.{place}.TracedProgram", refuse)
+    monkeypatch.setattr("nervure.bridges.torch.freezing.TracedProgram", refuse)
     x = torch.randn(4)
     assert_alike(torch.compile(lambda x: x.exp() + 1, backend=backend)(x), x.exp() + 1)
 

@@ -34,8 +34,9 @@ def backend(graph: Foreign, inputs: Sequence[Foreign], options: Mapping[str, obj
             mode: str | None = None) -> Callable[..., Foreign]:
     """Compiles a graph for ``torch.compile(model, backend="nervure")``: forward, backward, and without gradients.
 
-    ``options={"strict": True}`` raises NotSupported for an op that PyTorch would have to run itself. InvalidArgument
-    for other options, or a mode.
+    ``options={"strict": True}`` raises NotSupported for an op that PyTorch would have to run itself. With
+    ``options={"freezing": True}`` weights are packed once for each version, rather than in each call, where no
+    gradients are computed; writes through ``x.data`` are not seen then. InvalidArgument for other options, or a mode.
 
     >>> if is_installed():
     ...     import torch

@@ -9,6 +9,7 @@ torch.Size([1, 2])
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import torch
 from torch._dynamo.backends.common import aot_autograd
@@ -17,29 +18,38 @@ from torch.fx import GraphModule
 
 from nervure.bridges.torch.decompositions import decompositions
 from nervure.bridges.torch.fallback import compiled_in_parts, refusal
+from nervure.bridges.torch.freezing import program_of, static_inputs
 from nervure.bridges.torch.random_ops import drawn_first
-from nervure.bridges.torch.traced_program import TracedProgram, with_updates
-from nervure.bridges.torch.translation import translated
+from nervure.bridges.torch.traced_program import with_updates
 from nervure.bridges.torch.unsupported import Foreign, Unsupported
 from nervure.errors import InvalidArgument, NervureError, did_you_mean
 
-_OPTIONS = ("strict",)
+_OPTIONS = ("strict", "freezing")
+
+
+class Options(NamedTuple):
+    """The options of a compile: whether it is an error that PyTorch runs an op, and whether weights are packed once."""
+
+    is_strict: bool
+    is_freezing: bool
 
 
 def compiled_model(graph: GraphModule, inputs: Sequence[Foreign], options: Mapping[str, object] | None = None,
                    mode: str | None = None) -> Callable[..., Foreign]:
     """Compiles a graph as ``nervure.bridges.torch.backend`` does, whose arguments these are."""
-    is_strict = _read(options, mode)
+    chosen = _read(options, mode)
 
     def compiler(kind: str) -> Callable[[GraphModule, Sequence[Foreign]], Callable[..., Foreign]]:
-        return lambda graph, inputs: compiled(graph, kind, is_strict)
+        is_frozen = chosen.is_freezing and kind == "inference"
+        return lambda graph, inputs: compiled(graph, kind, chosen.is_strict,
+                                              static_inputs(graph) if is_frozen else frozenset())
     compile_both = aot_autograd(fw_compiler=compiler("forward"), bw_compiler=compiler("backward"),
                                 inference_compiler=compiler("inference"), decompositions=decompositions(),
                                 partition_fn=min_cut_rematerialization_partition, keep_inference_input_mutations=True)
     return compile_both(graph, inputs)
 
 
-def _read(options: Mapping[str, object] | None, mode: str | None) -> bool:
+def _read(options: Mapping[str, object] | None, mode: str | None) -> Options:
     for name in options or {}:
         if name not in _OPTIONS:
             raise InvalidArgument(f"there is no option {name}", op="torch.compile", operand="options", got=name,
@@ -47,18 +57,20 @@ def _read(options: Mapping[str, object] | None, mode: str | None) -> bool:
     if mode not in (None, "default"):
         raise InvalidArgument("the backend has no modes", op="torch.compile", operand="mode", got=mode,
                               expected="no mode", help='as in torch.compile(model, backend="nervure")')
-    return bool((options or {}).get("strict", False))
+    return Options(*[bool((options or {}).get(name, False)) for name in _OPTIONS])
 
 
-def compiled(graph: GraphModule, name: str = "graph", is_strict: bool = False) -> Callable[[list[Foreign]], Foreign]:
+def compiled(graph: GraphModule, name: str = "graph", is_strict: bool = False,
+             static: frozenset[str] = frozenset()) -> Callable[[list[Foreign]], Foreign]:
     """Compiles a graph of ATen: as one function if the table has all of it, else in parts.
 
     The graph is functional but for new values of arguments, which it writes at its end. The function that is returned
-    takes a list of all arguments. Random numbers are drawn before it runs, if no tensor decides their shape.
+    takes a list of all arguments. Those whose placeholders are named ``static`` are weights, which are packed once for
+    each version. Random numbers are drawn before it runs, if no tensor decides their shape.
     """
-    parts = drawn_first(graph)
-    if parts is not None:
-        draw, rest = parts[0], compiled(parts[1], name, is_strict)
+    both = drawn_first(graph)
+    if both is not None:
+        draw, rest = both[0], compiled(both[1], name, is_strict, static)
         return boxed(lambda arguments: rest([*arguments, *draw(*arguments)]))
     updates = taken_updates(graph)
     if updates is None:
@@ -66,11 +78,11 @@ def compiled(graph: GraphModule, name: str = "graph", is_strict: bool = False) -
             raise refusal(graph)
         return boxed(lambda arguments: graph(*arguments))
     try:
-        return boxed(TracedProgram(translated(graph, name), graph, updates).run)
+        return boxed(program_of(graph, name, updates, static).run)
     except (Unsupported, NervureError) as error:
         if is_strict:
             raise refusal(graph) from error
-    parts = compiled_in_parts(graph, name)
+    parts = compiled_in_parts(graph, name, static)
 
     def run(arguments: list[Foreign]) -> list[Foreign]:
         return with_updates(arguments, updates, parts(*arguments))

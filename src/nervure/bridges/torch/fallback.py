@@ -20,10 +20,10 @@ from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 
 from nervure.bridges.torch.fitting import SymbolicNumber
+from nervure.bridges.torch.freezing import program_of
 from nervure.bridges.torch.random_ops import is_drawn_first
-from nervure.bridges.torch.traced_program import TracedProgram
 from nervure.bridges.torch.traced_sizes import fraction_of, length_of
-from nervure.bridges.torch.translation import described, location_of, lowered, name_of, translated
+from nervure.bridges.torch.translation import described, location_of, lowered, name_of
 from nervure.bridges.torch.unsupported import Foreign, Unsupported
 from nervure.errors import Location, NervureError, NotSupported
 from nervure.ir.leaves import Parameter
@@ -104,13 +104,16 @@ class _Support(OperatorSupportBase):
         return not is_number and not is_drawn_first(node) and lack(node) is None
 
 
-def compiled_in_parts(graph: GraphModule, name: str = "graph") -> Callable[..., Foreign]:
-    """Compiles each part of a graph for which the table has rows; PyTorch runs the rest."""
+def compiled_in_parts(graph: GraphModule, name: str = "graph",
+                      static: frozenset[str] = frozenset()) -> Callable[..., Foreign]:
+    """Compiles each part of a graph for which the table has rows; PyTorch runs the rest. Placeholders that are named
+    ``static`` may become variables.
+    """
     partitioner = CapabilityBasedPartitioner(graph, _Support(), allows_single_node_partition=True)
     fused = partitioner.partition_and_fuse(prefix="nervure_part")
     for part_name, part in list(fused.named_children()):
         if part_name.startswith("nervure_part") and isinstance(part, GraphModule) and _is_worth(part):
-            _replace(fused, part_name, part, name)
+            _replace(fused, part_name, part, name, static)
     fused.recompile()
     return fused
 
@@ -120,10 +123,10 @@ def _is_worth(part: GraphModule) -> bool:
                 and getattr(node.target, "_schema", None) is not None for node in part.graph.nodes])
 
 
-def _replace(fused: GraphModule, part_name: str, part: GraphModule, name: str) -> None:
+def _replace(fused: GraphModule, part_name: str, part: GraphModule, name: str, static: frozenset[str]) -> None:
     """Puts a compiled part in the place of one that PyTorch would run, if it can be compiled after all."""
     try:
-        program = TracedProgram(translated(part, f"{name}.{part_name}"), part)
+        program = program_of(part, f"{name}.{part_name}", static=static)
     except (Unsupported, NervureError):
         return
     output = next(node for node in part.graph.nodes if node.op == "output")
@@ -134,7 +137,7 @@ def _replace(fused: GraphModule, part_name: str, part: GraphModule, name: str) -
 class _Part(torch.nn.Module):
     """A compiled part as a module, which graphs call."""
 
-    def __init__(self, program: TracedProgram, is_single: bool) -> None:
+    def __init__(self, program: Callable[..., Foreign], is_single: bool) -> None:
         super().__init__()
         self.program, self.is_single = program, is_single
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import torch
@@ -28,9 +29,10 @@ from nervure.bridges.torch.traced_sizes import fraction_of, length_of
 from nervure.bridges.torch.unsupported import Foreign, Unsupported
 from nervure.errors import Location, NervureError
 from nervure.ir.function import Function
-from nervure.ir.leaves import Constant, Parameter
+from nervure.ir.leaves import Constant, Parameter, ReadVariable
 from nervure.ir.op import Operand, Value, as_value
 from nervure.ir.provenance import Provenance, on_behalf_of
+from nervure.ir.variable import Variable
 from nervure.types import dtype as types
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import Dim, DimLike, equal, symbols
@@ -73,12 +75,13 @@ def name_of(target: object) -> str:
     return str(target).removeprefix("aten.")
 
 
-def translated(graph: GraphModule, name: str = "graph", layouts: bool = True,
-               draws: list[str] | None = None) -> TracedFunction:
+def translated(graph: GraphModule, name: str = "graph", layouts: bool = True, draws: list[str] | None = None,
+               variables: Mapping[int, Variable] = MappingProxyType({})) -> TracedFunction:
     """Returns a graph as a Function. Unsupported names the first op that has no row for its arguments.
 
     Parameters and results follow the ``layouts`` of the tensors. With ``draws`` random numbers become further
-    parameters, of which it lists the kinds: "uniform" in [0, 1) or "normal".
+    parameters, of which it lists the kinds: "uniform" in [0, 1) or "normal". Each of the ``variables``, of the type
+    that its parameter would have, stands for the argument of its number.
     """
     values: dict[Node, Foreign] = {}
     parameters: list[Parameter] = []
@@ -86,7 +89,7 @@ def translated(graph: GraphModule, name: str = "graph", layouts: bool = True,
     inputs: list[TracedInput] = []
     for node in graph.graph.nodes:
         if node.op == "placeholder":
-            inputs.append(_read_input(node, values, parameters, layouts))
+            inputs.append(_read_input(node, values, parameters, layouts, variables.get(len(inputs))))
         elif node.op == "get_attr":
             values[node] = _constant(graph, node)
         elif node.op == "call_function":
@@ -157,18 +160,19 @@ def _hint(size: int | torch.SymInt) -> int:
     return size if isinstance(size, int) else size.node.hint
 
 
-def _read_input(node: Node, values: dict[Node, Foreign], parameters: list[Parameter],
-                layouts: bool) -> TracedInput:
+def _read_input(node: Node, values: dict[Node, Foreign], parameters: list[Parameter], layouts: bool,
+                variable: Variable | None) -> TracedInput:
     value = node.meta.get("val")
     if isinstance(value, torch.Tensor):
         type_, order = described(value), memory_order(value) if layouts else None
         shape = type_.shape if order is None else tuple([type_.shape[d] for d in order])
         with on_behalf_of(provenance_of(node)):
-            parameter = Parameter(type_.dtype, shape)
-            parameter.name = node.name
-            given = parameter.output if order is None else ops.Permute(parameter, _inverse(order)).output
-        values[node] = given
-        parameters.append(parameter)
+            leaf = Parameter(type_.dtype, shape) if variable is None else ReadVariable(variable)
+            leaf.name = node.name
+            values[node] = leaf.output if order is None else ops.Permute(leaf, _inverse(order)).output
+        if not isinstance(leaf, Parameter):
+            return TracedInput(None, order, False)
+        parameters.append(leaf)
         return TracedInput(len(parameters) - 1, order, False)
     if isinstance(value, torch.SymInt):
         length = length_of(value)
