@@ -52,6 +52,8 @@ _NAMES = {
     "nervure.jit": "jit",
     "nervure.functions.gradient": "grad value_and_grad",
     "nervure.functions.directions": "hvp jvp linearize vjp",
+    "nervure.functions.jacobian": "hessian jacobian",
+    "nervure.functions.mapping": "vmap",
     "nervure.files.saving": "load load_notes load_together save",
     "nervure.inspection.explain": "explain",
     "nervure.files.state_dict": "StateDict from_state_dict make_state_dict parse_state_dict_key",

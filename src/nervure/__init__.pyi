@@ -264,6 +264,9 @@ from nervure.functions.directions import linearize as linearize
 from nervure.functions.directions import vjp as vjp
 from nervure.functions.gradient import grad as grad
 from nervure.functions.gradient import value_and_grad as value_and_grad
+from nervure.functions.jacobian import hessian as hessian
+from nervure.functions.jacobian import jacobian as jacobian
+from nervure.functions.mapping import vmap as vmap
 from nervure.inspection.config import show_config as show_config
 from nervure.inspection.explain import explain as explain
 from nervure.inspection.profiling import disassemble as disassemble

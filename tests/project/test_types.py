@@ -21,7 +21,7 @@ ANY = {
     "data": 0,
     "files": 7,
     "front": 4,
-    "functions": 10,
+    "functions": 6,
     "inspection": 6,
     "ir": 7,
     "kernel": 9,

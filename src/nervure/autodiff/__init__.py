@@ -7,7 +7,8 @@
 'f32[3]'
 """
 
+from nervure.autodiff.batching import batched
 from nervure.autodiff.forward import tangents
 from nervure.autodiff.reverse import gradients
 
-__all__ = ["gradients", "tangents"]
+__all__ = ["batched", "gradients", "tangents"]

@@ -150,7 +150,7 @@ def _transposed(op: Op, given: Sequence[Value | None]) -> Tangents:
         raise op.fail(NotSupported, "the derivative of this op is no linear function of the gradient, so it says "
                                     "nothing about directions", got=repr(op),
                       expected="a vjp that adds and scales its gradient",
-                      help="use reverse mode alone here: nv.grad, nv.vjp")
+                      help="use reverse mode alone here: nv.grad, nv.vjp, nv.jacobian(..., mode='reverse')")
     return results
 
 

@@ -156,7 +156,7 @@ def _op_class(cls: type, where: str) -> type[Op]:
     base: type[Op] = Composite if "decompose" in parts else Elementwise if "evaluate" in parts else Op
     if "decompose" in parts:
         parts["decompose"] = _over_tensors(parts["decompose"], is_single=True)
-    for rule in ("vjp", "jvp"):
+    for rule in ("vjp", "jvp", "vmap"):
         if rule in parts:
             parts[rule] = _over_tensors(parts[rule], is_single=False)
     made = cast("type[Op]", OpMeta(cls.__name__, (base,), {**parts, "signature": where}))

@@ -15,7 +15,7 @@ arguments and of residuals, the values that it needs of the original function.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from nervure import ops
@@ -27,12 +27,22 @@ from nervure.front.argument_parsing import shown
 from nervure.front.creation import as_tensor
 from nervure.front.tensor import Tensor
 from nervure.functions.gradient import grad
-from nervure.functions.nesting import Moving, Nest, Nested, called, is_real, require_function
+from nervure.functions.nesting import (
+    Moving,
+    Nest,
+    Nested,
+    called,
+    is_real,
+    name_of,
+    require_function,
+    tensors_of,
+    together,
+    values_of,
+)
 from nervure.ir.leaves import Parameter
 from nervure.ir.op import Value
 from nervure.ir.region import Region
 from nervure.jit import Jitted
-from nervure.ops.order import Together
 from nervure.support.elsewhere import explain_keywords
 
 
@@ -57,9 +67,9 @@ def jvp(fun: Callable[..., Nest], primals: Sequence[Nest], tangents: Sequence[Ne
         weights = [weights_like(entry, node, "jvp", f"tangents{start.paths[at]}", "its primal")
                    for entry, node, at in zip(given, moving.nodes, moving.places, strict=True)]
         value = moving.applied(fun, "jvp")
-        found = _filled(value, tangents_of(_values(value), moving.values, weights))
-        slopes = iter([Tensor(entry, leaf._axes) for entry, leaf in
-                       zip(_together(found, value), _tensors(value), strict=True)])
+        found = _filled(value, tangents_of(values_of(value), moving.values, weights))
+        slopes = iter([Tensor(together(entry, value), leaf._axes)
+                       for entry, leaf in zip(found, tensors_of(value), strict=True)])
         return value.again(value.leaves), value.again([None if leaf is None else next(slopes)
                                                        for leaf in value.leaves])
 
@@ -81,7 +91,7 @@ def vjp(fun: Callable[..., Nest], *primals: Nest) -> tuple[Nest, Callable[[Nest]
 
     def pulling(moving: Moving, value: Nested) -> _Linear:
         real = [at for at, leaf in enumerate(value.leaves) if is_real(leaf)]
-        outputs = _values(value.only(real))
+        outputs = values_of(value.only(real))
         seeds = [Parameter(output.dtype, output.shape) for output in outputs]
         found = gradients(outputs, moving.values, seeds)
         results = [node.full(0) if entry is None else entry
@@ -106,7 +116,7 @@ def linearize(fun: Callable[..., Nest], *primals: Nest) -> tuple[Nest, Callable[
 
     def pushing(moving: Moving, value: Nested) -> _Linear:
         directions = [Parameter(node.dtype, node.shape) for node in moving.nodes]
-        found = tangents_of(_values(value), moving.values, directions)
+        found = tangents_of(values_of(value), moving.values, directions)
         return _Linear(Region.of(_filled(value, found), directions), moving.arguments.only(moving.places), value)
 
     value, push = _linearized(fun, primals, "linearize", "tangents", "primals", pushing)
@@ -129,7 +139,7 @@ def hvp(fun: Callable[..., Nest], primals: Sequence[Nest], tangents: Sequence[Ne
     def of_all(arguments: Sequence[Nest]) -> Nest:
         return fun(*arguments)
 
-    of_all.__name__ = getattr(fun, "__name__", type(fun).__name__)
+    of_all.__name__ = name_of(fun)
     products = jvp(grad(of_all), (given,), (along,))[1]
     return products[0] if len(given) == 1 else products
 
@@ -145,7 +155,7 @@ class _Linear(NamedTuple):
 
     def residuals(self, value: Nested) -> list[Tensor]:
         """Returns what the region needs from outside, read where the function's ``value`` is."""
-        return [Tensor(entry) for entry in _together(self.region.captured, value)]
+        return [Tensor(together(entry, value)) for entry in self.region.captured]
 
     def applied(self, given: Sequence[object], residuals: Sequence[object], op: str, operand: str, of: str) -> object:
         """Returns the outputs for leaves that are given for the inputs."""
@@ -195,24 +205,10 @@ def _listed(values: object, op: str, operand: str) -> tuple[object, ...]:
     return tuple(values)
 
 
-def _tensors(value: Nested) -> Iterator[Tensor]:
-    return (leaf for leaf in value.leaves if isinstance(leaf, Tensor))
-
-
-def _values(value: Nested) -> list[Value]:
-    return [leaf.value for leaf in _tensors(value)]
-
-
 def _filled(value: Nested, found: Sequence[Value | None]) -> list[Value]:
     """Returns the tangents of a function's value, with zeros for None."""
     return [Tensor(ops.Full(0, leaf.dtype, leaf.type.shape)).value if entry is None else entry
-            for leaf, entry in zip(_tensors(value), found, strict=True)]
-
-
-def _together(values: Sequence[Value], value: Nested) -> list[Value]:
-    """Returns values that are placed where the value of the function is, so that they read the same variables."""
-    outputs = _values(value)
-    return [Together(entry, *outputs).output for entry in values]
+            for leaf, entry in zip(tensors_of(value), found, strict=True)]
 
 
 __all__ = ["hvp", "jvp", "linearize", "vjp"]

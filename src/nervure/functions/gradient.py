@@ -103,7 +103,8 @@ def fresh(leaf: object, name: str, op: str = "grad") -> Tensor:
     return Tensor(ops.AssumeShape(tensor.value, tensor.type.shape), tensor._axes)
 
 
-_OF_FLOATS = {"grad": "name the float arguments: nv.grad(f, argument=...)"}
+_OF_FLOATS = {"grad": "name the float arguments: nv.grad(f, argument=...)",
+              "jacobian": "name the float arguments: nv.jacobian(f, argnums=...)"}
 
 
 def _real_type(leaf: object) -> DType | None:

@@ -28,6 +28,7 @@ from nervure.front.traced_numbers import TracedNumber
 from nervure.functions.gradient import fresh
 from nervure.ir.op import Value
 from nervure.jit import Jitted, signature_of
+from nervure.ops.order import Together
 
 Nest: TypeAlias = Any
 """A tensor, or tensors nested in dicts, lists, tuples and dataclasses; what a call gives is arrays nested so."""
@@ -43,6 +44,11 @@ class Nested(NamedTuple):
     def of(cls, value: object) -> Nested:
         """Takes nested containers apart."""
         return cls(*pytrees.flatten(value))
+
+    @property
+    def shown(self) -> str:
+        """The nesting as text, with a star for each leaf but None."""
+        return f"{self.again([None if leaf is None else _Star() for leaf in self.leaves])}"
 
     @property
     def paths(self) -> list[str]:
@@ -65,7 +71,7 @@ class Nested(NamedTuple):
             return list(spread(self.pattern, value, lambda entry: entry is None))
         except LookupError:
             raise InvalidArgument(f"the {operand} must be nested as the {of}", op=op, operand=operand,
-                                  got=_text(value), expected=_text(self.again([_Star()] * len(self.leaves))),
+                                  got=Nested.of(value).shown, expected=self.shown,
                                   help="there is one for each leaf, in the same containers; None leaves one out, or "
                                        "all of a container") from None
 
@@ -89,12 +95,6 @@ def spread(pattern: pytrees.Pattern, value: object, is_whole: Callable[[object],
             raise LookupError
         for key, entry in zip(pattern.keys, pattern.entries, strict=True):
             yield from spread(entry, known[key], is_whole)
-
-
-def _text(value: object) -> str:
-    """Returns nested containers as text, with a star for each leaf but None."""
-    leaves, pattern = pytrees.flatten(value)
-    return f"{pytrees.unflatten(pattern, [None if leaf is None else _Star() for leaf in leaves])}"
 
 
 class _Star:
@@ -161,6 +161,26 @@ def results_of(value: object, op: str) -> Nested:
     return nested
 
 
+def tensors_of(value: Nested) -> list[Tensor]:
+    """Returns the leaves that are tensors."""
+    return [leaf for leaf in value.leaves if isinstance(leaf, Tensor)]
+
+
+def values_of(value: Nested) -> list[Value]:
+    """Returns the nodes of the leaves that are tensors."""
+    return [leaf.value for leaf in tensors_of(value)]
+
+
+def together(entry: Value, value: Nested) -> Value:
+    """Places a node where a function's ``value`` is placed, so that both read the same variables."""
+    return Together(entry, *values_of(value)).output
+
+
+def name_of(function: Callable[..., object]) -> str:
+    """Returns the name of a function, for errors and listings."""
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
 def is_real(leaf: object) -> bool:
     """Whether a leaf of an argument is a float, or a tensor of floats."""
     if isinstance(leaf, Tensor):
@@ -179,6 +199,6 @@ def called(traced: Callable[..., object], function: Callable[..., object], *argu
     """Returns the result of a function on tensors that stands for a ``function`` of the user's, whose name and place
     errors give. Arrays are computed with, and other tensors extend their graph.
     """
-    traced.__name__ = getattr(function, "__name__", type(function).__name__)
+    traced.__name__ = name_of(function)
     traced.__dict__.update(__signature__=signature_of(traced), __wrapped__=function)
     return Jitted(traced)(*arguments)

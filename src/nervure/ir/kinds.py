@@ -20,7 +20,7 @@ product, for example, is the domain (i, j, k), the reads ``a[i, k]`` and ``b[k, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from nervure.errors import DtypeMismatch, ShapeMismatch
@@ -69,6 +69,9 @@ class Pointwise(Op, abstract=True):
 
     def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
         return (merge_labels(self.operands),) * len(types)
+
+    def raised(self, length: DimLike) -> Mapping[str, object]:
+        return self.attributes
 
 
 class Elementwise(Pointwise, abstract=True):

@@ -433,6 +433,20 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
         """
         raise NotImplementedError(f"{type(self).__name__} has no rule of its own for tangents")
 
+    def raised(self, length: DimLike) -> Mapping[str, object]:
+        """Returns the attributes of this op for operands that all have one more dimension in front, of this ``length``,
+        which the outputs then have, too.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not say what a dimension in front changes")
+
+    def vmap(self, length: DimLike, mapped: Sequence[bool], *operands: Value) -> Sequence[Operand]:
+        """Returns the outputs for many elements at once, with one more dimension in front, of this ``length``.
+
+        Those ``operands`` that are ``mapped`` have it already. The default gives it to all and applies ``raised``.
+        """
+        whole = [x if is_mapped else in_front(x, length) for x, is_mapped in zip(operands, mapped, strict=True)]
+        return type(self)(*whole, **self.raised(length)).outputs
+
     # -- public ----------------------------------------------------------------------------------------------
 
     @property
@@ -517,6 +531,11 @@ _put_operands, _put_outputs, _put_provenance, _put_name = slot_writers(Op)
 def _alike(left: Value, right: Value) -> bool:
     """Whether two operands are equal to a type rule."""
     return left is right or (left.labels == right.labels and (left._type is right._type or left._type == right._type))
+
+
+def in_front(x: Value, length: DimLike) -> Value:
+    """Repeats x along a new dimension in front, of this ``length``."""
+    return registry["Broadcast"](x, (length, *x.shape), (0,)).outputs[0]
 
 
 def same_types(op: Op, types: Sequence[BasicTensorDescription]) -> BasicTensorDescription:

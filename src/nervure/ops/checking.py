@@ -22,6 +22,11 @@ from nervure.types.element_groups import INTEGERS, describe_types
 UNKNOWN_HELP = "for some values of the symbols they differ; ops.AssumeShape states that they never do"
 
 
+def behind(axes: Sequence[int]) -> tuple[int, ...]:
+    """Returns the numbers of dimensions when there is one more in front."""
+    return tuple([axis + 1 for axis in axes])
+
+
 def require_equal(op: Op, left: DimLike, right: DimLike, message: str, **parts: Unpack[ErrorParts]) -> None:
     """Raises ShapeMismatch unless ``left`` and ``right`` are provably equal; ``parts`` are the fields of the error."""
     if left is right or left == right:

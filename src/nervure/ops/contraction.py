@@ -85,6 +85,12 @@ class Contract(Structured):
                          reads=(access(self.x_indices), access(self.y_indices)), writes=(access(self.indices),),
                          body=multiply_body, combine="add", accumulate=types[0].dtype.compute)
 
+    def vmap(self, length: DimLike, mapped: Sequence[bool], *operands: Value) -> tuple[Value, ...]:
+        number = max((*self.x_indices, *self.y_indices), default=-1) + 1  # the last, so that sums keep their order
+        terms = [(number, *term) if is_mapped else term
+                 for is_mapped, term in zip(mapped, (self.x_indices, self.y_indices), strict=True)]
+        return Contract(*operands, *terms, (number, *self.indices)).outputs
+
     def vjp(self, gradient: Value, x: Value, y: Value) -> Gradients:
         return (Contract(gradient, y, self.indices, self.y_indices, self.x_indices),
                 Contract(gradient, x, self.indices, self.x_indices, self.y_indices))

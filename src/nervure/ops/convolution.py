@@ -31,6 +31,8 @@ from nervure.ops.checking import (
     window_attributes,
     window_extent,
 )
+from nervure.ops.views import Permute, Reshape
+from nervure.ops.window_products import WindowProduct, data_of_each, filters_of_each, result_of_each
 from nervure.types.description import BasicTensorDescription, Labels
 from nervure.types.dim import DimLike, less_equal
 from nervure.types.dtype import DType
@@ -175,6 +177,66 @@ class ConvolutionForm(Op, abstract=True):
         """Assumes that every window fits, which a call checks for symbols."""
         members = {**dict(zip(self.known, self.operands, strict=True)), self.unknown: self.outputs[0]}
         return fitting_windows(self, members[DATA].shape[2:], members[FILTER].shape[2:], self.dilations, self.paddings)
+
+
+    def vmap(self, length: DimLike, mapped: Sequence[bool], *operands: Value) -> tuple[Value, ...]:
+        """Folds the dimension in front into one that two members share.
+
+        It is the batch of data and result, the filters of filter and result, or the channels of data and filter. If all
+        three members have it, each of its elements is a group, or, where their number is a symbol, a product over
+        windows.
+        """
+        present = {self.unknown, *[member for member, is_mapped in zip(self.known, mapped, strict=True) if is_mapped]}
+        shared, groups = _SHARED[frozenset(present)], self.groups
+        if shared is _GROUPS:
+            if not isinstance(length, int):
+                return (self._by_windows(*operands),)
+            groups, parts = groups * length, 1
+        else:
+            parts = groups
+        folded = [_folded(x, shared[member], parts if shared[member] == _CHANNELS_OF[member] else 1) if is_mapped else x
+                  for x, member, is_mapped in zip(operands, self.known, mapped, strict=True)]
+        made = type(self)(*folded, **{**self.attributes, "groups": groups}).outputs[0]
+        at = shared[self.unknown]
+        parts = parts if at == _CHANNELS_OF[self.unknown] else 1
+        return (_unfolded(made, length, self.outputs[0].shape, at, parts),)
+
+
+    def _by_windows(self, *operands: Value) -> Value:
+        """Returns the unknown member of each element of a batch of unknown length."""
+        shapes = {member: operand.shape for member, operand in zip(self.known, self.operands, strict=True)}
+        shapes[self.unknown] = self.outputs[0].shape
+        form = WindowProduct((shapes[DATA], shapes[FILTER], shapes[RESULT]), *self.geometry)
+        return {DATA: data_of_each, FILTER: filters_of_each, RESULT: result_of_each}[self.unknown](form, *operands)
+
+
+_CHANNELS_OF = {DATA: 1, FILTER: 0, RESULT: 1}
+"""The dimension of each member that groups divide."""
+
+_GROUPS = _CHANNELS_OF
+_SHARED = {frozenset([DATA, RESULT]): {DATA: 0, RESULT: 0},
+           frozenset([FILTER, RESULT]): {FILTER: 0, RESULT: 1},
+           frozenset([DATA, FILTER]): {DATA: 1, FILTER: 1},
+           frozenset([DATA, FILTER, RESULT]): _GROUPS}
+"""The dimension, for each set of members, that takes up another one which they have in front."""
+
+
+def _folded(x: Value, at: int, parts: int) -> Value:
+    """Moves the first dimension of x into the dimension that is then number ``at``, in front of what is in each of its
+    ``parts``.
+    """
+    length, *shape = x.shape
+    split = (length, *shape[:at], parts, shape[at] // parts, *shape[at + 1:])
+    order = [*range(1, at + 2), 0, *range(at + 2, len(split))]
+    shape[at] = shape[at] * length
+    return Reshape(Permute(Reshape(x, split), order), shape).output
+
+
+def _unfolded(x: Value, length: DimLike, shape: Shape, at: int, parts: int) -> Value:
+    """Takes a dimension of this ``length`` out of dimension ``at`` again, and puts it in front of the ``shape``."""
+    split = (*shape[:at], parts, length, shape[at] // parts, *shape[at + 1:])
+    order = [at + 1, *range(at + 1), *range(at + 2, len(split))]
+    return Reshape(Permute(Reshape(x, split), order), (length, *shape)).output
 
 
 class Convolution(ConvolutionForm, Structured):

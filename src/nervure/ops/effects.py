@@ -12,10 +12,15 @@ f32[3] HostCall(Parameter)
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
 from nervure.errors import DtypeMismatch, InvalidArgument, NervureError, NumericError
 from nervure.ir import field
 from nervure.ir.op import Gradient, Gradients, Op, Value
 from nervure.types.description import BasicTensorDescription
+from nervure.types.dim import DimLike
 from nervure.types.dtype import bool_
 
 
@@ -36,6 +41,27 @@ class HostCall(Op):
     def infer(self, *types: BasicTensorDescription) -> tuple[BasicTensorDescription, ...]:
         return self.types
 
+    def vmap(self, length: DimLike, mapped: Sequence[bool], *operands: Value) -> tuple[Value, ...]:
+        """Calls the function for one element after the other."""
+        function, types, first = self.function, self.types, list(mapped).index(True)
+
+        def for_each(*arrays: np.ndarray) -> object:
+            rows = [function(*[array[k] if is_mapped else array
+                               for array, is_mapped in zip(arrays, mapped, strict=True)])
+                    for k in range(len(arrays[first]))]
+            if len(types) == 1:
+                return _stacked(rows, types[0])
+            return tuple([_stacked([row[at] for row in rows], type) for at, type in enumerate(types)]) or None
+
+        several = [type.with_(shape=(length, *type.shape), layout=None) for type in types]
+        return HostCall(*operands, function=for_each, types=several, effectful=self.effectful).outputs
+
+
+def _stacked(arrays: Sequence[object], type: BasicTensorDescription) -> np.ndarray:
+    if arrays:
+        return np.stack([np.asarray(array) for array in arrays])
+    return np.empty((0, *[length if isinstance(length, int) else 0 for length in type.shape]), type.dtype.numpy)
+
 
 class EffectOp(Op, abstract=True):
     """An op that is an effect, whatever its attributes."""
@@ -44,6 +70,9 @@ class EffectOp(Op, abstract=True):
     def effectful(self) -> bool:
         """True: it is neither dropped nor merged nor reordered."""
         return True
+
+    def raised(self, length: DimLike) -> Mapping[str, object]:
+        return self.attributes
 
 
 class PrintOp(EffectOp):

@@ -21,7 +21,7 @@ from nervure.ops.checking import checked_axis
 from nervure.ops.indexing import Gather, Scatter
 from nervure.ops.update import UpdateView
 from nervure.types.description import BasicTensorDescription
-from nervure.types.dim import index
+from nervure.types.dim import DimLike, index
 from nervure.types.index_map import IndexMap, indices
 
 
@@ -51,6 +51,9 @@ class OneHot(Structured):
 
     def vjp(self, gradient: Value, index: Value) -> Gradients:
         return (None,)
+
+    def raised(self, length: DimLike) -> Mapping[str, object]:
+        return {**self.attributes, "axis": self.axis + 1}
 
 
 class LookupTable(Composite):

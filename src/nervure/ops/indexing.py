@@ -19,7 +19,7 @@ f32[2, 3, 4] Gather(Parameter, Parameter)
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 from nervure.errors import NotSupported, ShapeMismatch
@@ -34,7 +34,7 @@ from nervure.ir.kinds import (
     require_admitted,
 )
 from nervure.ir.leaves import Full
-from nervure.ir.op import Gradients, Op, Value
+from nervure.ir.op import Gradients, Op, Value, in_front
 from nervure.ops.checking import (
     checked_axis,
     require_equal,
@@ -47,6 +47,7 @@ from nervure.ops.comparison import Equal
 from nervure.ops.conversion import Convert
 from nervure.ops.iota import Iota
 from nervure.ops.selection import Maximum, Where
+from nervure.ops.views import Permute, Reshape
 from nervure.types.description import BasicTensorDescription, Labels
 from nervure.types.dim import DimLike, index
 from nervure.types.dtype import int64
@@ -131,12 +132,25 @@ class Gather(AlongAxis, Gathering):
     signature = "x[~axis n ~] index:integers[~at] -> y[~axis ~at ~]"
     places = _along_axis
 
+    def vmap(self, length: DimLike, mapped: Sequence[bool], *operands: Value) -> tuple[Value, ...]:
+        x, index = operands
+        if not mapped[1]:
+            return Gather(x, index, self.axis + 1).outputs
+        count = index.rank - 1
+        if not mapped[0]:
+            return (_moved(Gather(x, index, self.axis).output, self.axis, 1, 0),)
+        rows = GatherNd(_moved(x, self.axis + 1, 1, 1), _positions(index), batch=1).output
+        return (_moved(rows, 1, count, self.axis + 1),)
+
 
 class GatherElements(AlongAxis, Gathering):
     """For each element of index, the element of x at that position along the axis and at the same place otherwise."""
 
     signature = "x[~axis n ~] index:integers[~axis m ~] -> y[~axis m ~]"
     places = _of_elements
+
+    def raised(self, length: DimLike) -> Mapping[str, object]:
+        return {"axis": self.axis + 1}
 
 
 class GatherNd(Gathering):
@@ -147,6 +161,9 @@ class GatherNd(Gathering):
     operand_names = "x index"
     batch = field.integer(0)
     places = _at_positions
+
+    def raised(self, length: DimLike) -> Mapping[str, object]:
+        return {"batch": self.batch + 1}
 
     def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
         require_index(self, 1, types[1])
@@ -239,6 +256,16 @@ class Scatter(Scattering, AlongAxis):
     mode = field.choice(*_MODES, default="set")
     places = _along_axis
 
+    def vmap(self, length: DimLike, mapped: Sequence[bool], *operands: Value) -> tuple[Value, ...]:
+        x, updates = [operand if is_mapped else in_front(operand, length)
+                      for operand, is_mapped in ((operands[0], mapped[0]), (operands[2], mapped[2]))]
+        index, axis = operands[1], self.axis + 1
+        if not mapped[1]:
+            return Scatter(x, index, updates, axis, self.mode).outputs
+        rows = ScatterNd(_moved(x, axis, 1, 1), _positions(index), _moved(updates, axis, index.rank - 1, 1),
+                         mode=self.mode, batch=1).output
+        return (_moved(rows, 1, 1, axis),)
+
 
 class ScatterElements(Scattering, AlongAxis):
     """x with each update written at its own position along the axis: the counterpart of ``GatherElements``."""
@@ -246,6 +273,9 @@ class ScatterElements(Scattering, AlongAxis):
     signature = "x[~axis n ~] index:integers[~axis m ~] updates[~axis m ~] -> y[~axis n ~]"
     mode = field.choice(*_MODES, default="set")
     places = _of_elements
+
+    def raised(self, length: DimLike) -> Mapping[str, object]:
+        return {"axis": self.axis + 1, "mode": self.mode}
 
 
 class ScatterNd(Scattering):
@@ -255,6 +285,9 @@ class ScatterNd(Scattering):
     mode = field.choice(*_MODES, default="set")
     batch = field.integer(0)
     places = _at_positions
+
+    def raised(self, length: DimLike) -> Mapping[str, object]:
+        return {"batch": self.batch + 1, "mode": self.mode}
 
     def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
         x, indices, updates = types
@@ -266,6 +299,18 @@ class ScatterNd(Scattering):
 
     def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
         return (self.operands[0].labels,)
+
+
+def _moved(x: Value, start: int, count: int, to: int) -> Value:
+    """Moves ``count`` dimensions of x that begin at ``start``, so that they begin at ``to``."""
+    order = [d for d in range(x.rank) if not start <= d < start + count]
+    order[to:to] = range(start, start + count)
+    return Permute(x, order).output
+
+
+def _positions(index: Value) -> Value:
+    """Returns positions of one coordinate each."""
+    return Reshape(index, (*index.shape, 1)).output
 
 
 for _gather, _scatter in ((Gather, Scatter), (GatherElements, ScatterElements), (GatherNd, ScatterNd)):

@@ -12,13 +12,14 @@ from collections.abc import Mapping
 from nervure.ir import field
 from nervure.ir.op import Gradients, Value
 from nervure.ops.arithmetic import Multiply, Square
-from nervure.ops.checking import checked_axes
+from nervure.ops.checking import behind, checked_axes
 from nervure.ops.composite import ElementwiseComposite
 from nervure.ops.exponential import Rsqrt
 from nervure.ops.reductions import spread
 from nervure.ops.statistics import Mean
 from nervure.ops.views import Broadcast
 from nervure.types.description import BasicTensorDescription
+from nervure.types.dim import DimLike
 from nervure.types.element_groups import FLOATS
 
 
@@ -30,6 +31,9 @@ class Normalization(ElementwiseComposite, abstract=True):
 
     def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
         return {"axes": checked_axes(self, self.axes, len(types[0].shape))}
+
+    def raised(self, length: DimLike) -> Mapping[str, object]:
+        return {**self.attributes, "axes": behind(self.axes)}
 
     def mean(self, x: Value) -> Value:
         """Returns the mean along the axes, at every element."""

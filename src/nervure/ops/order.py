@@ -12,12 +12,13 @@ another; an op that is used for its effect alone has an empty *token*.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from nervure.errors import DtypeMismatch, InvalidArgument, ShapeMismatch
+from nervure.errors import DtypeMismatch, InvalidArgument, NotSupported, ShapeMismatch
 from nervure.ir import field
-from nervure.ir.op import Gradients, Op, Value, same_types
+from nervure.ir.op import Gradients, Op, Value, in_front, same_types
 from nervure.types.description import BasicTensorDescription
+from nervure.types.dim import DimLike
 from nervure.types.dtype import bool_
 
 TOKEN = BasicTensorDescription(bool_, (0,))
@@ -44,6 +45,12 @@ class Assign(OrderOp):
                             help="nv.assign converts and broadcasts")
         return TOKEN
 
+    def vmap(self, length: DimLike, mapped: Sequence[bool], *operands: Value) -> tuple[Value, ...]:
+        raise self.fail(NotSupported, "each element of what is mapped over would assign another value",
+                        operand=self.variable.name, got=operands[0].type,
+                        expected=f"a value for all: {self.variable.type}",
+                        help="return the value from the function, and assign what it gives for all elements")
+
 
 class Sequential(OrderOp):
     """Places its operands one after the other; its value is the last one's."""
@@ -55,6 +62,9 @@ class Sequential(OrderOp):
 
     def vjp(self, gradient: Value, *members: Value) -> Gradients:
         return (None,) * (len(members) - 1) + (gradient,)
+
+    def vmap(self, length: DimLike, mapped: Sequence[bool], *operands: Value) -> tuple[Value, ...]:
+        return Sequential(*operands[:-1], operands[-1] if mapped[-1] else in_front(operands[-1], length)).outputs
 
 
 class DoAll(OrderOp):
@@ -80,6 +90,9 @@ class Computed(OrderOp):
     def vjp(self, gradient: Value, *operands: Value) -> Gradients:
         return gradient, gradient
 
+    def raised(self, length: DimLike) -> Mapping[str, object]:
+        return {}
+
 
 class Together(OrderOp):
     """Returns its first operand; placing it evaluates the other operands before."""
@@ -91,6 +104,9 @@ class Together(OrderOp):
 
     def vjp(self, gradient: Value, *members: Value) -> Gradients:
         return (gradient, *(None,) * (len(members) - 1))
+
+    def vmap(self, length: DimLike, mapped: Sequence[bool], *operands: Value) -> tuple[Value, ...]:
+        return Together(operands[0] if mapped[0] else in_front(operands[0], length), *operands[1:]).outputs
 
 
 def value_operands(op: Op) -> Sequence[Value]:

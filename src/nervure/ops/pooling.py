@@ -27,6 +27,7 @@ from nervure.ir.leaves import Full
 from nervure.ir.notation import Number
 from nervure.ir.op import Op, Value
 from nervure.ops.checking import (
+    behind,
     checked_axes,
     fitting_windows,
     window_attributes,
@@ -74,6 +75,9 @@ class WindowForm(Op, abstract=True):
             shape[axis] = window_extent(self, 0, x, axis, window, *rest)
         return tuple(shape)
 
+
+    def raised(self, length: DimLike) -> Mapping[str, object]:
+        return {**self.attributes, "axes": behind(self.axes)}
 
     def assumptions(self) -> list[Assumption]:
         """Assumes that every window fits, which a call checks for symbols."""

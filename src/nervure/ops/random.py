@@ -17,21 +17,26 @@ and exact arithmetic compute from them, have the same bits on every transformer.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import cast
 
 import ml_dtypes
 
 from nervure.errors import DtypeMismatch, InvalidArgument
 from nervure.ir import field
 from nervure.ir.kinds import Access, Composite, Structure, Structured, identity_access
-from nervure.ir.op import Op, Operand, Value
+from nervure.ir.op import Op, Operand, Value, in_front
 from nervure.ops.arithmetic import Add, BitwiseOr, ShiftLeft, ShiftRight
 from nervure.ops.comparison import Less
 from nervure.ops.conversion import Convert, converted
 from nervure.ops.exponential import Log, Sqrt
+from nervure.ops.iota import Iota
 from nervure.ops.scalar import Scalar, ScalarNamespace
+from nervure.ops.tracing import TracingNamespace
 from nervure.ops.trigonometric import Cos, Sin
-from nervure.ops.views import Concatenate, Reshape, Slice
+from nervure.ops.views import Broadcast, Concatenate, Reshape, Slice
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import DimLike, index, product
 from nervure.types.dtype import DType, float32, float64, uint32, uint64
@@ -64,6 +69,11 @@ def _rotated(s: ScalarNamespace[Scalar], x: Scalar, distance: int) -> Scalar:
                         s.shift_right(x, s.constant(32 - distance, uint32)))
 
 
+def _traced(shape: tuple[DimLike, ...]) -> ScalarNamespace[Value]:
+    """Returns the scalars that are values of a graph, of one shape."""
+    return cast("ScalarNamespace[Value]", TracingNamespace(shape))
+
+
 def _halves(s: ScalarNamespace[Scalar], x: Scalar) -> Words[Scalar]:
     """Splits a uint64 into two words, the low one first."""
     return s.wrap(x, uint32), s.wrap(s.shift_right(x, s.constant(32, uint64)), uint32)
@@ -79,13 +89,16 @@ class RandomKey(Structured):
         return {"stream": _checked_stream(self, self.stream)}
 
     def structure(self, *types: BasicTensorDescription) -> Structure:
-        stream = self.stream
+        return Structure(domain=(), reads=(Access(()),) * 3, writes=(Access(()),) * 2, body=self._words)
 
-        def body(s: ScalarNamespace[Scalar], low: Scalar, high: Scalar, step: Scalar) -> Words[Scalar]:
-            words = s.constant(stream & 0xFFFFFFFF, uint32), s.constant(stream >> 32, uint32)
-            return threefry(s, threefry(s, (low, high), _halves(s, step)), words)
+    def _words(self, s: ScalarNamespace[Scalar], low: Scalar, high: Scalar, step: Scalar) -> Words[Scalar]:
+        words = s.constant(self.stream & 0xFFFFFFFF, uint32), s.constant(self.stream >> 32, uint32)
+        return threefry(s, threefry(s, (low, high), _halves(s, step)), words)
 
-        return Structure(domain=(), reads=(Access(()),) * 3, writes=(Access(()),) * 2, body=body)
+    def vmap(self, length: DimLike, mapped: Sequence[bool], *operands: Value) -> Words[Value]:
+        low, high, step = [x if is_mapped else in_front(x, length)
+                           for x, is_mapped in zip(operands, mapped, strict=True)]
+        return self._words(_traced((length,)), low, high, step)
 
 
 class RandomBlocks(Structured):
@@ -101,6 +114,40 @@ class RandomBlocks(Structured):
 
         return Structure(domain=(self.count,), reads=(Access(()),) * 2, writes=(identity_access(1),) * 2, body=body)
 
+    def vmap(self, length: DimLike, mapped: Sequence[bool], *operands: Value) -> Words[Value]:
+        shape = length, self.count
+        s, number = _traced(shape), Iota(shape, 1, uint64).output
+        low, high = [Broadcast(x, shape, (1,) if is_mapped else (0, 1)).output
+                     for x, is_mapped in zip(operands, mapped, strict=True)]
+        return threefry(s, (low, high), _halves(s, number))
+
+
+class _Notes(threading.local):
+    """The lists in which this thread notes ops of random numbers as they are made."""
+
+    def __init__(self) -> None:
+        self.lists: list[list[Op]] = []
+
+
+_notes = _Notes()
+
+
+@contextmanager
+def noted_draws() -> Iterator[list[Op]]:
+    """Notes the ops of random numbers that are made inside, so that they can draw for each of many elements.
+
+    >>> with noted_draws() as draws:
+    ...     _ = nv.uniform((2,)), nv.bernoulli((3,))
+    >>> [type(op).__name__ for op in draws]
+    ['RandomUniform', 'RandomBernoulli']
+    """
+    made: list[Op] = []
+    _notes.lists.append(made)
+    try:
+        yield made
+    finally:
+        _notes.lists.pop()
+
 
 class Random(Composite, abstract=True):
     """A tensor of random numbers."""
@@ -108,8 +155,17 @@ class Random(Composite, abstract=True):
     stream = field.integer()
     shape = field.shape()
 
+    def __init__(self, *arguments: object, **attributes: object) -> None:
+        super().__init__(*arguments, **attributes)
+        for made in _notes.lists:
+            made.append(self)
+
     def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
         return {"stream": _checked_stream(self, self.stream)}
+
+    def for_each(self, length: DimLike) -> Op:
+        """Returns the op that draws numbers for many tensors at once, with one more dimension in front."""
+        return type(self)(*self.operands, **{**self.attributes, "shape": (length, *self.shape)})
 
     def blocks(self, seed: Value, step: Value, count: DimLike) -> tuple[Value, ...]:
         """Returns ``count`` blocks of the noise of this op's stream, as two tensors of words."""

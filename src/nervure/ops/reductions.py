@@ -29,7 +29,7 @@ from nervure.ir.kinds import (
     require_admitted,
 )
 from nervure.ir.op import Gradients, Op, Value, same_types
-from nervure.ops.checking import checked_axes
+from nervure.ops.checking import behind, checked_axes
 from nervure.ops.comparison import Equal
 from nervure.ops.conversion import converted
 from nervure.ops.product_gradient import product_gradient
@@ -71,6 +71,9 @@ class Reduction(Op, abstract=True):
     def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
         labels = next(operand.labels for operand in self.operands if operand.labels is not None)
         return (tuple([labels[d] for d in self._kept(len(labels))]),)
+
+    def raised(self, length: DimLike) -> Mapping[str, object]:
+        return {**self.attributes, "axes": behind(self.axes)}
 
     def over(self, x: Value, axes: Sequence[int]) -> Op:
         """Returns the same reduction of another tensor, over ``axes`` of it."""

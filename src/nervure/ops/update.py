@@ -60,6 +60,9 @@ class IndexView(MappedView):
         _require_inside(self, self.map, types[0].shape)
         return views.IndexMapView(types[0].shape, self.map)
 
+    def raised(self, length: DimLike) -> Mapping[str, object]:
+        return {"map": self.map.raised(length)}
+
 
 class FilledView(Structured):
     """x seen through an index map that may lead outside of it, where the element is ``number``: a border without
@@ -83,6 +86,9 @@ class FilledView(Structured):
     def structure(self, *types: BasicTensorDescription) -> Structure:
         return Structure(domain=self.map.shape, reads=(Access(self.map.coordinates, fill=self.number),),
                          writes=(identity_access(self.map.rank),), body=identity_body)
+
+    def raised(self, length: DimLike) -> Mapping[str, object]:
+        return {"map": self.map.raised(length), "number": self.number}
 
 
 class AccumulateView(Structured):
@@ -113,6 +119,9 @@ class AccumulateView(Structured):
     def vjp(self, gradient: Value, x: Value) -> Gradients:
         return (IndexView(gradient, self.map),)
 
+    def raised(self, length: DimLike) -> Mapping[str, object]:
+        return {"map": self.map.raised(length), "shape": (length, *self.shape)}
+
 
 class UpdateView(Structured):
     """x with y written over the elements that an index map visits, each once: result[map(i)] = y[i], the rest is x.
@@ -139,6 +148,9 @@ class UpdateView(Structured):
 
     def vjp(self, gradient: Value, x: Value, y: Value) -> Gradients:
         return (UpdateView(gradient, y.full(0), self.map), IndexView(gradient, self.map))
+
+    def raised(self, length: DimLike) -> Mapping[str, object]:
+        return {"map": self.map.raised(length)}
 
 
 def _require_coordinates(op: Op, map: IndexMap, shape: tuple[DimLike, ...]) -> None:

@@ -22,7 +22,7 @@ from nervure.ir.function import Assumption
 from nervure.ir.kinds import View
 from nervure.ir.leaves import fit_number
 from nervure.ir.op import Gradients, Tangents, Value
-from nervure.ops.checking import checked_axes, checked_axis, lengths_of_results
+from nervure.ops.checking import behind, checked_axes, checked_axis, lengths_of_results
 from nervure.ops.update import IndexView, MappedView, accumulated
 from nervure.types import view as views
 from nervure.types.description import BasicTensorDescription
@@ -70,6 +70,9 @@ class Broadcast(Described):
     def vjp(self, gradient: Value, x: Value) -> Gradients:
         return (gradient.sum(self.axes),)
 
+    def raised(self, length: DimLike) -> Mapping[str, object]:
+        return {"shape": (length, *self.shape), "axes": behind(self.axes)}
+
 
 class Permute(Described):
     """x with its dimensions in another order: dimension k of the result is dimension ``order[k]`` of x."""
@@ -91,6 +94,9 @@ class Permute(Described):
         inverse = sorted(range(len(self.order)), key=self.order.__getitem__)
         return (Permute(gradient, inverse),)
 
+    def raised(self, length: DimLike) -> Mapping[str, object]:
+        return {"order": (0, *behind(self.order))}
+
 
 class Reshape(Described):
     """The elements of x, in row-major order, under another shape of provably the same size."""
@@ -102,6 +108,9 @@ class Reshape(Described):
 
     def vjp(self, gradient: Value, x: Value) -> Gradients:
         return (Reshape(gradient, x.shape),)
+
+    def raised(self, length: DimLike) -> Mapping[str, object]:
+        return {"shape": (length, *self.shape)}
 
 
 class Slice(Described):
@@ -126,6 +135,9 @@ class Slice(Described):
         forward = Reverse(gradient, backwards) if backwards else gradient
         return (Pad(forward, paddings),)
 
+    def raised(self, length: DimLike) -> Mapping[str, object]:
+        return {"slices": ((0, length, 1), *self.slices)}
+
 
 class Reverse(Described):
     """Reverses x along the dimensions in ``axes``."""
@@ -140,6 +152,9 @@ class Reverse(Described):
 
     def vjp(self, gradient: Value, x: Value) -> Gradients:
         return (Reverse(gradient, self.axes),)
+
+    def raised(self, length: DimLike) -> Mapping[str, object]:
+        return {"axes": behind(self.axes)}
 
 
 class Pad(Described):
@@ -160,6 +175,9 @@ class Pad(Described):
     def vjp(self, gradient: Value, x: Value) -> Gradients:
         return (Pad(gradient, [(-before, -after) for before, after in self.paddings]),)
 
+    def raised(self, length: DimLike) -> Mapping[str, object]:
+        return {"paddings": ((0, 0), *self.paddings), "number": self.number}
+
 
 class Contiguous(Described):
     """x itself, with its elements in memory in the row-major order of its own dimensions.
@@ -176,6 +194,9 @@ class Contiguous(Described):
     def vjp(self, gradient: Value, x: Value) -> Gradients:
         return (gradient,)
 
+    def raised(self, length: DimLike) -> Mapping[str, object]:
+        return {}
+
 
 class FoldedPad(Described, MappedView):
     """Surrounds x with its own elements; ``paddings`` as ``Pad``'s, modes as NumPy's.
@@ -190,6 +211,9 @@ class FoldedPad(Described, MappedView):
 
     def description(self, types: tuple[BasicTensorDescription, ...]) -> views.FoldedPadView:
         return views.FoldedPadView(types[0].shape, self.paddings, self.mode)
+
+    def raised(self, length: DimLike) -> Mapping[str, object]:
+        return {"paddings": ((0, 0), *self.paddings), "mode": self.mode}
 
 
 class Concatenate(Described):
@@ -216,6 +240,9 @@ class Concatenate(Described):
             parts.append(Slice(gradient, slices).output)
             start = start + x.shape[self.axis]
         return tuple(parts)
+
+    def raised(self, length: DimLike) -> Mapping[str, object]:
+        return {"axis": self.axis + 1}
 
 
 class Stack(Described):
@@ -245,6 +272,9 @@ class Stack(Described):
             parts.append(IndexView(gradient, IndexMap(xs[0].shape, coordinates)).output)
         return tuple(parts)
 
+    def raised(self, length: DimLike) -> Mapping[str, object]:
+        return {"axes": behind(self.axes), "counts": self.counts}
+
 
 class Diagonal(Described, MappedView):
     """The diagonal of two dimensions, which become one at the end; ``offset`` > 0 means above the main one."""
@@ -264,6 +294,10 @@ class Diagonal(Described, MappedView):
             coordinates[d] = index(position)
         coordinates[first], coordinates[second] = index(len(kept)) + below, index(len(kept)) + right
         return views.IndexMapView(shape, IndexMap((*[shape[d] for d in kept], length), tuple(coordinates)))
+
+    def raised(self, length: DimLike) -> Mapping[str, object]:
+        first, second = checked_axes(self, (self.first, self.second), self.operands[0].rank, "first, second")
+        return {"offset": self.offset, "first": first + 1, "second": second + 1}
 
 
 class AssumeShape(Described):
@@ -293,3 +327,6 @@ class AssumeShape(Described):
 
     def vjp(self, gradient: Value, x: Value) -> Gradients:
         return (AssumeShape(gradient, x.shape, self.needed_by),)
+
+    def raised(self, length: DimLike) -> Mapping[str, object]:
+        return {"shape": (length, *self.shape), "needed_by": self.needed_by}

@@ -190,10 +190,11 @@ FUNCTIONS = {
                "i0 bessel_i0e bessel_i1e strided isnat ma ad flatiter dtypes resize clz population_count "
                "bitwise_count as_strided unfold fold pixel_shuffle embedding_bag instance_norm "
                "local_response_norm sparse_plus sparse_sigmoid psum pmean pmax pmin all_gather corrcoef "
-               "cartesian_prod roots polyfit polyval poly convolve correlate remat checkpoint jvp jacfwd "
-               "jacrev hessian linearize linear_transpose trim_zeros packbits unpackbits",
+               "cartesian_prod roots polyfit polyval poly convolve correlate remat checkpoint "
+               "linear_transpose trim_zeros packbits unpackbits",
     # derivatives and training
-    _DERIVATIVE: "backward gradient gradients GradientTape vjp jacobian autograd",
+    _DERIVATIVE: "backward gradient gradients GradientTape autograd",
+    "nv.jacobian(function)": "jacfwd jacrev", "nv.vmap(function)": "pmap vectorized_map",
     _NO_GRADIENT: "detach inference_mode enable_grad requires_grad set_grad_enabled",
     "nv.optim.Adam(rate)": "Adam adam Adamax NAdam Nadam", "nv.optim.AdamW(rate)": "AdamW adamw",
     "nv.optim.SGD(rate)": "SGD sgd", "nv.optim.SGD(rate, momentum=0.9)": "Momentum MomentumOptimizer",
@@ -223,7 +224,7 @@ FUNCTIONS = {
     "is_float, is_integer, is_complex and is_signed are properties of x.dtype":
     "issubdtype isdtype is_floating_point is_complex iscomplexobj isrealobj is_signed",
     "isinstance(x, nv.Tensor)": "is_tensor",
-    _CONTROL: "cond if_ while_loop fori_loop scan associative_scan switch map vmap pmap",
+    _CONTROL: "cond if_ while_loop fori_loop scan associative_scan switch map",
     _DEVICES: "device cuda cpu to set_default_device Device device_put default_device local_devices "
               "default_backend device_count",
     "nv.testing.assert_close": "allclose isclose assert_allclose assert_close",

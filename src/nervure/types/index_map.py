@@ -144,6 +144,16 @@ class IndexMap:
         bindings = {f"%{k}": coordinate for k, coordinate in enumerate(inner.coordinates)}
         return IndexMap(inner.shape, tuple([substitute(x, bindings) for x in self.coordinates])).simplified()
 
+    def raised(self, length: DimLike) -> IndexMap:
+        """Returns the map of many tensors at once, numbered by a dimension of this ``length`` in front.
+
+        >>> print(IndexMap((3,), (2 - index(0),)).raised(5))
+        (%0, %1) in (5, 3) -> (%0, 2 - %1)
+        """
+        behind = {f"%{k}": index(k + 1) for k in range(self.rank)}
+        coordinates = [substitute(x, behind) for x in self.coordinates]
+        return IndexMap((length, *self.shape), (index(0), *coordinates))
+
     def evaluate(self, at: Sequence[Values], bindings: Mapping[str, int] | None = None) -> tuple[Values, ...]:
         """Returns the coordinates at one index or at many: the entries are ints, or int64 arrays that broadcast
         together.

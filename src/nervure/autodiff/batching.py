@@ -1,0 +1,149 @@
+"""Mapping: a graph of one element becomes the graph of many, with one more dimension in front of what depends on them.
+
+A walk from the values that are *mapped* to the outputs gives each value between them its counterpart for all elements.
+What does not depend on a mapped value stays as it is, and is computed once. There is a rule for each kind of op:
+
+* Elementwise ops, views, reductions and others that have a dimension in front as they have any other are applied with
+  moved attributes (``Op.raised``).
+* An op that knows better what a dimension in front is, such as a contraction, says so (``Op.vmap``).
+* A composite is replaced by its decomposition. A derivative of its own stays that of each element.
+
+>>> import nervure as nv
+>>> x, many, weights = nv.Parameter(nv.float32, (3,)), nv.Parameter(nv.float32, (5, 3)), nv.Parameter(nv.float32, (3,))
+>>> batched([nv.ops.Sum(x * weights, axes=(0,))], {x.output: many.output}, 5)
+[f32[5] Sum(Multiply)]
+
+An op that holds functions declares ``Op.vmap``, beside its ``vjp`` and ``jvp``. The result consists of ordinary ops: it
+has derivatives, and can be mapped again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from nervure.autodiff.reverse import call_vjp
+from nervure.errors import DtypeMismatch, NotSupported, ShapeMismatch
+from nervure.ir.gc_paused import gc_paused
+from nervure.ir.kinds import Composite, Elementwise
+from nervure.ir.leaves import Parameter
+from nervure.ir.op import Op, Operand, Value, as_value, in_front
+from nervure.ir.provenance import set_override
+from nervure.ir.traverse import postorder
+from nervure.ops.custom import CustomDerivative
+from nervure.ops.random import Random
+from nervure.ops.tracing import traced
+from nervure.types.dim import DimLike
+
+
+def batched(outputs: Sequence[Operand], mapped: Mapping[Value, Value], length: DimLike,
+            draws: Collection[Op] = ()) -> list[Value | None]:
+    """Returns each output for all elements at once; None if it does not depend on any of the ``mapped`` values.
+
+    ``mapped`` has pairs of a value and what stands for it: many of it, numbered by a dimension of this ``length`` in
+    front.
+
+    ``draws`` are ops of random numbers that draw for each element; others give the same numbers to all. Raises
+    NotSupported for an op on a path that has no rule.
+    """
+    sources = [as_value(output) for output in outputs]
+    walk = _Walk(dict(mapped), length, set(draws))
+    with gc_paused():
+        walk.run(postorder(sources))
+    return [walk.known.get(source) for source in sources]
+
+
+class _Walk:
+    """The state of one walk: the counterparts that are ``known``; a value without one is the same for all elements."""
+
+    def __init__(self, known: dict[Value, Value], length: DimLike, draws: set[Op]) -> None:
+        self.known, self.length, self.draws = known, length, draws
+
+    def run(self, order: Iterable[Op]) -> None:
+        """Visits ops, operands before users, each on behalf of the user's line that made it."""
+        before = set_override(None)
+        try:
+            for op in order:
+                if any([output in self.known for output in op.outputs]):
+                    continue
+                if op in self.draws or any([operand in self.known for operand in op.operands]):
+                    set_override(op.provenance)
+                    self._visit(op)
+        finally:
+            set_override(before)
+
+    def _visit(self, op: Op) -> None:
+        found: Sequence[Operand]
+        if isinstance(op, Random) and op in self.draws:
+            found = op.for_each(self.length).outputs
+        elif isinstance(op, Composite) and type(op).vmap is Op.vmap and type(op).raised is Op.raised:
+            found = self._decomposed(op, op.decomposed(), op.has_own_derivative)
+        elif isinstance(op, Elementwise) and not _takes_any_rank(op):
+            found = self._decomposed(op, [traced(op.evaluate, op.operands, type(op).__name__)], True)
+        else:
+            found = self._applied(op)
+        for output, value in zip(op.outputs, found, strict=True):
+            self.known[output] = self._checked(op, output, as_value(value))
+
+    def _applied(self, op: Op) -> Sequence[Operand]:
+        operands = [self.known.get(operand, operand) for operand in op.operands]
+        try:
+            return op.vmap(self.length, [operand in self.known for operand in op.operands], *operands)
+        except NotSupported:
+            raise
+        except NotImplementedError:
+            raise op.fail(NotSupported, "this op has no rule for many elements at once", operand=op.name, got=repr(op),
+                          expected="an op with decompose, raised or vmap",
+                          help="compute it outside of what is mapped, or give the op a decompose or a vmap") from None
+
+    def _decomposed(self, op: Op, results: Sequence[Value], has_own_derivative: bool) -> Sequence[Value]:
+        self.run(postorder(results, {operand.op for operand in op.operands}))
+        found = [self.known[result] if result in self.known else in_front(result, self.length) for result in results]
+        return self._with_own_derivative(op, found) if has_own_derivative else found
+
+    def _with_own_derivative(self, op: Op, found: Sequence[Value]) -> Sequence[Value]:
+        """Returns the outputs of a composite for all elements, with the derivative that it has for one."""
+        length = self.length
+        is_mapped = [operand in self.known for operand in op.operands]
+
+        def rule(gradients: Sequence[Value | None], operands: Sequence[Value]) -> list[Value | None]:
+            inner = [_one_of(operand) if mapped else operand
+                     for operand, mapped in zip(operands, is_mapped, strict=True)]
+            seeds = [None if gradient is None else _one_of(gradient) for gradient in gradients]
+            one = op.with_operands(inner)
+            contributions = call_vjp(one, tuple(seeds) if len(seeds) > 1 or seeds[0] is None else seeds[0])
+            pairs = [*zip(inner, operands, strict=True), *zip(seeds, gradients, strict=True)]
+            own = {x: many for x, many in pairs if x is not None and many is not None and x is not many}
+            table = {**self.known, **own}  # a rule of the user's may read what stands around it
+            wanted = [None if entry is None else as_value(entry) for entry in contributions]
+            several = iter(batched([entry for entry in wanted if entry is not None], table, length))
+            return [None if entry is None else _contribution(entry, next(several), mapped, length)
+                    for entry, mapped in zip(wanted, is_mapped, strict=True)]
+
+        operands = [self.known.get(operand, operand) for operand in op.operands]
+        return CustomDerivative(*found, *operands, count=len(found), rule=rule).outputs
+
+    def _checked(self, op: Op, output: Value, value: Value) -> Value:
+        """Returns what stands for an output, if it has its type behind the dimension in front."""
+        got, expected = value.type, output.type.with_(shape=(self.length, *output.shape), layout=None)
+        if got.dtype is expected.dtype and got.shape == expected.shape:
+            return value
+        kind = ShapeMismatch if got.dtype is expected.dtype else DtypeMismatch
+        raise op.fail(kind, "the rule for many elements gives another type than the op for one", operand="vmap",
+                      got=got, expected=expected, help="correct the op's vmap, or raised")
+
+
+def _takes_any_rank(op: Op) -> bool:
+    """Whether a where string of the user's lets operands have one more dimension."""
+    rule = op.type_rule
+    return rule is None or all(["~" in pattern.entries for pattern in rule.operands])
+
+
+def _one_of(many: Value) -> Value:
+    """Returns a parameter that stands for one element."""
+    return Parameter(many.dtype, many.shape[1:]).outputs[0]
+
+
+def _contribution(one: Value, many: Value | None, mapped: bool, length: DimLike) -> Value:
+    """Returns the gradient of an operand from those of all elements, which add up in an operand that all share."""
+    whole = in_front(one, length) if many is None else many
+    return whole if mapped else whole.sum((0,))
