@@ -304,11 +304,16 @@ _several = torch.tensor([[True, False, True, True], [False, True, False, True], 
 cases("index_put.default",
       [[drawn((3, 4, 2)), [_several], drawn((6, 2))], [drawn((3, 4)), [_several], drawn((6,)), True],
        [drawn((3, 4, 2)), [_several], drawn((1, 2))], [drawn((3, 4)), [_several[0, :3]], drawn((2, 4))]])
+cases("histc.default", [[x234], [x234, 5], [x234, 7, -1.5, 1.0], [x234, 4, 0.5, 0.5], [torch.ones(3), 3],
+                        [torch.tensor([0.0, 1.0, math.nan, 4.0, 3.0]).double(), 4, 0, 4]])
 cases("masked_scatter.default", [[drawn((3, 4)), _several, drawn((2, 4))], [x234, _several[0], drawn((20,))],
                                  [drawn((200,)), drawn((200,), torch.bool), drawn((300,))], [x23, mask & False, x4]])
 
 cases("_softmax.default _log_softmax.default", [[x234, 1, False], [torch.tensor([-math.inf, 0.0]), 0, False],
                                                 [torch.tensor(1.0), 0, False]])
+cases("_weight_norm_interface_backward.default",
+      [[drawn(v.shape, low=0.1), v, drawn(norms.shape) + 3, norms, axis] for v, norms, axis in
+       ((x234, x234.norm(dim=(1, 2), keepdim=True), 0), (x234, x234.norm(dim=(0, 1), keepdim=True), 2))])
 cases("native_layer_norm.default", [[x234, [3, 4], drawn((3, 4)), drawn((3, 4)) * 2, 1e-5],
                                     [x234, [4], None, None, 1e-3]])
 cases("native_group_norm.default", [[drawn((2, 6, 5)), drawn((6,)), drawn((6,)) * 2, 2, 6, 5, 3, 1e-5],

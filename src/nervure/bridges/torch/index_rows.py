@@ -245,3 +245,21 @@ def _scattered_truths(x: Value, axis: int, places: Value, source: Value, mode: s
     extremum = {"add": "maximum", "multiply": "minimum"}.get(mode, mode)
     return converted(_scattered(converted(x, types.uint8), axis, places, converted(source, types.uint8), extremum),
                      types.bool_)
+
+
+@row("histc.default")
+def histogram(result: Type, x: Value, bins: int, low: float, high: float) -> Value:
+    if x.dtype not in (types.float32, types.float64) or 0 in x.shape:
+        raise Unsupported(f"a histogram of {x.type}")
+    first, last = [ops.Full(bound, x.dtype, ()).output for bound in (low, high)]
+    if low == high:  # that of the elements
+        first, last = [op(x, axes=list(range(x.rank))).output for op in (ops.Min, ops.Max)]
+    is_narrow = ops.Equal(first, last).output
+    first, last = where(is_narrow, first - 1, first), where(is_narrow, last + 1, last)
+    flat = ops.Reshape(x, (product(x.shape),)).output
+    start, end = expanded(first, flat.shape), expanded(last, flat.shape)
+    is_inside = ops.LogicalAnd(ops.LessEqual(start, flat), ops.LessEqual(flat, end)).output
+    place = ops.Floor(where(is_inside, flat - start, 0) * bins / (end - start)).output
+    place = converted(ops.Minimum(place, place.full(bins - 1)).output, types.int64)
+    counts = ops.Scatter(ops.Full(0, types.int64, result.shape), place, converted(is_inside, types.int64), 0, "add")
+    return converted(counts.output, result.dtype)

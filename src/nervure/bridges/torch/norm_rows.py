@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nervure import ops
-from nervure.bridges.torch.fitting import axes_of, converted
+from nervure.bridges.torch.fitting import axes_of, converted, expanded
 from nervure.bridges.torch.reduction_rows import kept, reduced, variance_of
 from nervure.bridges.torch.row_table import row
 from nervure.bridges.torch.unsupported import Foreign
@@ -103,3 +103,18 @@ def batch_norm_in_evaluation(result: tuple[Type | None, ...], x: Value, weight: 
         value = value + along(converted(bias, wide))
     nothing = [ops.Full(0, each.dtype, each.shape).output for each in result[1:] if each is not None]
     return (converted(value, x.dtype), *nothing)
+
+
+@row("_weight_norm_interface_backward.default")
+def weight_norm_backward(result: tuple[Type, Type], gradient: Value, v: Value, g: Value, norms: Value,
+                         axis: int) -> tuple[Value, Value]:
+    """A weight is g * v / |v|, with a norm for each position along an axis."""
+    wide = v.dtype.compute
+    axes = [d for d in range(v.rank) if d != axis % v.rank]
+    gradient, v, g = [converted(x, wide) for x in (gradient, v, g)]
+    inverse = 1 / expanded(converted(norms, wide), v.shape)
+    direction = v * inverse
+    along = kept(ops.Sum, gradient * direction, axes)
+    for_v = (gradient - direction * along) * expanded(g, v.shape) * inverse
+    for_g = reduced(ops.Sum, gradient * direction, axes, result[1].shape)
+    return converted(for_v, result[0].dtype), converted(for_g, result[1].dtype)
