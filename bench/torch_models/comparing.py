@@ -3,7 +3,8 @@
 The error of a tensor is the norm of its difference from float64's. The ratio that a row reports is the worst one of
 nervure's error to eager's, to which a few roundings of the tensor are added: by them alone two right orders of a sum
 differ. Where an operand of ReLU is near 0, a rounding decides which gradient is 0, and a hundredth of a tensor may
-differ in either. What is wrong is so for all weights; so a ratio above 2 is taken again with others.
+differ in either. What is wrong is so for all weights; so a ratio above 2 is taken again with others. Tensors of one
+element are compared together: the ratio of two single errors is luck, and has no bound.
 """
 
 from __future__ import annotations
@@ -128,6 +129,7 @@ def _worst_of(own: Mapping[str, torch.Tensor], plain: Mapping[str, torch.Tensor]
     """Returns the worst ratio of errors, the name of its tensor, and the error in terms of that tensor's norm."""
     if own.keys() != plain.keys():
         raise ValueError(f"other tensors than eager's: {sorted(own.keys() ^ plain.keys())[:3]}")
+    own, plain, reference = [_with_numbers_together(entry) for entry in (own, plain, reference)]
     kinds = ("result", "gradient", "buffer")
     scale = {kind: max([0.0, *[_norm(x) / max(x.numel(), 1) ** 0.5 for name, x in reference.items()
                                if name.startswith(kind)]]) for kind in kinds}
@@ -147,6 +149,15 @@ def _worst_of(own: Mapping[str, torch.Tensor], plain: Mapping[str, torch.Tensor]
             if ratio != ratio:
                 break
     return worst
+
+
+def _with_numbers_together(found: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Returns tensors by name, with the gradients of one element each as one tensor."""
+    numbers = {name: x for name, x in found.items() if name.startswith("gradient") and x.numel() == 1}
+    if len(numbers) < 2:
+        return dict(found)
+    rest = {name: x for name, x in found.items() if name not in numbers}
+    return {**rest, "gradient of each single number": torch.cat([x.reshape(1) for x in numbers.values()])}
 
 
 def _norm(x: torch.Tensor) -> float:
