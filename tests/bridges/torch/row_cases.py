@@ -326,8 +326,13 @@ _flash = "_scaled_dot_product_flash_attention_for_cpu"
 cases(f"{_flash}.default", [[_query, _keys, _keys.flip(2)], [_query, _query, _query, 0.0, True],
                             [_query, _keys[:, :2], _keys[:, :2]],
                             [_query, _keys, _keys, 0.0, False, {"attn_mask": drawn((2, 1, 3, 5)), "scale": 0.3}]])
-_attended = getattr(torch.ops.aten, _flash).default(_query, _keys, _keys)
-cases(f"{_flash}_backward.default", [[drawn((2, 4, 3, 8)), _query, _keys, _keys, *_attended, 0.0, False]])
+for _given in ([_query, _keys, _keys.flip(2), 0.0, False], [_query, _query, _query * 0.5, 0.0, True],
+               [_query, _keys[:, :2], _keys[:, :2].flip(2), 0.0, False, {"scale": 0.3}],
+               [_query, _keys, _keys, 0.0, False, {"attn_mask": drawn((2, 1, 3, 5)), "scale": 0.3}],
+               [_query, _keys, _keys, 0.0, True, {"attn_mask": drawn((3, 5), low=-9.0)}]):
+    _named = _given[5] if len(_given) > 5 else {}
+    _attended = getattr(torch.ops.aten, _flash).default(*_given[:5], **_named)
+    cases(f"{_flash}_backward.default", [[drawn((2, 4, 3, 8)), *_given[:3], *_attended, *_given[3:]]])
 
 _long = [[drawn((2, 200)) + 1.1, 1], [drawn((150, 3), torch.int64), 0], [drawn((4200,)), 0]]
 cases("cumsum.default cumprod.default", [[x234, 1], [places, 0], [mask, 0], [torch.tensor(2.0), 0]])

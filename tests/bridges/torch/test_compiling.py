@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 import nervure as nv  # noqa: E402
 from nervure.bridges.torch import (  # noqa: E402
     backend,
+    compiling,
     traced_program,
 )
 from tests.bridges.torch.comparing import assert_alike  # noqa: E402
@@ -113,6 +114,31 @@ def test_views_by_strides_are_part_of_one_forward_and_one_backward_function(made
         (run(x) * torch.arange(run(x).numel()).reshape(run(x).shape)).sum().backward()
     assert_alike(inputs[0].grad, inputs[1].grad)
     assert len(made) == 2
+
+
+@pytest.mark.parametrize("heads, keys, options", [
+    (4, 7, {}), (4, 5, {"is_causal": True}), (4, 7, {"attn_mask": torch.rand(2, 1, 5, 7) < 0.7}),
+    (4, 7, {"attn_mask": torch.randn(5, 7), "scale": 0.2}), (2, 5, {"is_causal": True, "enable_gqa": True})])
+def test_attention_is_kept_whole_in_both_directions(monkeypatch, heads, keys, options):
+    seen = []
+
+    def watched(graph, name="graph", *others):
+        seen.extend([str(node.target) for node in graph.graph.nodes if node.op == "call_function"])
+        return compiled_graph(graph, name, *others)
+    compiled_graph = compiling.compiled
+    monkeypatch.setattr(compiling, "compiled", watched)
+    shapes = ((2, 4, 5, 8), (2, heads, keys, 8), (2, heads, keys, 8))
+    inputs = [torch.randn(shape, requires_grad=True) for shape in shapes]
+
+    def function(*inputs):
+        return torch.nn.functional.scaled_dot_product_attention(*inputs, **options)
+    weights, found = torch.randn(2, 4, 5, 8), []
+    for run in (torch.compile(function, backend=backend, options={"strict": True}), function):
+        value = run(*inputs)
+        found.append([value.detach(), *torch.autograd.grad((value * weights).sum(), inputs)])
+    assert_alike(*found, scale=10)
+    whole = [name for name in seen if "scaled_dot_product" in name]
+    assert len(whole) == 2 and "backward" in whole[1] and not any(["softmax" in name for name in seen])
 
 
 def test_a_view_by_strides_of_an_argument_counts_in_all_of_its_memory():
