@@ -1,10 +1,10 @@
 """``make test-deep``: counts the small mistakes that the tests find.
 
 Draws a few hundred mutants of the package with a fixed seed, and tries each alone, in a copy of the checkout. The
-tests that mirror the changed file run first, then those of its folder. What passes these is tried in groups, with a
-sample of the conformance suite and a sample of everything else: where a group fails, each half is tried, down to one
-mutant alone. The first failure, or a run that does not end, kills the mutant. Mutants that survive are listed, and the
-run fails if too few are killed.
+tests that mirror the changed file run first, then those of its folder and of the folders above. What passes these is
+tried in groups, with a sample of the conformance suite and a sample of everything else: where a group fails, each half
+is tried, down to one mutant alone. The first failure, or a run that does not end, kills the mutant. Mutants that
+survive are listed, and the run fails if too few are killed.
 
     python -m tests.deep.mutate --count 20 --only src/nervure/types    a quick look at one folder
     python -m tests.deep.mutate --count 150 --part 2/5             the second fifth of a run, evenly drawn from it
@@ -71,16 +71,20 @@ def draw(root: Path, count: int, seed: int, only: Sequence[str] = ()) -> list[Pl
 
 
 def near_stages(root: Path, path: Path) -> Iterator[list[str]]:
-    """The pytest arguments of each stage that tests a changed file's own folder, the likeliest killers first."""
+    """The pytest arguments of each stage that tests a changed file's own folder, the likeliest killers first.
+
+    After the files that are named like it or its folders come the others beside these, then those of the folders above.
+    """
     mirror = Path("tests", *path.parent.parts[2:])  # src, nervure, and the folders that tests mirror
     while not (root / mirror).is_dir():  # a package may be tested by files of the folder above
         mirror = mirror.parent
     inside = path.with_suffix("").parts[len(mirror.parts) + 1:]
     own = [str(mirror / f"test_{name.strip('_')}.py") for name in reversed(inside)]
-    found = sorted(str(test.relative_to(root)) for test in (root / mirror).glob("test_*.py"))
-    for tests in ([test for test in own if test in found], [test for test in found if test not in own]):
-        if tests:
-            yield tests
+    for folder in [mirror, *[above for above in mirror.parents if len(above.parts) > 1]]:
+        found = sorted(str(test.relative_to(root)) for test in (root / folder).glob("test_*.py"))
+        for tests in ([test for test in own if test in found], [test for test in found if test not in own]):
+            if tests:
+                yield tests
 
 
 def far_stages(root: Path) -> Iterator[list[str]]:

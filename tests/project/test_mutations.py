@@ -100,6 +100,16 @@ def test_a_folder_without_tests_of_its_own_is_tested_by_files_named_like_it(chec
     assert list(near_stages(checkout, path)) == [["tests/types/test_axis.py", "tests/types/test_dim.py"]]
 
 
+def test_the_tests_of_folders_above_follow(checkout):
+    """Up to the folder of the whole part, and not those of all parts."""
+    for name in ("tests/types/view/test_simple.py", "tests/test_init.py"):
+        (checkout / name).parent.mkdir(exist_ok=True)
+        (checkout / name).write_text(EXAMPLE, encoding="utf-8")
+    assert list(near_stages(checkout, Path("src/nervure/types/view/simple.py"))) == [
+        ["tests/types/view/test_simple.py"], ["tests/types/test_axis.py", "tests/types/test_dim.py"]]
+    assert list(near_stages(checkout, Path("src/nervure/__init__.py"))) == [["tests/test_init.py"]]
+
+
 def test_parts_add_up_to_the_whole_run(capsys):
     def listed(*arguments: str) -> list[str]:
         main(["--list", "--count", "7", "--only", "types/axis", *arguments])
