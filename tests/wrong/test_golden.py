@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 import nervure as nv
-from tests.wrong import cases, devices, facets, habits, models, training
+from tests.wrong import cases, devices, facets, functions, habits, models, training
 from tests.wrong.cases import CASES
 
 FOLDER = Path(__file__).resolve().parent
 GOLDEN = FOLDER / "golden"
-SOURCES = {Path(module.__file__).resolve() for module in (cases, devices, facets, habits, models, training)}
+SOURCES = {Path(module.__file__).resolve() for module in (cases, devices, facets, functions, habits, models, training)}
 PLACE = re.compile(re.escape(f"{FOLDER}{os.sep}") + r"(\w+\.py):(\d+)")
 
 

@@ -16,7 +16,7 @@ from typing import overload
 
 from nervure import ops
 from nervure.autodiff.reverse import gradients
-from nervure.errors import InvalidArgument, WrongKind
+from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
 from nervure.front import alignment
 from nervure.front.apply import converted_to
 from nervure.front.creation import AssignableTensorOp, as_tensor
@@ -109,7 +109,11 @@ def weights_like(given: object, like: Tensor, op: str, operand: str, of: str) ->
     """
     own = as_tensor(given, op, 3, like.dtype)
     target = Tensor(ops.Full(0, like.dtype, like.type.shape), like._axes)
-    values, _, shape = alignment.aligned([target, own], op)
+    try:
+        values, _, shape = alignment.aligned([target, own], op)
+    except (AxisMismatch, ShapeMismatch) as error:
+        error.operand = operand
+        raise
     expected = like.type.shape
     if len(shape) != len(expected) or any([equal(a, b) is False for a, b in zip(shape, expected, strict=True)]):
         raise InvalidArgument(f"the {operand} must have the axes of {of}", op=op, operand=operand, got=str(own.type),

@@ -99,12 +99,13 @@ def fresh(leaf: object, name: str, op: str = "grad") -> Tensor:
     tensor = as_tensor(leaf, op, dtype=_real_type(leaf))
     if not tensor.dtype.is_float:
         raise WrongKind("only real arguments have derivatives", op=op, operand=name, got=str(tensor.type),
-                        expected="a float element type", help=_OF_FLOATS.get(op, "convert it: x.astype(nv.float32)"))
+                        expected="a float element type", help=_OF_FLOATS[op])
     return Tensor(ops.AssumeShape(tensor.value, tensor.type.shape), tensor._axes)
 
 
 _OF_FLOATS = {"grad": "name the float arguments: nv.grad(f, argument=...)",
-              "jacobian": "name the float arguments: nv.jacobian(f, argnums=...)"}
+              "jacobian": "name the float arguments: nv.jacobian(f, argnums=...)",
+              "jvp": "its tangent is None; or convert it: x.astype(nv.float32)"}
 
 
 def _real_type(leaf: object) -> DType | None:
