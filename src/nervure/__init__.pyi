@@ -72,6 +72,8 @@ from nervure.files.state_dict import from_state_dict as from_state_dict
 from nervure.files.state_dict import make_state_dict as make_state_dict
 from nervure.files.state_dict import parse_state_dict_key as parse_state_dict_key
 from nervure.files.state_loading import load_from_state_dict as load_from_state_dict
+from nervure.front.choices import cond as cond
+from nervure.front.choices import switch as switch
 from nervure.front.contraction import dot as dot
 from nervure.front.contraction import einsum as einsum
 from nervure.front.contraction import matmul as matmul
@@ -153,6 +155,10 @@ from nervure.front.joining import concat_along_axis as concat_along_axis
 from nervure.front.joining import concatenate as concatenate
 from nervure.front.joining import split as split
 from nervure.front.joining import stack as stack
+from nervure.front.loop_functions import fori_loop as fori_loop
+from nervure.front.loop_functions import map as map
+from nervure.front.loop_functions import scan as scan
+from nervure.front.loop_functions import while_loop as while_loop
 from nervure.front.nodes import defnode as defnode
 from nervure.front.normalization import batch_norm as batch_norm
 from nervure.front.normalization import cross_entropy_binary as cross_entropy_binary

@@ -1,7 +1,7 @@
 """Runs a Function without symbols over JAX: op by op, composites decomposed.
 
 Everything that an op means reaches this runner through its kind: ``evaluate``, ``describe``, ``structure``. Of single
-ops it knows leaves and effects alone.
+ops it knows leaves, effects, branches and loops.
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (2,))
@@ -21,7 +21,9 @@ from nervure.ir.function import Function
 from nervure.ir.kinds import Elementwise, Structured, View
 from nervure.ir.leaves import Constant, Full, Parameter, ReadVariable
 from nervure.ir.op import Op, Value
+from nervure.ops.branching import If, Switch
 from nervure.ops.effects import Guard, HostCall, PrintOp
+from nervure.ops.looping import Scan, While
 from nervure.passes.decompose import decompose
 from tests.conformance.jax_scalars import JaxScalars, padded
 from tests.conformance.jax_structure import evaluate_structure, evaluate_view, padded_length
@@ -73,8 +75,33 @@ def _guard(op: Guard, operands: list[np.ndarray]) -> Sequence[np.ndarray]:
     return []
 
 
+def _switch(op: Switch, operands: list[np.ndarray]) -> Sequence[np.ndarray]:
+    return run(op.branches[np.clip(operands[0].item(), 0, len(op.branches) - 1)], operands[1:])
+
+
+def _while(op: While, operands: list[np.ndarray]) -> Sequence[np.ndarray]:
+    while run(op.condition, operands)[0]:
+        operands = [*run(op.body, operands), *operands[op.carries:]]
+    return operands[:op.carries]
+
+
+def _scan(op: Scan, operands: list[np.ndarray]) -> Sequence[np.ndarray]:
+    end = op.carries + op.slices
+    carries, rows = operands[:op.carries], []
+    for at in range(op.length)[::-1 if op.reverse else 1]:
+        before = [carries[number] for number in op.saved]
+        found = run(op.body, [*carries, *[each[at] for each in operands[op.carries:end]], *operands[end:]])
+        carries = found[:op.carries]
+        rows.append([*found[op.carries:], *before])
+    columns = list(zip(*rows[::-1 if op.reverse else 1], strict=True))
+    return [*carries, *[np.stack(columns[number]) if rows else np.empty(value.shape, value.dtype.numpy)
+                        for number, value in enumerate(op.outputs[op.carries:])]]
+
+
 _LEAVES_AND_EFFECTS: dict[type[Op], Any] = {
     Constant: lambda op, operands: [op.array],
     Full: lambda op, operands: [np.full(op.shape, op.dtype.numpy.type(op.number))],
     ReadVariable: lambda op, operands: [op.variable.initial_value()],
-    HostCall: _host_call, Guard: _guard, PrintOp: lambda op, operands: operands}
+    HostCall: _host_call, Guard: _guard, PrintOp: lambda op, operands: operands,
+    If: lambda op, operands: run(op.branches[0 if operands[0] else 1], operands[1:]),
+    Switch: _switch, While: _while, Scan: _scan}

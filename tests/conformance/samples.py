@@ -19,6 +19,7 @@ from tests.conformance import (  # noqa: F401  # each fills the table
     sample_pointwise,
     sample_products,
     sample_reductions,
+    sample_regions,
     sample_views,
 )
 from tests.conformance.sampling import TABLE, samples_of, types_of

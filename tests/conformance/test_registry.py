@@ -9,6 +9,7 @@ from nervure.errors import NotSupported
 from nervure.ir.kinds import Composite, Elementwise, Structured, View
 from nervure.ir.leaves import Leaf
 from nervure.ir.op import Op
+from nervure.ir.region import RegionOp
 from nervure.ops.effects import EffectOp, HostCall
 from nervure.ops.order import OrderOp
 from nervure.ops.scalar_op import ScalarOp
@@ -17,11 +18,11 @@ from tests.conformance.samples import GOLDEN, NAMES, built_in, golden_table, sam
 from tests.conformance.sampling import concrete, generic
 from tests.conformance.test_ops import generator
 
-MOST_CORE_CLASSES = 130
+MOST_CORE_CLASSES = 134
 
 KINDS: list[tuple[str, tuple[type, ...]]] = [
     ("elementwise", (Elementwise,)), ("structured", (Structured,)), ("view", (View,)), ("leaf", (Leaf,)),
-    ("effect", (EffectOp, HostCall)), ("order", (OrderOp,)), ("composite", (Composite,))]
+    ("effect", (EffectOp, HostCall)), ("region", (RegionOp,)), ("order", (OrderOp,)), ("composite", (Composite,))]
 
 WITHOUT_SAMPLES = golden_table("ops_without_samples.txt")
 WITHOUT_DERIVATIVE = golden_table("ops_without_derivative.txt")
@@ -75,6 +76,8 @@ def differentiable(name: str) -> bool:
     cls = built_in()[name]
     if cls.vjp is not Op.vjp:
         return True
+    if issubclass(cls, RegionOp):
+        return name not in WITHOUT_DERIVATIVE and cls.differentiated is not RegionOp.differentiated
     if name not in NAMES or not issubclass(cls, Composite) or float64 not in types_of(name):
         return False
     for sample in samples_of(name, float64):

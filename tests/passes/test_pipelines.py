@@ -189,11 +189,12 @@ def test_the_list_can_be_read():
     records = []
     standard(training_step(), evaluate, records=records)
     names = [record.name for record in records]
-    assert names[:3] == ["decompose", "common_subexpressions", "simplify"] and names[-1] == "dead_code"
+    assert names[:4] == ["decompose", "regions", "common_subexpressions", "simplify"] and names[-1] == "dead_code"
     assert names.count("common_subexpressions") == 2  # before what looks at neighbours, and of what that has made equal
     native(training_step(), evaluate, records=(own := []))
     assert [record.name for record in own] == [
-        "decompose", "lower_argmax", *names[1:3], "lower_windows", "lower_depthwise", "lower_convolutions", *names[3:]]
+        "decompose", "regions", "lower_argmax", *names[2:4], "lower_windows", "lower_depthwise",
+        "lower_convolutions", *names[4:]]
     source = inspect.getsource(pipelines.standard)
     assert all(source.count(f'"{name}"') == names.count(name) for name in names)
 

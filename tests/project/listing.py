@@ -30,6 +30,7 @@ FAMILIES = {
     "Networks": ("front.convolution", "front.pooling", "front.normalization"),
     "Derivatives": ("autodiff.derivative", "front.custom", "functions.gradient", "functions.directions",
                     "functions.jacobian", "functions.mapping"),
+    "Loops and branches": ("front.loop_functions", "front.choices"),
     "Effects": ("front.effects",),
     "Computing, saving, explaining": ("computation", "build", "jit", "files.saving", "inspection.explain",
                                       "inspection.profiling", "inspection.config", "training.trainer"),
@@ -38,7 +39,7 @@ FAMILIES = {
     "Tensors, axes, lengths, element types": ("front.tensor", "types.axes", "types.axis", "types.axis_class",
                                               "types.dim", "types.dtype", "types.description"),
     "Devices and ops of users": ("front.devices", "front.nodes", "transformers.devices.pool"),
-    "Loops of users": ("front.iterators",),
+    "Loops over memory, of users": ("front.iterators",),
     "The graph": ("ir.function", "ops", "ir.provenance"),
     "Errors": ("errors",),
 }

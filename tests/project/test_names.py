@@ -93,7 +93,7 @@ def test_a_file_that_is_not_there_is_found():
 
 
 def test_what_does_not_lead_anywhere_is_found():
-    assert unknown("nv.if_ or nv.scan, not nv.where, nv.optim.Adam, nv.transformers.default") == ["nv.if_", "nv.scan"]
+    assert unknown("nv.if_ or nv.loop, not nv.where, nv.optim.Adam, nv.transformers.default") == ["nv.if_", "nv.loop"]
     assert unknown("ops.Wher, ops.Where, flags.thread, flags.threads, nv.flags.thread") == [
         "flags.thread", "nv.flags.thread", "ops.Wher"]
     assert unknown("array.flags.writeable, my_ops.Add, flags.py, nv.errors.WrongKind, nv.types.axis.match") == []

@@ -47,6 +47,17 @@ IMAGES, FILTERS, RESULT = tensor(2, 3, 8, 8), tensor(5, 3, 3, 3), tensor(2, 5, 6
 STEP = tensor(dtype=nv.uint64)
 REVERSED = IndexMap.identity((3, 4))
 
+
+def function(*types: BasicTensorDescription, results: str) -> nv.Function:
+    """A function that gives some of its parameters, or whether the first one is below 3."""
+    own = [nv.Parameter(entry.dtype, entry.shape) for entry in types]
+    found = [own[0].output < 3 if result == "<" else own[int(result)] for result in results]
+    return nv.Function(found, own)
+
+
+BRANCHES = (function(X, X, results="0"), function(X, X, results="1"))
+COUNT = tensor(dtype=nv.int64)
+
 EXAMPLES: dict[str, Example] = {
     "Parameter": example(dtype=nv.float32, shape=(2,)),
     "Constant": example(array=np.zeros(3)),
@@ -64,6 +75,11 @@ EXAMPLES: dict[str, Example] = {
     "HostCall": example(X, function=lambda array: array, types=(X,)),
     "PrintOp": example(X),
     "Guard": example(TRUTH, message="it must hold"),
+    "If": example(tensor(dtype=nv.bool_), X, X, branches=BRANCHES),
+    "Switch": example(COUNT, X, X, branches=BRANCHES),
+    "Scan": example(X, tensor(5, 2), X, body=function(X, tensor(2), X, results="201"), carries=1, slices=1, length=5),
+    "While": example(COUNT, X, condition=function(COUNT, X, results="<"), body=function(COUNT, X, results="01"),
+                     carries=2),
     "IndexView": example(X, map=REVERSED),
     "FilledView": example(X, map=REVERSED),
     "AccumulateView": example(X, map=REVERSED, shape=(3, 4)),

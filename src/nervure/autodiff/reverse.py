@@ -15,7 +15,7 @@ are not visited, and each new op carries the line of the op that it differentiat
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from nervure.autodiff.slices import beside_each_other
 from nervure.errors import DtypeMismatch, InvalidArgument, NotSupported, ShapeMismatch, WrongKind
@@ -23,6 +23,7 @@ from nervure.ir.gc_paused import gc_paused
 from nervure.ir.kinds import Composite
 from nervure.ir.op import Gradient, Gradients, Op, Operand, Value, as_value
 from nervure.ir.provenance import NO_GRAD, of_derivative, set_override
+from nervure.ir.region import RegionOp
 from nervure.ir.traverse import postorder
 from nervure.ops.arithmetic import Add
 from nervure.types.description import BasicTensorDescription
@@ -120,7 +121,7 @@ class _Walk:
             self._inline(op, received)
             return
         gradient = tuple(received) if len(received) > 1 or received[0] is None else received[0]
-        contributions = call_vjp(op, gradient)
+        contributions = call_vjp(op, gradient, self.active)
         for position, (operand, contribution) in enumerate(zip(op.operands, contributions, strict=True)):
             if contribution is not None and operand in self.active:
                 self.add(operand, checked_gradient(op, position, operand, as_value(contribution)))
@@ -134,7 +135,15 @@ class _Walk:
                 self.add(result, cotangent)
 
 
-def call_vjp(op: Op, gradient: Gradient) -> Gradients:
+def call_vjp(op: Op, gradient: Gradient, active: Container[Value] | None = None) -> Gradients:
+    """Returns the contributions of an op to its operands.
+
+    Those of a branch or a loop are for its ``active`` operands (absent: for all that are floats), since the functions
+    that it holds are differentiated in turn.
+    """
+    if isinstance(op, RegionOp):
+        wanted = [operand.type.dtype.is_float and (active is None or operand in active) for operand in op.operands]
+        return op.differentiated(gradient if isinstance(gradient, tuple) else (gradient,), wanted, gradients)
     try:
         contributions = op.vjp(gradient, *op.operands)
     except NotSupported:

@@ -178,8 +178,9 @@ class Tensor(Frozen, Device, Interface, Uncopyable, is_device=False):
     def numpy(self) -> np.ndarray:
         """Computes the elements and returns them as an array that the caller owns."""
         self.check_not_traced("numpy", "a tensor has no numbers",
-                               "nv.where(condition, x, y) chooses element by element; what decides a branch or a "
-                               "loop is a Python value, such as an argument in static=")
+                               "nv.cond(condition, f, g, x) runs one of two functions, nv.while_loop and nv.scan run "
+                               "one again and again, and nv.where(condition, x, y) chooses element by element; what "
+                               "decides Python's own if is a Python value, such as an argument in static=")
         array: np.ndarray = upward().evaluate(self)
         return array
 
@@ -251,7 +252,8 @@ class Tensor(Frozen, Device, Interface, Uncopyable, is_device=False):
 
     def __iter__(self) -> Iterator[Tensor]:
         self.check_not_traced("iter", "a tensor is not iterated",
-                               "[x[i] for i in range(x.shape[0])] unrolls a loop over an axis")
+                               "nv.scan(f, init, x) and nv.map(f, x) loop over an axis; "
+                               "[x[i] for i in range(x.shape[0])] unrolls the loop")
         return (self[position] for position in range(len(self)))
 
     def __contains__(self, item: object) -> bool:

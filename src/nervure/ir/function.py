@@ -174,8 +174,13 @@ class Function(Uncopyable, Frozen):
 _exact = field.exact(Function)
 function_attribute = field.FieldKind(
     "function", "a Function", "nv.Function([result], [parameter])", _exact,
-    lambda value, writer: writer.function(value), lambda line, reader: _parse_function(line, reader), key=id)
+    lambda value, writer: writer.function(value), lambda line, reader: _parse_function(line, reader), key=id,
+    dimensions=lambda value: value.dimensions())
 """The kind of attribute that is a function; called, it declares a field, as the kinds of ``nervure.ir.field`` do."""
+
+function_attributes: field.FieldKind[tuple[Function, ...]] = field.several(
+    function_attribute, "functions", "Functions", "(nv.Function([result], [parameter]),)")
+"""The kind of attribute that is several functions."""
 
 
 def _parse_function(line: Scanner, reader: ReadingContext) -> Function:

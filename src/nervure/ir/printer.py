@@ -190,13 +190,19 @@ def nested_functions(function: Function) -> list[Function]:
 
 def _held(function: Function) -> list[Function]:
     held: dict[type[Op], list[str]] = {}
-    found = []
+    found: list[Function | None] = []
     for op in function.operations:
         cls = type(op)
         if cls not in held:
-            held[cls] = [name for name, field in cls.fields.items() if field.kind.name == "function"]
-        found.extend([getattr(op, name) for name in held[cls]])
+            held[cls] = [name for name, field in cls.fields.items() if field.kind.name in _HOLDING]
+        for name in held[cls]:
+            entry = getattr(op, name)
+            found.extend(entry if isinstance(entry, tuple) else (entry,))
     return [entry for entry in found if entry is not None]
+
+
+_HOLDING = ("function", "functions")
+"""The kinds of fields that hold functions, by name."""
 
 
 def _comment(provenance: Provenance) -> str:

@@ -1,4 +1,4 @@
-"""A region: a Function inside an op, with the values that it uses from outside made operands.
+"""A region: a Function inside an op, with the values that it uses from outside made operands; ops that hold regions.
 
 A branch or the body of a loop is written with values of the graph outside. An op may not refer to them from inside, so
 each captured value becomes a parameter of its Function and an operand of the op that holds it:
@@ -20,13 +20,17 @@ A region is an attribute of kind "function" (its ``body``); the op's operands ar
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import ClassVar, Self
 
-from nervure.errors import InvalidArgument
-from nervure.ir.function import Function
+from nervure.errors import DtypeMismatch, ErrorParts, InvalidArgument, NotSupported, ShapeMismatch
+from nervure.ir.function import Assumption, Function
 from nervure.ir.leaves import Constant, Full, Parameter
-from nervure.ir.op import Op, Operand, Value, as_value
+from nervure.ir.op import Gradients, Op, Operand, Value, as_value
+from nervure.ir.provenance import set_override
 from nervure.ir.traverse import postorder, rebuild
+from nervure.types.description import BasicTensorDescription
+from nervure.types.dim import equal
 from nervure.types.frozen import Frozen, put
 
 
@@ -105,3 +109,137 @@ def _crossing(order: Iterable[Op], outputs: Sequence[Value], inside: set[Op]) ->
     """Returns the values from outside that the body uses, each once, in the order of their first use."""
     used = [operand for op in order if op in inside for operand in op.operands]
     return list(dict.fromkeys([value for value in (*used, *outputs) if value.op not in inside]))
+
+
+Differentiate = Callable[[Sequence[Operand], Sequence[Operand], Sequence["Operand | None"]], Sequence["Value | None"]]
+"""Reverse mode: ``nervure.autodiff.gradients``, which stands above the ops and is given to their rules."""
+
+
+class RegionOp(Op, abstract=True):
+    """An op that runs Functions: branches, or the body of a loop. They are pure but for their effects.
+
+    A function's parameters are those that the op's class says; what it uses from outside are operands of the op. Passes
+    treat it as one op with an attribute for each function, and optimise the functions by themselves.
+
+    >>> import nervure as nv
+    >>> x = nv.Parameter(nv.float32, (3,))
+    >>> double, same = nv.Function([x * 2.0], [x]), nv.Function([x], [x])
+    >>> op = nv.ops.If(nv.Parameter(nv.bool_, ()), nv.Parameter(nv.float32, (3,)), branches=(double, same))
+    >>> op.bodies == (double, same), op.effectful
+    (True, False)
+    """
+
+    operand_names = "*operands"
+    body_fields: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def bodies(self) -> tuple[Function, ...]:
+        """The functions that it runs."""
+        found: list[Function] = []
+        for name in self.body_fields:
+            held = getattr(self, name)
+            found.extend(held if isinstance(held, tuple) else (held,))
+        return tuple(found)
+
+    @property
+    def effectful(self) -> bool:
+        """Whether one of its functions has an effect: then it is neither dropped nor merged nor reordered."""
+        return any([body.effects for body in self.bodies])
+
+    def assumptions(self) -> list[Assumption]:
+        """Returns what its functions assume about dimensions."""
+        return [entry for body in self.bodies for entry in body.assumptions]
+
+    def with_bodies(self, bodies: Sequence[Function]) -> Self:
+        """Returns this op with other functions of the same types; itself if they are the same."""
+        if tuple(bodies) == self.bodies:
+            return self
+        remaining = iter(bodies)
+        changed: dict[str, object] = {}
+        for name in self.body_fields:
+            held = getattr(self, name)
+            changed[name] = tuple([next(remaining) for _ in held]) if isinstance(held, tuple) else next(remaining)
+        before = set_override(self.provenance)
+        try:
+            made = type(self)(*self.operands, **{**self.attributes, **changed})
+        finally:
+            set_override(before)
+        made.name = self.name
+        for fresh, old in zip(made.outputs, self.outputs, strict=True):
+            fresh.labels = old.labels
+        return made
+
+    def differentiated(self, gradients: Sequence[Value | None], wanted: Sequence[bool],
+                       differentiate: Differentiate) -> Gradients:
+        """Returns the gradient of each operand that is wanted (None: zero), from those of the outputs.
+
+        ``differentiate`` computes the gradients of values inside of a function.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no derivative")
+
+    # -- checks of type rules ----------------------------------------------------------------------------
+
+    def require_pure(self) -> None:
+        """Raises InvalidArgument if a function reads or writes variables by itself."""
+        for body in self.bodies:
+            if body.variables:
+                raise self.fail(InvalidArgument, "the functions of an op do not touch variables themselves",
+                                operand=self.body_fields[-1], got=body.variables[0], expected="a pure function",
+                                help="make the variable's value an operand, and its new value a result")
+
+    def require_type(self, what: str, operand: str, got: BasicTensorDescription, expected: BasicTensorDescription,
+                     help: str = "insert ops.Convert, ops.Broadcast or a reshape") -> None:
+        """Raises DtypeMismatch or ShapeMismatch, which says ``what`` differs, unless ``got`` and ``expected`` are
+        provably equal. The error is about the ``operand`` or attribute.
+        """
+        parts: ErrorParts = {"operand": operand, "got": got, "expected": expected, "help": help}
+        if got.dtype is not expected.dtype:
+            raise self.fail(DtypeMismatch, f"{what} has another element type", **parts)
+        same = len(got.shape) == len(expected.shape) and all(
+            [equal(mine, theirs) is True for mine, theirs in zip(got.shape, expected.shape, strict=True)])
+        if not same:
+            raise self.fail(ShapeMismatch, f"{what} has another shape", **parts)
+
+    def require_parameters(self, attribute: str, body: Function, types: Sequence[BasicTensorDescription],
+                           first: int = 0) -> None:
+        """Raises an error unless the function of an ``attribute`` takes parameters of these ``types``.
+
+        They are those of the operands from ``first`` on, or of slices of them.
+        """
+        self.require_count(f"parameters of {body.name}", attribute, len(body.parameters), len(types))
+        for at, (parameter, expected) in enumerate(zip(body.parameters, types, strict=True)):
+            self.require_type(f"parameter {at} of {body.name}", self.operand_label(first + at),
+                              parameter.output.type, expected)
+
+    def require_count(self, what: str, attribute: str, got: int, expected: int) -> None:
+        """Raises InvalidArgument, which says ``what`` an ``attribute`` has, unless ``got`` is ``expected``."""
+        if got != expected:
+            raise self.fail(InvalidArgument, f"the number of {what} is another one", operand=attribute, got=got,
+                            expected=expected,
+                            help="a function has a parameter for each operand, and all that it uses is among them")
+
+
+def without_effects(body: Function) -> Function:
+    """Returns a function with the same results that does nothing else, for a derivative that computes them again.
+
+    NotSupported if a result needs a call of Python that has an effect.
+    """
+    if not body.effects:
+        return body
+    table: dict[Value, Value] = {}
+    for op in postorder([*body.parameters, *body.results]):
+        if not getattr(op, "effectful", False):
+            rebuild([op], table)
+        elif isinstance(op, RegionOp):
+            pure = op.with_bodies([without_effects(inner) for inner in op.bodies])
+            table.update(zip(op.outputs, pure.outputs, strict=True))
+            rebuild([pure], table)
+            table.update({old: table.get(new, new) for old, new in zip(op.outputs, pure.outputs, strict=True)})
+        elif op.operands and [op.operands[0].type] == [output.type for output in op.outputs] and not op.fields.get(
+                "function"):
+            table[op.outputs[0]] = table.get(op.operands[0], op.operands[0])  # a print: it passes its operand on
+        else:
+            raise op.fail(NotSupported, "a derivative would call this function again", got=type(op).__name__,
+                          expected="a body whose results need no effectful call of Python",
+                          help="nv.host_call(..., effectful=False) says that it may be called again")
+    return Function([table.get(value, value) for value in body.results], body.parameters, name=body.name)

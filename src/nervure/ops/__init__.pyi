@@ -47,6 +47,8 @@ from nervure.ops.arithmetic import SquaredDifference as SquaredDifference
 from nervure.ops.arithmetic import Subtract as Subtract
 from nervure.ops.arithmetic import Truncate as Truncate
 from nervure.ops.between import Between as Between
+from nervure.ops.branching import If as If
+from nervure.ops.branching import Switch as Switch
 from nervure.ops.comparison import Equal as Equal
 from nervure.ops.comparison import Greater as Greater
 from nervure.ops.comparison import GreaterEqual as GreaterEqual
@@ -98,6 +100,8 @@ from nervure.ops.iota import Eye as Eye
 from nervure.ops.iota import Iota as Iota
 from nervure.ops.iota import Tril as Tril
 from nervure.ops.iota import Triu as Triu
+from nervure.ops.looping import Scan as Scan
+from nervure.ops.looping import While as While
 from nervure.ops.normalization import Standardize as Standardize
 from nervure.ops.pooling import AveragePool as AveragePool
 from nervure.ops.pooling import MaxPool as MaxPool

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from nervure.ir.function import Function
 from nervure.ir.kinds import Composite
 from nervure.ir.op import Op
+from nervure.passes.inner_functions import within_bodies
 from nervure.passes.rewrite import Replacement, Rewriter, Rule
 
 Supports = Callable[[type[Op]], bool]
@@ -44,5 +45,6 @@ def decompose(function: Function, supports: Supports | None = None) -> Function:
 
 
 def decompose_by(function: Function, rule: Decomposition) -> Function:
-    """Returns the function without the composites that ``rule`` decomposes."""
-    return Rewriter("decompose", [rule], _VISITS)(function)
+    """Returns the function without the composites that ``rule`` decomposes, in the functions of its ops, too."""
+    whole = Rewriter("decompose", [rule], _VISITS)(function)
+    return within_bodies(whole, lambda body: decompose_by(body, rule))

@@ -19,8 +19,10 @@ from nervure.ir.function import Function
 from nervure.passes import algebra, canonical_views, fold, known_indices
 from nervure.passes.common_subexpressions import common_subexpressions
 from nervure.passes.dead_code import dead_code
+from nervure.passes.dead_regions import dead_regions
 from nervure.passes.decompose import Decomposition, Supports, decompose, decompose_by
 from nervure.passes.fold import Evaluate
+from nervure.passes.inner_functions import within_bodies
 from nervure.passes.lower_argmax import lower_argmax
 from nervure.passes.lower_convolutions import lower_convolutions
 from nervure.passes.lower_depthwise import lower_depthwise
@@ -40,6 +42,8 @@ def standard(function: Function, evaluate: Evaluate | None = None, supports: Sup
     """
     passes = [
         Pass("decompose", partial(decompose, supports=supports)),
+        Pass("regions", lambda whole: within_bodies(dead_regions(whole), partial(
+            standard, evaluate=evaluate, supports=supports, more=more, last=last))),
         *more,
         Pass("common_subexpressions", common_subexpressions),
         Pass("simplify", simplification(evaluate)),
@@ -65,7 +69,8 @@ def native_minimal(function: Function, machine: Machine = GENERIC) -> Function:
     """Decomposes the convolutions that have no loops of their own, and nothing else, for a function that is compiled
     as it is for a ``machine``.
     """
-    return run(function, _convolutions(machine))
+    return run(function, [*_convolutions(machine), Pass("regions", partial(
+        within_bodies, transform=partial(native_minimal, machine=machine)))])
 
 
 def _convolutions(machine: Machine) -> list[Pass]:

@@ -28,6 +28,7 @@ from nervure.ir.gc_paused import gc_paused
 from nervure.ir.identity import Uncopyable
 from nervure.ir.op import Op
 from nervure.ir.ordered_locks import holding
+from nervure.ir.printer import nested_functions
 from nervure.ir.variable import Variable
 from nervure.support import forks
 from nervure.transformers.borrowing import as_version, shared_array
@@ -88,7 +89,7 @@ class Transformer(Uncopyable, ABC):
         with forks.importing():
             from nervure.passes.decompose import decompose
         ready = decompose(function, self.supports)
-        for op in ready.operations:
+        for op in [op for held in nested_functions(ready) for op in held.operations]:
             if not self.supports(type(op)):
                 raise op.fail(NotSupported, f"{self.name} cannot run this op", got=type(op).__name__,
                               help="give the op a decomposition, or a forward: @nv.implement(..., device=...)",

@@ -18,6 +18,7 @@ from nervure.ir.kinds import Elementwise, Structured, View, as_results
 from nervure.ir.leaves import Constant, Full
 from nervure.ir.op import Op
 from nervure.ir.ordered_locks import Visit, visiting
+from nervure.ir.region import RegionOp
 from nervure.ops.effects import Guard, HostCall, PrintOp
 from nervure.transformers.arguments import as_array
 from nervure.transformers.binding import Bindings
@@ -39,7 +40,7 @@ def results_of(op: Op, operands: Arrays, bindings: Bindings) -> Arrays:
         if isinstance(op, kind):
             return meaning(op, operands, bindings)
     raise op.fail(NotSupported, "the interpreter has no meaning for this op", got=type(op).__name__,
-                  expected="an elementwise op, a view, a structured op or an effect",
+                  expected="an elementwise op, a view, a structured op, an effect, a branch or a loop",
                   help="give the op a decomposition, or a forward: @nv.implement(..., device=...)")
 
 
@@ -53,8 +54,8 @@ def evaluate(op: Op, arrays: Arrays) -> list[np.ndarray]:
 
 
 def supports(op_class: type[Op]) -> bool:
-    """Whether ops of a class have a meaning here."""
-    return issubclass(op_class, tuple(_MEANINGS))
+    """Whether ops of a class have a meaning here; branches and loops have theirs in :mod:`control_flow`."""
+    return issubclass(op_class, (*_MEANINGS, RegionOp))
 
 
 def static_value(op: Op, bindings: Bindings) -> np.ndarray:

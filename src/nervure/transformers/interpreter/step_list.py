@@ -21,9 +21,11 @@ from nervure.errors import InvalidArgument, NervureError, NumericError
 from nervure.ir.function import Function
 from nervure.ir.leaves import Constant, Full, Parameter, ReadVariable
 from nervure.ir.op import Op, Value
+from nervure.ir.region import RegionOp
 from nervure.ir.variable import Variable
 from nervure.transformers.binding import Bindings
 from nervure.transformers.convert import widen
+from nervure.transformers.interpreter.control_flow import run_region
 from nervure.transformers.interpreter.evaluate import Arrays, results_of, static_value
 from nervure.transformers.memory_estimate import dropped_after, last_uses
 
@@ -74,9 +76,16 @@ class StepList:
                     clock.append(time.perf_counter_ns())
         return [values[value] for value in self._function.roots]
 
+    def _runner(self, body: Function) -> Callable[[Arrays], list[np.ndarray]]:
+        """A function from the parameters of a body to its results."""
+        steps = StepList(body, self._bindings)
+        return lambda arguments: [np.asarray(result) for result in steps.run(arguments, {})]
+
     def results_of(self, op: Op, operands: Arrays) -> Arrays:
         """The results of an op; its errors name it."""
         try:
+            if isinstance(op, RegionOp):
+                return run_region(op, operands, self._bindings, self._runner)
             return results_of(op, operands, self._bindings)
         except NervureError:
             raise

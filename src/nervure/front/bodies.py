@@ -1,0 +1,178 @@
+"""Bodies of branches and loops: a function of tensors is traced once, and becomes a Function with operands.
+
+What the function makes is inside. What it takes from around it, tensors and variables, becomes an operand; a variable
+that it assigns becomes an operand and a further result.
+
+>>> import nervure as nv
+>>> w, scale = nv.variable((), 2.0), nv.constant(10.0)
+>>> body = TracedBody("scan", [nv.constant(1.0)])
+>>> with body.tracing():
+...     results = [nv.sequential([nv.assign(w, w + body.tensors[0]), w * scale])]
+>>> body.close([result.value for result in results])
+>>> [variable is w.variable for variable in body.variables], body.written == {w.variable}
+([True], True)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from nervure import ops
+from nervure.front import tensor as tensors
+from nervure.front.placement import Placement
+from nervure.front.pytrees import ContainerPattern, Pattern
+from nervure.front.tensor import Tensor
+from nervure.ir.function import Function
+from nervure.ir.leaves import Constant, Full, Parameter, ReadVariable
+from nervure.ir.op import Op, Value
+from nervure.ir.provenance import current_metadata, metadata
+from nervure.ir.traverse import postorder, rebuild
+from nervure.ir.variable import Variable
+from nervure.ops.order import Assign, Sequential, placed_operands
+
+_MARK = "body"
+"""The metadata entry of the ops that are made while a body is traced: the bodies that are open, from the outermost."""
+
+
+class TracedBody:
+    """A body of the function ``name``, with a parameter for each tensor of ``like``; ``tensors`` are the parameters.
+
+    After ``close`` its ``results`` are those given, then nothing else; ``outside`` maps each value that it takes from
+    around it to the parameter for it, ``variables`` each variable that it reads or assigns, and ``state`` has the new
+    values of those that are ``written``.
+    """
+
+    def __init__(self, name: str, like: Sequence[Tensor]) -> None:
+        self.name = name
+        self.parameters = [_parameter(entry.value) for entry in like]
+        self.tensors = [Tensor(op.output, entry._axes) for op, entry in zip(self.parameters, like, strict=True)]
+        self.outside: dict[Value, Parameter] = {}
+        self.variables: dict[Variable, Parameter] = {}
+        self.state: Mapping[Variable, Value] = {}
+        self.results: list[Value] = []
+        self.effects: list[Op] = []
+
+    @contextmanager
+    def tracing(self) -> Iterator[None]:
+        """Marks what is made inside as made in this body."""
+        opened = current_metadata().get(_MARK, ())
+        assert isinstance(opened, tuple)
+        with metadata(**{_MARK: (*opened, self)}), tensors.tracing(f"a function that nv.{self.name} runs"):
+            yield
+
+    def close(self, results: Sequence[Value]) -> None:
+        """Takes the ``results`` of the traced function, in the order in which they are evaluated."""
+        order = postorder([*self.parameters, *results], None, placed_operands)
+        inside = self._inside(order)
+        table: dict[Value, Value] = {}
+        for value in _crossing(order, results, inside):
+            parameter = self.outside[value] = _parameter(value)
+            table[value] = parameter.output
+        rebuild([op for op in order if op in inside], table)
+        placed = [table.get(value, value) for value in results]
+        placement = Placement()
+        for variable in _variables(postorder(placed, None, placed_operands)):
+            parameter = self.variables[variable] = Parameter(variable.type.dtype, variable.type.shape)
+            parameter.name = variable.name
+            placement.supply(variable, parameter.output)
+        self.results = [placement.place(value) for value in placed]
+        self.state, self.effects = placement.state, placement.effects
+
+    @property
+    def written(self) -> set[Variable]:
+        """The variables that it assigns."""
+        return {variable for variable, parameter in self.variables.items()
+                if self.state[variable] is not parameter.output}
+
+    def taking(self, outside: Sequence[Value]) -> list[Parameter]:
+        """Returns a parameter for each of some values from outside, of which it may take a part."""
+        return [self.outside[value] if value in self.outside else Parameter(value.dtype, value.shape)
+                for value in outside]
+
+    def holding(self, variables: Sequence[Variable]) -> list[Parameter]:
+        """Returns a parameter for each of some variables, of which it may use a part."""
+        return [self.variables[each] if each in self.variables else Parameter(each.type.dtype, each.type.shape)
+                for each in variables]
+
+    def new_value(self, variable: Variable, before: Parameter) -> Value:
+        """Returns the value of a variable behind the body, where its parameter is ``before``."""
+        return self.state[variable] if variable in self.variables else before.output
+
+    def _inside(self, order: Sequence[Op]) -> set[Op]:
+        """Returns the ops that were made in this body, or depend on its parameters, and constants."""
+        inside: set[Op] = set(self.parameters)
+        for op in order:
+            marked = op.provenance.metadata.get(_MARK, ())
+            is_own = isinstance(marked, tuple) and self in marked
+            if is_own or isinstance(op, (Constant, Full)) or any(
+                    [operand.op in inside and not isinstance(operand.op, (Constant, Full)) for operand in op.operands]):
+                inside.add(op)
+        return inside
+
+    def replace_reads(self, variable: Variable, value: Value) -> None:
+        """Puts a value in place of the reads of a variable that is not written."""
+        table = {self.variables[variable].output: value}
+        rebuild([op for op in postorder([*self.effects, *self.results, *self.state.values()])
+                 if not isinstance(op, Parameter)], table)
+        self.results = [table.get(entry, entry) for entry in self.results]
+        self.state = {key: table.get(entry, entry) for key, entry in self.state.items()}
+        self.effects = [table[op.outputs[0]].op if op.outputs and op.outputs[0] in table else op.with_operands(
+            [table.get(entry, entry) for entry in op.operands]) for op in self.effects]
+
+    def function(self, results: Sequence[Value], parameters: Sequence[Op]) -> Function:
+        """Returns the body as a function with these results and parameters."""
+        return Function(results, parameters, effects=self.effects, name=f"{self.name}_body")
+
+
+def _parameter(value: Value) -> Parameter:
+    made = Parameter(value.type.dtype, value.type.shape)
+    made.name = value.op.name
+    made.outputs[0].labels = value.labels
+    return made
+
+
+def _crossing(order: Sequence[Op], results: Sequence[Value], inside: set[Op]) -> list[Value]:
+    """Returns the values from outside that are used inside, each once, in the order of their first use."""
+    used = [operand for op in order if op in inside for operand in placed_operands(op)]
+    return list(dict.fromkeys([value for value in (*used, *results) if value.op not in inside]))
+
+
+def _variables(order: Sequence[Op]) -> list[Variable]:
+    """Returns the variables that are read or assigned, in order."""
+    return list(dict.fromkeys([op.variable for op in order if isinstance(op, (ReadVariable, Assign))]))
+
+
+def read_of(variable: Variable) -> Value:
+    """Returns a mention of a variable, as its tensor gives it."""
+    place = None if variable.handle is None else variable.handle[3]()
+    value: Value = ReadVariable(variable).output if place is None else place.value
+    return value
+
+
+def after_assignments(values: Sequence[Value], written: Mapping[Variable, Value]) -> list[Value]:
+    """Returns values that, where they are placed, also assign new values to the variables that a body has written."""
+    if not written:
+        return list(values)
+    assigned = [Assign(value, variable, None).output for variable, value in written.items()]
+    return [Sequential(*assigned, value).output for value in values]
+
+
+def iteration_seed(seed: Value, iteration: Value) -> Value:
+    """Returns the seed of one iteration: two words that depend on the seed outside and on its number, uint64."""
+    low, high = [ops.Reshape(ops.Slice(seed, [(k, 1, 1)]), ()) for k in (0, 1)]
+    words = ops.RandomKey(low, high, iteration, _STREAM).outputs
+    return ops.Concatenate(*[ops.Reshape(word, (1,)) for word in words], axis=0).output
+
+
+_STREAM = (1 << 64) - 1
+"""The stream of the seeds of iterations, which no op has: those count up from 0 within the hash of a name scope."""
+
+
+def paths(pattern: Pattern, root: str) -> list[str]:
+    """Returns the text for each leaf of a nested value: ``carry[0]['h']``."""
+    if not isinstance(pattern, ContainerPattern):
+        return [root]
+    is_sequence = issubclass(pattern.kind, (list, tuple))
+    return [path for key, entry in zip(pattern.keys, pattern.entries, strict=True)
+            for path in paths(entry, f"{root}[{key if is_sequence else repr(key)}]")]

@@ -1,0 +1,215 @@
+"""Loops: a body runs again and again, and hands values of fixed types, its *carries*, from iteration to iteration.
+
+>>> import nervure as nv
+>>> total, x = nv.Parameter(nv.float32, ()), nv.Parameter(nv.float32, ())
+>>> body = nv.Function([total + x, total], [total, x])
+>>> xs = nv.Parameter(nv.float32, (5,))
+>>> sums = Scan(nv.ops.Full(0.0, nv.float32, ()), xs, body=body, carries=1, slices=1, length=5)
+>>> sums
+f32[], f32[5] Scan(Full, Parameter)
+
+The parameters of a body are the carries, one slice of each sliced operand, and values that stay the same, which it
+captures from outside. Its results are the new carries, and what is stacked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from nervure.errors import DtypeMismatch, InvalidArgument, NotSupported, ShapeMismatch
+from nervure.ir import field
+from nervure.ir.function import Assumption, Function, function_attribute
+from nervure.ir.leaves import Full, Parameter
+from nervure.ir.op import Gradients, Operand, Value
+from nervure.ir.region import Differentiate, RegionOp, without_effects
+from nervure.ir.traverse import postorder
+from nervure.types.description import BasicTensorDescription
+from nervure.types.dim import Dim, dim_max, equal, less_equal
+from nervure.types.dtype import bool_
+
+
+class LoopOp(RegionOp, abstract=True):
+    """The common part of loops: the first operands are the carries before the first iteration."""
+
+    def check_carries(self, carries: int, body: Function, types: Sequence[BasicTensorDescription]) -> None:
+        """Raises an error, which names the carry, unless a body takes and gives carries of the operands' types."""
+        if not 0 <= carries <= min(len(types), len(body.results)):
+            raise self.fail(InvalidArgument, "there are fewer carries than attribute carries says", operand="carries",
+                            got=carries, expected=f"at most {min(len(types), len(body.results))}",
+                            help="the first operands and the first results of the body are the carries")
+        for at in range(carries):
+            self.require_type(f"carry {at}, as the body gives it,", self.operand_label(at), body.results[at].type,
+                              types[at], "a carry keeps its type and shape from one iteration to the next")
+
+
+class Scan(LoopOp):
+    """A loop over the first dimension of its sliced operands, of ``length`` iterations, which may be 0.
+
+    The operands are ``carries`` first carries, ``slices`` tensors whose first dimension is ``length``, and captured
+    values. The outputs are the last carries, the body's other results stacked along a first dimension, and for each
+    number in ``saved`` that carry as it was before each iteration. With ``reverse`` the iterations go from the last
+    slice to the first; what is stacked lies where its slice does.
+    """
+
+    body_fields = ("body",)
+    body = function_attribute()
+    carries = field.integer()
+    slices = field.integer()
+    length = field.dimension()
+    reverse = field.boolean(False)
+    saved = field.ints(())
+
+    def infer(self, *types: BasicTensorDescription) -> tuple[BasicTensorDescription, ...]:
+        self.require_pure()
+        self.check_carries(self.carries, self.body, types)
+        if not 0 <= self.slices <= len(types) - self.carries:
+            raise self.fail(InvalidArgument, "there are fewer sliced operands than attribute slices says",
+                            operand="slices", got=self.slices, expected=f"at most {len(types) - self.carries}",
+                            help="the sliced operands follow the carries")
+        first = self.carries + self.slices
+        sliced = [self._slice(at, types[at]) for at in range(self.carries, first)]
+        self.require_parameters("body", self.body, [*types[:self.carries], *sliced, *types[first:]])
+        if not all([0 <= number < self.carries for number in self.saved]):
+            raise self.fail(InvalidArgument, "attribute saved names no carry", operand="saved", got=self.saved,
+                            expected=f"numbers below {self.carries}", help="carries count from 0")
+        stacked = [value.type for value in self.body.results[self.carries:]]
+        return (*types[:self.carries], *[self._stacked(entry) for entry in stacked],
+                *[self._stacked(types[number]) for number in self.saved])
+
+    def _slice(self, at: int, type: BasicTensorDescription) -> BasicTensorDescription:
+        if not type.shape or equal(type.shape[0], self.length) is not True:
+            raise self.fail(ShapeMismatch, "a sliced operand has another length", operand=self.operand_label(at),
+                            got=type, expected=f"a first dimension of {self.length}",
+                            help="all sliced operands have the same first dimension, as many as there are iterations")
+        return type.with_(shape=type.shape[1:], layout=None)
+
+    def _stacked(self, type: BasicTensorDescription) -> BasicTensorDescription:
+        return type.with_(shape=(self.length, *type.shape), layout=None)
+
+    def assumptions(self) -> list[Assumption]:
+        found = super().assumptions()
+        if isinstance(self.length, Dim) and less_equal(0, self.length) is not True:
+            found.append(Assumption(dim_max(self.length, 0), self.length, type(self).__name__, self.location))
+        return found
+
+    # -- the derivative ------------------------------------------------------------------------------------
+
+    def saving(self) -> Sequence[Value]:
+        """Returns all carries as they were before each iteration: outputs, or those of the same loop with them."""
+        if self.saved == tuple(range(self.carries)):
+            return self.outputs[len(self.body.results):]
+        whole = self
+        if self.effectful:
+            whole = self.with_bodies([without_effects(self.body)])
+        attributes = {**whole.attributes, "saved": tuple(range(self.carries))}
+        return Scan(*self.operands, **attributes).outputs[len(self.body.results):]
+
+    def differentiated(self, gradients: Sequence[Value | None], wanted: Sequence[bool],
+                       differentiate: Differentiate) -> Gradients:
+        return _ReverseScan(self, gradients, wanted).gradients(differentiate)
+
+
+class _ReverseScan:
+    """The loop that goes through a scan backwards: it computes each iteration again, from the carries before it.
+
+    Its carries are the gradients of the carries, and of the captured values so far. Its slices are the gradients of
+    what was stacked or saved, the scan's own slices, and the saved carries.
+    """
+
+    def __init__(self, scan: Scan, gradients: Sequence[Value | None], wanted: Sequence[bool]) -> None:
+        self.scan = scan
+        carries, first, results = scan.carries, scan.carries + scan.slices, len(scan.body.results)
+        self.floats = [at for at in range(carries) if scan.operands[at].dtype.is_float]
+        self.sliced = [at for at in range(carries, first) if wanted[at]]
+        self.captured = [at for at in range(first, len(scan.operands)) if wanted[at]]
+        self.last = [_or_zeros(gradients[at], scan.outputs[at]) for at in self.floats]
+        self.stacked = {at: gradient for at, gradient in enumerate(gradients[carries:results], carries)
+                        if gradient is not None}
+        saved = zip(scan.saved, gradients[results:], strict=True)
+        self.saved = {number: gradient for number, gradient in saved if gradient is not None}
+
+    def gradients(self, differentiate: Differentiate) -> Gradients:
+        """Returns the gradients of the scan's operands."""
+        scan, first = self.scan, self.scan.carries + self.scan.slices
+        pure = without_effects(scan.body)
+        cotangents = [_alike(scan.operands[at]) for at in self.floats]
+        sums = [_alike(scan.operands[at]) for at in self.captured]
+        stacked = {at: _alike(pure.results[at]) for at in self.stacked}
+        saved = {number: _alike(scan.operands[number]) for number in self.saved}
+        own = [_alike(parameter.output) for parameter in pure.parameters]
+        results = self._results(differentiate, pure(*own), own, [*cotangents, *stacked.values()], sums, saved)
+        used = set(postorder(results))
+        sliced = [*zip(stacked.values(), self.stacked.values(), strict=True),
+                  *zip(saved.values(), self.saved.values(), strict=True),
+                  *zip(own[scan.carries:first], scan.operands[scan.carries:first], strict=True)]
+        if not used.isdisjoint(own[:scan.carries]):  # else nothing has to be kept
+            sliced += [*zip(own[:scan.carries], scan.saving(), strict=True)]
+        sliced = [pair for pair in sliced if pair[0] in used]
+        captured = [pair for pair in zip(own[first:], scan.operands[first:], strict=True) if pair[0] in used]
+        body = Function(results, [*cotangents, *sums, *[pair[0] for pair in (*sliced, *captured)]],
+                        name=f"{pure.name}_backward")
+        zeros = [Full(0, total.dtype, total.shape) for total in sums]
+        carries = len(cotangents) + len(sums)
+        loop = Scan(*self.last, *zeros, *[pair[1] for pair in (*sliced, *captured)], body=body, carries=carries,
+                    slices=len(sliced), length=scan.length, reverse=not scan.reverse, saved=tuple(range(carries)))
+        found: list[Value | None] = [None] * len(scan.operands)
+        for at, value in zip([*self.floats, *self.captured, *self.sliced], loop.outputs, strict=False):
+            found[at] = value
+        return found
+
+    def _results(self, differentiate: Differentiate, results: Sequence[Value], own: Sequence[Parameter],
+                 seeds: Sequence[Parameter], sums: Sequence[Parameter],
+                 saved: Mapping[int, Parameter]) -> list[Value]:
+        """Returns the results of the backward body: gradients of carries, sums for captured values, and of slices."""
+        sources = [results[at] for at in (*self.floats, *self.stacked)]
+        wanted = [own[at] for at in (*self.floats, *self.captured, *self.sliced)]
+        found = iter(differentiate(sources, wanted, seeds))
+        before = [_or_zeros(next(found), own[at].output) for at in self.floats]
+        for place, at in enumerate(self.floats):
+            if at in saved:
+                before[place] = before[place] + saved[at]
+        totals = [total.output if part is None else total + part for total, part in zip(
+            sums, [next(found) for _ in sums], strict=True)]
+        return [*before, *totals, *[_or_zeros(next(found), own[at].output) for at in self.sliced]]
+
+
+def _alike(value: Value) -> Parameter:
+    return Parameter(value.dtype, value.shape)
+
+
+def _or_zeros(gradient: Value | None, like: Operand) -> Value:
+    return Full(0, like.dtype, like.shape).output if gradient is None else gradient
+
+
+class While(LoopOp):
+    """A loop that runs as long as a condition holds: ``condition`` and ``body`` take the carries, then captured values.
+
+    The operands are ``carries`` first carries, and captured values; the outputs are the carries for which the condition
+    is false.
+    """
+
+    body_fields = ("condition", "body")
+    condition = function_attribute()
+    body = function_attribute()
+    carries = field.integer()
+
+    def infer(self, *types: BasicTensorDescription) -> tuple[BasicTensorDescription, ...]:
+        self.require_pure()
+        self.check_carries(self.carries, self.body, types)
+        self.require_count("results of the body", "body", len(self.body.results), self.carries)
+        self.require_parameters("condition", self.condition, types)
+        self.require_parameters("body", self.body, types)
+        self.require_count("results of the condition", "condition", len(self.condition.results), 1)
+        found = self.condition.results[0].type
+        if found.dtype is not bool_ or found.shape != ():
+            raise self.fail(DtypeMismatch if found.dtype is not bool_ else ShapeMismatch,
+                            "the condition of a loop is one bool", operand="condition", got=found,
+                            expected=found.with_(dtype=bool_, shape=()),
+                            help="compare numbers; ops.All and ops.Any make one bool of many")
+        return tuple(types[:self.carries])
+
+    def differentiated(self, gradients: Sequence[Value | None], wanted: Sequence[bool],
+                       differentiate: Differentiate) -> Gradients:
+        raise self.fail(NotSupported, "a loop whose number of iterations is open has no derivative", operand="body",
+                        got="While", expected="a loop with a bound",
+                        help="nv.while_loop(..., max_trips=n) has derivatives, as nv.scan has")
