@@ -68,7 +68,7 @@ def test_type_rules_of_loops():
         Scan(parameter((), nv.float64), xs, w, body=function, carries=1, slices=1, length=4)
     with pytest.raises(InvalidArgument, match="number of parameters of step"):
         Scan(start, xs, body=function, carries=1, slices=1, length=4)
-    with pytest.raises(InvalidArgument, match="saved names no carry"):
+    with pytest.raises(InvalidArgument, match="saved names no carry, or one twice"):
         Scan(start, xs, w, body=function, carries=1, slices=1, length=4, saved=(1,))
     for carries in (-1, 4):
         with pytest.raises(InvalidArgument, match="attribute carries"):

@@ -194,7 +194,7 @@ def test_the_list_can_be_read():
     native(training_step(), evaluate, records=(own := []))
     assert [record.name for record in own] == [
         "decompose", "regions", "lower_argmax", *names[2:4], "lower_windows", "lower_depthwise",
-        "lower_convolutions", *names[4:]]
+        "lower_convolutions", "region_operands", *names[4:]]
     source = inspect.getsource(pipelines.standard)
     assert all(source.count(f'"{name}"') == names.count(name) for name in names)
 

@@ -13,7 +13,6 @@ The others do not run: neither their effects happen nor their checks. All give r
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from nervure.errors import AxisMismatch, InvalidArgument, WrongKind
 from nervure.front import argument_parsing, pytrees
@@ -23,16 +22,19 @@ from nervure.front.bodies import TracedBody, after_assignments, paths, read_of
 from nervure.front.creation import as_tensor
 from nervure.front.effects import Effect
 from nervure.front.promotion import promote
+from nervure.front.pytrees import Nested
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.front.traced_numbers import is_number
 from nervure.ir.function import Function
 from nervure.ir.op import Value
-from nervure.ops.branching import If, Switch
+from nervure.ir.variable import Variable
+from nervure.ops.branching import Branches, If, Switch
 from nervure.support.elsewhere import explain_keywords
-from nervure.types.dtype import bool_, int64
+from nervure.types.dtype import DType, bool_, int64
 
 
-def cond(pred: TensorLike, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
+def cond(pred: TensorLike, true_fun: Callable[..., Nested], false_fun: Callable[..., Nested],
+         *operands: Nested) -> Nested:
     """Returns ``true_fun(*operands)`` if ``pred``, one bool, is true, else ``false_fun(*operands)``.
 
     Operands and results may be nested. Both functions give results of one nesting, with the same types and axes
@@ -52,7 +54,7 @@ def cond(pred: TensorLike, true_fun: Callable[..., Any], false_fun: Callable[...
     return _choose("cond", chooser, [true_fun, false_fun], operands)
 
 
-def switch(index: TensorLike, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
+def switch(index: TensorLike, branches: Sequence[Callable[..., Nested]], *operands: Nested) -> Nested:
     """Returns ``branches[index](*operands)``; an index below 0 takes the first branch, one that is too large the last.
 
     The branches are as those of ``nv.cond``.
@@ -75,19 +77,19 @@ def switch(index: TensorLike, branches: Sequence[Callable[..., Any]], *operands:
 class _Branch:
     """One traced branch: its body, and the leaves of its results, None for those that have no value."""
 
-    def __init__(self, name: str, function: Any, pattern: pytrees.Pattern, like: Sequence[Tensor]) -> None:
+    def __init__(self, name: str, function: object, pattern: pytrees.Pattern, like: Sequence[Tensor]) -> None:
         if not callable(function):
             raise WrongKind("a branch is a function", op=name, got=f"{function!r:.60}", expected="a callable",
                             help="lambda: x is a function that gives x")
         self.body = TracedBody(name, like)
         with self.body.tracing():
-            arguments: Any = pytrees.unflatten(pattern, self.body.tensors)
+            arguments: Nested = pytrees.unflatten(pattern, self.body.tensors)
             self.leaves, self.pattern = pytrees.flatten(function(*arguments))
             self.weak = [is_number(leaf) for leaf in self.leaves]
             self.tensors = [None if leaf is None or isinstance(leaf, Effect) else as_tensor(leaf, name)
                             for leaf in self.leaves]
 
-    def close(self, first: _Branch, dtypes: Sequence[Any]) -> None:
+    def close(self, first: _Branch, dtypes: Sequence[DType | None]) -> None:
         """Gives the results the axes of the ``first`` branch's, and these element types."""
         name = self.body.name
         with self.body.tracing():
@@ -107,7 +109,7 @@ class _Branch:
         return [value for tensor, value in found if tensor is not None]
 
 
-def _fitted(mine: Tensor, theirs: Tensor, dtype: Any, name: str, path: str) -> Tensor:
+def _fitted(mine: Tensor, theirs: Tensor, dtype: DType | None, name: str, path: str) -> Tensor:
     try:
         if theirs.is_named:
             mine = arranged(mine, theirs.axes, name, path)
@@ -127,7 +129,7 @@ def _differ(name: str, path: str, mine: object, theirs: object) -> InvalidArgume
                            help="all branches give results of the same nesting, types and axes")
 
 
-def _choose(name: str, chooser: Tensor, functions: Sequence[Any], operands: Sequence[Any]) -> Any:
+def _choose(name: str, chooser: Tensor, functions: Sequence[object], operands: Sequence[object]) -> Nested:
     leaves, pattern = pytrees.flatten(tuple(operands))
     given = [as_tensor(leaf, name) for leaf in leaves]
     branches = [_Branch(name, function, pattern, given) for function in functions]
@@ -143,7 +145,7 @@ def _choose(name: str, chooser: Tensor, functions: Sequence[Any], operands: Sequ
     return _built(name, chooser, branches, given)
 
 
-def _common(name: str, branches: Sequence[_Branch], at: int) -> Any:
+def _common(name: str, branches: Sequence[_Branch], at: int) -> DType | None:
     """Returns the element type of a result, which numbers of Python take from the other branches."""
     found = [branch.tensors[at] for branch in branches]
     if found[0] is None:
@@ -159,7 +161,7 @@ def _common(name: str, branches: Sequence[_Branch], at: int) -> Any:
     return strong[0] if strong else promote(weak, op=name)
 
 
-def _built(name: str, chooser: Tensor, branches: Sequence[_Branch], given: Sequence[Tensor]) -> Any:
+def _built(name: str, chooser: Tensor, branches: Sequence[_Branch], given: Sequence[Tensor]) -> Nested:
     """Returns the results of the op that runs one of the closed branches."""
     bodies = [branch.body for branch in branches]
     outside = list(dict.fromkeys([value for body in bodies for value in body.outside]))
@@ -167,7 +169,7 @@ def _built(name: str, chooser: Tensor, branches: Sequence[_Branch], given: Seque
     written = [variable for variable in variables if any([variable in body.written for body in bodies])]
     operands = [*[entry.value for entry in given], *outside, *[read_of(variable) for variable in variables]]
     made = [_function(branch, outside, variables, written) for branch in branches]
-    cls: Any = If if name == "cond" else Switch
+    cls: type[Branches] = If if name == "cond" else Switch
     op = cls(chooser.value, *operands, branches=tuple(made))
     first = branches[0]
     count = len(op.outputs) - len(written)
@@ -180,7 +182,8 @@ def _built(name: str, chooser: Tensor, branches: Sequence[_Branch], given: Seque
     return pytrees.unflatten(first.pattern, leaves)
 
 
-def _function(branch: _Branch, outside: Sequence[Value], variables: Sequence[Any], written: Sequence[Any]) -> Function:
+def _function(branch: _Branch, outside: Sequence[Value], variables: Sequence[Variable],
+              written: Sequence[Variable]) -> Function:
     body = branch.body
     taken, places = body.taking(outside), body.holding(variables)
     own = dict(zip(variables, places, strict=True))

@@ -16,7 +16,6 @@ assigns has its new value in the next one. Each iteration draws random numbers o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from nervure import ops
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
@@ -28,6 +27,7 @@ from nervure.front.choices import cond
 from nervure.front.creation import as_tensor
 from nervure.front.effects import Effect
 from nervure.front.promotion import promote
+from nervure.front.pytrees import Nested
 from nervure.front.random import SEED
 from nervure.front.tensor import Tensor
 from nervure.front.traced_numbers import is_number
@@ -45,8 +45,8 @@ from nervure.types.dim import Dim, DimLike, equal
 from nervure.types.dtype import bool_, int64, uint64
 
 
-def scan(f: Callable[..., Any], init: Any, xs: Any = None, length: DimLike | None = None, reverse: bool = False,
-         axis: AxisLike = 0) -> Any:
+def scan(f: Callable[..., Nested], init: Nested, xs: Nested = None, length: DimLike | None = None,
+         reverse: bool = False, axis: AxisLike = 0) -> Nested:
     """Runs ``carry, y = f(carry, x)`` for each slice x of ``xs``; returns the last carry, and all y stacked.
 
     The first carry is ``init``. ``xs`` is a tensor or several in any nesting, sliced along ``axis`` (a name, an axis or
@@ -66,7 +66,7 @@ def scan(f: Callable[..., Any], init: Any, xs: Any = None, length: DimLike | Non
     leaves, pattern = pytrees.flatten(xs)
     slices = _Slices(leaves, pattern, length, axis)
 
-    def step(carry: Any, *parts: Tensor) -> Any:
+    def step(carry: Nested, *parts: Tensor) -> Nested:
         found = f(carry, slices.nested(parts))
         if not isinstance(found, tuple) or len(found) != 2:
             raise WrongKind("the function gives a carry and what is stacked", op="scan", operand="f",
@@ -76,7 +76,7 @@ def scan(f: Callable[..., Any], init: Any, xs: Any = None, length: DimLike | Non
     return _Traced("scan", step, init, slices.parts).scanned(slices, bool(reverse))
 
 
-def map(f: Callable[..., Any], xs: Any, axis: AxisLike = 0) -> Any:
+def map(f: Callable[..., Nested], xs: Nested, axis: AxisLike = 0) -> Nested:
     """Returns ``f(x)`` of each slice x of ``xs`` along ``axis``, stacked. ``xs`` and results may be nested.
 
     >>> nv.map(lambda row: nv.sum(row) * row, nv.constant([[1., 2.], [3., 4.]])).tolist()
@@ -85,7 +85,7 @@ def map(f: Callable[..., Any], xs: Any, axis: AxisLike = 0) -> Any:
     return scan(lambda carry, x: (carry, f(x)), (), xs, axis=axis)[1]
 
 
-def fori_loop(lower: Any, upper: Any, body_fun: Callable[..., Any], init_val: Any) -> Any:
+def fori_loop(lower: object, upper: object, body_fun: Callable[..., Nested], init_val: Nested) -> Nested:
     """Returns the value after ``value = body_fun(i, value)`` for i from ``lower`` up to, but not, ``upper``.
 
     i is int64, and so are bounds that are tensors. With bounds that are numbers or lengths the loop has derivatives.
@@ -106,8 +106,8 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[..., Any], init_val: An
                       (start, init_val))[1]
 
 
-def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_val: Any,
-               max_trips: int | None = None) -> Any:
+def while_loop(cond_fun: Callable[..., Nested], body_fun: Callable[..., Nested], init_val: Nested,
+               max_trips: int | None = None) -> Nested:
     """Returns the value after ``value = body_fun(value)`` as long as ``cond_fun(value)``, one bool, is true.
 
     The value may be nested, and keeps its types and axes. With ``max_trips`` the loop has derivatives, and takes the
@@ -155,7 +155,7 @@ class _Slices:
                                   got="no slices and no length", expected="one of them", help="give xs, or length=")
         return self._length
 
-    def nested(self, parts: Sequence[Tensor]) -> Any:
+    def nested(self, parts: Sequence[Tensor]) -> Nested:
         """Returns slices in the nesting of ``xs``."""
         remaining = iter(parts)
         return pytrees.unflatten(self._pattern, [None if leaf is None else next(remaining) for leaf in self._leaves])
@@ -197,7 +197,7 @@ class _Traced:
     Where ``init`` is a number of Python whose type the body changes, it takes that type, and the body is traced again.
     """
 
-    def __init__(self, name: str, step: Callable[..., Any], init: Any, parts: Sequence[Tensor]) -> None:
+    def __init__(self, name: str, step: Callable[..., Nested], init: Nested, parts: Sequence[Tensor]) -> None:
         if not callable(step):
             raise WrongKind("the body of a loop is a function", op=name, got=f"{step!r:.60}", expected="a callable",
                             help=f"nv.{name} takes the function as jax.lax.{name} does")
@@ -215,7 +215,7 @@ class _Traced:
         """The first carries."""
         return [entry for entry in self.init if entry is not None]
 
-    def nested(self, tensors: Sequence[Tensor]) -> Any:
+    def nested(self, tensors: Sequence[Tensor]) -> Nested:
         """Returns tensors in the nesting of the carry."""
         remaining = iter(tensors)
         return pytrees.unflatten(self.pattern, [None if entry is None else next(remaining) for entry in self.init])
@@ -289,7 +289,7 @@ class _Traced:
         written = [variable for variable in self.body.variables if variable in self.body.written]
         return written, [variable for variable in self.body.variables if variable not in written]
 
-    def scanned(self, slices: _Slices, reverse: bool) -> Any:
+    def scanned(self, slices: _Slices, reverse: bool) -> Nested:
         """Returns the last carry and what is stacked."""
         body, count, length = self.body, len(self.carries), slices.length
         written, read = self._parameters()
@@ -323,7 +323,7 @@ class _Traced:
                  if leaf is not None]
         return [value for tensor, value in found if tensor is not None]
 
-    def repeated(self, cond_fun: Callable[..., Any]) -> Any:
+    def repeated(self, cond_fun: Callable[..., Nested]) -> Nested:
         """Returns the carry for which a condition is false."""
         body, carries, test = self.body, self.carries, self._condition(cond_fun)
         written, read = self._parameters()
@@ -348,7 +348,7 @@ class _Traced:
         values = self._after(op.outputs[:len(carries)], last, op.effectful)
         return self.nested([Tensor(value, entry._axes) for value, entry in zip(values, carries, strict=True)])
 
-    def _condition(self, cond_fun: Callable[..., Any]) -> TracedBody:
+    def _condition(self, cond_fun: Callable[..., Nested]) -> TracedBody:
         test = TracedBody(self.name, self.carries)
         with test.tracing():
             holds = _holds(cond_fun(self.nested(test.tensors)))
@@ -369,12 +369,12 @@ class _Traced:
 # -- small parts -----------------------------------------------------------------------------------------------------
 
 
-def _bound(value: Any, operand: str = "bounds") -> DimLike:
+def _bound(value: object, operand: str = "bounds") -> DimLike:
     return value if isinstance(value, Dim) else argument_parsing.integer(
         value, "scan" if operand == "length" else "fori_loop", operand, help="tensors of integers will do as bounds")
 
 
-def _counter(value: Any, position: int) -> Tensor:
+def _counter(value: object, position: int) -> Tensor:
     own = as_tensor(value, "fori_loop", position, int64)
     if not own.dtype.is_integer or own.ndim:
         raise WrongKind("a bound is one integer", op="fori_loop", operand=position, got=str(own.type),
@@ -390,7 +390,7 @@ def _holds(found: object) -> Tensor:
     return holds
 
 
-def _ended(final: Any, goes_on: Tensor, most: int) -> Any:
+def _ended(final: Nested, goes_on: Tensor, most: int) -> Nested:
     """Returns the value of a bounded loop; a call in which it would go on is an error."""
     leaves, pattern = pytrees.flatten(final)
     tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]

@@ -12,9 +12,12 @@ from __future__ import annotations
 import dataclasses
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from nervure.errors import InvalidArgument
+
+Nested: TypeAlias = Any
+"""A leaf, or leaves in any nesting."""
 
 DEEPEST = 100
 """The deepest nesting allowed: far beyond any use, well inside Python's own stack."""

@@ -20,7 +20,7 @@ def head(report: CompilationReport, seconds: float | None) -> str:
 
 def counts(report: CompilationReport) -> str:
     """Returns the number of steps of each kind: ``3 kernels, 1 host step``."""
-    kinds = {"kernel": "kernel", "host": "host step", "op": "op"}
+    kinds = {"kernel": "kernel", "region": "region", "host": "host step", "op": "op"}
     numbers = {name: sum([step.kind == kind for step in report.steps]) for kind, name in kinds.items()}
     return ", ".join([f"{number} {name}{'s' * (number != 1)}" for name, number in numbers.items() if number]) \
         or "nothing to run"

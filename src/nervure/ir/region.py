@@ -219,27 +219,29 @@ class RegionOp(Op, abstract=True):
                             help="a function has a parameter for each operand, and all that it uses is among them")
 
 
-def without_effects(body: Function) -> Function:
-    """Returns a function with the same results that does nothing else, for a derivative that computes them again.
+def without_effects(body: Function, kept: tuple[type[Op], ...] = ()) -> Function:
+    """Returns a function with the same results that does nothing else, for code that computes them again.
 
-    NotSupported if a result needs a call of Python that has an effect.
+    Effects of the classes ``kept`` stay. NotSupported if a result needs a call of Python that has an effect.
     """
     if not body.effects:
         return body
     table: dict[Value, Value] = {}
-    for op in postorder([*body.parameters, *body.results]):
-        if not getattr(op, "effectful", False):
-            rebuild([op], table)
-        elif isinstance(op, RegionOp):
-            pure = op.with_bodies([without_effects(inner) for inner in op.bodies])
-            table.update(zip(op.outputs, pure.outputs, strict=True))
-            rebuild([pure], table)
-            table.update({old: table.get(new, new) for old, new in zip(op.outputs, pure.outputs, strict=True)})
-        elif op.operands and [op.operands[0].type] == [output.type for output in op.outputs] and not op.fields.get(
-                "function"):
-            table[op.outputs[0]] = table.get(op.operands[0], op.operands[0])  # a print: it passes its operand on
+    effects: list[Op] = []
+    roots = [op for op in body.effects if kept and isinstance(op, (RegionOp, *kept))]
+    for op in postorder([*body.parameters, *roots, *body.results]):
+        fresh = op.with_operands([table.get(operand, operand) for operand in op.operands])
+        if isinstance(fresh, RegionOp):
+            fresh = fresh.with_bodies([without_effects(inner, kept) for inner in fresh.bodies])
+        if not getattr(fresh, "effectful", False) or isinstance(fresh, (RegionOp, *kept)):
+            table.update(zip(op.outputs, fresh.outputs, strict=True))
+            effects += [fresh] if getattr(fresh, "effectful", False) else []
+        elif [operand.type for operand in fresh.operands] == [output.type for output in op.outputs] \
+                and "function" not in op.fields:
+            table[op.outputs[0]] = fresh.operands[0]  # a print: it passes its operand on
         else:
             raise op.fail(NotSupported, "a derivative would call this function again", got=type(op).__name__,
                           expected="a body whose results need no effectful call of Python",
                           help="nv.host_call(..., effectful=False) says that it may be called again")
-    return Function([table.get(value, value) for value in body.results], body.parameters, name=body.name)
+    return Function([table.get(value, value) for value in body.results], body.parameters, effects=effects,
+                    name=body.name)

@@ -69,9 +69,10 @@ class Scan(LoopOp):
         first = self.carries + self.slices
         sliced = [self._slice(at, types[at]) for at in range(self.carries, first)]
         self.require_parameters("body", self.body, [*types[:self.carries], *sliced, *types[first:]])
-        if not all([0 <= number < self.carries for number in self.saved]):
-            raise self.fail(InvalidArgument, "attribute saved names no carry", operand="saved", got=self.saved,
-                            expected=f"numbers below {self.carries}", help="carries count from 0")
+        if not all([0 <= number < self.carries for number in self.saved]) or len({*self.saved}) < len(self.saved):
+            raise self.fail(InvalidArgument, "attribute saved names no carry, or one twice", operand="saved",
+                            got=self.saved, expected=f"different numbers below {self.carries}",
+                            help="carries count from 0")
         stacked = [value.type for value in self.body.results[self.carries:]]
         return (*types[:self.carries], *[self._stacked(entry) for entry in stacked],
                 *[self._stacked(types[number]) for number in self.saved])

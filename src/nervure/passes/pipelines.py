@@ -28,6 +28,7 @@ from nervure.passes.lower_convolutions import lower_convolutions
 from nervure.passes.lower_depthwise import lower_depthwise
 from nervure.passes.lower_windows import lower_windows
 from nervure.passes.manager import Pass, Record, run
+from nervure.passes.region_operands import region_operands
 from nervure.passes.rewrite import Rewriter
 from nervure.support.machine import GENERIC, Machine
 
@@ -62,14 +63,14 @@ def native(function: Function, evaluate: Evaluate | None = None, supports: Suppo
     """
     windows = Pass("lower_windows", partial(lower_windows, machine=machine))
     return standard(function, evaluate, supports, records, [Pass("lower_argmax", lower_argmax)],
-                    [windows, *_convolutions(machine)])
+                    [windows, *_convolutions(machine), Pass("region_operands", region_operands)])
 
 
 def native_minimal(function: Function, machine: Machine = GENERIC) -> Function:
-    """Decomposes the convolutions that have no loops of their own, and nothing else, for a function that is compiled
-    as it is for a ``machine``.
+    """Decomposes the convolutions that have no loops of their own, and has the operands of regions in memory. Nothing
+    else is done, for a function that is compiled as it is for a ``machine``.
     """
-    return run(function, [*_convolutions(machine), Pass("regions", partial(
+    return run(function, [*_convolutions(machine), Pass("region_operands", region_operands), Pass("regions", partial(
         within_bodies, transform=partial(native_minimal, machine=machine)))])
 
 

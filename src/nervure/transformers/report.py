@@ -83,11 +83,12 @@ class Temporary:
 
 @dataclass(frozen=True)
 class StepReport:
-    """A kernel, a step that runs in Python (``host``), or an op by itself.
+    """A kernel, a branch or a loop (``region``), a step that runs in Python (``host``), or an op by itself.
 
     ``bytes`` are those to be read and written, ``operations`` those on elements (an addition is 1, a function such as
     exp 16), both None if sizes are not known; ``width`` is that of the widest type for arithmetic. Seconds are
-    estimated for one core, and the median of several runs. ``notes`` describe the blocks of a matrix product.
+    estimated for one core, and the median of several runs. ``notes`` describe the blocks of a matrix product, and
+    what a region runs.
     """
 
     number: int

@@ -1,7 +1,7 @@
 """Errors of failed calls: the report of a kernel becomes the error that the user gets.
 
 Kernels report the op and one value. The position is found by computing the op's operand once more on the reference,
-since a failed call has changed nothing.
+since a failed call has changed nothing. A branch or a loop runs again there, and the check that fails names itself.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ from typing import NoReturn
 
 import numpy as np
 
-from nervure.errors import InternalError, InvalidArgument
+from nervure.errors import InternalError, InvalidArgument, NotSupported
 from nervure.ir.function import Function, is_effect
+from nervure.ir.region import RegionOp, without_effects
 from nervure.ir.traverse import postorder
 from nervure.ir.variable import Variable
 from nervure.kernel.failures import Failure
-from nervure.kernel.plan import Plan
+from nervure.kernel.plan import HostStep, Plan
+from nervure.ops.effects import Guard
 from nervure.transformers.binding import Binder
 from nervure.transformers.cpu.runtime.records import Status, StatusCode
 from nervure.transformers.interpreter.step_list import StepList
@@ -30,6 +32,10 @@ def fail(plan: Plan, status: Status, arguments: Sequence[np.ndarray],
         raise InvalidArgument("there is not enough memory for this call", op=function.name, got="no memory",
                               expected="enough memory for results and intermediate values",
                               help="nothing was changed by it")
+    if status.code > 0 and 0 <= status.step < len(plan.steps):
+        step = plan.steps[status.step]
+        if isinstance(step, HostStep) and isinstance(step.op, RegionOp):
+            _run_again(function, step.op, arguments, states)
     failures = plan.steps[status.step].failures if 0 <= status.step < len(plan.steps) and status.code > 0 else ()
     if not 0 < status.op <= len(failures):
         raise InternalError(f"a call ended with code {status.code} in step {status.step}")
@@ -37,6 +43,23 @@ def fail(plan: Plan, status: Status, arguments: Sequence[np.ndarray],
     _, bindings = Binder(function).bind(arguments)
     place = _position(function, failure, arguments, states, bindings)
     raise failure.error(*(place or (status.value, None)), bindings)
+
+
+def _run_again(function: Function, op: RegionOp, arguments: Sequence[np.ndarray],
+               states: Mapping[Variable, np.ndarray]) -> None:
+    """Runs a branch or a loop on the reference, without what it prints: the check that fails there raises the error.
+
+    A body that calls Python with an effect does not run again.
+    """
+    _, bindings = Binder(function).bind(arguments)
+    alone = Function(op.outputs, function.parameters, effects=[op] if is_effect(op) else [])
+    try:
+        again = without_effects(alone, (Guard,))
+    except NotSupported:
+        raise op.fail(InvalidArgument, "a check inside of it has failed", operand="body", got="a failed check",
+                      expected="indices in range, and guards that hold",
+                      help="nothing was changed by this call; the interpreter names the check") from None
+    StepList(again, bindings).run(arguments, states)
 
 
 def _position(function: Function, failure: Failure, arguments: Sequence[np.ndarray],

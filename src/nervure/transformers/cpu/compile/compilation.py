@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from nervure import flags
 from nervure.ir.function import Function
+from nervure.ir.region import RegionOp
 from nervure.kernel.in_place import is_copy
 from nervure.kernel.ir import Buffer
 from nervure.kernel.plan import HostStep, KernelStep, Plan, PlanStep, make_plan
@@ -27,6 +28,7 @@ from nervure.transformers.cpu.cache.loader import Library
 from nervure.transformers.cpu.compile.codegen.generate import Code, generate
 from nervure.transformers.cpu.compile.compiler import Compilations, assembly
 from nervure.transformers.cpu.compile.host import HostCode
+from nervure.transformers.cpu.compile.region_code import RegionCode
 from nervure.transformers.cpu.compile.tiles.tile_library import TileLibrary
 from nervure.transformers.cpu.compiled import CompiledFunction, CompiledKernel, LaunchParameters
 from nervure.transformers.cpu.loaded import LoadedFunction, kernel_code
@@ -59,10 +61,18 @@ def compile_function(function: Function, target: Target) -> Compilation:
         tuple([(storages[root], storages[argument]) for root, argument in plan.replaceable]),
         max([number + 1 for number, step in enumerate(plan.steps) if step.may_fail], default=0),
         memory_estimate(function, plan.stored))
-    steps = [HostCode(step, kernel.buffers) if isinstance(step, HostStep)
+    steps = [_host_code(step, kernel.buffers, target) if isinstance(step, HostStep)
              else kernel_code(compiled, kernel, libraries[kernel.key])
              for step, kernel in zip(plan.steps, compiled.kernels, strict=True)]
     return Compilation(plan, texts, LoadedFunction(compiled, function, steps, plan.constants))
+
+
+def _host_code(step: HostStep, buffers: Sequence[int], target: Target) -> HostCode | RegionCode:
+    """Returns the code of a step that is no kernel: a call of Python, or a branch or a loop with functions of its own.
+    """
+    if isinstance(step.op, RegionOp):
+        return RegionCode.of(step, buffers, lambda body: compile_function(body, target).loaded)
+    return HostCode(step, buffers)
 
 
 def _machine_code(function: Function, target: Target) -> tuple[Plan, tuple[Code | None, ...], dict[bytes, Library]]:

@@ -30,6 +30,7 @@ from nervure.transformers.binding import Bindings
 from nervure.transformers.cpu.compile.codegen.generate import Code
 from nervure.transformers.cpu.compile.compilation import Compilation
 from nervure.transformers.cpu.compile.compiler import assembly
+from nervure.transformers.cpu.compile.region_code import RegionCode
 from nervure.transformers.cpu.loaded import Panels
 from nervure.transformers.cpu.target import Target
 from nervure.transformers.report import (
@@ -59,6 +60,7 @@ class _Reporting:
     def __init__(self, compilation: Compilation, target: Target, bindings: Bindings | None,
                  panels: Panels | None) -> None:
         self._texts, self._compiled = compilation.texts, compilation.loaded.compiled
+        self._codes = compilation.loaded.codes
         packed = self._compiled.packs.values()
         self._runs = dict.fromkeys(packed, 0) if panels is None else {each: panels[each].runs for each in panels}
         self._kept = {self._compiled.storages[number] for number in self._runs}
@@ -95,10 +97,15 @@ class _Reporting:
     # -- steps -------------------------------------------------------------------------------------------
 
     def _step(self, number: int) -> StepReport:
-        step, code = self._plan.steps[number], self._texts[number]
-        if isinstance(step, KernelStep) and code is not None:
-            return self._kernel(number, step, code)
+        step, text = self._plan.steps[number], self._texts[number]
+        if isinstance(step, KernelStep) and text is not None:
+            return self._kernel(number, step, text)
         reads, writes = self._places(step.read), self._places(step.written, step.cluster)
+        code = self._codes[number]
+        if isinstance(code, RegionCode):
+            estimate = None if self._bindings is None else code.step(self._bindings).nanoseconds * 1e-9
+            return StepReport(number, "region", type(code.host.op).__name__, self._lines(step.cluster), reads, writes,
+                              total([*reads, *writes]), estimated_seconds=estimate, notes=(code.described(),))
         return StepReport(number, "host", str(step).removeprefix("host "), self._lines(step.cluster), reads, writes,
                           total([*reads, *writes]))
 

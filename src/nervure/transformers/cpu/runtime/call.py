@@ -143,6 +143,7 @@ def _run_step(b: Builder, step: At[StepRecord], addresses: Table, table: Table, 
     is_shared = ((count > 1) & (call["threads"] > 1) & (step["nanoseconds"] >= SHARED_FROM)
                  & step["ordered"].equal(0))
     run_it = b.where(is_shared, share.address(b), run_alone.address(b))
+    run_it = b.where(step["runner"].equal(0), run_it, step["runner"])
     b.call_pointer(run_it, None, step.pointer, table.pointer, count, call.pointer, status.pointer)
     call["unseen"] = call["unseen"] + step["nanoseconds"]
     with b.if_(call["unseen"] > LOOK_EVERY):

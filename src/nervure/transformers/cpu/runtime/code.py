@@ -18,6 +18,7 @@ from nervure.transformers.cpu.runtime import (
     chunks,
     entry,
     memory_pool,
+    runners,
     tensor_entry,
     tensor_headers,
     thread_pool,
@@ -41,7 +42,8 @@ def compile_modules() -> list[bytes]:
 
 def functions() -> list[Native]:
     """Returns all functions of the runtime."""
-    parts = (chunks, thread_pool, memory_pool, array_headers, call, entry, tensor_headers, tensor_entry)
+    parts = (chunks, thread_pool, memory_pool, array_headers, call, runners, entry, tensor_headers,
+             tensor_entry)
     listed = [functions_of(module) for module in parts]
     return [function for each in listed for function in each]
 

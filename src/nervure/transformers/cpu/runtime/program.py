@@ -42,7 +42,8 @@ class ProgramStep(NamedTuple):
     all of it on one core; ``scratch`` the bytes that each thread needs for itself. ``in_place`` says whether it writes
     memory of a variable, after which a call runs to its end; ``ordered`` whether its chunks run in order, by one
     thread. ``panel`` is a result kept for later calls: most calls skip such a step, and its time does not count.
-    ``owner`` owns the kernel's code; the program keeps it alive.
+    ``owner`` owns the kernel's code; the program keeps it alive. A branch or a loop has a ``runner``, and its record as
+    the kernel; ``longest`` is the time of its longest step that threads may share (absent: of the kernel).
     """
 
     kernel: int
@@ -56,6 +57,8 @@ class ProgramStep(NamedTuple):
     ordered: bool = False
     owner: object = None
     panel: PanelMemory | None = None
+    runner: int = 0
+    longest: int | None = None
 
 
 class BufferLocation(NamedTuple):
@@ -141,7 +144,8 @@ class Program:
             buffer_count=len(buffers), table_count=max([len(step.buffers) for step in steps], default=0),
             arena_bytes=arena_bytes, scratch_bytes=max([-(-step.scratch // 64) * 64 for step in steps], default=0),
             nanoseconds=sum([step.nanoseconds for step in usual]),
-            longest=max([step.nanoseconds for step in usual if not step.ordered], default=0), owner=id(self),
+            longest=max([step.nanoseconds if step.longest is None else step.longest
+                         for step in usual if not step.ordered], default=0), owner=id(self),
             arguments=self._arrays(arguments), argument_count=len(arguments), results=self._arrays(results),
             result_count=len(results), returned_count=len([entry for entry in results if entry.variable < 0]),
             result_bytes=sum([entry.bytes for entry in results]), variables=self._arrays(variables),
@@ -189,7 +193,7 @@ class Program:
                                   buffer_count=len(step.buffers), sizes=self._integers(step.sizes),
                                   extent=step.extent, alignment=step.alignment,
                                   nanoseconds=step.nanoseconds, in_place=step.in_place, ordered=step.ordered,
-                                  panel=step.panel.address if step.panel else 0)
+                                  panel=step.panel.address if step.panel else 0, runner=step.runner)
 
     def _arrays(self, entries: Sequence[Array]) -> int:
         self._kept.append(list(entries))

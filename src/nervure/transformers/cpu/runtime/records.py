@@ -5,7 +5,7 @@ and writes the same fields at the offsets of the same structures (:mod:`native`)
 none of the code that generates code. The name of a class ends in Record where Python has another of the plain name.
 
 >>> StepRecord.extent.offset, ctypes.sizeof(StepRecord) // 8
-(32, 10)
+(32, 11)
 
 A kernel is ``void kernel(ptr buffers, ptr sizes, i64 begin, i64 end, ptr scratch, ptr status)``: the addresses of its
 buffers, its sizes, its part of the parallel extent, memory that no other thread uses, and the record that receives a
@@ -66,6 +66,36 @@ class StepRecord(ctypes.Structure):
         ("in_place", _integer),        # 1 if it writes memory of a variable: from here on a call does not stop
         ("ordered", _integer),         # 1 if its chunks run in order, by the calling thread
         ("panel", _address),           # a result kept for later calls, which then skip the step; or 0
+        ("runner", _address),          # what runs a branch or a loop, whose RegionRecord is the kernel; or 0
+    ]
+
+
+class RegionRecord(ctypes.Structure):
+    """A branch or a loop: programs of its functions, and the places of their arguments and results.
+
+    Places are numbers in the table of the step's buffers. The carries are the first arguments and the first results of
+    a body.
+    """
+
+    _fields_ = [
+        ("programs", _address),        # addresses of ProgramRecords: of branches, of the body, or condition and body
+        ("program_count", _integer),
+        ("arguments", _address),       # the place of each argument, i64 each
+        ("argument_strides", _address),  # its bytes from slice to slice; 0 for what stays the same
+        ("argument_count", _integer),
+        ("results", _address),         # the place of each result, i64 each
+        ("result_strides", _address),
+        ("result_count", _integer),
+        ("carries", _integer),
+        ("carry_bytes", _address),
+        ("saved", _address),           # the place where each carry is kept before each iteration, or -1
+        ("trips", _integer),
+        ("reverse", _integer),         # 1 if the first iteration has the last slice
+        ("choice", _integer),          # the place of what chooses a branch
+        ("is_bool", _integer),         # 1 if that is a bool, else it is an int64
+        ("spare_bytes", _integer),     # for carries between iterations
+        ("buffer_count", _integer),    # the most addresses that a program needs
+        ("arena_bytes", _integer),     # of the program that needs most
     ]
 
 

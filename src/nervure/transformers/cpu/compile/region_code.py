@@ -1,0 +1,156 @@
+"""Branches and loops as steps of a program: their functions are compiled, and native code runs them.
+
+>>> import numpy as np
+>>> import nervure as nv
+>>> from nervure.transformers.cpu.compile.compilation import compile_function
+>>> from nervure.transformers.cpu.target import Target
+>>> total, x = nv.Parameter(nv.float32, ()), nv.Parameter(nv.float32, ())
+>>> body = nv.Function([total * 2.0 + x], [total, x])
+>>> start, xs = nv.Parameter(nv.float32, ()), nv.Parameter(nv.float32, (3,))
+>>> scan = nv.ops.Scan(start, xs, body=body, carries=1, slices=1, length=3)
+>>> loaded = compile_function(nv.Function(scan.outputs, [start, xs]), Target.host()).loaded
+>>> result, = loaded.program({}).make_results()
+>>> loaded.program({}).run([np.array(1, np.float32), np.float32([1, 2, 3])], [result]).code, result.item()
+(0, 19.0)
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from nervure.errors import InternalError
+from nervure.ir.function import Function
+from nervure.ir.op import Value
+from nervure.ir.region import RegionOp
+from nervure.kernel.plan import HostStep
+from nervure.kernel.producers import dense_base
+from nervure.ops.branching import Branches
+from nervure.ops.looping import LoopOp, Scan
+from nervure.transformers.binding import Bindings
+from nervure.transformers.cpu import runtime
+from nervure.transformers.cpu.loaded import LoadedFunction
+from nervure.transformers.cpu.runtime import records, runtime_library
+from nervure.transformers.memory_estimate import numbers
+from nervure.types.dim import evaluate
+from nervure.types.dtype import bool_
+from nervure.types.duration import MOST_NANOSECONDS
+
+LINE = 64
+ITERATIONS = 1000
+"""The iterations that a loop is expected to run if their number is open."""
+
+ITERATION = 50
+"""The nanoseconds of an iteration besides its steps."""
+
+
+class RegionCode(NamedTuple):
+    """A branch or a loop as the code of a compiled function: the step, the numbers of its storages, and its functions,
+    compiled.
+    """
+
+    host: HostStep
+    buffers: Sequence[int]
+    functions: tuple[LoadedFunction, ...]
+
+    @classmethod
+    def of(cls, step: HostStep, buffers: Sequence[int],
+           compiled: Callable[[Function], LoadedFunction]) -> RegionCode:
+        """Returns the code of a step; ``compiled`` compiles a function."""
+        op = step.op
+        assert isinstance(op, RegionOp)
+        known = {body: compiled(body) for body in dict.fromkeys(op.bodies)}
+        return cls(step, buffers, tuple([known[body] for body in op.bodies]))
+
+    def step(self, bindings: Bindings) -> runtime.ProgramStep:
+        """Returns the step for these sizes."""
+        op = self.host.op
+        programs = [function.program(bindings, function.panels(())) for function in self.functions]
+        record = _Record(self, bindings, programs)
+        each = sum([program.record.nanoseconds for program in programs]) + ITERATION
+        times = 1
+        if isinstance(op, LoopOp):
+            times = evaluate(op.length, bindings) if isinstance(op, Scan) else ITERATIONS
+        name = "run_branch" if isinstance(op, Branches) else "run_scan" if isinstance(op, Scan) else "run_while"
+        return runtime.ProgramStep(
+            ctypes.addressof(record.record), self.buffers, nanoseconds=min(each * max(times, 1), MOST_NANOSECONDS),
+            scratch=max([program.record.scratch_bytes for program in programs]), owner=record,
+            runner=runtime_library.library().address(name),
+            longest=max([program.record.longest for program in programs]))
+
+    def described(self) -> str:
+        """Returns which steps run, and how often: ``runs 3 steps n times``."""
+        op = self.host.op
+        counts = [len(function.codes) for function in self.functions]
+        steps = " or ".join([f"{count} step{'s' * (count != 1)}" for count in counts])
+        if isinstance(op, Branches):
+            return f"runs {steps}"
+        times = f"{op.length} times" if isinstance(op, Scan) else "while a condition holds"
+        return f"runs {steps if isinstance(op, Scan) else ' and '.join(steps.split(' or '))} {times}"
+
+    def place(self, value: Value) -> int:
+        """Returns the place of an operand among the buffers of the step."""
+        storage = self.host.bases.get(dense_base(value))
+        if storage is None or storage.layout is not None:
+            raise InternalError(f"an operand of {self.host.op!r} is not in memory in row-major order: {value!r}")
+        return self.host.storages.index(storage)
+
+
+class _Record:
+    """The record of a region for some sizes, and everything that it points at."""
+
+    def __init__(self, code: RegionCode, bindings: Bindings, programs: Sequence[runtime.Program]) -> None:
+        op = code.host.op
+        self._kept: list[object] = [*programs]
+        operands = [code.place(value) for value in op.operands]
+        outputs = [code.host.storages.index(storage) for storage in code.host.outputs]
+        fields = {"arguments": operands, "results": outputs}
+        sizes: list[int] = []
+        if isinstance(op, Branches):
+            fields["arguments"] = operands[1:]
+            self.record = records.RegionRecord(choice=operands[0], is_bool=op.operands[0].dtype is bool_)
+        elif isinstance(op, Scan):
+            sizes = [_bytes(value, bindings) for value in op.operands[:op.carries]]
+            self.record = records.RegionRecord(trips=evaluate(op.length, bindings), reverse=op.reverse)
+            self._fill_scan(op, fields, bindings)
+        else:
+            assert isinstance(op, LoopOp)
+            sizes = [_bytes(value, bindings) for value in op.outputs]
+            self.record = records.RegionRecord()
+        fields["carry_bytes"] = sizes
+        fields["results"] = fields["results"] or [0]  # never read from, but there is room for a flag
+        for name, entries in fields.items():
+            setattr(self.record, name, self._integers(entries))
+        record = self.record
+        spare = sum([-(-size // LINE) * LINE for size in sizes])
+        record.argument_count, record.carries = len(fields["arguments"]), len(sizes)
+        record.result_count = len(fields["results"])
+        record.spare_bytes = spare if isinstance(op, Scan) else 2 * spare
+        record.programs = self._integers([program.address for program in programs])
+        record.program_count = len(programs)
+        record.buffer_count = max([program.record.buffer_count + program.record.table_count for program in programs])
+        record.arena_bytes = max([program.record.arena_bytes for program in programs])
+
+    def _fill_scan(self, op: Scan, fields: dict[str, list[int]], bindings: Bindings) -> None:
+        first, results = op.carries + op.slices, len(op.body.results)
+        parameters = [parameter.output for parameter in op.body.parameters]
+        fields["argument_strides"] = [_bytes(value, bindings) if op.carries <= at < first else 0
+                                      for at, value in enumerate(parameters)]
+        fields["result_strides"] = [_bytes(value, bindings) if at >= op.carries else 0
+                                    for at, value in enumerate(op.body.results)] or [0]
+        places = dict(zip(op.saved, fields["results"][results:], strict=True))
+        fields["saved"] = [places.get(at, -1) for at in range(op.carries)]
+        fields["results"] = fields["results"][:results]
+
+    def _integers(self, entries: Sequence[int]) -> int:
+        table = (ctypes.c_int64 * len(entries))(*entries)
+        self._kept.append(table)
+        return ctypes.addressof(table)
+
+
+def _bytes(value: Value, bindings: Bindings) -> int:
+    size = value.dtype.itemsize
+    for length in numbers(value.shape, bindings):
+        size *= length
+    return size

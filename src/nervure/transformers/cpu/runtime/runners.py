@@ -1,0 +1,238 @@
+"""Branches and loops at run time: programs within a call, whose arguments and results move from iteration to iteration.
+
+The step of a region has a runner in place of a kernel, and a RegionRecord. The runner takes one block of memory for all
+iterations, points the tables of arguments and results at what the next iteration reads and writes, and runs the steps
+of its program; no Python runs in between. Nothing is copied: a slice is read, and what is stacked is written, where it
+lies, and a carry is written where the next iteration finds it.
+
+>>> [each.name for each in (run_branch, run_scan, run_while)]
+['run_branch', 'run_scan', 'run_while']
+
+A failure, or an interrupt, ends the loop with the call. Signals are looked for as between any steps of a call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from nervure.transformers.cpu.compile.llvm.builder import Builder, Operand, Register
+from nervure.transformers.cpu.compile.llvm.types import I8, I64, PTR
+from nervure.transformers.cpu.runtime.call import LINE, ROOM, bind, run_steps
+from nervure.transformers.cpu.runtime.memory_pool import borrowed
+from nervure.transformers.cpu.runtime.native import At, LocalVariable, Table, Word, greatest, least, native
+from nervure.transformers.cpu.runtime.records import (
+    CallRecord,
+    ProgramRecord,
+    RegionRecord,
+    Status,
+    StatusCode,
+    StepRecord,
+)
+from nervure.transformers.cpu.runtime.thread_pool import poll
+from nervure.transformers.cpu.runtime.thresholds import LOOK_EVERY
+
+ITERATION = 50
+"""The nanoseconds of an iteration, besides its steps, by which a loop of short ones looks at the clock in time."""
+
+
+class _Memory(NamedTuple):
+    """The memory of one run of a region.
+
+    It has tables for arguments, results and current carries, and one for the addresses of buffers; ``spare`` is for
+    carries between iterations.
+    """
+
+    region: At[RegionRecord]
+    arguments: Table
+    results: Table
+    current: Table
+    addresses: Table
+    spare: Register
+    arena: Register
+
+
+@contextmanager
+def _opened(b: Builder, step: At[StepRecord], status: At[Status]) -> Iterator[_Memory]:
+    """Yields the memory of a region for the code built inside. If there is none, the call fails.
+
+    The step that is running stays the region's for the call outside.
+    """
+    region, outside = At(RegionRecord, step["kernel"]), status["step"]
+    arguments, results, carries = region["argument_count"], region["result_count"], region["carries"]
+    words = arguments + results + carries + region["buffer_count"]
+    spare_at = (words * 8 + (LINE - 1)) & -LINE
+    arena_at = spare_at + region["spare_bytes"]
+    with borrowed(b, arena_at + region["arena_bytes"], ROOM) as block:
+        with b.if_(block.equal(0)):
+            status["code"] = StatusCode.NO_MEMORY
+            b.ret()
+        table = Table(block)
+        yield _Memory(region, table, table.after(arguments), table.after(arguments + results),
+                      table.after(arguments + results + carries), b.offset(block, spare_at, I8),
+                      b.offset(block, arena_at, I8))
+    status["step"] = outside
+
+
+def _run(b: Builder, memory: _Memory, number: Operand, call: At[CallRecord], status: At[Status]) -> None:
+    """Emits code that runs one of a region's programs on the arguments and results that the tables have."""
+    program = At(ProgramRecord, Table(memory.region["programs"])[number])
+    nothing = b.constant(PTR, 0)
+    bind(b, program, memory.arguments.pointer, memory.results.pointer, nothing, memory.arena, memory.addresses)
+    run_steps(b, program, memory.addresses, call, status)
+
+
+def _look(b: Builder, call: At[CallRecord], status: At[Status]) -> None:
+    """Emits code that counts the time of an iteration, and looks for signals now and then."""
+    call["unseen"] = call["unseen"] + ITERATION
+    with b.if_(call["unseen"] > LOOK_EVERY):
+        poll(b, call, status)
+
+
+def _place(memory: _Memory, table: Table, field: str, number: Register) -> Register:
+    """Returns the address of a buffer of the step, by its number among the places of a field."""
+    return table[Table(memory.region[field], I64)[number]]
+
+
+def _is_done(status: At[Status]) -> Register:
+    return status["code"].equal(StatusCode.DONE)
+
+
+def _copy(b: Builder, target: Register, source: Register, size: Register) -> None:
+    b.call("memcpy", PTR, target, source, size)
+
+
+# -- branches --------------------------------------------------------------------------------------------------------
+
+
+@native
+def run_branch(b: Builder, step: At[StepRecord], table: Table, count: Word, call: At[CallRecord],
+               status: At[Status]) -> None:
+    """Runs the branch that a value in the ``table`` of buffers chooses, as part of a ``call``."""
+    with _opened(b, step, status) as memory:
+        region = memory.region
+        with b.loop(0, region["argument_count"]) as loop:
+            memory.arguments[loop.index] = _place(memory, table, "arguments", loop.index)
+        with b.loop(0, region["result_count"]) as loop:
+            memory.results[loop.index] = _place(memory, table, "results", loop.index)
+        value = table[region["choice"]]
+        number = b.choose(region["is_bool"].equal(1), lambda: 1 - b.load(value, I8).cast("zext", I64),
+                          lambda: b.load(value, I64))
+        _run(b, memory, least(b, greatest(b, number, 0), region["program_count"] - 1), call, status)
+
+
+# -- loops -----------------------------------------------------------------------------------------------------------
+
+
+@native
+def run_scan(b: Builder, step: At[StepRecord], table: Table, count: Word, call: At[CallRecord],
+             status: At[Status]) -> None:
+    """Runs a body once for each slice in the ``table`` of buffers, as part of a ``call``."""
+    with _opened(b, step, status) as memory:
+        region, trips = memory.region, memory.region["trips"]
+        _start(b, memory, table)
+        done = LocalVariable(b.constant(I64, 0))
+        with b.while_(lambda: (done.value < trips) & _is_done(status)):
+            number = done.value
+            position = _position(b, region, number)
+            _point_at_slices(b, memory, table, position)
+            _point_at_carries(b, memory, table, number)
+            _run(b, memory, 0, call, status)
+            done.value = number + 1
+            _look(b, call, status)
+        with b.if_(trips.equal(0)):
+            _finish(b, memory, table)
+
+
+def _position(b: Builder, region: At[RegionRecord], number: Register) -> Register:
+    """Returns the number of the slice that an iteration has."""
+    return b.where(region["reverse"].equal(0), number, region["trips"] - 1 - number)
+
+
+def _start(b: Builder, memory: _Memory, table: Table) -> None:
+    """Emits code that sets the current carries to the first ones, which are copied to where they are kept, if any."""
+    region = memory.region
+    with b.loop(0, region["carries"]) as loop:
+        first = LocalVariable(_place(memory, table, "arguments", loop.index))
+        saved, size = Table(region["saved"], I64)[loop.index], Table(region["carry_bytes"], I64)[loop.index]
+        with b.if_((saved >= 0) & (region["trips"] > 0)):
+            kept = b.offset(table[saved], _position(b, region, b.constant(I64, 0)) * size, I8)
+            _copy(b, kept, first.value, size)
+            first.value = kept
+        memory.current[loop.index] = first.value
+
+
+def _point_at_slices(b: Builder, memory: _Memory, table: Table, position: Register) -> None:
+    """Emits code that points arguments and results behind the carries at their slices."""
+    region = memory.region
+    for target, kind, total in ((memory.arguments, "argument", region["argument_count"]),
+                                (memory.results, "result", region["result_count"])):
+        strides = Table(region[f"{kind}_strides"], I64)
+        with b.loop(region["carries"], total) as loop:
+            whole = _place(memory, table, f"{kind}s", loop.index)
+            target[loop.index] = b.offset(whole, position * strides[loop.index], I8)
+
+
+def _point_at_carries(b: Builder, memory: _Memory, table: Table, number: Register) -> None:
+    """Emits code that points at the current carries, and at the places of the next ones.
+
+    These are where carries are kept, else by turns spare memory and the result, which the last iteration writes.
+    """
+    region, left = memory.region, memory.region["trips"] - 1 - number
+    spare = LocalVariable(memory.spare)
+    with b.loop(0, region["carries"]) as loop:
+        size, saved = Table(region["carry_bytes"], I64)[loop.index], Table(region["saved"], I64)[loop.index]
+        result = _place(memory, table, "results", loop.index)
+        following = LocalVariable(b.where((left & 1).equal(0), result, spare.value))
+        with b.if_((saved >= 0) & (left > 0)):
+            following.value = b.offset(table[saved], _position(b, region, number + 1) * size, I8)
+        with b.if_((saved >= 0) & left.equal(0)):
+            following.value = result
+        memory.arguments[loop.index] = memory.current[loop.index]
+        memory.results[loop.index] = following.value
+        memory.current[loop.index] = following.value
+        spare.value = b.offset(spare.value, (size + (LINE - 1)) & -LINE, I8)
+
+
+def _finish(b: Builder, memory: _Memory, table: Table) -> None:
+    """Emits code that copies the current carries to the results."""
+    with b.loop(0, memory.region["carries"]) as loop:
+        size = Table(memory.region["carry_bytes"], I64)[loop.index]
+        _copy(b, _place(memory, table, "results", loop.index), memory.current[loop.index], size)
+
+
+@native
+def run_while(b: Builder, step: At[StepRecord], table: Table, count: Word, call: At[CallRecord],
+              status: At[Status]) -> None:
+    """Runs a condition, and a body as long as it holds, on buffers of the ``table``, as part of a ``call``."""
+    with _opened(b, step, status) as memory:
+        region, flag = memory.region, b.allocate(I64)
+        with b.loop(0, region["argument_count"]) as loop:
+            memory.arguments[loop.index] = _place(memory, table, "arguments", loop.index)
+        number, goes_on = LocalVariable(b.constant(I64, 0)), LocalVariable(b.constant(I64, 1))
+        with b.while_(lambda: goes_on.value.not_equal(0)):
+            memory.results[0] = flag
+            _run(b, memory, 0, call, status)
+            holds = b.load(flag, I8).not_equal(0)
+            goes_on.value = (holds & _is_done(status)).cast("zext", I64)
+            with b.if_(goes_on.value.not_equal(0)):
+                _point_at_turns(b, memory, number.value & 1)
+                _run(b, memory, 1, call, status)
+                number.value = number.value + 1
+                with b.loop(0, region["carries"]) as loop:
+                    memory.arguments[loop.index] = memory.results[loop.index]
+                _look(b, call, status)
+                goes_on.value = _is_done(status).cast("zext", I64)
+        with b.if_(_is_done(status)), b.loop(0, region["carries"]) as loop:
+            size = Table(region["carry_bytes"], I64)[loop.index]
+            _copy(b, _place(memory, table, "results", loop.index), memory.arguments[loop.index], size)
+
+
+def _point_at_turns(b: Builder, memory: _Memory, turn: Register) -> None:
+    """Emits code that points results at the spare memory, of which each carry has two places by turns."""
+    spare = LocalVariable(memory.spare)
+    with b.loop(0, memory.region["carries"]) as loop:
+        size = (Table(memory.region["carry_bytes"], I64)[loop.index] + (LINE - 1)) & -LINE
+        memory.results[loop.index] = b.offset(spare.value, turn * size, I8)
+        spare.value = b.offset(spare.value, size + size, I8)
