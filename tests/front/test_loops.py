@@ -232,6 +232,23 @@ def test_map_and_loops_in_loops(transformer):
         np.testing.assert_allclose(slope[at], (of(ahead[at[0]]) - of(behind[at[0]])) / 2e-6, rtol=1e-6, atol=1e-8)
 
 
+def test_functions_of_functions_go_through_loops(transformer):
+    """A370, Q42: directions and many elements at once; a loop for many elements draws one set of numbers."""
+    def powers(x):
+        return nv.scan(lambda p, _: (p * x, p * nv.sin(x)), 1.0, None, 3)[1]
+    x = nv.placeholder((), nv.float64)
+    value, slope = nv.jvp(powers, (x,), (x * 0 + 2,))
+    many = nv.vmap(powers)(nv.stack([x, x + 1]))
+    drawn = nv.vmap(lambda v: nv.scan(lambda c, _: (c + nv.uniform(()), None), v, None, 2)[0])(nv.zeros((2,)))
+    found = run([value, slope, many, drawn], transformer, x)(0.5)
+    rows = [[np.sin(v) * v**k for k in range(3)] for v in (0.5, 1.5)]
+    np.testing.assert_allclose(found[0], rows[0])
+    slopes = [2 * (np.cos(0.5) * 0.5**k + np.sin(0.5) * k * 0.5**(k - 1)) for k in range(3)]
+    np.testing.assert_allclose(found[1], slopes)
+    np.testing.assert_allclose(found[2], rows)
+    assert found[3][0] == found[3][1] > 0
+
+
 def test_under_jit_and_saved(transformer, tmp_path):
     made = nv.transformers.make_transformer(transformer)
     powers = nv.jit(lambda x: nv.scan(lambda p, _: (p * x, p), 1.0, None, 4)[1], transformer=made)

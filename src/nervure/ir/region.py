@@ -26,11 +26,11 @@ from typing import ClassVar, Self
 from nervure.errors import DtypeMismatch, ErrorParts, InvalidArgument, NotSupported, ShapeMismatch
 from nervure.ir.function import Assumption, Function
 from nervure.ir.leaves import Constant, Full, Parameter
-from nervure.ir.op import Gradients, Op, Operand, Value, as_value
+from nervure.ir.op import Gradients, Op, Operand, Value, as_value, registry
 from nervure.ir.provenance import set_override
 from nervure.ir.traverse import postorder, rebuild
 from nervure.types.description import BasicTensorDescription
-from nervure.types.dim import equal
+from nervure.types.dim import DimLike, equal
 from nervure.types.frozen import Frozen, put
 
 
@@ -176,6 +176,15 @@ class RegionOp(Op, abstract=True):
         ``differentiate`` computes the gradients of values inside of a function.
         """
         raise NotImplementedError(f"{type(self).__name__} has no derivative")
+
+    def vmap(self, length: DimLike, mapped: Sequence[bool], *operands: Value) -> Sequence[Operand]:
+        many = [at for at, is_mapped in enumerate(mapped) if is_mapped]
+        order = [*many, *[at for at in range(len(operands)) if not mapped[at]]]
+        own = [Parameter(operand.dtype, operand.shape) for operand in self.operands]
+        one = self.with_operands([parameter.output for parameter in own])
+        body = Function(one.outputs, [own[at] for at in order], effects=[one] if self.effectful else [], name="element")
+        return registry["Scan"](*[operands[at] for at in order], body=body, carries=0, slices=len(many),
+                                length=length).outputs
 
     # -- checks of type rules ----------------------------------------------------------------------------
 
