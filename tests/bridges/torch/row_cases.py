@@ -304,6 +304,16 @@ _several = torch.tensor([[True, False, True, True], [False, True, False, True], 
 cases("index_put.default",
       [[drawn((3, 4, 2)), [_several], drawn((6, 2))], [drawn((3, 4)), [_several], drawn((6,)), True],
        [drawn((3, 4, 2)), [_several], drawn((1, 2))], [drawn((3, 4)), [_several[0, :3]], drawn((2, 4))]])
+_table, _at, _offsets = drawn((6, 3)), torch.tensor([1, 2, 4, 5, 1, 1, 0]), torch.tensor([0, 3, 3, 5])
+_given_weights = drawn((7,))
+for _mode, _of_each, _padding, _ends in ((0, None, -1, False), (1, None, -1, False), (1, None, 1, False),
+                                         (0, _given_weights, 1, True), (0, _given_weights, -1, False)):
+    _settings = [_mode, False, _of_each, _ends, _padding]
+    _bounds = torch.cat([_offsets, torch.tensor([7])]) if _ends else _offsets
+    _bag = torch.ops.aten._embedding_bag(_table, _at, _bounds, False, *_settings)
+    cases("_embedding_bag_backward.default", [[drawn((4, 3)), _at, _bounds, *_bag[1:], 6, False, _mode, False, _of_each,
+                                               _padding]])
+cases("_embedding_bag.default", EMPTY)  # test_compiling has cases: results but for the first one are PyTorch's own
 cases("histc.default", [[x234], [x234, 5], [x234, 7, -1.5, 1.0], [x234, 4, 0.5, 0.5], [torch.ones(3), 3],
                         [torch.tensor([0.0, 1.0, math.nan, 4.0, 3.0]).double(), 4, 0, 4]])
 cases("masked_scatter.default", [[drawn((3, 4)), _several, drawn((2, 4))], [x234, _several[0], drawn((20,))],

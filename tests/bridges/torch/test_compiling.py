@@ -141,6 +141,27 @@ def test_attention_is_kept_whole_in_both_directions(monkeypatch, heads, keys, op
     assert len(whole) == 2 and "backward" in whole[1] and not any(["softmax" in name for name in seen])
 
 
+@pytest.mark.parametrize("options", [{"mode": "sum"}, {"mode": "mean", "padding_idx": 1},
+                                     {"mode": "sum", "include_last_offset": True, "per_sample_weights": True}])
+def test_bags_of_rows_are_one_forward_and_one_backward_function(made, options):
+    places, offsets = torch.tensor([1, 2, 4, 5, 1, 1, 0]), torch.tensor([0, 3, 3, 7])
+    given = dict(options)
+    if "per_sample_weights" in given:
+        given["per_sample_weights"] = torch.randn(7)
+
+    def function(table):
+        return torch.nn.functional.embedding_bag(places, table, offsets, **given) * 2
+    tables = [torch.randn(6, 3, requires_grad=True) for _ in range(2)]
+    tables[1].data.copy_(tables[0].data)
+    compiled = torch.compile(function, backend=backend, options={"strict": True})
+    values = [run(x) for run, x in zip((compiled, function), tables, strict=True)]
+    assert_alike(*values)
+    for value in values:
+        (value * torch.arange(value.numel()).reshape(value.shape)).sum().backward()
+    assert_alike(tables[0].grad, tables[1].grad)
+    assert len(made) == 2
+
+
 def test_a_view_by_strides_of_an_argument_counts_in_all_of_its_memory():
     def function(x):
         return torch.as_strided(x, (2, 2), (2, 1), 13) + 1

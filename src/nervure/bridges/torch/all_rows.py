@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from nervure.bridges.torch import (  # noqa: F401  # each enters its rows
     attention_rows,
+    bag_rows,
     creation_rows,
     distance_rows,
     elementwise_rows,

@@ -1,0 +1,94 @@
+"""Rows of sums and means of bags: rows of a table, of which those from one offset to the next are a bag.
+
+>>> from nervure.ops import Parameter
+>>> import nervure as nv
+>>> table = Parameter(nv.float32, (9, 4)).output
+>>> places, offsets = [Parameter(nv.int64, (length,)).output for length in (6, 2)]
+>>> results = table.type.with_(shape=(2, 4)), places.type.with_(shape=(0,)), offsets.type, offsets.type
+>>> embedding_bag(results, table, places, offsets, False, 0, False, None, False, -1)[0]
+f32[2, 4] Scatter(Full, Where, Where)
+"""
+
+from __future__ import annotations
+
+from nervure import ops
+from nervure.bridges.torch.fitting import converted, fitted
+from nervure.bridges.torch.row_table import row
+from nervure.bridges.torch.unsupported import Unsupported
+from nervure.ir.op import Value
+from nervure.ops.selection import where
+from nervure.types import dtype as types
+from nervure.types.description import BasicTensorDescription as Type
+from nervure.types.dim import DimLike
+
+SUM, MEAN = 0, 1
+"""The numbers of the modes. The third one, the largest of each column, is left to PyTorch."""
+
+
+@row("_embedding_bag.default")
+def embedding_bag(result: tuple[Type, ...], table: Value, places: Value, offsets: Value, by_frequency: bool, mode: int,
+                  sparse: bool, weights: Value | None, has_end: bool, padding: int) -> tuple[Value, ...]:
+    _require(by_frequency, mode)
+    bags, counted = result[0].shape[0], _counted(places, padding)
+    bag = _bag_of_each(places, offsets, bags)
+    wide = converted(ops.Gather(table, places, 0).output, table.dtype.compute)
+    sums = _added(_along(wide, counted, weights), bag, bags)
+    sizes = _added(converted(counted, types.int64), bag, bags)
+    value = sums / _spread(sizes, sums) if mode == MEAN else sums
+    of_each = bag if result[1].shape == bag.shape else ops.Full(0, types.int64, result[1].shape).output
+    return (converted(value, result[0].dtype), converted(of_each, result[1].dtype), converted(sizes, result[2].dtype),
+            ops.Full(0, result[3].dtype, result[3].shape).output)
+
+
+@row("_embedding_bag_backward.default")
+def embedding_bag_backward(result: Type, gradient: Value, places: Value, offsets: Value, of_each: Value, sizes: Value,
+                           largest: Value, count: DimLike, by_frequency: bool, mode: int, sparse: bool,
+                           weights: Value | None, padding: int) -> Value:
+    _require(by_frequency, mode)
+    bags, counted = gradient.shape[0], _counted(places, padding)
+    bag = _bag_of_each(places, offsets, bags)
+    wide = converted(gradient, gradient.dtype.compute)
+    if mode == MEAN:
+        wide = wide / _spread(_added(converted(counted, types.int64), bag, bags), wide)
+    shares = _along(ops.Gather(wide, bag, 0).output, counted, weights)
+    return converted(ops.Scatter(ops.Full(0, wide.dtype, result.shape), places, shares, 0, "add").output, result.dtype)
+
+
+def _require(by_frequency: bool, mode: int) -> None:
+    if by_frequency or mode not in (SUM, MEAN):
+        raise Unsupported("bags of largest elements, or gradients divided by how often a row is read")
+
+
+def _bag_of_each(places: Value, offsets: Value, bags: DimLike) -> Value:
+    """Returns the number of the bag of each place: that of the last offset that is not behind it. A place before all
+    bags, which PyTorch refuses, gets a number that is out of range.
+    """
+    starts = ops.Slice(offsets, [(0, bags, 1)]).output
+    shape = (places.shape[0], bags)
+    number = ops.Iota(shape, 0, starts.dtype).output
+    reached = ops.LessEqual(ops.Broadcast(starts, shape, [0]), number).output
+    count = ops.Sum(converted(reached, types.int64), axes=[1]).output
+    return where(ops.Equal(count, count.full(0)), fitted(bags, types.int64, count.shape), count - 1)
+
+
+def _counted(places: Value, padding: int) -> Value:
+    """Returns which places count: those that are not padding."""
+    return ops.NotEqual(places, places.full(padding)).output if padding >= 0 else ops.Full(
+        True, types.bool_, places.shape).output
+
+
+def _along(rows: Value, counted: Value, weights: Value | None) -> Value:
+    """Returns a row for each place times its weight; 0 where it does not count."""
+    if weights is not None:
+        rows = rows * ops.Broadcast(converted(weights, rows.dtype), rows.shape, [1]).output
+    return where(ops.Broadcast(counted, rows.shape, [1]), rows, 0)
+
+
+def _added(x: Value, bag: Value, bags: DimLike) -> Value:
+    return ops.Scatter(ops.Full(0, x.dtype, (bags, *x.shape[1:])), bag, x, 0, "add").output
+
+
+def _spread(sizes: Value, like: Value) -> Value:
+    """Returns the sizes of bags, at least 1, for each element of a tensor with a row for each bag."""
+    known = converted(ops.Maximum(sizes, sizes.full(1)).output, like.dtype)
+    return ops.Broadcast(known, like.shape, [1]).output
