@@ -11,7 +11,8 @@ kernel rows: reads argument 0; writes root 0
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -157,16 +158,19 @@ class Plan(NamedTuple):
         return {*self.function.roots, *[self.held[each] for each in touched if each in self.held]}
 
 
-def make_plan(function: Function, machine: Machine = GENERIC,
-              begin: Callable[[KernelStep], None] = lambda step: None) -> Plan:
-    """Makes the plan of a function without composites. ``begin`` is called with each kernel as soon as it exists."""
+def make_plan(function: Function, machine: Machine = GENERIC, begin: Callable[[KernelStep], None] = lambda step: None,
+              invariant: Collection[int] = ()) -> Plan:
+    """Makes the plan of a function without composites. ``begin`` is called with each kernel as soon as it exists.
+
+    ``invariant`` are the parameters that are the same in all iterations of the loop whose body this is.
+    """
     producers = ProducerAnalysis(function)
     clusters = cluster(function, producers, machine)
     memory = BufferAssignment(producers)
     memory.inside = places_inside(function, clusters, producers)
     constants = _place_leaves(function, memory)
     roots = _place_roots(function, clusters, memory)
-    lasting = _lasting(function, memory)
+    lasting = _lasting(function, memory, invariant)
     _place_values(clusters, memory, lasting)
     sharing = KernelSharing(memory, lasting, lambda step: [
         scheduled for lowered in lower_step(step, memory)
@@ -178,6 +182,27 @@ def make_plan(function: Function, machine: Machine = GENERIC,
     check_order(ordered)
     return Plan(function, tuple(ordered), tuple(roots), in_place, tuple(replaceable(function, ordered, roots)),
                 tuple(clusters), constants, memory.held, memory.inside, memory.places)
+
+
+def preheader(steps: Sequence[PlanStep], invariant: Collection[int]) -> tuple[list[PlanStep], int]:
+    """Returns the steps of a loop's body with those in front that do the same in each iteration, and their number.
+
+    They read constants, the parameters that are ``invariant``, and each other's results, and cannot fail.
+    """
+    writers = Counter([storage for step in steps for storage in step.written])
+    same: set[Storage] = set()
+    early: list[PlanStep] = []
+    late: list[PlanStep] = []
+    for step in steps:
+        is_same = step.kernel is not None and not step.may_fail and all([
+            storage in same or storage.kind is StorageKind.CONSTANT
+            or (storage.kind is StorageKind.ARGUMENT and storage.number in invariant) for storage in step.read])
+        if is_same and all([storage.is_of_call and writers[storage] == 1 for storage in step.written]):
+            same.update(step.written)
+            early.append(step)
+        else:
+            late.append(step)
+    return [*early, *late], len(early)
 
 
 def _made(clusters: Iterable[Step], sharing: KernelSharing, begin: Callable[[KernelStep], None]) -> Iterator[PlanStep]:
@@ -201,14 +226,16 @@ def _show(function: Function, clusters: list[Step], steps: list[PlanStep]) -> No
             flags.show(f"step {number} of {function.name}", print_kernel(step.lowered.kernel))
 
 
-def _lasting(function: Function, memory: BufferAssignment) -> dict[Storage, Value]:
-    """Returns the memory that stays the same from call to call, unless other code writes it, with its value. These are
-    constants, and variables that the function does not write.
+def _lasting(function: Function, memory: BufferAssignment, invariant: Collection[int]) -> dict[Storage, Value]:
+    """Returns the memory that stays the same from call to call, unless other code writes it, with its value.
+
+    These are constants, variables that the function does not write, and the parameters that are ``invariant``.
     """
     written = {variable for variable, _ in function.updates}
     ops = [op for op in function.operations if isinstance(op, Constant)
            or isinstance(op, ReadVariable) and op.variable not in written]
-    return {memory.places[op.value]: op.value for op in ops}
+    values = [*[op.value for op in ops], *[function.parameters[number].value for number in invariant]]
+    return {memory.places[value]: value for value in values}
 
 
 def _scheduled(lowered: LoweredKernel | LoweredHostCall, memory: BufferAssignment, lasting: Mapping[Storage, Value],

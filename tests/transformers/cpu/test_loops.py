@@ -65,6 +65,32 @@ def test_iterations_have_the_bits_of_the_unrolled_loop(threads):
     np.testing.assert_array_equal(found[1], found[3])
 
 
+@pytest.mark.parametrize("length", [0, 1, 5])
+def test_what_is_the_same_in_all_iterations_runs_once(length):
+    """A376: a transposed weight is packed before the loop, and what is computed of it alone, too."""
+    rng = np.random.default_rng(0)
+    xs, u = nv.placeholder((length, 16, 64)), nv.placeholder((64, 64))
+    def cell(h, x):
+        h = nv.tanh(nv.matmul(h, u.T) + x + nv.sum(nv.sin(u), out_axes=()) * 0.01)
+        return h, h
+    loop = nv.scan(cell, nv.zeros((16, 64)), xs)
+    compiled = on("cpu", list(loop), xs, u)
+    arrays = rng.normal(size=(length, 16, 64)).astype(np.float32), rng.normal(size=(64, 64)).astype(np.float32)
+    h, rows = nv.zeros((16, 64)), []
+    for at in range(length):
+        h, row = cell(h, xs[at])
+        rows.append(row)
+    unrolled = on("cpu", [h, *rows], xs, u)(*arrays) if length else [np.zeros((16, 64), np.float32)]
+    for _ in range(2):
+        last, stacked = compiled(*arrays)
+        np.testing.assert_array_equal(last, unrolled[0])
+        np.testing.assert_array_equal(stacked, np.reshape(unrolled[1:], (length, 16, 64)))
+    if length:
+        code, = [code for code in compiled.executable.compilation.loaded.codes if isinstance(code, RegionCode)]
+        kernels = code.functions[0].compiled.kernels
+        assert 0 < code.functions[0].compiled.preheader < len(kernels)
+
+
 def test_compiling_does_not_depend_on_the_length():
     """A374: the kernels of 10 iterations are those of 1,000."""
     made = []

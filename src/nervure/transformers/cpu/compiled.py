@@ -63,7 +63,8 @@ class CompiledFunction:
 
     ``in_place`` pairs a root that may lie in the memory of its variable with the storage of that variable,
     ``replaceable`` a result with that of an argument that a caller may donate. Kernels from the number ``certain`` on
-    cannot fail. ``memory`` estimates the needs of a call.
+    cannot fail. ``memory`` estimates the needs of a call. The first kernels, as many as ``preheader`` says, run once
+    before a loop whose body this is.
     """
 
     kernels: tuple[CompiledKernel, ...]
@@ -73,6 +74,7 @@ class CompiledFunction:
     replaceable: tuple[tuple[int, int], ...]
     certain: int
     memory: MemoryEstimate
+    preheader: int = 0
 
     @property
     def lives(self) -> dict[int, tuple[int, int]]:
@@ -82,6 +84,8 @@ class CompiledFunction:
             for storage in (*kernel.reads, *kernel.writes):
                 if self.storages[storage].is_of_call:
                     lives[storage] = (lives.get(storage, (number, number))[0], number)
+        for kernel in self.kernels[:self.preheader]:  # all iterations read what these have made
+            lives.update({storage: (lives[storage][0], len(self.kernels) - 1) for storage in kernel.writes})
         return lives
 
     @property

@@ -68,8 +68,13 @@ class LoadedFunction:
         panels, for all functions that pack it by the same code for the same sizes; those of constants are kept here.
         """
         found = {storage: self._panel(self.compiled.kernels[number], storage, cells)
-                 for number, storage in self.compiled.packs.items()}
+                 for number, storage in self.compiled.packs.items() if not self._is_of_argument(number)}
         return {storage: panel for storage, panel in found.items() if panel is not None}
+
+    def _is_of_argument(self, number: int) -> bool:
+        """Whether a kernel packs what a loop is given: it is made for each run of the loop."""
+        reads = self.compiled.kernels[number].reads
+        return any([self.compiled.storages[source].kind is StorageKind.ARGUMENT for source in reads])
 
     def _panel(self, kernel: CompiledKernel, number: int, cells: Sequence[Cell]) -> runtime.PanelMemory | None:
         storage = self.compiled.storages[number]

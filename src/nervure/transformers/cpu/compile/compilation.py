@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from typing import NamedTuple
 
 from nervure import flags
@@ -18,7 +18,7 @@ from nervure.ir.function import Function
 from nervure.ir.region import RegionOp
 from nervure.kernel.in_place import is_copy
 from nervure.kernel.ir import Buffer
-from nervure.kernel.plan import HostStep, KernelStep, Plan, PlanStep, make_plan
+from nervure.kernel.plan import HostStep, KernelStep, Plan, PlanStep, make_plan, preheader
 from nervure.kernel.time_model import duration_of
 from nervure.kernel.tuning import STREAMED_RESULT
 from nervure.memory.storage import Storage, StorageKind
@@ -46,9 +46,9 @@ class Compilation(NamedTuple):
     loaded: LoadedFunction
 
 
-def compile_function(function: Function, target: Target) -> Compilation:
-    """Compiles a function without composites."""
-    plan, texts, libraries = _machine_code(function, target)
+def compile_function(function: Function, target: Target, invariant: Collection[int] = ()) -> Compilation:
+    """Compiles a function without composites. ``invariant`` are the parameters of a loop's body that stay the same."""
+    plan, texts, libraries, early = _machine_code(function, target, invariant)
     if flags.debug:
         _show(plan, texts, target)
     storages = {storage: number for number, storage in enumerate(dict.fromkeys(
@@ -60,7 +60,7 @@ def compile_function(function: Function, target: Target) -> Compilation:
         tuple([(storages[root], storages[variable]) for root, variable in plan.in_place.items()]),
         tuple([(storages[root], storages[argument]) for root, argument in plan.replaceable]),
         max([number + 1 for number, step in enumerate(plan.steps) if step.may_fail], default=0),
-        memory_estimate(function, plan.stored))
+        memory_estimate(function, plan.stored), early)
     steps = [_host_code(step, kernel.buffers, target) if isinstance(step, HostStep)
              else kernel_code(compiled, kernel, libraries[kernel.key])
              for step, kernel in zip(plan.steps, compiled.kernels, strict=True)]
@@ -71,23 +71,27 @@ def _host_code(step: HostStep, buffers: Sequence[int], target: Target) -> HostCo
     """Returns the code of a step that is no kernel: a call of Python, or a branch or a loop with functions of its own.
     """
     if isinstance(step.op, RegionOp):
-        return RegionCode.of(step, buffers, lambda body: compile_function(body, target).loaded)
+        return RegionCode.of(step, buffers, lambda body, same: compile_function(body, target, same).loaded)
     return HostCode(step, buffers)
 
 
-def _machine_code(function: Function, target: Target) -> tuple[Plan, tuple[Code | None, ...], dict[bytes, Library]]:
-    """Returns the plan, the texts of the steps that are kernels, and their machine code by its keys. Kernels are
-    compiled while the next ones are planned and written, and functions missing in the tile library as soon as a kernel
-    links them.
+def _machine_code(function: Function, target: Target, invariant: Collection[int],
+                  ) -> tuple[Plan, tuple[Code | None, ...], dict[bytes, Library], int]:
+    """Returns the plan, the texts of kernels, their machine code by its keys, and the number of steps before a loop.
+
+    Kernels are compiled while the next ones are planned and written, and functions missing in the tile library as soon
+    as a kernel links them.
     """
     with Compilations(target) as compilations:
         tiles = TileLibrary(target, compilations)
         texts = _Texts(target, compilations, tiles)
-        plan = make_plan(function, target.machine, texts.begin)
+        plan = make_plan(function, target.machine, texts.begin, invariant)
+        steps, early = preheader(plan.steps, invariant) if invariant else (plan.steps, 0)
+        plan = plan._replace(steps=tuple(steps))
         codes = texts.of(plan)
         libraries = compilations.libraries()
     tiles.keep(libraries)
-    return plan, codes, libraries
+    return plan, codes, libraries, early
 
 
 class _Texts:

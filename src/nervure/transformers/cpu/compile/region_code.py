@@ -56,18 +56,19 @@ class RegionCode(NamedTuple):
 
     @classmethod
     def of(cls, step: HostStep, buffers: Sequence[int],
-           compiled: Callable[[Function], LoadedFunction]) -> RegionCode:
-        """Returns the code of a step; ``compiled`` compiles a function."""
+           compiled: Callable[[Function, range], LoadedFunction]) -> RegionCode:
+        """Returns the code of a step; ``compiled`` compiles a function with these invariant parameters."""
         op = step.op
         assert isinstance(op, RegionOp)
-        known = {body: compiled(body) for body in dict.fromkeys(op.bodies)}
+        same = range(op.carries + op.slices, len(op.operands)) if isinstance(op, Scan) else range(0)
+        known = {body: compiled(body, same) for body in dict.fromkeys(op.bodies)}
         return cls(step, buffers, tuple([known[body] for body in op.bodies]))
 
     def step(self, bindings: Bindings) -> runtime.ProgramStep:
         """Returns the step for these sizes."""
         op = self.host.op
         programs = [function.program(bindings, function.panels(())) for function in self.functions]
-        record = _Record(self, bindings, programs)
+        record = _Record(self, bindings, programs, self.functions[0].compiled.preheader)
         each = sum([program.record.nanoseconds for program in programs]) + ITERATION
         times = 1
         if isinstance(op, LoopOp):
@@ -100,8 +101,12 @@ class RegionCode(NamedTuple):
 class _Record:
     """The record of a region for some sizes, and everything that it points at."""
 
-    def __init__(self, code: RegionCode, bindings: Bindings, programs: Sequence[runtime.Program]) -> None:
+    def __init__(self, code: RegionCode, bindings: Bindings, programs: Sequence[runtime.Program],
+                 preheader: int) -> None:
         op = code.host.op
+        if preheader:
+            whole, = programs
+            programs = whole.part(preheader, whole.record.step_count - preheader), whole.part(0, preheader)
         self._kept: list[object] = [*programs]
         operands = [code.place(value) for value in op.operands]
         outputs = [code.host.storages.index(storage) for storage in code.host.outputs]
@@ -128,7 +133,7 @@ class _Record:
         record.result_count = len(fields["results"])
         record.spare_bytes = spare if isinstance(op, Scan) else 2 * spare
         record.programs = self._integers([program.address for program in programs])
-        record.program_count = len(programs)
+        record.program_count, record.preheader = len(programs), int(preheader > 0)
         record.buffer_count = max([program.record.buffer_count + program.record.table_count for program in programs])
         record.arena_bytes = max([program.record.arena_bytes for program in programs])
 

@@ -90,6 +90,13 @@ def _look(b: Builder, call: At[CallRecord], status: At[Status]) -> None:
         poll(b, call, status)
 
 
+def _point_at_wholes(b: Builder, memory: _Memory, table: Table) -> None:
+    """Emits code that points all arguments and results at the first byte of their buffers."""
+    for target, kind in ((memory.arguments, "argument"), (memory.results, "result")):
+        with b.loop(0, memory.region[f"{kind}_count"]) as loop:
+            target[loop.index] = _place(memory, table, f"{kind}s", loop.index)
+
+
 def _place(memory: _Memory, table: Table, field: str, number: Register) -> Register:
     """Returns the address of a buffer of the step, by its number among the places of a field."""
     return table[Table(memory.region[field], I64)[number]]
@@ -112,10 +119,7 @@ def run_branch(b: Builder, step: At[StepRecord], table: Table, count: Word, call
     """Runs the branch that a value in the ``table`` of buffers chooses, as part of a ``call``."""
     with _opened(b, step, status) as memory:
         region = memory.region
-        with b.loop(0, region["argument_count"]) as loop:
-            memory.arguments[loop.index] = _place(memory, table, "arguments", loop.index)
-        with b.loop(0, region["result_count"]) as loop:
-            memory.results[loop.index] = _place(memory, table, "results", loop.index)
+        _point_at_wholes(b, memory, table)
         value = table[region["choice"]]
         number = b.choose(region["is_bool"].equal(1), lambda: 1 - b.load(value, I8).cast("zext", I64),
                           lambda: b.load(value, I64))
@@ -131,6 +135,9 @@ def run_scan(b: Builder, step: At[StepRecord], table: Table, count: Word, call: 
     """Runs a body once for each slice in the ``table`` of buffers, as part of a ``call``."""
     with _opened(b, step, status) as memory:
         region, trips = memory.region, memory.region["trips"]
+        with b.if_(region["preheader"].not_equal(0) & (trips > 0)):
+            _point_at_wholes(b, memory, table)
+            _run(b, memory, 1, call, status)
         _start(b, memory, table)
         done = LocalVariable(b.constant(I64, 0))
         with b.while_(lambda: (done.value < trips) & _is_done(status)):
