@@ -165,6 +165,34 @@ def test_a_row_is_written_where_the_cache_lies(write, by_arrays):
     assert made.record.result_bytes + made.record.arena_bytes < cache.nbytes / 100
 
 
+@pytest.mark.skipif(nv.transformers.default().name != "cpu", reason="there is no cpu transformer here")
+@pytest.mark.parametrize("dynamic", [None, True], ids=["usual", "symbols"])
+def test_a_row_is_written_at_a_position_that_is_a_symbol(dynamic, by_arrays):
+    """Y2: no call takes memory of the cache's size."""
+    def append(cache, row, at):
+        cache[:, at:at + 1] = row
+        return row * 2
+    compiled, cache, theirs = strict(append, dynamic=dynamic), torch.zeros(CACHE), torch.zeros(CACHE)
+    for at in (3, 5, 900, 4095):
+        row = torch.randn(2, 1, 64)
+        assert_alike(compiled(cache, row, at), append(theirs, row, at))
+        assert_alike(cache, theirs)
+    assert by_arrays
+    for program in by_arrays:
+        for each in program.executable._known.values():
+            (_, variant), = each.value.others.items()
+            assert variant.program.record.result_bytes + variant.program.record.arena_bytes < cache.nbytes / 100
+
+
+def test_slices_from_symbols_on_are_those_of_pytorch():
+    def function(x, at):
+        return x[at:] + 1, x[at:at + 2] + 1, x[:at] + 1, x[-2:] + 1, x[at::2] + 1
+    compiled = torch.compile(function, backend=backend, dynamic=True)
+    for length, at in ((9, 3), (9, 5), (12, 7), (12, 0), (9, 8), (9, 9), (9, 20)):
+        x = torch.randn(length, 2)
+        assert_alike(compiled(x, at), function(x, at))
+
+
 def test_statistics_are_written_where_they_lie(by_arrays):
     model = torch.nn.Sequential(torch.nn.Conv2d(2, 3, 3), torch.nn.BatchNorm2d(3))
     own = copy.deepcopy(model)

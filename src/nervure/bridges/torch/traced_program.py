@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 import torch
@@ -48,7 +48,9 @@ class TracedProgram(Uncopyable):
         self._writers = [_writer(entry) for entry in traced.outputs[:len(traced.outputs) - len(updates)]]
         self._symbols = _symbols(traced) if any([isinstance(entry.number, Dim) for entry in traced.outputs]) else ()
         self._updates = list(zip(traced.outputs[len(self._writers):], updates, strict=True))
-        self._call = _tensor_call(traced, graph, self._updates, [read for _, read in self._readers])
+        self._orders = [entry.order for entry in traced.outputs if entry.result is not None]
+        self._writes = _writes(traced, self._updates)
+        self._call = _tensor_call(traced, graph, self._writes, [read for _, read in self._readers])
         self._unsure = _maybe_negated(traced, graph)
         self._is_plain = all([entry.result is not None for entry in traced.outputs])
         self._native: Callable[[list[Foreign]], list[torch.Tensor]] | None = None
@@ -78,11 +80,34 @@ class TracedProgram(Uncopyable):
 
     def _by_arrays(self, arguments: list[Foreign]) -> list[Foreign]:
         """Returns the results of the function that are no updates, by way of arrays."""
-        arrays = self.executable([read(arguments[at]) for at, read in self._readers])
+        arrays = [read(arguments[at]) for at, read in self._readers]
+        writes = self._writes or {}
+        is_in_place = bool(writes) and self._may_write(writes.values(), arguments, arrays)
+        if is_in_place:
+            targets = [arrays[writes[at]] if at in writes else None for at in range(len(self._orders))]
+            found = self.executable(arrays, out=targets, donate=tuple(writes.values()))
+        else:
+            found = self.executable(arrays)
         if self._native is None and self._call is not None:
             self._native = self.executable.tensor_entry(self._call, self._by_arrays)
-        results = [_as_traced(array, order) for array, order in zip(arrays, _orders(self.traced), strict=True)]
+        results = [_as_traced(array, order) for array, order in zip(found, self._orders, strict=True)]
+        if is_in_place:
+            return results[:len(results) - len(self._updates)]
         return with_updates(arguments, [at for _, at in self._updates], results)
+
+    def _may_write(self, numbers: Collection[int], arguments: Sequence[Foreign], arrays: Sequence[np.ndarray]) -> bool:
+        """Whether results can be written to the ``arrays`` of these ``numbers``.
+
+        Each is the memory of its tensor among the ``arguments``, without gaps, and shares none with another array.
+        """
+        for number in numbers:
+            array, tensor = arrays[number], arguments[self._readers[number][0]]
+            if not (array.flags.c_contiguous and array.flags.writeable
+                    and array.__array_interface__["data"][0] == tensor.data_ptr()):
+                return False
+            if any([np.may_share_memory(array, other) for at, other in enumerate(arrays) if at != number]):
+                return False
+        return True
 
 
 def with_updates(arguments: Sequence[Foreign], updates: Sequence[int], results: Sequence[Foreign]) -> list[Foreign]:
@@ -117,17 +142,23 @@ def _inverse(order: Sequence[int]) -> list[int]:
     return sorted(range(len(order)), key=order.__getitem__)
 
 
-def _orders(traced: TracedFunction) -> list[tuple[int, ...] | None]:
-    """Returns the order in memory of each result of the function."""
-    return [entry.order for entry in traced.outputs if entry.result is not None]
+def _writes(traced: TracedFunction, updates: Sequence[tuple[TracedOutput, int]]) -> dict[int, int] | None:
+    """Returns the results that take the place of arguments, with the numbers of their parameters.
+
+    None if some ``updates`` are no results of the function, or lie in another order than their arguments.
+    """
+    places = [at for at, entry in enumerate(traced.inputs) if entry.parameter is not None]
+    found = {output.result: places.index(at) for output, at in updates
+             if output.result is not None and output.order == traced.inputs[at].order}
+    return found if len(found) == len(updates) else None
 
 
-def _tensor_call(traced: TracedFunction, graph: GraphModule, updates: Sequence[tuple[TracedOutput, int]],
+def _tensor_call(traced: TracedFunction, graph: GraphModule, writes: dict[int, int] | None,
                  readers: Sequence[Callable[[Foreign], np.ndarray]]) -> TensorCall | None:
-    """Returns the call without Python, with these ``updates``, or None if there is none for such a ``graph``.
+    """Returns the call without Python, with these ``writes``, or None if there is none for such a ``graph``.
 
-    There is none if an argument is a number, if a tensor may hold other elements than its memory, or if an update lies
-    in another order than its argument.
+    There is none if an argument is a number, if a tensor may hold other elements than its memory, or if there are other
+    updates than these writes.
     """
     function, given = traced.function, [entry for entry in traced.inputs if entry.parameter is not None]
     types = [*[op.dtype for op in function.parameters], *[value.dtype for value in function.results]]
@@ -135,14 +166,13 @@ def _tensor_call(traced: TracedFunction, graph: GraphModule, updates: Sequence[t
         return None
     if any([tensor.is_neg() for tensor in _tensors(graph)]):
         return None
-    if any([output.result is None or output.order != traced.inputs[at].order for output, at in updates]):
+    if writes is None:
         return None
     places = [at for at, entry in enumerate(traced.inputs) if entry.parameter is not None]
-    first = len(function.results) - len(updates)
     return TensorCall((torch.Tensor, torch.nn.Parameter), len(traced.inputs),
                       tuple([TensorArgument(at, traced.inputs[at].order) for at in places]),
-                      tuple([TensorResult(order) for order in _orders(traced)]),
-                      {first + number: places.index(at) for number, (_, at) in enumerate(updates)},
+                      tuple([TensorResult(entry.order) for entry in traced.outputs if entry.result is not None]),
+                      writes,
                       lambda number, tensor: readers[number](tensor))
 
 

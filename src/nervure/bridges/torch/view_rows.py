@@ -68,11 +68,16 @@ def flip(result: Type, x: Value, axes: Sequence[int]) -> Value:
 @row("slice.Tensor", "slice_copy.Tensor")
 def part(result: Type, x: Value, axis: int, start: Given, end: Given, step: int) -> Value:
     axis = axis_of(axis, x.rank)
-    return _sliced(x, axis, first_of(start, x.shape[axis]), result.shape[axis], step)
+    return _sliced(x, axis, first_of(start, x.shape[axis], result.shape[axis] if step == 1 else 0),
+                   result.shape[axis], step)
 
 
-def first_of(start: Given, length: DimLike) -> DimLike:
-    """Returns where a slice starts: inside of an axis, or at its end."""
+def first_of(start: Given, length: DimLike, extent: DimLike) -> DimLike:
+    """Returns where a slice starts: inside of an axis, or at its end. From a symbol on there are at least ``extent``
+    elements, as PyTorch has found when it traced the slice.
+    """
+    if isinstance(start, Dim):
+        return dim_min(start, length - extent)
     if start is None:
         return 0
     if isinstance(start, int) and start < 0:
@@ -135,7 +140,8 @@ def diagonal(result: Type, x: Value, offset: int, first: int, second: int) -> Va
 @row("slice_scatter.default")
 def slice_scatter(result: Type, x: Value, source: Value, axis: int, start: Given, end: Given, step: int) -> Value:
     axis = axis_of(axis, x.rank)
-    begin, extent = first_of(start, x.shape[axis]), source.shape[axis]
+    extent = source.shape[axis]
+    begin = first_of(start, x.shape[axis], extent if step == 1 else 0)
     source = converted(source, x.dtype)
     if not source.type == x.type.with_(shape=source.shape):
         raise Unsupported("a part of another type")
