@@ -17,7 +17,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
@@ -111,6 +111,7 @@ class MemoryRewrite(Rewrite):
         self._kernel = kernel
         self._unused = unused_indices(kernel.body, 1)[0].number
         self._memory: dict[str, Buffer] = {}
+        self._shared: dict[Hashable, Buffer] = {}
         self.role, self.depth = "scratch", 0
 
     def rewritten(self) -> Kernel:
@@ -136,6 +137,19 @@ class MemoryRewrite(Rewrite):
         taken = {buffer.name for buffer in self._kernel.buffers} | self._memory.keys()
         free = next(f"{name}{number}" for number in range(len(taken) + 1) if f"{name}{number}" not in taken)
         return self._memory.setdefault(free, Buffer(free, dtype, size, role))
+
+    def shared(self, name: str, results: Iterable[Variable], size: DimLike, role: str = "scratch",
+               key: Hashable = None) -> list[Buffer]:
+        """Returns memory of ``size`` elements for each of some ``results``. Calls with results of the same types and
+        otherwise equal arguments get the same memory.
+        """
+        buffers = []
+        for number, result in enumerate(results):
+            place = name, result.dtype, number, size, role, key
+            if place not in self._shared:
+                self._shared[place] = self.memory(name, result.dtype, size, role)
+            buffers.append(self._shared[place])
+        return buffers
 
 
 def fresh_copy(body: Iterable[Statement], values: Iterable[Scalar] = (),

@@ -30,7 +30,7 @@ to an iteration of the vector loop around.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -57,7 +57,6 @@ from nervure.kernel.schedule.group_totals import GroupsInMemory, group_sizes
 from nervure.kernel.schedule.reduction_strategy import has_several_blocks
 from nervure.support.machine import Machine
 from nervure.types.dim import DimLike, bounds, dim_max, dim_min, less_equal, product
-from nervure.types.dtype import DType
 
 
 class RowLayout(Protocol):
@@ -254,23 +253,16 @@ class _InMemory(MemoryRewrite):
     def __init__(self, kernel: Kernel) -> None:
         super().__init__(kernel)
         self.place = self.index()
-        self._shared: dict[Hashable, Buffer] = {}
 
     def reduce(self, loop: Reduce, out: list[Statement]) -> None:
         super().reduce(loop, out)
         reduce = out[-1]
         if not isinstance(reduce, Reduce) or reduce.strategy is None or reduce.strategy.name != "memory":
             return
-        rows, totals = [[self._buffer(name, result.dtype, number, size) for number, result in enumerate(loop.results)]
+        rows, totals = [self.shared(name, loop.results, size, self.role, self.depth)
                         for name, size in (("rows", loop.order.lanes), ("totals", 1 + group_sizes(loop)))]
         out[-1:] = Accumulators(reduce, rows, totals, self).reduced()
         out += [Load(result, total, self.here(0)) for result, total in zip(loop.results, totals, strict=True)]
-
-    def _buffer(self, name: str, dtype: DType, number: int, size: int) -> Buffer:
-        key = name, dtype, number, size, self.role, self.depth
-        if key not in self._shared:
-            self._shared[key] = self.memory(name, dtype, size, self.role)
-        return self._shared[key]
 
     @property
     def is_private(self) -> bool:

@@ -62,7 +62,6 @@ from nervure.kernel.schedule.vector_width import register_lanes
 from nervure.kernel.tuning import ACCUMULATORS_IN_USE
 from nervure.support.machine import Machine
 from nervure.types.dim import DimLike, bounds
-from nervure.types.dtype import DType
 
 
 def with_column_tiles(kernel: Kernel, machine: Machine) -> Kernel:
@@ -81,7 +80,6 @@ class _Tiles(MemoryRewrite):
         self._lanes = lanes
         self._distance = (self._columns.dim + (lanes - 1)) // lanes * lanes  # from row to row of accumulators
         self._most = 0  # columns of a tile
-        self._accumulators: dict[tuple[DType, int, int], Buffer] = {}
         self._waiting: dict[Variable, Buffer] = {}  # what parts of a body leave for later ones
 
     def for_loop(self, loop: For, out: list[Statement]) -> None:
@@ -97,21 +95,14 @@ class _Tiles(MemoryRewrite):
         for part, lanes in zip(parts, loop.tile.lanes, strict=True):
             if isinstance(part, Reduce):
                 totals = [self._waiting[result] for result in part.results]
-                made += Accumulators(part, self._rows_of(part), totals, self, lanes).reduced()
+                rows = self.shared("rows", part.results, LANES * self._most)
+                made += Accumulators(part, rows, totals, self, lanes).reduced()
             elif isinstance(part, For):
                 made.append(replace(part, body=self.along(part.body, lanes), vector=False))
             else:
                 made += self.along((*part, *self._kept(part)), lanes)
         strip = Strip(self._columns, loop.tile.columns)
         out.append(replace(loop, body=tuple(made), vector=False, tile=None, strip=strip))
-
-    def _rows_of(self, reduce: Reduce) -> list[Buffer]:
-        """The accumulators of the results of a reduction, which others have had before it or will have."""
-        keys = [(result.dtype, number, self._most) for number, result in enumerate(reduce.results)]
-        for key in keys:
-            if key not in self._accumulators:
-                self._accumulators[key] = self.memory("rows", key[0], LANES * self._most)
-        return [self._accumulators[key] for key in keys]
 
     def _kept(self, part: Body) -> list[Statement]:
         """Keeps what a part defines and later ones read."""

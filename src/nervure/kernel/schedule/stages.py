@@ -37,7 +37,6 @@ from nervure.kernel.ir import (
     BLOCK,
     LANES,
     Address,
-    Buffer,
     For,
     Kernel,
     Load,
@@ -52,7 +51,6 @@ from nervure.kernel.rewriting import MemoryRewrite
 from nervure.kernel.schedule.expansion import folded, with_expanded_reductions
 from nervure.kernel.tuning import STAGED_ROWS
 from nervure.support.machine import Machine
-from nervure.types.dtype import DType
 
 GROUP_ORDER, TREE_ORDER = Order(LANES // STAGED_ROWS, BLOCK), Order(STAGED_ROWS, BLOCK)
 """The orders of the points of a group, and of what the groups make."""
@@ -65,15 +63,6 @@ def with_stages(kernel: Kernel, machine: Machine) -> Kernel:
 
 
 class _Stages(MemoryRewrite):
-    def __init__(self, kernel: Kernel) -> None:
-        super().__init__(kernel)
-        self._waiting: dict[tuple[DType, int], Buffer] = {}  # of results of a type, which reductions share
-
-    def _buffer(self, dtype: DType, number: int) -> Buffer:
-        if (dtype, number) not in self._waiting:
-            self._waiting[dtype, number] = self.memory("stages", dtype, STAGED_ROWS, "private")
-        return self._waiting[dtype, number]
-
     def reduce(self, loop: Reduce, out: list[Statement]) -> None:
         loop = self.rebuilt(loop)
         if loop.strategy is None or loop.strategy.name != "stages":
@@ -81,7 +70,7 @@ class _Stages(MemoryRewrite):
             return
         (index, points), = loop.indices
         assert isinstance(points, int)
-        waiting = [self._buffer(result.dtype, number) for number, result in enumerate(loop.results)]
+        waiting = self.shared("stages", loop.results, STAGED_ROWS, "private")
         here = Address(0, ((index, 1),))
         full, longer = divmod(points, STAGED_ROWS)
         for first, end, count in ((0, longer, full + 1), (longer, STAGED_ROWS, full)):
