@@ -14,8 +14,8 @@ directions. Almost no op has a rule for that, since its rule for cotangents (``O
 >>> tangents([nv.ops.Sum(nv.ops.Multiply(x, y), axes=(0,))], [x], [direction])
 [f32[] Sum(Multiply)]
 
-An op that needs another rule, such as one that holds functions, declares ``Op.jvp``. The result consists of ordinary
-ops: it has derivatives of both kinds.
+An op that needs another rule declares ``Op.jvp``, beside its ``vjp``. The result consists of ordinary ops: it has
+derivatives of both kinds.
 """
 
 from __future__ import annotations
