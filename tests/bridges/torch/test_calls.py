@@ -184,6 +184,29 @@ def test_a_row_is_written_at_a_position_that_is_a_symbol(dynamic, by_arrays):
             assert variant.program.record.result_bytes + variant.program.record.arena_bytes < cache.nbytes / 100
 
 
+def test_views_of_arguments_lie_where_they_do_in_pytorch():
+    """Y1: PyTorch reads strides and offsets of results that are views."""
+    def function(x, y, at):
+        return x[at:], x[at:at + 2], x.t()[:, at:], y, y + x.sum(), x[at::2], x[:at].sum()
+    compiled = torch.compile(function, backend=backend, dynamic=True)
+    for length, at in ((9, 3), (9, 5), (12, 7), (12, 0), (9, 8), (9, 9), (9, 20)):
+        x, y = torch.randn(length, 2), torch.randn(3)
+        got, expected = compiled(x, y, at), function(x, y, at)
+        assert_alike(got, expected)
+        assert [each.stride() for each in got] == [each.stride() for each in expected]
+        assert [each.data_ptr() for each in got[:4] if each.numel()] == [
+            each.data_ptr() for each in expected[:4] if each.numel()]
+
+
+def test_what_training_saves_of_arguments_is_not_copied(by_arrays):
+    """Y1: a weight that the backward pass reads is no result of the forward function."""
+    model = torch.nn.Linear(64, 32)
+    compiled, x = strict(model), torch.randn(4, 64)
+    compiled(x).sum().backward()
+    forward = by_arrays[0].executable.function
+    assert [value.shape for value in forward.results] == [(4, 32)]
+
+
 def test_slices_from_symbols_on_are_those_of_pytorch():
     def function(x, at):
         return x[at:] + 1, x[at:at + 2] + 1, x[:at] + 1, x[-2:] + 1, x[at::2] + 1
