@@ -40,7 +40,7 @@ sys.modules.setdefault("expecttest", types.ModuleType("expecttest")).TestCase = 
 from torch.testing._internal.common_methods_invocations import op_db  # noqa: E402
 
 TOLERANCES = {torch.float32: (2e-4, 2e-4), torch.float64: (1e-7, 1e-7), torch.bfloat16: (3e-2, 3e-2),
-              torch.complex64: (2e-4, 2e-4)}
+              torch.complex64: (2e-4, 2e-4), torch.complex128: (1e-7, 1e-7)}
 
 DEBUG = False
 

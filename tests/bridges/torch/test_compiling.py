@@ -162,6 +162,19 @@ def test_bags_of_rows_are_one_forward_and_one_backward_function(made, options):
     assert len(made) == 2
 
 
+def test_values_for_another_number_of_places_than_a_mask_has_are_an_error():
+    def function(x, mask, values):
+        y = x * 2
+        y[mask] = values
+        return y
+    compiled = torch.compile(function, backend=backend, options={"strict": True})
+    x, mask, values = torch.randn(4), torch.tensor([True, False, True, False]), torch.randn(2)
+    assert_alike(compiled(x, mask, values), function(x, mask, values))
+    for other in ([True, True, True, False], [True, False, False, False]):
+        with pytest.raises(nv.IndexOutOfRange, match="index"):
+            compiled(x, torch.tensor(other), values)
+
+
 def test_a_view_by_strides_of_an_argument_counts_in_all_of_its_memory():
     def function(x):
         return torch.as_strided(x, (2, 2), (2, 1), 13) + 1

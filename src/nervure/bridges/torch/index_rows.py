@@ -160,19 +160,26 @@ def _put_where(x: Value, mask: Value, values: Value, accumulate: bool) -> Value:
         raise Unsupported("a mask of another shape as an index")
     rest, given = x.shape[mask.rank:], converted(values, x.dtype)
     if given.rank > len(rest) and given.shape[0] != 1:
-        chosen = _in_order_of(mask, expanded(given, (given.shape[0], *rest)))
+        chosen = _in_order_of(mask, expanded(given, (given.shape[0], *rest)), is_exact=True)
     else:
         chosen = expanded(ops.Reshape(given, given.shape[1:]).output if given.rank > len(rest) else given, x.shape)
     place = ops.Broadcast(mask, x.shape, range(mask.rank, x.rank)).output if rest else mask
     return ops.Where(place, x + chosen if accumulate else chosen, x).output
 
 
-def _in_order_of(mask: Value, values: Value) -> Value:
-    """Returns, for each place of a mask that is set, the next one of some values; others have the first one."""
+def _in_order_of(mask: Value, values: Value, is_exact: bool) -> Value:
+    """Returns, for each place of a mask that is set, the next one of some values; others have the first one.
+
+    Too few values are an index that is out of range, and so are too many of them if the number has to be exact.
+    """
     if values.shape[0] == 0:
         raise Unsupported("a mask as an index, and no value")
     flat = ops.Reshape(mask, (product(mask.shape),)).output
     number = where(flat, running_count(flat) - 1, 0)
+    if is_exact:
+        given = fitted(values.shape[0], types.int64, flat.shape)
+        total = expanded(ops.Sum(converted(flat, types.int64), axes=[0]).output, flat.shape)
+        number = where(ops.Equal(total, given), number, given)
     return ops.Gather(values, ops.Reshape(number, mask.shape), 0).output
 
 
@@ -181,7 +188,8 @@ def masked_scatter(result: Type, x: Value, mask: Value, source: Value) -> Value:
     x, mask = expanded(x, result.shape), expanded(mask, result.shape)
     if 0 in result.shape:
         return x
-    return ops.Where(mask, _in_order_of(mask, ops.Reshape(source, (product(source.shape),)).output), x).output
+    flat = ops.Reshape(source, (product(source.shape),)).output
+    return ops.Where(mask, _in_order_of(mask, flat, is_exact=False), x).output
 
 
 # -- scatter -----------------------------------------------------------------------------------------------------------
