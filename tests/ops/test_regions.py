@@ -129,6 +129,26 @@ def test_what_nothing_needs_is_dropped():
     assert dead_regions(nv.Function(loop.outputs, [entry.op for entry in loop.operands])).results[0].op is loop
 
 
+def test_what_is_chosen_and_single_iterations_are_inlined():
+    function = sums(length=1, saved=(0,))
+    lean = standard(function)
+    verify(lean)
+    assert not any(isinstance(op, Scan) for op in lean.operations)
+    arrays = [np.float32(2), np.float32([3]), np.float32(4)]
+    found, expected = [nv.transformers.make_transformer("interpreter").compile(each)(arrays)
+                       for each in (lean, function)]
+    assert [(mine.tolist(), mine.shape) for mine in found] == [(each.tolist(), each.shape) for each in expected]
+    x, y = parameter(), parameter()
+    branches = nv.Function([x], [x, y]), nv.Function([y], [x, y])
+    operands = parameter(), parameter()
+    for cls, number, chosen in ((ops.If, (True, nv.bool_), 0), (ops.If, (False, nv.bool_), 1),
+                                (ops.Switch, (7, nv.int32), 1), (ops.Switch, (-7, nv.int32), 0)):
+        op = cls(ops.Full(*number, ()), *operands, branches=branches)
+        assert standard(nv.Function(op.outputs, operands)).results[0].op is operands[chosen]
+    effects = sums(effect=True, length=1)
+    assert any(isinstance(op, Scan) for op in standard(effects).operations)
+
+
 def test_a_dead_operand_makes_what_it_read_dead():
     inner, x = sums().results[0].op, parameter()
     unused, used = parameter(), parameter()

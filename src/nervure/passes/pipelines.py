@@ -22,6 +22,7 @@ from nervure.passes.dead_code import dead_code
 from nervure.passes.dead_regions import dead_regions
 from nervure.passes.decompose import Decomposition, Supports, decompose, decompose_by
 from nervure.passes.fold import Evaluate
+from nervure.passes.inlined_regions import inlined_regions
 from nervure.passes.inner_functions import within_bodies
 from nervure.passes.lower_argmax import lower_argmax
 from nervure.passes.lower_convolutions import lower_convolutions
@@ -43,7 +44,7 @@ def standard(function: Function, evaluate: Evaluate | None = None, supports: Sup
     """
     passes = [
         Pass("decompose", partial(decompose, supports=supports)),
-        Pass("regions", lambda whole: within_bodies(dead_regions(whole), partial(
+        Pass("regions", lambda whole: within_bodies(dead_regions(inlined_regions(whole)), partial(
             standard, evaluate=evaluate, supports=supports, more=more, last=last))),
         *more,
         Pass("common_subexpressions", common_subexpressions),
