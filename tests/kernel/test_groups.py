@@ -9,11 +9,21 @@ import pytest
 
 from nervure.kernel.groups import BlockGroups
 from nervure.kernel.interpret import Accumulator
-from nervure.kernel.ir import BLOCK, DEFAULT_ORDER, GROUP, GROUPS, LANES, TOTALS_ORDER
+from nervure.kernel.ir import (
+    BLOCK,
+    BLOCK_ORDER,
+    CHAIN_ORDER,
+    DEFAULT_ORDER,
+    GROUP,
+    GROUPS,
+    LANES,
+    TOTALS_ORDER,
+    Order,
+)
 from nervure.kernel.parser import parse_kernel
 from nervure.kernel.verify import verify_kernel
 from nervure.transformers.interpreter.scalar import NumPyScalars
-from nervure.types.dtype import float32
+from nervure.types.dtype import complex64, float32
 from tests.kernel import reduction_rule
 from tests.kernel.running import run
 
@@ -45,6 +55,27 @@ def test_the_totals_by_themselves_have_the_same_order():
         for total in numbers(count):
             totals.add(total)
         assert totals.result() == reduction_rule.in_groups(numbers(count)), count
+
+
+def test_a_block_by_itself_has_no_group():
+    """Its total meets no unit: the product of complex infinity and 1 + 0i has a NaN."""
+    points = np.array([complex(np.inf, 1.0), 2.0], np.complex64)
+    block = Accumulator("multiply", complex64, NumPyScalars(), Order(2, BLOCK, 1))
+    for point in points:
+        block.add(point)
+    one = np.complex64(1)
+    with np.errstate(invalid="ignore"):
+        expected = (one * points[0]) * (one * points[1])
+    assert block.result().tobytes() == expected.tobytes()
+    assert Accumulator("multiply", complex64, NumPyScalars(), BLOCK_ORDER).result() == one
+
+
+def test_a_lane_starts_from_what_it_is_given():
+    lane = Accumulator("add", float32, NumPyScalars(), CHAIN_ORDER, np.float32(1e8))
+    assert lane.result() == np.float32(1e8)
+    for point in (np.float32(1.0), np.float32(-1e8)):
+        lane.add(point)
+    assert lane.result() == 0.0
 
 
 def depth(points):

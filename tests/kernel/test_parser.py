@@ -101,12 +101,28 @@ def test_literals_are_read_back_with_all_their_bits(dtype):
                                        for place, number in enumerate(numbers)])))
 
 
-@pytest.mark.parametrize("order", ["", " order 1, 512", " order 8, 64 as memory 4", " order 1, 64, 8"])
+@pytest.mark.parametrize("order", ["", " order 1, 512", " order 8, 64 as memory 4", " order 1, 64, 8",
+                                   " order 64, 4096, 1"])
 def test_the_order_of_a_reduction_is_read_back(order):
     text = f"kernel k():\n  v0 = reduce add over i < 9{order}:\n    give 1.0_f32\n"
     kernel = parse_kernel(text)
     assert print_kernel(read_back(kernel)) == text
     assert (kernel.body[0].order == DEFAULT_ORDER) == (order == "")
+
+
+def test_what_a_reduction_starts_from_is_read_back():
+    text = """
+kernel k(in x: f32[8], out y: f32[2]):
+  v0 = x[7]
+  v1, v2 = reduce add, maximum from v0, 2.0_f32 over i < 3 order 1, 4096, 1 as chain:
+    v3 = x[i]
+    give v3, v3
+  y[0] = v1
+  y[1] = v2
+""".lstrip()
+    kernel = parse_kernel(text)
+    assert print_kernel(read_back(kernel)) == text
+    assert kernel.body[1].start == (kernel.body[0].result, Literal(2.0, float32))
 
 
 def test_a_literal_has_the_number_that_is_written():

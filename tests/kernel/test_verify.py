@@ -10,12 +10,14 @@ import pytest
 from nervure.errors import InternalError
 from nervure.kernel.dependence import conflicting_accesses, reaches
 from nervure.kernel.ir import (
+    CHAIN_ORDER,
     Address,
     Apply,
     Buffer,
     Fold,
     For,
     Kernel,
+    Literal,
     Load,
     Order,
     Prefetch,
@@ -117,6 +119,20 @@ def after_the_loop(p):
 def test_an_order_has_blocks_of_whole_lanes(order):
     reduce = Reduce((Variable(float32),), ("add",), ((I, 3),), (), (ONE,), order=Order(*order))
     with pytest.raises(InternalError, match=r"over i < 3 order .*: its lanes are no power of two, or its blocks"):
+        verify_kernel(Kernel("k", (), (reduce,)))
+
+
+@pytest.mark.parametrize(("order", "start", "message"), [
+    (Order(1, 64, 0), (), "its groups have no blocks"),
+    (Order(1, 64, 2), (ONE,), "it starts from scalars in an order of several lanes, or groups"),
+    (Order(2, 64, 1), (ONE,), "it starts from scalars in an order of several lanes, or groups"),
+    (CHAIN_ORDER, (ONE, ONE), "its lists differ in length"),
+    (CHAIN_ORDER, (Literal(1, int32),), "what it starts from is of int32"),
+    (CHAIN_ORDER, (Variable(float32),), "it reads a variable before it is defined"),
+])
+def test_only_a_lane_of_a_block_starts_from_scalars(order, start, message):
+    reduce = Reduce((Variable(float32),), ("add",), ((I, 3),), (), (ONE,), order=order, start=start)
+    with pytest.raises(InternalError, match=message):
         verify_kernel(Kernel("k", (), (reduce,)))
 
 

@@ -10,6 +10,8 @@ the smallest first.
 ...     groups.add(total)
 >>> groups.result()
 '(((((ab)c)d)(((ef)g)h))(ij))'
+
+In groups of one block there is one block at most, and its total is the result.
 """
 
 from __future__ import annotations
@@ -32,6 +34,9 @@ class BlockGroups(Generic[T]):
 
     def add(self, total: T) -> None:
         """Takes the total of the next block."""
+        if self._group == 1:
+            self._totals = [total]
+            return
         self._totals[0] = self._combine(self._totals[0], total)
         self._blocks += 1
         count, size, level = self._blocks, self._group, 0

@@ -97,10 +97,10 @@ class Accumulator:
     """
 
     def __init__(self, combine: str, dtype: DType, scalars: ScalarNamespace[np.ndarray],
-                 order: Order = DEFAULT_ORDER) -> None:
+                 order: Order = DEFAULT_ORDER, start: Any = None) -> None:
         self._order = order
         self._combine: Callable[[Any, Any], Any] = getattr(scalars, FUNCTIONS[combine])
-        self._unit = dtype.numpy.type(unit(combine, dtype).value)
+        self._unit = dtype.numpy.type(unit(combine, dtype).value) if start is None else start
         self._groups = BlockGroups(self._combine, self._unit, order.group)
         self._lanes = [self._unit] * order.lanes
         self._count = 0
@@ -108,6 +108,8 @@ class Accumulator:
     def add(self, value: Any) -> None:
         """Adds the next point."""
         if self._count == self._order.block:
+            if self._order.group == 1:
+                raise InternalError("a reduction of one block has more points")
             self._end_block()
         lane = self._count % self._order.lanes
         self._lanes[lane] = self._combine(self._lanes[lane], value)
@@ -235,8 +237,9 @@ class _Run:
             yield [self._scalar(value) for value in given]
 
     def _reduce(self, loop: Reduce) -> None:
-        accumulators = [Accumulator(combine, variable.dtype, self._scalars, loop.order)
-                        for combine, variable in zip(loop.combine, loop.results, strict=True)]
+        start = [self._scalar(value) for value in loop.start] or [None] * len(loop.results)
+        accumulators = [Accumulator(combine, variable.dtype, self._scalars, loop.order, value)
+                        for combine, variable, value in zip(loop.combine, loop.results, start, strict=True)]
         for values in self._points(loop):
             for accumulator, value in zip(accumulators, values, strict=True):
                 accumulator.add(value)

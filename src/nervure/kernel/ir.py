@@ -8,7 +8,8 @@ grammar, which the printer, the parser and the verifier follow:
     buffer    ::= role name ":" dtype "[" dim "]"                       role: in, out, inout, scratch, private
     symbol    ::= "symbol" name [":" [number] ".." [number]]
     statement ::= "for" index "<" dim [strip] ["parallel"] ["vector"] [widths | tile | "as" routine] ":" statement*
-                | variable* "= reduce" combine* "over" (index "<" dim)* [order] [how] ":" statement* "give" scalar*
+                | variable* "= reduce" combine* ["from" scalar*] "over" (index "<" dim)* [order] [how] ":"
+                      statement* "give" scalar*
                 | variable* "= fold" "over" (index "<" dim)* ":" statement* "give" scalar*
                       "combine" (variable* "," variable*) ":" statement* "give" scalar*
                 | variable "= contract over" (index "<" dim)* ":" statement* "give" scalar "," scalar
@@ -40,10 +41,11 @@ The meaning, which :mod:`nervure.kernel.interpret` executes:
   and the blocks of a group. In each block lane k % lanes combines its points in order, starting from the unit; the
   lanes are combined by halves (of 64, lane j with lane j + 32, then + 16, ... + 1). Eight groups make a larger one,
   eight of those a still larger one, and so on; the totals in a group are combined in order, starting from the unit; at
-  the end each group that is not full joins the larger one, the smallest first. Lanes without a point hold the unit. The
-  default order is that of 64 lanes in blocks of 4,096 and groups of 64 blocks. So the sum of up to 2**18 points has no
-  more than one group, and that of n points is at most 70 + 64 + 3 log2 n additions deep;
-  :mod:`nervure.kernel.groups` has the groups by themselves.
+  the end each group that is not full joins the larger one, the smallest first. Lanes without a point hold the unit. In
+  groups of one block there is one block at most, whose lanes make the result; a single lane of such a block may start
+  *from* scalars in place of units. The default order is that of 64 lanes in blocks of 4,096 and groups of 64 blocks. So
+  the sum of up to 2**18 points has no more than one group, and that of n points is at most 70 + 64 + 3 log2 n additions
+  deep; :mod:`nervure.kernel.groups` has the groups by themselves.
 * A **fold** combines tuples with statements of its own, in order, starting with the first point; there is at least
   one.
 * A **contract** is a sum of products. It runs its body for each point in row-major order, numbers the points, and adds
@@ -396,7 +398,7 @@ STRATEGIES = ("unrolled", "stages", "vector", "registers", "parts", "memory", "c
 
 class Order(NamedTuple):
     """The order in which a reduction combines its points. It has lanes, a power of two; blocks of points, a multiple
-    of the lanes; and groups of at least two blocks.
+    of the lanes; and groups of blocks. In groups of one block there is one block at most, and no group.
     """
 
     lanes: int
@@ -405,6 +407,12 @@ class Order(NamedTuple):
 
 
 DEFAULT_ORDER = Order(LANES, BLOCK)
+
+BLOCK_ORDER = Order(LANES, BLOCK, 1)
+"""The order for a block by itself."""
+
+CHAIN_ORDER = Order(1, BLOCK, 1)
+"""The order for the points of one lane of a block."""
 
 TOTALS_ORDER = Order(1, GROUP, GROUPS)
 """The order for the totals of blocks by themselves."""
@@ -416,8 +424,8 @@ class Strategy(NamedTuple):
     ``unrolled``: one point after the other, without a loop. ``stages``: the same for more points in a vector loop, with
     a part of the tree combined as they are read. ``vector``: each point in a lane of its own, without a loop.
     ``registers``: 64 points at once, with accumulators in registers. ``parts``: the same for a long body or several
-    indices, whose values wait in memory. ``memory``: one point after the other, with accumulators in memory, in a
-    vector loop those of each lane. ``chain``: in an order of one lane, one point after the other.
+    indices, in parts whose values wait in memory, or in rows. ``memory``: one point after the other in a vector loop,
+    with the accumulators of each lane in memory. ``chain``: in an order of one lane, one point after the other.
     """
 
     name: str
@@ -427,10 +435,11 @@ class Strategy(NamedTuple):
 @dataclass(frozen=True, eq=False, slots=True)
 class Reduce(Loop):
     """Combines scalars over the points of a domain, in an order. Outside of a vector loop, its innermost index runs in
-    lanes. ``strategy`` is the way it is computed, once that is settled.
+    lanes. ``strategy`` is the way it is computed, once that is settled. In the order of one lane of a block it may
+    begin with the scalars ``start`` in place of units.
     """
 
-    RESULTS, OPERANDS, DIMS, BODIES = ("results",), ("values",), ("indices",), ("body",)
+    RESULTS, OPERANDS, DIMS, BODIES = ("results",), ("start", "values"), ("indices",), ("body",)
     results: tuple[Variable, ...] = field()
     combine: tuple[str, ...]
     indices: Indices = field()
@@ -438,6 +447,7 @@ class Reduce(Loop):
     values: tuple[Scalar, ...]
     strategy: Strategy | None = None
     order: Order = DEFAULT_ORDER
+    start: tuple[Scalar, ...] = ()
 
     @property
     def in_lanes(self) -> bool:

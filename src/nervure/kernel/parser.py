@@ -210,6 +210,7 @@ class _Parser:
         combine = [line.take(_COMBINE, _COMBINERS)]
         while line.accept(","):
             combine.append(line.take(_COMBINE, _COMBINERS))
+        start = self._scope.scalars(line) if line.accept("from ") else ()
         line.expect("over")
         ranges = self._scope.ranges(line)
         order = self._order(line) if line.accept("order ") else DEFAULT_ORDER
@@ -218,7 +219,7 @@ class _Parser:
             body = self._block(margin + INDENT)
             values = self._given(margin + INDENT)
         self._check_count(line, len(combine), values)
-        return Reduce(self._results(line, names, values), tuple(combine), indices, body, values, strategy, order)
+        return Reduce(self._results(line, names, values), tuple(combine), indices, body, values, strategy, order, start)
 
     def _order(self, line: Scanner) -> Order:
         lanes = line.integer("lanes")

@@ -133,7 +133,7 @@ class _Printer:
                 yield statement, margin + self._simple(statement)
 
     def _combination(self, loop: Reduce | Fold, margin: str) -> Iterator[tuple[Statement | None, str]]:
-        how = f"reduce {', '.join(loop.combine)}" if isinstance(loop, Reduce) else "fold"
+        how = self._combiners(loop) if isinstance(loop, Reduce) else "fold"
         results = self._list(loop.results)
         yield loop, f"{margin}{results} = {how} over {self._enter(loop.indices)}{_strategy(loop)}:"
         yield from self._block(loop.body, margin + "  ")
@@ -143,6 +143,10 @@ class _Printer:
             yield None, f"{margin}combine ({self._list(loop.left)}), ({self._list(loop.right)}):"
             yield from self._block(loop.combine, margin + "  ")
             yield None, f"{margin}  give {self._list(loop.combined)}"
+
+    def _combiners(self, loop: Reduce) -> str:
+        start = f" from {self._list(loop.start)}" if loop.start else ""
+        return f"reduce {', '.join(loop.combine)}{start}"
 
     def _contract(self, loop: Contract, margin: str) -> Iterator[tuple[Statement | None, str]]:
         yield loop, f"{margin}{self._scalar(loop.result)} = contract over {self._enter(loop.indices)}:"

@@ -10,7 +10,7 @@ scalars does by its declaration.
 
 from __future__ import annotations
 
-from nervure.kernel.ir import BLOCK
+from nervure.kernel.ir import BLOCK, LANES
 
 # -- fusion ----------------------------------------------------------------------------------------------------
 
@@ -135,6 +135,14 @@ are then read side by side, as many rows as processors follow. In the order of t
 
 REGISTER_STATEMENTS = 24
 """Statements of a body that runs for 64 points at once, with the accumulators in registers."""
+
+CHAINED_REGISTERS = 8
+"""Registers of accumulators that chains have at once: half of those of AVX2, since what is added takes some, too."""
+
+ROW_IN_PLACE = 8 * LANES
+"""Points of a row from which on they are added where they are read. The ends of shorter rows, which are not whole
+vectors, take longer than to store the values one behind the other.
+"""
 
 REDUCED_GROUPS = 4
 """Copies of a longer body that take the place of the loop of a reduction."""

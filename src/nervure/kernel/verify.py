@@ -301,6 +301,7 @@ class _Verifier:
 
     def _reduce(self, loop: Reduce) -> None:
         outer = self._lanes
+        self._read(loop, loop.start)
         self._lanes = loop.indices[-1][0] if outer is None and loop.in_lanes else outer
         with self._inside(loop, loop.indices):
             self.block(loop.body)
@@ -309,13 +310,17 @@ class _Verifier:
         lanes, block, group = loop.order
         self._require(lanes > 0 and lanes & (lanes - 1) == 0 and block > 0 and block % lanes == 0, loop,
                       "its lanes are no power of two, or its blocks no multiple of them")
-        self._require(group > 1, loop, "its groups have fewer than two blocks")
+        self._require(group > 0, loop, "its groups have no blocks")
+        self._require(not loop.start or lanes == group == 1, loop,
+                      "it starts from scalars in an order of several lanes, or groups")
         for index, extent in loop.indices[-1:] if lanes > 1 else ():  # the index that may run in lanes
             self._check_iterations(For(index, extent, loop.body, vector=True))
-        self._check_lengths(loop, loop.results, loop.combine, loop.values)
+        self._check_lengths(loop, loop.results, loop.combine, loop.values, loop.start or loop.values)
         for result, combine, value in zip(loop.results, loop.combine, loop.values, strict=True):
             self._check_combine(loop, combine, value.dtype)
             self._typed(loop, result, value.dtype, "its result")
+        for value, first in zip(loop.values, loop.start):
+            self._typed(loop, first, value.dtype, "what it starts from")
         self._define(loop, loop.results)
 
     def _fold(self, loop: Fold) -> None:

@@ -259,14 +259,12 @@ class _InMemory(MemoryRewrite):
         reduce = out[-1]
         if not isinstance(reduce, Reduce) or reduce.strategy is None or reduce.strategy.name != "memory":
             return
-        rows, totals = [self.shared(name, loop.results, size, self.role, self.depth)
+        rows, totals = [self.shared(name, loop.results, size, "private", self.depth)
                         for name, size in (("rows", loop.order.lanes), ("totals", 1 + group_sizes(loop)))]
         out[-1:] = Accumulators(reduce, rows, totals, self).reduced()
         out += [Load(result, total, self.here(0)) for result, total in zip(loop.results, totals, strict=True)]
 
-    @property
-    def is_private(self) -> bool:
-        return self.role == "private"
+    is_private = True
 
     def here(self, row: DimLike) -> Address:
         return Address(row)

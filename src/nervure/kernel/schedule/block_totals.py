@@ -16,7 +16,7 @@ the larger one around it, and if that is full it joins the next, as in :class:`n
 ... ''')
 >>> print("\\n".join(print_kernel(with_block_totals(kernel, GENERIC)).splitlines()[1:]))
   v0 = reduce add over i < 3 order 1, 64, 8 as chain:
-    v1 = reduce add over j < min(10000 - 4096*i, 4096) as registers 64:
+    v1 = reduce add over j < min(10000 - 4096*i, 4096) order 64, 4096, 1 as registers 64:
       v2 = x[4096*i + j]
       give v2
     give v1
@@ -30,6 +30,7 @@ from dataclasses import replace
 from nervure.kernel.combiners import unit
 from nervure.kernel.ir import (
     BLOCK,
+    BLOCK_ORDER,
     TOTALS_ORDER,
     Address,
     For,
@@ -72,7 +73,7 @@ class _BlockTotals(MemoryRewrite):
         results = tuple([Variable(result.dtype) for result in loop.results])
         body = substituted(loop.body, {index: block.dim * BLOCK + index.dim})
         left = dim_min(extent - block.dim * BLOCK, BLOCK)
-        inner = replace(loop, results=results, indices=((index, left),), body=body)
+        inner = replace(loop, results=results, indices=((index, left),), body=body, order=BLOCK_ORDER)
         return replace(loop, indices=((block, (extent + (BLOCK - 1)) // BLOCK),), body=(inner,), values=results,
                        strategy=Strategy("chain"), order=TOTALS_ORDER)
 

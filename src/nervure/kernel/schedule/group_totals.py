@@ -48,7 +48,7 @@ def group_sizes(reduce: Reduce) -> int:
     points = order.block * order.group if order == DEFAULT_ORDER else order.block  # of a group
     most = bounds(product(reduce.dims))[1]
     groups = MOST_GROUPS if most is None else min(most // points, MOST_GROUPS)
-    return 0 if is_associative(reduce) else -(-groups.bit_length() // GROUP_BITS)
+    return 0 if is_associative(reduce) or order.group == 1 else -(-groups.bit_length() // GROUP_BITS)
 
 
 @dataclass(frozen=True)

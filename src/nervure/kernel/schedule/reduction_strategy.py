@@ -3,11 +3,12 @@
 * The points are few and their number is known: one after the other, unrolled.
 * At most 256 points of one index in a vector loop are read in stages (:mod:`nervure.kernel.schedule.stages`).
 * Any other number in a vector loop is added to accumulators in memory
-  (:mod:`nervure.kernel.schedule.accumulators`), and so are products of complex numbers that need several blocks.
+  (:mod:`nervure.kernel.schedule.accumulators`).
 * Otherwise the innermost index runs in lanes. At most 64 points of one index each have a lane of their own, and
   nothing is carried from one to the next;
 * where the body is short and there is one index, 64 points at once, with the accumulators in registers;
-* where it is long or there are several, its values wait in memory (:mod:`nervure.kernel.schedule.waiting_values`).
+* where it is long or there are several, its values wait in memory (:mod:`nervure.kernel.schedule.waiting_values`),
+  unless its rows are long and its body is short.
 * In an order of one lane, as that of the totals of blocks, there is a chain.
 
 >>> from nervure.kernel.parser import parse_kernel
@@ -28,6 +29,7 @@ from nervure.kernel.tuning import (
     MOST_STAGED,
     REDUCED_GROUPS,
     REGISTER_STATEMENTS,
+    ROW_IN_PLACE,
     STAGED_ROWS,
     UNROLLED_POINTS,
     UNROLLED_ROWS,
@@ -56,12 +58,11 @@ def strategy_of(reduce: Reduce, in_lanes: bool, lanes: int) -> Strategy:
         return Strategy("memory")
     width = heavy_width(reduce.body, lanes)
     is_single = len(reduce.indices) == 1
-    is_alike = keeps_units(reduce) or not has_several_blocks(reduce)
-    if is_single and is_alike and _is_short(reduce) and is_light(reduce.body, reduce.indices[0][0]):
+    if is_single and _is_simple(reduce):
         return _vector(reduce, LANES) if _has_few(reduce, LANES) else Strategy("registers", LANES)
     if _has_few(reduce, min(REDUCED_GROUPS * width, LANES)):
         return _vector(reduce, width)
-    return Strategy("parts" if is_alike else "memory")
+    return Strategy("parts")
 
 
 def is_short_in_lanes(reduce: Reduce) -> bool:
@@ -107,8 +108,14 @@ def _vector(reduce: Reduce, lanes: int) -> Strategy:
     return Strategy("vector", min(lanes, 1 << (points - 1).bit_length()))
 
 
-def _is_short(reduce: Reduce) -> bool:
-    return len(tuple(walk(reduce.body))) <= REGISTER_STATEMENTS
+def _is_simple(reduce: Reduce) -> bool:
+    """Whether there are registers for the body and the accumulators together."""
+    return len(tuple(walk(reduce.body))) <= REGISTER_STATEMENTS and is_light(reduce.body, reduce.indices[-1][0])
+
+
+def is_read_in_place(reduce: Reduce) -> bool:
+    """Whether the points of a reduction in parts are added where they are read: its rows are long, its body simple."""
+    return _is_simple(reduce) and (bounds(reduce.indices[-1][1])[0] or 0) >= ROW_IN_PLACE
 
 
 def _has_few(reduce: Reduce, most: int) -> bool:

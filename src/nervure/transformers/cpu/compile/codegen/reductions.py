@@ -32,7 +32,7 @@ from functools import partial
 
 from nervure.errors import InternalError
 from nervure.kernel.combiners import FUNCTIONS, keeps_units, unit
-from nervure.kernel.ir import DEFAULT_ORDER, LANES, TOTALS_ORDER, Fold, Reduce
+from nervure.kernel.ir import BLOCK_ORDER, CHAIN_ORDER, DEFAULT_ORDER, LANES, TOTALS_ORDER, Fold, Reduce
 from nervure.kernel.rewriting import fresh_copy
 from nervure.transformers.cpu.compile.codegen.context import Context, Preheader, emit, emit_statement
 from nervure.transformers.cpu.compile.codegen.element import Element, flat, literal, select, shaped
@@ -59,7 +59,8 @@ def emit_reduce(reduce: Reduce, context: Context) -> None:
         raise InternalError("a reduction does not say how it is computed")
     name, lanes = reduce.strategy
     build = {"vector": _at_once, "registers": _in_registers, "chain": _in_chain}.get(name)
-    if build is None or reduce.order != (TOTALS_ORDER if name == "chain" else DEFAULT_ORDER):
+    orders = (TOTALS_ORDER, CHAIN_ORDER) if name == "chain" else (DEFAULT_ORDER, BLOCK_ORDER)
+    if build is None or reduce.order not in orders:
         raise InternalError(f"there is no code for a reduction in {reduce.order} as {name}")
     for variable, result in zip(reduce.results, build(context, reduce, lanes), strict=True):
         context.keep(variable, context.here(result))
@@ -67,7 +68,8 @@ def emit_reduce(reduce: Reduce, context: Context) -> None:
 
 def _in_chain(context: Context, reduce: Reduce, lanes: int) -> Elements:
     """Combines one point after the other, of one group at most."""
-    start = _units(context.builder, reduce, context.width)
+    start = [context.spread(context.scalar(value), context.width).element for value in reduce.start] or \
+        _units(context.builder, reduce, context.width)
 
     def point(carried: Registers) -> Registers:
         return flat(_combined(reduce, shaped(start, carried), _values(context, reduce)))
@@ -112,7 +114,8 @@ def _in_registers(context: Context, reduce: Reduce, lanes: int) -> Elements:
             chunks.carried = list(points(chunks.carried, chunks.index))
         at, whole = chunks.index, chunks.results
         total = _tree(reduce, [shaped(wide, guarded(b, at < end, whole, lambda: points(whole, at, end - at)))])
-        return flat(total if keeps_units(reduce) else _combined(reduce, start, total))
+        is_all = keeps_units(reduce) or reduce.order == BLOCK_ORDER
+        return flat(total if is_all else _combined(reduce, start, total))
 
     results = build() if is_certain else guarded(b, 0 < end, flat(start), build)
     context.loops.pop()
