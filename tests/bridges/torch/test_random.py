@@ -34,7 +34,7 @@ def test_a_model_with_dropout_is_one_forward_and_one_backward_function(monkeypat
         def __init__(self, *arguments):
             super().__init__(*arguments)
             made.append(self)
-    monkeypatch.setattr("nervure.bridges.torch.compiling.TracedProgram", Counted)
+    monkeypatch.setattr("nervure.bridges.torch.freezing.TracedProgram", Counted)
     model = torch.nn.TransformerEncoderLayer(16, 2, 32, dropout=0.2, batch_first=True)
     strictly(model)(torch.randn(2, 5, 16)).sum().backward()
     assert len(made) == 2 and all([parameter.grad is not None for parameter in model.parameters()])
