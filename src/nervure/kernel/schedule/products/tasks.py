@@ -127,7 +127,8 @@ class Tasks(NamedTuple):
             return (*self._row_tables(), *first, *self.results.epilogue())
         start = (matrices.new.block.dim + 1) * CONTRACT_BLOCK
         more = self._product(start, part_of(points, start, CONTRACT_BLOCK), "add")
-        in_first = dim_max(dim_min(blocks, CONTRACT_GROUP) - 1, 0)
+        grouped = blocks if matrices.dtype.is_integer else dim_min(blocks, CONTRACT_GROUP)  # integers have one group
+        in_first = dim_max(grouped - 1, 0)
         return (*self._row_tables(), *first, *_turns(matrices.new.block, in_first, more), *self._later_groups(),
                 *self.results.epilogue())
 
