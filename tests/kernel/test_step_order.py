@@ -30,9 +30,9 @@ def accesses(steps):
     found = {}
     for step in steps:
         for storage in step.written:
-            found.setdefault(storage, [set()]).extend([step, set()])
+            found.setdefault(storage, [set()]).extend([id(step), set()])
         for storage in step.read:
-            found.setdefault(storage, [set()])[-1].add(step)
+            found.setdefault(storage, [set()])[-1].add(id(step))
     return found
 
 

@@ -87,7 +87,10 @@ class KernelStep(NamedTuple):
 
 
 class HostStep(NamedTuple):
-    """An op that Python runs. ``bases`` are the stored values from which its operands are made by views."""
+    """An op that has no kernel: Python runs it, or programs do that a transformer makes of the functions inside of it.
+
+    ``bases`` are the stored values from which its operands are made by views.
+    """
 
     op: Op
     bases: dict[Value, Storage]
