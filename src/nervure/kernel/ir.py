@@ -557,10 +557,12 @@ class Kernel:
 
 def walk(statements: Iterable[Statement]) -> Iterator[Statement]:
     """Yields all statements, an outer one before those inside it."""
-    for statement in statements:
+    waiting = list(statements)[::-1]
+    while waiting:
+        statement = waiting.pop()
         yield statement
-        for name in statement.BODIES:
-            yield from walk(getattr(statement, name))
+        for name in reversed(statement.BODIES):
+            waiting += getattr(statement, name)[::-1]
 
 
 def used(statements: Iterable[Statement]) -> list[Variable]:

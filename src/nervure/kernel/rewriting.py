@@ -109,7 +109,7 @@ class MemoryRewrite(Rewrite):
     def __init__(self, kernel: Kernel) -> None:
         super().__init__()
         self._kernel = kernel
-        self._unused = unused_indices(kernel.body, 1)[0].number
+        self._unused: int | None = None  # found when it is asked for, as it seldom is
         self._memory: dict[str, Buffer] = {}
         self._shared: dict[Hashable, Buffer] = {}
         self.role, self.depth = "scratch", 0
@@ -129,6 +129,8 @@ class MemoryRewrite(Rewrite):
 
     def index(self) -> LoopIndex:
         """Returns an index that no loop has."""
+        if self._unused is None:
+            self._unused = unused_indices(self._kernel.body, 1)[0].number
         self._unused += 1
         return LoopIndex(self._unused - 1)
 

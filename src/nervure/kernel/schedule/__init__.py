@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from nervure.kernel.ir import Buffer, Kernel
+from nervure.kernel.ir import Buffer, Kernel, Reduce, walk
 from nervure.kernel.schedule.accumulators import with_accumulators
 from nervure.kernel.schedule.block_totals import with_block_totals
 from nervure.kernel.schedule.borders import with_borders_apart
@@ -118,6 +118,7 @@ def vectorise_kernel(kernel: Kernel, machine: Machine, least_bytes: Mapping[Buff
 
 def lower_reductions(kernel: Kernel, machine: Machine) -> Kernel:
     """Returns a vectorised kernel with accumulators in memory of its own, and reductions of one block at most."""
-    for rewrite in REDUCTIONS:
+    has_any = any([isinstance(entry, Reduce) for entry in walk(kernel.body)])
+    for rewrite in REDUCTIONS if has_any else ():
         kernel = rewrite(kernel, machine)
     return kernel

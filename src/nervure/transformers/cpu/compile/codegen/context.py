@@ -25,7 +25,7 @@ one lane, which is broadcast when it is combined with them.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import singledispatch
 from typing import NamedTuple
@@ -108,7 +108,7 @@ class Value(NamedTuple):
     @property
     def lanes(self) -> int:
         """The number of lanes if they differ, else 1."""
-        return self.element.lanes
+        return self.element.registers[0].type.lanes
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -191,16 +191,13 @@ class Context:
         yield
         self.lanes = None
 
-    @contextmanager
-    def at(self, depth: int) -> Iterator[None]:
+    def at(self, depth: int) -> AbstractContextManager[None]:
         """Puts the code built inside into the body of the loop of this depth."""
         if depth == self.depth:
-            yield
-            return
+            return nullcontext()
         region = self.depths[depth + 1].preheader.region
         assert region is not None
-        with self.builder.at(region):
-            yield
+        return self.builder.at(region)
 
     def find(self, key: Hashable) -> Value | None:
         """Returns the value that is known under a key."""
@@ -235,9 +232,10 @@ class Context:
         if found is not None:
             return found
         depth = max([x.depth for x in operands], default=0)
-        width = max([x.lanes for x in operands], default=1)
-        whole = [self.spread(x, width) for x in operands]
-        return self.once(key, depth, lambda: Element(dtype, (make(*[x.register for x in whole]),)))
+        lanes = [x.lanes for x in operands]
+        if len(set(lanes)) > 1:
+            operands = [self.spread(x, max(lanes)) for x in operands]
+        return self.once(key, depth, lambda: Element(dtype, (make(*[x.register for x in operands]),)))
 
     # -- values ------------------------------------------------------------------------------------------
 

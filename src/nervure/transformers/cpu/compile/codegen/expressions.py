@@ -65,7 +65,8 @@ def lane_numbers(context: Context, width: int) -> Value:
 
 def sum_of(context: Context, terms: list[Value]) -> Value:
     """Returns the sum; parts known outside are added there."""
-    terms = sorted(terms, key=lambda term: (term.depth, term.lanes))
+    if len(terms) > 1:
+        terms = sorted(terms, key=lambda term: (term.depth, term.lanes))
     total = terms[0] if terms else context.integer(0)
     for term in terms[1:]:
         total = sum_of_two(context, total, term)
@@ -96,7 +97,9 @@ def _name(*values: Value) -> tuple[Hashable, ...]:
 def _product(context: Context, coefficient: DimLike, factors: tuple[Factor, ...]) -> Value:
     values = [_factor(context, factor) for factor in factors]
     total = context.size(coefficient)
-    for value in sorted(values, key=lambda value: (value.depth, value.lanes)):
+    if len(values) > 1:
+        values.sort(key=lambda value: (value.depth, value.lanes))
+    for value in values:
         total = product_of_two(context, total, value)
     return total
 

@@ -99,14 +99,9 @@ class Builder:
         self.current = region.following
         return region
 
-    @contextmanager
-    def at(self, region: InsertionPoint) -> Iterator[None]:
+    def at(self, region: InsertionPoint) -> Insertion:
         """Puts the code built inside into a region."""
-        here = self._lines, self.current
-        self._lines, self.current = region.lines, region.current
-        yield
-        region.current = self.current
-        self._lines, self.current = here
+        return Insertion(self, region)
 
     # -- calls -------------------------------------------------------------------------------------------
 
@@ -438,6 +433,22 @@ class InsertionPoint:
     def has_blocks(self) -> bool:
         """Whether its code ends in another block than it begins."""
         return self.current is not self.before and str(self.current) != str(self.before)
+
+
+class Insertion:
+    """The code that is being built at a region; see :meth:`Builder.at`."""
+
+    __slots__ = ("_builder", "_here", "_region")
+
+    def __init__(self, builder: Builder, region: InsertionPoint) -> None:
+        self._builder, self._region, self._here = builder, region, (builder._lines, builder.current)
+
+    def __enter__(self) -> None:
+        self._builder._lines, self._builder.current = self._region.lines, self._region.current
+
+    def __exit__(self, *_: object) -> None:
+        self._region.current = self._builder.current
+        self._builder._lines, self._builder.current = self._here
 
 
 class LoopBuilder:
