@@ -27,7 +27,9 @@ from nervure.ir.traverse import rebuild
 from nervure.passes.decompose import decompose
 from nervure.transformers.base import Executable, Transformer
 from tests.real_sizes.elements import elements_of
-from tests.real_sizes.layers import NETWORKS, Draw
+from tests.real_sizes.layers import CHOSEN, NETWORKS, Draw
+
+STAGES = NETWORKS | CHOSEN
 
 SAMPLES = 200
 """Elements of each result that are compared with the oracle's."""
@@ -60,7 +62,7 @@ class Case(NamedTuple):
     given: bool = False
 
     def __str__(self) -> str:
-        shape, _ = NETWORKS[self.network][self.first]
+        shape, _ = STAGES[self.network][self.first]
         return (f"{self.seed}: {self.count} of {self.network} from {shape}, batches {self.batches[0]} and "
                 f"{self.batches[1]}, {'whole' if self.whole else 'real'} numbers, {self.mode}"
                 f"{', weights given' * self.given}")
@@ -99,7 +101,7 @@ def draw_case(seed: int, work: float = 3e8) -> Case:
 def work_of(case: Case) -> float:
     """About how many multiply-adds an example takes, forward and backward."""
     draw = Draw(np.random.default_rng(0), case.whole, False)
-    x = nv.placeholder((1, *NETWORKS[case.network][case.first][0]))
+    x = nv.placeholder((1, *STAGES[case.network][case.first][0]))
     null = nv.transformers.make_transformer("null")
     function = decompose(nv.computation(_result(case, draw, x), x, transformer=null).function)
     domains = [op.structure(*[operand.type for operand in op.operands]) for op in function.operations
@@ -110,7 +112,7 @@ def work_of(case: Case) -> float:
 
 
 def _result(case: Case, draw: Draw, x: Tensor) -> Tensor:
-    for _, stage in NETWORKS[case.network][case.first:case.first + case.count]:
+    for _, stage in STAGES[case.network][case.first:case.first + case.count]:
         x = stage(draw, x)
     return x
 
@@ -118,7 +120,7 @@ def _result(case: Case, draw: Draw, x: Tensor) -> Tensor:
 def program(case: Case, batch: object, transformer: Transformer) -> Program:
     """The program of a case; that of another batch has equal weights."""
     draw = Draw(np.random.default_rng(case.seed), case.whole, case.mode != "forward")
-    x = nv.placeholder((batch, *NETWORKS[case.network][case.first][0]))
+    x = nv.placeholder((batch, *STAGES[case.network][case.first][0]))
     y = _result(case, draw, x)
     maker = nv.transformers.make_transformer("null") if case.given else transformer  # which compiles what comes of it
     if case.mode == "forward":

@@ -117,6 +117,35 @@ def depthwise(filters: int, window: int = 3, strides: int = 1) -> Stage:
     return stage
 
 
+def squeezed(filters: int, inner: int, window: int = 3, strides: int = 1) -> Stage:
+    """More channels, a filter for each, which counts as much as its mean over all places says, and a product of
+    channels; all normalised by statistics that are given.
+    """
+    def stage(draw: Draw, x: Tensor) -> Tensor:
+        y = draw.activated(_normalised_as_given(draw, _convolved(draw, x, inner, 1, bias=False)))
+        y = draw.activated(_normalised_as_given(draw, _convolved(draw, y, inner, window, strides, groups=inner,
+                                                                 bias=False)))
+        if draw.whole:
+            share = nv.minimum(nv.maximum(nv.sum(y, axis=(2, 3), keepdims=True), -2.0), 2.0)
+        else:
+            share = nv.sigmoid(_convolved(draw, nv.mean(y, axis=(2, 3), keepdims=True), inner, 1))
+        return _normalised_as_given(draw, _convolved(draw, y * share, filters, 1, bias=False))
+    return stage
+
+
+def _normalised_as_given(draw: Draw, x: Tensor) -> Tensor:
+    """Batch normalisation as in evaluation: by factors that follow from a few numbers for each channel."""
+    mean, shift, scale, variance = [nv.variable((x.shape[1],), initial_value=draw.numbers((x.shape[1],), 4))
+                                    for _ in range(4)]
+
+    def spread(entry: Tensor) -> Tensor:
+        return nv.reshape(entry, (-1, 1, 1))
+    centred = x - spread(mean)
+    if draw.whole:
+        return centred + spread(shift)
+    return centred * spread((1 + scale) / nv.sqrt(nv.square(variance) + 1)) + spread(shift)
+
+
 def pool(window: int, strides: int, padding: int = 0) -> Stage:
     """The largest of each window."""
     return lambda draw, x: _maximum(draw, x, window, strides, padding)
@@ -339,3 +368,11 @@ NETWORKS: dict[str, Network] = {
     "BERT": [
         ((128, 256), attention(4, causal=False)), ((128, 256), perceptron()), ((128, 256), attention(8, causal=False))],
 }
+
+CHOSEN: dict[str, Network] = {
+    "MobileNetV3": [
+        ((16, 112, 112), squeezed(24, 64, strides=2)), ((24, 56, 56), squeezed(40, 72, 5, strides=2)),
+        ((40, 28, 28), squeezed(40, 120, 5)), ((40, 28, 28), squeezed(80, 240, strides=2)),
+        ((80, 14, 14), squeezed(112, 672, 5)), ((112, 14, 14), squeezed(160, 672, 5, strides=2)),
+        ((160, 7, 7), squeezed(160, 960, 5))]}
+"""Networks of cases that name them: the cases that are drawn stay what they were."""
