@@ -204,6 +204,17 @@ def test_a_convolution_that_no_pass_has_lowered_runs_on_the_host():
     assert isinstance(step, Host)
 
 
+def test_factors_of_a_batch_norm_come_before_the_product_that_they_follow():
+    """They are computed from parameters, behind the product in the function; what follows them is its epilogue."""
+    x, w = nv.Parameter(nv.float32, (100, 60)), nv.Parameter(nv.float32, (60, 50))
+    mean, variance = nv.Parameter(nv.float32, (50,)), nv.Parameter(nv.float32, (50,))
+    y = nv.ops.MatMul(x, w)
+    centred = y - nv.ops.Broadcast(mean, y.shape, [0])
+    scaled = centred * nv.ops.Broadcast(nv.ops.Rsqrt(variance), y.shape, [0])
+    factors, product = cluster(standard(nv.Function([scaled], [x, w, mean, variance])))
+    assert ops_in(factors) == ["Rsqrt"] and ops_in(product) == ["Contract", "Subtract", "Multiply"]
+
+
 def test_a_training_step_of_adam_is_one_pass_over_the_parameter():
     place = nv.placeholder("N=1000")
     variable = nv.variable("N=1000", 1.0)

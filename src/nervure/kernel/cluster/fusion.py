@@ -8,12 +8,12 @@ step over the same loops is fused into the step that reads its values if no othe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from nervure.ir.function import Function
 from nervure.ir.leaves import Parameter
 from nervure.ir.op import Op, Value
-from nervure.kernel.analysis import Level, OpAnalysis, OpKind
+from nervure.kernel.analysis import Level, OpKind
 from nervure.kernel.cluster.legality import Legality, ends_with_segments
 from nervure.kernel.cluster.materialise import materialise
 from nervure.kernel.cluster.steps import Copy, FusionBlocker, Guards, Host, Loops, Scatter, Segments, Step
@@ -49,31 +49,59 @@ def cluster(function: Function, producers: ProducerAnalysis | None = None, machi
     return steps
 
 
-def _early_ops(function: Function, ops: OpAnalysis) -> set[Op]:
-    """Returns the ops that come first: leaves, single elements derived from leaves alone, and rows of a few derived
-    from variables and constants alone. Any step can then join their readers (the correction of a count of steps, the
+def _early_ops(function: Function, producers: ProducerAnalysis) -> set[Op]:
+    """Returns the ops that come first, so that any step can join their readers (the correction of a count of steps, the
     factors of a batch norm).
+
+    They are leaves, single elements derived from leaves alone, and rows of a few derived from variables and constants
+    alone. Rows derived from other leaves come first where they are read at more points than they have.
     """
-    early: set[Op] = set()
-    lasting: set[Op] = set()
+    ops, early, rows = producers.ops, set[Op](), list[Op]()
+    derived, lasting = set[Op](), set[Op]()  # from leaves alone, from variables and constants alone
     for op in function.operations:
         kind, below = ops.kind(op), [x.op for x in op.operands]
         if kind in (OpKind.LEAF, OpKind.NUMBER):
             early.add(op)
+            derived.add(op)
             lasting.update([] if isinstance(op, Parameter) else [op])
-        elif kind is OpKind.VIEW and lasting.issuperset(below):
-            lasting.add(op)
-        elif kind is OpKind.POINTWISE and lasting.issuperset(below) and all(map(_is_small, op.outputs)):
-            lasting.add(op)
-            early.add(op)
-        elif kind is OpKind.POINTWISE and early.issuperset(below) and all([x.shape == () for x in op.outputs]):
-            early.add(op)
-    return early
+        elif derived.issuperset(below) and (kind is OpKind.VIEW or kind is OpKind.POINTWISE and _are_small(op)):
+            derived.add(op)
+            lasting.update([op] if lasting.issuperset(below) else [])
+            if kind is OpKind.POINTWISE:
+                is_first = op in lasting or all([x.shape == () for x in op.outputs])
+                early.update([op] if is_first else [])
+                rows += [] if is_first else [op]
+    return early | _read_at_more_points(rows, early, producers)
 
 
-def _is_small(value: Value) -> bool:
+def _read_at_more_points(rows: Sequence[Op], early: set[Op], producers: ProducerAnalysis) -> set[Op]:
+    """Returns the ops among ``rows``, in order, that are computed from each other or from ``early`` ones, and that are
+    read by each other or at more points than they have.
+    """
+    wanted: set[Op] = set()
+    for op in reversed(rows):
+        if all([_is_spread(value, wanted, producers) for value in op.outputs]):
+            wanted.add(op)
+    found: set[Op] = set()
+    for op in rows:
+        below = {read.value.op for read in producers.reads(op)}
+        if op in wanted and below <= early | found:
+            found.add(op)
+    return found
+
+
+def _are_small(op: Op) -> bool:
+    sizes = [product(value.shape) for value in op.outputs]
+    return all([isinstance(size, int) and size <= EARLY_ELEMENTS for size in sizes])
+
+
+def _is_spread(value: Value, wanted: set[Op], producers: ProducerAnalysis) -> bool:
+    """Whether all readers of a value are wanted, too, or are elementwise over more points than it has."""
     size = product(value.shape)
-    return isinstance(size, int) and size <= EARLY_ELEMENTS
+    readers = [use.reader for use in producers.uses(value)]
+    return bool(readers) and all(
+        [reader in wanted or (reader is not None and producers.ops.kind(reader) is OpKind.POINTWISE
+                              and product(reader.outputs[0].shape) != size) for reader in readers])
 
 
 class _Fusion:
@@ -85,7 +113,7 @@ class _Fusion:
         self._siblings: dict[Shape, list[Loops]] = {}
         self._waiting: dict[Value, list[tuple[Op, list[Read]]]] = {}  # ops that are placed with an only reader
         self._legality = Legality(producers, self._maker, machine)
-        self._early = _early_ops(function, producers.ops)
+        self._early = _early_ops(function, producers)
         for op in sorted(function.operations, key=lambda op: op not in self._early):
             self._add(op)
         self.steps: list[Step] = [step for step in self._made if step is not None]
