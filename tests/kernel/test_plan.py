@@ -1,4 +1,4 @@
-"""Plans: what runs where. Nothing but what touches the world is left to Python: functions inside of ops are programs."""
+"""Plans: what runs where. What touches the world alone is left to Python: functions inside of ops are programs."""
 
 from __future__ import annotations
 

@@ -93,6 +93,13 @@ def shown(value: object) -> str:
 # -- axes ----------------------------------------------------------------------------------------------------
 
 
+def require_function(function: object, op: str, operand: str = "fun") -> None:
+    """Raises WrongKind for anything that cannot be called."""
+    if not callable(function):
+        raise WrongKind(f"{op} takes a function", op=op, operand=operand, got=shown(function), expected="a callable",
+                        help="give the function itself, rather than a tensor that is built already")
+
+
 def position_of(x: Tensor, axis: object, op: str) -> int:
     """Returns the position of one axis, given as an Axis, a name or a position (negative: from the end)."""
     if isinstance(axis, Axis):

@@ -63,6 +63,7 @@ def scan(f: Callable[..., Nested], init: Nested, xs: Nested = None, length: DimL
     >>> run(np.ones((3, 2))).tolist()
     [[1.0, 1.0], [1.5, 1.5], [1.75, 1.75]]
     """
+    argument_parsing.require_function(f, "scan", "f")
     leaves, pattern = pytrees.flatten(xs)
     slices = _Slices(leaves, pattern, length, axis)
 
@@ -82,6 +83,7 @@ def map(f: Callable[..., Nested], xs: Nested, axis: AxisLike = 0) -> Nested:
     >>> nv.map(lambda row: nv.sum(row) * row, nv.constant([[1., 2.], [3., 4.]])).tolist()
     [[3.0, 6.0], [21.0, 28.0]]
     """
+    argument_parsing.require_function(f, "map", "f")
     return scan(lambda carry, x: (carry, f(x)), (), xs, axis=axis)[1]
 
 
@@ -93,6 +95,7 @@ def fori_loop(lower: object, upper: object, body_fun: Callable[..., Nested], ini
     >>> nv.fori_loop(0, 5, lambda i, product: product * (i + 1).astype(nv.float32), 1.0).item()
     120.0
     """
+    argument_parsing.require_function(body_fun, "fori_loop", "body_fun")
     if not (isinstance(lower, Tensor) or isinstance(upper, Tensor)):
         first, end = [_bound(entry) for entry in (lower, upper)]
         count = end - first
@@ -117,6 +120,8 @@ def while_loop(cond_fun: Callable[..., Nested], body_fun: Callable[..., Nested],
     >>> half.item()
     0.75
     """
+    for function, operand in ((cond_fun, "cond_fun"), (body_fun, "body_fun")):
+        argument_parsing.require_function(function, "while_loop", operand)
     if max_trips is None:
         return _Traced("while_loop", body_fun, init_val, []).repeated(cond_fun)
     most = argument_parsing.integer(max_trips, "while_loop", "max_trips")

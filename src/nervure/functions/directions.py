@@ -23,7 +23,7 @@ from nervure.autodiff.derivative import weights_like
 from nervure.autodiff.forward import tangents as tangents_of
 from nervure.autodiff.reverse import gradients
 from nervure.errors import InvalidArgument, WrongKind
-from nervure.front.argument_parsing import shown
+from nervure.front.argument_parsing import require_function, shown
 from nervure.front.creation import as_tensor
 from nervure.front.tensor import Tensor
 from nervure.functions.gradient import grad
@@ -34,7 +34,6 @@ from nervure.functions.nesting import (
     called,
     is_real,
     name_of,
-    require_function,
     tensors_of,
     together,
     values_of,

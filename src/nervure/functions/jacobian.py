@@ -21,10 +21,10 @@ from nervure.autodiff.forward import tangents
 from nervure.autodiff.reverse import gradients
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front import pytrees
-from nervure.front.argument_parsing import shown
+from nervure.front.argument_parsing import require_function, shown
 from nervure.front.tensor import Tensor
 from nervure.functions.gradient import argument_name, with_fresh
-from nervure.functions.nesting import Nest, Nested, require_function, results_of, tensors_of, together
+from nervure.functions.nesting import Nest, Nested, results_of, tensors_of, together
 from nervure.ir.leaves import Full, Parameter
 from nervure.ir.op import Value
 from nervure.jit import Jitted, signature_of

@@ -24,11 +24,11 @@ import numpy as np
 from nervure.autodiff.batching import batched
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
 from nervure.front.alignment import assume_shape
-from nervure.front.argument_parsing import shown
+from nervure.front.argument_parsing import require_function, shown
 from nervure.front.creation import as_tensor
 from nervure.front.tensor import Tensor, described_type, is_operand, tracing
 from nervure.front.traced_numbers import TracedNumber
-from nervure.functions.nesting import Nest, Nested, name_of, require_function, results_of, spread
+from nervure.functions.nesting import Nest, Nested, name_of, results_of, spread
 from nervure.ir.leaves import Parameter
 from nervure.ir.op import Value, in_front
 from nervure.jit import Jitted, signature_of

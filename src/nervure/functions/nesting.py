@@ -188,13 +188,6 @@ def is_real(leaf: object) -> bool:
     return isinstance(leaf.example if isinstance(leaf, TracedNumber) else leaf, (float, np.floating))
 
 
-def require_function(function: object, op: str) -> None:
-    """Raises WrongKind for anything that cannot be called."""
-    if not callable(function):
-        raise WrongKind(f"{op} takes a function", op=op, operand="fun", got=shown(function), expected="a callable",
-                        help="give the function itself; nv.deriv differentiates a tensor that is built already")
-
-
 def called(traced: Callable[..., object], function: Callable[..., object], *arguments: object) -> Nest:
     """Returns the result of a function on tensors that stands for a ``function`` of the user's, whose name and place
     errors give. Arrays are computed with, and other tensors extend their graph.

@@ -10,8 +10,6 @@ name without an equivalent is in no table, and its error says so.
 from __future__ import annotations
 
 _ARRAY = "nv.constant(x) for a value that stays, nv.tensor(x) or nv.variable(axes, x) for one that is assigned"
-_CONTROL = ("to choose element by element there is nv.where(condition, x, y); branches and loops are Python's, while "
-            "the graph is built")
 _SORTING = "there are nv.argmax, nv.argmin, nv.max and nv.min; nv.host_call runs a function of NumPy's in the graph"
 _DEVICES = "a transformer is what runs: nv.transformers.make_transformer(name), nv.flags.transformer"
 _NO_GRADIENT = ("derivatives do not pass x.detach(), nor what is built in `with nv.no_grad():`; nv.parameter(x) makes "
@@ -224,7 +222,8 @@ FUNCTIONS = {
     "is_float, is_integer, is_complex and is_signed are properties of x.dtype":
     "issubdtype isdtype is_floating_point is_complex iscomplexobj isrealobj is_signed",
     "isinstance(x, nv.Tensor)": "is_tensor",
-    _CONTROL: "cond if_ while_loop fori_loop scan associative_scan switch map",
+    "nv.cond(predicate, f, g, x), or element by element nv.where(condition, x, y)": "if_",
+    "nv.scan(f, start, xs), which goes through xs one after the other": "associative_scan",
     _DEVICES: "device cuda cpu to set_default_device Device device_put default_device local_devices "
               "default_backend device_count",
     "nv.testing.assert_close": "allclose isclose assert_allclose assert_close",

@@ -309,13 +309,13 @@ class Guards(_OfOneOp):
 
 @dataclass(eq=False)
 class Host(_OfOneOp):
-    """An op that runs as a call of Python."""
+    """An op that has no loops: a call of Python, or of the functions inside of the op."""
 
     op: Op
 
     def why_apart(self, _: Op) -> str:
-        """Says that it has no kernel."""
-        return "it runs in Python"
+        """Says that it has no loops to share."""
+        return "it has no loops"
 
     def __str__(self) -> str:
         return f"on the host: {type(self.op).__name__}"
