@@ -33,6 +33,14 @@ SMALL = {"gelu": 1e-4, "sum_squares": 1e-4, "adam": 1e-4, "idle": 1e-4,
          "exp_masked": 1e-3, "silu_saturated": 1e-3, "adam_decayed": 1e-3}
 
 
+@pytest.fixture(autouse=True)
+def gradients_are_on_afterwards():
+    """Programs of PyTorch switch them off for the process of their own that they have elsewhere."""
+    yield
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_grad_enabled(True)
+
+
 def test_tables_are_aligned():
     rows = [{"ops": 1_000, "us": "9.5"}, {"ops": 100_000, "us": "12.25"}]
     assert table(rows).splitlines() == ["ops        us", "1000      9.5", "100000  12.25"]
