@@ -94,7 +94,7 @@ def shown(value: object) -> str:
 
 
 def require_function(function: object, op: str, operand: str = "fun") -> None:
-    """Raises WrongKind for anything that cannot be called."""
+    """Raises WrongKind for an ``operand`` of ``op`` that cannot be called."""
     if not callable(function):
         raise WrongKind(f"{op} takes a function", op=op, operand=operand, got=shown(function), expected="a callable",
                         help="give the function itself, rather than a tensor that is built already")

@@ -50,11 +50,11 @@ def cluster(function: Function, producers: ProducerAnalysis | None = None, machi
 
 
 def _early_ops(function: Function, producers: ProducerAnalysis) -> set[Op]:
-    """Returns the ops that come first, so that any step can join their readers (the correction of a count of steps, the
-    factors of a batch norm).
+    """Returns the ops that come first, so that any step can join their readers.
 
-    They are leaves, single elements derived from leaves alone, and rows of a few derived from variables and constants
-    alone. Rows derived from other leaves come first where they are read at more points than they have.
+    Such are the correction of a count of steps, and the factors of a batch norm. All are leaves, single elements
+    derived from leaves alone, and rows of a few derived from variables and constants alone. Rows derived from other
+    leaves come first where they are read at more points than they have.
     """
     ops, early, rows = producers.ops, set[Op](), list[Op]()
     derived, lasting = set[Op](), set[Op]()  # from leaves alone, from variables and constants alone
@@ -75,8 +75,9 @@ def _early_ops(function: Function, producers: ProducerAnalysis) -> set[Op]:
 
 
 def _read_at_more_points(rows: Sequence[Op], early: set[Op], producers: ProducerAnalysis) -> set[Op]:
-    """Returns the ops among ``rows``, in order, that are computed from each other or from ``early`` ones, and that are
-    read by each other or at more points than they have.
+    """Returns the ops among ``rows``, in order, that are read by each other or at more points than they have.
+
+    They are computed from each other or from ``early`` ones.
     """
     wanted: set[Op] = set()
     for op in reversed(rows):
