@@ -17,12 +17,6 @@ from tests.bridges.torch.comparing import assert_alike  # noqa: E402
 CACHE = (2, 4096, 64)
 
 
-@pytest.fixture(autouse=True)
-def fresh():
-    torch._dynamo.reset()
-    torch.manual_seed(0)
-
-
 @pytest.fixture
 def by_arrays(monkeypatch):
     """The number of calls that went by way of arrays, in a list."""

@@ -11,32 +11,9 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 import nervure as nv  # noqa: E402
-from nervure.bridges.torch import (  # noqa: E402
-    backend,
-    compiling,
-    traced_program,
-)
+from nervure.bridges.torch import backend, compiling  # noqa: E402
 from tests.bridges.torch.comparing import assert_alike  # noqa: E402
 from tests.project.source import ROOT  # noqa: E402
-
-
-@pytest.fixture(autouse=True)
-def fresh():
-    torch._dynamo.reset()
-    torch.manual_seed(0)
-
-
-@pytest.fixture
-def made(monkeypatch):
-    """The programs that were compiled."""
-    found = []
-
-    class Counted(traced_program.TracedProgram):
-        def __init__(self, traced, *others):
-            super().__init__(traced, *others)
-            found.append(traced)
-    monkeypatch.setattr("nervure.bridges.torch.freezing.TracedProgram", Counted)
-    return found
 
 
 def test_the_backend_is_declared_by_name():

@@ -19,25 +19,6 @@ from tests.bridges.torch.comparing import assert_alike  # noqa: E402
 on_cpu = pytest.mark.skipif(nv.transformers.default().name != "cpu", reason="there is no cpu transformer here")
 
 
-@pytest.fixture(autouse=True)
-def fresh():
-    torch._dynamo.reset()
-    torch.manual_seed(0)
-
-
-@pytest.fixture
-def made(monkeypatch):
-    """The programs that were compiled."""
-    found = []
-
-    class Kept(freezing.TracedProgram):
-        def __init__(self, *arguments):
-            super().__init__(*arguments)
-            found.append(self)
-    monkeypatch.setattr(freezing, "TracedProgram", Kept)
-    return found
-
-
 class Layer(torch.nn.Module):
     """A product whose weight is packed."""
 

@@ -16,11 +16,6 @@ from tests.project.source import ROOT  # noqa: E402
 nn = torch.nn
 
 
-@pytest.fixture(autouse=True)
-def fixed():
-    torch.manual_seed(0)
-
-
 def model_of_all():
     return nn.Sequential(nn.Conv2d(2, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
                          nn.Dropout(0.25), nn.Linear(16, 3))

@@ -61,12 +61,6 @@ MODELS = {
                    lambda: drawn(2, 2, 5, 4))}
 
 
-@pytest.fixture(autouse=True)
-def fresh():
-    torch._dynamo.reset()
-    torch.manual_seed(0)
-
-
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("is_training", [True, False], ids=["training", "evaluation"])
 def test_results_gradients_and_statistics_are_those_of_eager(name, is_training):
