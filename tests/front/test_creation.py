@@ -172,6 +172,19 @@ def test_initial_values_without_names_are_spread_as_numpy_does(value, given):
         assert made.tolist() == np.broadcast_to(value, (2, 3)).tolist() and made.shape == (2, 3)
 
 
+@pytest.mark.parametrize("make", [nv.variable, nv.persistent_tensor])
+def test_without_axes_a_place_has_those_of_its_initial_value(make):
+    rows = np.arange(6, dtype=np.float64).reshape(2, 3)
+    assert make(initial_value=rows).axes.lengths == (2, 3)
+    np.testing.assert_array_equal(make(initial_value=rows).numpy(), rows)
+    assert make(initial_value=[1.0, 2.0]).axes.lengths == (2,)
+    assert make(initial_value=nv.constant(rows, "H=2, W=3")).axes.names == ("H", "W")
+    assert make(initial_value=0.5).axes.lengths == make().axes.lengths == ()
+    assert make((), initial_value=0.5).axes.lengths == ()
+    with pytest.raises(nv.ShapeMismatch):
+        make((), initial_value=rows)
+
+
 def test_initial_values_are_spread_along_the_axes_that_they_lack():
     """A191: as in an assignment, by names; positions do not count."""
     row, turned = nv.constant([1, 2, 3], axes=[W]), nv.constant([[1, 2], [3, 4], [5, 6]], axes=[W, H])

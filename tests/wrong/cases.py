@@ -54,6 +54,11 @@ def unknown_axis():
     nv.sum(matrix(), nv.axis("depth", 3))  # here
 
 
+@fails(nv.WrongKind)
+def values_for_axes():
+    nv.variable(np.ones((2, 3), np.float32))  # here
+
+
 @fails(nv.AxisMismatch)
 def axis_with_two_lengths():
     matrix() + nv.placeholder("width=31")  # here

@@ -312,12 +312,11 @@ def placeholder(axes: AxesLike = (), dtype: DTypeLike | None = None) -> Assignab
     return make_place("placeholder", axes, dtype, None)
 
 
-def persistent_tensor(axes: AxesLike = (), initial_value: object = None,
+def persistent_tensor(axes: AxesLike | None = None, initial_value: object = None,
                       dtype: DTypeLike | None = None) -> AssignableTensorOp:
     """Makes a tensor that keeps its value between computations, such as the velocity of an optimiser.
 
-    It has the given ``axes``, starts from ``initial_value`` (as in ``nv.variable``), and is float32 unless ``dtype``
-    or an initial array says otherwise.
+    ``axes``, ``initial_value`` and ``dtype`` are those of ``nv.variable``.
 
     >>> count = nv.persistent_tensor(initial_value=0, dtype=nv.int32)
     >>> step = nv.computation(nv.assign(count, count + 1))
@@ -327,14 +326,19 @@ def persistent_tensor(axes: AxesLike = (), initial_value: object = None,
     return make_place("persistent", axes, dtype, initial_value)
 
 
-def variable(axes: AxesLike = (), initial_value: object = None, dtype: DTypeLike | None = None,
+def variable(axes: AxesLike | None = None, initial_value: object = None, dtype: DTypeLike | None = None,
              layout: Layout | str | None = None) -> AssignableTensorOp:
     """Makes a parameter: persistent and trainable. ``initial_value`` is a number, an array, a callable that receives
-    the axes, or a constant. ``layout`` is the Layout in which the memory is kept, "C" or "F".
+    the axes, or a constant.
+
+    Without ``axes`` it has those of an initial array or constant, else none. It is float32 unless ``dtype`` or an
+    initial array says otherwise. ``layout`` is the Layout in which the memory is kept, "C" or "F".
 
     >>> w = nv.variable("F=3", initial_value=0.5).named("w")
     >>> w, w.tolist(), nv.deriv(nv.sum(w * w), w).tolist()
     (<variable f32[F=3] 'w'>, [0.5, 0.5, 0.5], [1.0, 1.0, 1.0])
+    >>> nv.variable(initial_value=np.eye(2))
+    <variable f64[2, 2]>
     """
     return make_place("variable", axes, dtype, initial_value, layout=layout)
 
@@ -383,19 +387,20 @@ def role_for(requires_grad: object, element: DType, op: str) -> str:
     return "variable"
 
 
-def make_place(role: str, axes: AxesLike, dtype: DTypeLike | None, initial: object,
+def make_place(role: str, axes: AxesLike | None, dtype: DTypeLike | None, initial: object,
                kind: type[AssignableTensorOp] | None = None,
                layout: Layout | str | None = None) -> AssignableTensorOp:
-    """Makes a place of a role over ``axes`` as users write them. ``kind`` is its class (absent: that of the device in
-    force, if there is a list), ``layout`` a Layout or "F" for column-major.
+    """Makes a place of a role over ``axes`` as users write them (None: those of ``initial``). ``kind`` is its class
+    (absent: that of the device in force, if there is a list), ``layout`` a Layout or "F" for column-major.
     """
-    own = read_axes(axes)
+    own = read_axes(initial if isinstance(initial, Tensor) else ()) if axes is None else read_axes(axes)
     if isinstance(initial, Tensor):
         initial = _spread(initial, own, role)
     if initial is not None and not callable(initial):
         initial = read_array(initial, dtype, role)
         initial.flags.writeable = False
         dtype = initial.dtype if dtype is None else dtype
+        own = read_axes(initial.shape) if axes is None and not own else own
     element = float32 if dtype is None else as_dtype(dtype)
     is_known = all([axis.has_length for axis in own])  # missing lengths are set by the first use
     described = partial(_described, role, element, own, layout)
@@ -499,10 +504,15 @@ def _elements(value: Tensor, axes: AxesLike | None, op: str) -> np.ndarray:
 
 def read_axes(axes: AxesLike) -> Axes:
     """Reads axes as users write them: Axes, a list, a dict, a string, a plain shape, a single length, or another
-    tensor's.
+    tensor's. An array of numbers with several dimensions is a WrongKind: it holds values, not axes.
     """
     if isinstance(axes, Tensor):
         return axes.axes
+    if isinstance(axes, np.ndarray) and (axes.ndim > 1 or axes.dtype.kind not in "iu"):
+        raise WrongKind("an array of values stands where axes are expected", op="make_axes",
+                        got=f"an array of shape {axes.shape} and type {axes.dtype}",
+                        expected='axes, such as "N=32, C=3" or a shape',
+                        help="values have a name: nv.variable(initial_value=array) takes its shape from the array")
     return make_axes(axes)
 
 
