@@ -36,7 +36,7 @@ def variance(cls: Any, dtype: DType) -> Iterator[Sample]:
         yield Sample(lambda at, x, axes=axes, ddof=ddof: cls(x, axes, ddof), (Operand((A + 1, B + 1, A), dtype),))
 
 
-@of("Softmax", "LogSoftmax")
+@of("Softmax", "LogSoftmax", "MaskedSoftmax")
 def softmax(cls: Any, dtype: DType) -> Iterator[Sample]:
     for axes in ([0], [1, -1], [0, 1, 2]):
         yield Sample(lambda at, x, axes=axes: cls(x, axes), (Operand((A, B, A), dtype),))

@@ -177,7 +177,8 @@ def test_logsumexp_at_the_edges(x: list[float], value: float, gradient: list[flo
 
 @pytest.mark.parametrize("axes", AXES, ids=str)
 def test_softmax(axes: tuple[int, ...]) -> None:
-    for op, reference in ((ops.Softmax, scipy.special.softmax), (ops.LogSoftmax, scipy.special.log_softmax)):
+    for op, reference in ((ops.Softmax, scipy.special.softmax), (ops.MaskedSoftmax, scipy.special.softmax),
+                          (ops.LogSoftmax, scipy.special.log_softmax)):
         np.testing.assert_allclose(evaluate(lambda x, op=op: op(x, axes), X), reference(X, axis=axes), rtol=1e-13,
                                    atol=1e-15)
         check_derivatives(lambda x, op=op: op(x, axes), X)
@@ -188,6 +189,17 @@ def test_softmax_of_large_logits_and_of_nothing() -> None:
     assert evaluate(lambda x: ops.Softmax(x, [1]), x).tolist() == [[1, 0, 0], [0, 0.5, 0.5]]
     assert evaluate(lambda x: ops.LogSoftmax(x, [1]), x)[0].tolist() == [0, -1e5, -2e5]
     assert evaluate(lambda x: ops.Softmax(x, [1]), np.zeros((2, 0))).shape == (2, 0)
+
+
+def test_masked_softmax_of_nothing_but_minus_infinity_is_0_and_so_is_its_derivative() -> None:
+    """O78: other rows have the bits of a softmax; a NaN stays one."""
+    x = np.array([[-np.inf, -np.inf], [0., 3.], [-np.inf, 1.], [np.nan, 1.]])
+    found = evaluate(lambda x: ops.MaskedSoftmax(x, [1]), x)
+    assert found[0].tolist() == [0, 0] and np.isnan(found[3]).all()
+    np.testing.assert_array_equal(found[1:], evaluate(lambda x: ops.Softmax(x, [1]), x)[1:])
+    weight = np.array([1., 2.])
+    steps = slope(lambda x: ops.MaskedSoftmax(x, [1]).output * ops.Broadcast(nv.ops.Constant(weight), (4, 2), [0]), x)
+    assert steps[0].tolist() == [0, 0] and steps[2].tolist() == [0, 0] and np.isfinite(steps[1]).all()
 
 
 def test_softmax_cross_entropy_is_safe_and_its_gradient_small() -> None:

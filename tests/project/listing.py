@@ -27,7 +27,7 @@ FAMILIES = {
     "Sums of products": ("front.contraction",),
     "Shapes and axes of tensors": ("front.views", "front.joining"),
     "Choosing elements": ("front.indexing", "front.gathering"),
-    "Networks": ("front.convolution", "front.pooling", "front.normalization"),
+    "Networks": ("front.convolution", "front.pooling", "front.normalization", "front.attention"),
     "Derivatives": ("autodiff.derivative", "front.custom", "functions.gradient", "functions.directions",
                     "functions.jacobian", "functions.mapping"),
     "Loops and branches": ("front.loop_functions", "front.choices"),

@@ -126,6 +126,7 @@ from nervure.ops.selection import Maximum as Maximum
 from nervure.ops.selection import Minimum as Minimum
 from nervure.ops.selection import Where as Where
 from nervure.ops.softmax import LogSoftmax as LogSoftmax
+from nervure.ops.softmax import MaskedSoftmax as MaskedSoftmax
 from nervure.ops.softmax import SigmoidCrossEntropy as SigmoidCrossEntropy
 from nervure.ops.softmax import Softmax as Softmax
 from nervure.ops.softmax import SoftmaxCrossEntropy as SoftmaxCrossEntropy

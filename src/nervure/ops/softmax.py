@@ -8,6 +8,8 @@ f32[8] SoftmaxCrossEntropy(Parameter, Parameter)
 
 from __future__ import annotations
 
+import math
+
 from nervure.ir.op import Gradients, Value
 from nervure.ops.activation import Sigmoid, Softplus
 from nervure.ops.arithmetic import Reciprocal
@@ -40,6 +42,24 @@ class Softmax(Shifted):
         weights = Exp(self.shifted(x)).output
         # One division for all elements that share a sum, at the cost of at most one unit in the last place.
         return weights * spread(Reciprocal(Sum(weights, self.axes)).output, self.axes, weights.shape)
+
+    def vjp(self, gradient: Value, x: Value) -> Gradients:
+        return (self.output * (gradient - self.total(gradient * self.output)),)
+
+
+class MaskedSoftmax(Shifted):
+    """The softmax, and 0 where all elements along the axes are -inf.
+
+    Its derivative there is 0, too.
+    """
+
+    def formula(self, x: Value) -> Value:
+        largest = Max(StopGradient(x), self.axes, of_nothing=True).output
+        shift = where(Equal(largest, largest.full(-math.inf)), 0, largest)
+        weights = Exp(x - spread(shift, self.axes, x.shape)).output
+        total = Sum(weights, self.axes).output
+        factor = Reciprocal(where(Equal(total, total.full(0)), 1, total)).output
+        return weights * spread(factor, self.axes, weights.shape)
 
     def vjp(self, gradient: Value, x: Value) -> Gradients:
         return (self.output * (gradient - self.total(gradient * self.output)),)

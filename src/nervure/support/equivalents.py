@@ -90,8 +90,7 @@ FUNCTIONS = {
     "nv.einsum(\"i j, j k -> i k\", x, y)": "tensordot inner vdot vecdot kron trace contract "
                                                  "dot_general bilinear",
     "nv.einsum(\"i i -> i\", x)": "diagonal", "nv.eye(n) * x": "diag diagflat diag_embed",
-    "nv.matmul(nv.softmax(scale * q @ k.mT, axis=-1), v)": "scaled_dot_product_attention "
-                                                           "dot_product_attention",
+    "nv.attention": "scaled_dot_product_attention dot_product_attention",
     "products and norms are nv.matmul, nv.dot, nv.einsum and nv.L2_norm; there are no decompositions": "linalg",
     "x / nv.L2_norm(x, axis=axis, keepdims=True)": "normalize",
     "nv.L2_norm(x - y, axis=axis)": "pairwise_distance dist",

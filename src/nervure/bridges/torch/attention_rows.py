@@ -18,6 +18,7 @@ from nervure.bridges.torch.fitting import converted, expanded, fitted
 from nervure.bridges.torch.row_table import row
 from nervure.bridges.torch.unsupported import Unsupported
 from nervure.ir.op import Value
+from nervure.ops.attention import attended, for_each_head, scores_of, visible
 from nervure.ops.selection import where
 from nervure.types import dtype as types
 from nervure.types.description import BasicTensorDescription as Type
@@ -34,23 +35,14 @@ def attention(result: tuple[Type, Type], query: Value, key: Value, value: Value,
     wide, heads = query.dtype.compute, query.shape[1]
     key, value = _for_heads(key, heads), _for_heads(value, heads)
     scores = _scores(query, key, is_causal, mask, _scale(query, scale))
-    weights = ops.Softmax(scores, axes=[3]).output
-    if mask is not None:  # a row that is masked altogether is 0
-        largest = ops.Max(scores, axes=[3], of_nothing=True).output
-        sees_nothing = ops.Equal(largest, largest.full(-math.inf))
-        weights = where(ops.Broadcast(sees_nothing, scores.shape, [3]), 0, weights)
-    attended = ops.MatMul(weights, converted(value, wide)).output
+    mean = attended(scores, converted(value, wide), mask is not None)
     logarithms = ops.LogSumExp(scores, axes=[3]).output
-    return converted(attended, query.dtype), converted(logarithms, result[1].dtype)
+    return converted(mean, query.dtype), converted(logarithms, result[1].dtype)
 
 
 def _for_heads(x: Value, heads: DimLike) -> Value:
     """Returns keys or values for each head of the queries, of which several may share one."""
-    if x.shape[1] == heads:
-        return x
-    groups = _sharing(x, heads)
-    shape = (x.shape[0], x.shape[1], groups, *x.shape[2:])
-    return ops.Reshape(ops.Broadcast(x, shape, [2]), (x.shape[0], heads, *x.shape[2:])).output
+    return x if x.shape[1] == heads else for_each_head(x, _sharing(x, heads))
 
 
 def _of_groups(x: Value, heads: DimLike) -> Value:
@@ -80,11 +72,9 @@ def _scale(query: Value, scale: float | None) -> float:
 def _scores(query: Value, key: Value, is_causal: bool, mask: Value | None, scale: float) -> Value:
     """Returns the scaled products of queries and keys, with the mask added; -inf where nothing is to be seen."""
     wide = query.dtype.compute
-    products = ops.MatMul(converted(query, wide), ops.Permute(converted(key, wide), (0, 1, 3, 2))).output
-    scores = products * scale
-    if is_causal:
-        row, column = [ops.Iota(scores.shape, axis, types.int64).output for axis in (2, 3)]
-        scores = where(ops.LessEqual(column, row), scores, -math.inf)
+    scores = scores_of(converted(query, wide), converted(key, wide)) * scale
+    seen = visible(scores, None, 0) if is_causal else None
+    scores = scores if seen is None else where(seen, scores, -math.inf)
     if mask is not None and mask.dtype is types.bool_:
         scores = where(fitted(mask, types.bool_, scores.shape), scores, -math.inf)
     elif mask is not None:
