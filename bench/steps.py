@@ -19,6 +19,7 @@ from bench.models.attention import Attention
 from bench.models.base import precise
 from bench.models.gpt import Gpt
 from bench.models.mlp import Mlp
+from bench.models.recurrent import Gru, Lstm
 from bench.problems import PROBLEMS, Bar, Problem, listed
 
 COMPARED = 20  # losses
@@ -137,5 +138,17 @@ for hidden, threads, kind in itertools.product((256, 512), (2, 1), (Epoch, First
     title = f"MLP 784-{hidden}-{hidden}-10, Adam: {part.replace('_', ' ')} of 600 batches of 100, {threads} threads"
     listed(f"{part}_{hidden}_{threads}", title, Bar(1.0), {"batch": EXAMPLES, "hidden": hidden}, "batch")(
         type(kind.__name__, (kind,), {"model": Mlp, "threads": threads}))
+
+LSTM, GRU = "LSTM of 256 units", "GRU of 128 units"
+LSTM_SIZES = {"batch": 64, "time": 32, "features": 256, "units": 256}
+GRU_SIZES = {"batch": 32, "time": 50, "features": 128, "units": 128}
+
+for name, title, base, bar, model, sizes in (
+        ("lstm_training", f"{LSTM}, 64x32: Adam step", Training, Bar(1.25), Lstm, LSTM_SIZES),
+        ("lstm_long", f"{LSTM}, 64x256: Adam step", Training, Bar(1.25), Lstm, LSTM_SIZES | {"time": 256}),
+        ("gru_training", f"{GRU}, 32x50: Adam step", Training, Bar(1.25), Gru, GRU_SIZES),
+        ("lstm_inference", f"{LSTM}, 1x100: forward", Forward, Bar(2.0), Lstm,
+         LSTM_SIZES | {"batch": 1, "time": 100})):
+    listed(name, title, bar, sizes, " ".join(sizes))(type(base.__name__, (base,), {"model": model}))
 
 STEPS = {name: problem for name, problem in PROBLEMS.items() if issubclass(problem, Training)}

@@ -12,6 +12,7 @@ import datetime
 import sys
 from pathlib import Path
 
+import bench.chains
 import bench.compiled_models
 import bench.convolutions
 import bench.decayed

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from bench.chains import ATTENTIONS, FACTOR, INCREMENT, AttentionGradients
 from bench.contenders import Prepared, Programs, made
 from bench.convolutions import CONVOLUTIONS
 from bench.models.nodes import Conv
@@ -300,3 +301,37 @@ def residual_block(x, w, gamma, beta, dy):
         return jax.nn.relu(z + x)
     y, pull = jax.vjp(forward, x, w, gamma, beta)
     return y, *pull(dy)
+
+
+def attention_of(problem, own):
+    """JAX's own attention, or the formula."""
+    def attention(q, k, v):
+        if own:
+            rows = [entry.swapaxes(0, 1)[None] for entry in (q, k, v)]
+            return jax.nn.dot_product_attention(*rows, is_causal=problem.causal)[0].swapaxes(0, 1)
+        scores = q @ k.swapaxes(-1, -2) * q.shape[-1] ** -0.5
+        seen = jnp.tril(jnp.ones(scores.shape[1:], bool))
+        return jax.nn.softmax(jnp.where(seen, scores, -jnp.inf) if problem.causal else scores, -1) @ v
+
+    def gradients(q, k, v, dy):
+        y, pull = jax.vjp(attention, q, k, v)
+        return y, *pull(dy)
+    return gradients if issubclass(problem, AttentionGradients) else attention
+
+
+for name, entry in ATTENTIONS.items():
+    programs(name, jit=jitted)(attention_of(entry, own=False))
+    programs(name, own=jitted)(attention_of(entry, own=True))
+
+
+@programs("mlp_block", jit=jitted)
+def mlp_block(x, w1, b1, w2, b2):
+    return jax.nn.gelu(x @ w1 + b1, approximate=True) @ w2 + b2
+
+
+@programs("while_loop", jit=jitted)
+def while_loop(turns):
+    def step(state):
+        number, left = state
+        return number * jnp.uint32(FACTOR) + jnp.uint32(INCREMENT), left - 1
+    return jax.lax.while_loop(lambda state: state[1] > 0, step, (jnp.uint32(1), turns))[0]

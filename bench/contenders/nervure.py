@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 
 import nervure as nv
+from bench.chains import ATTENTIONS, FACTOR, INCREMENT, AttentionGradients
 from bench.contenders import Prepared, Programs, made
 from bench.convolutions import CONVOLUTIONS
 from bench.models.nodes import Conv
@@ -258,3 +259,32 @@ for name, entry in CONVOLUTIONS.items():
 def residual_block(x, w, gamma, beta, dy):
     y = nv.relu(nv.batch_norm(nv.convolution(x, w, padding=1), scale=gamma, shift=beta) + x)
     return [y, *nv.deriv(y, [x, w, gamma, beta], error=dy)]
+
+
+def attention_of(problem):
+    def attention(q, k, v):
+        return nv.attention(q, k, v, causal=problem.causal)
+
+    def gradients(q, k, v, dy):
+        y = attention(q, k, v)
+        return [y, *nv.deriv(y, [q, k, v], error=dy)]
+    return gradients if issubclass(problem, AttentionGradients) else attention
+
+
+for name, entry in ATTENTIONS.items():
+    programs(name, computation=compiled)(attention_of(entry))
+
+
+@programs("mlp_block", variables=made)
+def mlp_block(x, *values):
+    w1, b1, w2, b2 = [nv.variable(initial_value=value) for value in values]
+    place = nv.placeholder(x.shape)
+    return Prepared(nv.computation(nv.gelu(place @ w1 + b1, approximate="tanh") @ w2 + b2, place), [x])
+
+
+@programs("while_loop", computation=compiled)
+def while_loop(turns):
+    def step(state):
+        number, left = state
+        return number * nv.constant(FACTOR, dtype=nv.uint32) + nv.constant(INCREMENT, dtype=nv.uint32), left - 1
+    return nv.while_loop(lambda state: state[1] > 0, step, (nv.constant(1, dtype=nv.uint32), turns))[0]

@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 from ml_dtypes import bfloat16
 
+from bench.chains import ATTENTIONS, AttentionGradients
 from bench.contenders import Prepared, Programs, made
 from bench.convolutions import CONVOLUTIONS
 from bench.models.nodes import Conv
@@ -437,3 +438,20 @@ for name, entry in CONVOLUTIONS.items():
 def residual_block(x, w, gamma, beta):
     y = F.batch_norm(F.conv2d(x, w, padding=1), None, None, gamma, beta, training=True, eps=1e-5)
     return F.relu(y + x)
+
+
+def attention_of(problem):
+    def attention(q, k, v):
+        return F.scaled_dot_product_attention(q[None], k[None], v[None], is_causal=problem.causal)[0]
+    return attention
+
+
+for name, entry in ATTENTIONS.items():
+    ways = (directly, by_compiler) if issubclass(entry, AttentionGradients) else ()
+    settings = {way: trained(how) for way, how in zip(PLAIN, ways)} or PLAIN
+    programs(name, **settings)(attention_of(entry))
+
+
+@programs("mlp_block", **PLAIN)
+def mlp_block(x, w1, b1, w2, b2):
+    return torch.addmm(b2, F.gelu(torch.addmm(b1, x, w1), approximate="tanh"), w2)

@@ -154,6 +154,67 @@ def mixed(heads: int) -> Step:
     return named(lambda qkv: causal_attention(qkv, heads))
 
 
+def sigmoid(x: np.ndarray) -> np.ndarray:
+    """1 / (1 + exp(-x))."""
+    return 1 / (1 + np.exp(-x))
+
+
+def lstm(x: np.ndarray, w: np.ndarray, u: np.ndarray, b: np.ndarray) -> Layer:
+    """The states over the second axis of x, from 0 on (Hochreiter and Schmidhuber 1997, with a forget gate)."""
+    given = x @ w + b
+    h = c = np.zeros((len(x), len(u)), x.dtype)
+    kept = []
+    for step in range(x.shape[1]):
+        parts = np.split(given[:, step] + h @ u, 4, -1)
+        i, f, o, g = *[sigmoid(parts[at]) for at in (0, 1, 3)], np.tanh(parts[2])
+        before, c = (h, c), f * c + i * g
+        kept.append((*before, i, f, g, o, np.tanh(c)))
+        h = o * kept[-1][-1]
+
+    def pull(dy: np.ndarray) -> tuple[np.ndarray, ...]:
+        dgiven, du = np.empty_like(given), np.zeros_like(u)
+        dh, dc = np.zeros_like(h), np.zeros_like(h)
+        for step, (old_h, old_c, i, f, g, o, t) in reversed(list(enumerate(kept))):
+            dh = dh + dy[:, step]
+            dc = dc + dh * o * (1 - t * t)
+            slopes = dc * g * i * (1 - i), dc * old_c * f * (1 - f), dc * i * (1 - g * g), dh * t * o * (1 - o)
+            dgiven[:, step] = np.concatenate(slopes, -1)
+            du += old_h.T @ dgiven[:, step]
+            dh, dc = dgiven[:, step] @ u.T, dc * f
+        return dgiven @ w.T, flat(x).T @ flat(dgiven), du, flat(dgiven).sum(0)
+    return np.stack([entry[5] * entry[6] for entry in kept], 1), pull
+
+
+def gru(x: np.ndarray, w: np.ndarray, u: np.ndarray, b: np.ndarray, c: np.ndarray) -> Layer:
+    """The states over the second axis of x, from 0 on (Cho et al. 2014; the reset gate is applied to a product)."""
+    given, units = x @ w + b, len(u)
+    h = np.zeros((len(x), units), x.dtype)
+    kept, states = [], []
+    for step in range(x.shape[1]):
+        parts = h @ u + c
+        reset, update = [sigmoid(given[:, step, columns] + parts[:, columns])
+                         for columns in (slice(units), slice(units, 2 * units))]
+        product = parts[:, 2 * units:]
+        candidate = np.tanh(given[:, step, 2 * units:] + reset * product)
+        kept.append((h, reset, update, product, candidate))
+        h = candidate + update * (h - candidate)
+        states.append(h)
+
+    def pull(dy: np.ndarray) -> tuple[np.ndarray, ...]:
+        dgiven, du, dc, dh = np.empty_like(given), np.zeros_like(u), np.zeros_like(c), np.zeros_like(h)
+        for step, (old, reset, update, product, candidate) in reversed(list(enumerate(kept))):
+            dh = dh + dy[:, step]
+            slope = dh * (1 - update) * (1 - candidate * candidate)
+            gates = slope * product * reset * (1 - reset), dh * (old - candidate) * update * (1 - update)
+            dgiven[:, step] = np.concatenate([*gates, slope], -1)
+            dparts = np.concatenate([*gates, slope * reset], -1)
+            du += old.T @ dparts
+            dc += dparts.sum(0)
+            dh = dh * update + dparts @ u.T
+        return dgiven @ w.T, flat(x).T @ flat(dgiven), du, flat(dgiven).sum(0), dc
+    return np.stack(states, 1), pull
+
+
 def cross_entropy(logits: np.ndarray, labels: np.ndarray) -> Layer:
     """The mean over all labels; the gradient is that of the logits."""
     powers = np.exp(logits - logits.max(-1, keepdims=True))

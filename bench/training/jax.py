@@ -13,6 +13,7 @@ from bench.contenders.jax import jitted, programs, standardized
 from bench.models.attention import Attention
 from bench.models.gpt import Gpt
 from bench.models.mlp import LAYERS, Mlp
+from bench.models.recurrent import Gru, Lstm
 from bench.steps import BATCH, STEPS, Epoch, FirstStep, Forward, Memory, batches
 
 TOGETHER = 10  # steps of a scan
@@ -51,6 +52,28 @@ def gpt(model, p, text):
     return standardized(x, p["scale"], p["shift"], -1) @ p["w_head"]
 
 
+def lstm(model, p, x):
+    def step(state, given):
+        h, c = state
+        i, f, g, o = jnp.split(given + h @ p["u"], 4, -1)
+        c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
+        h = jax.nn.sigmoid(o) * jnp.tanh(c)
+        return (h, c), h
+    zeros = jnp.zeros((len(x), model.units))
+    return jax.lax.scan(step, (zeros, zeros), (x @ p["w"] + p["b"]).swapaxes(0, 1))[1].swapaxes(0, 1)
+
+
+def gru(model, p, x):
+    def step(h, given):
+        parts = h @ p["u"] + p["c"]
+        (r, z, n), (pr, pz, pn) = jnp.split(given, 3, -1), jnp.split(parts, 3, -1)
+        candidate = jnp.tanh(n + jax.nn.sigmoid(r + pr) * pn)
+        h = candidate + jax.nn.sigmoid(z + pz) * (h - candidate)
+        return h, h
+    zeros = jnp.zeros((len(x), model.units))
+    return jax.lax.scan(step, zeros, (x @ p["w"] + p["b"]).swapaxes(0, 1))[1].swapaxes(0, 1)
+
+
 def cross_entropy(logits, labels):
     return -jnp.mean(jnp.take_along_axis(jax.nn.log_softmax(logits), labels[..., None], -1))
 
@@ -59,7 +82,8 @@ def squared_difference(y, target):
     return jnp.mean((y - target) ** 2)
 
 
-NETWORKS = {Mlp: (mlp, cross_entropy), Gpt: (gpt, cross_entropy), Attention: (attention, squared_difference)}
+NETWORKS = {Mlp: (mlp, cross_entropy), Gpt: (gpt, cross_entropy), Attention: (attention, squared_difference),
+            Lstm: (lstm, squared_difference), Gru: (gru, squared_difference)}
 
 
 def stepper(model):

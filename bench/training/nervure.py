@@ -15,6 +15,7 @@ from bench.contenders.nervure import import_compiler, programs
 from bench.models.attention import Attention
 from bench.models.gpt import Gpt
 from bench.models.mlp import CLASSES, INPUTS, LAYERS, Mlp
+from bench.models.recurrent import Gru, Lstm
 from bench.steps import BATCH, STEPS, Epoch, FirstStep, Forward, Memory, batches
 
 
@@ -90,7 +91,42 @@ def gpt(model, batch, place):
     return logits, cross_entropy(logits, following, nv.axis("V", model.vocabulary)), (text, following)
 
 
-NETWORKS = {Mlp: mlp, Gpt: gpt, Attention: attention}
+def recurrent(cell, parts):
+    """The network of a cell, (state, what the input of a step gives, parameters) to the next state."""
+    def network(model, batch, place):
+        gates, outer, inner = {"G": parts, "H": model.units}, {"F": model.features}, {"S": model.units}
+        p = variables(model, {name: {"w": {**outer, **gates}, "u": {**inner, **gates}}.get(name, gates)
+                              for name in model.shapes()})
+        x = place({"N": batch, "T": model.time, "F": model.features})
+        target = place({"N": batch, "T": model.time, "H": model.units})
+        zeros = nv.zeros({"N": batch, "H": model.units})
+
+        def step(state, given):
+            state = cell(state, given, p)
+            return state, state[0]
+        _, y = nv.scan(step, (zeros, zeros)[:2 if parts == 4 else 1], nv.dot(x, p["w"]) + p["b"], axis="T")
+        y = nv.axes_with_order(y, ["N", "T", "H"])
+        return y, nv.mean(nv.square(y - target), out_axes=()), (x, target)
+    return network
+
+
+def lstm(state, given, p):
+    h, c = state
+    gates = given + nv.dot(nv.map_roles(h, {"H": "S"}), p["u"])
+    i, f, g, o = [nv.slice_along_axis(gates, "G", part) for part in range(4)]
+    c = nv.sigmoid(f) * c + nv.sigmoid(i) * nv.tanh(g)
+    return nv.sigmoid(o) * nv.tanh(c), c
+
+
+def gru(state, given, p):
+    h, = state
+    parts = nv.dot(nv.map_roles(h, {"H": "S"}), p["u"]) + p["c"]
+    (r, z, n), (pr, pz, pn) = [[nv.slice_along_axis(entry, "G", part) for part in range(3)] for entry in (given, parts)]
+    candidate = nv.tanh(n + nv.sigmoid(r + pr) * pn)
+    return candidate + nv.sigmoid(z + pz) * (h - candidate),
+
+
+NETWORKS = {Mlp: mlp, Gpt: gpt, Attention: attention, Lstm: recurrent(lstm, 4), Gru: recurrent(gru, 3)}
 
 
 def adamw(rule, loss):

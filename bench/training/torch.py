@@ -15,6 +15,7 @@ from bench.contenders.torch import programs, read, without_gradients
 from bench.models.attention import Attention
 from bench.models.gpt import Gpt
 from bench.models.mlp import LAYERS, Mlp
+from bench.models.recurrent import Gru, Lstm
 from bench.steps import STEPS, Epoch, FirstStep, Forward, Memory, batches
 
 
@@ -52,16 +53,31 @@ def gpt(model, p, text):
     return F.layer_norm(x, width, p["scale"], p["shift"]) @ p["w_head"]
 
 
+def recurrent(function, states):
+    """The network of a function of torch's own, whose weights are transposed and whose biases are two."""
+    def network(model, p, x):
+        zeros = torch.zeros(1, len(x), model.units)
+        biases = p["b"], p["c"] if "c" in p else torch.zeros_like(p["b"])
+        y, *_ = function(x, (zeros, zeros) if states == 2 else zeros, [p["w"], p["u"], *biases], True, 1, 0.0, True,
+                         False, True)
+        return y
+    return network
+
+
 def cross_entropy(logits, labels):
     return F.cross_entropy(logits.flatten(0, -2), labels.flatten())
 
 
-NETWORKS = {Mlp: (mlp, cross_entropy), Gpt: (gpt, cross_entropy), Attention: (attention, F.mse_loss)}
+NETWORKS = {Mlp: (mlp, cross_entropy), Gpt: (gpt, cross_entropy), Attention: (attention, F.mse_loss),
+            Lstm: (recurrent(torch.lstm, 2), F.mse_loss), Gru: (recurrent(torch.gru, 1), F.mse_loss)}
+TRANSPOSED = Lstm, Gru  # models whose matrices torch's own functions read by rows of outputs
 
 
 def parts(model):
     """Network, loss, parameters and data of a model."""
-    tensors = {name: torch.from_numpy(value) for name, value in model.parameters().items()}
+    is_transposed = isinstance(model, TRANSPOSED)
+    tensors = {name: torch.from_numpy(value.T.copy() if is_transposed else value)
+               for name, value in model.parameters().items()}
     return *NETWORKS[type(model)], tensors, [torch.from_numpy(entry) for entry in model.data()]
 
 

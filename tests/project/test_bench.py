@@ -24,10 +24,10 @@ from nervure.support.product_tuning import ProductTuning
 from nervure.transformers.cpu.target import Target
 from tests.project.source import ROOT, parse, python_files
 
-NO_PEERS = ["against", "compiled", "compiled_models", "contenders", "convolutions", "decayed", "extremes", "images",
-            "machine", "models.attention", "models.base", "models.gpt", "models.image_layers", "models.images",
-            "models.layers", "models.mlp", "models.nodes", "models.pytorch", "patterns", "problems", "report",
-            "rounds", "steps", "torch_models.family", "tune", "workloads"]
+NO_PEERS = ["against", "chains", "compiled", "compiled_models", "contenders", "convolutions", "decayed", "extremes",
+            "images", "machine", "models.attention", "models.base", "models.gpt", "models.image_layers",
+            "models.images", "models.layers", "models.mlp", "models.nodes", "models.pytorch", "models.recurrent",
+            "patterns", "problems", "report", "rounds", "steps", "torch_models.family", "tune", "workloads"]
 OURS = programs_of("nervure")
 SMALL = {"gelu": 1e-4, "sum_squares": 1e-4, "adam": 1e-4, "idle": 1e-4,
          "exp_masked": 1e-3, "silu_saturated": 1e-3, "adam_decayed": 1e-3}
