@@ -15,7 +15,7 @@ generator = np.random.default_rng(0)
 
 
 class Block(nn.Module):
-    """Every layer that PyTorch has, with plain lengths or with names, and a parameter of its own."""
+    """Every layer of PyTorch's with parameters that are declared, with plain lengths or names, and one of its own."""
 
     def __init__(self, named: bool):
         self.conv = nn.Conv("C=4", "K=6", "H=3, W=2", groups=2) if named else nn.Conv(4, 6, (3, 2), groups=2)
@@ -204,3 +204,24 @@ def test_what_is_no_such_file_is_refused(tmp_path, interpreter):
             nv.save_weights(layer, tmp_path / "f", "torch", **settings)
     with pytest.raises(InvalidArgument, match="renamed when they are loaded"):
         nv.save_weights(layer, tmp_path / "f", rename={"a": "b"})
+
+
+@pytest.mark.parametrize("kind, gates", [("RNN", 1), ("LSTM", 4), ("GRU", 3)])
+def test_recurrent_layers_have_pytorch_s_names(tmp_path, interpreter, kind, gates):
+    """T334, T335, T413: weights are transposed, and come back to the bit."""
+    layer = getattr(nn, kind)(2, 3, layers=2, bidirectional=True)
+    cell = getattr(nn, kind + "Cell")("F=2", "H=3")
+    shapes = {"weight_ih": (gates * 3, 2), "weight_hh": (gates * 3, 3), "bias_ih": (gates * 3,),
+              "bias_hh": (gates * 3,)}
+    ends = {"_l0": 2, "_l0_reverse": 2, "_l1": 6, "_l1_reverse": 6}
+    whole = {name + end: (shape[0], inputs) if name == "weight_ih" else shape
+             for end, inputs in ends.items() for name, shape in shapes.items()}
+    for module, expected in ((layer, whole), (cell, shapes)):
+        arrays = {name: generator.standard_normal(shape).astype(np.float32) for name, shape in expected.items()}
+        write_tensors(tmp_path / "f", arrays, {})
+        assert nv.load_weights(module, tmp_path / "f", "torch", interpreter) is None
+        nv.save_weights(module, tmp_path / "g", "torch", transformer=interpreter)
+        found = read_tensors(tmp_path / "g")[0]
+        assert {name: array.tobytes() for name, array in found.items()} == {
+            name: array.tobytes() for name, array in arrays.items()}
+    assert (interpreter.get(cell.weights_ih) == arrays["weight_ih"].T).all()

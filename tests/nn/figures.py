@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+import tests.nn.torch_recurrent_cases  # noqa: F401  # adds its cases
 from tests.nn.torch_cases import CASES, Case, cotangent
 
 FILE = Path(__file__).with_name("torch_figures.npz")

@@ -25,6 +25,9 @@ LAYERS: Mapping[str, tuple[Callable[[], Any], tuple[int, ...]]] = {
     "Conv": (lambda: nn.Conv(2, 3, (3, 3), padding=1), IMAGES), "Dropout": (lambda: nn.Dropout(0.0), (3,)),
     "Embedding": (lambda: nn.Embedding(5, 3), (2,)), "Functional": (lambda: nn.Functional(nv.sin), (3,)),
     "Linear": (lambda: nn.Linear(3, 4), (3,)), "LinearLayer": (lambda: nn.LinearLayer(3, 4), (2, 3)),
+    **{name: (lambda name=name: getattr(nn, name)(3, 4, bidirectional=True, batch_first=True), (5, 3))
+       for name in ("GRU", "LSTM", "RNN")},
+    **{name: (lambda name=name: getattr(nn, name)(3, 4), (3,)) for name in ("GRUCell", "LSTMCell", "RNNCell")},
     "Residual": (lambda: nn.Residual(nn.Linear(3, 3)), (3,)),
     "Sequential": (lambda: nn.Sequential(nn.Conv(2, 3, (3, 3)), nn.BatchNorm(3), nn.ReLU(), nn.MaxPool((2, 2)),
                                          lambda x: x.reshape(-1, 3), nn.Linear(3, 2)), IMAGES)}
@@ -56,7 +59,8 @@ def test_any_batch(name, transformer):
 def program(made: Any, module: nn.Module, size: Any, sample: tuple[int, ...], dtype: nv.DType) -> Any:
     """The value, a loss, and its derivatives in the input and in all parameters."""
     x = nv.placeholder((size, *sample), dtype)
-    y = module(x)
+    found = module(x)
+    y = found[0] if isinstance(found, tuple) else found
     loss = nv.sum(nv.sin(y), out_axes=())
     targets = [*loss.variables(), *([x] if dtype is nv.float32 else [])]
     return made.computation([y, loss, *nv.deriv(loss, targets)], x)

@@ -33,6 +33,7 @@ from nervure.nn.activations import PReLU
 from nervure.nn.layers import Embedding, LinearLayer
 from nervure.nn.module import Module, parts_of
 from nervure.nn.normalisers import BatchNorm, GroupNorm, LayerNorm, RMSNorm
+from nervure.nn.recurrent import Recurrent
 from nervure.nn.sliding import Conv
 from nervure.transformers.base import Transformer
 from nervure.types.description import BasicTensorDescription
@@ -169,6 +170,8 @@ def _counts(module: Module) -> list[str]:
 
 def _name(module: Module, slot: str) -> str | None:
     """Returns PyTorch's name for a slot of one of its classes."""
+    if isinstance(module, Recurrent):
+        return slot.replace("weights_", "weight_")
     return next((names.get(slot) for kind, names in _NAMES.items() if isinstance(module, kind)), None)
 
 
@@ -179,6 +182,8 @@ def _form(module: Module, slot: str, place: AssignableTensorOp) -> TorchForm:
         inputs = len(module._inputs) if slot == "weights" else 0
         shape = [math.prod(lengths[inputs:]), *[math.prod(lengths[:inputs])][:inputs]]
         return TorchForm(place, (*range(inputs, rank), *range(inputs)), tuple(shape))
+    if isinstance(module, Recurrent) and rank == 2:
+        return TorchForm(place, (1, 0), (lengths[1], lengths[0]))
     if isinstance(module, Conv) and slot == "weights" and place.is_named:
         order = (rank - 1, *range(rank - 1))
         return TorchForm(place, order, tuple([lengths[at] for at in order]))

@@ -35,12 +35,14 @@ from nervure.nn.composites import Functional, Residual, Sequential
 from nervure.nn.layers import Dropout, Embedding, Linear, LinearLayer
 from nervure.nn.module import Module
 from nervure.nn.normalisers import BatchNorm, GroupNorm, LayerNorm, RMSNorm
+from nervure.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 from nervure.nn.sliding import AveragePool, Conv, MaxPool
 from nervure.support.elsewhere import unknown_layer
 
-__all__ = ["AveragePool", "BatchNorm", "Conv", "Dropout", "ELU", "Embedding", "Functional", "GELU", "GroupNorm",
-           "Identity", "LayerNorm", "LeakyReLU", "Linear", "LinearLayer", "LogSoftmax", "MaxPool", "Module", "PReLU",
-           "RMSNorm", "ReLU", "Residual", "Sequential", "SiLU", "Sigmoid", "Softmax", "Softplus", "Tanh"]
+__all__ = ["AveragePool", "BatchNorm", "Conv", "Dropout", "ELU", "Embedding", "Functional", "GELU", "GRU", "GRUCell",
+           "GroupNorm", "Identity", "LSTM", "LSTMCell", "LayerNorm", "LeakyReLU", "Linear", "LinearLayer", "LogSoftmax",
+           "MaxPool", "Module", "PReLU", "RMSNorm", "RNN", "RNNCell", "ReLU", "Residual", "Sequential", "SiLU",
+           "Sigmoid", "Softmax", "Softplus", "Tanh"]
 
 
 if not TYPE_CHECKING:  # type checkers see missing attributes as missing

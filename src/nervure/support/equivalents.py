@@ -166,6 +166,7 @@ FUNCTIONS = {
     "nv.nn.LogSoftmax": "LogSoftmax", "nv.log_softmax": "logsoftmax", "nv.nn.Module": "Module",
     "nv.nn.Sequential": "Sequential", "nv.nn": "keras layers functional",
     "nv.nn.LinearLayer, or nv.dot(x, w) + b": "Linear Dense linear dense",
+    "nv.nn.LSTM": "LSTM lstm", "nv.nn.GRU": "GRU gru", "nv.nn.RNN": "RNN rnn_relu rnn_tanh SimpleRNN",
     "nv.nn.losses.cross_entropy(y, t)": "cross_entropy CrossEntropyLoss softmax_cross_entropy "
                                         "categorical_crossentropy",
     "nv.nn.losses.negative_log_likelihood(y, t)": "nll_loss NLLLoss",
@@ -181,7 +182,7 @@ FUNCTIONS = {
     "nv.nn.losses.margin_ranking": "margin_ranking_loss",
     "nv.nn.losses.triplet_margin": "triplet_margin_loss",
     _NOT_HERE: "fft svd qr cholesky inverse pinverse det logdet slogdet eig lu lu_solve matrix_exp "
-               "matrix_power triangular_solve LSTM GRU RNN lstm gru rnn_relu rnn_tanh rrelu addr "
+               "matrix_power triangular_solve rrelu addr "
                "gumbel_softmax interpolate upsample grid_sample ctc_loss poisson multinomial categorical "
                "randperm permutation shuffle nextafter frexp gcd lcm igamma igammac polygamma betainc zeta "
                "i0 bessel_i0e bessel_i1e strided isnat ma ad flatiter dtypes resize clz population_count "
@@ -249,7 +250,7 @@ LAYERS = {
     "nv.nn.Functional(nv.mean, [\"H\", \"W\"])": "AdaptiveAvgPool1d AdaptiveAvgPool2d GlobalAveragePooling2D",
     "nv.nn.BatchNorm": "BatchNorm1d BatchNorm2d BatchNorm3d BatchNormalization",
     "nv.nn.LayerNorm": "LayerNormalization", "nv.nn.GroupNorm": "GroupNormalization",
-    "nv.nn.LinearLayer": "Dense",
+    "nv.nn.LinearLayer": "Dense", "nv.nn.RNN": "SimpleRNN Elman", "nv.nn.RNNCell": "SimpleRNNCell",
     "nv.nn.Functional(nv.flatten_at, 1)": "Flatten", "nv.nn.Functional": "Lambda",
     "nv.nn.Functional(nv.hard_sigmoid), or the function itself": "Hardsigmoid HardSigmoid",
     "nv.nn.SiLU": "Swish", "nv.nn.ReLU": "Relu", "nv.nn.GELU": "Gelu",
@@ -374,7 +375,8 @@ KEYWORDS = {
     "offset": "k diagonal", "decimals": "ndigits digits", "p": "probs", "transformer": "device backend",
     "x": "input a",
     "y": "other b", "xs": "tensors arrays", "stop": "end", "table": "weight", "f": "filters kernel",
-    "inputs": "in_features in_channels", "outputs": "out_features out_channels units filters",
+    "inputs": "in_features in_channels input_size", "outputs": "out_features out_channels units filters hidden_size",
+    "layers": "num_layers", "projection": "proj_size",
     "rows": "num_embeddings input_dim", "columns": "embedding_dim output_dim features",
     "pad_idx": "padding_idx",
     "weights": "weight kernel_initializer", "smoothing": "label_smoothing", "ignore_index": "ignore",

@@ -1,0 +1,147 @@
+"""Recurrences as functions of tensors without names: steps and features in, states out.
+
+>>> import nervure as nv
+>>> ones = CellWeights(nv.ones((2, 3)), nv.ones((3, 3)))
+>>> y, (h,) = run_direction(tanh_cell, nv.ones((5, 4, 2)), (nv.zeros((4, 3)),), ones)
+>>> y.shape, h.shape
+((5, 4, 3), (4, 3))
+
+A ``Recurrence`` has two parts: what needs the inputs alone is computed for all steps at once, as one product, and what
+needs the states runs in a loop over the steps, with one product in each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, cast
+
+from nervure import ops
+from nervure.front.contraction import matmul
+from nervure.front.elementwise import where
+from nervure.front.joining import concatenate, split, stack
+from nervure.front.loop_functions import scan
+from nervure.front.op_functions import add, less, relu, sigmoid, tanh
+from nervure.front.random import dropout
+from nervure.front.tensor import Tensor
+from nervure.front.views import reshape
+from nervure.types.dtype import int64
+
+States = tuple[Tensor, ...]
+"""The states of a cell, such as (h, c): each (..., states)."""
+
+
+class CellWeights(NamedTuple):
+    """The weights of a recurrence: ``inputs`` (inputs, gates * states) and ``states`` (outputs, gates * states).
+
+    Each product may have a bias (gates * states), and an LSTM a ``projection`` (states, outputs).
+    """
+
+    inputs: Tensor
+    states: Tensor
+    input_bias: Tensor | None = None
+    state_bias: Tensor | None = None
+    projection: Tensor | None = None
+
+
+class Recurrence(NamedTuple):
+    """A recurrence. ``gates`` is the number of its parts, ``names`` are those of its states, of which the first is the
+    output, and ``step(given, states, weights)`` returns the next states, where ``given`` is the part of the inputs.
+    """
+
+    gates: int
+    names: tuple[str, ...]
+    step: Callable[[Tensor, States, CellWeights], States]
+    adds_both_biases: bool = True
+
+    def prepared(self, x: Tensor, weights: CellWeights) -> Tensor:
+        """Returns the part of the inputs x (..., inputs), for all steps at once: (..., gates * states)."""
+        found = _biased(matmul(x, weights.inputs), weights.input_bias)
+        return _biased(found, weights.state_bias) if self.adds_both_biases else found
+
+    def __call__(self, x: Tensor, states: States, weights: CellWeights) -> States:
+        """Returns the states after one step."""
+        return self.step(self.prepared(x, weights), states, weights)
+
+
+def _biased(x: Tensor, bias: Tensor | None) -> Tensor:
+    return x if bias is None else add(x, bias)
+
+
+def _simple(activation: Callable[[Tensor], Tensor]) -> Callable[[Tensor, States, CellWeights], States]:
+    def step(given: Tensor, states: States, weights: CellWeights) -> States:
+        return (activation(given + matmul(states[0], weights.states)),)
+    return step
+
+
+def _lstm(given: Tensor, states: States, weights: CellWeights) -> States:
+    hidden, cell = states
+    taken, kept, new, shown = split(given + matmul(hidden, weights.states), 4, axis=-1)
+    cell = sigmoid(kept) * cell + sigmoid(taken) * tanh(new)
+    hidden = sigmoid(shown) * tanh(cell)
+    return (hidden if weights.projection is None else matmul(hidden, weights.projection)), cell
+
+
+def _gru(given: Tensor, states: States, weights: CellWeights) -> States:
+    hidden = states[0]
+    reset, kept, new = split(given, 3, axis=-1)
+    own_reset, own_kept, own_new = split(_biased(matmul(hidden, weights.states), weights.state_bias), 3, axis=-1)
+    share = sigmoid(kept + own_kept)
+    found = tanh(new + sigmoid(reset + own_reset) * own_new)
+    return ((1 - share) * found + share * hidden,)
+
+
+tanh_cell, relu_cell = [Recurrence(1, ("h",), _simple(function)) for function in (tanh, relu)]
+lstm_cell = Recurrence(4, ("h", "c"), _lstm)
+gru_cell = Recurrence(3, ("h",), _gru, adds_both_biases=False)
+
+
+def run_direction(cell: Recurrence, x: Tensor, states: States, weights: CellWeights, is_reversed: bool = False,
+                  present: Tensor | None = None) -> tuple[Tensor, States]:
+    """Runs a cell over the first axis of x (T, ..., inputs), from ``states`` (..., states) on, or from its end.
+
+    Returns the outputs (T, ..., outputs) and the last states. Where ``present`` (T, ..., 1) is false, states stay and
+    outputs are 0.
+    """
+    def step(before: States, part: tuple[Tensor, Tensor | None]) -> tuple[States, Tensor]:
+        given, is_present = part
+        after = cell.step(given, before, weights)
+        if is_present is None:
+            return after, after[0]
+        kept = tuple([where(is_present, new, old) for new, old in zip(after, before, strict=True)])
+        return kept, where(is_present, after[0], 0)
+    last, outputs = cast("tuple[States, Tensor]", scan(step, states, (cell.prepared(x, weights), present),
+                                                       reverse=is_reversed))
+    return outputs, last
+
+
+def run_layers(cell: Recurrence, x: Tensor, states: States, weights: Sequence[Sequence[CellWeights]],
+               lengths: Tensor | None = None, dropout_rate: float = 0.0) -> tuple[Tensor, States]:
+    """Runs layers, each in one direction or two, over the first axis of x (T, ..., inputs).
+
+    ``weights`` has those of each direction of each layer; ``states``, before and after, are (layers * directions, ...,
+    states). ``lengths`` (...) are the numbers of steps that count. Elements that go from one layer to the next are
+    dropped with ``dropout_rate``.
+    """
+    present = None if lengths is None else _present(x, lengths)
+    last: list[States] = []
+    for number, directions in enumerate(weights):
+        if number and dropout_rate:
+            x = dropout(x, dropout_rate)
+        outputs = []
+        for at, own in enumerate(directions):
+            first = tuple([state[len(last)] for state in states])
+            found, final = run_direction(cell, x, first, own, at == 1, present)
+            outputs.append(found)
+            last.append(final)
+        x = outputs[0] if len(outputs) == 1 else concatenate(outputs, axis=-1)
+    return x, tuple([stack(list(state), 0) for state in zip(*last, strict=True)])
+
+
+def _present(x: Tensor, lengths: Tensor) -> Tensor:
+    """Returns which steps of x (T, ..., inputs) count: (T, ..., 1)."""
+    steps = Tensor(ops.Iota(x.type.shape[:-1], 0, int64))
+    return reshape(less(steps, lengths), (*x.type.shape[:-1], 1))
+
+
+__all__ = ["Recurrence", "CellWeights", "States", "gru_cell", "lstm_cell", "relu_cell", "run_direction", "run_layers",
+           "tanh_cell"]
