@@ -193,9 +193,9 @@ def test_the_list_can_be_read():
     assert names.count("common_subexpressions") == 2  # before what looks at neighbours, and of what that has made equal
     native(training_step(), evaluate, records=(own := []))
     assert [record.name for record in own] == [
-        "decompose", "regions", "lower_argmax", *names[2:4], "lower_windows", "lower_depthwise",
-        "lower_convolutions", "region_operands", *names[4:]]
-    source = inspect.getsource(pipelines.standard)
+        "decompose", "regions", "lower_argmax", *names[2:6], "lower_windows", "lower_depthwise",
+        "lower_convolutions", "region_operands", *names[6:]]
+    source = inspect.getsource(pipelines._simple) + inspect.getsource(pipelines._final)
     assert all(source.count(f'"{name}"') == names.count(name) for name in names)
 
 

@@ -1,8 +1,7 @@
 """Common subexpression elimination: equal ops become one.
 
-Ops are equal if they are of one class and have equal attributes and equal operands; the operands of a commutative op
-may be in either order. Ops with effects are never merged. Two reads of a variable are: both see its value at the
-function's entry. Random ops are functions of seed, step and stream like others.
+Ops are equal if their keys are (:mod:`nervure.ir.op_key`). Ops with effects are never merged. Two reads of a variable
+are: both see its value at the function's entry. Random ops are functions of seed, step and stream like others.
 
 >>> import nervure as nv
 >>> x, y = nv.Parameter(nv.float32, (3,)), nv.Parameter(nv.float32, (3,))
@@ -16,12 +15,10 @@ the ops above the merged ones. The first op keeps its line; it takes over names 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from functools import cache
-
 from nervure.ir.function import Function, is_effect
 from nervure.ir.leaves import Parameter
 from nervure.ir.op import Op, Value
+from nervure.ir.op_key import key_of
 from nervure.passes.rewrite import Inheritance
 
 
@@ -53,19 +50,8 @@ def _representatives(function: Function) -> dict[Value, Value]:
         op_class = type(op)
         if op_class is Parameter or is_effect(op):
             continue
-        operands = [merged.get(operand, operand) for operand in op.operands] if merged else list(op.operands)
-        swaps, readers = _plan(op_class)
-        if swaps:
-            operands.sort(key=id)
-        key = (op_class, *operands, *[read(getattr(op, name)) for name, read in readers])
-        first = known.setdefault(key, op)
+        operands = [merged.get(operand, operand) for operand in op.operands] if merged else op.operands
+        first = known.setdefault(key_of(op, operands), op)
         if first is not op:
             merged.update(zip(op.outputs, first.outputs, strict=True))
     return merged
-
-
-@cache
-def _plan(op_class: type[Op]) -> tuple[bool, tuple[tuple[str, Callable[[object], Hashable]], ...]]:
-    """Returns whether operands may be swapped, and for each attribute the function that makes a key of it."""
-    readers = [(name, field.kind.key) for name, field in op_class.fields.items()]
-    return op_class.commutative, tuple(readers)

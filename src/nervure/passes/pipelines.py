@@ -30,6 +30,7 @@ from nervure.passes.lower_depthwise import lower_depthwise
 from nervure.passes.lower_windows import lower_windows
 from nervure.passes.manager import Pass, Record, run
 from nervure.passes.region_operands import region_operands
+from nervure.passes.residuals import residuals
 from nervure.passes.rewrite import Rewriter
 from nervure.support.machine import GENERIC, Machine
 
@@ -42,19 +43,42 @@ def standard(function: Function, evaluate: Evaluate | None = None, supports: Sup
     classes of composites the backend keeps. ``records`` is extended by a record for each pass. ``more`` are passes of
     the backend's own, ``last`` those among them whose results are not simplified.
     """
-    passes = [
+    passes = [*_simple(evaluate, supports, more), *_final(last)]
+    flags.check_debug([entry.name for entry in passes])
+    return run(function, passes, records)
+
+
+def _simple(evaluate: Evaluate | None, supports: Supports | None, more: Sequence[Pass]) -> list[Pass]:
+    """Returns the passes up to the simplest form of a function: loops exchange values with what is around them once
+    their bodies have that form.
+    """
+    return [
         Pass("decompose", partial(decompose, supports=supports)),
-        Pass("regions", lambda whole: within_bodies(dead_regions(inlined_regions(whole)), partial(
-            standard, evaluate=evaluate, supports=supports, more=more, last=last))),
+        Pass("regions", lambda whole: within_bodies(
+            dead_regions(inlined_regions(whole)), lambda body: run(body, _simple(evaluate, supports, more)))),
         *more,
         Pass("common_subexpressions", common_subexpressions),
         Pass("simplify", simplification(evaluate)),
+        Pass("loops", partial(_loops, evaluate=evaluate)),
+    ]
+
+
+def _final(last: Sequence[Pass]) -> list[Pass]:
+    """Returns the passes behind them, which end with those of a backend, in bodies first."""
+    return [
+        Pass("bodies", lambda whole: within_bodies(whole, lambda body: run(body, _final(last)))),
         *last,
         Pass("common_subexpressions", common_subexpressions),
         Pass("dead_code", dead_code),
     ]
-    flags.check_debug([entry.name for entry in passes])
-    return run(function, passes, records)
+
+
+def _loops(function: Function, evaluate: Evaluate | None) -> Function:
+    """Returns the function with values that loops share, or need not compute themselves, in their best places."""
+    changed = residuals(function)
+    if changed is function:
+        return function
+    return run(changed, [dead_regions, common_subexpressions, simplification(evaluate)])
 
 
 def native(function: Function, evaluate: Evaluate | None = None, supports: Supports | None = None,
