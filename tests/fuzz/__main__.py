@@ -11,7 +11,7 @@ import sys
 import time
 
 from tests.fuzz.checks import failure
-from tests.fuzz.graphs import random_case, random_rows
+from tests.fuzz.graphs import Case, random_case, random_regions, random_rows
 from tests.fuzz.minimise import smaller
 from tests.real_sizes.cases import check, draw_case
 
@@ -19,17 +19,25 @@ REAL_SIZES = 50
 """One in so many seeds is a network at real sizes, which takes about as long as five graphs."""
 
 
-def checks_of(seed: int) -> list[str]:
-    """The checks of a seed: the values always, the others in turn, since each of them compiles the function again."""
-    return ["values", "work", *{0: ["unoptimised"], 1: ["passes"], 2: ["threads"]}.get(seed % 6, [])]
+IN_TURN = ("unoptimised", "passes", "threads", "text", "prints", "unrolled")
+"""The checks that graphs with branches and loops pass in turn."""
+
+
+def drawn(seed: int, limit: int) -> tuple[Case, list[str]]:
+    """The case of a seed, and its checks: the values always, others in turn, since each compiles the function again."""
+    kind = seed % 6
+    if kind == 3:
+        return random_rows(seed, limit), ["rows", "values"]
+    if kind >= 4:
+        return random_regions(seed, limit), ["values", IN_TURN[seed // 6 % len(IN_TURN)]]
+    return random_case(seed, limit), ["values", "work", IN_TURN[kind]]
 
 
 def run(seed: int, limit: int) -> str | None:
     """The text of a failure, None if all is well."""
     if seed % REAL_SIZES == 5:
         return failure_at_real_sizes(seed)
-    make, names = (random_rows, ["rows", "values"]) if seed % 6 == 3 else (random_case, checks_of(seed))
-    case = make(seed, limit)
+    case, names = drawn(seed, limit)
     said = failure(case, names)
     return None if said is None else f"seed {seed}: {said}\n{smaller(case, said)}"
 

@@ -7,6 +7,8 @@ True
 
 from __future__ import annotations
 
+import contextlib
+import io
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,12 +21,16 @@ import nervure as nv
 from nervure import flags
 from nervure.errors import IndexOutOfRange, InvalidArgument
 from nervure.ir.function import Function
+from nervure.ir.parser import parse_function
+from nervure.ir.printer import print_function
+from nervure.ir.structural import equal
 from nervure.ir.variable import Variable
-from nervure.passes.pipelines import minimal
+from nervure.passes.pipelines import minimal, native
 from nervure.transformers.cpu.compile import compilation as compiling
 from nervure.types.duration import Duration
 from tests.fuzz.comparison import MORE_RUNS, Expected, expected, wrong
 from tests.fuzz.graphs import Case, arguments, states, strided
+from tests.fuzz.unrolled import unrolled
 from tests.fuzz.work import check_work, optimised
 
 REFUSALS = (IndexOutOfRange, InvalidArgument)
@@ -45,7 +51,8 @@ def failure(case: Case, names: Sequence[str]) -> str | None:
     """What is wrong with a function: the name of the first check that fails, and what it says; None if all hold."""
     for name in names:
         try:
-            CHECKS[name](case)
+            with contextlib.redirect_stdout(io.StringIO()):
+                CHECKS[name](case)
         except Exception as error:
             frames = traceback.extract_tb(error.__traceback__)
             place = f"{frames[-1].filename.rpartition('/')[2]}:{frames[-1].lineno}"
@@ -225,6 +232,47 @@ def check_rows(case: Case) -> None:
             _same_bits(alone, [result[row:row + 1] for result in together], f"row {row} of {binding['n']}")
 
 
+def check_text(case: Case) -> None:
+    """A function that is read back from its text is the same one, and gives the same bits, as is and optimised."""
+    text = print_function(case.function)
+    again = parse_function(text)
+    if not equal(again, case.function) or print_function(again) != text:
+        raise Failed("the text of the function that was read is another one")
+    if not is_valid(case):
+        return
+    arrays, values = arguments(case.function, case.bindings[0], case.seed), states(case.function, case.seed)
+    named = {variable.name: values[variable] for variable in values}
+    theirs = case._replace(function=again), {variable: named[variable.name] for variable in again.variables}
+    for prepare in (optimised, native):
+        _same_bits(_run("cpu", prepare, theirs[0], arrays, theirs[1]), _run("cpu", prepare, case, arrays, values),
+                   "the function that was read")
+
+
+def check_prints(case: Case) -> None:
+    """The cpu prints what the interpreter prints, and in that order, if only exact numbers are shown."""
+    if not is_valid(case):
+        return
+    for binding in case.bindings[:2]:
+        arrays, values = arguments(case.function, binding, case.seed), states(case.function, case.seed)
+        shown = []
+        for name, prepare in (("interpreter", minimal), ("interpreter", optimised), ("cpu", optimised)):
+            with contextlib.redirect_stdout(io.StringIO()) as output:
+                _run(name, prepare, case, arrays, values)
+            shown.append(output.getvalue())
+        if len(set(shown)) > 1:
+            raise Failed(f"prints differ with {binding}: {[len(entry.splitlines()) for entry in shown]} lines")
+
+
+def check_unrolled(case: Case) -> None:
+    """A373: an iteration has the bits that it has in a chain of iterations."""
+    if not is_valid(case):
+        return
+    arrays, values = arguments(case.function, case.bindings[0], case.seed), states(case.function, case.seed)
+    chain = unrolled(case.function)
+    _same_bits(_run("cpu", optimised, case._replace(function=chain), arrays, values),
+               _run("cpu", optimised, case, arrays, values), "a chain of iterations")
+
+
 CHECKS: dict[str, Callable[[Case], None]] = {
     "values": check_values, "unoptimised": check_unoptimised, "passes": check_passes, "threads": check_threads,
-    "rows": check_rows, "work": check_work}
+    "rows": check_rows, "work": check_work, "text": check_text, "prints": check_prints, "unrolled": check_unrolled}

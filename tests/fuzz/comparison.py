@@ -13,7 +13,7 @@ noise moves by d may differ by a few d. Where no op rounds that way the numbers 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import ml_dtypes
@@ -22,6 +22,7 @@ import numpy as np
 from nervure.ir.function import Function
 from nervure.ir.kinds import Structured
 from nervure.ir.op import Op, Value
+from nervure.ir.region import RegionOp
 from nervure.ir.variable import Variable
 from nervure.ops import Contract, Prod, ProductChains
 from nervure.ops.convolution import ConvolutionForm
@@ -73,8 +74,15 @@ class _NoisySteps(StepList):
         self._rng = np.random.default_rng(0)
         self._open = rounded_values(function)
 
+    def _runner(self, body: Function) -> Callable[[Arrays], list[np.ndarray]]:
+        """Bodies run with the same noise."""
+        steps = _NoisySteps(body, self._bindings)
+        steps._rng = self._rng
+        steps._open.update([parameter.value for parameter in body.parameters])
+        return lambda arguments: [np.asarray(result) for result in steps.run(arguments, {})]
+
     def results_of(self, op: Op, operands: Arrays) -> Arrays:
-        if is_rounding(op):
+        if is_rounding(op) and not isinstance(op, RegionOp):
             return self._noisy(op, operands)
         results = super().results_of(op, operands)
         if type(op).__name__ not in ARITHMETIC or self._open.isdisjoint(op.operands):

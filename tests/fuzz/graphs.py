@@ -15,18 +15,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import nervure as nv
 from nervure import ops
-from nervure.autodiff.reverse import gradients
+from nervure.autodiff import batched, gradients, tangents
 from nervure.errors import NervureError
 from nervure.ir.function import Function
 from nervure.ir.leaves import ReadVariable
 from nervure.ir.op import Value
+from nervure.ir.region import RegionOp
+from nervure.ir.traverse import postorder
 from nervure.ir.variable import Variable
 from nervure.types.dim import evaluate
 from nervure.types.dtype import DType
 from nervure.types.index_map import IndexMap, indices
 from tests.fuzz.growth import TYPES, Growth
 from tests.fuzz.recipes import RECIPES, ROWWISE
+from tests.fuzz.regions import REGIONS, grow_once
 
 
 class Case(NamedTuple):
@@ -48,7 +52,7 @@ def random_case(seed: int, limit: int = 257) -> Case:
     _grow(growth, RECIPES, random.choice((4, 6, 8, 12, 16, 30)))
     results = _results(growth)
     if random.random() < 0.2:
-        results += _derivatives(growth, results)
+        results += _derivatives(growth, results, "reverse")
     function = Function(results, growth.parameters, _updates(growth), name=f"seed_{seed}")
     return Case(function, growth.bindings, seed)
 
@@ -62,14 +66,32 @@ def random_rows(seed: int, limit: int = 257) -> Case:
     return Case(Function(_results(growth), growth.parameters, name=f"rows_{seed}"), growth.bindings, seed)
 
 
+def random_regions(seed: int, limit: int = 257) -> Case:
+    """A function with branches and loops, often beside derivatives of its results, or for many elements at once."""
+    growth = Growth(seed, min(limit, 40))
+    random = growth.random
+    for _ in range(random.choice((1, 2, 3))):
+        growth.parameter(random.choice(TYPES), growth.shape())
+    if random.random() < 0.35:
+        _add_variables(growth)
+    _grow(growth, RECIPES, random.choice((0, 1, 2, 4)))
+    _grow(growth, REGIONS, random.choice((1, 1, 2, 3)))
+    _grow(growth, RECIPES, random.choice((0, 1, 2)))
+    results = _results(growth)
+    chance = random.random()
+    if chance < 0.5:
+        through = sorted(results, key=lambda value: not _has_region(value))
+        results += _derivatives(growth, through, random.choice(("reverse", "forward", "reverse reverse",
+                                                                "forward reverse", "reverse forward")))
+    elif chance < 0.6:
+        results = _for_many(growth, results) or results
+    function = Function(results, growth.parameters, _updates(growth), growth.effects, name=f"regions_{seed}")
+    return Case(function, growth.bindings, seed)
+
+
 def _grow(growth: Growth, recipes: Any, steps: int) -> None:
     for _ in range(steps):
-        recipe, = growth.random.choices([entry for entry, _ in recipes], [weight for _, weight in recipes])
-        count = len(growth.values)
-        try:
-            recipe(growth)
-        except NervureError:
-            del growth.values[count:]
+        grow_once(growth, recipes)
         if growth.random.random() < 0.05:
             growth.parameter(growth.random.choice(TYPES), growth.shape())
 
@@ -95,13 +117,37 @@ def _results(growth: Growth) -> list[Value]:
     return results
 
 
-def _derivatives(growth: Growth, results: list[Value]) -> list[Value]:
-    wanted = [parameter for parameter in growth.parameters if parameter.dtype.is_float]
-    smooth = [value for value in results if value.dtype.is_float]
-    if not wanted or not smooth:
-        return []
+def _derivatives(growth: Growth, results: list[Value], modes: str) -> list[Value]:
+    """Derivatives of the first result that is a float, then derivatives of these; none if some op has none."""
+    wanted = [parameter.value for parameter in growth.parameters if parameter.dtype.is_float]
+    found = [value for value in results if value.dtype.is_float][:1]
     try:
-        return [value for value in gradients(smooth[:1], wanted, [None]) if value is not None]
+        for mode in modes.split() if wanted else ():
+            derived = gradients(found, wanted, [None]) if mode == "reverse" else tangents(
+                found, wanted, [value.full(0.5) for value in wanted])
+            found = [value for value in derived if value is not None][:3]
+            found = found[:1] if mode is not modes.split()[-1] else found
+    except (NervureError, NotImplementedError):
+        return []
+    return found if wanted else []
+
+
+def _has_region(value: Value) -> bool:
+    """Whether a value comes out of a branch or loop that has a derivative."""
+    return any([isinstance(op, RegionOp) and not isinstance(op, ops.While) for op in postorder([value])])
+
+
+def _for_many(growth: Growth, results: list[Value]) -> list[Value]:
+    """Results for a few elements at once, which differ in some of the parameters."""
+    length = growth.random.choice((0, 1, 2, 3))
+    chosen = [parameter for parameter in growth.parameters if growth.random.random() < 0.6]
+    table = {}
+    for parameter in chosen:
+        many = nv.Parameter(parameter.dtype, (length, *parameter.shape))
+        growth.parameters.append(many)
+        table[parameter.value] = many.value
+    try:
+        return [value for value in batched(results, table, length) if value is not None]
     except (NervureError, NotImplementedError):
         return []
 

@@ -12,6 +12,7 @@ integers and looked for, because there a last bit decides.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Sequence
 from random import Random
@@ -21,6 +22,7 @@ import nervure as nv
 from nervure import ops
 from nervure.ir.kinds import Composite, Structured
 from nervure.ir.op import Op, Value
+from nervure.ir.region import RegionOp
 from nervure.ir.variable import Variable
 from nervure.types.dim import Dim, DimLike, evaluate
 from nervure.types.dtype import DType
@@ -53,7 +55,8 @@ class Growth:
         self._is_long = limit > 200 and self.random.random() < 0.03
         self.values: list[Value] = []
         self.parameters: list[nv.Parameter] = []
-        self.updates: list[tuple[Variable, Value]] = []
+        self.effects: list[Op] = []
+        self.depth = 0
         self._exact: dict[Value, bool] = {}
         self._heat: dict[Value, int] = {}
         self.batch: Dim | None = nv.dim("n", min=1) if batch else None
@@ -104,11 +107,19 @@ class Growth:
 
     # -- values ------------------------------------------------------------------------------------------
 
-    def parameter(self, dtype: DType, shape: Sequence[DimLike]) -> Value:
+    def parameter(self, dtype: DType, shape: Sequence[DimLike], exact: bool = True) -> Value:
         """A new parameter."""
         made = nv.Parameter(dtype, tuple(shape))
         self.parameters.append(made)
-        return self._known(made.value, True, 0)
+        return self._known(made.value, exact, 0)
+
+    def inside(self) -> Growth:
+        """The growth of a body in this graph: the same sizes and choices, and nothing in it."""
+        made = copy.copy(self)
+        made.values, made.parameters, made.effects = [], [], []
+        made._exact, made._heat = {}, {}
+        made.depth += 1
+        return made
 
     def weights(self, dtype: DType, shape: Sequence[DimLike]) -> Value:
         """A new parameter without a batch, which nothing else reads."""
@@ -192,6 +203,8 @@ def is_rounding(op: Op) -> bool:
     dtypes = [value.dtype for value in op.outputs]
     if not any([dtype.is_float or dtype.is_complex for dtype in dtypes]):
         return False
+    if isinstance(op, RegionOp):
+        return any([is_rounding(inner) for body in op.bodies for inner in body.operations])
     if isinstance(op, Composite):
         return True
     if isinstance(op, Structured):

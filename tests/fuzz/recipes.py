@@ -412,7 +412,9 @@ def _some(growth: Growth, length: int) -> tuple[int, int, int]:
     return growth.random.randint(0, length - count), count, 1
 
 
-ROWWISE: list[tuple[Callable[[Growth], None], float]] = [
+Recipe = Callable[[Growth], None]
+
+ROWWISE: list[tuple[Recipe, float]] = [
     (unary, 3), (exponential, 2), (binary, 4), (chosen, 1), (reduction, 3), (softmax_like, 2), (ready_made, 1),
     (spread_back, 1), (moved, 2), (joined, 0.7), (product, 2), (windowed, 0.7), (convolved, 0.5)]
 """Recipes that leave the batch alone, if there is one."""

@@ -7,14 +7,17 @@ import importlib
 
 import pytest
 
+from nervure.ir.function import Function
 from nervure.ir.parser import parse_function
+from nervure.ir.region import RegionOp
 from tests.fuzz.__main__ import run
 from tests.fuzz.checks import failure
-from tests.fuzz.graphs import Case, random_case, random_rows
+from tests.fuzz.graphs import Case, random_case, random_regions, random_rows
 from tests.fuzz.kept_cases import KEPT
 
 GRAPHS, CHUNK = 120, 10
-MODULES = ("growth", "recipes", "graphs", "comparison", "checks", "work", "minimise", "kept_cases")
+MODULES = ("growth", "recipes", "regions", "unrolled", "graphs", "comparison", "checks", "work", "minimise",
+           "kept_cases")
 
 
 @pytest.mark.parametrize("first", range(0, GRAPHS, CHUNK))
@@ -30,7 +33,9 @@ def test_what_went_wrong_once(kept):
 
 
 def test_graphs_are_varied():
-    """The vocabulary is used, sizes are symbols and numbers, variables change, rows have a batch."""
+    """The vocabulary is used, sizes are symbols and numbers, variables change, rows have a batch; loops and branches
+    stand inside of each other, have effects, and are differentiated.
+    """
     cases = [random_case(seed) for seed in range(60)]
     used = {type(op).__name__ for case in cases for op in case.function.operations}
     assert len(used) > 90
@@ -38,6 +43,18 @@ def test_graphs_are_varied():
     assert any([case.function.updates for case in cases]) and any([len(case.function.results) > 3 for case in cases])
     assert all([str(root.shape[0]) == "n" for seed in range(10)
                 for root in random_rows(seed).function.roots])
+
+    bodies = [body for seed in range(40) for body in bodies_of(random_regions(seed).function)]
+    held = {type(op).__name__ for body in bodies for op in body.operations}
+    assert {"If", "Switch", "Scan", "While", "Guard", "PrintOp"} <= held
+    assert {"loop_body", "loop_condition", "branch", "loop_body_backward", "branch_backward", "element"} <= {
+        body.name for body in bodies}
+
+
+def bodies_of(function: Function) -> list[Function]:
+    """The functions that a function's ops hold, and those inside of them."""
+    own = [body for op in function.operations if isinstance(op, RegionOp) for body in op.bodies]
+    return [*own, *[inner for body in own for inner in bodies_of(body)]]
 
 
 @pytest.mark.parametrize("name", MODULES)
