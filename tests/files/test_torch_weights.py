@@ -43,7 +43,8 @@ def drawn(dtype=np.float32, start=""):
 def test_the_block_has_every_layer_with_parameters():
     """T334: so that none is forgotten here."""
     kinds = {type(module).__name__ for module in Block(False).modules()}
-    sources = {name: vars(getattr(nn, name)).get("__annotations__", {}) for name in nn.__all__ if name != "Linear"}
+    sources = {name: vars(getattr(nn, name)).get("__annotations__", {}) for name in nn.__all__ if
+               name not in ("Linear", "KeyValueCache")}
     assert {name for name, own in sources.items() if "AssignableTensorOp" in str(own)} <= kinds
     assert {"RMSNorm", "LayerNorm", "GroupNorm"} <= kinds
 
@@ -225,3 +226,22 @@ def test_recurrent_layers_have_pytorch_s_names(tmp_path, interpreter, kind, gate
         assert {name: array.tobytes() for name, array in found.items()} == {
             name: array.tobytes() for name, array in arrays.items()}
     assert (interpreter.get(cell.weights_ih) == arrays["weight_ih"].T).all()
+
+
+def test_attention_has_pytorch_s_names(tmp_path, interpreter):
+    """T334, T335, T414, T416: one place for queries, keys and values, or three where features differ."""
+    products = {"in_proj_weight": (12, 4), "in_proj_bias": (12,), "out_proj.weight": (4, 4), "out_proj.bias": (4,)}
+    parts = {"q_proj_weight": (4, 4), "k_proj_weight": (4, 3), "v_proj_weight": (4, 2)}
+    apart = {**parts, **{name: shape for name, shape in products.items() if name != "in_proj_weight"}}
+    dense = {"linear1.weight": (6, 4), "linear1.bias": (6,), "linear2.weight": (4, 6), "linear2.bias": (4,)}
+    norms = {f"norm{number}.{name}": (4,) for number in (1, 2) for name in ("weight", "bias")}
+    layer = {**{f"self_attn.{name}": shape for name, shape in products.items()}, **dense, **norms}
+    for module, expected in ((nn.MultiHeadAttention(4, 2), products), (nn.TransformerEncoderLayer("F=4", 2, 6), layer),
+                             (nn.MultiHeadAttention(4, 2, key_features=3, value_features=2), apart)):
+        arrays = {name: generator.standard_normal(shape).astype(np.float32) for name, shape in expected.items()}
+        write_tensors(tmp_path / "f", arrays, {})
+        assert nv.load_weights(module, tmp_path / "f", "torch", interpreter) is None
+        nv.save_weights(module, tmp_path / "g", "torch", transformer=interpreter)
+        found = read_tensors(tmp_path / "g")[0]
+        assert {name: array.tobytes() for name, array in found.items()} == {
+            name: array.tobytes() for name, array in arrays.items()}

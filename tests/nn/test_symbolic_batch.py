@@ -15,6 +15,17 @@ import nervure as nv
 from nervure import nn
 
 IMAGES = (2, 4, 4)
+
+
+class Decoder(nn.Module):
+    """A layer that looks at its own input, the other way round, as its memory."""
+
+    inner: nn.Module
+
+    def forward(self, x):
+        return self.inner(x, x[:, ::-1])
+
+
 LAYERS: Mapping[str, tuple[Callable[[], Any], tuple[int, ...]]] = {
     **{name: (getattr(nn, name), (3,)) for name in (
         "ELU", "GELU", "Identity", "LeakyReLU", "PReLU", "ReLU", "Sigmoid", "SiLU", "Softplus", "Tanh")},
@@ -28,10 +39,13 @@ LAYERS: Mapping[str, tuple[Callable[[], Any], tuple[int, ...]]] = {
     **{name: (lambda name=name: getattr(nn, name)(3, 4, bidirectional=True, batch_first=True), (5, 3))
        for name in ("GRU", "LSTM", "RNN")},
     **{name: (lambda name=name: getattr(nn, name)(3, 4), (3,)) for name in ("GRUCell", "LSTMCell", "RNNCell")},
+    "MultiHeadAttention": (lambda: nn.MultiHeadAttention(4, 2, batch_first=True), (5, 4)),
+    "TransformerEncoderLayer": (lambda: nn.TransformerEncoderLayer(4, 2, 8, 0.0, batch_first=True), (5, 4)),
+    "TransformerDecoderLayer": (lambda: Decoder(nn.TransformerDecoderLayer(4, 2, 8, 0.0, batch_first=True)), (5, 4)),
     "Residual": (lambda: nn.Residual(nn.Linear(3, 3)), (3,)),
     "Sequential": (lambda: nn.Sequential(nn.Conv(2, 3, (3, 3)), nn.BatchNorm(3), nn.ReLU(), nn.MaxPool((2, 2)),
                                          lambda x: x.reshape(-1, 3), nn.Linear(3, 2)), IMAGES)}
-NO_LAYERS = {"Module"}
+NO_LAYERS = {"Module", "KeyValueCache"}
 
 
 def test_all_modules_are_here():

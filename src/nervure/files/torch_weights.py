@@ -30,6 +30,7 @@ from nervure.front.creation import AssignableTensorOp
 from nervure.front.promotion import promote
 from nervure.ir.variable import Variable
 from nervure.nn.activations import PReLU
+from nervure.nn.attention import MultiHeadAttention
 from nervure.nn.layers import Embedding, LinearLayer
 from nervure.nn.module import Module, parts_of
 from nervure.nn.normalisers import BatchNorm, GroupNorm, LayerNorm, RMSNorm
@@ -52,6 +53,9 @@ _NAMES: dict[type[Module], dict[str, str]] = {
 
 _FLAT = (BatchNorm, PReLU)
 """Classes whose parameters have one axis in PyTorch, whatever they have here."""
+
+_TRANSPOSED = (Recurrent, MultiHeadAttention)
+"""Classes whose weights are called as they are in PyTorch, and have inputs in front of outputs here."""
 
 
 class TorchForm(NamedTuple):
@@ -170,8 +174,8 @@ def _counts(module: Module) -> list[str]:
 
 def _name(module: Module, slot: str) -> str | None:
     """Returns PyTorch's name for a slot of one of its classes."""
-    if isinstance(module, Recurrent):
-        return slot.replace("weights_", "weight_")
+    if isinstance(module, _TRANSPOSED):
+        return slot.replace("weights", "weight")
     return next((names.get(slot) for kind, names in _NAMES.items() if isinstance(module, kind)), None)
 
 
@@ -182,7 +186,7 @@ def _form(module: Module, slot: str, place: AssignableTensorOp) -> TorchForm:
         inputs = len(module._inputs) if slot == "weights" else 0
         shape = [math.prod(lengths[inputs:]), *[math.prod(lengths[:inputs])][:inputs]]
         return TorchForm(place, (*range(inputs, rank), *range(inputs)), tuple(shape))
-    if isinstance(module, Recurrent) and rank == 2:
+    if isinstance(module, _TRANSPOSED) and rank == 2:
         return TorchForm(place, (1, 0), (lengths[1], lengths[0]))
     if isinstance(module, Conv) and slot == "weights" and place.is_named:
         order = (rank - 1, *range(rank - 1))

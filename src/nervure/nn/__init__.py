@@ -31,18 +31,21 @@ from nervure.nn.activations import (
     Softplus,
     Tanh,
 )
+from nervure.nn.attention import KeyValueCache, MultiHeadAttention
 from nervure.nn.composites import Functional, Residual, Sequential
 from nervure.nn.layers import Dropout, Embedding, Linear, LinearLayer
 from nervure.nn.module import Module
 from nervure.nn.normalisers import BatchNorm, GroupNorm, LayerNorm, RMSNorm
 from nervure.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 from nervure.nn.sliding import AveragePool, Conv, MaxPool
+from nervure.nn.transformer import TransformerDecoderLayer, TransformerEncoderLayer
 from nervure.support.elsewhere import unknown_layer
 
 __all__ = ["AveragePool", "BatchNorm", "Conv", "Dropout", "ELU", "Embedding", "Functional", "GELU", "GRU", "GRUCell",
-           "GroupNorm", "Identity", "LSTM", "LSTMCell", "LayerNorm", "LeakyReLU", "Linear", "LinearLayer", "LogSoftmax",
-           "MaxPool", "Module", "PReLU", "RMSNorm", "RNN", "RNNCell", "ReLU", "Residual", "Sequential", "SiLU",
-           "Sigmoid", "Softmax", "Softplus", "Tanh"]
+           "GroupNorm", "Identity", "KeyValueCache", "LSTM", "LSTMCell", "LayerNorm", "LeakyReLU", "Linear",
+           "LinearLayer", "LogSoftmax", "MaxPool", "Module", "MultiHeadAttention", "PReLU", "RMSNorm", "RNN", "RNNCell",
+           "ReLU", "Residual", "Sequential", "SiLU", "Sigmoid", "Softmax", "Softplus", "Tanh",
+           "TransformerDecoderLayer", "TransformerEncoderLayer"]
 
 
 if not TYPE_CHECKING:  # type checkers see missing attributes as missing
