@@ -69,7 +69,7 @@ _NAMES = {
 _WHOLE = tuple([f"nervure.front.{name}" for name in (
     "elementwise", "op_functions", "reductions", "contraction", "views", "joining", "indexing", "gathering", "filled",
     "convolution", "pooling", "normalization", "attention", "random", "facets", "gradients", "flexible", "iterators",
-    "choices", "loop_functions")])
+    "choices", "checkpointing", "loop_functions")])
 _SUBMODULES = ("autodiff", "bridges", "data", "flags", "front", "ir", "nn", "ops", "optim", "passes", "testing",
                "tools", "training", "transformers", "types")
 _WHERE = {name: module for module, names in _NAMES.items() for name in names.split()}

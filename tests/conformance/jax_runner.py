@@ -24,6 +24,7 @@ from nervure.ir.op import Op, Value
 from nervure.ops.branching import If, Switch
 from nervure.ops.effects import Guard, HostCall, PrintOp
 from nervure.ops.looping import Scan, While
+from nervure.ops.rematerialising import Checkpoint
 from nervure.passes.decompose import decompose
 from tests.conformance.jax_scalars import JaxScalars, padded
 from tests.conformance.jax_structure import evaluate_structure, evaluate_view, padded_length
@@ -104,4 +105,4 @@ _LEAVES_AND_EFFECTS: dict[type[Op], Any] = {
     ReadVariable: lambda op, operands: [op.variable.initial_value()],
     HostCall: _host_call, Guard: _guard, PrintOp: lambda op, operands: operands,
     If: lambda op, operands: run(op.branches[0 if operands[0] else 1], operands[1:]),
-    Switch: _switch, While: _while, Scan: _scan}
+    Switch: _switch, While: _while, Scan: _scan, Checkpoint: lambda op, operands: run(op.body, operands)}

@@ -65,3 +65,15 @@ def loop(cls: Any, dtype: DType) -> Iterator[Sample]:
         body = nv.Function([other[0] + 1, other[1] * 0.5 + other[2]], other)
         return cls(count, x, step, condition=condition, body=body, carries=2)
     yield Sample(build, (Operand((), int32, (-1, 6)), Operand((N,), dtype), Operand((N,), dtype)), is_smooth=False)
+
+
+@of("Checkpoint", types=[float32, float64])
+def checkpoint(cls: Any, dtype: DType) -> Iterator[Sample]:
+    operands = Operand((N, M), dtype), Operand((N, M), dtype)
+    yield Sample(lambda at, *xs: cls(*xs, body=branches(*xs)[0]), operands)
+
+
+@of("After", types=[float32, float64])
+def after(cls: Any, dtype: DType) -> Iterator[Sample]:
+    yield Sample(lambda at, x, *others: cls(x, *others), (Operand((N, M), dtype), Operand((K,), int32),
+                                                          Operand((M,), dtype)))

@@ -29,7 +29,7 @@ FAMILIES = {
     "Choosing elements": ("front.indexing", "front.gathering"),
     "Networks": ("front.convolution", "front.pooling", "front.normalization", "front.attention"),
     "Derivatives": ("autodiff.derivative", "front.custom", "functions.gradient", "functions.directions",
-                    "functions.jacobian", "functions.mapping"),
+                    "functions.jacobian", "functions.mapping", "front.checkpointing"),
     "Loops and branches": ("front.loop_functions", "front.choices"),
     "Effects": ("front.effects",),
     "Computing, saving, explaining": ("computation", "build", "jit", "files.saving", "inspection.explain",

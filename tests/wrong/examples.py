@@ -80,6 +80,8 @@ EXAMPLES: dict[str, Example] = {
     "Scan": example(X, tensor(5, 2), X, body=function(X, tensor(2), X, results="201"), carries=1, slices=1, length=5),
     "While": example(COUNT, X, condition=function(COUNT, X, results="<"), body=function(COUNT, X, results="01"),
                      carries=2),
+    "Checkpoint": example(X, X, body=BRANCHES[0]),
+    "After": example(X, COUNT),
     "IndexView": example(X, map=REVERSED),
     "FilledView": example(X, map=REVERSED),
     "AccumulateView": example(X, map=REVERSED, shape=(3, 4)),

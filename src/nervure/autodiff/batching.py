@@ -31,6 +31,7 @@ from nervure.ir.provenance import set_override
 from nervure.ir.traverse import postorder
 from nervure.ops.custom import CustomDerivative
 from nervure.ops.random import Random
+from nervure.ops.rematerialising import Checkpoint
 from nervure.ops.tracing import traced
 from nervure.types.dim import DimLike
 
@@ -75,6 +76,8 @@ class _Walk:
         found: Sequence[Operand]
         if isinstance(op, Random) and op in self.draws:
             found = op.for_each(self.length).outputs
+        elif isinstance(op, Checkpoint):
+            found = op.for_each(self.length, self.known, batched, op in self.draws)
         elif isinstance(op, Composite) and type(op).vmap is Op.vmap and type(op).raised is Op.raised:
             found = self._decomposed(op, op.decomposed(), op.has_own_derivative)
         elif isinstance(op, Elementwise) and not _takes_any_rank(op):

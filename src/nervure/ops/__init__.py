@@ -41,6 +41,7 @@ from nervure.ops import (
     pooling,
     random,
     reductions,
+    rematerialising,
     selection,
     softmax,
     special,

@@ -121,6 +121,8 @@ from nervure.ops.reductions import Min as Min
 from nervure.ops.reductions import Prod as Prod
 from nervure.ops.reductions import ProductChains as ProductChains
 from nervure.ops.reductions import Sum as Sum
+from nervure.ops.rematerialising import After as After
+from nervure.ops.rematerialising import Checkpoint as Checkpoint
 from nervure.ops.selection import Clip as Clip
 from nervure.ops.selection import Maximum as Maximum
 from nervure.ops.selection import Minimum as Minimum

@@ -149,6 +149,12 @@ def noted_draws() -> Iterator[list[Op]]:
         _notes.lists.pop()
 
 
+def note_draw(op: Op) -> None:
+    """Notes an op that draws random numbers in the lists of ``noted_draws`` that are open."""
+    for made in _notes.lists:
+        made.append(op)
+
+
 class Random(Composite, abstract=True):
     """A tensor of random numbers."""
 
@@ -157,8 +163,7 @@ class Random(Composite, abstract=True):
 
     def __init__(self, *arguments: object, **attributes: object) -> None:
         super().__init__(*arguments, **attributes)
-        for made in _notes.lists:
-            made.append(self)
+        note_draw(self)
 
     def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
         return {"stream": _checked_stream(self, self.stream)}

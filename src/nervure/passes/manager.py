@@ -18,7 +18,7 @@ nervure.errors.InternalError: pass forgets_a_result, on function function: the r
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from nervure import flags
@@ -29,6 +29,7 @@ from nervure.ir.op import Value
 from nervure.ir.printer import print_function
 from nervure.ir.variable import Variable
 from nervure.ir.verify import verify
+from nervure.ops.rematerialising import Checkpoint
 from nervure.passes.dead_code import is_own_value
 
 FunctionPass = Callable[[Function], Function]
@@ -141,7 +142,7 @@ class Checker:
             raise InternalError(f"it gave {type(after).__name__}, no Function")
         _require("parameters", before, after, lambda function: list(function.parameters))
         _require("results", before, after, lambda function: [value.type for value in function.results])
-        _require("effects", before, after, lambda function: [type(op).__name__ for op in function.effects])
+        _require("effects", before, after, lambda function: [*_effects(function)])
         _compare_updates(dict(before.updates), dict(after.updates))
         kept = {(entry.left, entry.right) for entry in after.assumptions}
         lost = [entry for entry in before.assumptions if (entry.left, entry.right) not in kept]
@@ -157,6 +158,15 @@ def _compare_updates(before: dict[Variable, Value], after: dict[Variable, Value]
     for variable, value in before.items():
         if variable not in after and not is_own_value(variable, value):
             raise InternalError(f"the update of {variable} is lost")
+
+
+def _effects(function: Function) -> Iterator[str]:
+    """Yields the kinds of effects, in order; in place of a checkpoint those inside."""
+    for op in function.effects:
+        if isinstance(op, Checkpoint):
+            yield from _effects(op.body)
+        else:
+            yield type(op).__name__
 
 
 def _require(what: str, before: Function, after: Function, of: Callable[[Function], list[object]]) -> None:

@@ -22,6 +22,7 @@ from nervure.passes.dead_code import dead_code
 from nervure.passes.dead_regions import dead_regions
 from nervure.passes.decompose import Decomposition, Supports, decompose, decompose_by
 from nervure.passes.fold import Evaluate
+from nervure.passes.inlined_checkpoints import inlined_checkpoints
 from nervure.passes.inlined_regions import inlined_regions
 from nervure.passes.inner_functions import within_bodies
 from nervure.passes.lower_argmax import lower_argmax
@@ -53,6 +54,7 @@ def _simple(evaluate: Evaluate | None, supports: Supports | None, more: Sequence
     their bodies have that form.
     """
     return [
+        Pass("inlined_checkpoints", inlined_checkpoints),
         Pass("decompose", partial(decompose, supports=supports)),
         Pass("regions", lambda whole: within_bodies(
             dead_regions(inlined_regions(whole)), lambda body: run(body, _simple(evaluate, supports, more)))),
@@ -95,8 +97,9 @@ def native_minimal(function: Function, machine: Machine = GENERIC) -> Function:
     """Decomposes the convolutions that have no loops of their own, and has the operands of regions in memory. Nothing
     else is done, for a function that is compiled as it is for a ``machine``.
     """
-    return run(function, [*_convolutions(machine), Pass("region_operands", region_operands), Pass("regions", partial(
-        within_bodies, transform=partial(native_minimal, machine=machine)))])
+    inside = partial(within_bodies, transform=partial(native_minimal, machine=machine))
+    return run(function, [Pass("inlined_checkpoints", inlined_checkpoints), *_convolutions(machine),
+                          Pass("region_operands", region_operands), Pass("regions", inside)])
 
 
 def _convolutions(machine: Machine) -> list[Pass]:
@@ -116,7 +119,8 @@ def on_devices(function: Function, composites: Decomposition, rules: Sequence[Re
     The results of these are decomposed again.
     """
     decomposition = Pass("decompose", partial(decompose_by, rule=composites))
-    return run(function, [decomposition, *rules, decomposition] if rules else [decomposition])
+    inlining = Pass("inlined_checkpoints", inlined_checkpoints)
+    return run(function, [inlining, decomposition, *rules, decomposition] if rules else [inlining, decomposition])
 
 
 @lru_cache(maxsize=8)

@@ -188,11 +188,12 @@ FUNCTIONS = {
                "i0 bessel_i0e bessel_i1e strided isnat ma ad flatiter dtypes resize clz population_count "
                "bitwise_count as_strided unfold fold pixel_shuffle embedding_bag instance_norm "
                "local_response_norm sparse_plus sparse_sigmoid psum pmean pmax pmin all_gather corrcoef "
-               "cartesian_prod roots polyfit polyval poly convolve correlate remat checkpoint "
+               "cartesian_prod roots polyfit polyval poly convolve correlate "
                "linear_transpose trim_zeros packbits unpackbits",
     # derivatives and training
     _DERIVATIVE: "backward gradient gradients GradientTape autograd",
     "nv.jacobian(function)": "jacfwd jacrev", "nv.vmap(function)": "pmap vectorized_map",
+    "nv.checkpoint(function)": "remat",
     _NO_GRADIENT: "detach inference_mode enable_grad requires_grad set_grad_enabled",
     "nv.optim.Adam(rate)": "Adam adam Adamax NAdam Nadam", "nv.optim.AdamW(rate)": "AdamW adamw",
     "nv.optim.SGD(rate)": "SGD sgd", "nv.optim.SGD(rate, momentum=0.9)": "Momentum MomentumOptimizer",

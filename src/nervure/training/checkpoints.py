@@ -26,7 +26,7 @@ _NAME = re.compile(r"checkpoint-(\d{8,})\.safetensors")
 _STANDING, _RANDOM = "nervure.training", "nervure.random"
 
 
-class Checkpoint(NamedTuple):
+class SavedTraining(NamedTuple):
     """The state of model and optimiser, the position of the training, and that of its random numbers."""
 
     path: str
@@ -56,7 +56,7 @@ def write(path: str, state: StateDict, standing: Standing, random: Random) -> No
     write_tensors(path, {**state.arrays(), **standing.arrays()}, strings)
 
 
-def read(path: str) -> Checkpoint:
+def read(path: str) -> SavedTraining:
     """Reads the checkpoint in a file; FormatError for a file that is damaged, or is no checkpoint."""
     table, strings = read_tensors(path)
     if _STANDING not in strings or _RANDOM not in strings:
@@ -64,7 +64,7 @@ def read(path: str) -> Checkpoint:
                           got="a file of arrays alone", expected="a checkpoint that trainer.fit has written",
                           help="nv.load_weights(module, path) loads weights alone")
     own = {key: array for key, array in table.items() if not key.startswith(OF_EPOCH)}
-    return Checkpoint(path, with_paths(own, strings, path), from_text(strings[_STANDING], table, path),
+    return SavedTraining(path, with_paths(own, strings, path), from_text(strings[_STANDING], table, path),
                       _random(strings[_RANDOM], path))
 
 
@@ -79,7 +79,7 @@ class Folder:
         self._damaged: dict[str, str] = {}
         self._start: int | None = -1  # None once the files of other trainings are gone
 
-    def newest(self) -> Checkpoint | None:
+    def newest(self) -> SavedTraining | None:
         """Returns the newest checkpoint that is complete, None if there is none at all. Damaged ones are skipped with
         a warning; FormatError if all are damaged.
         """

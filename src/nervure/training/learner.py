@@ -36,7 +36,7 @@ from nervure.nn.module import Module
 from nervure.optim.optimizer import Optimizer
 from nervure.training import checkpoints
 from nervure.training.best import BestWeights, Values
-from nervure.training.checkpoints import Checkpoint
+from nervure.training.checkpoints import SavedTraining
 from nervure.training.draws import Draws
 from nervure.training.early_stop import Progressed
 from nervure.training.parts import BatchParts
@@ -197,7 +197,7 @@ class Learner(Uncopyable):
             checkpoints.write(path, make_state_dict(self, optimizers=True), standing,
                               self._draws.get(self.transformer))
 
-    def restore(self, checkpoint: Checkpoint) -> None:
+    def restore(self, checkpoint: SavedTraining) -> None:
         """Goes back to a checkpoint, all at one moment. For another model's: InvalidArgument, and nothing is changed.
 
         The step has been built before, since only the step shows which state it has.

@@ -169,7 +169,7 @@ class Trainer(Learner):
             self._restored(found, plan)
         return found is not None
 
-    def _restored(self, checkpoint: checkpoints.Checkpoint, plan: TrainingPlan) -> None:
+    def _restored(self, checkpoint: checkpoints.SavedTraining, plan: TrainingPlan) -> None:
         _check_kind(checkpoint.standing, plan, checkpoint.path)
         self.restore(checkpoint)
         if plan.folder is not None:

@@ -27,6 +27,7 @@ from nervure.kernel.tuning import (
     SHARING_OPS,
     SIBLINGS,
 )
+from nervure.ops.rematerialising import After
 from nervure.support.machine import GENERIC, Machine
 from nervure.types.dim import product
 from nervure.types.shape import Shape
@@ -163,6 +164,12 @@ class _Fusion:
         """Returns the number of the last step that makes one of the reads; -1 if none does."""
         return max([self._maker.get(read.value, -1) for read in reads], default=-1)
 
+    def _awaited(self, reads: list[Read]) -> int:
+        """Returns the number of the last step that has to be complete before the reads; -1 if none has to be."""
+        others = [other for read in reads for view in read.views if isinstance(view, After)
+                  for other in view.operands[1:]]
+        return self._last_of(list(self._producers.reads_of_values(tuple(others), False))) if others else -1
+
     def _is_inlined(self, op: Op) -> bool:
         return bool(op.outputs) and all([self._producers.is_inlined(value) for value in op.outputs])
 
@@ -179,7 +186,7 @@ class _Fusion:
         read_together = [*reads, *[read for _, own in below for read in own]]
         last = self._last_of(reads)
         blocker = FusionBlocker.NO_LOOPS if last >= 0 else None
-        for step in self._candidates(shape, last, self._last_of(read_together)):
+        for step in self._candidates(shape, last, self._last_of(read_together), self._awaited(read_together)):
             level = self._level_in(step, op, shape, read_together, len(below))
             if isinstance(level, Level):
                 break
@@ -203,21 +210,22 @@ class _Fusion:
         if kind is not OpKind.POINTWISE or len(op.outputs) != 1:
             return False
         late = [read for read in reads if op.outputs[0].shape == () or read.value.op not in self._early]
-        if self._last_of(late) >= 0:
+        if max(self._last_of(late), self._awaited(reads)) >= 0:
             return False
         uses = self._producers.uses(op.outputs[0])
         reader = uses[0].reader if len(uses) == 1 and not uses[0].views else None
         return (reader is not None and self._ops.kind(reader) is OpKind.POINTWISE and not self._is_inlined(reader)
                 and reader.outputs[0].shape == op.outputs[0].shape)
 
-    def _candidates(self, shape: Shape, last: int, last_together: int) -> Iterable[Loops]:
+    def _candidates(self, shape: Shape, last: int, last_together: int, awaited: int) -> Iterable[Loops]:
         """Yields the steps that an op over a shape may join. ``last`` is the step of its last operand,
-        ``last_together`` that of the last operand of the op and of the ops that wait for it.
+        ``last_together`` that of the last operand of the op and of the ops that wait for it, ``awaited`` the last one
+        that comes before.
         """
-        if last == last_together and (step := self._open(last)):
+        if last == last_together and last > awaited and (step := self._open(last)):
             yield step
         for step in reversed(self._siblings.get(shape, [])[-SIBLINGS:]):
-            if step.number > last_together and not step.complete:
+            if step.number > max(last_together, awaited) and not step.complete:
                 yield step
 
     def _level_in(self, step: Loops, op: Op, shape: Shape, reads: list[Read],
@@ -248,7 +256,10 @@ class _Fusion:
             return
         if len(earlier.levels) + len(step.levels) > MOST_OPS:
             return
-        if not self._legality.may_merge(earlier, step, self._readers.get(number, [])):
+        readers = self._readers.get(number, [])
+        if any([isinstance(view, After) for _, read in readers for view in read.views]):
+            return  # its values are to be there before
+        if not self._legality.may_merge(earlier, step, readers):
             return
         for value in earlier.values:
             self._maker[value] = step.number

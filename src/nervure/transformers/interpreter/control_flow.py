@@ -23,6 +23,7 @@ from nervure.ir.function import Function
 from nervure.ir.region import RegionOp
 from nervure.ops.branching import Branches
 from nervure.ops.looping import Scan, While
+from nervure.ops.rematerialising import Checkpoint
 from nervure.transformers.binding import Bindings
 from nervure.transformers.memory_estimate import numbers
 from nervure.types.dim import evaluate
@@ -40,8 +41,10 @@ def run_region(op: RegionOp, operands: Arrays, bindings: Bindings, runner: Runne
         return _run_scan(op, operands, bindings, runner)
     if isinstance(op, While):
         return _run_while(op, operands, runner)
+    if isinstance(op, Checkpoint):
+        return runner(op.body)(operands)
     raise op.fail(NotSupported, "the interpreter has no meaning for this op", got=type(op).__name__,
-                  expected="If, Switch, Scan or While", help="give the op a decomposition")
+                  expected="If, Switch, Scan, While or Checkpoint", help="give the op a decomposition")
 
 
 def _run_while(op: While, operands: Arrays, runner: Runner) -> Arrays:
