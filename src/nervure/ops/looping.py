@@ -48,7 +48,8 @@ class Scan(LoopOp):
     The operands are ``carries`` first carries, ``slices`` tensors whose first dimension is ``length``, and captured
     values. The outputs are the last carries, the body's other results stacked along a first dimension, and for each
     number in ``saved`` that carry as it was before each iteration. With ``reverse`` the iterations go from the last
-    slice to the first; what is stacked lies where its slice does.
+    slice to the first; what is stacked lies where its slice does. The carries numbered in ``sums`` are sums of what the
+    iterations add, in an order that is left open.
     """
 
     body_fields = ("body",)
@@ -58,6 +59,7 @@ class Scan(LoopOp):
     length = field.dimension()
     reverse = field.boolean(False)
     saved = field.ints(())
+    sums = field.ints(())
 
     def infer(self, *types: BasicTensorDescription) -> tuple[BasicTensorDescription, ...]:
         self.require_pure()
@@ -69,10 +71,11 @@ class Scan(LoopOp):
         first = self.carries + self.slices
         sliced = [self._slice(at, types[at]) for at in range(self.carries, first)]
         self.require_parameters("body", self.body, [*types[:self.carries], *sliced, *types[first:]])
-        if not all([0 <= number < self.carries for number in self.saved]) or len({*self.saved}) < len(self.saved):
-            raise self.fail(InvalidArgument, "attribute saved names no carry, or one twice", operand="saved",
-                            got=self.saved, expected=f"different numbers below {self.carries}",
-                            help="carries count from 0")
+        for name, numbers in (("saved", self.saved), ("sums", self.sums)):
+            if not all([0 <= number < self.carries for number in numbers]) or len({*numbers}) < len(numbers):
+                raise self.fail(InvalidArgument, f"attribute {name} names no carry, or one twice", operand=name,
+                                got=numbers, expected=f"different numbers below {self.carries}",
+                                help="carries count from 0")
         stacked = [value.type for value in self.body.results[self.carries:]]
         return (*types[:self.carries], *[self._stacked(entry) for entry in stacked],
                 *[self._stacked(types[number]) for number in self.saved])
@@ -152,7 +155,8 @@ class _ReverseScan:
         zeros = [Full(0, total.dtype, total.shape) for total in sums]
         carries = len(cotangents) + len(sums)
         loop = Scan(*self.last, *zeros, *[pair[1] for pair in (*sliced, *captured)], body=body, carries=carries,
-                    slices=len(sliced), length=scan.length, reverse=not scan.reverse, saved=tuple(range(carries)))
+                    slices=len(sliced), length=scan.length, reverse=not scan.reverse, saved=tuple(range(carries)),
+                    sums=tuple(range(len(cotangents), carries)))
         found: list[Value | None] = [None] * len(scan.operands)
         for at, value in zip([*self.floats, *self.captured, *self.sliced], loop.outputs, strict=False):
             found[at] = value

@@ -90,7 +90,8 @@ def _lean_scan(op: Scan, used: Sequence[bool]) -> tuple[RegionOp, dict[Value, Va
         return op, {value: value for value in op.outputs}
     made = Scan(*[op.operands[at] for at in kept], body=_with(body, [*carries, *stacked], kept), carries=len(carries),
                 slices=len(slices), length=op.length, reverse=op.reverse,
-                saved=tuple([carries.index(number) for number in saved]))
+                saved=tuple([carries.index(number) for number in saved]),
+                sums=tuple([carries.index(number) for number in op.sums if number in carries]))
     return _named(made, op, outputs)
 
 

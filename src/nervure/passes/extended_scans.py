@@ -27,11 +27,12 @@ from nervure.ir.traverse import rebuild
 from nervure.ops.looping import Scan
 
 
-def extended(op: Scan, operands: Sequence[Value], read: Mapping[Value, Value], stacked: Sequence[Value]) -> Scan:
+def extended(op: Scan, operands: Sequence[Value], read: Mapping[Value, Value], stacked: Sequence[Value],
+             saved: Sequence[int] = ()) -> Scan:
     """Returns a scan on other ``operands``, which reads some values of its body and stacks others.
 
     ``read`` maps values of the body to tensors of which each iteration has a slice, ``stacked`` are values of the body
-    that are results behind those that are there. Outputs for ``saved`` carries come last, as before.
+    that are results behind those that are there. Outputs for ``saved`` carries, of which there may be more, come last.
     """
     body, first = op.body, op.carries + op.slices
     fresh = {value: Parameter(value.dtype, value.shape) for value in read}
@@ -43,7 +44,7 @@ def extended(op: Scan, operands: Sequence[Value], read: Mapping[Value, Value], s
     before = set_override(op.provenance)
     try:
         made = Scan(*operands[:first], *read.values(), *operands[first:], **{
-            **op.attributes, "body": changed, "slices": op.slices + len(fresh)})
+            **op.attributes, "body": changed, "slices": op.slices + len(fresh), "saved": (*op.saved, *saved)})
     finally:
         set_override(before)
     made.name = op.name
@@ -54,8 +55,8 @@ def extended(op: Scan, operands: Sequence[Value], read: Mapping[Value, Value], s
 
 def outputs_of(op: Scan, made: Scan) -> list[Value]:
     """Returns the outputs of an extended scan that stand for those of the scan that it was."""
-    results = len(op.body.results)
-    return [*made.outputs[:results], *made.outputs[len(made.body.results):]]
+    results, stacked = len(op.body.results), len(made.body.results)
+    return [*made.outputs[:results], *made.outputs[stacked:stacked + len(op.saved)]]
 
 
 def further_outputs(op: Scan, made: Scan) -> tuple[Value, ...]:

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from nervure.ir.function import Function
 from nervure.ir.op import Op, Value
 from nervure.ir.region import RegionOp
+from nervure.ir.structural import fingerprint
 
 
 def within_bodies(function: Function, transform: Callable[[Function], Function]) -> Function:
@@ -44,3 +45,13 @@ def within_bodies(function: Function, transform: Callable[[Function], Function])
     return Function([table.get(value, value) for value in function.results], function.parameters,
                     [(variable, table.get(value, value)) for variable, value in function.updates],
                     [moved.get(op, op) for op in function.effects], function.assumptions, function.name)
+
+
+def shared_bodies(function: Function) -> Function:
+    """Returns the function with ops that hold one function where they held equal ones, so that equal ops are known."""
+    held = [body for op in function.operations if isinstance(op, RegionOp) for body in op.bodies]
+    if len({*held}) < 2:
+        return function
+    first: dict[str, Function] = {}
+    same = {body: first.setdefault(fingerprint(body), body) for body in dict.fromkeys(held)}
+    return within_bodies(function, same.__getitem__)

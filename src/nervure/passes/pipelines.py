@@ -21,10 +21,11 @@ from nervure.passes.common_subexpressions import common_subexpressions
 from nervure.passes.dead_code import dead_code
 from nervure.passes.dead_regions import dead_regions
 from nervure.passes.decompose import Decomposition, Supports, decompose, decompose_by
+from nervure.passes.fission import fission
 from nervure.passes.fold import Evaluate
 from nervure.passes.inlined_checkpoints import inlined_checkpoints
 from nervure.passes.inlined_regions import inlined_regions
-from nervure.passes.inner_functions import within_bodies
+from nervure.passes.inner_functions import shared_bodies, within_bodies
 from nervure.passes.lower_argmax import lower_argmax
 from nervure.passes.lower_convolutions import lower_convolutions
 from nervure.passes.lower_depthwise import lower_depthwise
@@ -77,10 +78,10 @@ def _final(last: Sequence[Pass]) -> list[Pass]:
 
 def _loops(function: Function, evaluate: Evaluate | None) -> Function:
     """Returns the function with values that loops share, or need not compute themselves, in their best places."""
-    changed = residuals(function)
+    changed = fission(residuals(function))
     if changed is function:
         return function
-    return run(changed, [dead_regions, common_subexpressions, simplification(evaluate)])
+    return run(changed, [dead_regions, shared_bodies, common_subexpressions, simplification(evaluate)])
 
 
 def native(function: Function, evaluate: Evaluate | None = None, supports: Supports | None = None,
