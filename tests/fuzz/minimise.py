@@ -27,7 +27,7 @@ MOST_TRIES = 300
 
 def smaller(case: Case, said: str) -> str:
     """The text of a small function that fails the same way."""
-    was_valid = is_valid(case)
+    was_valid = _holds(is_valid, case)
     name, kind = said.split(":")[0], said.split(" at ")[0]
 
     def fails(candidate: Case) -> bool:

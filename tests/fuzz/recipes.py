@@ -262,7 +262,9 @@ def moved(growth: Growth) -> None:
     """A view: transposed, reversed, sliced, in another shape."""
     x = growth.pick(lambda value: value.rank > 0)
     if x is not None:
-        growth.add(growth.random.choice((_permuted, _reversed, _sliced, _reshaped))(growth, x))
+        op = growth.random.choice((_permuted, _reversed, _sliced, _reshaped))(growth, x)
+        if growth.fits(op.outputs[0].shape):
+            growth.add(op)
 
 
 def _first(growth: Growth) -> int:

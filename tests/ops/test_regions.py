@@ -18,6 +18,7 @@ from nervure.ops.looping import Scan
 from nervure.passes.dead_regions import dead_regions
 from nervure.passes.pipelines import standard
 from nervure.types.description import BasicTensorDescription
+from nervure.types.layout import dense
 from tests.conformance.running import TRANSFORMERS
 
 
@@ -167,3 +168,24 @@ def test_composites_in_bodies_are_decomposed_without_other_passes(transformer):
         nv.Function(chosen.outputs, [entry.op for entry in chosen.operands]))
     data = np.float32([1, 2, 3])
     assert run([True, data])[0].tolist() == [1, 4, 9] and run([False, data])[0].tolist() == [1, 2, 3]
+
+
+def test_an_operand_may_be_the_new_value_of_a_variable_of_another_order():
+    """A loop reads it row-major, and the variable keeps it column-major."""
+    description = BasicTensorDescription(nv.float32, (2, 3), layout=dense((2, 3), (1, 0)))
+    old = Variable(description, initial=1, name="old")
+    new, row = ops.ReadVariable(old).output * 3.0, nv.Parameter(nv.float32, (3,))
+    carry = nv.Parameter(nv.float32, (2, 3))
+    body = nv.Function([carry * 2.0, ops.Slice(carry, [(1, 1, 1), (0, 3, 1)])], [carry])
+    scan = ops.Scan(new, body=body, carries=1, slices=0, length=3)
+    function = nv.Function([*scan.outputs, row.output], [row], {old: new})
+    values = np.arange(6, dtype=np.float32).reshape(2, 3)
+    found = []
+    for name in ("cpu", "interpreter"):
+        transformer = nv.transformers.make_transformer(name)
+        run = transformer.build(function)
+        transformer.set(old, values)
+        found.append([*run([np.zeros(3, np.float32)]), transformer.get(old)])
+    for mine, theirs in zip(*found, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    np.testing.assert_array_equal(found[0][-1], 3 * values)

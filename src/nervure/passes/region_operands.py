@@ -29,7 +29,9 @@ from nervure.types.view import SimpleView
 
 
 def region_operands(function: Function) -> Function:
-    """Returns the function with copies in front of its regions, and behind them for variables of another order."""
+    """Returns the function with copies in front of its regions, and copies as new values of variables of another order,
+    in which a region's operands and results do not lie.
+    """
     if not any([isinstance(op, RegionOp) for op in function.operations]):
         return function
     table: dict[Value, Value] = {}
@@ -46,10 +48,13 @@ def region_operands(function: Function) -> Function:
         if fresh is not op:
             moved[op] = fresh
             table.update(zip(op.outputs, fresh.outputs, strict=True))
+    read = {_stored(operand) for op in function.operations if isinstance(op, RegionOp)
+            for operand in moved.get(op, op).operands}
     updates = []
     for variable, value in function.updates:
         new = table.get(value, value)
-        is_turned = variable.type.order is not None and isinstance(_stored(new).op, RegionOp)
+        stored = _stored(new)
+        is_turned = variable.type.order is not None and (isinstance(stored.op, RegionOp) or stored in read)
         updates.append((variable, Contiguous(new).output if is_turned else new))
     return Function([table.get(value, value) for value in function.results], function.parameters, updates,
                     [moved.get(op, op) for op in function.effects], function.assumptions, function.name)
