@@ -297,7 +297,7 @@ class LSTMCell(_SingleCell):
 
 
 def _nonlinear(nonlinearity: str, op: str) -> Recurrence:
-    if nonlinearity not in NONLINEARITIES:
+    if not isinstance(nonlinearity, str) or nonlinearity not in NONLINEARITIES:
         raise InvalidArgument("there is no such nonlinearity", op=op, operand="nonlinearity", got=shown(nonlinearity),
                               expected='"tanh" or "relu"', help="a loop of your own takes any: nv.scan")
     return NONLINEARITIES[nonlinearity]
