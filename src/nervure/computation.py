@@ -449,7 +449,9 @@ def run(returns: Sequence[Return]) -> list[np.ndarray]:
             raise InvalidArgument("a placeholder has no value of its own", op="evaluate", operand=place.name,
                                   got=repr(place),
                                   help="x.storage = array gives it one, and nv.computation(returns, x) takes one at "
-                                       "each call; nv.where(condition, x, y) chooses by values that are not known yet",
+                                       "each call; what a traced function is given has a value inside of it alone: "
+                                       "return what is needed; nv.where(condition, x, y) chooses by values that are "
+                                       "not known yet",
                                   expected="tensors without placeholders below them")
     values = {place: value for place, value in held.items() if value is not None}
     function = build_function(returns, list(values))

@@ -15,8 +15,9 @@ An axis is given as an Axis, by name, by position, or in the notation of ``make_
 
 from __future__ import annotations
 
+import inspect
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -93,11 +94,27 @@ def shown(value: object) -> str:
 # -- axes ----------------------------------------------------------------------------------------------------
 
 
-def require_function(function: object, op: str, operand: str = "fun") -> None:
-    """Raises WrongKind for an ``operand`` of ``op`` that cannot be called."""
+def require_function(function: object, op: str, operand: str = "fun", takes: Sequence[str] | None = None) -> None:
+    """Raises WrongKind for an ``operand`` of ``op`` that cannot be called, or not with arguments as ``takes`` names
+    them.
+    """
     if not callable(function):
         raise WrongKind(f"{op} takes a function", op=op, operand=operand, got=shown(function), expected="a callable",
                         help="give the function itself, rather than a tensor that is built already")
+    if takes is None:
+        return
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # what is written in C may not say what it takes
+        return
+    try:
+        signature.bind(*takes)
+    except TypeError:
+        name = getattr(function, "__name__", type(function).__name__)
+        raise WrongKind(f"{operand} takes other arguments than it is given", op=op, operand=operand,
+                        got=f"{name}{signature}", expected=f"{operand}({', '.join(takes)})",
+                        help=f"it is called with {len(takes) or 'no'} argument{'s' * (len(takes) != 1)}; a default or "
+                             "*rest takes others") from None
 
 
 def position_of(x: Tensor, axis: object, op: str) -> int:

@@ -26,7 +26,7 @@ from nervure.front.tensor import Tensor
 from nervure.ir.function import Function
 from nervure.ir.leaves import Constant, Full, Parameter, ReadVariable
 from nervure.ir.op import Op, Value
-from nervure.ir.provenance import current_metadata, metadata
+from nervure.ir.provenance import INSIDE, current_metadata, metadata
 from nervure.ir.traverse import postorder, rebuild
 from nervure.ir.variable import Variable
 from nervure.ops.order import Assign, Sequential, placed_operands
@@ -44,8 +44,9 @@ class TracedBody:
     """
 
     def __init__(self, name: str, like: Sequence[Tensor]) -> None:
-        self.name = name
-        self.parameters = [_parameter(entry.value) for entry in like]
+        self.name, self.kind = name, f"a function that nv.{name} runs"
+        with metadata(**{INSIDE: self.kind}):
+            self.parameters = [_parameter(entry.value) for entry in like]
         self.tensors = [Tensor(op.output, entry._axes) for op, entry in zip(self.parameters, like, strict=True)]
         self.outside: dict[Value, Parameter] = {}
         self.variables: dict[Variable, Parameter] = {}
@@ -58,7 +59,7 @@ class TracedBody:
         """Marks what is made inside as made in this body."""
         opened = current_metadata().get(_MARK, ())
         assert isinstance(opened, tuple)
-        with metadata(**{_MARK: (*opened, self)}), tensors.tracing(f"a function that nv.{self.name} runs"):
+        with metadata(**{_MARK: (*opened, self)}), tensors.tracing(self.kind):
             yield
 
     def close(self, results: Sequence[Value]) -> None:

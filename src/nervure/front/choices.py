@@ -12,7 +12,7 @@ The others do not run: neither their effects happen nor their checks. All give r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from nervure.errors import AxisMismatch, InvalidArgument, WrongKind
 from nervure.front import argument_parsing, pytrees
@@ -46,12 +46,12 @@ def cond(pred: TensorLike, true_fun: Callable[..., Nested], false_fun: Callable[
     >>> clipped(np.float32([0, 4])).tolist(), clipped(np.float32([0.5])).tolist()
     ([0.0, 1.0], [0.5])
     """
-    chooser = as_tensor(pred, "cond", 1)
+    chooser = as_tensor(pred, "cond", "pred")
     if chooser.dtype is not bool_ or chooser.ndim:
-        raise WrongKind("the predicate is one bool", op="cond", operand=1, got=str(chooser.type), expected="bool[]",
-                        help="compare it: x > 0; nv.any and nv.all make one bool of many, "
+        raise WrongKind("the predicate is one bool", op="cond", operand="pred", got=str(chooser.type),
+                        expected="bool[]", help="compare it: x > 0; nv.any and nv.all make one bool of many, "
                              "and nv.where chooses element by element")
-    return _choose("cond", chooser, [true_fun, false_fun], operands)
+    return _choose("cond", chooser, {"true_fun": true_fun, "false_fun": false_fun}, operands)
 
 
 def switch(index: TensorLike, branches: Sequence[Callable[..., Nested]], *operands: Nested) -> Nested:
@@ -67,27 +67,26 @@ def switch(index: TensorLike, branches: Sequence[Callable[..., Nested]], *operan
         raise WrongKind("the branches are functions", op="switch", operand="branches", got=f"{branches!r:.80}",
                         expected="a list of one function or more", help="nv.switch(index, [f, g], x)")
     is_whole = not isinstance(index, Tensor) and argument_parsing.as_integer(index) is not None
-    chooser = as_tensor(index, "switch", 1, int64 if is_whole else None)
+    chooser = as_tensor(index, "switch", "index", int64 if is_whole else None)
     if not chooser.dtype.is_integer or chooser.ndim:
-        raise WrongKind("the index of a branch is one integer", op="switch", operand=1, got=str(chooser.type),
+        raise WrongKind("the index of a branch is one integer", op="switch", operand="index", got=str(chooser.type),
                         expected="an integer without axes", help="convert it: x.astype(nv.int32)")
-    return _choose("switch", chooser, listed, operands)
+    return _choose("switch", chooser, {f"branches[{at}]": function for at, function in enumerate(listed)}, operands)
 
 
 class _Branch:
     """One traced branch: its body, and the leaves of its results, None for those that have no value."""
 
-    def __init__(self, name: str, function: object, pattern: pytrees.Pattern, like: Sequence[Tensor]) -> None:
-        if not callable(function):
-            raise WrongKind("a branch is a function", op=name, got=f"{function!r:.60}", expected="a callable",
-                            help="lambda: x is a function that gives x")
+    def __init__(self, name: str, operand: str, function: Callable[..., Nested], pattern: pytrees.Pattern,
+                 like: Sequence[Tensor]) -> None:
         self.body = TracedBody(name, like)
         with self.body.tracing():
             arguments: Nested = pytrees.unflatten(pattern, self.body.tensors)
             self.leaves, self.pattern = pytrees.flatten(function(*arguments))
             self.weak = [is_number(leaf) for leaf in self.leaves]
-            self.tensors = [None if leaf is None or isinstance(leaf, Effect) else as_tensor(leaf, name)
-                            for leaf in self.leaves]
+            shown = paths(self.pattern, f"result of {operand}")
+            self.tensors = [None if leaf is None or isinstance(leaf, Effect) else as_tensor(leaf, name, path)
+                            for leaf, path in zip(self.leaves, shown, strict=True)]
 
     def close(self, first: _Branch, dtypes: Sequence[DType | None]) -> None:
         """Gives the results the axes of the ``first`` branch's, and these element types."""
@@ -111,6 +110,8 @@ class _Branch:
 
 def _fitted(mine: Tensor, theirs: Tensor, dtype: DType | None, name: str, path: str) -> Tensor:
     try:
+        if theirs.ndim and mine.ndim and mine.is_named != theirs.is_named:
+            raise _differ(name, path, mine, theirs)
         if theirs.is_named:
             mine = arranged(mine, theirs.axes, name, path)
     except AxisMismatch as error:
@@ -129,10 +130,16 @@ def _differ(name: str, path: str, mine: object, theirs: object) -> InvalidArgume
                            help="all branches give results of the same nesting, types and axes")
 
 
-def _choose(name: str, chooser: Tensor, functions: Sequence[object], operands: Sequence[object]) -> Nested:
+def _choose(name: str, chooser: Tensor, functions: Mapping[str, object], operands: Sequence[object]) -> Nested:
     leaves, pattern = pytrees.flatten(tuple(operands))
-    given = [as_tensor(leaf, name) for leaf in leaves]
-    branches = [_Branch(name, function, pattern, given) for function in functions]
+    given = [as_tensor(leaf, name, path) for leaf, path in zip(leaves, paths(pattern, "operands"), strict=True)]
+    branches = []
+    for operand, function in functions.items():
+        if not callable(function):
+            raise WrongKind("a branch is a function", op=name, operand=operand, got=argument_parsing.shown(function),
+                            expected="a callable", help="lambda: x is a function that gives x")
+        argument_parsing.require_function(function, name, operand, [f"operands[{at}]" for at in range(len(operands))])
+        branches.append(_Branch(name, operand, function, pattern, given))
     first = branches[0]
     for other in branches[1:]:
         if other.pattern != first.pattern or [each is None for each in other.tensors] != [

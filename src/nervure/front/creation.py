@@ -273,7 +273,8 @@ def constant(value: object, axes: AxesLike | None = None, dtype: DTypeLike | Non
     return AssignableTensorOp.over("constant", own, Constant(array).value)
 
 
-def as_tensor(operand: object, op: str = "operand", position: int = 1, dtype: DType | None = None) -> Tensor:
+def as_tensor(operand: object, op: str = "operand", position: int | str = 1,
+              dtype: DType | None = None) -> Tensor:
     """Returns a tensor ``operand`` as it is; numbers, lengths, lists and arrays (in their own type) become anonymous
     constants.
     """

@@ -26,10 +26,10 @@ from nervure.front.bodies import TracedBody, after_assignments, iteration_seed, 
 from nervure.front.choices import cond
 from nervure.front.creation import as_tensor
 from nervure.front.effects import Effect
-from nervure.front.promotion import promote
+from nervure.front.promotion import promote, weak_type
 from nervure.front.pytrees import Nested
 from nervure.front.random import SEED
-from nervure.front.tensor import Tensor
+from nervure.front.tensor import Tensor, described_type
 from nervure.front.traced_numbers import is_number
 from nervure.ir.function import Function
 from nervure.ir.leaves import Full, Parameter
@@ -39,7 +39,7 @@ from nervure.ops.branching import If
 from nervure.ops.looping import Scan, While
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxisLike
-from nervure.types.axis import Axis, make_axis
+from nervure.types.axis import Axis, make_axis, same_role
 from nervure.types.axis import axis as named_axis
 from nervure.types.dim import Dim, DimLike, equal
 from nervure.types.dtype import bool_, int64, uint64
@@ -63,18 +63,8 @@ def scan(f: Callable[..., Nested], init: Nested, xs: Nested = None, length: DimL
     >>> run(np.ones((3, 2))).tolist()
     [[1.0, 1.0], [1.5, 1.5], [1.75, 1.75]]
     """
-    argument_parsing.require_function(f, "scan", "f")
-    leaves, pattern = pytrees.flatten(xs)
-    slices = _Slices(leaves, pattern, length, axis)
-
-    def step(carry: Nested, *parts: Tensor) -> Nested:
-        found = f(carry, slices.nested(parts))
-        if not isinstance(found, tuple) or len(found) != 2:
-            raise WrongKind("the function gives a carry and what is stacked", op="scan", operand="f",
-                            got=f"{found!r:.80}", expected="(carry, y)", help="y may be None: return carry, None")
-        return found
-
-    return _Traced("scan", step, init, slices.parts).scanned(slices, bool(reverse))
+    argument_parsing.require_function(f, "scan", "f", ["carry", "x"])
+    return _scanned("scan", f, init, xs, length, reverse, axis)
 
 
 def map(f: Callable[..., Nested], xs: Nested, axis: AxisLike = 0) -> Nested:
@@ -83,8 +73,8 @@ def map(f: Callable[..., Nested], xs: Nested, axis: AxisLike = 0) -> Nested:
     >>> nv.map(lambda row: nv.sum(row) * row, nv.constant([[1., 2.], [3., 4.]])).tolist()
     [[3.0, 6.0], [21.0, 28.0]]
     """
-    argument_parsing.require_function(f, "map", "f")
-    return scan(lambda carry, x: (carry, f(x)), (), xs, axis=axis)[1]
+    argument_parsing.require_function(f, "map", "f", ["x"])
+    return _scanned("map", lambda carry, x: (carry, f(x)), (), xs, axis=axis)[1]
 
 
 def fori_loop(lower: object, upper: object, body_fun: Callable[..., Nested], init_val: Nested) -> Nested:
@@ -95,22 +85,23 @@ def fori_loop(lower: object, upper: object, body_fun: Callable[..., Nested], ini
     >>> nv.fori_loop(0, 5, lambda i, product: product * (i + 1).astype(nv.float32), 1.0).item()
     120.0
     """
-    argument_parsing.require_function(body_fun, "fori_loop", "body_fun")
+    argument_parsing.require_function(body_fun, "fori_loop", "body_fun", ["i", "value"])
     if not (isinstance(lower, Tensor) or isinstance(upper, Tensor)):
-        first, end = [_bound(entry) for entry in (lower, upper)]
+        first, end = _bound(lower, "lower"), _bound(upper, "upper")
         count = end - first
         if isinstance(count, int):
             count = max(count, 0)
         numbers = Tensor(ops.Iota((count,), None, int64))
-        start = as_tensor(first, "fori_loop", 1, int64) if isinstance(first, Dim) else first
-        return scan(lambda value, i: (body_fun(i + start, value), None), init_val, numbers)[0]
-    start, stop = [_counter(entry, position) for position, entry in enumerate((lower, upper), 1)]
-    return while_loop(lambda state: state[0] < stop, lambda state: (state[0] + 1, body_fun(*state)),
-                      (start, init_val))[1]
+        start = as_tensor(first, "fori_loop", "lower", int64) if isinstance(first, Dim) else first
+        return _scanned("fori_loop", lambda value, i: (body_fun(i + start, value), None), init_val, numbers)[0]
+    start, stop = _counter(lower, "lower"), _counter(upper, "upper")
+    counted = _Traced("fori_loop", lambda state: (state[0] + 1, body_fun(*state)), (start, init_val), [],
+                      ["i", *paths(pytrees.flatten(init_val)[1], "carry")])
+    return counted.repeated(lambda state: state[0] < stop)[1]
 
 
 def while_loop(cond_fun: Callable[..., Nested], body_fun: Callable[..., Nested], init_val: Nested,
-               max_trips: int | None = None) -> Nested:
+               max_trips: DimLike | None = None) -> Nested:
     """Returns the value after ``value = body_fun(value)`` as long as ``cond_fun(value)``, one bool, is true.
 
     The value may be nested, and keeps its types and axes. With ``max_trips`` the loop has derivatives, and takes the
@@ -121,16 +112,32 @@ def while_loop(cond_fun: Callable[..., Nested], body_fun: Callable[..., Nested],
     0.75
     """
     for function, operand in ((cond_fun, "cond_fun"), (body_fun, "body_fun")):
-        argument_parsing.require_function(function, "while_loop", operand)
+        argument_parsing.require_function(function, "while_loop", operand, ["value"])
+    loop = _Traced("while_loop", body_fun, init_val, [])
     if max_trips is None:
-        return _Traced("while_loop", body_fun, init_val, []).repeated(cond_fun)
-    most = argument_parsing.integer(max_trips, "while_loop", "max_trips")
-    if most < 0:
-        raise InvalidArgument("a number of iterations is not negative", op="while_loop", operand="max_trips", got=most,
-                              expected="0 or more", help="leave it out where no derivative is needed")
-    final, _ = scan(lambda value, _: (cond(_holds(cond_fun(value)), body_fun, lambda same: same, value), None),
-                    init_val, None, most)
+        return loop.repeated(cond_fun)
+    most = _trips(max_trips, "while_loop", "max_trips")
+    final, _ = _scanned(
+        "while_loop", lambda value, _: (cond(_holds(cond_fun(value)), body_fun, lambda same: same, value), None),
+        loop.nested(loop.carries), length=most)
     return _ended(final, _holds(cond_fun(final)), most)
+
+
+def _scanned(name: str, f: Callable[..., Nested], init: Nested, xs: Nested = None, length: object = None,
+             reverse: object = False, axis: AxisLike = 0) -> Nested:
+    """Runs what ``scan`` runs, for the function ``name``, which errors are about."""
+    leaves, pattern = pytrees.flatten(xs)
+    slices = _Slices(name, leaves, pattern, length, axis)
+
+    def step(carry: Nested, *parts: Tensor) -> Nested:
+        found = f(carry, slices.nested(parts))
+        if not isinstance(found, tuple) or len(found) != 2:
+            raise WrongKind("the function gives a carry and what is stacked", op=name, operand="f",
+                            got=f"{found!r:.80}", expected="(carry, y)", help="y may be None: return carry, None")
+        return found
+
+    backwards = argument_parsing.truth(reverse, name, "reverse")
+    return _Traced(name, step, init, slices.parts, gives_pairs=True).scanned(slices, backwards)
 
 
 # -- slices ----------------------------------------------------------------------------------------------------------
@@ -140,15 +147,16 @@ class _Slices:
     """The sliced tensors of a scan: ``tensors`` with the sliced dimension first, and ``parts`` like one slice of each.
     """
 
-    def __init__(self, leaves: Sequence[object], pattern: pytrees.Pattern, length: object, axis: AxisLike) -> None:
-        self._leaves, self._pattern = leaves, pattern
+    def __init__(self, name: str, leaves: Sequence[object], pattern: pytrees.Pattern, length: object,
+                 axis: AxisLike) -> None:
+        self._name, self._leaves, self._pattern = name, leaves, pattern
         self.tensors: list[Tensor] = []
         self.parts: list[Tensor] = []
         self.axis: Axis | None = None
-        self._length: DimLike | None = None if length is None else _bound(length, "length")
+        self._length: DimLike | None = None if length is None else _trips(length, name, "length")
         for leaf, path in zip(leaves, paths(pattern, "xs"), strict=True):
             if leaf is not None:
-                self._add(as_tensor(leaf, "scan", 3), axis, path)
+                self._add(as_tensor(leaf, name, path), axis, path)
         if self.axis is None and isinstance(axis, (str, Axis)):
             self.axis = axis if isinstance(axis, Axis) else named_axis(axis, self.length)
 
@@ -156,8 +164,9 @@ class _Slices:
     def length(self) -> DimLike:
         """The number of iterations."""
         if self._length is None:
-            raise InvalidArgument("the number of iterations is not known", op="scan", operand="length",
-                                  got="no slices and no length", expected="one of them", help="give xs, or length=")
+            raise InvalidArgument("the number of iterations is not known", op=self._name,
+                                  operand="length", got="no slices and no length", expected="one of them",
+                                  help="give xs, or length=")
         return self._length
 
     def nested(self, parts: Sequence[Tensor]) -> Nested:
@@ -167,14 +176,16 @@ class _Slices:
 
     def _add(self, x: Tensor, axis: AxisLike, path: str) -> None:
         if x.ndim == 0:
-            raise ShapeMismatch("there is no axis to take slices along", op="scan", operand=path, got=str(x.type),
-                                expected="one axis or more", help="what stays the same is captured: use it in the body")
-        at = argument_parsing.position_of(x, axis, "scan")
+            raise ShapeMismatch("there is no axis to take slices along", op=self._name, operand=path, got=str(x.type),
+                                expected="one axis or more",
+                                help="what stays the same is captured: use it in the body; of a list of numbers "
+                                     "nv.constant makes one tensor")
+        at = argument_parsing.position_of(x, axis, self._name)
         found = x.type.shape[at]
         if self._length is None:
             self._length = found
         elif equal(found, self._length) is not True:
-            raise ShapeMismatch("the slices are of different lengths", op="scan", operand=path, got=str(found),
+            raise ShapeMismatch("the slices are of different lengths", op=self._name, operand=path, got=str(found),
                                 expected=str(self._length),
                                 help="all of xs, and length= if it is given, have one number of iterations")
         if x.is_named and self.axis is None:
@@ -185,11 +196,15 @@ class _Slices:
         self.tensors.append(Tensor(moved))
         self.parts.append(Tensor(Full(0, x.dtype, moved.type.shape[1:]), axes))
 
-    def stacked(self, value: Value, like: Tensor) -> Tensor:
-        """Returns what a body's result becomes: it has the axis of the slices in front of its own."""
+    def stacked(self, value: Value, like: Tensor, path: str) -> Tensor:
+        """Returns what a body's result at a ``path`` becomes: it has the axis of the slices in front of its own."""
         if not like.is_named and not (like.ndim == 0 and self.axis is not None and not self.axis.is_anonymous):
             return Tensor(value)
         own = self.axis if self.axis is not None and not self.axis.is_anonymous else make_axis(self.length)
+        if any([same_role(own, other) for other in like.axes]):
+            raise AxisMismatch(f"a result has an axis {own.label} in each iteration", op=self._name, operand=path,
+                               got=described_type(like), expected=f"axes other than {own.label}, that of the slices",
+                               help="nv.map_roles renames axes")
         return Tensor(value, Axes([own, *like.axes]))
 
 
@@ -200,16 +215,17 @@ class _Traced:
     """The body of a loop, traced. Its first carry is ``init``; other parameters are like ``parts``.
 
     Where ``init`` is a number of Python whose type the body changes, it takes that type, and the body is traced again.
+    ``shown`` are the texts for its leaves in errors. If ``step`` ``gives_pairs``, these are a carry, and what is
+    stacked.
     """
 
-    def __init__(self, name: str, step: Callable[..., Nested], init: Nested, parts: Sequence[Tensor]) -> None:
-        if not callable(step):
-            raise WrongKind("the body of a loop is a function", op=name, got=f"{step!r:.60}", expected="a callable",
-                            help=f"nv.{name} takes the function as jax.lax.{name} does")
-        self.name, self.step, self.parts = name, step, parts
+    def __init__(self, name: str, step: Callable[..., Nested], init: Nested, parts: Sequence[Tensor],
+                 shown: Sequence[str] | None = None, gives_pairs: bool = False) -> None:
+        self.name, self.step, self.parts, self.gives_pairs = name, step, parts, gives_pairs
         self.leaves, self.pattern = pytrees.flatten(init)
-        self.paths = paths(self.pattern, "carry")
-        self.init = [None if leaf is None else as_tensor(leaf, name) for leaf in self.leaves]
+        self.paths = paths(self.pattern, "carry") if shown is None else shown
+        self.init = [None if leaf is None else as_tensor(leaf, name, path)
+                     for leaf, path in zip(self.leaves, self.paths, strict=True)]
         wider = self._trace()
         if wider is not None:
             self.init = wider
@@ -231,7 +247,7 @@ class _Traced:
         self.body = TracedBody(self.name, [*self.carries, *self.parts])
         with self.body.tracing():
             found = self.step(self.nested(self.body.tensors[:count]), *self.body.tensors[count:])
-            carry, stacked = found if self.name == "scan" else (found, None)
+            carry, stacked = found if self.gives_pairs else (found, None)
             leaves, pattern = pytrees.flatten(carry)
             if pattern != self.pattern:
                 raise InvalidArgument("the carry changes its nesting", op=self.name, operand="carry",
@@ -244,8 +260,9 @@ class _Traced:
             self.new = [tensor for tensor in [self._fitted(at, leaf) for at, leaf in enumerate(leaves)]
                         if tensor is not None]
             self.others, self.other_pattern = pytrees.flatten(stacked)
-            self.stacked = [None if leaf is None or isinstance(leaf, Effect) else as_tensor(leaf, self.name)
-                            for leaf in self.others]
+            self.other_paths = paths(self.other_pattern, "y")
+            self.stacked = [None if leaf is None or isinstance(leaf, Effect) else as_tensor(leaf, self.name, path)
+                            for leaf, path in zip(self.others, self.other_paths, strict=True)]
         placed = [entry.value for entry in (leaf if tensor is None else tensor for leaf, tensor in zip(
             self.others, self.stacked, strict=True)) if isinstance(entry, (Tensor, Effect))]
         self.body.close([*[tensor.value for tensor in self.new], *placed])
@@ -256,7 +273,7 @@ class _Traced:
         first = self.init[at]
         if first is None or not is_number(self.leaves[at]) or not isinstance(leaf, Tensor) or leaf.dtype is first.dtype:
             return first
-        dtype = promote([leaf.dtype], [type(self.leaves[at])], self.name)
+        dtype = promote([leaf.dtype], [weak_type(self.leaves[at])], self.name)
         return first if dtype is first.dtype else Tensor(converted_to(first.value, dtype), first._axes)
 
     def _fitted(self, at: int, leaf: object) -> Tensor | None:
@@ -266,7 +283,7 @@ class _Traced:
             return None
         if first is None or leaf is None:
             raise self._changed(at, leaf, first)
-        own = as_tensor(leaf, self.name, dtype=first.dtype)
+        own = as_tensor(leaf, self.name, self.paths[at], first.dtype)
         try:
             own = arranged(own, first.axes, self.name, self.paths[at]) if first.is_named else own
         except AxisMismatch as error:
@@ -319,7 +336,8 @@ class _Traced:
         values = self._after(given, last, op.effectful)
         carry = self.nested([Tensor(value, entry._axes) for value, entry in zip(values, self.carries, strict=False)])
         rest = iter(values[count:])
-        wholes = [None if tensor is None else slices.stacked(next(rest), tensor) for tensor in self.stacked]
+        wholes = [None if tensor is None else slices.stacked(next(rest), tensor, path)
+                  for tensor, path in zip(self.stacked, self.other_paths, strict=True)]
         return carry, pytrees.unflatten(self.other_pattern, wholes)
 
     def _stacked_results(self) -> list[Value]:
@@ -374,28 +392,44 @@ class _Traced:
 # -- small parts -----------------------------------------------------------------------------------------------------
 
 
-def _bound(value: object, operand: str = "bounds") -> DimLike:
+def _bound(value: object, operand: str) -> DimLike:
     return value if isinstance(value, Dim) else argument_parsing.integer(
-        value, "scan" if operand == "length" else "fori_loop", operand, help="tensors of integers will do as bounds")
+        value, "fori_loop", operand, help="a number, a length, or a tensor of one integer will do")
 
 
-def _counter(value: object, position: int) -> Tensor:
-    own = as_tensor(value, "fori_loop", position, int64)
+def _trips(value: object, name: str, operand: str) -> DimLike:
+    """Returns a number of iterations that is known when the loop is built."""
+    if isinstance(value, Dim):
+        return value
+    number = None if isinstance(value, Tensor) else argument_parsing.as_integer(value)
+    if number is None:
+        shown = described_type(value) if isinstance(value, Tensor) else argument_parsing.shown(value)
+        raise WrongKind(f"{operand} is known when the loop is built", op=name, operand=operand, got=shown,
+                        expected="an integer, or a length such as nv.dim('n')",
+                        help="nv.fori_loop takes bounds that are tensors, and nv.while_loop any condition")
+    if number < 0:
+        raise InvalidArgument("a number of iterations is not negative", op=name, operand=operand, got=number,
+                              expected="0 or more", help="with 0 iterations the first carry comes out as it is")
+    return number
+
+
+def _counter(value: object, operand: str) -> Tensor:
+    own = as_tensor(value, "fori_loop", operand, int64)
     if not own.dtype.is_integer or own.ndim:
-        raise WrongKind("a bound is one integer", op="fori_loop", operand=position, got=str(own.type),
+        raise WrongKind("a bound is one integer", op="fori_loop", operand=operand, got=str(own.type),
                         expected="an integer without axes", help="convert it: x.astype(nv.int64)")
     return Tensor(converted_to(own.value, int64))
 
 
 def _holds(found: object) -> Tensor:
-    holds = as_tensor(found, "while_loop")
+    holds = as_tensor(found, "while_loop", "cond_fun")
     if holds.dtype is not bool_ or holds.ndim:
         raise WrongKind("the condition of a loop is one bool", op="while_loop", operand="cond_fun", got=str(holds.type),
                         expected="bool[]", help="compare numbers; nv.any and nv.all make one bool of many")
     return holds
 
 
-def _ended(final: Nested, goes_on: Tensor, most: int) -> Nested:
+def _ended(final: Nested, goes_on: Tensor, most: DimLike) -> Nested:
     """Returns the value of a bounded loop; a call in which it would go on is an error."""
     leaves, pattern = pytrees.flatten(final)
     tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]

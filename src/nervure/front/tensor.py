@@ -362,7 +362,7 @@ def is_operand(value: object) -> TypeGuard[Operand]:
     return isinstance(value, (Tensor, np.ndarray, Dim)) or is_scalar(value) or is_array(value)
 
 
-def value_only(operand: object, op: str, position: int) -> NoReturn:
+def value_only(operand: object, op: str, position: int | str) -> NoReturn:
     """Raises the error that tells a user why a value cannot be an operand."""
     if hasattr(operand, "has_no_value"):
         raise InvalidArgument(f"{operand} has no value", op=op, operand=position, got="an effect",
@@ -370,7 +370,9 @@ def value_only(operand: object, op: str, position: int) -> NoReturn:
                               help="put it into nv.sequential([...]) together with a tensor")
     raise WrongKind("this cannot be an operand", op=op, operand=position,
                     got=f"{type(operand).__name__} {operand!r:.60}",
-                    expected="a tensor, a number or a NumPy array", help="nv.constant(...) reads lists")
+                    expected="a tensor, a number or a NumPy array",
+                    help="call the function, and give its result" if callable(operand) else
+                    "nv.constant(...) reads lists")
 
 
 __all__ = ["Tensor", "is_operand", "is_scalar", "is_tracing", "tracing", "value_only"]

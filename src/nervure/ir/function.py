@@ -23,6 +23,7 @@ from nervure.ir.names import find_operation
 from nervure.ir.notation import ReadingContext
 from nervure.ir.op import Op, Operand, Value, as_value
 from nervure.ir.printer import print_function
+from nervure.ir.provenance import INSIDE
 from nervure.ir.scanner import Scanner
 from nervure.ir.traverse import Transform, postorder, rebuild
 from nervure.ir.variable import Variable
@@ -281,6 +282,11 @@ def _check_parameters(function: Function) -> None:
                                   expected="each parameter once")
         listed.add(parameter)
     for op in function.operations:
+        if type(op) is Parameter and op not in listed and (inside := op.provenance.metadata.get(INSIDE)):
+            raise InvalidArgument(f"a tensor from inside of {inside} is used outside", op="Function", got=op,
+                                  operand=op.name, location=op.location,
+                                  help="return it from that function, and use what comes out of the loop or branch",
+                                  expected="tensors that have a value here")
         if type(op) is Parameter and op not in listed:
             raise InvalidArgument("a parameter is needed by the results but not listed", op="Function", got=op,
                                   operand=op.name, location=op.location, help="add it to the list of parameters",

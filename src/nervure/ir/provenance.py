@@ -25,6 +25,8 @@ _new = tuple.__new__  # half the time of calling the class, for every node
 _NOTHING: Mapping[str, object] = MappingProxyType({})
 NO_GRAD = "no_grad"
 """The metadata entry of an op that no derivative passes through."""
+INSIDE = "inside"
+"""The metadata entry of a parameter that has a value only while a traced function runs: what that function is."""
 
 
 class Provenance(NamedTuple):

@@ -217,4 +217,5 @@ class While(LoopOp):
                        differentiate: Differentiate) -> Gradients:
         raise self.fail(NotSupported, "a loop whose number of iterations is open has no derivative", operand="body",
                         got="While", expected="a loop with a bound",
-                        help="nv.while_loop(..., max_trips=n) has derivatives, as nv.scan has")
+                        help="nv.while_loop(..., max_trips=n) has derivatives, and so have nv.scan, and nv.fori_loop "
+                             "whose bounds are numbers")
