@@ -29,8 +29,9 @@ from nervure.types.view import SimpleView
 
 
 def region_operands(function: Function) -> Function:
-    """Returns the function with copies in front of its regions, and copies as new values of variables of another order,
-    in which a region's operands and results do not lie.
+    """Returns the function with copies in front of its regions.
+
+    Their operands and results do not lie in another order: a variable of one takes a copy as its new value.
     """
     if not any([isinstance(op, RegionOp) for op in function.operations]):
         return function
