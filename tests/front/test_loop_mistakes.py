@@ -1,4 +1,4 @@
-"""Mistakes with loops and branches: a table of programs, and what each is told.
+"""Mistakes with loops and branches: a table of programs and their errors.
 
 Every error names the function that the user called, the argument or leaf, what came and what was expected, what to do,
 and a line of this file.
