@@ -121,6 +121,7 @@ load_limit = _switch("load_limit", 1_000_000, "lines of text, about one an op, t
 memory_limit = _switch("memory_limit", 0, "bytes that one call may need; 0 stands for this machine's physical memory")
 panel_limit = _switch("panel_limit", 1_000_000_000, "bytes that all weights packed once for many calls may take "
                       "together; others are packed in each call")
+share_loops = _switch("share_loops", True, "whether kernels share an outer loop where that saves memory and time")
 threads = _switch("threads", 0, "threads that one call may use; 0 stands for all cores that the process may use")
 transformer = _switch("transformer", "", "the name of the transformer that nv.transformers.default() makes; '' stands "
                       "for the best one here")

@@ -23,7 +23,7 @@ from typing import NamedTuple
 from nervure.kernel.ir import Access, Address, Buffer, Fold, For, Loop, Statement, Write
 from nervure.kernel.loop_index import Indices, LoopIndex
 from nervure.kernel.tuning import DEPENDENCE_EFFORT, DEPENDENCE_ITERATIONS
-from nervure.types.dim import DimLike, bounds, index_symbols
+from nervure.types.dim import DimLike, bounds, index_symbols, less_equal
 
 Term = tuple[int, int, int]  # coefficient, lowest and highest value of its factor
 
@@ -73,6 +73,52 @@ def accesses_to_written(statements: Sequence[Statement]) -> list[list[NestedAcce
     for access in accesses_in(statements):
         touched.setdefault(access.statement.buffer, []).append(access)
     return [entries for entries in touched.values() if any([isinstance(entry.statement, Write) for entry in entries])]
+
+
+def is_apart(outer: Indices, bodies: Sequence[Sequence[Statement]], buffer: Buffer) -> bool:
+    """Whether points of the ``outer`` indices certainly touch different elements of a buffer, in some bodies inside.
+
+    Then bodies may follow each other point by point as well as one after the other. All accesses have to move alike
+    with the outer indices, and no further with those inside than the innermost outer one does.
+
+    >>> from nervure.kernel.parser import parse_kernel
+    >>> loop, = parse_kernel('''
+    ... kernel rows(inout y: f32[40]):
+    ...   for i < 8 parallel:
+    ...     for j < 5:
+    ...       v0 = y[5*i - j + 4]
+    ...     for j < 6:
+    ...       v1 = y[5*i + j]
+    ... ''').body
+    >>> outer, (buffer,) = ((loop.index, loop.extent),), {each.statement.buffer for each in accesses_in(loop.body)}
+    >>> [is_apart(outer, [[inner]], buffer) for inner in loop.body]
+    [True, False]
+    """
+    touched = [access for body in bodies for access in accesses_in(body) if access.statement.buffer is buffer]
+    steps = [touched[0].address.step(index) for index, _ in outer] if touched else []
+    reach: DimLike = 1
+    for (_, extent), step in zip(reversed(outer), reversed(steps), strict=True) if touched else ():
+        if less_equal(reach, step) is not True:
+            return False
+        reach = step * extent
+    return all([_stays_inside(access, outer, steps) for access in touched])
+
+
+def _stays_inside(access: NestedAccess, outer: Indices, steps: Sequence[DimLike]) -> bool:
+    """Whether an access moves by these ``steps`` with the outer indices, and by less than the last with all others."""
+    address, own = access.address, [index for index, _ in outer]
+    if address.terms or index_symbols(address.base) or [address.step(index) for index in own] != list(steps):
+        return False
+    if any([index_symbols(extent) for _, extent in access.inner]):
+        return False
+    low = high = address.base
+    for index, extent in access.inner:
+        step = address.step(index)
+        is_up, is_down = less_equal(0, step) is True, less_equal(step, 0) is True
+        if not is_up and not is_down:
+            return False
+        low, high = (low, high + step * (extent - 1)) if is_up else (low + step * (extent - 1), high)
+    return less_equal(0, low) is True and less_equal(high + 1, steps[-1]) is True
 
 
 def _meet(loop: For, first: NestedAccess, second: NestedAccess) -> bool:

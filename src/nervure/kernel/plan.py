@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +28,7 @@ from nervure.kernel.cluster.inside import Place, places_inside
 from nervure.kernel.failures import Failure
 from nervure.kernel.in_place import replaceable, updates_in_place
 from nervure.kernel.ir import Buffer, Kernel
+from nervure.kernel.loop_sharing import Made, groups_of
 from nervure.kernel.lower import BufferAssignment, LoweredHostCall, LoweredKernel, lower_step
 from nervure.kernel.printer import print_kernel
 from nervure.kernel.producers import ProducerAnalysis, dense_base
@@ -175,10 +177,9 @@ def make_plan(function: Function, machine: Machine = GENERIC, begin: Callable[[K
     roots = _place_roots(function, clusters, memory)
     lasting = _lasting(function, memory, invariant)
     _place_values(clusters, memory, lasting)
-    sharing = KernelSharing(memory, lasting, lambda step: [
-        scheduled for lowered in lower_step(step, memory)
-        for scheduled in _scheduled(lowered, memory, lasting, machine)])
-    steps = list(_made(clusters, sharing, begin))
+    sharing = KernelSharing(memory, lasting, lambda step: list(map(_simplified, lower_step(step, memory))))
+    made = [Made(lowered, step) for step in clusters for lowered in sharing.kernels(step)]
+    steps = list(_steps(made, memory, lasting, machine, begin))
     if flags.debug:
         _show(function, clusters, steps)
     ordered, in_place = updates_in_place(function, relieved(steps), roots, machine)
@@ -208,16 +209,34 @@ def preheader(steps: Sequence[PlanStep], invariant: Collection[int]) -> tuple[li
     return [*early, *late], len(early)
 
 
-def _made(clusters: Iterable[Step], sharing: KernelSharing, begin: Callable[[KernelStep], None]) -> Iterator[PlanStep]:
-    """Yields the kernels and calls of Python that clusters become."""
-    for step in clusters:
-        for made in sharing.kernels(step):
-            if isinstance(made, LoweredHostCall):
-                yield HostStep(*made, step)
-            else:
-                kernel = KernelStep(made, step)
-                begin(kernel)
-                yield kernel
+def _simplified(lowered: LoweredKernel | LoweredHostCall) -> LoweredKernel | LoweredHostCall:
+    """Returns a kernel in its simplest form, with the memory that it still touches."""
+    if isinstance(lowered, LoweredHostCall):
+        return lowered
+    return _with_memory(lowered, simplify_kernel(lowered.kernel), lowered.memory)
+
+
+def _steps(made: Sequence[Made], memory: BufferAssignment, lasting: Mapping[Storage, Value], machine: Machine,
+           begin: Callable[[KernelStep], None]) -> Iterator[PlanStep]:
+    """Yields the kernels and calls of Python of a plan, with their loops in order. Some kernels share an outer loop."""
+    found, apart = groups_of(made, lasting, machine) if machine.shares_loops else ([], {})
+    groups = {group.numbers[-1]: group for group in found}
+    joined = {number for group in groups.values() for number in group.numbers}
+    scheduling = _Scheduling(memory, lasting, machine)
+    for number, (lowered, step) in enumerate(made):
+        if number in groups:
+            kernels = [KernelStep(groups[number].scheduled(made, machine), groups[number].step(made))]
+        elif number in joined:
+            continue
+        elif isinstance(lowered, LoweredHostCall):
+            yield HostStep(*lowered, step)
+            continue
+        else:
+            noted = lowered._replace(notes=(apart[number],)) if number in apart else lowered
+            kernels = [KernelStep(each, step) for each in scheduling.scheduled(noted)]
+        for kernel in kernels:
+            begin(kernel)
+            yield kernel
 
 
 def _show(function: Function, clusters: list[Step], steps: list[PlanStep]) -> None:
@@ -241,25 +260,31 @@ def _lasting(function: Function, memory: BufferAssignment, invariant: Collection
     return {memory.places[value]: value for value in values}
 
 
-def _scheduled(lowered: LoweredKernel | LoweredHostCall, memory: BufferAssignment, lasting: Mapping[Storage, Value],
-               machine: Machine) -> list[LoweredKernel | LoweredHostCall]:
-    """Returns the kernel in its simplest form, with its loops in order. Operands that can be packed once for many
-    calls get a packing kernel in front.
-    """
-    if isinstance(lowered, LoweredHostCall):
-        return [lowered]
-    simple = simplify_kernel(lowered.kernel)
-    storages = dict(zip([buffer.name for buffer in lowered.kernel.buffers if buffer.is_given],
-                        lowered.storages, strict=True))
-    stays = [buffer for buffer in simple.buffers if storages.get(buffer.name) in lasting]
-    apart = schedule_apart(simple, machine, stays)
-    if apart is None:
-        return [_with_memory(lowered, schedule_kernel(simple, machine), storages)]
-    first, rest = apart
-    source, panel = storages[first.buffers[0].name], first.buffers[1]
-    storages[panel.name] = memory.derived(panel.dtype, (panel.size,), source, lasting[source])
-    pack = LoweredKernel(first, (source, storages[panel.name]), (), panel.size)
-    return [pack, _with_memory(lowered, rest, storages)]
+class _Scheduling:
+    """The kernels of a plan with their loops in order. Those that share their loops are scheduled once."""
+
+    def __init__(self, memory: BufferAssignment, lasting: Mapping[Storage, Value], machine: Machine) -> None:
+        self._memory, self._lasting, self._machine = memory, lasting, machine
+        self._known: dict[tuple[int, tuple[bool, ...]], tuple[Kernel, tuple[Kernel | None, Kernel]]] = {}
+
+    def scheduled(self, lowered: LoweredKernel) -> list[LoweredKernel]:
+        """Returns a kernel with its loops in order, behind one that packs an operand once for many calls, if there is
+        such an operand.
+        """
+        storages, kernel = lowered.memory, lowered.kernel
+        key = id(kernel.body), tuple([storage in self._lasting for storage in lowered.storages])
+        if key not in self._known:  # bodies are known by their identity, as those in the table live
+            stays = [buffer for buffer in kernel.buffers if storages.get(buffer.name) in self._lasting]
+            found = schedule_apart(kernel, self._machine, stays)
+            self._known[key] = kernel, found or (None, schedule_kernel(kernel, self._machine))
+        first, rest = self._known[key][1]
+        rest = replace(rest, origins=kernel.origins)
+        if first is None:
+            return [_with_memory(lowered, rest, storages)]
+        source, panel = storages[first.buffers[0].name], first.buffers[1]
+        storages[panel.name] = self._memory.derived(panel.dtype, (panel.size,), source, self._lasting[source])
+        pack = LoweredKernel(first, (source, storages[panel.name]), (), panel.size)
+        return [pack, _with_memory(lowered, rest, storages)]
 
 
 def _with_memory(lowered: LoweredKernel, kernel: Kernel, storages: Mapping[str, Storage]) -> LoweredKernel:

@@ -184,6 +184,17 @@ ROWS_AHEAD = 8
 ROWS_APART_DISTANCE = 4_096
 """Bytes that a reduction over rows that lie apart looks ahead: the best of five distances from 0 to 16 KiB."""
 
+# -- kernels that share an outer loop --------------------------------------------------------------------------
+
+LEAST_SHARED_ROWS = 8
+"""The fewest rows of a block that are worth a loop around them: those of a tall register tile."""
+
+FROM_MEMORY = 4
+"""Times that a byte takes longer from memory than from the largest cache."""
+
+OUTER_INDICES = 36
+"""Loop indices that are kept for outer loops: more than a tensor has dimensions."""
+
 # -- memory of a kernel's own ----------------------------------------------------------------------------------
 
 BYTES_ON_STACK = 65_536

@@ -44,6 +44,7 @@ class Machine(NamedTuple):
     entry_of_transpose: float = 13.0
     element_transposed: float = 0.1
     products: ProductTuning = ProductTuning()
+    shares_loops: bool = True           # whether kernels may share an outer loop
 
     @property
     def vector_bytes(self) -> int:

@@ -319,3 +319,32 @@ class Host(_OfOneOp):
 
     def __str__(self) -> str:
         return f"on the host: {type(self.op).__name__}"
+
+
+@dataclass(eq=False)
+class SharedSteps(_Unshared):
+    """Steps whose kernels share an outer loop, in the order in which they follow each other in it."""
+
+    steps: tuple[Step, ...]
+
+    @property
+    def ops(self) -> Sequence[Op]:
+        """The ops of all steps."""
+        return [op for step in self.steps for op in step.ops]
+
+    @property
+    def stored(self) -> Sequence[Value]:
+        """The values that they make in memory, or in scratch memory of an iteration."""
+        return [value for step in self.steps for value in step.stored]
+
+    def reads(self, producers: ProducerAnalysis) -> Iterator[tuple[Op, Read]]:
+        """Yields the reads of all steps."""
+        for step in self.steps:
+            yield from step.reads(producers)
+
+    def why_apart(self, op: Op) -> str:
+        """Returns why an op is not in the loops of the step that makes the last of its operands."""
+        return next(step.why_apart(op) for step in self.steps if op in step.ops)
+
+    def __str__(self) -> str:
+        return "; ".join(map(str, self.steps))

@@ -35,13 +35,20 @@ class LoweredKernel(NamedTuple):
     """A kernel and the memory of its buffers (without scratch), in their order.
 
     ``failures`` are those that its checks may find, in the order of their numbers, ``points`` is how often its
-    innermost statements run.
+    innermost statements run. ``notes`` say what an explanation should.
     """
 
     kernel: Kernel
     storages: tuple[Storage, ...]
     failures: tuple[Failure, ...]
     points: DimLike
+    notes: tuple[str, ...] = ()
+
+    @property
+    def memory(self) -> dict[str, Storage]:
+        """The memory of each buffer that the kernel is given, by its name."""
+        given = [buffer.name for buffer in self.kernel.buffers if buffer.is_given]
+        return dict(zip(given, self.storages, strict=True))
 
 
 class LoweredHostCall(NamedTuple):

@@ -48,10 +48,11 @@ class Target(NamedTuple):
 
     @staticmethod
     def host() -> Target:
-        """Returns this machine's target; the switch ``cpu_features`` may reduce it. NotSupported if instructions are
-        missing.
+        """Returns this machine's target, which the switches ``cpu_features`` and ``share_loops`` may reduce.
+        NotSupported if instructions are missing.
         """
-        return Target.avx2() if flags.cpu_features else _host()
+        found = Target.avx2() if flags.cpu_features else _host()
+        return found if flags.share_loops else found._replace(machine=found.machine._replace(shares_loops=False))
 
     @staticmethod
     def avx2() -> Target:

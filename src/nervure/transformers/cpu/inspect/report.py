@@ -19,6 +19,7 @@ from nervure.ir.traverse import postorder
 from nervure.kernel.cluster import Copy
 from nervure.kernel.cluster import Step as Cluster
 from nervure.kernel.cluster.reasons import Reason, reasons, root_name
+from nervure.kernel.cluster.steps import SharedSteps
 from nervure.kernel.plan import KernelStep
 from nervure.kernel.printer import print_kernel
 from nervure.kernel.producers import dense_base
@@ -90,7 +91,8 @@ class _Reporting:
         """
         first: dict[int, str] = {}
         for number, step in enumerate(self._plan.steps):
-            first.setdefault(id(step.cluster), f"step {number}: ")
+            for part in step.cluster.steps if isinstance(step.cluster, SharedSteps) else (step.cluster,):
+                first.setdefault(id(part), f"step {number}: ")
         return {value: [first.get(id(reason.step), "") + reason.text for reason in listed]
                 for value, listed in stored.items()}
 
@@ -134,7 +136,7 @@ class _Reporting:
         packed = [f"packed{when}" for buffer, when in derived.items() if buffer.role == "out"]
         own = [op for op in step.cluster.ops if op in step.kernel.origins]
         layouts = [text for text in map(channels_last.described, own) if text is not None]
-        return (*packed, *layouts, *described_products(step.kernel, derived), *self._moved(step))
+        return (*step.lowered.notes, *packed, *layouts, *described_products(step.kernel, derived), *self._moved(step))
 
     def _moved(self, step: KernelStep) -> list[str]:
         """Lists the values that are stored in place of a part of a larger one."""

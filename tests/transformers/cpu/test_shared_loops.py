@@ -1,0 +1,110 @@
+"""Kernels that share an outer loop: the same bits as apart, for random sizes, threads and blocks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nervure as nv
+from nervure import flags
+from nervure.support.machine import Machine
+from nervure.transformers import make_transformer
+
+CASES = 16
+
+
+def computed(function, arrays, machine: Machine | None, threads=(1,)):
+    """The results of a function of tensors for each number of threads, and the names of its kernels. Kernels share
+    loops on a machine with these caches; without one none does.
+    """
+    with flags.overriding(share_loops=machine is not None), make_transformer("cpu") as cpu:
+        if machine is not None:
+            cpu.target = cpu.target._replace(machine=cpu.target.machine._replace(
+                first_cache=1024, own_cache=machine.own_cache, threads=machine.threads))
+        inputs = [nv.placeholder(array.shape, dtype=array.dtype) for array in arrays]
+        made = nv.computation(function(*inputs), *inputs, transformer=cpu)
+        found = []
+        for number in threads:
+            with flags.overriding(threads=number):
+                found.append(made(*arrays))
+        return found, [step.name for step in made.executable.report().steps]
+
+
+def same(found, expected) -> None:
+    for one in found:
+        for array, other in zip(one, expected, strict=True) if isinstance(one, list | tuple) else [(one, expected)]:
+            np.testing.assert_array_equal(array.view(np.uint8), other.view(np.uint8))
+
+
+def attention(random: np.random.Generator):
+    """An attention of random sizes, with a mask, a window or heads that share keys, and its operands."""
+    lengths = random.integers(1, 90, 2)
+    widths = random.integers(1, 40, 2)
+    groups, times = random.integers(1, 4, 2)
+    batch = [int(random.integers(1, 3))] if random.random() < 0.5 else []
+    shapes = [(*batch, groups * times, lengths[0], widths[0]), (*batch, groups, lengths[1], widths[0]),
+              (*batch, groups, lengths[1], widths[1])]
+    arrays = [random.standard_normal([int(length) for length in shape]).astype(np.float32) for shape in shapes]
+    settings = [{}, {"causal": True}, {"window": (int(random.integers(0, 20)), int(random.integers(0, 20)))},
+                {"scale": 0.25}][random.integers(0, 4)]
+    if random.random() < 0.3:
+        seen = random.random((lengths[0], lengths[1])) < 0.7
+        return (lambda q, k, v, mask: nv.attention(q, k, v, mask=mask, **settings)), [*arrays, seen]
+    return (lambda q, k, v: nv.attention(q, k, v, **settings)), arrays
+
+
+@pytest.mark.parametrize("seed", range(CASES))
+def test_attention_has_the_same_bits_in_shared_loops(seed):
+    """A391: whatever caches are there, and however many threads."""
+    random = np.random.default_rng([7, seed])
+    function, arrays = attention(random)
+    (expected,), apart = computed(function, arrays, None)
+    machine = Machine(own_cache=int(2 ** random.uniform(13, 16)), threads=int(random.integers(1, 20)))
+    found, shared = computed(function, arrays, machine, threads=(1, 2, 3))
+    same(found, expected)
+    assert "shared" not in apart and len(shared) <= len(apart)
+
+
+def test_scores_of_real_networks_stay_out_of_memory():
+    """A392: those of 8 heads of 64, and 512 rows, are scratch memory of a block."""
+    random = np.random.default_rng(0)
+    arrays = [random.standard_normal((1, 8, 512, 64), dtype=np.float32) for _ in range(3)]
+    inputs = [nv.placeholder(array.shape) for array in arrays]
+    made = nv.computation(nv.attention(*inputs), *inputs)
+    assert [step.name for step in made.executable.report().steps] == ["shared"]
+    assert made.executable.memory({})[:2] == (1, arrays[0].nbytes)
+    (expected,), apart = computed(nv.attention, arrays, None)
+    assert len(apart) == 3
+    same([made(*arrays)], expected)
+
+
+def test_a_value_that_something_else_reads_stays_in_memory():
+    """A392: the weights are a result, too; their scores still are scratch memory."""
+    random = np.random.default_rng(1)
+    arrays = [random.standard_normal((2, 60, 16), dtype=np.float32) for _ in range(3)]
+
+    def both(q, k, v):
+        weights = nv.softmax(nv.matmul(q, k.mT), axis=-1)
+        return [nv.matmul(weights, v), weights]
+
+    (expected,), _ = computed(both, arrays, None)
+    found, names = computed(both, arrays, Machine(own_cache=8192), threads=(1, 2))
+    same(found, expected)
+    assert "shared" in names
+
+
+def test_rows_that_differ_keep_kernels_apart():
+    """A392, A393: a softmax over columns needs all rows of a product; explanations say so."""
+    random = np.random.default_rng(2)
+    arrays = [random.standard_normal((2, 300, 30), dtype=np.float32) for _ in range(2)]
+
+    def columns(x, y):
+        return nv.softmax(nv.matmul(x, y.mT), axis=-2)
+
+    (expected,), _ = computed(columns, arrays, None)
+    found, names = computed(columns, arrays, Machine(own_cache=8192))
+    same(found, expected)
+    assert "shared" not in names
+    large = nv.placeholder((2, 600, 30))
+    explained = nv.explain(nv.computation(columns(large, large), large)).details()
+    assert "shares no loop with the kernel that reads its result: they do not go through the same" in explained
