@@ -17,7 +17,7 @@ from __future__ import annotations
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Operand, Register
 from nervure.transformers.cpu.compile.llvm.shared import lock, unlock
 from nervure.transformers.cpu.compile.llvm.types import I64
-from nervure.transformers.cpu.runtime.native import At, Pointer, Word, divide, greatest, hot, least
+from nervure.transformers.cpu.runtime.native import At, Pointer, Word, greatest, hot, least
 from nervure.transformers.cpu.runtime.records import Status, StepRecord
 from nervure.transformers.cpu.runtime.thresholds import LONGEST, SHARED_FROM, WORTHWHILE
 
@@ -38,9 +38,9 @@ def bounds(extent: int, alignment: int, index: int, count: int) -> tuple[int, in
 def chunk_count(b: Builder, step: At[StepRecord], threads: Word) -> Word:
     """Returns the number of chunks into which a step is cut, at least 1."""
     time, alignment = step["nanoseconds"], step["alignment"]
-    most = least(b, divide(b, step["extent"] + alignment - 1, alignment), MOST)
-    bounded = divide(b, time, b.constant(I64, LONGEST)) + 1
-    each = greatest(b, least(b, divide(b, time, threads * WORTHWHILE), _CHUNKS_PER_THREAD), 1)
+    most = least(b, (step["extent"] + alignment - 1).quotient(alignment), MOST)
+    bounded = time.quotient(LONGEST) + 1
+    each = greatest(b, least(b, time.quotient(threads * WORTHWHILE), _CHUNKS_PER_THREAD), 1)
     is_shared = (threads > 1) & (time >= SHARED_FROM) & step["ordered"].equal(0)
     count = b.where(is_shared, greatest(b, bounded, threads * each), bounded)
     return greatest(b, least(b, count, most), 1)
@@ -59,8 +59,8 @@ def run_chunk(b: Builder, step: At[StepRecord], table: Pointer, index: Word, cou
 
 
 def _cut(b: Builder, extent: Register, alignment: Register, index: Register, count: Register) -> Register:
-    place = divide(b, extent * index, count)
-    return divide(b, place, alignment) * alignment
+    place = (extent * index).quotient(count)
+    return place.quotient(alignment) * alignment
 
 
 def report(b: Builder, status: Register, code: Operand, op: Operand, position: Operand, value: Operand) -> None:

@@ -195,11 +195,6 @@ def _wrapped(kind: object, argument: Register) -> Register | Table | At[ctypes.S
 # -- arithmetic of words -------------------------------------------------------------------------------------
 
 
-def divide(b: Builder, x: Register, y: Register) -> Register:
-    """Returns x // y for integers that are not negative; y is not 0."""
-    return b.emit(I64, f"udiv i64 {x.text}, {y.text}")
-
-
 def least(b: Builder, x: Register, y: Operand) -> Register:
     """Returns the smaller of ``x`` and ``y``, which are signed."""
     return b.where(x < y, x, y)

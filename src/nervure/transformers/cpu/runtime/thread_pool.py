@@ -42,7 +42,6 @@ from nervure.transformers.cpu.runtime.native import (
     Pointer,
     Truth,
     Word,
-    divide,
     least,
     native,
 )
@@ -162,7 +161,7 @@ def _futex(b: Builder, word: Register, operation: int, value: Register) -> None:
 def take_threads(b: Builder, program: At[ProgramRecord]) -> Word:
     """Returns the number of threads of a call: more than 1 if it is long and the pool is free, which then wakes up."""
     pool, one = thread_pool(b), b.constant(I64, 1)
-    useful = divide(b, program["longest"], b.constant(I64, SHARED_FROM // 2))
+    useful = program["longest"].quotient(SHARED_FROM // 2)
     wanted = least(b, useful, pool.peek("limit"))
     with b.if_((program["nanoseconds"] < FREQUENT_CALL_FROM) | (wanted <= 1)):
         b.ret(one)

@@ -20,6 +20,7 @@ from nervure.errors import InternalError
 from nervure.kernel.loop_index import LoopIndex, index_named
 from nervure.transformers.cpu.compile.codegen.context import Context, Value
 from nervure.transformers.cpu.compile.codegen.element import Element
+from nervure.transformers.cpu.compile.codegen.scalars.integers import MIDDLE, SIGNED, double_of, integer_of
 from nervure.transformers.cpu.compile.llvm.builder import Register
 from nervure.transformers.cpu.compile.llvm.types import F64, I64
 from nervure.types.dim import DimLike, bounds, index_symbols
@@ -140,8 +141,8 @@ def _floor_divide(context: Context, x: Value, y: Value, dims: tuple[DimLike, ...
     if x.lanes > 1 and y.lanes == 1 and least_y is not None and least_y >= 0:
         return _divide_lanes(context, x, y, key)
     if least_y is None or least_y < 1:
-        return context.compute(key, [x, y], _divide)
-    return context.compute(key, [x, y], _divide_plainly if least_x is not None and least_x >= 0 else _divide_down)
+        return context.compute(key, [x, y], SIGNED["floordivide"])
+    return context.compute(key, [x, y], Register.quotient if least_x is not None and least_x >= 0 else _divide_down)
 
 
 def _remainder(context: Context, x: Value, y: Value, quotient: Value, dims: tuple[DimLike, ...]) -> Value:
@@ -155,28 +156,10 @@ def _remainder(context: Context, x: Value, y: Value, quotient: Value, dims: tupl
     return context.compute(quotient_keys(x, y)[1], [x, y, quotient], rest)
 
 
-def _divide_plainly(x: Register, y: Register) -> Register:
-    return x.builder.emit(x.type, f"udiv {x.type} {x.text}, {y.text}")
-
-
 def _divide_down(x: Register, y: Register) -> Register:
     """Divides by a number of at least 1: a negative remainder says that the quotient was rounded up."""
-    quotient = x.builder.emit(x.type, f"sdiv {x.type} {x.text}, {y.text}")
+    quotient = x.quotient_signed(y)
     return quotient + (x - quotient * y).shift_right_signed(x.type.bits - 1)
-
-
-def _divide(x: Register, y: Register) -> Register:
-    b = x.builder
-    none = y.equal(0)
-    y = b.where(none, 1, y)
-    quotient = b.emit(x.type, f"sdiv {x.type} {x.text}, {y.text}")
-    rest = x - quotient * y
-    is_past = rest.not_equal(0) & ((rest ^ y) < 0)
-    return b.where(none, 0, b.where(is_past, quotient - 1, quotient))
-
-
-_MAGIC = 6755399441055744.0  # 1.5 * 2**52: adding it rounds a float64 to an integer, which is then in its lowest bits
-_MAGIC_BITS = 0x4338000000000000
 
 
 def _divide_lanes(context: Context, x: Value, y: Value, key: Hashable) -> Value:
@@ -194,21 +177,13 @@ def _divide_lanes(context: Context, x: Value, y: Value, key: Hashable) -> Value:
 
     def quotient(dividend: Register, factor: Register, divisor: Register) -> Register:
         b = dividend.builder
-        number = _to_float(dividend)
-        nearest = b.fma(number, factor, _MAGIC) - _MAGIC
+        number = double_of(dividend)
+        nearest = b.fma(number, factor, MIDDLE) - MIDDLE
         rest = b.fma(-nearest, divisor, number)
         floor = b.where(rest < 0.0, nearest - 1.0, nearest)
-        return _to_integer(b.where(divisor.equal(0.0), 0.0, floor))
+        return integer_of(b.where(divisor.equal(0.0), 0.0, floor))
 
     name = _name(y)
     factor = context.compute(("1/", *name), [y], reciprocal, float64)
     divisor = context.compute(("float", *name), [y], floating, float64)
     return context.compute(key, [x, factor, divisor], quotient)
-
-
-def _to_float(x: Register) -> Register:
-    return (x + _MAGIC_BITS).bitcast(F64) - _MAGIC
-
-
-def _to_integer(x: Register) -> Register:
-    return (x + _MAGIC).bits() - _MAGIC_BITS

@@ -86,11 +86,11 @@ class Quotients:
         self._first = [self._at(division, index, begin) for division in self._found]
 
     def _at(self, division: Division, index: LoopIndex, begin: Register) -> tuple[Register, Register]:
-        context, b = self._context, self._context.builder
+        context = self._context
         rest = dimension(context, division.dividend - index.dim)
         dividend = sum_of_two(context, rest, context.here(Element(int64, (begin,)))).register
         divisor = dimension(context, division.divisor).register
-        quotient = b.emit(dividend.type, f"udiv {dividend.type} {dividend.text}, {divisor.text}")
+        quotient = dividend.quotient(divisor)
         return quotient, dividend - quotient * divisor
 
     @property

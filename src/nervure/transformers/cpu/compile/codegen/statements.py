@@ -59,14 +59,11 @@ def emit_check(statement: Check, context: Context) -> None:
     if mask is not None and failed.type.lanes > 1:
         failed = failed & mask.register
     value = context.scalar(statement.value)
-    fail, done = b.label("failed"), b.label("held")
-    b.branch(b.any_lane(failed), fail, done, unlikely=True)
-    b.block(fail)
-    lane = _first(failed)
-    with context.inside(Preheader(b.region(), frozenset(), True)):
-        position = _position(context, lane)
-    report(b, context.status, FAILED, statement.failure, position, _number(value, lane))
-    b.block(done)
+    with b.if_(b.any_lane(failed), unlikely=True):
+        lane = _first(failed)
+        with context.inside(Preheader(b.region(), frozenset(), True)):
+            position = _position(context, lane)
+        report(b, context.status, FAILED, statement.failure, position, _number(value, lane))
 
 
 def _first(lanes: Register) -> Register:

@@ -117,8 +117,7 @@ class _Packing:
     def __init__(self, b: Builder, cover: Cover, block: Block, points: Register) -> None:
         self.b, self.cover, self.kind, self.block, self.points = b, cover, cover.bundles, block, points
         self.lanes, self.together = cover.tile.lanes, self.kind.points
-        self.bundles, self.whole = [b.emit(I64, f"sdiv i64 {x.text}, {self.together}")
-                                    for x in (points + (self.together - 1), points)]
+        self.bundles, self.whole = [x.quotient_signed(self.together) for x in (points + (self.together - 1), points)]
         self.vector, self.squares = I32.vector(self.lanes), self.whole & -self.lanes
 
     def pack(self, point: Register, column: Register, columns: Register, panel: Register) -> None:

@@ -248,7 +248,7 @@ class _Cover:
     def _rounded(self, tile: Tile | Cover) -> Register:
         """Returns the rows that a tile computes, including padding rows."""
         rows = self.block.rows + (tile.rows - 1)
-        return self.b.emit(I64, f"udiv i64 {rows.text}, {tile.rows}") * tile.rows
+        return rows.quotient(tile.rows) * tile.rows
 
     def _without_last_rows(self) -> Register:
         """Returns the rows that are left to the main tile, if a lower one does the last rows of whole strips."""
@@ -268,7 +268,7 @@ class _Cover:
     def _in_strips(self, tile: Tile | Cover) -> Register:
         """Returns the columns of as many whole strips as are left."""
         rest = self.block.columns - self.done
-        return self.b.emit(I64, f"udiv i64 {rest.text}, {tile.columns}") * tile.columns
+        return rest.quotient(tile.columns) * tile.columns
 
     def _strips(self, tile: Tile | Cover, condition: Register, rows: Register | None = None) -> None:
         """Covers as many whole strips as there are columns for, under a ``condition``; only some ``rows``, if given."""

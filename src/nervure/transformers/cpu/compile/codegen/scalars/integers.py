@@ -27,7 +27,11 @@ from functools import partial
 from nervure.transformers.cpu.compile.llvm.register import Register
 from nervure.transformers.cpu.compile.llvm.types import F32, F64, I1, I32
 
-_MIDDLE = 2.0**52 + 2.0**51  # its last place is 1, and so is that of its sum with anything from -2**51 to 2**51
+MIDDLE = 2.0**52 + 2.0**51
+"""Its last place is 1, and so is that of its sum with any number from -2**51 to 2**51: added to a double it rounds that
+to an integer, which is then in the lowest bits.
+"""
+
 _BITS_OF_MIDDLE = 0x4338000000000000
 
 
@@ -110,15 +114,23 @@ def _in_floats(x: Register, y: Register, is_signed: bool) -> Register:
     quotient = b.where(y.equal(0), 0.0, exact)
     if bits < 32:
         return quotient.cast("fptosi", I32).cast("trunc", x.type.element)
-    return (quotient + _MIDDLE).bits().cast("trunc", I32)  # the digits below 2**32, where _MIDDLE has zeros
+    return (quotient + MIDDLE).bits().cast("trunc", I32)  # the digits below 2**32, where MIDDLE has zeros
 
 
 def _in_doubles(x: Register, y: Register) -> Register:
     """Returns the quotient of 64-bit integers from -2**51 to 2**51."""
     b = x.builder
-    dividend, divisor = [(entry + _BITS_OF_MIDDLE).bitcast(F64) - _MIDDLE for entry in (x, y)]
-    quotient = b.where(y.equal(0), 0.0, b.intrinsic("floor", dividend / divisor))
-    return (quotient + _MIDDLE).bits() - _BITS_OF_MIDDLE
+    return integer_of(b.where(y.equal(0), 0.0, b.intrinsic("floor", double_of(x) / double_of(y))))
+
+
+def double_of(x: Register) -> Register:
+    """Returns the double equal to an integer from -2**51 to 2**51."""
+    return (x + _BITS_OF_MIDDLE).bitcast(F64) - MIDDLE
+
+
+def integer_of(x: Register) -> Register:
+    """Returns the 64-bit integer equal to a double from -2**51 to 2**51."""
+    return (x + MIDDLE).bits() - _BITS_OF_MIDDLE
 
 
 def _by_instruction(x: Register, y: Register, is_signed: bool) -> Register:
@@ -129,7 +141,7 @@ def _by_instruction(x: Register, y: Register, is_signed: bool) -> Register:
     if _known(y) is None:
         overflows = x.equal(-(2 ** (x.type.bits - 1))) & y.equal(-1)
         divisor = b.where(is_zero | overflows if is_signed else is_zero, 1, y)
-    quotient = b.emit(x.type, f"{'sdiv' if is_signed else 'udiv'} {x.type} {x.text}, {divisor.text}")
+    quotient = x.quotient_signed(divisor) if is_signed else x.quotient(divisor)
     if is_signed:
         rest = x - quotient * divisor
         quotient = b.where(((rest ^ divisor) < 0) & rest.not_equal(0), quotient - 1, quotient)

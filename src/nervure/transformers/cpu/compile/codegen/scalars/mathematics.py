@@ -16,6 +16,7 @@ from collections.abc import Callable
 
 from nervure.kernel.math import FUNCTIONS as _FUNCTIONS
 from nervure.kernel.math.namespace import DOUBLE, FLOAT, AnyFunction, MathFunction
+from nervure.transformers.cpu.compile.codegen.scalars import floats
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Operand, Register
 from nervure.transformers.cpu.compile.llvm.types import F64, I8, I64, PTR, Type, make_type
 
@@ -29,6 +30,7 @@ class Registers:
     bits, is_nan = staticmethod(Register.bits), staticmethod(Register.is_nan)
     equal, not_equal = staticmethod(Register.equal), staticmethod(Register.not_equal)
     shift_left, shift_right = staticmethod(Register.shift_left), staticmethod(Register.shift_right)
+    absolute, floor = staticmethod(floats.absolute), staticmethod(floats.floor)
 
     def __init__(self, builder: Builder, type: Type) -> None:
         self.builder, self.type, self.format = builder, type, DOUBLE if type.bits == 64 else FLOAT
@@ -45,12 +47,6 @@ class Registers:
 
     def sqrt(self, x: Register) -> Register:
         return self.builder.intrinsic("sqrt", x)
-
-    def absolute(self, x: Register) -> Register:
-        return self.builder.intrinsic("fabs", x)
-
-    def floor(self, x: Register) -> Register:
-        return self.builder.intrinsic("floor", x)
 
     def round(self, x: Register) -> Register:
         return self.builder.intrinsic("roundeven", x)
