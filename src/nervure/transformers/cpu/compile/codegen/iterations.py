@@ -38,7 +38,7 @@ def counted(context: Context, index: LoopIndex, ends: tuple[Register, Register],
 
     def build() -> Registers:
         preheader.region = b.region()
-        with b.loop(begin, end, 1, carried) as iterations, context.inside(preheader):
+        with b.loop(begin, end, 1, carried, is_certain=True) as iterations, context.inside(preheader):
             context.keep(("index", index), context.here(Element(int64, (iterations.index,))))
             iterations.carried = list(body(iterations.carried))
         return iterations.results

@@ -361,14 +361,15 @@ class Builder:
         return state
 
     @contextmanager
-    def loop(self, start: Operand, end: Operand, step: Operand = 1,
-             carried: Sequence[Register] = ()) -> Iterator[LoopBuilder]:
-        """Builds ``for (index = start; index < end; index += step)``, without iterations if start >= end.
+    def loop(self, start: Operand, end: Operand, step: Operand = 1, carried: Sequence[Register] = (),
+             is_certain: bool = False) -> Iterator[LoopBuilder]:
+        """Builds ``for (index = start; index < end; index += step)``, without iterations if start >= end. If the first
+        one ``is_certain``, nothing is compared before it.
 
         ``carried`` are the starting values of the state that changes from iteration to iteration; set ``loop.carried``
         to the new ones in the body, and read ``loop.results`` after it.
         """
-        loop = LoopBuilder(self, start, end, step, carried)
+        loop = LoopBuilder(self, start, end, step, carried, is_certain)
         yield loop
         loop.close()
 
@@ -455,18 +456,19 @@ class LoopBuilder:
     """A counted loop that is being built; see :meth:`Builder.loop`."""
 
     def __init__(self, builder: Builder, start: Operand, end: Operand, step: Operand,
-                 carried: Sequence[Register]) -> None:
+                 carried: Sequence[Register], is_certain: bool) -> None:
         b = self._builder = builder
-        first, last = b.word(start), b.word(end)
-        self._step = step
+        first, self._last = b.word(start), b.word(end)
+        self._step, self._is_certain = step, is_certain
         self._head, self._body, self._done = b.label("loop"), b.label("turn"), b.label("end")
         before = b.current
         b.block(self._head)
         self._phis = [b._phi(x.type, (x, before)) for x in (first, *carried)]
         self.index, *self.results = [phi.result for phi in self._phis]
         self.carried: list[Register] = self.results
-        b.branch(self.index < last, self._body, self._done)
-        b.block(self._body)
+        if not is_certain:
+            b.branch(self.index < self._last, self._body, self._done)
+            b.block(self._body)
 
     def close(self) -> None:
         """Ends the body."""
@@ -475,7 +477,11 @@ class LoopBuilder:
         following = [b.intrinsic("expect", count, 0) if b.has_opaque_counters else count, *self.carried]
         for phi, value in zip(self._phis, following, strict=True):
             phi.sources.append((value, b.current))
-        b.jump(self._head)
+        if self._is_certain:
+            self.index, *self.results = following
+            b.branch(self.index < self._last, self._head, self._done)
+        else:
+            b.jump(self._head)
         b.block(self._done)
 
 
