@@ -44,55 +44,67 @@ class CellWeights(NamedTuple):
 
 
 class Recurrence(NamedTuple):
-    """A recurrence. ``gates`` is the number of its parts, ``names`` are those of its states, of which the first is the
-    output, and ``step(given, states, weights)`` returns the next states, where ``given`` is the part of the inputs.
+    """A recurrence with a number of ``gates``, and states of these ``names``, of which the first is the output.
+
+    ``combine(parts, states)`` returns the next states, in front of a projection. The parts are the product of the
+    inputs and that of the states, or, if it ``adds_products``, their sum alone.
     """
 
     gates: int
     names: tuple[str, ...]
-    step: Callable[[Tensor, States, CellWeights], States]
-    adds_both_biases: bool = True
+    combine: Callable[[Sequence[Tensor], States], States]
+    adds_products: bool = True
 
     def prepared(self, x: Tensor, weights: CellWeights) -> Tensor:
-        """Returns the part of the inputs x (..., inputs), for all steps at once: (..., gates * states)."""
+        """Returns the product of the inputs x (..., inputs), for all steps at once: (..., gates * states)."""
         found = _biased(matmul(x, weights.inputs), weights.input_bias)
-        return _biased(found, weights.state_bias) if self.adds_both_biases else found
+        return _biased(found, weights.state_bias) if self.adds_products else found
+
+    def parts(self, given: Tensor, states: States, weights: CellWeights) -> tuple[Tensor, ...]:
+        """Returns the parts of a step, of which ``given`` is prepared."""
+        product = matmul(states[0], weights.states)
+        return (given + product,) if self.adds_products else (given, _biased(product, weights.state_bias))
+
+    def step(self, given: Tensor, states: States, weights: CellWeights) -> States:
+        """Returns the states after one step, of which ``given`` is prepared."""
+        return projected(self.combine(self.parts(given, states, weights), states), weights)
 
     def __call__(self, x: Tensor, states: States, weights: CellWeights) -> States:
-        """Returns the states after one step."""
+        """Returns the states after one step, with the inputs x (..., inputs)."""
         return self.step(self.prepared(x, weights), states, weights)
+
+
+def projected(states: States, weights: CellWeights) -> States:
+    """Returns states of which the first is projected, if there is a projection."""
+    if weights.projection is None:
+        return states
+    return matmul(states[0], weights.projection), *states[1:]
 
 
 def _biased(x: Tensor, bias: Tensor | None) -> Tensor:
     return x if bias is None else add(x, bias)
 
 
-def _simple(activation: Callable[[Tensor], Tensor]) -> Callable[[Tensor, States, CellWeights], States]:
-    def step(given: Tensor, states: States, weights: CellWeights) -> States:
-        return (activation(given + matmul(states[0], weights.states)),)
-    return step
+def _simple(activation: Callable[[Tensor], Tensor]) -> Callable[[Sequence[Tensor], States], States]:
+    return lambda parts, states: (activation(parts[0]),)
 
 
-def _lstm(given: Tensor, states: States, weights: CellWeights) -> States:
-    hidden, cell = states
-    taken, kept, new, shown = split(given + matmul(hidden, weights.states), 4, axis=-1)
-    cell = sigmoid(kept) * cell + sigmoid(taken) * tanh(new)
-    hidden = sigmoid(shown) * tanh(cell)
-    return (hidden if weights.projection is None else matmul(hidden, weights.projection)), cell
+def _lstm(parts: Sequence[Tensor], states: States) -> States:
+    taken, kept, new, shown = split(parts[0], 4, axis=-1)
+    cell = sigmoid(kept) * states[1] + sigmoid(taken) * tanh(new)
+    return sigmoid(shown) * tanh(cell), cell
 
 
-def _gru(given: Tensor, states: States, weights: CellWeights) -> States:
-    hidden = states[0]
-    reset, kept, new = split(given, 3, axis=-1)
-    own_reset, own_kept, own_new = split(_biased(matmul(hidden, weights.states), weights.state_bias), 3, axis=-1)
+def _gru(parts: Sequence[Tensor], states: States) -> States:
+    (reset, kept, new), (own_reset, own_kept, own_new) = [split(part, 3, axis=-1) for part in parts]
     share = sigmoid(kept + own_kept)
     found = tanh(new + sigmoid(reset + own_reset) * own_new)
-    return ((1 - share) * found + share * hidden,)
+    return ((1 - share) * found + share * states[0],)
 
 
 tanh_cell, relu_cell = [Recurrence(1, ("h",), _simple(function)) for function in (tanh, relu)]
 lstm_cell = Recurrence(4, ("h", "c"), _lstm)
-gru_cell = Recurrence(3, ("h",), _gru, adds_both_biases=False)
+gru_cell = Recurrence(3, ("h",), _gru, adds_products=False)
 
 
 def run_direction(cell: Recurrence, x: Tensor, states: States, weights: CellWeights, is_reversed: bool = False,
@@ -143,5 +155,5 @@ def _present(x: Tensor, lengths: Tensor) -> Tensor:
     return reshape(less(steps, lengths), (*x.type.shape[:-1], 1))
 
 
-__all__ = ["Recurrence", "CellWeights", "States", "gru_cell", "lstm_cell", "relu_cell", "run_direction", "run_layers",
-           "tanh_cell"]
+__all__ = ["CellWeights", "Recurrence", "States", "gru_cell", "lstm_cell", "projected", "relu_cell", "run_direction",
+           "run_layers", "tanh_cell"]

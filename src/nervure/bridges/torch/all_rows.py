@@ -18,6 +18,7 @@ from nervure.bridges.torch import (  # noqa: F401  # each enters its rows
     index_rows,
     norm_rows,
     product_rows,
+    recurrent_rows,
     reduction_rows,
     scan_rows,
     strided_rows,

@@ -20,6 +20,7 @@ from nervure.bridges.torch.decompositions import decompositions
 from nervure.bridges.torch.fallback import compiled_in_parts, refusal
 from nervure.bridges.torch.freezing import program_of, static_inputs
 from nervure.bridges.torch.random_ops import drawn_first
+from nervure.bridges.torch.recurrent_ops import keep_whole
 from nervure.bridges.torch.traced_program import with_updates
 from nervure.bridges.torch.unsupported import Foreign, Unsupported
 from nervure.errors import InvalidArgument, NervureError, did_you_mean
@@ -38,6 +39,7 @@ def compiled_model(graph: GraphModule, inputs: Sequence[Foreign], options: Mappi
                    mode: str | None = None) -> Callable[..., Foreign]:
     """Compiles a graph as ``nervure.bridges.torch.backend`` does, whose arguments these are."""
     chosen = _read(options, mode)
+    keep_whole(graph)
 
     def compiler(kind: str) -> Callable[[GraphModule, Sequence[Foreign]], Callable[..., Foreign]]:
         is_frozen = chosen.is_freezing and kind == "inference"

@@ -14,6 +14,7 @@ from functools import cache
 import torch
 from torch._decomp import core_aten_decompositions, get_decompositions
 
+from nervure.bridges.torch import recurrent_ops
 from nervure.bridges.torch.all_rows import ROWS
 from nervure.bridges.torch.translation import name_of
 from nervure.bridges.torch.unsupported import Foreign
@@ -91,5 +92,5 @@ def decompositions() -> dict[Foreign, Callable[..., Foreign]]:
     further = get_decompositions([getattr(aten, name) for name in _FURTHER if hasattr(aten, name)])
     found = {**core_aten_decompositions(), **further}
     found[aten.grid_sampler_2d.default] = _unless_low_precision(found[aten.grid_sampler_2d.default])
-    found.update(_RANDOM)
+    found.update({**_RANDOM, **recurrent_ops.decompositions()})
     return {op: function for op, function in found.items() if name_of(op) not in ROWS}

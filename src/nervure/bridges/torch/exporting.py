@@ -19,6 +19,7 @@ from torch.utils._pytree import tree_map_only, tree_unflatten
 from nervure.bridges.torch.decompositions import decompositions
 from nervure.bridges.torch.fallback import refusal
 from nervure.bridges.torch.imported_module import Given, ImportedMode, ImportedModule
+from nervure.bridges.torch.recurrent_ops import KeptWhole
 from nervure.bridges.torch.torch_tensors import as_array
 from nervure.bridges.torch.translation import TracedFunction, translated
 from nervure.bridges.torch.unsupported import Foreign, Unsupported
@@ -58,7 +59,9 @@ def _exported(model: torch.nn.Module, is_training: bool, inputs: Sequence[Foreig
     try:
         model.train(is_training)
         # Tracing runs the model, which must not move its statistics.
-        return _read(export(copy.deepcopy(model), listed, named, dynamic_shapes=_shapes(dynamic, named or listed)))
+        with KeptWhole():
+            found = export(copy.deepcopy(model), listed, named, dynamic_shapes=_shapes(dynamic, named or listed))
+        return _read(found)
     except Exception as error:  # torch.export raises many types
         if isinstance(error, (InvalidArgument, NotSupported)):
             raise

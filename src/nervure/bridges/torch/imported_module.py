@@ -180,6 +180,11 @@ def inlined(function: Function, given: Sequence[Value | BasicTensorDescription],
                                 operand=op.name, expected=op.type,
                                 help="import the model with dynamic=, for inputs of other lengths")
         table[op.output] = value
+    return _results(function, table, symbols)
+
+
+def _results(function: Function, table: dict[Value, Value], symbols: Mapping[str, DimLike]) -> tuple[Value, ...]:
+    """Returns the results of a function over the values that a table has for its parameters."""
     for inner in function.operations:
         if not isinstance(inner, Parameter):
             table.update(zip(inner.outputs, _rebuilt(inner, table, symbols).outputs, strict=True))
@@ -210,6 +215,11 @@ def _bound(entry: object, symbols: Mapping[str, DimLike]) -> object:
                           for parts in (entry.shape, entry.coordinates)])
     if isinstance(entry, tuple):
         return tuple([_bound(part, symbols) for part in entry])
+    if isinstance(entry, Function):  # the body of a loop
+        parameters = [Parameter(op.dtype, tuple([_length(length, symbols) for length in op.shape]))
+                      for op in entry.parameters]
+        table = {op.output: own.output for op, own in zip(entry.parameters, parameters, strict=True)}
+        return Function(_results(entry, table, symbols), parameters, name=entry.name)
     return entry
 
 

@@ -19,6 +19,7 @@ from torch.fx import GraphModule
 
 from nervure.bridges.torch.decompositions import decompositions
 from nervure.bridges.torch.fallback import lack
+from nervure.bridges.torch.recurrent_ops import keep_whole
 from nervure.bridges.torch.translation import location_of
 from nervure.bridges.torch.unsupported import Foreign
 from nervure.errors import Location
@@ -64,9 +65,14 @@ def reported(model: Foreign, inputs: Sequence[Foreign], named: Mapping[str, Fore
     def collect(graph: GraphModule, inputs: Sequence[Foreign]) -> Foreign:
         graphs.append(graph)
         return graph
+    trace = aot_autograd(fw_compiler=collect, decompositions=decompositions())
+
+    def traced(graph: GraphModule, inputs: Sequence[Foreign]) -> Foreign:
+        keep_whole(graph)
+        return trace(graph, inputs)
     torch._dynamo.reset()
-    compiled = torch.compile(model, backend=aot_autograd(fw_compiler=collect, decompositions=decompositions()))
-    compiled(*inputs, **named)
+    with torch._dynamo.config.patch(allow_rnn=True):
+        torch.compile(model, backend=traced)(*inputs, **named)
     torch._dynamo.reset()
     found: dict[tuple[str, str | None], list[Location | None]] = {}
     for node in [node for graph in graphs for node in graph.graph.nodes]:
