@@ -28,7 +28,7 @@ from nervure.transformers.cpu.cache.loader import Library
 from nervure.transformers.cpu.compile.codegen.generate import Code, generate
 from nervure.transformers.cpu.compile.compiler import Compilations, assembly
 from nervure.transformers.cpu.compile.host import HostCode
-from nervure.transformers.cpu.compile.region_code import RegionCode
+from nervure.transformers.cpu.compile.region_code import RegionCode, ScalarLoopCode
 from nervure.transformers.cpu.compile.tiles.tile_library import TileLibrary
 from nervure.transformers.cpu.compiled import CompiledFunction, CompiledKernel, LaunchParameters
 from nervure.transformers.cpu.loaded import LoadedFunction, kernel_code
@@ -67,11 +67,12 @@ def compile_function(function: Function, target: Target, invariant: Collection[i
     return Compilation(plan, texts, LoadedFunction(compiled, function, steps, plan.constants))
 
 
-def _host_code(step: HostStep, buffers: Sequence[int], target: Target) -> HostCode | RegionCode:
+def _host_code(step: HostStep, buffers: Sequence[int], target: Target) -> HostCode | RegionCode | ScalarLoopCode:
     """Returns the code of a step that is no kernel: a call of Python, or a branch or a loop with functions of its own.
     """
     if isinstance(step.op, RegionOp):
-        return RegionCode.of(step, buffers, lambda body, same: compile_function(body, target, same).loaded)
+        return ScalarLoopCode.of(step, buffers, target) or RegionCode.of(
+            step, buffers, lambda body, same: compile_function(body, target, same).loaded)
     return HostCode(step, buffers)
 
 

@@ -24,14 +24,19 @@ from nervure.errors import InternalError
 from nervure.ir.function import Function
 from nervure.ir.op import Value
 from nervure.ir.region import RegionOp
-from nervure.kernel.plan import HostStep
+from nervure.kernel.plan import HostStep, make_plan
 from nervure.kernel.producers import dense_base
 from nervure.ops.branching import Branches
-from nervure.ops.looping import LoopOp, Scan
+from nervure.ops.looping import LoopOp, Scan, While
 from nervure.transformers.binding import Bindings
 from nervure.transformers.cpu import runtime
+from nervure.transformers.cpu.cache.library_cache import kernel_key
+from nervure.transformers.cpu.cache.loader import Library
+from nervure.transformers.cpu.compile.codegen.scalar_loops import generate_scalar_loop
+from nervure.transformers.cpu.compile.compiler import Compilations
 from nervure.transformers.cpu.loaded import LoadedFunction
 from nervure.transformers.cpu.runtime import records, runtime_library
+from nervure.transformers.cpu.target import Target
 from nervure.transformers.memory_estimate import numbers
 from nervure.types.dim import evaluate
 from nervure.types.dtype import bool_
@@ -40,6 +45,12 @@ from nervure.types.duration import MOST_NANOSECONDS
 LINE = 64
 ITERATIONS = 1000
 """The iterations that a loop is expected to run if their number is open."""
+
+AT_ONCE = 1 << 14
+"""The iterations of a loop over single numbers between two looks for signals."""
+
+STATEMENT = 2
+"""The nanoseconds of an op on single numbers."""
 
 ITERATION = 50
 """The nanoseconds of an iteration besides its steps."""
@@ -90,25 +101,59 @@ class RegionCode(NamedTuple):
         times = f"{op.length} times" if isinstance(op, Scan) else "while a condition holds"
         return f"runs {steps if isinstance(op, Scan) else ' and '.join(steps.split(' or '))} {times}"
 
-    def place(self, value: Value) -> int:
-        """Returns the place of an operand among the buffers of the step."""
-        storage = self.host.bases.get(dense_base(value))
-        if storage is None or storage.layout is not None:
-            raise InternalError(f"an operand of {self.host.op!r} is not in memory in row-major order: {value!r}")
-        return self.host.storages.index(storage)
+
+class ScalarLoopCode(NamedTuple):
+    """A while loop over single numbers as the code of a compiled function: one kernel runs all of it."""
+
+    host: HostStep
+    buffers: Sequence[int]
+    library: Library
+
+    @classmethod
+    def of(cls, step: HostStep, buffers: Sequence[int], target: Target) -> ScalarLoopCode | None:
+        """Returns the code of a step; None if it is another kind of region, or does more than a kernel can."""
+        op = step.op
+        if not isinstance(op, While) or any([value.shape != () for value in op.operands]):
+            return None
+        condition, body = [make_plan(function, target.machine) for function in op.bodies]
+        text = generate_scalar_loop(condition, body, op.carries, target)
+        if text is None:
+            return None
+        key = kernel_key(text, target)
+        with Compilations(target) as compilations:
+            compilations.begin(key, text)
+            return cls(step, buffers, compilations.libraries()[key])
+
+    def step(self, bindings: Bindings) -> runtime.ProgramStep:
+        """Returns the step for these sizes."""
+        op = self.host.op
+        assert isinstance(op, While)
+        count, statements = len(op.operands), sum([len(body.operations) for body in op.bodies])
+        kernel = runtime.ProgramStep(
+            self.library.address("kernel"), range(count + 1), (), AT_ONCE, ordered=True, owner=self.library,
+            nanoseconds=AT_ONCE * STATEMENT * statements)
+        program = runtime.Program([kernel], [*[runtime.argument(at) for at in range(count)], runtime.result(0)])
+        record = _Record(self, bindings, [program], 0)
+        return runtime.ProgramStep(
+            ctypes.addressof(record.record), self.buffers, nanoseconds=kernel.nanoseconds, owner=record,
+            runner=runtime_library.library().address("run_scalar_while"), longest=0)
+
+    def described(self) -> str:
+        """Returns how it runs."""
+        return "runs as one kernel, whose carries are in registers, while a condition holds"
 
 
 class _Record:
     """The record of a region for some sizes, and everything that it points at."""
 
-    def __init__(self, code: RegionCode, bindings: Bindings, programs: Sequence[runtime.Program],
+    def __init__(self, code: RegionCode | ScalarLoopCode, bindings: Bindings, programs: Sequence[runtime.Program],
                  preheader: int) -> None:
         op = code.host.op
         if preheader:
             whole, = programs
             programs = whole.part(preheader, whole.record.step_count - preheader), whole.part(0, preheader)
         self._kept: list[object] = [*programs]
-        operands = [code.place(value) for value in op.operands]
+        operands = [_place(code.host, value) for value in op.operands]
         outputs = [code.host.storages.index(storage) for storage in code.host.outputs]
         fields = {"arguments": operands, "results": outputs}
         sizes: list[int] = []
@@ -152,6 +197,14 @@ class _Record:
         table = (ctypes.c_int64 * len(entries))(*entries)
         self._kept.append(table)
         return ctypes.addressof(table)
+
+
+def _place(host: HostStep, value: Value) -> int:
+    """Returns the place of an operand among the buffers of a step."""
+    storage = host.bases.get(dense_base(value))
+    if storage is None or storage.layout is not None:
+        raise InternalError(f"an operand of {host.op!r} is not in memory in row-major order: {value!r}")
+    return host.storages.index(storage)
 
 
 def _bytes(value: Value, bindings: Bindings) -> int:

@@ -31,7 +31,7 @@ from nervure.transformers.binding import Bindings
 from nervure.transformers.cpu.compile.codegen.generate import Code
 from nervure.transformers.cpu.compile.compilation import Compilation
 from nervure.transformers.cpu.compile.compiler import assembly
-from nervure.transformers.cpu.compile.region_code import RegionCode
+from nervure.transformers.cpu.compile.region_code import RegionCode, ScalarLoopCode
 from nervure.transformers.cpu.loaded import Panels
 from nervure.transformers.cpu.target import Target
 from nervure.transformers.report import (
@@ -104,7 +104,7 @@ class _Reporting:
             return self._kernel(number, step, text)
         reads, writes = self._places(step.read), self._places(step.written, step.cluster)
         code = self._codes[number]
-        if isinstance(code, RegionCode):
+        if isinstance(code, (RegionCode, ScalarLoopCode)):
             estimate = None if self._bindings is None else code.step(self._bindings).nanoseconds * 1e-9
             return StepReport(number, "region", type(code.host.op).__name__, self._lines(step.cluster), reads, writes,
                               total([*reads, *writes]), estimated_seconds=estimate, notes=(code.described(),))

@@ -5,8 +5,8 @@ iterations, points the tables of arguments and results at what the next iteratio
 of its program; no Python runs in between. Nothing is copied: a slice is read, and what is stacked is written, where it
 lies, and a carry is written where the next iteration finds it.
 
->>> [each.name for each in (run_branch, run_scan, run_while)]
-['run_branch', 'run_scan', 'run_while']
+>>> [each.name for each in (run_branch, run_scan, run_while, run_scalar_while)]
+['run_branch', 'run_scan', 'run_while', 'run_scalar_while']
 
 A failure, or an interrupt, ends the loop with the call. Signals are looked for as between any steps of a call.
 """
@@ -234,6 +234,28 @@ def run_while(b: Builder, step: At[StepRecord], table: Table, count: Word, call:
         with b.if_(_is_done(status)), b.loop(0, region["carries"]) as loop:
             size = Table(region["carry_bytes"], I64)[loop.index]
             _copy(b, _place(memory, table, "results", loop.index), memory.arguments[loop.index], size)
+
+
+@native
+def run_scalar_while(b: Builder, step: At[StepRecord], table: Table, count: Word, call: At[CallRecord],
+                     status: At[Status]) -> None:
+    """Runs a kernel that is a whole loop over single numbers, on buffers of the ``table``, as part of a ``call``.
+
+    The kernel returns now and then. In between the carries lie where the results do.
+    """
+    with _opened(b, step, status) as memory:
+        region, flag = memory.region, b.allocate(I64)
+        with b.loop(0, region["argument_count"]) as loop:
+            memory.arguments[loop.index] = _place(memory, table, "arguments", loop.index)
+        with b.loop(0, region["carries"]) as loop:
+            target, size = _place(memory, table, "results", loop.index), Table(region["carry_bytes"], I64)[loop.index]
+            _copy(b, target, memory.arguments[loop.index], size)
+            memory.arguments[loop.index] = target
+        memory.results[0] = flag
+        goes_on = LocalVariable(b.constant(I64, 1))
+        with b.while_(lambda: goes_on.value.not_equal(0)):
+            _run(b, memory, 0, call, status)
+            goes_on.value = (b.load(flag, I8).not_equal(0) & _is_done(status)).cast("zext", I64)
 
 
 def _point_at_turns(b: Builder, memory: _Memory, turn: Register) -> None:
