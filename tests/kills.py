@@ -1,6 +1,8 @@
 """Saves in processes that are killed between system calls: ``python -m tests.kills DIRECTORY EVERY FORMAT``. The first
 is killed at its first call of the system, the next after ``EVERY`` more, until one comes to its end.
 
+``FORMAT`` is a format of weights, or "computation": a program with a loop and a branch, and the variables that it has.
+
 It prints a line for each: at which call it was killed, which content the file then has, how many files were left, and
 how many after the next save. The processes are traced by ptrace, so that nothing depends on how fast they are.
 """
@@ -12,6 +14,7 @@ import os
 import signal
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -39,18 +42,29 @@ def read_lines(path: str) -> nv.StateDict:
         return nv.StateDict({key: np.array([float(number)]) for key, number in map(str.split, file)})
 
 
+def extremes(model: list[nv.AssignableTensorOp]) -> nv.Computation:
+    """A loop that finds the smallest and the largest number that variables hold."""
+    def step(found: tuple[nv.Tensor, nv.Tensor], _: object) -> tuple[object, None]:
+        low, high = found
+        for place in model:
+            low, high = nv.minimum(low, nv.min(place)), nv.maximum(high, nv.max(place))
+        return nv.cond(low < high, lambda: (low, high), lambda: (high, low)), None
+    first = nv.constant(1e30), nv.constant(-1e30)
+    return nv.computation(list(nv.scan(step, first, None, 2)[0]))
+
+
 def ptrace(request: int, process: int = 0) -> None:
     if _libc.ptrace(request, process, None, None) < 0:
         raise OSError(ctypes.get_errno(), "ptrace")
 
 
-def killed_at(call: int, path: Path, model: list[nv.AssignableTensorOp], format: str) -> bool:
+def killed_at(call: int, save: Callable[[], None]) -> bool:
     """Saves in a process that is killed when it is about to make this call of the system; whether it came so far."""
     process = os.fork()
     if process == 0:
         ptrace(TRACE_ME)
         os.kill(os.getpid(), signal.SIGSTOP)
-        nv.save_weights(model, path, format)
+        save()
         os._exit(0)
     os.waitpid(process, 0)
     for _ in range(2 * call + 1):  # before and after each call
@@ -64,6 +78,9 @@ def killed_at(call: int, path: Path, model: list[nv.AssignableTensorOp], format:
 
 def content(path: Path, model: list[nv.AssignableTensorOp], format: str) -> float:
     """The number that all arrays of the file hold; an error if they hold several."""
+    if format == "computation":
+        number, = {float(value) for value in nv.load(path, nv.transformers.make_transformer("interpreter"))()}
+        return number
     table = load_state(path, format).table
     number, = {float(value) for array in table.values() for value in np.unique(array)}
     return number if len(table) == len(model) else float("nan")
@@ -79,15 +96,22 @@ def main(directory: Path, every: int, format: str) -> None:
     def fill(number: float) -> None:
         for place in model:
             transformer.set(place, np.full(LENGTH, number, np.float32))
+    program = extremes(model)
+
+    def save() -> None:
+        if format == "computation":
+            nv.save(path, program)
+        else:
+            nv.save_weights(model, path, format)
     fill(0.0)
-    nv.save_weights(model, path, format)
+    save()
     call, goes_on = 0, True
     while goes_on:
         fill(call + 1.0)
-        goes_on = killed_at(call, path, model, format)
+        goes_on = killed_at(call, save)
         found, left = content(path, model, format), len(os.listdir(directory))
         fill(0.0)
-        nv.save_weights(model, path, format)
+        save()
         print(call, found, left, len(os.listdir(directory)), int(goes_on), flush=True)
         call += every
 

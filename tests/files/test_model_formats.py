@@ -316,9 +316,11 @@ def test_a_file_of_other_arrays_is_no_state_dict(tmp_path):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are traced as Linux does it")
-@pytest.mark.parametrize("format", ["safetensors", "lines"])
+@pytest.mark.parametrize("format", ["safetensors", "lines", "computation"])
 def test_a_kill_between_any_two_system_calls_leaves_a_complete_file(tmp_path, format):
-    """T284: the one before or the new one, in formats of users too; what is left over is gone with the next save."""
+    """T284: the one before or the new one, in formats of users too, and of programs with loops; what is left over is
+    gone with the next save.
+    """
     every = 1 if DEEP else 10
     done = subprocess.run([sys.executable, "-m", "tests.kills", tmp_path, str(every), format], check=False, text=True,
                           capture_output=True, cwd=Path(__file__).parents[2])
