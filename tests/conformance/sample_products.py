@@ -32,6 +32,15 @@ def matmul(cls: Any, dtype: DType) -> Iterator[Sample]:
         yield Sample(lambda at, x, y: cls(x, y), (Operand(left, dtype), Operand(right, dtype)))
 
 
+@of("Attention", types=frozenset({nv.float32, nv.float64}))
+def attention(cls: Any, dtype: DType) -> Iterator[Sample]:
+    rows = Operand((2, N, M), dtype), Operand((2, K, M), dtype), Operand((2, K, N), dtype)
+    for before, after in (None, None), (None, 0), (1, 2):
+        yield Sample(lambda at, *xs, before=before, after=after: cls(*xs, before=before, after=after), rows)
+    yield Sample(lambda at, *xs: cls(*xs), (*rows, Operand((2, N, K), dtype)))
+    yield Sample(lambda at, *xs: cls(*xs, after=1), (*rows, Operand((2, N, K), nv.bool_)))
+
+
 @of("Dot", types=ANY)
 def dot(cls: Any, dtype: DType) -> Iterator[Sample]:
     operands = (Operand((N, M, 2), dtype), Operand((2, K, M), dtype))

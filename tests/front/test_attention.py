@@ -77,6 +77,29 @@ def test_rows_that_see_nothing_have_no_derivative(transformer):
     assert steps[0][1].tolist() == [0, 0, 0] and all([np.isfinite(step).all() for step in steps])
 
 
+@pytest.mark.parametrize("settings", [{}, {"causal": True}, {"window": (2, 1)}, {"mask": True}, {"mask": False}],
+                         ids=str)
+def test_a_derivative_that_makes_weights_again(transformer, monkeypatch, settings):
+    """O91: it is that of kept weights, and of a mask of numbers, but for roundings."""
+    arrays = [random(2, 4, 7, 6), random(2, 2, 9, 6, seed=1), random(2, 2, 9, 3, seed=2), random(7, 9, seed=3)]
+    settings = dict(settings)
+    if "mask" in settings:
+        arrays[3] = arrays[3] > -2 if settings["mask"] else arrays[3]
+
+    def gradients():
+        q, k, v, mask = [nv.placeholder(x.shape, dtype=nv.as_dtype(x.dtype)) for x in arrays]
+        given = {**settings, "mask": mask} if "mask" in settings else settings
+        y = nv.attention(q, k, v, **given)
+        wanted = [q, k, v, *([mask] if settings.get("mask") is False else [])]
+        found = [nv.deriv(nv.sum(nv.square(y)), x) for x in wanted]
+        return nv.computation(found, q, k, v, mask)(*arrays)
+
+    kept = gradients()
+    monkeypatch.setattr("nervure.ops.attention.MOST_SCORES", 0)
+    for one, other in zip(gradients(), kept, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-12)
+
+
 def test_types_and_symbolic_lengths(transformer):
     """O89: a low-precision result is rounded once; lengths may be symbols."""
     q = random(6, 8).astype(np.float16)

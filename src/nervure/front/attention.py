@@ -27,13 +27,13 @@ from nervure.front.op_functions import multiply, rsqrt
 from nervure.front.promotion import floating
 from nervure.front.tensor import Operand, Tensor
 from nervure.ir.op import Value
-from nervure.ops.attention import attended, for_each_head, scores_of, shared_heads, visible
-from nervure.ops.selection import where
+from nervure.ops.attention import for_each_head, shared_heads
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes
 from nervure.types.axis import Axis, same_role
-from nervure.types.dim import DimLike, equal, less_equal
+from nervure.types.dim import DimLike, equal
 from nervure.types.dtype import DType, bool_
+from nervure.types.shape import Shape
 
 __all__ = ["attention"]
 
@@ -68,16 +68,10 @@ def attention(q: Operand, k: Operand, v: Operand, mask: Operand | None = None, c
     layout = _layout(*tensors)
     query, key, value = _values(tensors, layout)
     factor = _scale(query, scale)
-    scores = scores_of(multiply(Tensor(query), factor).value if factor is not None else query, key)
+    query = query if factor is None else multiply(Tensor(query), factor).value
     before, after = _window(window, truth(causal, _NAME, "causal"))
-    seen = visible(scores, before, after)
-    bias = None if mask is None else _mask(mask, scores, layout, dtype)
-    if bias is not None and bias.dtype is bool_:
-        seen, bias = (bias if seen is None else ops.LogicalAnd(seen, bias).output), None
-    scores = scores if bias is None else scores + bias
-    scores = scores if seen is None else where(seen, scores, -math.inf)
-    sees_itself = window is None or less_equal(query.shape[-2], key.shape[-2]) is True
-    return convert(Tensor(attended(scores, value, mask is not None or not sees_itself), layout.axes), dtype)
+    masks = [] if mask is None else [_mask(mask, (*query.shape[:-1], key.shape[-2]), layout, dtype)]
+    return convert(Tensor(ops.Attention(query, key, value, *masks, before=before, after=after), layout.axes), dtype)
 
 
 class _Layout(NamedTuple):
@@ -212,7 +206,7 @@ def _window(window: object, causal: bool) -> tuple[int | None, int | None]:
     return found[0], 0 if causal else found[1]
 
 
-def _mask(mask: Operand, scores: Value, layout: _Layout, dtype: DType) -> Value:
+def _mask(mask: Operand, scores: Shape, layout: _Layout, dtype: DType) -> Value:
     """Returns the mask in the shape of the scores: truth values, or numbers in the type of the scores."""
     own = as_tensor(mask, _NAME, 4)
     if own.dtype is not bool_ and not own.dtype.is_float:
@@ -221,12 +215,12 @@ def _mask(mask: Operand, scores: Value, layout: _Layout, dtype: DType) -> Value:
     value = own.value
     if own.is_named:
         value = _named_mask(own, layout)
-    shape = broadcast_shape([value.shape, scores.shape], _NAME)
-    if len(shape) != scores.rank or any([equal(x, y) is False for x, y in zip(shape, scores.shape, strict=True)]):
+    shape = broadcast_shape([value.shape, scores], _NAME)
+    if len(shape) != len(scores) or any([equal(x, y) is False for x, y in zip(shape, scores, strict=True)]):
         raise ShapeMismatch("the mask has a larger shape than the scores", op=_NAME, operand="mask",
-                            got=str(own.type), expected=f"what broadcasts to {scores.type}",
+                            got=str(own.type), expected=f"what broadcasts to ({', '.join(map(str, scores))})",
                             help="the scores are (..., rows of q, rows of k)")
-    value = broadcast_anonymous(value, scores.shape, _NAME)
+    value = broadcast_anonymous(value, scores, _NAME)
     return value if own.dtype is bool_ else converted_to(value, dtype.compute)
 
 

@@ -82,18 +82,23 @@ def groups_of(made: Sequence[Made], lasting: Container[Storage],
     Operands of products in ``lasting`` memory are packed once for many calls, which is better.
     """
     found: dict[int, SharingGroup] = {}
-    apart: dict[int, str] = {}
     crossings = _Crossings(made)
-    for writer, reader, storage in crossings.pairs():
-        if not any([_is_product(made[number]) for number in (writer, reader)]) or not _is_large(storage, machine):
-            continue
-        numbers = tuple(sorted({number for own in (writer, reader)
-                                for number in (found[own].numbers if own in found else (own,))}))
-        group = _group(numbers, made, crossings, lasting, machine)
-        if isinstance(group, SharingGroup):
-            found.update(dict.fromkeys(numbers, group))
-        else:
-            apart[writer] = f"shares no loop with the kernel that reads its result: {group}"
+    left = [touching for storage, touching in crossings.inner()
+            if _is_large(storage, machine) and any([_is_product(made[number]) for number in touching])]
+    apart: dict[int, str] = {}
+    while left:  # kernels that had to run between two others may have joined them meanwhile
+        apart, tried = {}, left
+        for touching in tried:
+            numbers = tuple(sorted({number for own in touching
+                                    for number in (found[own].numbers if own in found else (own,))}))
+            group = _group(numbers, made, crossings, lasting, machine)
+            if isinstance(group, SharingGroup):
+                found.update(dict.fromkeys(numbers, group))
+            else:
+                apart[touching[0]] = f"shares no loop with the kernel that reads its result: {group}"
+        left = [touching for touching in tried if touching[0] in apart]
+        if len(left) == len(tried):
+            break
     return list({group.numbers: group for group in found.values()}.values()), apart
 
 
@@ -128,11 +133,10 @@ class _Crossings:
         return (storage.kind is StorageKind.TEMPORARY and len(writers) == 1 and bool(readers)
                 and {*writers, *readers} <= {*numbers} and writers[0] < min(readers))
 
-    def pairs(self) -> list[tuple[int, int, Storage]]:
-        """Returns the numbers of kernels of which one writes what the other one alone reads, and where that lies."""
-        return [(writers[0], self.readers[storage][0], storage) for storage, writers in self.writers.items()
-                if storage in self.readers and len(self.readers[storage]) == 1
-                and self.is_inner(storage, (*writers, *self.readers[storage]))]
+    def inner(self) -> list[tuple[Storage, tuple[int, ...]]]:
+        """Returns the storages that one kernel writes and others read, each with the numbers of these kernels."""
+        touching = [(storage, (*writers, *self.readers.get(storage, ()))) for storage, writers in self.writers.items()]
+        return [(storage, numbers) for storage, numbers in touching if self.is_inner(storage, numbers)]
 
     def may_wait(self, numbers: Sequence[int]) -> bool:
         """Whether all of some kernels may run in place of the last one."""

@@ -23,6 +23,7 @@ from nervure.ir.op import registry
 from nervure.ops import (
     activation,
     arithmetic,
+    attention,
     between,
     branching,
     comparison,

@@ -46,6 +46,7 @@ from nervure.ops.arithmetic import Square as Square
 from nervure.ops.arithmetic import SquaredDifference as SquaredDifference
 from nervure.ops.arithmetic import Subtract as Subtract
 from nervure.ops.arithmetic import Truncate as Truncate
+from nervure.ops.attention import Attention as Attention
 from nervure.ops.between import Between as Between
 from nervure.ops.branching import If as If
 from nervure.ops.branching import Switch as Switch

@@ -13,14 +13,25 @@ They work on values (..., rows, features).
 
 from __future__ import annotations
 
-from nervure.ir.op import Value
+import math
+from collections.abc import Mapping
+
+from nervure.ir import field
+from nervure.ir.kinds import Composite
+from nervure.ir.op import Gradients, Operand, Value
 from nervure.ops.comparison import LessEqual, LogicalAnd
 from nervure.ops.einsum import MatMul
 from nervure.ops.iota import Iota
-from nervure.ops.softmax import MaskedSoftmax, Softmax
+from nervure.ops.reductions import Sum, spread
+from nervure.ops.rematerialising import later
+from nervure.ops.selection import where
+from nervure.ops.softmax import MaskedSoftmax, Softmax, statistics
 from nervure.ops.views import Broadcast, Permute, Reshape
-from nervure.types.dim import DimLike
-from nervure.types.dtype import int64
+from nervure.types.dim import DimLike, less_equal, product
+from nervure.types.dtype import bool_, int64
+
+MOST_SCORES = 1 << 26
+"""The most scores that a derivative keeps, a quarter of a gigabyte of float32."""
 
 
 def shared_heads(own: DimLike, heads: DimLike) -> int | None:
@@ -48,16 +59,80 @@ def scores_of(query: Value, key: Value) -> Value:
     return MatMul(query, transposed(key)).output
 
 
-def visible(scores: Value, before: int | None, after: int | None) -> Value | None:
-    """Returns which columns each row sees: from ``before`` columns before its own to ``after`` behind it; None means
-    all. Returns None where it sees all on both sides.
+def visible(scores: Value, before: int | None, after: int | None, of_keys: bool = False) -> Value | None:
+    """Returns which keys each query sees: from ``before`` rows before its own to ``after`` behind it; None means all.
+
+    ``scores`` have a row for each query, or for each key if they are ``of_keys``. Returns None where all is seen.
     """
     if before is None and after is None:
         return None
-    row, column = [Iota(scores.shape, scores.rank - at, int64).output for at in (2, 1)]
-    found = [] if after is None else [LessEqual(column, row + after if after else row).output]
-    found += [] if before is None else [LessEqual(row - before if before else row, column).output]
+    query, key = [Iota(scores.shape, scores.rank - at, int64).output for at in ((1, 2) if of_keys else (2, 1))]
+    found = [] if after is None else [LessEqual(key, query + after if after else query).output]
+    found += [] if before is None else [LessEqual(query - before if before else query, key).output]
     return found[0] if len(found) == 1 else LogicalAnd(*found).output
+
+
+def masked(scores: Value, mask: Value | None) -> Value:
+    """Returns scores with a mask: -inf where one of truth values is false, or with the numbers of another one added."""
+    if mask is None:
+        return scores
+    return where(mask, scores, -math.inf) if mask.dtype is bool_ else scores + mask
+
+
+class Attention(Composite):
+    """The mean of the rows of values, weighed by the softmax of the products of queries and keys.
+
+    A mask has the shape of these scores. ``before`` and ``after`` bound the keys that a query sees.
+
+    A derivative does not keep weights of more than ``MOST_SCORES`` elements. They are made again from the largest score
+    and the sum of each row: row by row of queries for their gradient, and row by row of keys for those of keys and
+    values. So neither has to be in memory.
+    """
+
+    operand_names = "query key value *mask"
+    before = field.integer(None, optional=True)
+    after = field.integer(None, optional=True)
+
+    def raised(self, length: DimLike) -> Mapping[str, object]:
+        return self.attributes
+
+    @property
+    def may_see_nothing(self) -> bool:
+        """Whether there may be a query that sees no key."""
+        query, key = self.operands[0], self.operands[1]
+        sees_itself = self.before is None and self.after is None or less_equal(query.shape[-2], key.shape[-2]) is True
+        return len(self.operands) > 3 or not sees_itself
+
+    @property
+    def has_own_derivative(self) -> bool:
+        query, key = self.operands[0], self.operands[1]
+        scores = product([*query.shape[:-1], key.shape[-2]])
+        return isinstance(scores, int) and scores > MOST_SCORES
+
+    def scores(self, query: Value, key: Value, mask: Value | None) -> Value:
+        """Returns the masked scores, with a row for each query."""
+        scores = scores_of(query, key)
+        return masked(masked(scores, visible(scores, self.before, self.after)), mask)
+
+    def decompose(self, query: Value, key: Value, value: Value, *mask: Value) -> Operand:
+        return attended(self.scores(query, key, mask[0] if mask else None), value, self.may_see_nothing)
+
+    def vjp(self, gradient: Value, query: Value, key: Value, value: Value, *mask: Value) -> Gradients:
+        rows, columns = (query.rank - 1,), (query.rank - 2,)  # the axis along which each kind of scores is summed
+        known = statistics(self.scores(query, key, mask[0] if mask else None), rows, self.may_see_nothing)
+        mean = Sum(gradient * self.output, rows).output
+        query, key, value, *again = [later(x, (gradient,)) for x in (query, key, value, *mask)]
+        bias = again[0] if again else None
+        weights = known.weights(self.scores(query, key, bias), rows)
+        slopes = weights * (scores_of(gradient, value) - spread(mean, rows, weights.shape))
+        scores = scores_of(key, query)
+        scores = masked(masked(scores, visible(scores, self.before, self.after, of_keys=True)),
+                        None if bias is None else transposed(bias))
+        turned = known.weights(scores, columns)
+        turned_slopes = turned * (scores_of(value, gradient) - spread(mean, columns, turned.shape))
+        found = MatMul(slopes, key), MatMul(turned_slopes, query), MatMul(turned, gradient)
+        of_mask = [None if x.dtype is bool_ else slopes for x in mask]
+        return (*[each.output for each in found], *of_mask)
 
 
 def attended(scores: Value, value: Value, may_see_nothing: bool = False) -> Value:

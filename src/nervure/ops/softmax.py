@@ -9,6 +9,7 @@ f32[8] SoftmaxCrossEntropy(Parameter, Parameter)
 from __future__ import annotations
 
 import math
+from typing import ClassVar, NamedTuple
 
 from nervure.ir.op import Gradients, Value
 from nervure.ops.activation import Sigmoid, Softplus
@@ -35,34 +36,49 @@ class Shifted(Normalization, abstract=True):
         return spread(Sum(x, self.axes).output, self.axes, x.shape)
 
 
+class Statistics(NamedTuple):
+    """Two numbers for each row of a softmax, which is ``exp(x - shift) * factor``."""
+
+    shift: Value
+    factor: Value
+
+    def weights(self, x: Value, axes: tuple[int, ...]) -> Value:
+        """Returns the softmax of x along ``axes``."""
+        return Exp(x - spread(self.shift, axes, x.shape)) * spread(self.factor, axes, x.shape)
+
+
+def statistics(x: Value, axes: tuple[int, ...], masked: bool = False) -> Statistics:
+    """Returns the largest elements along ``axes``, and one over the sums of exponentials.
+
+    With ``masked``, rows of nothing but -inf have finite ones.
+    """
+    shift = Max(StopGradient(x), axes, of_nothing=True).output
+    if masked:
+        shift = where(Equal(shift, shift.full(-math.inf)), 0, shift)
+    total = Sum(Exp(x - spread(shift, axes, x.shape)), axes).output
+    # One division for all elements that share a sum, at the cost of at most one unit in the last place.
+    return Statistics(shift, Reciprocal(where(Equal(total, total.full(0)), 1, total) if masked else total).output)
+
+
 class Softmax(Shifted):
     """exp(x) over its sum along the axes, without overflow."""
 
+    masked: ClassVar[bool] = False
+
     def formula(self, x: Value) -> Value:
-        weights = Exp(self.shifted(x)).output
-        # One division for all elements that share a sum, at the cost of at most one unit in the last place.
-        return weights * spread(Reciprocal(Sum(weights, self.axes)).output, self.axes, weights.shape)
+        return statistics(x, self.axes, self.masked).weights(x, self.axes)
 
     def vjp(self, gradient: Value, x: Value) -> Gradients:
         return (self.output * (gradient - self.total(gradient * self.output)),)
 
 
-class MaskedSoftmax(Shifted):
+class MaskedSoftmax(Softmax):
     """The softmax, and 0 where all elements along the axes are -inf.
 
     Its derivative there is 0, too.
     """
 
-    def formula(self, x: Value) -> Value:
-        largest = Max(StopGradient(x), self.axes, of_nothing=True).output
-        shift = where(Equal(largest, largest.full(-math.inf)), 0, largest)
-        weights = Exp(x - spread(shift, self.axes, x.shape)).output
-        total = Sum(weights, self.axes).output
-        factor = Reciprocal(where(Equal(total, total.full(0)), 1, total)).output
-        return weights * spread(factor, self.axes, weights.shape)
-
-    def vjp(self, gradient: Value, x: Value) -> Gradients:
-        return (self.output * (gradient - self.total(gradient * self.output)),)
+    masked = True
 
 
 class LogSoftmax(Shifted):

@@ -65,6 +65,34 @@ def test_attention_has_the_same_bits_in_shared_loops(seed):
     assert "shared" not in apart and len(shared) <= len(apart)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_derivatives_that_make_weights_again_have_the_same_bits_in_shared_loops(seed, monkeypatch):
+    """A391: two chains of products, over rows of queries and over rows of keys."""
+    monkeypatch.setattr("nervure.ops.attention.MOST_SCORES", 0)
+    random = np.random.default_rng([11, seed])
+    function, arrays = attention(random)
+
+    def gradients(q, k, v, *mask):
+        y = function(q, k, v, *mask)
+        return [y, *[nv.deriv(nv.sum(nv.square(y), out_axes=()), x) for x in (q, k, v)]]
+
+    (expected,), _ = computed(gradients, arrays, None)
+    found, _ = computed(gradients, arrays, Machine(own_cache=int(2 ** random.uniform(13, 16))), threads=(1, 2, 3))
+    same(found, expected)
+
+
+def test_a_long_attention_and_its_derivative_need_little_memory():
+    """O91: at 8,192 rows, 4 heads of 32, less than 64 MB beside arguments and results, none of it scores."""
+    inputs = [nv.placeholder((1, 4, 8192, 32)) for _ in range(4)]
+    y = nv.attention(*inputs[:3])
+    results = [y, *[nv.deriv(nv.sum(y * inputs[3], out_axes=()), x) for x in inputs[:3]]]
+    executable = nv.computation(results, *inputs).executable
+    scratch = max([kernel.launch.scratch for kernel in executable.compilation.loaded.compiled.kernels])
+    needed = executable.memory({}).bytes - 4 * 4 * 8192 * 32 * 4
+    assert needed + 16 * scratch < 64_000_000
+    assert [step.name for step in executable.report().steps].count("shared") == 3
+
+
 def test_scores_of_real_networks_stay_out_of_memory():
     """A392: those of 8 heads of 64, and 512 rows, are scratch memory of a block."""
     random = np.random.default_rng(0)
