@@ -67,9 +67,11 @@ _NAMES = {
 """The modules of the public names, except those of the modules below, which list theirs in ``__all__``."""
 
 _WHOLE = tuple([f"nervure.front.{name}" for name in (
-    "elementwise", "op_functions", "reductions", "contraction", "views", "joining", "indexing", "gathering", "filled",
-    "convolution", "pooling", "normalization", "attention", "random", "facets", "gradients", "flexible", "iterators",
-    "choices", "checkpointing", "loop_functions")])
+    "elementwise", "op_functions", "elementary", "reductions", "predicates", "nan_reductions", "contraction",
+    "views", "rearranging", "joining", "stacking", "indexing", "gathering", "filled", "diagonals", "grids",
+    "matrix_products", "differences", "convolution", "pooling", "normalization", "attention", "random", "facets",
+    "gradients", "flexible", "iterators", "choices", "checkpointing",
+    "loop_functions")])
 _SUBMODULES = ("autodiff", "bridges", "data", "flags", "front", "ir", "nn", "ops", "optim", "passes", "testing",
                "tools", "training", "transformers", "types")
 _WHERE = {name: module for module, names in _NAMES.items() for name in names.split()}

@@ -81,8 +81,8 @@ def test_names_of_jax(module):
     assert walked(X, public(importlib.import_module("jax").Array), TENSOR_HELPS) == {}
 
 
-@pytest.mark.parametrize("name", "real imag cov cross fmod fmax isin sinc diff angle conj complex radians roots rrelu "
-                                 "addr frexp nextafter fft strings matrix tri glu logistic psum dtypes".split())
+@pytest.mark.parametrize("name", "real imag fmod isin angle conj complex roots rrelu addr frexp nextafter fft strings "
+                                 "matrix fx glu logistic psum dtypes".split())
 def test_no_guess_is_made(name):
     """A330: for names of functions that do something else than those with a name like theirs."""
     assert not told(nv, name).startswith("did you mean")
@@ -96,20 +96,11 @@ def value(text, **names):
 
 
 A, B, C = np.float32([0.5, -1.75, 2.5, 0.25]), np.float32([1.5, 3.0, -0.5, 2.0]), np.float32([0.1, 0.9, 0.5, 0.25])
-ENDS = np.float32([np.inf, -np.inf, np.nan, 1])
-ROWS = np.float32([[1, 2, 5], [3, -1, 4], [0, 2, 2], [7, 1, 1]])
 CASES = {
     "fmod": (A, B, np.fmod(A, B)), "copysign": (A, B, np.copysign(A, B)), "signbit": (A, B, np.signbit(A)),
-    "frac": (A, B, A - np.trunc(A)), "fix": (A, B, np.trunc(A)), "ldexp": (A, B, A * 2 ** B),
-    "radians": (A, B, np.radians(A)), "degrees": (A, B, np.degrees(A)), "sinc": (A, B, np.sinc(A)),
-    "heaviside": (A, B, np.heaviside(A, B)), "isposinf": (ENDS, B, np.isposinf(ENDS)),
-    "isneginf": (ENDS, B, np.isneginf(ENDS)), "logit": (C, B, np.log(C / (1 - C))),
-    "log1mexp": (C, B, np.log(1 - np.exp(-C))), "rsub": (A, B, B - A), "softsign": (A, B, A / (1 + abs(A))),
-    "tanhshrink": (A, B, A - np.tanh(A)), "ptp": (A, B, np.ptp(A)), "array_equal": (A, B, False),
-    "diff": (A, B, np.diff(A)), "diagonal": (ROWS[:3], B, np.diagonal(ROWS[:3])), "complex": (A, B, A + 1j * B),
-    "cross": (A[:3], B[:3], np.cross(A[:3], B[:3])), "isin": (A, A[:2], np.isin(A, A[:2])),
-    "rot90": (ROWS, B, np.rot90(ROWS)), "positive": (A, B, A), "abs": (A, B, abs(A)), "rint": (A, B, np.rint(A)),
-    "logaddexp": (A, B, np.logaddexp(A, B)), "isnan": (ENDS, B, np.isnan(ENDS))}
+    "frac": (A, B, A - np.trunc(A)), "ldexp": (A, B, A * 2 ** B), "log1mexp": (C, B, np.log(1 - np.exp(-C))),
+    "rsub": (A, B, B - A), "softsign": (A, B, A / (1 + abs(A))), "tanhshrink": (A, B, A - np.tanh(A)),
+    "complex": (A, B, A + 1j * B), "isin": (A, A[:2], np.isin(A, A[:2])), "abs": (A, B, abs(A))}
 """Arguments x and y, and what the function of the name gives elsewhere."""
 
 
@@ -131,15 +122,11 @@ def test_parts_of_complex_numbers():
         assert text in told(nv, "imag") and value(text, x=nv.constant(x)).tolist() == expected.tolist()
 
 
-def test_bins_and_covariances():
-    """A330: of numbers that count, and of columns."""
-    n, x = 4, nv.constant(ROWS)
-    y = x - nv.mean(x, axis=0)
-    told_of = [told(nv, name).removeprefix("here it is ").partition(", where")[0] for name in ("bincount", "cov")]
-    counts = value(told_of[0], x=nv.constant(np.array([0, 2, 2, 1])), n=3)
+def test_bins():
+    """A330: of numbers that count."""
+    text = told(nv, "bincount").removeprefix("here it is ").partition(", where")[0]
+    counts = value(text, x=nv.constant(np.array([0, 2, 2, 1])), n=3)
     assert counts.tolist() == [1.0, 1.0, 2.0]
-    covariance = value(told_of[1], y=y, n=n)
-    np.testing.assert_allclose(covariance.numpy(), np.cov(ROWS, rowvar=False), rtol=1e-5)
 
 
 def test_names_without_an_equivalent_say_so():

@@ -24,12 +24,14 @@ from nervure.front import (
     creation,
     display,
     dlpack,
+    elementary,
     elementwise,
     facets,
     flexible,
     gradients,
     indexing,
     op_functions,
+    predicates,
     reductions,
     views,
 )
@@ -62,15 +64,14 @@ REDUCTIONS: dict[str, Callable[..., Tensor]] = {
     "any": reductions.any, "all": reductions.all, "argmax": reductions.argmax, "argmin": reductions.argmin,
 }
 
-UFUNC_NAMES = {"true_divide": "divide", "remainder": "mod", "floor_divide": "floordivide", "isnan": "is_nan",
-               "isinf": "is_inf", "isfinite": "is_finite", "rint": "round", "arcsin": "asin", "arccos": "acos",
+UFUNC_NAMES = {"true_divide": "divide", "floor_divide": "floordivide", "arcsin": "asin", "arccos": "acos",
                "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
-               "invert": "bitwise_not", "fabs": "absolute", "bitwise_invert": "bitwise_not"}
+               "fabs": "absolute", "bitwise_invert": "bitwise_not"}
 """NumPy's names of functions that have another name here."""
 
 UFUNCS: dict[str, Callable[..., object]] = {
     "matmul": contraction.matmul_operator, **op_functions.FUNCTIONS,
-    **{name: getattr(elementwise, name) for name in elementwise.__all__}}
+    **{name: getattr(module, name) for module in (elementwise, elementary, predicates) for name in module.__all__}}
 
 
 def _operator(name: str, function: Callable[..., object], reflected: bool = False) -> Callable[..., object]:

@@ -24,7 +24,24 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nervure.errors import InvalidArgument, WrongKind
-from nervure.front import contraction, elementwise, filled, gathering, joining, reductions, views
+from nervure.front import (
+    contraction,
+    diagonals,
+    differences,
+    elementary,
+    elementwise,
+    filled,
+    gathering,
+    grids,
+    joining,
+    matrix_products,
+    nan_reductions,
+    predicates,
+    rearranging,
+    reductions,
+    stacking,
+    views,
+)
 from nervure.front.argument_parsing import position_of, positions_of
 from nervure.front.creation import as_tensor
 from nervure.front.tensor import Number, Operand, Tensor
@@ -37,16 +54,11 @@ COMPUTING = frozenset(
 """Functions that give an answer or write a file: they receive the numbers."""
 
 INSTEAD = {
-    **dict.fromkeys("vstack hstack append insert delete roll block".split(), "concatenate"),
-    **dict.fromkeys("dstack column_stack".split(), "stack"),
-    **dict.fromkeys("inner vdot tensordot kron trace linalg.tensordot linalg.vecdot".split(), "einsum"),
-    **dict.fromkeys("array_split hsplit vsplit dsplit unstack".split(), "split"),
-    **dict.fromkeys("flipud fliplr rot90".split(), "reverse"),
-    **dict.fromkeys("repeat tile broadcast_arrays meshgrid".split(), "broadcast"),
-    **dict.fromkeys("atleast_1d atleast_2d atleast_3d".split(), "reshape"),
-    **dict.fromkeys("nan_to_num select choose extract piecewise nansum nanmean nanmax nanmin".split(), "where"),
+    **dict.fromkeys("insert delete block".split(), "concatenate"),
+    **dict.fromkeys("linalg.tensordot linalg.vecdot".split(), "einsum"), "repeat": "broadcast",
+    **dict.fromkeys("select choose extract piecewise".split(), "where"),
     "linalg.matmul": "matmul", "linalg.outer": "outer", "linalg.matrix_norm": "L2_norm",
-    "linalg.vector_norm": "L2_norm", "empty_like": "zeros_like", "average": "mean", "ptp": "max"}
+    "linalg.vector_norm": "L2_norm", "empty_like": "zeros_like"}
 """Functions that have another name in nv, with that name."""
 
 
@@ -195,19 +207,6 @@ def _transpose(a: Operand, axes: AxesLike | None = None) -> Tensor:
     return views.transpose_method(own) if axes is None else views.axes_with_order(own, axes)
 
 
-def _moveaxis(a: Operand, source: AxesLike, destination: AxesLike) -> Tensor:
-    own = as_tensor(a, "moveaxis")
-    places = dict(zip(positions_of(own, destination, "moveaxis"), positions_of(own, source, "moveaxis"), strict=False))
-    rest = iter([at for at in range(own.ndim) if at not in places.values()])
-    return views.permuted(own, [places[at] if at in places else next(rest) for at in range(own.ndim)])
-
-
-def _swapaxes(a: Operand, axis1: AxisLike, axis2: AxisLike) -> Tensor:
-    own = as_tensor(a, "swapaxes")
-    first, second = position_of(own, axis1, "swapaxes"), position_of(own, axis2, "swapaxes")
-    return views.permuted(own, [{first: second, second: first}.get(at, at) for at in range(own.ndim)])
-
-
 def _pad(array: Operand, pad_width: ArrayLike | dict[AxisLike, object], mode: str = "constant", *,
          constant_values: Number = 0) -> Tensor:
     own = as_tensor(array, "pad")
@@ -221,6 +220,25 @@ def _pad(array: Operand, pad_width: ArrayLike | dict[AxisLike, object], mode: st
                               got=repr(pad_width), expected=f"{own.ndim} pairs, or one for all",
                               help="((1, 1), (0, 2)) pads two axes") from None
     return views.pad(own, [tuple(pair) for pair in pairs], None, mode, constant_values)
+
+
+# -- without NaN, and without a place to write -----------------------------------------------------
+
+
+def _without_nan(name: str) -> Callable[..., Tensor]:
+    function = getattr(nan_reductions, name)
+
+    def reduction(a: Operand, axis: AxesLike | None = None, *, keepdims: bool = False, **settings: object) -> Tensor:
+        own = as_tensor(a, name)
+        result: Tensor = function(own, _everywhere(own, axis), keepdims, **settings)
+        return result
+    return reduction
+
+
+def _average(a: Operand, axis: AxesLike | None = None, weights: Operand | None = None, *,
+             keepdims: bool = False) -> Tensor:
+    own = as_tensor(a, "average")
+    return differences.average(own, _everywhere(own, axis), weights, keepdims)
 
 
 # -- what is known without numbers -----------------------------------------------------------------
@@ -254,8 +272,34 @@ GRAPH: dict[str, Callable[..., object]] = {
     "transpose": _transpose,
     "permute_dims": _transpose,
     "matrix_transpose": views.matrix_transposed,
-    "swapaxes": _swapaxes,
-    "moveaxis": _moveaxis,
+    **{name: getattr(rearranging, name) for name in (
+        "swapaxes", "moveaxis", "roll", "rot90", "tile", "flipud", "fliplr", "broadcast_arrays", "atleast_1d",
+        "atleast_2d", "atleast_3d")},
+    "vstack": lambda tup: stacking.vstack(list(tup)),
+    "hstack": lambda tup: stacking.hstack(list(tup)),
+    "dstack": lambda tup: stacking.dstack(list(tup)),
+    "column_stack": lambda tup: stacking.column_stack(list(tup)),
+    "append": lambda arr, values, axis=None: stacking.append(arr, values, axis),
+    **{name: getattr(stacking, name) for name in ("hsplit", "vsplit", "dsplit", "unstack")},
+    "array_split": lambda ary, indices_or_sections, axis=0: stacking.array_split(ary, indices_or_sections, axis),
+    **{name: getattr(diagonals, name) for name in ("diagonal", "trace")},
+    "diag": lambda v, k=0: diagonals.diag(v, k),
+    "diagflat": lambda v, k=0: diagonals.diagflat(v, k),
+    "meshgrid": grids.meshgrid,
+    "vander": lambda x, N=None, increasing=False: grids.vander(x, N, increasing),
+    **{name: getattr(matrix_products, name) for name in ("inner", "vdot", "tensordot", "kron")},
+    "cross": lambda a, b, axis=-1: matrix_products.cross(a, b, axis),
+    **{name: getattr(differences, name) for name in ("diff", "trapezoid", "cov", "corrcoef")},
+    "gradient": lambda f, *varargs, axis=None: differences.gradient(f, *varargs, axis=axis),
+    "ptp": lambda a, axis=None, *, keepdims=False: differences.ptp(a, _everywhere(as_tensor(a, "ptp"), axis), keepdims),
+    "average": _average,
+    **{name: _without_nan(name) for name in nan_reductions.__all__ if name != "nan_to_num"},
+    "nan_to_num": lambda x, copy=True, nan=0.0, posinf=None, neginf=None: nan_reductions.nan_to_num(
+        x, nan, posinf, neginf),
+    "sinc": elementary.sinc,
+    "fix": lambda x: elementary.fix(x),
+    "isposinf": lambda x: predicates.isposinf(x),
+    "isneginf": lambda x: predicates.isneginf(x),
     "expand_dims": lambda a, axis: views.expand_dims(a, axis),
     "squeeze": lambda a, axis=None: views.squeeze(a, axis),
     "broadcast_to": lambda array, shape: views.broadcast(array, shape),

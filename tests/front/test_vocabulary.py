@@ -1,0 +1,242 @@
+"""Names that NumPy has: each gives NumPy's numbers, by nv and by np on tensors, for lengths that are symbols too."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nervure as nv
+from nervure.front import (
+    diagonals,
+    differences,
+    elementary,
+    grids,
+    matrix_products,
+    nan_reductions,
+    predicates,
+    rearranging,
+    stacking,
+)
+
+MODULES = (diagonals, differences, elementary, grids, matrix_products, nan_reductions, predicates, rearranging,
+           stacking)
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((3, 4, 5)).astype(np.float32)
+Y = RNG.standard_normal((5, 4, 3)).astype(np.float32)
+ROW, COLUMN, MATRIX = X[0, 0], X[0, :, 0], X[0]
+HOLES = np.where(RNG.random(X.shape) < 0.4, np.nan, X).astype(np.float32)
+HOLES[0, 0] = np.nan
+SOME = HOLES.copy()
+SOME[:, :, 0] = 1
+ODD = np.concatenate([RNG.standard_normal(9) * 3, [0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 0.5]]).astype(np.float32)
+PAIRS = np.meshgrid(ODD, ODD)
+THREES = RNG.standard_normal((4, 3)).astype(np.float32), RNG.standard_normal((2, 4, 3)).astype(np.float32)
+
+CALLS = [
+    *[("roll", (X, shift, axis), {}) for shift, axis in ((1, 0), (-2, 1), (7, 2), ((1, 2), (0, 2)), (3, (0, 1)),
+                                                         (5, None), (0, 0))],
+    *[("rot90", (X, k, axes), {}) for k in range(-2, 5) for axes in ((0, 1), (2, 0), (-1, 1))],
+    *[("tile", (X, reps), {}) for reps in (2, (2, 3), (1, 2, 3), (2, 1, 1, 2), 0)],
+    *[("flip", (X, axis), {}) for axis in (None, 1, (0, 2))], ("flipud", (X,), {}), ("fliplr", (X,), {}),
+    ("moveaxis", (X, (0, 1), (-1, 0)), {}), ("swapaxes", (X, 0, -1), {}), ("matrix_transpose", (X,), {}),
+    ("ravel", (X,), {}), ("broadcast_to", (ROW, (2, 5)), {}), ("broadcast_arrays", (ROW, COLUMN[:, None]), {}),
+    *[(f"atleast_{rank}d", (x,), {}) for rank in (1, 2, 3) for x in (1.5, ROW, MATRIX, X)],
+    *[(name, ([x, x],), {}) for name in ("vstack", "hstack", "dstack", "column_stack") for x in (ROW, MATRIX)],
+    ("column_stack", ([ROW, MATRIX.T],), {}), ("append", (X, Y), {}), ("append", (X, X, 1), {}),
+    *[("array_split", (X, parts, 2), {}) for parts in (1, 2, 3, 5, [1, 3])], ("hsplit", (X, 2), {}),
+    ("hsplit", (ROW, 5), {}), ("vsplit", (X, [1]), {}), ("dsplit", (X, 5), {}), ("unstack", (X,), {"axis": 1}),
+    *[(name, (X, offset, *axes), {}) for name in ("diagonal", "trace") for offset in (-2, 0, 1, 4, 9)
+      for axes in ((0, 1), (-1, 0))],
+    *[("diag", (x, offset), {}) for x in (ROW, MATRIX) for offset in (-4, 0, 2)], ("diagflat", (MATRIX, 1), {}),
+    *[("tri", (3, columns, offset), {}) for columns in (None, 5) for offset in (-1, 0, 2)], ("identity", (3,), {}),
+    *[(name, (1, 3, 7), {"endpoint": endpoint}) for name in ("linspace", "logspace", "geomspace")
+      for endpoint in (True, False)], ("linspace", (0, 1, 1), {}), ("logspace", (0, 3, 4), {"base": 2.0}),
+    *[("meshgrid", vectors, {"indexing": indexing}) for indexing in ("xy", "ij")
+      for vectors in ((ROW,), (ROW, COLUMN), (ROW, COLUMN, X[:, 0, 0]), (ROW, 2.0))],
+    ("vander", (ROW,), {}), ("vander", (ROW, 3), {"increasing": True}), ("vander", (np.arange(4),), {}),
+    ("inner", (X, ROW), {}), ("inner", (X, MATRIX), {}), ("inner", (X, 2.0), {}), ("vdot", (X, X), {}),
+    *[("tensordot", (X, Y, axes), {}) for axes in (1, ([2, 0], [0, 2]), ([1], [1]))],
+    ("tensordot", (MATRIX, ROW, 0), {}),
+    *[("kron", pair, {}) for pair in ((X, Y), (MATRIX, Y), (ROW, MATRIX), (X, ROW), (X, 2.0))],
+    ("cross", THREES, {}), ("cross", (THREES[0].T, THREES[0].T[:, ::-1]), {"axis": 0}),
+    *[("diff", (X, n, axis), {}) for n in range(3) for axis in (0, -1)], ("diff", (X > 0,), {}),
+    ("gradient", (X,), {}), ("gradient", (X, 2.0, 3.0, 0.5), {}), ("gradient", (X, 2.0), {"axis": 1}),
+    ("gradient", (np.array([1, 4, 9]),), {}), ("trapezoid", (X,), {}), ("trapezoid", (X,), {"dx": 2.0, "axis": 0}),
+    ("trapezoid", (X, COLUMN), {"axis": 1}), ("trapezoid", (X, X[::-1]), {"axis": 1}),
+    ("ptp", (X, 1), {}), ("ptp", (X,), {"keepdims": True}), ("var", (X, 1), {}), ("average", (X, 1), {}),
+    ("average", (X, 1, COLUMN), {}), ("average", (X,), {"weights": X * X}),
+    ("average", ([1, 2, 4],), {"weights": [1, 2, 3]}),
+    *[("cov", (MATRIX,), options) for options in ({}, {"rowvar": False}, {"bias": True}, {"ddof": 2})],
+    ("cov", (ROW,), {}), ("cov", (ROW, MATRIX[1]), {}), ("corrcoef", (MATRIX,), {}), ("corrcoef", (ROW,), {}),
+    *[(name, (HOLES,), {"axis": axis, "keepdims": keepdims}) for name in (
+        "nansum", "nanprod", "nanmean", "nanvar", "nanstd", "nanmax", "nanmin") for axis in (None, 0, 2, (0, 1))
+      for keepdims in (False, True)],
+    ("nanvar", (HOLES,), {"axis": 2, "ddof": 1}), ("nanmean", (np.arange(6).reshape(2, 3),), {"axis": 1}),
+    ("nanargmax", (SOME, 2), {}), ("nanargmin", (SOME, 2), {}), ("nan_to_num", (ODD,), {}),
+    ("nan_to_num", (ODD,), {"nan": 1.0, "posinf": 2.0, "neginf": 3.0}), ("nan_to_num", (np.arange(3),), {}),
+    *[(name, (ODD,), {}) for name in ("isnan", "isinf", "isfinite", "isposinf", "isneginf", "degrees", "radians",
+                                      "rad2deg", "deg2rad", "sinc", "rint", "fix", "positive")],
+    ("isnan", (np.arange(3),), {}), ("invert", (np.arange(3),), {}), ("remainder", (np.array([-3, 3]), 2), {}),
+    *[(name, PAIRS, {}) for name in ("logaddexp", "logaddexp2", "fmax", "fmin", "heaviside", "isclose")],
+    ("fmax", (np.arange(3), 1), {}), ("isclose", PAIRS, {"equal_nan": True, "rtol": 0.5}),
+    ("isclose", (np.array([2**40]), np.array([2**40 + 1])), {"rtol": 0, "atol": 0}),
+    ("allclose", (X, X + 1e-7), {}), ("allclose", (X, X + 1), {}),
+    *[("array_equal", (X, other), {}) for other in (X.copy(), X + 1, ROW, Y)]]
+
+BY_FORMULA = {"xlogy": lambda x, y: np.where((x == 0) & ~np.isnan(y), 0, x * np.log(y)),
+              "xlog1py": lambda x, y: np.where((x == 0) & ~np.isnan(y), 0, x * np.log1p(y)),
+              "logit": lambda x: np.log(x / (1 - x)),
+              "entr": lambda x: np.where(x == 0, 0, np.where(x < 0, -np.inf, -x * np.log(x)))}
+
+
+def same(found, expected):
+    """Compares tensors with arrays, alone or in lists."""
+    if isinstance(expected, (list, tuple)):
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected, strict=True):
+            same(one, other)
+        return
+    expected = np.asarray(expected)
+    assert found.shape == expected.shape
+    np.testing.assert_allclose(found.numpy(), expected, rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(("name", "arguments", "options"), CALLS)
+def test_numbers_are_those_of_numpy(name, arguments, options):
+    same(getattr(nv, name)(*arguments, **options), getattr(np, name)(*arguments, **options))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", BY_FORMULA)
+def test_numbers_are_those_of_formulas(name):
+    operands = PAIRS if name.startswith("xlog") else (ODD,)
+    same(getattr(nv, name)(*operands), BY_FORMULA[name](*[entry.astype(np.float64) for entry in operands]))
+
+
+def test_all_names_are_tried():
+    known = {name for module in MODULES for name in module.__all__}
+    assert known == {name for name, *_ in CALLS} | {*BY_FORMULA}
+
+
+COMPUTED = {"allclose", "array_equal", "isclose"}  # of tensors, NumPy's answer is at hand
+OTHER = {"entr", "identity", "linspace", "logspace", "geomspace", "tri", "flip", "ravel", "broadcast_to", "var",
+         "xlogy", "xlog1py", "logit", "invert", "remainder"}
+
+BY_NUMPY = {name: (arguments, options) for name, arguments, options in reversed(CALLS)
+            if name not in COMPUTED | OTHER}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(("name", "arguments", "options"), [
+    next(call for call in CALLS if call[0] == name) for name in dict.fromkeys([call[0] for call in CALLS])
+    if name not in COMPUTED | OTHER])
+def test_numpy_s_functions_build_the_graph(name, arguments, options):
+    def tensors(entry):
+        if isinstance(entry, list):
+            return [tensors(one) for one in entry]
+        return nv.constant(entry) if isinstance(entry, np.ndarray) else entry
+    expected = getattr(np, name)(*arguments, **options)
+    if not any(isinstance(entry, (np.ndarray, list)) for entry in arguments):
+        arguments = (np.float32(arguments[0]) * np.ones(1, np.float32), *arguments[1:])
+        expected = getattr(np, name)(*arguments, **options)
+    found = getattr(np, name)(*map(tensors, arguments), **options)
+    assert all([isinstance(one, nv.Tensor) for one in (found if isinstance(found, (list, tuple)) else [found])])
+    same(found, expected)
+
+
+# -- lengths, names, derivatives -------------------------------------------------------------------------------------
+
+SYMBOLIC = {
+    "roll": lambda f, x: f.roll(x, 2, 0), "rolled_back": lambda f, x: f.roll(x, -1, 0),
+    "rolled_flat": lambda f, x: f.roll(x, 3),
+    "tile": lambda f, x: f.tile(x, (2, 1)), "rot90": lambda f, x: f.rot90(x), "diag": lambda f, x: f.diag(x[:, 0], 1),
+    "diagonal": lambda f, x: f.diagonal(x, 1), "trace": lambda f, x: f.trace(x),
+    "meshgrid": lambda f, x: f.meshgrid(x[:, 0], x[0])[0], "vander": lambda f, x: f.vander(x[:, 0], 3),
+    "kron": lambda f, x: f.kron(x, x), "tensordot": lambda f, x: f.tensordot(x, x, ([0], [0])),
+    "diff": lambda f, x: f.diff(x, axis=0), "gradient": lambda f, x: f.gradient(x, axis=0),
+    "cov": lambda f, x: f.cov(x, rowvar=False), "trapezoid": lambda f, x: f.trapezoid(x, axis=0),
+    "nanmax": lambda f, x: f.nanmax(x, axis=0), "vstack": lambda f, x: f.vstack([x, x])}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", SYMBOLIC)
+def test_lengths_may_be_symbols(name):
+    x = nv.placeholder((nv.dim("n", min=2), 3))
+    compiled = nv.computation(SYMBOLIC[name](nv, x), x)
+    for length in (2, 3, 5):
+        rows = RNG.standard_normal((length, 3)).astype(np.float32)
+        np.testing.assert_allclose(compiled(rows), SYMBOLIC[name](np, rows), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("function", "axes"), [
+    (lambda x: nv.flip(x, "W"), "H W"), (lambda x: nv.roll(x, 1, "H"), "H W"),
+    (lambda x: nv.swapaxes(x, "H", "W"), "W H"), (lambda x: nv.moveaxis(x, "H", 1), "W H"),
+    (lambda x: nv.tile(x, 2), "H W"), (lambda x: nv.diff(x, axis="W"), "H W"),
+    (lambda x: nv.gradient(x, axis="H"), "H W"), (lambda x: nv.nanmean(x, "H"), "W"), (lambda x: nv.ptp(x, "W"), "H"),
+    (lambda x: nv.trapezoid(x, axis="W"), "H"), (lambda x: nv.average(x, "H", nv.constant([1, 2, 3, 4], "H=4")), "W"),
+    (lambda x: nv.diagonal(x), "H"), (lambda x: nv.isclose(x, x), "H W"), (lambda x: nv.unstack(x, "H")[0], "W")])
+def test_axes_keep_their_names(function, axes):
+    assert [axis.name for axis in function(nv.constant(MATRIX, "H=4, W=5")).axes] == axes.split()
+
+
+@pytest.mark.parametrize(("function", "points"), [
+    (nv.sinc, [[0.0, 0.3, -2.0]]), (nv.logit, [[0.2, 0.7]]), (nv.entr, [[0.2, 2.0]]), (nv.degrees, [[1.0]]),
+    (nv.logaddexp, [[1.0, 2.0, 3.0], [1.0, 2.5, -1.0]]), (nv.xlogy, [[1.0, 2.0], [2.0, 0.5]]),
+    (nv.xlog1py, [[1.0, 2.0], [2.0, -0.5]]), (lambda x: nv.roll(x, 1, 0), [[1.0, 2.0, 3.0]]),
+    (lambda x: nv.diag(x, 1), [[1.0, 2.0]]), (nv.kron, [[1.0, 2.0], [3.0, 4.0]]), (nv.cov, [[[1.0, 2.0], [0.5, 4.0]]]),
+    (nv.cross, [[1.0, 2.0, 3.0], [0.5, 4.0, 1.0]]), (nv.gradient, [[1.0, 4.0, 2.0]]), (nv.vander, [[1.5, 2.0]])])
+def test_derivatives(function, points):
+    nv.testing.check_grads(function, [np.array(point) for point in points], order=2)
+
+
+def test_elements_that_are_left_out_have_no_derivative():
+    x = nv.variable(initial_value=np.array([1.0, np.nan, 3.0]))
+    assert nv.deriv(nv.nanmean(x), x).tolist() == [0.5, 0.0, 0.5]
+    assert nv.deriv(nv.nanmax(x), x).tolist() == [0.0, 0.0, 1.0]
+
+
+def test_where_all_elements_are_nan():
+    nothing = np.full(2, np.nan)
+    assert [nv.nansum(nothing).item(), nv.nanprod(nothing).item(), nv.nanargmax(nothing).item()] == [0, 1, -1]
+    assert all(np.isnan(getattr(nv, name)(nothing).item()) for name in ("nanmax", "nanmean", "nanvar"))
+
+
+# -- errors ----------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize(("program", "kind", "message"), [
+    (lambda: nv.roll(X, (1, 2), 0), nv.InvalidArgument, "each axis takes a shift"),
+    (lambda: nv.roll(X, 1.5, 0), nv.WrongKind, "shift is an integer"),
+    (lambda: nv.tile(X, -1), nv.InvalidArgument, "less than 0 times"),
+    (lambda: nv.tile(nv.zeros("A=2"), (2, 2)), nv.ShapeMismatch, "more repetitions than axes"),
+    (lambda: nv.fliplr([1.0]), nv.ShapeMismatch, "too few axes"),
+    (lambda: nv.moveaxis(X, (0, 1), 0), nv.InvalidArgument, "one new place"),
+    (lambda: nv.rot90(X, 1, (0,)), nv.InvalidArgument, "a plane has two axes"),
+    (lambda: nv.atleast_2d(nv.zeros("A=2")), nv.InvalidArgument, "need names"),
+    (lambda: nv.vstack([]), nv.InvalidArgument, "nothing to join"),
+    (lambda: nv.array_split(X, 0), nv.InvalidArgument, "no such number of parts"),
+    (lambda: nv.array_split(nv.placeholder((nv.dim("n"),)), 2), nv.ShapeMismatch, "depends on the call"),
+    (lambda: nv.unstack(nv.placeholder((nv.dim("n"),))), nv.ShapeMismatch, "no small number"),
+    (lambda: nv.dsplit(MATRIX, 2), nv.ShapeMismatch, "too few axes"),
+    (lambda: nv.linspace(0, 1, -1), nv.InvalidArgument, "less than no numbers"),
+    (lambda: nv.geomspace(0, 1), nv.InvalidArgument, "one sign"),
+    (lambda: nv.meshgrid(MATRIX), nv.ShapeMismatch, "vectors without names"),
+    (lambda: nv.meshgrid(ROW, indexing="yx"), nv.InvalidArgument, "order of the axes"),
+    (lambda: nv.inner(X, Y), nv.ShapeMismatch, "one length"),
+    (lambda: nv.tensordot(X, Y, 9), nv.InvalidArgument, "axes that are contracted"),
+    (lambda: nv.tensordot(X, Y, ([0], [0, 1])), nv.InvalidArgument, "with one of y"),
+    (lambda: nv.vdot(np.ones(2, np.complex64), np.ones(2, np.complex64)), nv.NotSupported, "conjugates"),
+    (lambda: nv.cross(X, X), nv.ShapeMismatch, "three elements"),
+    (lambda: nv.kron(nv.zeros("A=2"), X), nv.AxisMismatch, "goes by positions"),
+    (lambda: nv.diag(X), nv.ShapeMismatch, "a vector or a matrix"),
+    (lambda: nv.diagonal(ROW), nv.ShapeMismatch, "lies in two axes"),
+    (lambda: nv.diff(X, -1), nv.InvalidArgument, "0 times or more"),
+    (lambda: nv.gradient([1.0]), nv.ShapeMismatch, "two neighbours"),
+    (lambda: nv.gradient(X, 1.0, 2.0), nv.InvalidArgument, "for each axis"),
+    (lambda: nv.cov(X), nv.ShapeMismatch, "rows of a matrix"),
+    (lambda: nv.average(X, (0, 1), [1.0, 2.0, 3.0]), nv.ShapeMismatch, "one axis of x"),
+    (lambda: nv.nan_to_num(np.ones(2, np.complex64)), nv.NotSupported, "real ones")])
+def test_what_is_told(program, kind, message):
+    with pytest.raises(kind, match=message) as caught:
+        program()
+    assert caught.value.help and caught.value.location is not None
