@@ -127,6 +127,9 @@ transformer = _switch("transformer", "", "the name of the transformer that nv.tr
                       "for the best one here")
 wait_limit = _switch("wait_limit", 10, "seconds that a call waits for another one inside of a host function, which may "
                                       "wait for it in turn; after that, an error")
+xla_bindings = _switch("xla_bindings", 32, "sets of values of the symbols for which xla keeps a function's programs")
+xla_precision = _switch("xla_precision", "highest", "how exact products of float32 are on xla's devices",
+                        ("highest", "high", "default"))
 
 
 def check_environment(names: Iterable[str]) -> None:

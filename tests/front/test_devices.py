@@ -14,6 +14,12 @@ from nervure.ir.device import devices_of
 from tests.transformers.devices.own import Arrays, Bytes, Idle, Lists
 
 
+@pytest.fixture
+def without_jax(monkeypatch):
+    """No package jax is found."""
+    monkeypatch.setattr("nervure.front.devices.find_spec", lambda name: None)
+
+
 def test_devices_are_classes_of_tensors():
     """T70"""
     assert nv.AbstractTensor is nv.Tensor
@@ -72,7 +78,7 @@ def test_ops_keep_their_list_and_derivatives_that_of_their_ops():
     ([], nv.InvalidArgument, "no devices"), (["CPUTensor"], nv.WrongKind, "str 'CPUTensor'"),
     ([nv.Tensor], nv.WrongKind, "Tensor"), ([nv.AssignableTensorOp], nv.WrongKind, "AssignableTensorOp"),
     ([nv.CPUTensor, nv.XLATensor], nv.NotSupported, "XLATensor")])
-def test_lists_are_of_devices_that_can_be_used(listed, kind, got):
+def test_lists_are_of_devices_that_can_be_used(listed, kind, got, without_jax):
     """T73"""
     with pytest.raises(kind) as caught:
         nv.devices(*listed)
@@ -80,9 +86,9 @@ def test_lists_are_of_devices_that_can_be_used(listed, kind, got):
     assert kind is nv.InvalidArgument or "NumPyTensor" in caught.value.expected
 
 
-def test_the_absent_transformer_is_named_kindly():
+def test_the_absent_package_is_named_kindly(without_jax):
     """T73"""
-    with pytest.raises(nv.NotSupported, match="XLATensor cannot be used: nervure has no transformer for XLA"):
+    with pytest.raises(nv.NotSupported, match=r"XLATensor cannot be used: it needs jax: pip install"):
         nv.devices(nv.XLATensor)
 
 
@@ -112,7 +118,7 @@ def test_the_tree_of_devices_shows_what_is_used(capsys):
     assert "  CPUTensor       1  " in capsys.readouterr().out
 
 
-def test_places_of_a_device_are_its_instances():
+def test_places_of_a_device_are_its_instances(without_jax):
     """T91"""
     cls = place_class(Arrays)
     assert cls is place_class(Arrays) and cls.__name__ == "Arrays"

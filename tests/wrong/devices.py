@@ -28,9 +28,17 @@ def add_in_lists(op, x, y, out):
         out.set_vref(i, x.vref(i) + y.vref(i))
 
 
+class AbsentTensor(nv.CPUTensor):
+    """A device of hardware that this machine lacks."""
+
+    @classmethod
+    def missing(cls):
+        return "there is no such hardware here"
+
+
 @fails(nv.NotSupported)
-def device_without_a_transformer():
-    with nv.devices(nv.XLATensor, nv.CPUTensor):  # here
+def device_that_is_missing():
+    with nv.devices(AbsentTensor, nv.CPUTensor):  # here
         pass
 
 

@@ -15,6 +15,8 @@ import inspect
 import platform
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from importlib.metadata import version
+from importlib.util import find_spec
 from typing import Literal, TypeVar, cast
 
 import numpy as np
@@ -84,22 +86,24 @@ class ScalarTensor(ArrayStorage, Tensor):
         return all([value.type.shape == () for value in op.outputs])
 
 
-class XLATensor(Tensor):
-    """A device of XLA, for which nervure has no transformer.
+class XLATensor(ArrayStorage, Tensor):
+    """Tensors that XLA computes, through jax. Calls of Python's functions and prints go to the next device.
 
-    >>> nv.XLATensor.missing()
-    'nervure has no transformer for XLA'
+    >>> nv.XLATensor.transformer
+    'xla'
     """
 
     transformer = "xla"
 
     @classmethod
-    def missing(cls) -> str:
-        return "nervure has no transformer for XLA"
+    def missing(cls) -> str | None:
+        if find_spec("jax") is None:
+            return 'it needs jax: pip install "nervure[xla]"'
+        return None
 
     @classmethod
     def backend_state(cls) -> str:
-        return cls.missing()
+        return cls.missing() or f"XLA, through jax {version('jax')}"
 
 
 _OWN: tuple[type[Device], ...] = (CPUTensor, NumPyTensor, ScalarTensor, XLATensor)

@@ -2,13 +2,13 @@
 the table.
 
 >>> transformer_choices()
-('cpu', 'interpreter', 'null')
+('cpu', 'interpreter', 'null', 'xla')
 >>> make_transformer("interprter")
 Traceback (most recent call last):
     ...
 nervure.errors.InvalidArgument: make_transformer: there is no transformer interprter
   got:      interprter
-  expected: cpu, interpreter, null
+  expected: cpu, interpreter, null, xla
   help:     did you mean interpreter?
 ...
 """
@@ -32,6 +32,7 @@ _TABLE: dict[str, str] = {
     "cpu": "nervure.transformers.cpu.transformer:CpuTransformer",
     "interpreter": "nervure.transformers.interpreter.transformer:Interpreter",
     "null": "nervure.transformers.null:NullTransformer",
+    "xla": "nervure.transformers.xla.transformer:XlaTransformer",
 }
 
 _lock = forks.lock()

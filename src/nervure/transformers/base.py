@@ -32,7 +32,7 @@ from nervure.ir.printer import nested_functions
 from nervure.ir.variable import Variable
 from nervure.support import forks
 from nervure.transformers.borrowing import as_version, shared_array
-from nervure.transformers.cells import Cells, own_copy
+from nervure.transformers.cells import Cell, Cells, own_copy
 from nervure.transformers.executable import Executable
 from nervure.types.description import BasicTensorDescription
 from nervure.types.ordered_arrays import in_order
@@ -48,8 +48,8 @@ class Transformer(Uncopyable, ABC):
 
     name: ClassVar[str]
 
-    def __init__(self) -> None:
-        self.cells = Cells(self.name)
+    def __init__(self, cell: type[Cell] = Cell) -> None:
+        self.cells = Cells(self.name, cell)
         self.is_open = True
 
     @abstractmethod

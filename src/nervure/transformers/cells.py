@@ -297,10 +297,10 @@ _tables_lock = forks.lock()  # reentrant: a signal handler may come while it is 
 
 
 class Cells(Uncopyable):
-    """The cells of one transformer, made at the first use of each variable from its initial value."""
+    """The cells of one transformer, made at the first use of each variable from its initial value, all of one class."""
 
-    def __init__(self, owner: str) -> None:
-        self._owner = owner
+    def __init__(self, owner: str, cell: type[Cell] = Cell) -> None:
+        self._owner, self._cell = owner, cell
         self._cells: WeakKeyDictionary[Variable, Cell] = WeakKeyDictionary()
         self._lock = forks.lock()
         with _tables_lock:
@@ -314,7 +314,7 @@ class Cells(Uncopyable):
         The first use of variables that another transformer has changed warns, once, since they start from their
         initial values.
         """
-        made = {variable: Cell(variable, start.get(variable))  # without the lock: an initial value may do anything
+        made = {variable: self._cell(variable, start.get(variable))  # without the lock: an initial value may do all
                 for variable in variables if self.peek(variable) is None}
         with self._lock:
             fresh = [variable for variable in made if variable not in self._cells]
@@ -338,7 +338,7 @@ class Cells(Uncopyable):
                                           got=f"the memory of {other.name or 'another variable'}",
                                           expected="memory of its own", help="read one variable in both places")
         with self._lock:
-            cell = self._cells.setdefault(variable, cell or Cell(variable, array))
+            cell = self._cells.setdefault(variable, cell or self._cell(variable, array))
         cell.borrow(array, version)
 
     def store(self, values: Mapping[Variable, np.ndarray], op: str) -> None:

@@ -103,6 +103,11 @@ class Executable(Uncopyable, ABC):
         return None
 
     @property
+    def kept_bindings(self) -> int:
+        """The number of bindings of symbols for which specialisations are kept."""
+        return KEPT_BINDINGS
+
+    @property
     def optimised(self) -> Function:
         """The function that it runs, with the parameters, results and updates of ``function``."""
         return self.function
@@ -261,7 +266,7 @@ class Executable(Uncopyable, ABC):
         with self._lock:
             found = self._known.get(key) or self._known.setdefault(key, _Specialisation())
             self._known.move_to_end(key)
-            if len(self._known) > KEPT_BINDINGS:
+            if len(self._known) > self.kept_bindings:
                 self._known.popitem(last=False)
         with found.lock:  # other bindings do not wait
             if not found.is_made:

@@ -1,0 +1,22 @@
+"""The facts that are known while JAX traces a function: the values of symbols, and the status of the call so far."""
+
+from __future__ import annotations
+
+from nervure.transformers.binding import Bindings
+from nervure.transformers.xla.checks import START, Checks, ErrorOf, Status
+from nervure.transformers.xla.functions import Array
+
+
+class CallTrace:
+    """One tracing of a function, or of a function that an op holds; ``status`` moves on with its checks."""
+
+    def __init__(self, bindings: Bindings, checks: Checks, precision: str, status: Status = START) -> None:
+        self.bindings, self.checks, self.precision, self.status = bindings, checks, precision, status
+
+    def inside(self, status: Status) -> CallTrace:
+        """Returns the trace of a function that an op holds, from a status on."""
+        return CallTrace(self.bindings, self.checks, self.precision, status)
+
+    def check(self, bad: Array, error_of: ErrorOf, values: Array | None = None) -> None:
+        """Ends the call with an error where ``bad`` holds."""
+        self.status = self.checks.add(self.status, bad, error_of, values)

@@ -1,0 +1,93 @@
+"""Cells whose values lie on a device between calls, and are fetched when something else reads them.
+
+>>> from nervure.types.description import BasicTensorDescription
+>>> from nervure.types.dtype import float32
+>>> cell = DeviceCell(Variable(BasicTensorDescription(float32, (2,)), initial=1.5))
+>>> value = cell.on_device(jax.devices()[0])
+>>> keep_together([cell], [value + 1])
+>>> cell.get(), cell.version
+(array([2.5, 2.5], dtype=float32), 1)
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from nervure.errors import InvalidArgument
+from nervure.ir.variable import Variable
+from nervure.transformers.cells import Cell, store_together
+from nervure.types.ordered_arrays import in_order
+
+__all__ = ["DeviceCell", "Held", "Variable", "keep_together", "placed"]
+
+
+class Held:
+    """A value on a device: the one of a ``version`` of its cell. ``is_fetched`` says whether the cell's own array has
+    it, too.
+    """
+
+    __slots__ = ("value", "version", "is_fetched")
+
+    def __init__(self, value: Any, version: int, is_fetched: bool) -> None:
+        self.value, self.version, self.is_fetched = value, version, is_fetched
+
+
+class DeviceCell(Cell):
+    """A cell that may have its value on a device alone."""
+
+    __slots__ = ("held",)
+    held: Held | None
+
+    @property
+    def array(self) -> np.ndarray:
+        """The value in memory; one that a call has left on the device is copied from there."""
+        held = self.held
+        if held is not None and not held.is_fetched and held.version == self.version:
+            if held.value.is_deleted():
+                raise InvalidArgument("the value of this variable is lost: its device failed in a call",
+                                      op="xla", operand=self.name, got="no value", expected="a value",
+                                      help="set it, or load it from a file")
+            _ARRAY.__set__(self, in_order(np.array(held.value, copy=True), self.order))
+            held.is_fetched = True
+        found: np.ndarray = _ARRAY.__get__(self)
+        return found
+
+    @array.setter
+    def array(self, array: np.ndarray) -> None:
+        self.held = None
+        _ARRAY.__set__(self, array)
+
+    def on_device(self, device: Any) -> Any:
+        """Returns the value on a device, copied there once for each version."""
+        held = self.held
+        if held is None or held.version != self.version or held.value.is_deleted():
+            self.held = held = Held(placed(self.array, device), self.version, True)
+        return held.value
+
+
+def placed(array: np.ndarray, device: Any) -> Any:
+    """Returns a copy of an array on a device, in its own element type whatever jax's switch for 64 bits says."""
+    with jax.enable_x64(True):
+        return jax.device_put(np.asarray(array, order="C"), device, may_alias=False)
+
+
+_ARRAY: Any = Cell.__dict__["array"]
+
+
+def keep_together(cells: Sequence[DeviceCell], values: Sequence[Any]) -> None:
+    """Stores several new values on their device at once: whatever a signal handler raises, all cells have their new
+    values or none has. The caller holds the cells.
+    """
+    if any([cell.lent.value and (cell.is_lent() or cell.lent.value) for cell in cells]):
+        store_together(cells, [np.array(value, copy=True) for value in values])  # others read the memory itself
+        return
+    held = [Held(value, cell.version + 1, False) for cell, value in zip(cells, values, strict=True)]
+    stamps, versions = [cell.stamp for cell in cells], [each.version for each in held]
+    deque(itertools.chain(map(setattr, cells, itertools.repeat("held"), held),
+                          map(setattr, stamps, itertools.repeat("value"), versions)), maxlen=0)

@@ -1,0 +1,106 @@
+"""Functions on a device of XLA: one program for each set of values of the symbols, and the contract of its calls."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import jax
+import numpy as np
+
+from nervure import flags
+from nervure.errors import warn_user
+from nervure.ir.function import Function
+from nervure.ir.variable import Variable
+from nervure.transformers.binding import Bindings
+from nervure.transformers.cells import Cell
+from nervure.transformers.executable import Executable
+from nervure.transformers.given_memory import GivenMemory
+from nervure.transformers.interpreter.step_list import StepList
+from nervure.transformers.xla.device_cells import DeviceCell, keep_together, placed
+from nervure.transformers.xla.jax_program import XlaProgram
+
+if TYPE_CHECKING:
+    from nervure.transformers.xla.transformer import XlaTransformer
+
+MANY_BINDINGS = 8
+"""The number of programs of one function from which on a call warns."""
+
+
+class XlaExecutable(Executable):
+    """A function that JAX compiles, once for each set of values of its symbols."""
+
+    transformer: XlaTransformer
+
+    def __init__(self, function: Function, transformer: XlaTransformer) -> None:
+        super().__init__(function, transformer)
+        self._made = 0
+
+    @property
+    def kept_bindings(self) -> int:
+        return max(1, flags.xla_bindings)
+
+    def specialise(self, bindings: Bindings) -> XlaProgram:
+        self._made += 1
+        if self._made == MANY_BINDINGS:
+            names = ", ".join(bindings)
+            warn_user(f"{self.function.name} is compiled for the {MANY_BINDINGS}th time, for {names} = "
+                      f"{', '.join(map(str, bindings.values()))}: XLA compiles a program for each length. Pad to a few "
+                      f"lengths, or declare {names} as a number")
+        return XlaProgram(self.function, bindings)
+
+    def run(self, specialised: XlaProgram, arguments: Sequence[np.ndarray],
+            states: Mapping[Variable, np.ndarray]) -> Sequence[np.ndarray]:
+        device = self.transformer.device
+        read, replaced = [[placed(states[variable], device) for variable in listed]
+                          for listed in (specialised.read, specialised.replaced)]
+        results, updates, status = self._called(specialised, arguments, read, replaced)
+        self._raise(specialised, status)
+        return [np.asarray(value) for value in (*results, *updates)]
+
+    def _transact(self, arrays: Sequence[np.ndarray], cells: Mapping[Variable, Cell], updated: Sequence[Cell],
+                  bindings: Bindings, given: GivenMemory | None) -> list[np.ndarray]:
+        if flags.check_nan:
+            return self._checked(arrays, cells, updated, bindings)
+        program: XlaProgram = self._specialised(bindings)
+        known = cast("Mapping[Variable, DeviceCell]", cells)
+        for cell in known.values():
+            cell.begin()
+        device = self.transformer.device
+        read, replaced = [[known[variable].on_device(device) for variable in listed]
+                          for listed in (program.read, program.replaced)]
+        made: list[Any] = []
+        try:
+            # Nothing of Python runs between the end of the program and its results' arrival in the list.
+            made.extend(itertools.starmap(self._called, [(program, arrays, read, replaced)]))
+        finally:
+            del read, replaced
+            if made and self.function.updates:
+                keep_together(cast("Sequence[DeviceCell]", updated), made[0][1])
+        results, _, status = made[0]
+        self._raise(program, status)
+        return [np.array(value, order="C", copy=True) for value in results]
+
+    def _called(self, program: XlaProgram, arrays: Sequence[np.ndarray], read: Sequence[Any],
+                replaced: Sequence[Any]) -> Any:
+        with jax.enable_x64(True), jax.default_device(self.transformer.device):
+            return jax.block_until_ready(program.call(list(arrays), list(read), list(replaced)))
+
+    def _raise(self, program: XlaProgram, status: Sequence[Any]) -> None:
+        """Raises the error with which a call ended, if any."""
+        if program.may_fail:
+            error = program.checks.error([int(each) for each in status])
+            if error is not None:
+                raise error
+
+    def _checked(self, arrays: Sequence[np.ndarray], cells: Mapping[Variable, Cell], updated: Sequence[Cell],
+                 bindings: Bindings) -> list[np.ndarray]:
+        """A call of the reference, which checks every value."""
+        steps = StepList(self.function, bindings)
+        values = steps.run(arrays, {variable: cell.array for variable, cell in cells.items()})
+        owned = self._owned(values, {id(array) for array in arrays}, bindings)
+        count = len(self.function.results)
+        from nervure.transformers.cells import store_together
+        store_together(updated, owned[count:])
+        return owned[:count]

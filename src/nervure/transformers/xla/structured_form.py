@@ -1,0 +1,266 @@
+"""The structured form over JAX: reads as grids over the domain, the body on them, and one reduction or scatter.
+
+What is written at an index of its own is the body itself. Dimensions that the write lacks are reduced; where the write
+goes along lines, what is left is written to a slice; anything else is a scatter. Nothing of a domain exists but what
+XLA's fusion leaves of it.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from nervure.errors import IndexOutOfRange, InvalidArgument, NervureError, NotSupported
+from nervure.ir.kinds import Access, Element, ScalarExpression, Structure, Structured, as_results
+from nervure.transformers.interpreter.structure import unit
+from nervure.transformers.memory_estimate import numbers
+from nervure.transformers.xla.call_trace import CallTrace
+from nervure.transformers.xla.element_types import convert, wide
+from nervure.transformers.xla.functions import Array
+from nervure.transformers.xla.views import Shape, grid, line_of, shown, static_grid
+from nervure.transformers.xla.xla_scalars import XlaScalars
+from nervure.types.dim import DimLike, substitute
+from nervure.types.dtype import DType, as_dtype
+
+
+def structured(trace: CallTrace, op: Structured, operands: Sequence[Array]) -> list[Array]:
+    """The outputs of a structured op."""
+    structure = op.structure(*[operand.type for operand in op.operands])
+    domain = Domain(trace, op, numbers(structure.domain, trace.bindings), operands)
+    outputs = [(numbers(output.type.shape, trace.bindings), output.type.dtype) for output in op.outputs]
+    if structure.needs_elements and 0 in domain.lengths and any([math.prod(shape) for shape, _ in outputs]):
+        trace.check(jnp.ones((1,), jnp.bool_), lambda position, value: op.fail(
+            InvalidArgument, "there is no element to choose from", got=f"an empty axis: {domain.lengths}",
+            expected="at least one element", help="the reduced axes must not be empty"))
+        return [jnp.zeros(shape, dtype.numpy) for shape, dtype in outputs]
+    if callable(structure.combine) and 0 in domain.lengths:
+        return [jnp.zeros(shape, dtype.numpy) for shape, dtype in outputs]
+    s = XlaScalars(domain.values)
+    read = [domain.read(operand, access) for operand, access in zip(operands, structure.reads, strict=True)
+            if access is not None]
+    values = as_results(structure.body(s, *read))
+    if callable(structure.combine):
+        return _folded(s, structure, structure.combine, domain, values, outputs)
+    return [_combined(structure, access, domain, value, shape, dtype)
+            for value, access, (shape, dtype) in zip(values, structure.writes, outputs, strict=True)]
+
+
+class Domain:
+    """The domain of an ``op``, of numeric ``lengths``, whose coordinates may depend on ``operands``."""
+
+    def __init__(self, trace: CallTrace, op: Structured, lengths: Shape, operands: Sequence[Array]) -> None:
+        self.trace, self.op, self.lengths, self.operands = trace, op, lengths, operands
+
+    def known(self, expression: DimLike) -> DimLike:
+        """An expression with numbers for its symbols."""
+        return substitute(expression, self.trace.bindings)
+
+    def values(self, expression: DimLike) -> Array:
+        """The values of an expression, as a grid."""
+        return grid(self.known(expression), self.lengths)
+
+    def read(self, x: Array, access: Access) -> Array:
+        """The elements that are read at each point, as a grid."""
+        if not any([isinstance(entry, Element) for entry in access.coordinates]):
+            known = [self.known(entry) for entry in access.coordinates if not isinstance(entry, Element)]
+            if access.fill is not None and 0 not in self.lengths:
+                x, known = _bordered(x, known, self.lengths, access.fill)
+            return shown(x, self.lengths, known)
+        grids = [jnp.clip(each, 0, max(length - 1, 0)) for each, length in
+                 zip(self.places(access.coordinates), x.shape, strict=True)]
+        extents = np.broadcast_shapes(*[each.shape for each in grids])
+        return x[tuple(jnp.broadcast_arrays(*grids))] if x.size else jnp.zeros(extents, x.dtype)
+
+    def places(self, coordinates: Sequence[DimLike | Element]) -> list[Array]:
+        """The grid of each coordinate; indices that are data are checked."""
+        return [self._named(entry) if isinstance(entry, Element) else self.values(entry) for entry in coordinates]
+
+    def _named(self, element: Element) -> Array:
+        """The places that an index operand names, negative ones counted from the end once."""
+        named = wide(self.read(self.operands[element.operand], Access(element.coordinates)))
+        bound, = numbers((element.bound,), self.trace.bindings)
+        is_signed = as_dtype(named.dtype).is_signed
+        places = named.astype(jnp.int64)
+        bad = places >= bound if is_signed else named.astype(jnp.uint64) >= np.uint64(bound)
+        bad |= (places < (-bound if element.from_end else 0)) & is_signed
+        self.trace.check(bad, functools.partial(self._out_of_range, element, bound, bad.shape, named.dtype), named)
+        return jnp.where(places < 0, places + bound, places)
+
+    def _out_of_range(self, element: Element, bound: int, extents: Shape, dtype: Any, position: int,
+                      value: int) -> NervureError:
+        point = {f"%{d}": int(k) for d, k in enumerate(np.unravel_index(position, extents))}
+        at = numbers(element.coordinates, {**self.trace.bindings, **point})
+        got = f"{np.int64(value).astype(dtype)} at position {at}"
+        return self.op.fail(IndexOutOfRange, f"index {got} is out of range", got=got, **element.refused(bound),
+                            operand=self.op.operand_label(element.operand))
+
+
+def _bordered(x: Array, coordinates: Sequence[DimLike], lengths: Shape,
+              fill: complex) -> tuple[Array, list[DimLike]]:
+    """x with as much of ``fill`` around it as the coordinates reach, and the coordinates in it."""
+    padding, moved = [], []
+    for entry, length in zip(coordinates, x.shape, strict=True):
+        values = static_grid(entry, lengths)
+        before, after = max(0, -int(values.min())), max(0, int(values.max()) + 1 - length)
+        padding.append((before, after, 0))
+        moved.append(entry + before)
+    if any([before or after for before, after, _ in padding]):
+        x = lax.pad(x, np.asarray(fill).astype(x.dtype), padding)
+    return x, moved
+
+
+# -- writing -----------------------------------------------------------------------------------------------------
+
+
+def _combined(structure: Structure, access: Access, domain: Domain, value: Array, shape: Shape,
+              dtype: DType) -> Array:
+    """One output, whose elements combine by a function that has a name."""
+    combine = structure.combine
+    assert not callable(combine)
+    moves = combine in (None, "set")
+    exact = dtype if moves else (structure.accumulate or dtype).compute
+    value = convert(value, exact)
+    initial = None if structure.initial is None else convert(domain.operands[structure.initial], exact)
+    lines = _written_lines(access, domain, shape)
+    if lines is None:
+        return _stored(_scattered(combine, access, domain, value, initial, shape, exact), dtype)
+    used = [line.dimension for line in lines if line.dimension is not None]
+    others = [d for d in range(len(domain.lengths)) if d not in used]
+    part = _reduced(combine, jnp.broadcast_to(value, domain.lengths), others, exact)
+    rest = sorted(used)
+    part = lax.transpose(part, [rest.index(d) for d in used]) if used != rest else part
+    extents = tuple([1 if line.dimension is None else domain.lengths[line.dimension] for line in lines])
+    part = part.reshape(extents)
+    if initial is None and extents == shape and all([line.start == 0 for line in lines]):
+        return _stored(part, dtype)
+    base = _start(combine, shape, exact) if initial is None else initial
+    if 0 in extents:
+        return _stored(base, dtype)
+    return _stored(_on_slice(combine, base, part, lines), dtype)
+
+
+def _written_lines(access: Access, domain: Domain, shape: Shape) -> list[Any] | None:
+    """The coordinates of a write as lines inside of the output, each along a dimension of its own; None otherwise."""
+    lines, taken = [], set()
+    for entry, length in zip(access.coordinates, shape, strict=True):
+        line = None if isinstance(entry, Element) else line_of(domain.known(entry), domain.lengths)
+        if line is None or (line.dimension is not None and line.dimension in taken):
+            return None
+        extent = 1 if line.dimension is None else domain.lengths[line.dimension]
+        last = line.start + line.step * (extent - 1)
+        if extent and not (0 <= min(line.start, last) and max(line.start, last) < length):
+            return None
+        taken.add(line.dimension)
+        lines.append(line)
+    return lines
+
+
+def _on_slice(combine: str | None, base: Array, part: Array, lines: Sequence[Any]) -> Array:
+    """A tensor with a part combined into the slice along lines."""
+    box, backward = [], []
+    for axis, (line, extent) in enumerate(zip(lines, part.shape, strict=True)):
+        first, step = line.start, line.step or 1
+        last = first + step * (extent - 1)
+        if step < 0:
+            first, last, step = last, first, -step
+            backward.append(axis)
+        box.append(slice(first, last + 1, step))
+    part = lax.rev(part, backward) if backward else part
+    return _update(combine, base, tuple(box), part)
+
+
+def _scattered(combine: str | None, access: Access, domain: Domain, value: Array, initial: Array | None, shape: Shape,
+               exact: DType) -> Array:
+    """An output to whose elements any points may write; what leaves it is dropped."""
+    base = _start(combine, shape, exact) if initial is None else initial
+    grids = domain.places(access.coordinates)
+    if 0 in domain.lengths or not base.size:
+        return base
+    outside = functools.reduce(jnp.logical_or, [(each < 0) | (each >= length) for each, length in
+                                                zip(grids, shape, strict=True)], jnp.zeros((), jnp.bool_))
+    flat: Array = jnp.zeros((), jnp.int64)
+    for each, length in zip(grids, shape, strict=True):
+        flat = flat * length + each
+    flat = jnp.broadcast_to(jnp.where(outside, base.size, flat), domain.lengths).reshape(-1)
+    value = jnp.broadcast_to(value, domain.lengths).reshape(-1)
+    whole = base.reshape(-1)
+    if combine not in (None, "set"):
+        return _update(combine, whole, flat, value).reshape(shape)
+    # The last write stays, whatever the order in which the device writes.
+    last = jnp.full(base.size, -1, jnp.int64).at[flat].max(jnp.arange(flat.size), mode="drop")
+    return jnp.where(last >= 0, value[jnp.maximum(last, 0)], whole).reshape(shape)
+
+
+def _update(combine: str | None, base: Array, place: Any, part: Array) -> Array:
+    """A tensor with a part combined into some place."""
+    if base.dtype == jnp.bool_ and combine not in (None, "set"):
+        words = _update("maximum" if combine in _OR else "minimum", base.astype(jnp.uint8), place,
+                        part.astype(jnp.uint8))
+        return words != 0
+    at = base.at[place]
+    method = {None: at.set, "set": at.set, "add": at.add, "multiply": at.multiply, "maximum": at.max,
+              "minimum": at.min}[combine]
+    return method(part, mode="drop")
+
+
+_OR = ("add", "maximum", "or")
+"""The combiners that are "or" of truth values; the others are "and"."""
+
+_FUNCTIONS: dict[str, Callable[[Array, Array], Array]] = {
+    "add": lax.add, "multiply": lax.mul, "maximum": lax.max, "minimum": lax.min, "and": lax.bitwise_and,
+    "or": lax.bitwise_or}
+
+
+def _start(combine: str | None, shape: Shape, exact: DType) -> Array:
+    return jnp.full(shape, _unit(combine, exact))
+
+
+def _unit(combine: str | None, exact: DType) -> np.ndarray:
+    return np.asarray(unit(combine, exact.numpy)).astype(exact.numpy)
+
+
+def _reduced(combine: str | None, value: Array, axes: Sequence[int], exact: DType) -> Array:
+    """The values combined along axes; the last of them where nothing combines."""
+    if not axes:
+        return value
+    if combine in (None, "set"):
+        return value[tuple([(0 if length == 0 else -1) if d in axes else slice(None)
+                            for d, length in enumerate(value.shape)])]
+    if exact.kind == "bool":
+        combine = "or" if combine in _OR else "and"
+    return lax.reduce(value, _unit(combine, exact), _FUNCTIONS[combine], list(axes))
+
+
+def _folded(s: XlaScalars, structure: Structure, combine: ScalarExpression, domain: Domain, values: Sequence[Array],
+            outputs: Sequence[tuple[Shape, DType]]) -> list[Array]:
+    """Outputs that a combiner of tuples makes: pairwise and in order along the dimensions that the write lacks."""
+    lines = _written_lines(structure.writes[0], domain, outputs[0][0])
+    if lines is None:
+        raise domain.op.fail(NotSupported, "xla has no scatter with a combiner of tuples", got=type(domain.op).__name__,
+                             expected="a write at each index once", help="give the op a decomposition")
+    kept = [line.dimension for line in lines if line.dimension is not None]
+    axes = [d for d in range(len(domain.lengths)) if d not in kept]
+    rows = []
+    for value in values:
+        whole = lax.transpose(jnp.broadcast_to(wide(value), domain.lengths), [*kept, *axes])
+        rows.append(whole.reshape(*whole.shape[:len(kept)], -1))
+    while (count := rows[0].shape[-1]) > 1:
+        even = count - count % 2
+        pairs = combine(s, tuple([row[..., :even:2] for row in rows]), tuple([row[..., 1:even:2] for row in rows]))
+        rows = [jnp.concatenate([pair, row[..., even:]], axis=-1) for pair, row in zip(pairs, rows, strict=True)]
+    found: Any = tuple([row[..., 0] for row in rows])
+    found = found if structure.finish is None else as_results(structure.finish(s, found))
+    return [_stored(value, dtype).reshape(shape) for value, (shape, dtype) in zip(found, outputs, strict=True)]
+
+
+def _stored(value: Array, dtype: DType) -> Array:
+    """A value in the element type of its output. What adds up in integers wraps, as the sum itself does."""
+    if value.dtype == dtype.numpy:
+        return value
+    return value.astype(dtype.numpy) if dtype.is_integer else convert(value, dtype)
