@@ -71,7 +71,7 @@ _WHOLE = tuple([f"nervure.front.{name}" for name in (
     "views", "rearranging", "joining", "stacking", "indexing", "gathering", "filled", "diagonals", "grids",
     "matrix_products", "differences", "convolution", "pooling", "normalization", "attention", "random", "facets",
     "gradients", "flexible", "iterators", "choices", "checkpointing",
-    "loop_functions")])
+    "loop_functions", "associative_scan")])
 _SUBMODULES = ("autodiff", "bridges", "data", "flags", "front", "ir", "nn", "ops", "optim", "passes", "testing",
                "tools", "training", "transformers", "types")
 _WHERE = {name: module for module, names in _NAMES.items() for name in names.split()}

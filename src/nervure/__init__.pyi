@@ -72,6 +72,7 @@ from nervure.files.state_dict import from_state_dict as from_state_dict
 from nervure.files.state_dict import make_state_dict as make_state_dict
 from nervure.files.state_dict import parse_state_dict_key as parse_state_dict_key
 from nervure.files.state_loading import load_from_state_dict as load_from_state_dict
+from nervure.front.associative_scan import associative_scan as associative_scan
 from nervure.front.attention import attention as attention
 from nervure.front.checkpointing import checkpoint as checkpoint
 from nervure.front.choices import cond as cond

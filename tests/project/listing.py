@@ -31,7 +31,7 @@ FAMILIES = {
     "Networks": ("front.convolution", "front.pooling", "front.normalization", "front.attention"),
     "Derivatives": ("autodiff.derivative", "front.custom", "functions.gradient", "functions.directions",
                     "functions.jacobian", "functions.mapping", "front.checkpointing"),
-    "Loops and branches": ("front.loop_functions", "front.choices"),
+    "Loops and branches": ("front.loop_functions", "front.associative_scan", "front.choices"),
     "Effects": ("front.effects",),
     "Computing, saving, explaining": ("computation", "build", "jit", "files.saving", "inspection.explain",
                                       "inspection.profiling", "inspection.config", "training.trainer"),

@@ -209,7 +209,6 @@ FUNCTIONS = {
     "issubdtype isdtype is_floating_point is_complex iscomplexobj isrealobj is_signed",
     "isinstance(x, nv.Tensor)": "is_tensor",
     "nv.cond(predicate, f, g, x), or element by element nv.where(condition, x, y)": "if_",
-    "nv.scan(f, start, xs), which goes through xs one after the other": "associative_scan",
     _DEVICES: "device cuda cpu to set_default_device Device device_put default_device local_devices "
               "default_backend device_count",
     "nv.testing.assert_close": "assert_allclose assert_close",
