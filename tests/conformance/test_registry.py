@@ -14,11 +14,12 @@ from nervure.ops.effects import EffectOp, HostCall
 from nervure.ops.order import OrderOp
 from nervure.ops.scalar_op import ScalarOp
 from nervure.types.dtype import float64
+from tests.conformance import test_derivatives, test_mapped, test_symbolic
 from tests.conformance.samples import GOLDEN, NAMES, built_in, golden_table, samples_of, types_of
 from tests.conformance.sampling import concrete, generic
 from tests.conformance.test_ops import generator
 
-MOST_CORE_CLASSES = 134
+MOST_CORE_CLASSES = 135
 
 KINDS: list[tuple[str, tuple[type, ...]]] = [
     ("elementwise", (Elementwise,)), ("structured", (Structured,)), ("view", (View,)), ("leaf", (Leaf,)),
@@ -26,6 +27,8 @@ KINDS: list[tuple[str, tuple[type, ...]]] = [
 
 WITHOUT_SAMPLES = golden_table("ops_without_samples.txt")
 WITHOUT_DERIVATIVE = golden_table("ops_without_derivative.txt")
+WITHOUT_TANGENT = golden_table("ops_without_tangent.txt")
+WITHOUT_VMAP = golden_table("ops_without_vmap.txt")
 
 
 def kind_of(cls: type[Op]) -> str:
@@ -65,6 +68,27 @@ def test_every_op_has_a_derivative_or_a_reason(name):
         assert not differentiable(name), f"{name} has a derivative: remove its line"
     else:
         assert differentiable(name), f"write a vjp for {name}, or a line with the reason in ops_without_derivative.txt"
+
+
+def test_every_op_has_a_tangent_that_is_tried_or_a_reason():
+    """D8: the tables of tangents, against differences and against gradients, leave nothing out unsaid."""
+    tried = set(test_derivatives.DIFFERENTIABLE)
+    assert set(WITHOUT_TANGENT) == set(built_in()) - tried - set(WITHOUT_DERIVATIVE), (
+        "write smooth samples in float64, or a line with the reason in ops_without_tangent.txt")
+    assert all(len(reason) > 10 for reason in WITHOUT_TANGENT.values())
+    assert all([test_symbolic.numbered(name) for name in tried]), "a sample of each has symbols in its shapes"
+
+
+def test_every_op_is_tried_for_many_elements_or_has_a_reason():
+    """D20: the table of ops for many elements leaves nothing out unsaid."""
+    assert set(WITHOUT_VMAP) == set(built_in()) - set(test_mapped.WITH_OPERANDS), (
+        "write samples, or a line with the reason in ops_without_vmap.txt")
+    assert all(len(reason) > 10 for reason in WITHOUT_VMAP.values())
+    leaves = {name for name in test_mapped.WITH_OPERANDS if issubclass(built_in()[name], Leaf)}
+    without_operands = {name for name in test_mapped.WITH_OPERANDS if not any(
+        [sample.operands for sample in samples_of(name, test_mapped.one_type(name))])}
+    with_symbols = {name for name in test_mapped.WITH_OPERANDS if test_mapped.has_symbols(name)}
+    assert set(test_mapped.WITH_OPERANDS) == with_symbols | without_operands | leaves | {"RandomKey"}
 
 
 def test_the_lists_name_built_in_ops():
