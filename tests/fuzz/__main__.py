@@ -11,7 +11,7 @@ import sys
 import time
 
 from tests.fuzz.checks import failure
-from tests.fuzz.graphs import Case, random_case, random_regions, random_rows
+from tests.fuzz.graphs import Case, random_case, random_chains, random_regions, random_rows
 from tests.fuzz.minimise import smaller
 from tests.real_sizes.cases import check, draw_case
 
@@ -19,7 +19,7 @@ REAL_SIZES = 50
 """One in so many seeds is a network at real sizes, which takes about as long as five graphs."""
 
 
-IN_TURN = ("unoptimised", "passes", "threads", "text", "prints", "unrolled")
+IN_TURN = ("unoptimised", "passes", "threads", "text", "prints", "unrolled", "shared")
 """The checks that graphs with branches and loops pass in turn."""
 
 
@@ -28,6 +28,8 @@ def drawn(seed: int, limit: int) -> tuple[Case, list[str]]:
     kind = seed % 6
     if kind == 3:
         return random_rows(seed, limit), ["rows", "values"]
+    if seed % 24 == 4:
+        return random_chains(seed, limit), ["values", ("shared", "threads")[seed // 24 % 2]]
     if kind >= 4:
         return random_regions(seed, limit), ["values", IN_TURN[seed // 6 % len(IN_TURN)]]
     return random_case(seed, limit), ["values", "work", IN_TURN[kind]]

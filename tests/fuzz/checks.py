@@ -273,6 +273,22 @@ def check_unrolled(case: Case) -> None:
                _run("cpu", optimised, case, arrays, values), "a chain of iterations")
 
 
+def check_shared(case: Case) -> None:
+    """A391: kernels that share an outer loop give the bits of kernels apart, on a machine of small caches, too."""
+    if not is_valid(case):
+        return
+    arrays, values = arguments(case.function, case.bindings[0], case.seed), states(case.function, case.seed)
+    found = []
+    for is_shared in (False, True):
+        with flags.overriding(share_loops=is_shared), nv.transformers.make_transformer("cpu") as cpu:
+            if is_shared:
+                cpu.target = cpu.target._replace(machine=cpu.target.machine._replace(
+                    first_cache=1024, own_cache=2 ** (14 + case.seed % 3), threads=1 + case.seed % 5))
+            found.append(_call(cpu, case.function, cpu.build(case.function), arrays, values))
+    _same_bits(found[1], found[0], "shared loops")
+
+
 CHECKS: dict[str, Callable[[Case], None]] = {
     "values": check_values, "unoptimised": check_unoptimised, "passes": check_passes, "threads": check_threads,
-    "rows": check_rows, "work": check_work, "text": check_text, "prints": check_prints, "unrolled": check_unrolled}
+    "rows": check_rows, "work": check_work, "text": check_text, "prints": check_prints,
+    "unrolled": check_unrolled, "shared": check_shared}

@@ -30,7 +30,7 @@ from nervure.types.dtype import DType
 from nervure.types.index_map import IndexMap, indices
 from tests.fuzz.growth import TYPES, Growth
 from tests.fuzz.recipes import RECIPES, ROWWISE
-from tests.fuzz.regions import REGIONS, grow_once
+from tests.fuzz.regions import REGIONS, chained, grow_once
 
 
 class Case(NamedTuple):
@@ -77,7 +77,20 @@ def random_regions(seed: int, limit: int = 257) -> Case:
     _grow(growth, RECIPES, random.choice((0, 1, 2, 4)))
     _grow(growth, REGIONS, random.choice((1, 1, 2, 3)))
     _grow(growth, RECIPES, random.choice((0, 1, 2)))
-    results = _results(growth)
+    return _with_derivatives(growth, f"regions_{seed}")
+
+
+def random_chains(seed: int, limit: int = 257) -> Case:
+    """A function with products whose rows may share their loops, and what is around them."""
+    growth = Growth(seed, limit)
+    _grow(growth, [(chained, 1.0)], growth.random.choice((1, 1, 2)))
+    _grow(growth, ROWWISE, growth.random.choice((0, 1, 3)))
+    return _with_derivatives(growth, f"chains_{seed}")
+
+
+def _with_derivatives(growth: Growth, name: str) -> Case:
+    """The function of a growth, half of the time with derivatives of its results, or for many elements at once."""
+    random, results = growth.random, _results(growth)
     chance = random.random()
     if chance < 0.5:
         through = sorted(results, key=lambda value: not _has_region(value))
@@ -85,8 +98,8 @@ def random_regions(seed: int, limit: int = 257) -> Case:
                                                                 "forward reverse", "reverse forward")))
     elif chance < 0.6:
         results = _for_many(growth, results) or results
-    function = Function(results, growth.parameters, _updates(growth), growth.effects, name=f"regions_{seed}")
-    return Case(function, growth.bindings, seed)
+    function = Function(results, growth.parameters, _updates(growth), growth.effects, name=name)
+    return Case(function, growth.bindings, growth.seed)
 
 
 def _grow(growth: Growth, recipes: Any, steps: int) -> None:

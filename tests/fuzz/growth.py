@@ -49,7 +49,7 @@ class Growth:
     """The random graph of a seed while it grows. ``limit`` caps all lengths, to make a failure small."""
 
     def __init__(self, seed: int, limit: int = 257, batch: bool = False) -> None:
-        self.random = Random(seed)
+        self.seed, self.random = seed, Random(seed)
         self.limit = limit
         self._least = 1
         self._is_long = limit > 200 and self.random.random() < 0.03

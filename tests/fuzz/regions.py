@@ -1,4 +1,5 @@
-"""Recipes for branches and loops: scans, while loops and choices whose bodies are random graphs, nested two deep.
+"""Recipes for branches and loops: scans, while loops, choices, checkpoints whose bodies are random graphs, nested two
+deep.
 
 A body grows as the graph around it does, with the same recipes. Its parameters are the carries, slices and values from
 outside; a new parameter that the recipes ask for becomes one more value from outside. Trips are few, and carries are
@@ -22,6 +23,7 @@ from nervure.errors import NervureError
 from nervure.ir.function import Function
 from nervure.ir.leaves import Parameter
 from nervure.ir.op import Op, Value
+from nervure.ops.rematerialising import Checkpoint
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import DimLike, evaluate
 from tests.fuzz.growth import TYPES, Growth
@@ -250,5 +252,42 @@ def chosen_branch(growth: Growth) -> None:
         [body.function(found, "branch", captured) for body, found in zip(bodies, results, strict=True)])))
 
 
-REGIONS: list[tuple[Callable[[Growth], None], float]] = [(scanned, 3), (repeated, 1), (chosen_branch, 1.5)]
-"""Recipes for ops that hold functions."""
+def remade(growth: Growth) -> None:
+    """A checkpoint, whose derivative makes again what is inside of it."""
+    random = growth.random
+    given = [value for value in (growth.pick() for _ in range(random.randint(1, 3))) if value is not None]
+    body = Body(growth, [_wanted(growth, value) for value in given])
+    body.grow(random.choice((1, 2, 4)))
+    body.guard()
+    results = [random.choice(body.growth.values[-8:]) for _ in range(random.randint(1, 3))]
+    function = body.function(results, "checkpoint_body")
+    _add(growth, Checkpoint(*given, *body.captured.values(), body=function))
+
+
+def chained(growth: Growth) -> None:
+    """Two products with rows between them: attention, or two dense layers, in all sorts of sizes."""
+    random = growth.random
+    batch = [random.choice((1, 2, 3)) for _ in range(random.choice((0, 1, 1, 2)))]
+    rows, columns = random.choice((1, 8, 40, 70, 130)), random.choice((1, 9, 65, 130, 250))
+    depth, width = random.choice((1, 8, 16, 31)), random.choice((1, 8, 24))
+    x, y, z = [growth.like(nv.float32, (*batch, *lengths)) for lengths in (
+        (rows, depth), (columns, depth), (columns, width))]
+    front = list(range(len(batch)))
+    row, column, inner = [len(batch) + at for at in range(3)]
+    scores = growth.add(ops.Contract(x, y, [*front, row, inner], [*front, column, inner], [*front, row, column]))
+    kind = random.choice(("softmax", "softmax", "masked", "gelu", "norm", "tanh"))
+    if kind == "masked":
+        numbers = [ops.Iota(scores.shape, axis, nv.int32).output for axis in (row, column)]
+        scores = growth.add(ops.Where(ops.LessEqual(numbers[1], numbers[0]).output, scores, scores.full(-1e30)))
+    if kind == "norm":
+        mean = growth.add(ops.Mean(scores, [column]))
+        weights = growth.add(scores - growth.spread(mean, scores.shape, (column,)))
+    else:
+        weights = growth.add({"gelu": ops.GeluTanh, "tanh": ops.Tanh}[kind](scores) if kind in ("gelu", "tanh")
+                             else ops.Softmax(scores, [column]))
+    growth.add(ops.Contract(weights, z, [*front, row, column], [*front, column, inner], [*front, row, inner]))
+
+
+REGIONS: list[tuple[Callable[[Growth], None], float]] = [(scanned, 3), (repeated, 1), (chosen_branch, 1.5),
+                                                         (remade, 0.7), (chained, 0.5)]
+"""Recipes for ops that hold functions, and for kernels that share loops."""

@@ -44,11 +44,11 @@ def test_graphs_are_varied():
     assert all([str(root.shape[0]) == "n" for seed in range(10)
                 for root in random_rows(seed).function.roots])
 
-    bodies = [body for seed in range(40) for body in bodies_of(random_regions(seed).function)]
-    held = {type(op).__name__ for body in bodies for op in body.operations}
+    bodies = [body for seed in range(60) for body in bodies_of(random_regions(seed).function)]
+    held, names = {type(op).__name__ for body in bodies for op in body.operations}, {body.name for body in bodies}
     assert {"If", "Switch", "Scan", "While", "Guard", "PrintOp"} <= held
-    assert {"loop_body", "loop_condition", "branch", "loop_body_backward", "branch_backward", "element"} <= {
-        body.name for body in bodies}
+    assert {"loop_body", "loop_condition", "branch", "checkpoint_body", "element"} <= names
+    assert {"loop_body_backward", "branch_backward"} <= names
 
 
 def bodies_of(function: Function) -> list[Function]:
