@@ -27,6 +27,7 @@ from typing import NamedTuple
 
 from nervure.kernel.cluster.steps import SharedSteps, Step
 from nervure.kernel.ir import Contract, Kernel, Load, walk
+from nervure.kernel.live_columns import with_live_columns
 from nervure.kernel.lower import LoweredHostCall, LoweredKernel
 from nervure.kernel.schedule.inner_nests import scheduled
 from nervure.kernel.schedule.nests import nest_of
@@ -57,7 +58,7 @@ class SharingGroup(NamedTuple):
 
     def scheduled(self, made: Sequence[Made], machine: Machine) -> LoweredKernel:
         """Returns the kernel of all, with its loops in order."""
-        kernel = scheduled(self.shared, machine)
+        kernel = scheduled(with_live_columns(self.shared), machine)
         given = tuple([self.storages[buffer.name] for buffer in kernel.buffers if buffer.is_given])
         points: DimLike = 0
         for number in self.numbers:

@@ -78,7 +78,7 @@ from nervure.kernel.simplify.loops import has_independent_iterations
 from nervure.kernel.tuning import OUTER_INDICES
 from nervure.types.dim import DimLike, equal, index_symbols, product
 
-_TASK, _BLOCK, _FIRST, _ROW, *_BATCH = [LoopIndex(number) for number in range(OUTER_INDICES)]
+_TASK, _BLOCK, FIRST, ROW, START, *_BATCH = [LoopIndex(number) for number in range(OUTER_INDICES)]
 
 
 class OuterLoops(NamedTuple):
@@ -118,7 +118,7 @@ class OuterLoops(NamedTuple):
             is_first = product(self.batch[:place]) == 1
             found[_BATCH[place]] = number if is_first else number % self.batch[place]
             number = number // self.batch[place]
-        found[_FIRST] = (part * self.in_part + _BLOCK.dim) * self.block
+        found[FIRST] = (part * self.in_part + _BLOCK.dim) * self.block
         return found
 
     def blocks(self) -> DimLike:
@@ -133,7 +133,8 @@ class SharedLoops(NamedTuple):
     """Kernels that share loops: the nests of one block of rows each, and the buffers of all.
 
     The nests are written with an index for each loop over the batch, and one for the first row of the block. To them
-    the memory that is ``kept`` for one block is given; the kernel has it as scratch memory.
+    the memory that is ``kept`` for one block is given; the kernel has it as scratch memory. An index of theirs stands
+    for the ``start`` of some sums.
     """
 
     loops: OuterLoops
@@ -141,10 +142,12 @@ class SharedLoops(NamedTuple):
     buffers: tuple[Buffer, ...]
     kept: tuple[Buffer, ...]
     origins: tuple[object, ...]
+    start: DimLike = 0
 
     def kernel(self, nests: Body, before: Body = (), buffers: Sequence[Buffer] = ()) -> Kernel:
         """Returns the kernel of such ``nests``, with what a task does ``before`` its first block, and more buffers."""
         loops, places = self.loops, self.loops.places()
+        nests = substituted(nests, {START: self.start})
         blocks = loops.blocks()
         if blocks == 1:
             body = substituted(substituted((*before, *nests), places), {_BLOCK: 0})
@@ -167,7 +170,7 @@ class SharedLoops(NamedTuple):
 
     def depends_on_block(self, body: Body) -> bool:
         """Whether statements are others in another block of the same task."""
-        return any([entry.mentions(index) for entry in walk(body) for index in (_FIRST, _ROW)])
+        return any([entry.mentions(index) for entry in walk(body) for index in (FIRST, ROW, START)])
 
 
 def joined(kernels: Sequence[Kernel], inner: Collection[str], loops: OuterLoops) -> SharedLoops | None:
@@ -347,7 +350,7 @@ def _nest(member: Body, kept: Mapping[Buffer, Buffer], loops: OuterLoops) -> Bod
     in_block: dict[LoopIndex, DimLike] = {index: 0 for index, _ in loops.indices}
     moved: dict[LoopIndex, DimLike] = {}
     if loops.rows is not None:
-        in_block[row], moved[row] = _ROW.dim, _FIRST.dim + _ROW.dim
+        in_block[row], moved[row] = ROW.dim, FIRST.dim + ROW.dim
 
     def changed(statement: Statement) -> Statement:
         if isinstance(statement, Access) and statement.buffer in kept:
@@ -357,4 +360,4 @@ def _nest(member: Body, kept: Mapping[Buffer, Buffer], loops: OuterLoops) -> Bod
     body = tuple([changed(entry) for entry in member])
     if loops.rows is None:
         return body
-    return (For(_ROW, part_of(loops.rows, _FIRST.dim, loops.block), body),)
+    return (For(ROW, part_of(loops.rows, FIRST.dim, loops.block), body),)

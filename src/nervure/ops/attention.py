@@ -112,7 +112,7 @@ class Attention(Composite):
     def scores(self, query: Value, key: Value, mask: Value | None) -> Value:
         """Returns the masked scores, with a row for each query."""
         scores = scores_of(query, key)
-        return masked(masked(scores, visible(scores, self.before, self.after)), mask)
+        return masked(masked(scores, mask), visible(scores, self.before, self.after))
 
     def decompose(self, query: Value, key: Value, value: Value, *mask: Value) -> Operand:
         return attended(self.scores(query, key, mask[0] if mask else None), value, self.may_see_nothing)
@@ -126,8 +126,8 @@ class Attention(Composite):
         weights = known.weights(self.scores(query, key, bias), rows)
         slopes = weights * (scores_of(gradient, value) - spread(mean, rows, weights.shape))
         scores = scores_of(key, query)
-        scores = masked(masked(scores, visible(scores, self.before, self.after, of_keys=True)),
-                        None if bias is None else transposed(bias))
+        scores = masked(masked(scores, None if bias is None else transposed(bias)),
+                        visible(scores, self.before, self.after, of_keys=True))
         turned = known.weights(scores, columns)
         turned_slopes = turned * (scores_of(value, gradient) - spread(mean, columns, turned.shape))
         found = MatMul(slopes, key), MatMul(turned_slopes, query), MatMul(turned, gradient)

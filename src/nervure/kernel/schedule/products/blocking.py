@@ -36,7 +36,7 @@ from nervure.kernel.schedule.products.boxes import Grid
 from nervure.kernel.schedule.products.extents import at_most, block_count, part_of
 from nervure.kernel.schedule.products.matrices import Matrices
 from nervure.kernel.schedule.products.sides import Reading
-from nervure.types.dim import DimLike, product
+from nervure.types.dim import DimLike, dim_max, dim_min, product
 
 
 class LineOfTask(NamedTuple):
@@ -114,6 +114,8 @@ def _in_tasks(matrices: Matrices, width: int, height: int) -> Blocking:
     moved |= {n.number: first_column + n.number.dim, m.number: first_row + m.number.dim, matrices.new.strip: strip}
     tasks = product([_batch_size(matrices), across, down, 1 if lines is None else lines.is_any])
     wide, high = part_of(n.extent, first_column, width), part_of(m.extent, first_row, height)
+    if matrices.live is not None:
+        wide = dim_max(dim_min(wide, matrices.live - first_column), 0)
     return Blocking(matrices, width, height, tasks, moved, wide, high)
 
 

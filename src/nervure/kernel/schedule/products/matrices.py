@@ -44,6 +44,7 @@ from nervure.kernel.schedule.products.lines import Lines, lines_of
 from nervure.kernel.schedule.products.offsets import offsets_of
 from nervure.kernel.schedule.products.split_indices import with_digits
 from nervure.support.machine import Machine
+from nervure.types.dim import DimLike, bounds, index_symbols
 from nervure.types.dtype import DType
 
 
@@ -74,7 +75,7 @@ class Matrices(NamedTuple):
     that walks on through all loops of a grid is written with the number of its points. ``lines``: columns lie in lines
     with gaps, and the right operand goes on from the first line through all of them. ``is_transposed``: operands have
     been swapped, so that results are transposed before the rest is done. ``partition`` cuts the rows where the left
-    operand has no elements for some of k.
+    operand has no elements for some of k. The first ``live`` columns are needed; all if that is None.
     """
 
     contract: Contract
@@ -90,6 +91,7 @@ class Matrices(NamedTuple):
     lines: Lines | None = None
     is_transposed: bool = False
     partition: Partition | None = None
+    live: DimLike | None = None
 
     @property
     def depth(self) -> int:
@@ -157,7 +159,8 @@ def matrices_of(kernel: Kernel, machine: Machine) -> Matrices | None:
     new = NewIndices(*unused_indices((nest.loops[0], contract), len(NewIndices._fields)))
     k = _grid(contract.indices, new.k)
     left, right = [k.numbered_side(side) for side in sides]
-    n = _grid(((columns.index, columns.extent),), new.column)
+    longest = bounds(columns.extent)[1] if index_symbols(columns.extent) else None
+    n = _grid(((columns.index, columns.extent if longest is None else longest),), new.column)
     rows = [loop for loop in outer if left.mentions(loop.index) and not right.mentions(loop.index)]
     if not rows and element(right, n, k) is None and k.extent in range(LANES + 1):
         return None  # depthwise windows
@@ -165,7 +168,8 @@ def matrices_of(kernel: Kernel, machine: Machine) -> Matrices | None:
     batch = tuple([loop for loop in outer if loop is not row])
     rest = tuple([entry for entry in nest.body if entry is not loops[0]])
     m = _grid(((row.index, row.extent),), new.row)
-    matrices = Matrices(contract, left, right, m, n, k, batch, rest, new, machine)
+    live = None if longest is None else columns.extent
+    matrices = Matrices(contract, left, right, m, n, k, batch, rest, new, machine, live=live)
     return _partitioned(matrices, rows) or _transposed(matrices, outer) or _with_columns(
         _with_rows(matrices, rows), outer)
 
