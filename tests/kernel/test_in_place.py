@@ -159,3 +159,58 @@ def test_long_memory_of_which_little_is_written_is_written_in_place():
         assert in_place and [code.extent for code in loaded.steps({}, {}, in_place)][0] == 0
         assert [code.in_place for code in loaded.steps({}, {}, in_place)] == [False, True]
         assert "left out, since it copies memory to itself" in nv.explain(step, np.ones(2, np.float32)).details()
+
+
+def test_rows_that_indices_name_are_written_in_place(loops):
+    """T415: their indices are checked by a kernel of its own, before anything is written."""
+    rows, w = nv.placeholder("K=k, C=4"), nv.variable("N=9, C=4", np.float32(np.arange(36).reshape(9, 4)))
+    k = nv.placeholder("K=k", "int64")
+    step = loops.computation([nv.sum(w), nv.assign(w, nv.scatter(w, k, rows, "N"))], rows, k)
+    plan = step.executable.plan
+    assert sum(places(step)) == 2 and not plan.steps[-1].may_fail  # the copy, which is left out, and the writes
+    assert [len(each.failures) for each in plan.steps if each.may_fail] == [1]
+    generator, expected = np.random.default_rng(0), loops.get(w).copy()
+    for indices in ([3], [], [-1, 0, 8], [2, 2, 5]):
+        given = generator.standard_normal((len(indices), 4)).astype(np.float32)
+        step(given, np.array(indices, np.int64))
+        expected[np.array(indices, np.int64)] = given
+        assert loops.get(w).tobytes() == expected.tobytes()
+    for indices in ([0, 9], [-10, 1]):
+        with pytest.raises(IndexError):
+            step(np.ones((2, 4), np.float32), np.array(indices))
+        assert loops.get(w).tobytes() == expected.tobytes()
+
+
+def test_rows_are_added_up_in_place_in_their_order(loops):
+    w, rows = nv.variable("N=9, C=4", np.ones((9, 4), np.float32)), nv.placeholder("K=k, C=4")
+    k = nv.placeholder("K=k", "int64")
+    step = loops.computation(nv.assign(w, nv.scatter(w, k, rows, "N", mode="add")), rows, k)
+    given = np.random.default_rng(0).standard_normal((50, 4)).astype(np.float32)
+    indices, expected = np.random.default_rng(1).integers(-9, 9, 50), np.ones((9, 4), np.float32)
+    np.add.at(expected, indices, given)
+    step(given, indices)
+    assert sum(places(step)) == 2 and loops.get(w).tobytes() == expected.tobytes()
+
+
+def test_updates_that_may_fail_themselves_are_written_elsewhere(loops):
+    """The kernel that writes would find that a part of what it writes does not exist."""
+    w, x = nv.variable("N=9", np.zeros(9, np.float32)), nv.placeholder("M=3")
+    k, at = nv.placeholder("K=2", "int64"), nv.placeholder("K=2", "int64")
+    step = loops.computation(nv.assign(w, nv.scatter(w, k, nv.gather(x, at, "M") * 2, "N")), x, k, at)
+    for turn in range(2):
+        with pytest.raises(IndexError):
+            step(np.ones(3, np.float32), np.array([0, turn]), np.array([0, 3]))
+        assert not loops.get(w).any()
+    step(np.ones(3, np.float32), np.array([8, 1]), np.array([0, 2]))
+    assert loops.get(w).tolist() == [0, 2, 0, 0, 0, 0, 0, 0, 2]
+
+
+def test_no_index_is_checked_where_nothing_is_written(loops):
+    """Rows of no elements, whose number the call brings."""
+    w, rows = nv.variable("N=9, C=4", np.zeros((9, 4), np.float32)), nv.placeholder("B=b, K=2, C=4")
+    k = nv.placeholder("B=b, K=2", "int64")
+    step = loops.computation(nv.assign(w, nv.scatter(w, k, rows, "N", mode="add")), rows, k)
+    step(np.zeros((0, 2, 4), np.float32), np.zeros((0, 2), np.int64))
+    with pytest.raises(IndexError):
+        step(np.ones((1, 2, 4), np.float32), np.array([[0, 9]]))
+    assert not loops.get(w).any()

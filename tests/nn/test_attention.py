@@ -73,6 +73,14 @@ def test_steps_that_come_one_by_one_are_the_whole(base, transformer):
     np.testing.assert_array_equal(decode(given[:, :3]), pieces[0])
 
 
+def test_steps_are_written_in_place():
+    """T415: nothing copies the cache."""
+    layer = nn.MultiHeadAttention(16, 4, 2, rotary=100.0, batch_first=True)
+    cache = layer.cache(2, 100)
+    text = nv.explain(nv.computation(layer(nv.ones((2, 1, 16)), cache=cache))).details()
+    assert all([f"{name} is updated in place" in text for name in ("keys", "values", "count")])
+
+
 def test_a_layer_of_a_decoder_keeps_its_steps():
     """T415, T416: through residuals and norms."""
     layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True, norm_first=True).eval()

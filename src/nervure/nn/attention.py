@@ -45,8 +45,8 @@ from nervure.types.dtype import DTypeLike, bool_, float32, int64
 class KeyValueCache(Module):
     """Keys and values (``length``, batch, heads, features) of the steps so far, and their ``count``, which starts at 0.
 
-    A layer that is called with it appends its steps, and attends to all up to each of them. They are written together
-    with the other updates of a call; more than ``length`` steps are an IndexError, and change nothing.
+    A layer that is called with it appends its steps, and attends to all up to each of them. They are written where they
+    lie, at the end of a call; more than ``length`` steps are an IndexError, and change nothing.
 
     >>> layer = nv.nn.MultiHeadAttention(8, heads=2, batch_first=True)
     >>> cache, x = layer.cache(3, length=16), nv.placeholder((3, 1, 8))
@@ -183,7 +183,7 @@ class MultiHeadAttention(Module):
         result = given.result(self.out_proj(whole), self._features, steps_first=False)
         if cache is None:
             return result
-        # The result comes first: it reads the cache as it was before the steps are appended.
+        # The result comes first: it reads the cache before the steps are appended, so that they are written in place.
         carried: Tensor = sequential([result, *cache.append(rows.k, rows.v), result])
         return carried
 

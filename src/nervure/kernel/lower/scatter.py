@@ -3,14 +3,20 @@
 Axes of the domain whose index is itself a coordinate of the writes never meet in one place: threads share them, and
 the last one runs in lanes. The other axes run in order, inside of the shared ones, so that the last write wins and
 sums add up in one order.
+
+Where the new value of a variable is made of its old one, a kernel of its own checks all indices before: what writes
+cannot fail any more, and may write in place.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
 from nervure.ir.kinds import Element, Structure
 from nervure.ir.op import Value
 from nervure.kernel.cluster.steps import Scatter
-from nervure.kernel.ir import For, Scalar, Statement
+from nervure.kernel.ir import Check, For, Scalar, Statement
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.lower.kernel_builder import (
     BufferAssignment,
@@ -25,18 +31,62 @@ from nervure.kernel.lower.kernel_builder import (
 )
 from nervure.kernel.lower.scalars import converted
 from nervure.kernel.tuning import STRIPE, STRIPES
-from nervure.memory.storage import Storage
+from nervure.memory.storage import Storage, StorageKind
 from nervure.types.dim import DimLike, dim_min, index_symbols, product
 
 
 def lower_scatter(step: Scatter, memory: BufferAssignment) -> list[LoweredKernel]:
-    """Returns a kernel that fills the outputs, one that writes into them, and one that rounds sums in a wider type."""
+    """Returns a kernel that fills the outputs, one that writes into them, and one that rounds sums in a wider type.
+
+    In front of these stands one that checks the indices, if the outputs may lie in place of a variable.
+    """
     structure = memory.ops.structure(step.op)
     targets = [_target(memory, structure, output) for output in step.op.outputs]
     filled = [_filled(step, memory, structure, *pair) for pair in zip(step.op.outputs, targets, strict=True)]
     rounded = [_rounded(step, memory, output, target) for output, target in zip(step.op.outputs, targets, strict=True)
                if target is not memory.of(output)]
-    return [*filled, _written(step, memory, structure, targets), *rounded]
+    written = _written(step, memory, structure, targets)
+    checks = _checks(step, memory, structure) if written.failures and _updates_variable(step, memory, structure) else []
+    if checks and len(checks[0].failures) == len(written.failures):  # the updates themselves cannot fail
+        return [*checks, *filled, _unchecked(written), *rounded]
+    return [*filled, written, *rounded]
+
+
+def _updates_variable(step: Scatter, memory: BufferAssignment, structure: Structure) -> bool:
+    """Whether the output takes the place of a variable that it updates."""
+    old = None if structure.initial is None else memory.places.get(step.op.operands[structure.initial])
+    is_root = memory.of(step.op.outputs[0]).kind is StorageKind.ROOT
+    return old is not None and old.kind is StorageKind.VARIABLE and is_root
+
+
+def _checks(step: Scatter, memory: BufferAssignment, structure: Structure) -> list[LoweredKernel]:
+    """Returns a kernel that checks each index once; none if there may be no iterations that use it."""
+    domain, entries = structure.domain, [entry for access in structure.writes for entry in access.coordinates]
+    coordinates = [place for entry in entries if isinstance(entry, Element) for place in entry.coordinates]
+    axes = [axis for axis in range(len(domain)) if any([LoopIndex(axis).occurs_in(place) for place in coordinates])]
+    if not all([isinstance(length, int) and length for axis, length in enumerate(domain) if axis not in axes]):
+        return []
+    builder = KernelBuilder(memory, domain, {step.op: None})
+    point = tuple([place if axis in axes else 0 for axis, place in enumerate(here(domain))])
+    with builder.elements.body() as body:
+        for access in structure.writes:
+            builder.elements.place(step.op, access, builder.elements.at(point))
+    loops = nested(loops_over(domain, axes), body.list, vector=False, parallel=False)
+    return [builder.finish("check", loops, product([domain[axis] for axis in axes]), [step.op])]
+
+
+def _unchecked(lowered: LoweredKernel) -> LoweredKernel:
+    """Returns a kernel without its checks."""
+    body = tuple(_without_checks(lowered.kernel.body))
+    return lowered._replace(kernel=replace(lowered.kernel, body=body), failures=())
+
+
+def _without_checks(body: Sequence[Statement]) -> Iterator[Statement]:
+    for statement in body:
+        if isinstance(statement, For):
+            yield replace(statement, body=tuple(_without_checks(statement.body)))
+        elif not isinstance(statement, Check):
+            yield statement
 
 
 def _target(memory: BufferAssignment, structure: Structure, output: Value) -> Storage:
