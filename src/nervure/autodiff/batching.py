@@ -28,10 +28,10 @@ from nervure.ir.kinds import Composite, Elementwise
 from nervure.ir.leaves import Parameter
 from nervure.ir.op import Op, Operand, Value, as_value, in_front
 from nervure.ir.provenance import set_override
+from nervure.ir.region import RegionOp
 from nervure.ir.traverse import postorder
 from nervure.ops.custom import CustomDerivative
 from nervure.ops.random import Random
-from nervure.ops.rematerialising import Checkpoint
 from nervure.ops.tracing import traced
 from nervure.types.dim import DimLike
 
@@ -76,7 +76,7 @@ class _Walk:
         found: Sequence[Operand]
         if isinstance(op, Random) and op in self.draws:
             found = op.for_each(self.length).outputs
-        elif isinstance(op, Checkpoint):
+        elif isinstance(op, RegionOp):
             found = op.for_each(self.length, self.known, batched, op in self.draws)
         elif isinstance(op, Composite) and type(op).vmap is Op.vmap and type(op).raised is Op.raised:
             found = self._decomposed(op, op.decomposed(), op.has_own_derivative)

@@ -20,13 +20,14 @@ A region is an attribute of kind "function" (its ``body``); the op's operands ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import ClassVar, Self
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import ClassVar, NamedTuple, Self
 
 from nervure.errors import DtypeMismatch, ErrorParts, InvalidArgument, NotSupported, ShapeMismatch
 from nervure.ir.function import Assumption, Function
 from nervure.ir.leaves import Constant, Full, Parameter
-from nervure.ir.op import Gradients, Op, Operand, Value, as_value, registry
+from nervure.ir.op import Gradients, Op, Operand, Value, as_value, in_front, registry
 from nervure.ir.provenance import set_override
 from nervure.ir.traverse import postorder, rebuild
 from nervure.types.description import BasicTensorDescription
@@ -115,6 +116,10 @@ Differentiate = Callable[[Sequence[Operand], Sequence[Operand], Sequence["Operan
 """Reverse mode: ``nervure.autodiff.gradients``, which stands above the ops and is given to their rules."""
 
 
+Batched = Callable[..., Sequence["Value | None"]]
+"""Mapping over many elements: ``nervure.autodiff.batched``, which stands above the ops, too."""
+
+
 class RegionOp(Op, abstract=True):
     """An op that runs Functions: branches, or the body of a loop. They are pure but for their effects.
 
@@ -177,6 +182,30 @@ class RegionOp(Op, abstract=True):
         """
         raise NotImplementedError(f"{type(self).__name__} has no derivative")
 
+    def for_each(self, length: DimLike, mapped: Mapping[Value, Value], batched: Batched,
+                 draws: bool) -> Sequence[Operand]:
+        """Returns the outputs for many elements at once.
+
+        ``mapped`` has the operands for all elements, where they differ. ``batched`` maps the inside of functions, as
+        ``nervure.autodiff.batched`` does; with ``draws`` random numbers in it are drawn for each element. Functions
+        with effects, and those with ops that have no rule, run for one element after the other (``vmap``).
+        """
+        found = None
+        if not self.effectful:
+            with suppress(NotSupported):
+                found = self.at_once(length, mapped, batched)
+        if found is None:
+            return self.vmap(length, [operand in mapped for operand in self.operands],
+                             *[mapped.get(operand, operand) for operand in self.operands])
+        return found
+
+    def at_once(self, length: DimLike, mapped: Mapping[Value, Value], batched: Batched) -> Sequence[Value] | None:
+        """Returns the outputs for many elements by functions of all of them; None if elements differ in what runs.
+
+        ``length``, ``mapped`` and ``batched`` are those of ``for_each``.
+        """
+        return None
+
     def vmap(self, length: DimLike, mapped: Sequence[bool], *operands: Value) -> Sequence[Operand]:
         many = [at for at, is_mapped in enumerate(mapped) if is_mapped]
         order = [*many, *[at for at in range(len(operands)) if not mapped[at]]]
@@ -226,6 +255,32 @@ class RegionOp(Op, abstract=True):
             raise self.fail(InvalidArgument, f"the number of {what} is another one", operand=attribute, got=got,
                             expected=expected,
                             help="a function has a parameter for each operand, and all that it uses is among them")
+
+
+class Many(NamedTuple):
+    """A function for many elements: its parameters, its results for one, and those for all; None where they agree."""
+
+    parameters: list[Parameter]
+    ones: Sequence[Value]
+    results: Sequence[Value | None]
+
+    @classmethod
+    def of(cls, body: Function, length: DimLike, differs: Sequence[bool], batched: Batched) -> Many:
+        """Returns a ``body`` for ``length`` elements, whose parameters have a dimension in front where it ``differs``.
+
+        ``batched`` maps the inside, as ``nervure.autodiff.batched`` does.
+        """
+        own = [Parameter(entry.output.dtype, entry.output.shape) for entry in body.parameters]
+        given = [Parameter(one.output.dtype, (length, *one.output.shape)) if is_many else one
+                 for one, is_many in zip(own, differs, strict=True)]
+        ones = body(*own)
+        table = {one.output: several.output for one, several in zip(own, given, strict=True) if one is not several}
+        return cls(given, ones, batched(ones, table, length))
+
+    def whole(self, at: int, length: DimLike) -> Value:
+        """Returns a result for all elements, whether they differ or not."""
+        found = self.results[at]
+        return in_front(self.ones[at], length) if found is None else found
 
 
 def without_effects(body: Function, kept: tuple[type[Op], ...] = ()) -> Function:

@@ -12,15 +12,16 @@ do not run: neither their effects happen nor their checks.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from nervure.errors import DtypeMismatch, InvalidArgument, ShapeMismatch
 from nervure.ir.function import Function, function_attributes
 from nervure.ir.leaves import Full, Parameter
 from nervure.ir.op import Gradients, Value
-from nervure.ir.region import Differentiate, RegionOp, without_effects
+from nervure.ir.region import Batched, Differentiate, Many, RegionOp, without_effects
 from nervure.ir.traverse import postorder
 from nervure.types.description import BasicTensorDescription
+from nervure.types.dim import DimLike
 from nervure.types.dtype import bool_
 from nervure.types.element_groups import INTEGERS
 
@@ -56,6 +57,18 @@ class Branches(RegionOp, abstract=True):
 
     def _check_choice(self, type: BasicTensorDescription) -> None:
         raise NotImplementedError
+
+    def at_once(self, length: DimLike, mapped: Mapping[Value, Value], batched: Batched) -> Sequence[Value] | None:
+        choice, *given = self.operands
+        if choice in mapped:
+            return None
+        differs = [operand in mapped for operand in given]
+        made = []
+        for branch in self.branches:
+            many = Many.of(branch, length, differs, batched)
+            results = [many.whole(at, length) for at in range(len(branch.results))]
+            made.append(Function(results, many.parameters, name=branch.name))
+        return type(self)(choice, *[mapped.get(operand, operand) for operand in given], branches=tuple(made)).outputs
 
     def differentiated(self, gradients: Sequence[Value | None], wanted: Sequence[bool],
                        differentiate: Differentiate) -> Gradients:

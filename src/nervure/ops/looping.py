@@ -20,11 +20,11 @@ from nervure.errors import DtypeMismatch, InvalidArgument, NotSupported, ShapeMi
 from nervure.ir import field
 from nervure.ir.function import Assumption, Function, function_attribute
 from nervure.ir.leaves import Full, Parameter
-from nervure.ir.op import Gradients, Operand, Value
-from nervure.ir.region import Differentiate, RegionOp, without_effects
+from nervure.ir.op import Gradients, Operand, Value, in_front, registry
+from nervure.ir.region import Batched, Differentiate, Many, RegionOp, without_effects
 from nervure.ir.traverse import postorder
 from nervure.types.description import BasicTensorDescription
-from nervure.types.dim import Dim, dim_max, equal, less_equal
+from nervure.types.dim import Dim, DimLike, dim_max, equal, less_equal
 from nervure.types.dtype import bool_
 
 
@@ -40,6 +40,25 @@ class LoopOp(RegionOp, abstract=True):
         for at in range(carries):
             self.require_type(f"carry {at}, as the body gives it,", self.operand_label(at), body.results[at].type,
                               types[at], "a carry keeps its type and shape from one iteration to the next")
+
+
+    def differing(self, length: DimLike, mapped: Mapping[Value, Value], batched: Batched,
+                  body: Function) -> tuple[list[bool], Many]:
+        """Returns for each operand whether elements differ in it, and the ``body`` for ``length`` elements.
+
+        ``mapped`` are the operands that differ, and ``batched`` maps the inside. A carry also differs if the body makes
+        it from what does.
+        """
+        differs = [operand in mapped for operand in self.operands]
+        while True:
+            many = Many.of(body, length, differs, batched)
+            found = [at for at in range(self.carries) if many.results[at] is not None and not differs[at]]
+            if not found:
+                return differs, many
+            for at in found:
+                differs[at] = True
+
+    carries: int
 
 
 class Scan(LoopOp):
@@ -94,6 +113,33 @@ class Scan(LoopOp):
         found = super().assumptions()
         if isinstance(self.length, Dim) and less_equal(0, self.length) is not True:
             found.append(Assumption(dim_max(self.length, 0), self.length, type(self).__name__, self.location))
+        return found
+
+    def at_once(self, length: DimLike, mapped: Mapping[Value, Value], batched: Batched) -> Sequence[Value] | None:
+        """Returns the outputs of a loop in which each iteration has the slices of ``length`` elements.
+
+        ``mapped`` has the operands for all elements, where they differ, and ``batched`` maps the inside.
+        """
+        carries, first, results = self.carries, self.carries + self.slices, len(self.body.results)
+        differs, many = self.differing(length, mapped, batched, self.body)
+        operands = [mapped.get(operand, operand) for operand in self.operands]
+        for at in range(first):
+            if at < carries and differs[at] and self.operands[at] not in mapped:
+                operands[at] = in_front(operands[at], length)
+            elif at >= carries and differs[at]:
+                operands[at] = _turned(operands[at])
+        new = [many.whole(at, length) if differs[at] else many.ones[at] for at in range(carries)]
+        stacked = [one if several is None else several
+                   for one, several in zip(many.ones[carries:], many.results[carries:], strict=True)]
+        body = Function([*new, *stacked], many.parameters, name=self.body.name)
+        outputs = Scan(*operands, **{**self.attributes, "body": body}).outputs
+        is_many = [*differs[:carries], *[several is not None for several in many.results[carries:]],
+                   *[differs[number] for number in self.saved]]
+        found = []
+        for at, output in enumerate(outputs):
+            whole = output if at < carries else _turned(output) if is_many[at] else output
+            found.append(whole if is_many[at] else in_front(whole, length))
+        assert len(outputs) == results + len(self.saved)
         return found
 
     # -- the derivative ------------------------------------------------------------------------------------
@@ -178,6 +224,11 @@ class _ReverseScan:
         return [*before, *totals, *[_or_zeros(next(found), own[at].output) for at in self.sliced]]
 
 
+def _turned(value: Value) -> Value:
+    """Returns a tensor with its first two dimensions, elements and iterations, in the other order."""
+    return registry["Permute"](value, (1, 0, *range(2, value.rank))).outputs[0]
+
+
 def _alike(value: Value) -> Parameter:
     return Parameter(value.dtype, value.shape)
 
@@ -212,6 +263,23 @@ class While(LoopOp):
                             expected=found.with_(dtype=bool_, shape=()),
                             help="compare numbers; ops.All and ops.Any make one bool of many")
         return tuple(types[:self.carries])
+
+    def at_once(self, length: DimLike, mapped: Mapping[Value, Value], batched: Batched) -> Sequence[Value] | None:
+        """Returns the outputs of a loop over ``length`` elements, if all of them run as many iterations.
+
+        ``mapped`` has the operands for all elements, where they differ, and ``batched`` maps the inside.
+        """
+        differs, many = self.differing(length, mapped, batched, self.body)
+        goes_on = Many.of(self.condition, length, differs, batched)
+        if goes_on.results[0] is not None:
+            return None
+        operands = [in_front(operand, length) if is_many and operand not in mapped else mapped.get(operand, operand)
+                    for operand, is_many in zip(self.operands, differs, strict=True)]
+        new = [many.whole(at, length) if differs[at] else many.ones[at] for at in range(self.carries)]
+        outputs = While(*operands, condition=Function(goes_on.ones, goes_on.parameters, name=self.condition.name),
+                        body=Function(new, many.parameters, name=self.body.name), carries=self.carries).outputs
+        return [output if is_many else in_front(output, length)
+                for output, is_many in zip(outputs, differs, strict=False)]
 
     def differentiated(self, gradients: Sequence[Value | None], wanted: Sequence[bool],
                        differentiate: Differentiate) -> Gradients:
