@@ -32,10 +32,10 @@ from nervure.kernel.lower import LoweredHostCall, LoweredKernel
 from nervure.kernel.schedule.inner_nests import scheduled
 from nervure.kernel.schedule.nests import nest_of
 from nervure.kernel.shared_loops import OuterLoops, SharedLoops, joined, with_buffers
-from nervure.kernel.tuning import FROM_MEMORY, LEAST_SHARED_ROWS
+from nervure.kernel.tuning import FROM_MEMORY, LEAST_SHARED_ROWS, LENGTHS_OF_SYMBOLS
 from nervure.memory.storage import Storage, StorageKind
 from nervure.support.machine import Machine
-from nervure.types.dim import DimLike, product
+from nervure.types.dim import DimLike, evaluate, product, symbols
 
 
 class Made(NamedTuple):
@@ -109,9 +109,8 @@ def _is_product(made: Made) -> bool:
 
 
 def _is_large(storage: Storage, machine: Machine) -> bool:
-    """Whether a storage does not fit in a core's own caches, as far as its size is known."""
-    size = storage.size * storage.dtype.itemsize
-    return isinstance(size, int) and size > machine.own_cache
+    """Whether a storage does not fit in a core's own caches."""
+    return _bytes(storage) > machine.own_cache
 
 
 class _Crossings:
@@ -183,6 +182,8 @@ def _group(numbers: tuple[int, ...], made: Sequence[Made], crossings: _Crossings
     row = joined(kernels, inner.values(), OuterLoops(tuple(batch), rows))
     if row is None:
         return f"they do not go through the same ({', '.join(map(str, outer))}) rows"
+    if not isinstance(rows, int) or not isinstance(row.bytes_kept, int):
+        return "the number of rows, or their length, is a symbol"
     loops = _loops(row, machine)
     if loops is None:
         return f"half of a core's own cache holds fewer than {LEAST_SHARED_ROWS} rows of what passes between them"
@@ -205,8 +206,12 @@ def _packs_once(lowered: LoweredKernel, lasting: Container[Storage]) -> bool:
 
 
 def _bytes(storage: Storage) -> int:
-    size = storage.size * storage.dtype.itemsize
-    return size if isinstance(size, int) else 0
+    return _assumed(storage.size * storage.dtype.itemsize)
+
+
+def _assumed(x: DimLike) -> int:
+    """Returns a number, with the length that is assumed of symbols."""
+    return evaluate(x, dict.fromkeys(symbols(x), LENGTHS_OF_SYMBOLS[1]))
 
 
 def _moving(size: int, machine: Machine) -> float:
@@ -224,8 +229,8 @@ def _read_again(kernel: Kernel, loops: OuterLoops, machine: Machine) -> float:
     Those for each block of a product by itself do not count.
     """
     contract = next((entry for entry in walk(kernel.body) if isinstance(entry, Contract)), None)
-    rows, batch = loops.rows, product(loops.batch)
-    if contract is None or not isinstance(rows, int) or not isinstance(batch, int):
+    rows, batch = loops.rows, _assumed(product(loops.batch))
+    if contract is None or not isinstance(rows, int):
         return 0.0
     points = product([extent for _, extent in contract.indices])
     columns = nest_of(kernel.parallel).loops[-1].extent if kernel.parallel is not None else 0
@@ -259,8 +264,8 @@ def _loops(row: SharedLoops, machine: Machine) -> OuterLoops | None:
 
     Those in blocks of a single ``row`` are given. None where too few rows fit.
     """
-    batch, rows, each = product(row.loops.batch), row.loops.rows, row.bytes_kept
-    if not isinstance(rows, int) or not isinstance(each, int) or not isinstance(batch, int):
+    batch, rows, each = _assumed(product(row.loops.batch)), row.loops.rows, row.bytes_kept
+    if not isinstance(rows, int) or not isinstance(each, int):
         return None
     most = min(machine.own_cache // 2 // max(each, 1), machine.panel_rows)
     if most < min(LEAST_SHARED_ROWS, rows):

@@ -76,7 +76,7 @@ from nervure.kernel.loop_index import Indices, LoopIndex
 from nervure.kernel.schedule.products.extents import block_count, part_of
 from nervure.kernel.simplify.loops import has_independent_iterations
 from nervure.kernel.tuning import OUTER_INDICES
-from nervure.types.dim import DimLike, equal, index_symbols, product
+from nervure.types.dim import DimLike, dim_max, dim_min, equal, index_symbols, product
 
 _TASK, _BLOCK, FIRST, ROW, START, *_BATCH = [LoopIndex(number) for number in range(OUTER_INDICES)]
 
@@ -125,8 +125,9 @@ class OuterLoops(NamedTuple):
         """The number of blocks in a task."""
         if self.parts == 1 or self.rows is None:
             return self.in_part
-        return part_of(block_count(self.rows, self.block), _TASK.dim % self.parts * self.in_part, self.in_part) \
-            if isinstance(self.in_part, int) else self.in_part
+        left = block_count(self.rows, self.block) - _TASK.dim % self.parts * self.in_part
+        is_even = isinstance(self.rows, int) and self.rows % (self.block * self.parts) == 0
+        return self.in_part if is_even else dim_max(dim_min(self.in_part, left), 0)
 
 
 class SharedLoops(NamedTuple):

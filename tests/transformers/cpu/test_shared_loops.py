@@ -106,6 +106,19 @@ def test_scores_of_real_networks_stay_out_of_memory():
     same([made(*arrays)], expected)
 
 
+def test_a_symbolic_batch_shares_loops_as_numbers_do():
+    """A391, A392: the bits are those of a batch that is known, and no scores are in memory."""
+    n = nv.dim("n", min=1)
+    inputs = [nv.placeholder((n, 4, 300, 32)) for _ in range(3)]
+    made = nv.computation(nv.attention(*inputs, causal=True), *inputs)
+    assert [step.name for step in made.executable.report().steps] == ["shared"]
+    for batch in (1, 3):
+        random = np.random.default_rng(batch)
+        arrays = [random.standard_normal((batch, 4, 300, 32), dtype=np.float32) for _ in range(3)]
+        (expected,), _ = computed(lambda q, k, v: nv.attention(q, k, v, causal=True), arrays, None)
+        same([made(*arrays)], expected)
+
+
 def test_a_value_that_something_else_reads_stays_in_memory():
     """A392: the weights are a result, too; their scores still are scratch memory."""
     random = np.random.default_rng(1)
