@@ -38,6 +38,8 @@ def backend(graph: Foreign, inputs: Sequence[Foreign], options: Mapping[str, obj
     ``options={"freezing": True}`` weights are packed once for each version, rather than in each call, where no
     gradients are computed; writes through ``x.data`` are not seen then. InvalidArgument for other options, or a mode.
 
+    PyTorch hands recurrent layers over if ``torch._dynamo.config.allow_rnn`` is set, and runs them itself if not.
+
     >>> if is_installed():
     ...     import torch
     ...     model = torch.compile(torch.nn.Linear(3, 2), backend=backend, options={"strict": True})
