@@ -21,7 +21,7 @@ Contract, Multiply and Contract share their loop over (8, 90 rows at a time), of
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -56,14 +56,18 @@ class SharingGroup(NamedTuple):
         """Returns the steps that the kernels come from."""
         return SharedSteps(tuple(dict.fromkeys([made[number].step for number in self.numbers])))
 
-    def scheduled(self, made: Sequence[Made], machine: Machine) -> LoweredKernel:
-        """Returns the kernel of all, with its loops in order."""
-        kernel = scheduled(with_live_columns(self.shared), machine)
+    def scheduled(self, made: Sequence[Made], machine: Machine, known: dict[int, Kernel]) -> LoweredKernel:
+        """Returns the kernel of all, with its loops in order. Groups of one structure share it: ``known`` has those so
+        far, by the identity of their loops.
+        """
+        if id(self.shared) not in known:
+            known[id(self.shared)] = scheduled(with_live_columns(self.shared), machine)
+        origins = tuple([origin for number in self.numbers for origin in _kernel(made[number]).kernel.origins])
+        kernel = replace(known[id(self.shared)], origins=origins)
         given = tuple([self.storages[buffer.name] for buffer in kernel.buffers if buffer.is_given])
         points: DimLike = 0
         for number in self.numbers:
-            entry = made[number].lowered
-            points = points + (entry.points if isinstance(entry, LoweredKernel) else 0)
+            points = points + _kernel(made[number]).points
         return LoweredKernel(kernel, given, (), points, (self._described(made),))
 
     def _described(self, made: Sequence[Made]) -> str:
@@ -83,7 +87,7 @@ def groups_of(made: Sequence[Made], lasting: Container[Storage],
     Operands of products in ``lasting`` memory are packed once for many calls, which is better.
     """
     found: dict[int, SharingGroup] = {}
-    crossings = _Crossings(made)
+    crossings, choices = _Crossings(made), _Choices(machine)
     left = [touching for storage, touching in crossings.inner()
             if _is_large(storage, machine) and any([_is_product(made[number]) for number in touching])]
     apart: dict[int, str] = {}
@@ -92,7 +96,7 @@ def groups_of(made: Sequence[Made], lasting: Container[Storage],
         for touching in tried:
             numbers = tuple(sorted({number for own in touching
                                     for number in (found[own].numbers if own in found else (own,))}))
-            group = _group(numbers, made, crossings, lasting, machine)
+            group = _group(numbers, made, crossings, lasting, choices)
             if isinstance(group, SharingGroup):
                 found.update(dict.fromkeys(numbers, group))
             else:
@@ -101,6 +105,11 @@ def groups_of(made: Sequence[Made], lasting: Container[Storage],
         if len(left) == len(tried):
             break
     return list({group.numbers: group for group in found.values()}.values()), apart
+
+
+def _kernel(made: Made) -> LoweredKernel:
+    assert isinstance(made.lowered, LoweredKernel)
+    return made.lowered
 
 
 def _is_product(made: Made) -> bool:
@@ -161,7 +170,7 @@ def _touched(lowered: LoweredKernel | LoweredHostCall) -> list[tuple[Storage, st
 
 
 def _group(numbers: tuple[int, ...], made: Sequence[Made], crossings: _Crossings, lasting: Container[Storage],
-           machine: Machine) -> SharingGroup | str:
+           choices: _Choices) -> SharingGroup | str:
     """Returns the group of some kernels; or why they share no loops."""
     members = [made[number].lowered for number in numbers]
     lowered = [entry for entry in members if isinstance(entry, LoweredKernel) and not entry.failures]
@@ -173,28 +182,53 @@ def _group(numbers: tuple[int, ...], made: Sequence[Made], crossings: _Crossings
         return "an operand that is packed once for many calls would be packed in each"
     names = {storage: f"m{number}" for number, storage in enumerate(dict.fromkeys(
         [storage for entry in lowered for storage in entry.storages]))}
-    inner = {storage: name for storage, name in names.items() if crossings.is_inner(storage, numbers)}
-    kernels = [_named(entry, names) for entry in lowered]
-    outer = next((found for entry in lowered if (found := _outer(entry.kernel)) is not None), None)
-    if outer is None:
-        return "the product has no rows"
-    *batch, rows = outer
-    row = joined(kernels, inner.values(), OuterLoops(tuple(batch), rows))
-    if row is None:
-        return f"they do not go through the same ({', '.join(map(str, outer))}) rows"
-    if not isinstance(rows, int) or not isinstance(row.bytes_kept, int):
-        return "the number of rows, or their length, is a symbol"
-    loops = _loops(row, machine)
-    if loops is None:
-        return f"half of a core's own cache holds fewer than {LEAST_SHARED_ROWS} rows of what passes between them"
-    saved = sum([2 * _moving(_bytes(storage), machine) for storage in inner])
-    spent = sum([_read_again(kernel, loops, machine) for kernel in kernels])
-    if spent >= saved:
-        return (f"to read operands again for each {loops.block} rows takes {spent / 1000:.0f} us, more than the "
-                f"{saved / 1000:.0f} us that it saves")
-    shared = joined(kernels, inner.values(), loops)
-    assert shared is not None
+    inner = [storage for storage in names if crossings.is_inner(storage, numbers)]
+    shared = choices.of(lowered, names, inner)
+    if isinstance(shared, str):
+        return shared
     return SharingGroup(numbers, shared, {name: storage for storage, name in names.items() if storage not in inner})
+
+
+class _Choices:
+    """The choices for kernels that may share loops on a machine, each made once for all kernels of one structure."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._known: dict[Hashable, tuple[Sequence[LoweredKernel], SharedLoops | str]] = {}
+
+    def of(self, lowered: Sequence[LoweredKernel], names: Mapping[Storage, str],
+           inner: Sequence[Storage]) -> SharedLoops | str:
+        """Returns the loops that kernels share, whose memory has ``names`` and is partly theirs alone; or why none."""
+        key = tuple([(id(entry.kernel.body), tuple([names[storage] for storage in entry.storages]))
+                     for entry in lowered]), tuple([names[storage] for storage in inner])
+        if key not in self._known:  # bodies are known by their identity, as those in the table live
+            self._known[key] = lowered, self._choice(lowered, names, inner)
+        return self._known[key][1]
+
+    def _choice(self, lowered: Sequence[LoweredKernel], names: Mapping[Storage, str],
+                inner: Sequence[Storage]) -> SharedLoops | str:
+        machine, own = self._machine, [names[storage] for storage in inner]
+        kernels = [_named(entry, names) for entry in lowered]
+        outer = next((found for entry in lowered if (found := _outer(entry.kernel)) is not None), None)
+        if outer is None:
+            return "the product has no rows"
+        *batch, rows = outer
+        row = joined(kernels, own, OuterLoops(tuple(batch), rows))
+        if row is None:
+            return f"they do not go through the same ({', '.join(map(str, outer))}) rows"
+        if not isinstance(rows, int) or not isinstance(row.bytes_kept, int):
+            return "the number of rows, or their length, is a symbol"
+        loops = _loops(row, machine)
+        if loops is None:
+            return f"half of a core's own cache holds fewer than {LEAST_SHARED_ROWS} rows of what passes between them"
+        saved = sum([2 * _moving(_bytes(storage), machine) for storage in inner])
+        spent = sum([_read_again(kernel, loops, machine) for kernel in kernels])
+        if spent >= saved:
+            return (f"to read operands again for each {loops.block} rows takes {spent / 1000:.0f} us, more than the "
+                    f"{saved / 1000:.0f} us that it saves")
+        shared = joined(kernels, own, loops)
+        assert shared is not None
+        return shared
 
 
 def _packs_once(lowered: LoweredKernel, lasting: Container[Storage]) -> bool:

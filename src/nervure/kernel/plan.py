@@ -222,10 +222,10 @@ def _steps(made: Sequence[Made], memory: BufferAssignment, lasting: Mapping[Stor
     found, apart = groups_of(made, lasting, machine) if machine.shares_loops else ([], {})
     groups = {group.numbers[-1]: group for group in found}
     joined = {number for group in groups.values() for number in group.numbers}
-    scheduling = _Scheduling(memory, lasting, machine)
+    scheduling, shared = _Scheduling(memory, lasting, machine), dict[int, Kernel]()
     for number, (lowered, step) in enumerate(made):
         if number in groups:
-            kernels = [KernelStep(groups[number].scheduled(made, machine), groups[number].step(made))]
+            kernels = [KernelStep(groups[number].scheduled(made, machine, shared), groups[number].step(made))]
         elif number in joined:
             continue
         elif isinstance(lowered, LoweredHostCall):

@@ -119,6 +119,14 @@ def test_a_symbolic_batch_shares_loops_as_numbers_do():
         same([made(*arrays)], expected)
 
 
+def test_layers_of_one_structure_share_the_kernel_of_their_loops():
+    inputs = [nv.placeholder((8, 300, 64)) for _ in range(3)]
+    y = nv.attention(nv.attention(*inputs, scale=1), *inputs[1:], scale=1)
+    one, other = nv.computation(y, *inputs).executable.compilation.plan.steps
+    assert one.kernel.name == other.kernel.name == "shared" and one.kernel.body is other.kernel.body
+    assert one.kernel.origins != other.kernel.origins
+
+
 def test_a_value_that_something_else_reads_stays_in_memory():
     """A392: the weights are a result, too; their scores still are scratch memory."""
     random = np.random.default_rng(1)
