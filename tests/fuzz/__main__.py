@@ -10,6 +10,7 @@ import argparse
 import sys
 import time
 
+from tests.fuzz import programs
 from tests.fuzz.checks import failure
 from tests.fuzz.graphs import Case, random_case, random_chains, random_regions, random_rows
 from tests.fuzz.minimise import smaller
@@ -39,9 +40,20 @@ def run(seed: int, limit: int) -> str | None:
     """The text of a failure, None if all is well."""
     if seed % REAL_SIZES == 5:
         return failure_at_real_sizes(seed)
+    if seed % 24 == 16:
+        return failure_of_program(seed)
     case, names = drawn(seed, limit)
     said = failure(case, names)
     return None if said is None else f"seed {seed}: {said}\n{smaller(case, said)}"
+
+
+def failure_of_program(seed: int) -> str | None:
+    """The text of a failure of a program with loops, branches and effects, None if all is well."""
+    try:
+        said = programs.failure_of(seed)
+    except Exception as error:
+        said = f"{type(error).__name__}: {error}"
+    return None if said is None else f"seed {seed}: {said}"
 
 
 def failure_at_real_sizes(seed: int) -> str | None:

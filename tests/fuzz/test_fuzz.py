@@ -10,13 +10,14 @@ import pytest
 from nervure.ir.function import Function
 from nervure.ir.parser import parse_function
 from nervure.ir.region import RegionOp
+from tests.fuzz import programs
 from tests.fuzz.__main__ import run
 from tests.fuzz.checks import failure
 from tests.fuzz.graphs import Case, random_case, random_regions, random_rows
 from tests.fuzz.kept_cases import KEPT
 
 GRAPHS, CHUNK = 120, 10
-MODULES = ("growth", "recipes", "regions", "unrolled", "graphs", "comparison", "checks", "work", "minimise",
+MODULES = ("growth", "recipes", "regions", "unrolled", "programs", "graphs", "comparison", "checks", "work", "minimise",
            "kept_cases")
 
 
@@ -24,6 +25,12 @@ MODULES = ("growth", "recipes", "regions", "unrolled", "graphs", "comparison", "
 def test_random_graphs(first):
     failures = [said for seed in range(first, first + CHUNK) if (said := run(seed, limit=100)) is not None]
     assert failures == [], "\n".join(failures)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_programs(seed):
+    """A364, A367, A369: loops, branches and effects in each other do what Python does, or nothing at all."""
+    assert programs.failure_of(seed) is None
 
 
 @pytest.mark.parametrize("kept", KEPT, ids=lambda kept: kept.name)
