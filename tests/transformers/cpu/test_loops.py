@@ -210,3 +210,27 @@ def test_a_loop_and_its_derivative_use_ops_that_copy_operands():
     scan = Scan(ops.Full(2.0, nv.float32, ()), ops.Reverse(xs, (0, 1)), body=body, carries=1, slices=1, length=4)
     run = nv.transformers.make_transformer("cpu").compile(nv.Function(scan.outputs, [start, xs]))
     assert run([0.0, np.ones((4, 2), np.float32)])[0] == 10.0
+
+
+@pytest.mark.parametrize("trips", [0, 1, 5])
+def test_what_is_the_same_in_all_iterations_of_a_while_loop_runs_once(trips):
+    """A376: beside a condition that has values of its own."""
+    rng = np.random.default_rng(0)
+    u, start = nv.placeholder((64, 64)), nv.placeholder((16, 64))
+    def body(state):
+        return state[0] + 1, nv.tanh(nv.matmul(state[1], u.T) + nv.sum(nv.sin(u), out_axes=()) * 0.01)
+    def goes_on(state):
+        rows = nv.softmax(nv.matmul(state[1], state[1].T), 1)
+        return nv.logical_and(state[0] < trips, nv.sum(nv.sum(rows * rows, 0) + nv.sum(rows, 1)) > -1.0)
+    last = nv.while_loop(goes_on, body, (nv.constant(0, dtype=nv.int32), start))[1]
+    compiled = on("cpu", [last], u, start)
+    h = start
+    for at in range(trips):
+        h = body((at, h))[1]
+    arrays = rng.normal(size=(64, 64)).astype(np.float32), rng.normal(size=(16, 64)).astype(np.float32)
+    expected = on("cpu", [h * 1.0], u, start)(*arrays)[0]
+    for _ in range(2):
+        np.testing.assert_array_equal(compiled(*arrays)[0], expected)
+    code, = [code for code in compiled.executable.compilation.loaded.codes if isinstance(code, RegionCode)]
+    condition, of_body = [function.compiled for function in code.functions]
+    assert condition.preheader == 0 and 0 < of_body.preheader < len(of_body.kernels)

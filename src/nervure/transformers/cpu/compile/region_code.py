@@ -71,15 +71,17 @@ class RegionCode(NamedTuple):
         """Returns the code of a step; ``compiled`` compiles a function with these invariant parameters."""
         op = step.op
         assert isinstance(op, RegionOp)
-        same = range(op.carries + op.slices, len(op.operands)) if isinstance(op, Scan) else range(0)
-        known = {body: compiled(body, same) for body in dict.fromkeys(op.bodies)}
-        return cls(step, buffers, tuple([known[body] for body in op.bodies]))
+        same = [range(0)] * len(op.bodies)
+        if isinstance(op, LoopOp):
+            same[-1] = range(op.carries + (op.slices if isinstance(op, Scan) else 0), len(op.operands))
+        known = {pair: compiled(*pair) for pair in dict.fromkeys(zip(op.bodies, same, strict=True))}
+        return cls(step, buffers, tuple([known[pair] for pair in zip(op.bodies, same, strict=True)]))
 
     def step(self, bindings: Bindings) -> runtime.ProgramStep:
         """Returns the step for these sizes."""
         op = self.host.op
         programs = [function.program(bindings, function.panels(())) for function in self.functions]
-        record = _Record(self, bindings, programs, self.functions[0].compiled.preheader)
+        record = _Record(self, bindings, programs, self.functions[-1].compiled.preheader)
         each = sum([program.record.nanoseconds for program in programs]) + ITERATION
         times = 1
         if isinstance(op, LoopOp):
@@ -150,8 +152,8 @@ class _Record:
                  preheader: int) -> None:
         op = code.host.op
         if preheader:
-            whole, = programs
-            programs = whole.part(preheader, whole.record.step_count - preheader), whole.part(0, preheader)
+            *others, whole = programs
+            programs = *others, whole.part(preheader, whole.record.step_count - preheader), whole.part(0, preheader)
         self._kept: list[object] = [*programs]
         operands = [_place(code.host, value) for value in op.operands]
         outputs = [code.host.storages.index(storage) for storage in code.host.outputs]
@@ -181,6 +183,9 @@ class _Record:
         record.program_count, record.preheader = len(programs), int(preheader > 0)
         record.buffer_count = max([program.record.buffer_count + program.record.table_count for program in programs])
         record.arena_bytes = max([program.record.arena_bytes for program in programs])
+        if isinstance(op, While):  # what the body keeps for all iterations stays, while the condition runs
+            record.condition_at = -(-programs[-1].record.arena_bytes // LINE) * LINE
+            record.arena_bytes = record.condition_at + programs[0].record.arena_bytes
 
     def _fill_scan(self, op: Scan, fields: dict[str, list[int]], bindings: Bindings) -> None:
         first, results = op.carries + op.slices, len(op.body.results)

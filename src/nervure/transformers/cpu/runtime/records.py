@@ -80,7 +80,8 @@ class RegionRecord(ctypes.Structure):
     _fields_ = [
         ("programs", _address),        # addresses of ProgramRecords: of branches, of the body, or condition and body
         ("program_count", _integer),
-        ("preheader", _integer),       # 1 if the second program runs once, before the first iteration
+        ("preheader", _integer),       # 1 if the last program runs once, before the first iteration
+        ("condition_at", _integer),    # in a while loop, the offset of the condition's values in the arena
         ("arguments", _address),       # the place of each argument, i64 each
         ("argument_strides", _address),  # its bytes from slice to slice; 0 for what stays the same
         ("argument_count", _integer),

@@ -75,11 +75,16 @@ def _opened(b: Builder, step: At[StepRecord], status: At[Status]) -> Iterator[_M
     status["step"] = outside
 
 
-def _run(b: Builder, memory: _Memory, number: Operand, call: At[CallRecord], status: At[Status]) -> None:
-    """Emits code that runs one of a region's programs on the arguments and results that the tables have."""
+def _run(b: Builder, memory: _Memory, number: Operand, call: At[CallRecord], status: At[Status],
+         place: Operand = 0) -> None:
+    """Emits code that runs one of a region's programs on the arguments and results that the tables have.
+
+    The program is the one of this ``number``; its own values lie from a ``place`` in the arena on. It is part of a
+    ``call``, whose ``status`` it changes.
+    """
     program = At(ProgramRecord, Table(memory.region["programs"])[number])
-    nothing = b.constant(PTR, 0)
-    bind(b, program, memory.arguments.pointer, memory.results.pointer, nothing, memory.arena, memory.addresses)
+    nothing, arena = b.constant(PTR, 0), b.offset(memory.arena, place, I8)
+    bind(b, program, memory.arguments.pointer, memory.results.pointer, nothing, arena, memory.addresses)
     run_steps(b, program, memory.addresses, call, status)
 
 
@@ -220,11 +225,13 @@ def run_while(b: Builder, step: At[StepRecord], table: Table, count: Word, call:
         number, goes_on = LocalVariable(b.constant(I64, 0)), LocalVariable(b.constant(I64, 1))
         with b.while_(lambda: goes_on.value.not_equal(0)):
             memory.results[0] = flag
-            _run(b, memory, 0, call, status)
+            _run(b, memory, 0, call, status, region["condition_at"])
             holds = b.load(flag, I8).not_equal(0)
             goes_on.value = (holds & _is_done(status)).cast("zext", I64)
             with b.if_(goes_on.value.not_equal(0)):
                 _point_at_turns(b, memory, number.value & 1)
+                with b.if_(region["preheader"].not_equal(0) & number.value.equal(0)):
+                    _run(b, memory, 2, call, status)
                 _run(b, memory, 1, call, status)
                 number.value = number.value + 1
                 with b.loop(0, region["carries"]) as loop:
