@@ -10,6 +10,7 @@ import pytest
 import nervure as nv
 from nervure import nn
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
+from nervure.types.dim import evaluate
 
 generator = np.random.default_rng(0)
 KINDS = {"RNN": 1, "LSTM": 4, "GRU": 3}
@@ -182,6 +183,14 @@ def test_inputs_are_one_product_for_all_steps():
         assert inside and f"Contract   f32[{steps}, 4, 64]" in explained.details()
         found.add((len(explained.kernels), inside[1]))
     assert len(found) == 1
+
+
+def test_a_summary_counts_all_steps_and_shows_all_states():
+    """T207: two products and three sums for each gate; five functions, three products and a sum for each unit."""
+    lines = [nn.LSTM("F=8", "H=16").summary(f"N=2, T={steps}, F=8").lines[0] for steps in ("10", "t")]
+    assert lines[0].result == "f32[N=2, T=10, H=16], f32[layers=1, N=2, H=16], f32[layers=1, N=2, H=16]"
+    assert lines[0].operations == 10 * 2 * (64 * (2 * (8 + 16) + 3) + 16 * (5 * 16 + 4))
+    assert evaluate(lines[1].operations, {"t": 10}) == lines[0].operations
 
 
 def test_weights_start_as_torch_s_do():

@@ -10,7 +10,8 @@ Sequential      f32[N=n, K=10]  40*n   7,850       31,400       15700*n
 7,850 parameters, 31,400 bytes; buffers 0 bytes
 
 An addition is one operation, a multiplication another, a function such as exp 16. Composites count as the ops they
-consist of, before anything is fused or shared; views and copies count nothing.
+consist of, before anything is fused or shared; views and copies count nothing. All iterations of a loop count, or one
+if their number is open, and the longest of branches.
 """
 
 from __future__ import annotations
@@ -23,10 +24,13 @@ from nervure.front import display
 from nervure.front.creation import AssignableTensorOp
 from nervure.front.tensor import Tensor, described_type
 from nervure.ir.kinds import Composite, Elementwise, Structured
-from nervure.ir.op import Op
+from nervure.ir.op import Op, Value
+from nervure.ir.region import RegionOp
 from nervure.nn.calls import ModuleCall
+from nervure.ops.branching import Branches
+from nervure.ops.looping import Scan
 from nervure.ops.scalar import SCALAR_FUNCTIONS
-from nervure.types.dim import Dim, DimLike, product
+from nervure.types.dim import Dim, DimLike, dim_max, product
 
 HEADS = ("module", "result", "bytes", "parameters", "their bytes", "operations")
 
@@ -122,7 +126,7 @@ def _number(length: DimLike) -> int:
 
 
 def _flat(result: object) -> list[object]:
-    return list(result) if isinstance(result, (list, tuple)) else [result]
+    return [part for entry in result for part in _flat(entry)] if isinstance(result, (list, tuple)) else [result]
 
 
 # -- operations ------------------------------------------------------------------------------------------------------
@@ -135,8 +139,12 @@ def operations(results: Iterable[Tensor], inputs: Iterable[Tensor]) -> DimLike:
     >>> str(operations([nv.dot(x, w) + 1.0], [x]))
     '15690*n'
     """
-    seen = {tensor.value.op for tensor in inputs}
-    waiting = [tensor.value.op for tensor in results]
+    return _between([tensor.value for tensor in results], {tensor.value.op for tensor in inputs})
+
+
+def _between(results: Iterable[Value], seen: set[Op]) -> DimLike:
+    """Counts the operations of everything below some values, down to the ops that have been ``seen``."""
+    waiting = [value.op for value in results]
     total: DimLike = 0
     while waiting:
         op = waiting.pop()
@@ -153,11 +161,26 @@ def _of_op(op: Op) -> DimLike:
     """Counts the operations of one op of the core."""
     if isinstance(op, Elementwise):
         return product(op.outputs[0].shape) * _of_expression(op.evaluate, len(op.operands))
+    if isinstance(op, RegionOp):
+        return _of_region(op)
     if not isinstance(op, Structured):
         return 0
     structure = op.structure(*[operand.type for operand in op.operands])
     each = _of_expression(structure.body, len([entry for entry in structure.reads if entry is not None]))
     return product(structure.domain) * (each + (structure.combine is not None) * len(structure.writes))
+
+
+def _of_region(op: RegionOp) -> DimLike:
+    """Counts the operations of functions inside of an op: those of all iterations, if their number is known, and those
+    of the longest branch.
+    """
+    counts = [_between(body.results, set()) for body in op.bodies]
+    if isinstance(op, Branches):
+        return dim_max(*counts)
+    total: DimLike = 0
+    for count in counts:
+        total = total + count
+    return total * op.length if isinstance(op, Scan) else total
 
 
 def _of_expression(expression: Callable[..., object], arity: int) -> int:
