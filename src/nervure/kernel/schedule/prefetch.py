@@ -32,7 +32,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -55,6 +55,7 @@ from nervure.kernel.ir import (
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.rewriting import Rewrite, fresh_copy
 from nervure.kernel.schedule.reduce_across_rows import parts_of
+from nervure.kernel.schedule.reduction_strategy import is_read_in_place
 from nervure.kernel.schedule.vector_width import is_light
 from nervure.kernel.tuning import (
     PREFETCH_DISTANCE,
@@ -65,7 +66,7 @@ from nervure.kernel.tuning import (
     ROWS_APART_DISTANCE,
 )
 from nervure.support.machine import Machine
-from nervure.types.dim import DimLike, dim_min, index_symbols
+from nervure.types.dim import DimLike, dim_min, index_symbols, less_equal
 
 Rows = TypeVar("Rows", bound=For | Reduce)
 
@@ -76,6 +77,10 @@ def with_prefetches(kernel: Kernel, machine: Machine) -> Kernel:
 
 
 class _Prefetching(Rewrite):
+    def __init__(self) -> None:
+        super().__init__()
+        self._around: list[LoopIndex] = []  # the loops around
+
     def for_loop(self, loop: For, out: list[Statement]) -> None:
         if loop.tile is not None:
             loop = _rows_of_tile(loop)
@@ -83,11 +88,12 @@ class _Prefetching(Rewrite):
             loop = _further(loop)
         else:
             loop = _gathered_row(_next_row(loop))
+        self._around.append(loop.index)
         out.append(self.rebuilt(loop))
-
+        self._around.pop()
 
     def reduce(self, loop: Reduce, out: list[Statement]) -> None:
-        out.append(self.rebuilt(_rows_apart(loop)))
+        out.append(self.rebuilt(_rows_apart(loop, self._around)))
 
 
 def _is_vector_loop(statement: Statement) -> bool:
@@ -212,14 +218,25 @@ def _makers(address: Address, defined: dict[Variable, Definition], inner: LoopIn
 # -- rows that are reduced together ----------------------------------------------------------------------------------
 
 
-def _rows_apart(loop: Reduce) -> Reduce:
-    """Adds prefetches for later rows to a reduction over rows that are not consecutive."""
+def _rows_apart(loop: Reduce, around: Sequence[LoopIndex]) -> Reduce:
+    """Adds prefetches for later rows to a reduction over rows that are not consecutive. If their values wait, and rows
+    are asked for only a few ahead, the last ones ask for the first ones of the next reduction, which come while this
+    one is combined.
+    """
     if len(loop.indices) == 1 or loop.strategy is None or loop.strategy.name != "parts":
         return loop
-    (rows, _), (columns, length) = loop.indices[-2:]
+    (rows, count), (columns, length) = loop.indices[-2:]
     loads = [entry for entry in loop.body if isinstance(entry, Load) and entry.address.step(columns) == 1
              and entry.address.step(rows) not in (0, length)]
-    return _with(loop, [_later(load, load.address.step(rows) * _rows_between(length, load)) for load in loads])
+    goes_on = len(loop.indices) == 2 and bool(around) and not is_read_in_place(loop)
+    later = []
+    for load in loads:
+        ahead = _rows_between(length, load)
+        row = rows.dim + ahead
+        places = {rows: row % count, around[-1]: around[-1].dim + row // count} \
+            if goes_on and less_equal(2 * ahead, count) else {rows: row}
+        later.append(Prefetch(load.buffer, load.address.substitute(places)))
+    return _with(loop, later)
 
 
 def _rows_between(length: DimLike, load: Load) -> int:

@@ -3,9 +3,9 @@
 A body of many statements runs in fewer lanes than a reduction has accumulators, and needs the registers that these
 would take. So it becomes a vector loop of its own, and its values in the first cache are then reduced without anything
 in between. Rows of points that are not consecutive in memory become so: each is a vector loop. What does not fit in
-half of that cache is taken in parts, which are added to accumulators in memory
-(:mod:`nervure.kernel.schedule.lane_accumulators`). To these, long rows of a short body are added where they lie: memory
-that is read without a pause comes fastest.
+that cache, or has more accumulators than registers, is taken in parts of half of it, which are added to accumulators in
+memory (:mod:`nervure.kernel.schedule.lane_accumulators`). To these, long rows of a short body are added where they lie:
+memory that is read without a pause comes fastest.
 
 >>> from nervure.support.machine import GENERIC
 >>> from nervure.kernel.parser import parse_kernel
@@ -92,19 +92,23 @@ class _Waiting(MemoryRewrite):
         if loop.strategy is None or loop.strategy.name != "parts":
             out.append(loop)
             return
-        points, part = product(loop.dims), self._points_of_part(loop)
+        points = product(loop.dims)
         most = bounds(points)[1]
-        if most is None or most > part:
+        cache, part = self._machine.first_cache, self._points_in(self._machine.first_cache // 2, loop)
+        if most is None or most > (self._points_in(cache, loop) if self._fits_registers(loop) else part):
             out.append(self._of_blocks(loop, points, part))
             return
         waiting = self._memory_for(loop, most)
         reduce = self._of_waiting(loop, points, waiting)
         out += [self._all(loop, waiting), replace(reduce, strategy=strategy_of(reduce, False, self._lanes))]
 
-    def _points_of_part(self, loop: Reduce) -> int:
-        """Returns the number of points, at most a block, whose values take half of the first cache."""
-        most = self._machine.first_cache // 2 // bytes_of(loop)
-        return max(min(1 << most.bit_length() - 1, BLOCK), LANES)
+    def _points_in(self, memory: int, loop: Reduce) -> int:
+        """Returns the number of points, at most a block, whose values take ``memory`` bytes at most."""
+        return max(min(1 << (memory // bytes_of(loop)).bit_length() - 1, BLOCK), LANES)
+
+    def _fits_registers(self, loop: Reduce) -> bool:
+        """Whether half of the registers hold the accumulators of all lanes."""
+        return 2 * LANES * bytes_of(loop) <= self._machine.registers * self._machine.vector_bytes
 
     def _of_blocks(self, loop: Reduce, points: DimLike, part: int) -> Reduce:
         """Returns the chain of what blocks make."""
