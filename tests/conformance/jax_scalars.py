@@ -1,8 +1,9 @@
 """A second provider of the scalar namespace, over JAX: a scalar is a vector, one element for each point of a domain.
 
-It shares no code with the interpreter, so that what both give is what the namespace says. All vectors of one instance
-have one length (the domain, padded), so that each function is compiled once for an element type. As the interpreter
-does, it computes what IEEE 754 does not fix in float64 and rounds once.
+It shares no code with the interpreter, so that what both give is what the namespace says. With the xla transformer it
+shares conversions, and functions that JAX has under no name. All vectors of one instance have one length (the domain,
+padded), so that each function is compiled once for an element type. As the interpreter does, it computes what IEEE 754
+does not fix in float64 and rounds once.
 
 >>> import numpy as np
 >>> s = JaxScalars(4)
@@ -13,52 +14,40 @@ does, it computes what IEEE 754 does not fix in float64 and rounds once.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import jax.scipy.special
-import ml_dtypes
 import numpy as np
 from jax import lax
 
 from nervure.ops.scalar import SCALAR_FUNCTIONS, ScalarNamespace
+from nervure.transformers.xla import element_types, functions
+from nervure.transformers.xla.functions import is_float
 from nervure.types.dim import DimLike
 from nervure.types.dtype import DType, as_dtype, float32, float64, uint8
 from tests.conformance.meaning import meaning
 
 Vector = Any
 
-jax.config.update("jax_disable_most_optimizations", True)  # a function is compiled for a few runs
+compiled = partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0,
+                                              "xla_llvm_disable_expensive_passes": True})
+"""Compiles a function for a few runs."""
 
 
 @cache
 def _cast(target: np.dtype[Any]) -> Callable[[Vector], Vector]:
-    return jax.jit(lambda x: x.astype(target))
+    return compiled(lambda x: x.astype(target))
 
 
-@jax.jit
-def _as_word(x: Vector) -> Vector:
-    """The bits as an unsigned integer."""
-    if x.dtype == jnp.bool_:
-        return x.astype(jnp.uint8)
-    if jnp.iscomplexobj(x):
-        x = jnp.stack([x.real, x.imag], axis=-1)
-        return lax.bitcast_convert_type(x, jnp.uint64)  # of complex64: nothing else has 128 bits
-    return lax.bitcast_convert_type(x, np.dtype(f"u{x.dtype.itemsize}"))
+_as_word = compiled(element_types.as_word)
 
 
 @cache
 def _from_word(dtype: DType) -> Callable[[Vector], Vector]:
-    def convert(word: Vector) -> Vector:
-        if dtype.kind == "bool":
-            return word != 0
-        if dtype.is_complex:
-            parts = lax.bitcast_convert_type(word, jnp.float32)
-            return lax.complex(parts[..., 0], parts[..., 1])
-        return lax.bitcast_convert_type(word, dtype.numpy)
-    return jax.jit(convert)
+    return compiled(lambda word: element_types.from_word(word, dtype))
 
 
 def wide(x: Vector) -> Vector:
@@ -71,10 +60,10 @@ def wide(x: Vector) -> Vector:
 
 def _function(function: Callable[..., Vector]) -> Any:
     """A method that computes in the compute type."""
-    compiled = jax.jit(function)
+    own = compiled(function)
 
     def method(self: JaxScalars, *elements: Vector) -> Vector:
-        return compiled(*map(wide, elements))
+        return own(*map(wide, elements))
     return method
 
 
@@ -85,72 +74,14 @@ def _precise(function: Callable[..., Vector]) -> Any:
     return _function(rounded)
 
 
-def _is_float(x: Vector) -> bool:
-    return bool(jnp.issubdtype(x.dtype, jnp.floating))
-
-
 def _rounding(function: Callable[[Vector], Vector]) -> Any:
-    return _function(lambda x: function(x) if _is_float(x) else x)
-
-
-def _sign(x: Vector) -> Vector:
-    if jnp.iscomplexobj(x):
-        size = jnp.abs(x)
-        return jnp.where(size == 0, 0, x / jnp.where(size == 0, 1, size).astype(x.dtype))
-    return jnp.where(x == 0, x, jnp.sign(x))
-
-
-def _floor_divide(x: Vector, y: Vector) -> Vector:
-    if not _is_float(x):
-        divisor = jnp.where(y == 0, 1, y)
-        quotient, rest = lax.div(x, divisor), lax.rem(x, divisor)
-        return jnp.where(y == 0, 0, jnp.where((rest != 0) & ((rest < 0) != (y < 0)), quotient - 1, quotient))
-    rest = lax.rem(x, y)
-    quotient = (x - rest) / y
-    quotient = jnp.where((rest != 0) & ((rest < 0) != (y < 0)), quotient - 1, quotient)
-    whole = jnp.floor(quotient)
-    whole = jnp.where(quotient - whole > 0.5, whole + 1, whole)
-    return jnp.where(y == 0, x / y, jnp.where(quotient == 0, jnp.copysign(0, x / y), whole))
-
-
-def _modulo(x: Vector, y: Vector) -> Vector:
-    if not _is_float(x):
-        divisor = jnp.where(y == 0, 1, y)
-        rest = lax.rem(x, divisor)
-        return jnp.where(y == 0, 0, jnp.where((rest != 0) & ((rest < 0) != (y < 0)), rest + y, rest))
-    rest = lax.rem(x, y)
-    rest = jnp.where((rest != 0) & ((rest < 0) != (y < 0)), rest + y, rest)
-    return jnp.where(rest == 0, jnp.copysign(0, y), rest)
-
-
-def _integer_power(x: Vector, y: Vector) -> Vector:
-    bits = x.dtype.itemsize * 8
-
-    def step(bit: Vector, state: tuple[Vector, Vector]) -> tuple[Vector, Vector]:
-        result, factor = state
-        chosen = (lax.shift_right_logical(y, bit.astype(y.dtype)) & 1) == 1
-        return jnp.where(chosen, result * factor, result), factor * factor
-    result, _ = lax.fori_loop(0, bits, step, (jnp.ones_like(x), x))
-    odd = (y & 1) == 1
-    negative = jnp.where(x == 1, 1, jnp.where((x == -1), jnp.where(odd, x, 1), 0)).astype(x.dtype)
-    return jnp.where(y < 0, negative, result)
+    return _function(lambda x: function(x) if is_float(x) else x)
 
 
 def _power(x: Vector, y: Vector) -> Vector:
-    if not _is_float(x):
-        return _integer_power(x, y)
+    if not is_float(x):
+        return functions.integer_power(x, y)
     return jnp.power(x.astype(jnp.float64), y.astype(jnp.float64)).astype(x.dtype)
-
-
-def _shift(function: Callable[[Vector, Vector], Vector], beyond: Callable[[Vector], Vector]) -> Any:
-    def shifted(x: Vector, y: Vector) -> Vector:
-        inside = (y >= 0) & (y < x.dtype.itemsize * 8)
-        return jnp.where(inside, function(x, jnp.where(inside, y, 0)), beyond(x))
-    return _function(shifted)
-
-
-def _shift_right(x: Vector, y: Vector) -> Vector:
-    return (lax.shift_right_arithmetic if jnp.issubdtype(x.dtype, jnp.signedinteger) else lax.shift_right_logical)(x, y)
 
 
 def _predicate(function: Callable[[Vector], Vector], otherwise: bool) -> Any:
@@ -211,7 +142,7 @@ class JaxScalars(ScalarNamespace):
         x = wide(x)
         if x.dtype != dtype.numpy:
             x = widest(x)
-        if dtype.is_low_precision and _is_float(x):
+        if dtype.is_low_precision and is_float(x):
             x = _cast(float32.numpy)(_representable(dtype)(x))
         return x if x.dtype == dtype.numpy else _converted(dtype)(x)
 
@@ -241,29 +172,29 @@ class JaxScalars(ScalarNamespace):
 
     negative = _function(jnp.negative)
     absolute = _function(jnp.abs)
-    sign = _function(_sign)
+    sign = _function(functions.sign)
     add = _function(jnp.add)
     subtract = _function(jnp.subtract)
     multiply = _function(jnp.multiply)
     divide = _function(jnp.divide)
-    floordivide = _function(_floor_divide)
-    modulo = _function(_modulo)
+    floordivide = _function(functions.floor_divide)
+    modulo = _function(functions.modulo)
     power = _function(_power)
     maximum = _function(jnp.maximum)
     minimum = _function(jnp.minimum)
 
     def fma(self, x: Vector, y: Vector, z: Vector) -> Vector:
         x, y, z = wide(x), wide(y), wide(z)
-        if not _is_float(x):
+        if not is_float(x):
             return jnp.add(jnp.multiply(x, y), z)
         # Not compiled as one: a compiler may contract products and sums, and with them the errors kept here.
-        return _fused32(x, y, z) if x.dtype == jnp.float32 else _fused64(x, y, z)
+        return functions.fused32(x, y, z) if x.dtype == jnp.float32 else _fused64(x, y, z)
 
     # -- rounding ----------------------------------------------------------------------------------------------
 
     floor = _rounding(jnp.floor)
     ceil = _rounding(jnp.ceil)
-    round = _rounding(lambda x: lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN))
+    round = _rounding(functions.nearest)
     truncate = _rounding(jnp.trunc)
 
     # -- functions of floats -----------------------------------------------------------------------------------
@@ -288,8 +219,8 @@ class JaxScalars(ScalarNamespace):
     bitwise_or = _function(jnp.bitwise_or)
     bitwise_xor = _function(jnp.bitwise_xor)
     bitwise_not = _function(jnp.bitwise_not)
-    shift_left = _shift(lax.shift_left, jnp.zeros_like)
-    shift_right = _shift(_shift_right, lambda x: jnp.where(x < 0, -1, 0).astype(x.dtype))
+    shift_left = _function(functions.shift_left)
+    shift_right = _function(functions.shift_right)
 
     # -- complex -----------------------------------------------------------------------------------------------
 
@@ -299,7 +230,7 @@ class JaxScalars(ScalarNamespace):
     complex = _function(lax.complex)
 
 
-_select = jax.jit(lambda condition, x, y: jnp.where(condition, x, y))
+_select = compiled(lambda condition, x, y: jnp.where(condition, x, y))
 
 
 def padded(array: np.ndarray, length: int) -> np.ndarray:
@@ -319,84 +250,13 @@ def widest(x: Vector) -> Vector:
 @cache
 def _converted(dtype: DType) -> Callable[[Vector], Vector]:
     """From the widest type of a kind, or float32, to any type."""
-    def convert(x: Vector) -> Vector:
-        if dtype.kind == "bool":
-            return x != 0
-        if jnp.iscomplexobj(x) and not dtype.is_complex:
-            x = x.real
-        if dtype.is_integer:
-            return _to_integer(x, dtype)
-        if dtype.is_low_precision and not _is_float(x):
-            return _rounded_integer(x, dtype)
-        return x.astype(dtype.numpy)
-    return jax.jit(convert)
-
-
-def _to_integer(x: Vector, dtype: DType) -> Vector:
-    low, high = dtype.minimum, dtype.maximum
-    assert isinstance(low, int) and isinstance(high, int)
-    if _is_float(x):
-        whole = jnp.where((x > float(low)) & (x < float(high + 1)), x, 0)
-        middle = whole.astype(jnp.uint64 if high >= 2**63 else jnp.int64)
-        limits = jnp.where(x >= float(high + 1), np.asarray(high, middle.dtype), np.asarray(max(low, 0), middle.dtype))
-        if low < 0:
-            limits = jnp.where(x <= float(low), np.int64(low), limits)
-        x = jnp.where((x >= float(high + 1)) | (x <= float(low)), limits, middle)
-        return _narrow(x, dtype)
-    own = jnp.iinfo(x.dtype)
-    return _narrow(jnp.clip(x, np.asarray(max(low, own.min), x.dtype), np.asarray(min(high, own.max), x.dtype)), dtype)
-
-
-def _narrow(x: Vector, dtype: DType) -> Vector:
-    return x.astype(jnp.int8).astype(dtype.numpy) if dtype.bits == 4 else x.astype(dtype.numpy)
+    return compiled(lambda x: element_types.converted(x, dtype))
 
 
 @cache
 def _representable(dtype: DType) -> Callable[[Vector], Vector]:
-    """The nearest float of a low-precision type, ties to even, in the type of x: all steps but one are exact."""
-    info = ml_dtypes.finfo(dtype.numpy)
-
-    def nearest(x: Vector) -> Vector:
-        _, exponent = jnp.frexp(x)
-        smallest = int(np.log2(float(info.smallest_subnormal)))
-        unit = jnp.ldexp(jnp.ones_like(x), jnp.maximum(exponent - 1 - info.nmant, smallest))
-        return jnp.where(jnp.isfinite(x), lax.round(x / unit, lax.RoundingMethod.TO_NEAREST_EVEN) * unit, x)
-    return jax.jit(nearest)
-
-
-def _rounded_integer(x: Vector, dtype: DType) -> Vector:
-    """A 64-bit integer rounded to the precision of a type, ties to even, in integer arithmetic."""
-    digits = ml_dtypes.finfo(dtype.numpy).nmant + 1
-    size = jnp.where(x < 0, -x, x).astype(jnp.uint64)
-    shift = jnp.maximum(64 - lax.clz(size).astype(jnp.int64) - digits, 0).astype(jnp.uint64)
-    kept = lax.shift_right_logical(size, shift)
-    rest, half = size - lax.shift_left(kept, shift), lax.shift_left(jnp.uint64(1), shift) // 2
-    up = (rest > half) | ((rest == half) & (kept & 1 == 1) & (shift > 0))
-    value = jnp.ldexp((kept + up.astype(jnp.uint64)).astype(jnp.float64), shift.astype(jnp.int32))
-    return jnp.where(x < 0, -value, value).astype(dtype.numpy)
-
-
-# -- fused multiply and add ------------------------------------------------------------------------------------
-
-
-def _two_sum(x: Vector, y: Vector) -> tuple[Vector, Vector]:
-    """The sum, and what its rounding left over (Knuth)."""
-    total = lax.add(x, y)
-    part = lax.sub(total, x)
-    return total, lax.add(lax.sub(x, lax.sub(total, part)), lax.sub(y, part))
-
-
-def _odd_sum(x: Vector, y: Vector) -> Vector:
-    """The sum rounded to odd: exact, or the neighbour whose last bit is set (Boldo and Melquiond)."""
-    total, rest = _two_sum(x, y)
-    even = (lax.bitcast_convert_type(total, jnp.int64) & 1) == 0
-    toward = jnp.where(rest > 0, jnp.inf, -jnp.inf)
-    return jnp.where((rest != 0) & even & jnp.isfinite(total), jnp.nextafter(total, toward), total)
-
-
-def _fused32(x: Vector, y: Vector, z: Vector) -> Vector:
-    x, y, z = (entry.astype(jnp.float64) for entry in (x, y, z))
-    return _odd_sum(lax.mul(x, y), z).astype(jnp.float32)
+    """The nearest float of a low-precision type, ties to even, in the type of x."""
+    return compiled(lambda x: element_types.representable(x, dtype))
 
 
 def _fused64(x: Vector, y: Vector, z: Vector) -> Vector:

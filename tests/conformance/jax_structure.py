@@ -18,7 +18,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -26,7 +25,7 @@ from nervure.ir.kinds import Access, Element, Structure
 from nervure.types.dim import DimLike, evaluate_arrays
 from nervure.types.dtype import DType, as_dtype
 from nervure.types.view import ComplexView
-from tests.conformance.jax_scalars import JaxScalars, Vector, padded
+from tests.conformance.jax_scalars import JaxScalars, Vector, compiled, padded
 
 Shape = tuple[int, ...]
 Outputs = Sequence[tuple[Shape, DType]]
@@ -67,7 +66,7 @@ class Points:
         return np.where(at < 0, at + bound, at)
 
 
-_take = jax.jit(lambda words, places: jnp.take(words, places, axis=0, mode="clip"))
+_take = compiled(lambda words, places: jnp.take(words, places, axis=0, mode="clip"))
 
 
 def moved(array: np.ndarray, places: np.ndarray) -> np.ndarray:

@@ -23,7 +23,7 @@ from nervure.transformers import make_transformer
 from nervure.types.dtype import DType, float32
 from tests.conformance import jax_runner
 
-TRANSFORMERS = ["interpreter", "cpu"]
+TRANSFORMERS = ["interpreter", "cpu", "xla"]
 
 REFERENCE = "jax"
 """The second provider, of the tests alone: what it and a transformer give must agree."""

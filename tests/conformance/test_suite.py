@@ -55,7 +55,7 @@ def test_an_error_of_some_last_places_is_seen(build, factor, is_seen):
 def test_the_reference_does_not_use_the_interpreter():
     for name in ("jax_scalars", "jax_structure", "jax_runner"):
         source = (ROOT / "tests" / "conformance" / f"{name}.py").read_text(encoding="utf-8")
-        assert "transformers" not in source
+        assert "transformers.interpreter" not in source
 
 
 def test_views_of_parameters_are_of_all_kinds():
@@ -65,6 +65,15 @@ def test_views_of_parameters_are_of_all_kinds():
         case = concrete(sample, generic(sample), np.random.default_rng(seed), random_view)
         seen |= {type(operand.op).__name__ for operand in case.operands}
     assert seen == {"Permute", "Reverse", "Slice", "Broadcast", "Reshape", "IndexView"}
+
+
+def test_what_xla_may_differ_by_is_documented():
+    """X9"""
+    text = (ROOT / "docs" / "xla.md").read_text(encoding="utf-8")
+    rows = [row for row in tolerance.SCALAR_ROWS if row.provider == "xla" and row.dtype is nv.float32]
+    named = {f"`{name}`" for row in rows for name in row.functions.split()}
+    assert named and all(name in text for name in named)
+    assert {row.tolerance.ulps for row in rows} == {8, 32}
 
 
 def test_every_row_has_a_reason():

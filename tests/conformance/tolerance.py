@@ -47,6 +47,12 @@ SCALAR_ROWS = [
     Row("jax", "sinh cosh", float64, Tolerance(1024), "XLA computes exp(x + log 0.5), which rounds a large x"),
     Row("jax", "log1p atanh", float64, Tolerance(256), "XLA's log1p leaves its series too late"),
     Row("jax", "erf_inv erfc", float64, Tolerance(64), "XLA's polynomials"),
+    Row("xla", "exp2 sinh cosh", float64, Tolerance(1024), "as of jax: the same XLA"),
+    Row("xla", "log1p atanh", float64, Tolerance(256), "as of jax: the same XLA"),
+    Row("xla", "erf_inv", float64, Tolerance(1024), "XLA's polynomial, whose error grows towards 1"),
+    Row("xla", "erfc tanh expm1 sigmoid", float64, Tolerance(64), "XLA's polynomials; 6 were seen of the last three"),
+    Row("xla", "exp2 sinh cosh", float32, Tolerance(32), "the argument is rounded before exp; 24 were seen"),
+    Row("xla", "expm1 tanh erf sigmoid", float32, Tolerance(8), "XLA's rational functions; 5 were seen"),
     Row(None, "maximum minimum", None, Tolerance(is_zero_unsigned=True), "which zero is the larger is not promised"),
 ]
 """What a provider does otherwise than follows from a function's declaration."""
@@ -58,9 +64,10 @@ COMPLEX_ROUNDED = "multiply divide sign absolute"
 def scalar_tolerance(provider: str, function: str, dtype: DType) -> Tolerance:
     """The first row that fits, else what is declared; without either the result is exact.
 
-    On the cpu float32 functions are polynomials in float32, as good as docs/accuracy.md promises. Elsewhere they are
-    computed in float64 and rounded once, so that a tie may fall to either side. In float64 IEEE 754 leaves the last
-    places to the library. Where a function has zeros between floats the error near them is absolute.
+    On the cpu float32 functions are polynomials in float32, as good as docs/accuracy.md promises, and on xla they are
+    XLA's own. Elsewhere they are computed in float64 and rounded once, so that a tie may fall to either side. In
+    float64 IEEE 754 leaves the last places to the library. Where a function has zeros between floats the error near
+    them is absolute.
     """
     for row in SCALAR_ROWS:
         if row.provider in (None, provider) and row.dtype in (None, dtype) and function in row.functions.split():
@@ -70,12 +77,12 @@ def scalar_tolerance(provider: str, function: str, dtype: DType) -> Tolerance:
         return EXACT
     if dtype is float64:
         return Tolerance(64 if declared.absolute else 4, declared.absolute)
-    return Tolerance(declared.ulps if provider == "cpu" else 1, declared.absolute)
+    return Tolerance(declared.ulps if provider in ("cpu", "xla") else 1, declared.absolute)
 
 
 def flushes_denormals(provider: str) -> bool:
     """Whether denormals count as zeros: XLA on CPUs sets the processor to do so."""
-    return provider == "jax"
+    return provider in ("jax", "xla")
 
 
 def differs(got: np.ndarray, expected: np.ndarray, tolerance: Tolerance | np.ndarray = EXACT) -> np.ndarray:

@@ -71,8 +71,8 @@ def run(copy: Path, *arguments: str) -> None:
     assert "passed" in found.stdout
 
 
-def test_a_scalar_function_is_four_files(copy):
-    assert len(follow(copy, "How to add a scalar function")) == 4
+def test_a_scalar_function_is_five_files(copy):
+    assert len(follow(copy, "How to add a scalar function")) == 5
     run(copy, "pytest", "-q", "-p", "no:cacheprovider", "tests/conformance/test_scalar_table.py",
         "tests/conformance/test_ops.py", "tests/conformance/test_derivatives.py", "tests/front/test_elementwise.py",
         "tests/transformers/interpreter/test_scalar.py", "tests/transformers/cpu/test_math_accuracy.py",

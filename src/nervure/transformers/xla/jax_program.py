@@ -19,11 +19,11 @@ from nervure.ir.function import Function
 from nervure.ir.kinds import Elementwise, Structured, View, as_results
 from nervure.ir.leaves import Constant, Full, Parameter, ReadVariable
 from nervure.ir.op import Op, Value
-from nervure.ir.region import RegionOp
 from nervure.ir.variable import Variable
 from nervure.ops.branching import Branches
 from nervure.ops.effects import Guard
 from nervure.ops.looping import Scan, While
+from nervure.ops.rematerialising import Checkpoint
 from nervure.transformers.binding import Bindings
 from nervure.transformers.memory_estimate import numbers
 from nervure.transformers.xla import branches_and_loops, primitives
@@ -85,7 +85,7 @@ def traced(trace: CallTrace, function: Function, arguments: Sequence[Array],
 
 def supports(op_class: type[Op]) -> bool:
     """Whether ops of a class have a meaning here."""
-    return issubclass(op_class, (Elementwise, View, Structured, Guard, RegionOp))
+    return issubclass(op_class, (Elementwise, View, Structured, Guard, Branches, Scan, While, Checkpoint))
 
 
 def _results(trace: CallTrace, op: Any, operands: Sequence[Array]) -> Sequence[Array]:
@@ -146,6 +146,11 @@ def _while(trace: CallTrace, op: While, operands: Sequence[Array]) -> list[Array
     return branches_and_loops.repeat(trace, op, operands, _inner)
 
 
+def _checkpoint(trace: CallTrace, op: Checkpoint, operands: Sequence[Array]) -> list[Array]:
+    return traced(trace, op.body, operands, {})
+
+
 _MEANINGS: dict[type[Op], Callable[[CallTrace, Any, Sequence[Array]], list[Array]]] = {
     Elementwise: _elementwise, View: _view, Structured: structured, Constant: _constant, Full: _full, Guard: _guard,
-    Branches: _branches, Scan: _scan, While: _while}
+    Branches: _branches, Scan: _scan, While: _while,
+    Checkpoint: _checkpoint}

@@ -1,4 +1,4 @@
-"""Ops for which XLA has a primitive that does more than the structured form shows: a table by their classes.
+"""Ops for which XLA has a primitive that does more than the kind of the op shows: a table by their classes.
 
 A row gives None where the op is one that the primitive does not cover; then the op is read by its kind.
 """
@@ -8,13 +8,53 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
 from nervure.ir.op import Op
 from nervure.ops.contraction import Contract
 from nervure.ops.convolution import Convolution, ConvolutionDataGradient, ConvolutionFilterGradient
+from nervure.ops.indexing import Gather, Scatter
+from nervure.ops.rematerialising import After
 from nervure.transformers.xla.call_trace import CallTrace
+from nervure.transformers.xla.element_types import convert
 from nervure.transformers.xla.functions import Array
 from nervure.transformers.xla.products import contract, convolution
+from nervure.transformers.xla.structured_form import Domain, accumulated, domain_of
+
+
+def after(trace: CallTrace, op: After, operands: Sequence[Array]) -> list[Array]:
+    """Returns the first of the ``operands``, behind a barrier that XLA moves nothing across."""
+    return [lax.optimization_barrier(tuple(operands))[0]]
+
+
+def gather(trace: CallTrace, op: Gather, operands: Sequence[Array]) -> list[Array] | None:
+    """Returns whole slices of the first of the ``operands``, by a gather of slices."""
+    x, _ = operands
+    if not x.size:
+        return None
+    return [jnp.take(x, _rows(domain_of(trace, op, operands), op), axis=op.axis, mode="clip")]
+
+
+def scatter(trace: CallTrace, op: Scatter, operands: Sequence[Array]) -> list[Array] | None:
+    """Returns the first of the ``operands`` with whole slices added to it. In other modes the order counts."""
+    x, _, updates = operands
+    if op.mode != "add" or not x.size or not updates.size or x.dtype == jnp.bool_:
+        return None
+    rows = _rows(domain_of(trace, op, operands), op)
+    box = (*[slice(None)] * op.axis, rows)
+    exact = op.operands[0].type.dtype.compute
+    made = convert(x, exact).at[box].add(convert(updates, exact), mode="drop")
+    return [accumulated(made, op.outputs[0].type.dtype)]
+
+
+def _rows(domain: Domain, op: Gather | Scatter) -> Array:
+    """The positions along the axis that the index names, checked."""
+    coordinates = op.places(*[operand.type for operand in op.operands[:2]]).coordinates
+    return domain.places([coordinates[op.axis]])[0].reshape(np.shape(domain.operands[1]))
+
 
 ROWS: dict[type[Op], Callable[[CallTrace, Any, Sequence[Array]], list[Array] | None]] = {
-    Contract: contract, Convolution: convolution, ConvolutionDataGradient: convolution,
-    ConvolutionFilterGradient: convolution}
+    After: after, Contract: contract, Convolution: convolution, ConvolutionDataGradient: convolution,
+    ConvolutionFilterGradient: convolution, Gather: gather, Scatter: scatter}

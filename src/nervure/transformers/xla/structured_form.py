@@ -32,7 +32,7 @@ from nervure.types.dtype import DType, as_dtype
 def structured(trace: CallTrace, op: Structured, operands: Sequence[Array]) -> list[Array]:
     """The outputs of a structured op."""
     structure = op.structure(*[operand.type for operand in op.operands])
-    domain = Domain(trace, op, numbers(structure.domain, trace.bindings), operands)
+    domain = domain_of(trace, op, operands)
     outputs = [(numbers(output.type.shape, trace.bindings), output.type.dtype) for output in op.outputs]
     if structure.needs_elements and 0 in domain.lengths and any([math.prod(shape) for shape, _ in outputs]):
         trace.check(jnp.ones((1,), jnp.bool_), lambda position, value: op.fail(
@@ -101,6 +101,12 @@ class Domain:
                             operand=self.op.operand_label(element.operand))
 
 
+def domain_of(trace: CallTrace, op: Structured, operands: Sequence[Array]) -> Domain:
+    """Returns the domain of an ``op`` on ``operands``."""
+    structure = op.structure(*[operand.type for operand in op.operands])
+    return Domain(trace, op, numbers(structure.domain, trace.bindings), operands)
+
+
 def _bordered(x: Array, coordinates: Sequence[DimLike], lengths: Shape,
               fill: complex) -> tuple[Array, list[DimLike]]:
     """x with as much of ``fill`` around it as the coordinates reach, and the coordinates in it."""
@@ -129,7 +135,7 @@ def _combined(structure: Structure, access: Access, domain: Domain, value: Array
     initial = None if structure.initial is None else convert(domain.operands[structure.initial], exact)
     lines = _written_lines(access, domain, shape)
     if lines is None:
-        return _stored(_scattered(combine, access, domain, value, initial, shape, exact), dtype)
+        return accumulated(_scattered(combine, access, domain, value, initial, shape, exact), dtype)
     used = [line.dimension for line in lines if line.dimension is not None]
     others = [d for d in range(len(domain.lengths)) if d not in used]
     part = _reduced(combine, jnp.broadcast_to(value, domain.lengths), others, exact)
@@ -138,11 +144,11 @@ def _combined(structure: Structure, access: Access, domain: Domain, value: Array
     extents = tuple([1 if line.dimension is None else domain.lengths[line.dimension] for line in lines])
     part = part.reshape(extents)
     if initial is None and extents == shape and all([line.start == 0 for line in lines]):
-        return _stored(part, dtype)
+        return accumulated(part, dtype)
     base = _start(combine, shape, exact) if initial is None else initial
     if 0 in extents:
-        return _stored(base, dtype)
-    return _stored(_on_slice(combine, base, part, lines), dtype)
+        return accumulated(base, dtype)
+    return accumulated(_on_slice(combine, base, part, lines), dtype)
 
 
 def _written_lines(access: Access, domain: Domain, shape: Shape) -> list[Any] | None:
@@ -256,10 +262,10 @@ def _folded(s: XlaScalars, structure: Structure, combine: ScalarExpression, doma
         rows = [jnp.concatenate([pair, row[..., even:]], axis=-1) for pair, row in zip(pairs, rows, strict=True)]
     found: Any = tuple([row[..., 0] for row in rows])
     found = found if structure.finish is None else as_results(structure.finish(s, found))
-    return [_stored(value, dtype).reshape(shape) for value, (shape, dtype) in zip(found, outputs, strict=True)]
+    return [accumulated(value, dtype).reshape(shape) for value, (shape, dtype) in zip(found, outputs, strict=True)]
 
 
-def _stored(value: Array, dtype: DType) -> Array:
+def accumulated(value: Array, dtype: DType) -> Array:
     """A value in the element type of its output. What adds up in integers wraps, as the sum itself does."""
     if value.dtype == dtype.numpy:
         return value

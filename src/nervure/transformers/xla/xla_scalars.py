@@ -45,6 +45,11 @@ def _predicate(function: Callable[[Array], Array], otherwise: bool) -> Any:
     return _method(lambda x: function(x) if jnp.issubdtype(x.dtype, jnp.inexact) else jnp.full(x.shape, otherwise))
 
 
+def _precise(function: Callable[[Array], Array]) -> Any:
+    """A method that computes in float64 and rounds once, where float32 is too coarse on the way."""
+    return _method(lambda x: function(x.astype(jnp.float64)).astype(x.dtype))
+
+
 def _zeros_kept(function: Callable[[Array], Array]) -> Any:
     """A function that is 0 at 0, with its sign, which some of XLA's lose."""
     return _method(lambda x: jnp.where(x == 0, x, function(x)))
@@ -139,11 +144,10 @@ class XlaScalars(ScalarNamespace[Array]):
     sigmoid = _method(jax.nn.sigmoid)
     softplus = _method(jax.nn.softplus)
     erf = _zeros_kept(jax.scipy.special.erf)
-    erfc = _method(jax.scipy.special.erfc)
-    erf_inv = _zeros_kept(jax.scipy.special.erfinv)
-    lgamma = _method(jax.scipy.special.gammaln)
-    digamma = _method(lambda x: jnp.where(x == 0, jnp.copysign(np.inf, -x).astype(x.dtype),
-                                          jax.scipy.special.digamma(x)))
+    erfc = _precise(jax.scipy.special.erfc)
+    erf_inv = _precise(lambda x: jnp.where(x == 0, x, jax.scipy.special.erfinv(x)))
+    lgamma = _precise(jax.scipy.special.gammaln)
+    digamma = _precise(lambda x: jnp.where(x == 0, jnp.copysign(np.inf, -x), jax.scipy.special.digamma(x)))
 
     # -- comparisons and predicates ----------------------------------------------------------------------------
 
