@@ -142,6 +142,8 @@ SLICES = [
         "more memory than there is"),
     Row(lambda: scan(lambda c, v: (c, c), xs=None, length=10**30), InvalidArgument, "Scan", "shape",
         "memory can address"),
+    Row(lambda: nv.evaluate(nv.fori_loop(0, 10**15, lambda i, c: c + i, nv.constant(0, dtype=nv.int64))),
+        InvalidArgument, "Iota", None, "more memory than there is"),
     Row(lambda: scan(same, xs=X, axis="Time"), AxisMismatch, "scan", None, "one of (T: t, F: 2)"),
     Row(lambda: scan(same, axis="T"), AxisMismatch, "scan", None, "no axis is named 'T'"),
     Row(lambda: scan(same, axis=2), IndexOutOfRange, "scan", None, "there is no axis 2"),
@@ -249,7 +251,7 @@ DERIVATIVES = [
 @pytest.mark.parametrize("row", [*CARRIES, *FUNCTIONS, *SLICES, *CHOICES, *PYTHON, *LEAKS, *DERIVATIVES],
                          ids=lambda row: f"{row.op}-{row.operand}")
 def test_an_error_says_where_and_what(row):
-    """A362, A365, Q5: op, leaf, what came, what to do, and the user's line."""
+    """A362, A365, Q5, Q42: op, leaf, what came, what to do, and the user's line."""
     with pytest.raises(row.kind) as caught:
         row.program()
     error = caught.value
