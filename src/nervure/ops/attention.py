@@ -31,7 +31,10 @@ from nervure.types.dim import DimLike, less_equal, product
 from nervure.types.dtype import bool_, int64
 
 MOST_SCORES = 1 << 26
-"""The most scores that a derivative keeps, a quarter of a gigabyte of float32."""
+"""The most scores that a derivative keeps, a quarter of a gigabyte of float32.
+
+With a bound on columns it is a sixteenth of that: half of the scores are then not made again.
+"""
 
 
 def shared_heads(own: DimLike, heads: DimLike) -> int | None:
@@ -84,9 +87,9 @@ class Attention(Composite):
 
     A mask has the shape of these scores. ``before`` and ``after`` bound the keys that a query sees.
 
-    A derivative does not keep weights of more than ``MOST_SCORES`` elements. They are made again from the largest score
-    and the sum of each row: row by row of queries for their gradient, and row by row of keys for those of keys and
-    values. So neither has to be in memory.
+    A derivative does not keep the weights of more scores than ``MOST_SCORES`` says. They are made again from the
+    largest score and the sum of each row: row by row of queries for their gradient, and row by row of keys for those of
+    keys and values. So neither has to be in memory.
     """
 
     operand_names = "query key value *mask"
@@ -107,7 +110,8 @@ class Attention(Composite):
     def has_own_derivative(self) -> bool:
         query, key = self.operands[0], self.operands[1]
         scores = product([*query.shape[:-1], key.shape[-2]])
-        return isinstance(scores, int) and scores > MOST_SCORES
+        most = MOST_SCORES if self.before is None and self.after is None else MOST_SCORES // 16
+        return isinstance(scores, int) and scores > most
 
     def scores(self, query: Value, key: Value, mask: Value | None) -> Value:
         """Returns the masked scores, with a row for each query."""

@@ -7,6 +7,7 @@ import pytest
 
 import nervure as nv
 from nervure import flags
+from nervure.kernel.verify import verify_kernel
 from nervure.support.machine import Machine
 from nervure.transformers import make_transformer
 
@@ -90,7 +91,20 @@ def test_a_long_attention_and_its_derivative_need_little_memory():
     scratch = max([kernel.launch.scratch for kernel in executable.compilation.loaded.compiled.kernels])
     needed = executable.memory({}).bytes - 4 * 4 * 8192 * 32 * 4
     assert needed + 16 * scratch < 64_000_000
-    assert [step.name for step in executable.report().steps].count("shared") == 3
+    shared = [step.kernel for step in executable.compilation.plan.steps if step.kernel.name == "shared"]
+    assert len(shared) == 3
+    for kernel in shared:
+        verify_kernel(kernel)
+
+
+@pytest.mark.parametrize(("rows", "causal", "is_kept"), [(512, False, True), (2048, False, True), (512, True, True),
+                                                         (1024, True, False)])
+def test_weights_are_kept_where_that_is_faster(rows, causal, is_kept):
+    """O91: a causal mask halves what is made again, so that fewer weights are kept."""
+    inputs = [nv.placeholder((8, rows, 64)) for _ in range(3)]
+    y = nv.attention(*inputs, causal=causal)
+    made = nv.computation([nv.deriv(nv.sum(nv.square(y), out_axes=()), x) for x in inputs], *inputs)
+    assert (made.executable.memory({}).bytes > 8 * rows * rows * 4) is is_kept
 
 
 def test_scores_of_real_networks_stay_out_of_memory():
