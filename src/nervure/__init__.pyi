@@ -171,6 +171,12 @@ from nervure.front.filled import triu as triu
 from nervure.front.filled import zeros as zeros
 from nervure.front.filled import zeros_like as zeros_like
 from nervure.front.flexible import flexible as flexible
+from nervure.front.found import argwhere as argwhere
+from nervure.front.found import compress as compress
+from nervure.front.found import flatnonzero as flatnonzero
+from nervure.front.found import nonzero as nonzero
+from nervure.front.found import repeat as repeat
+from nervure.front.found import unique as unique
 from nervure.front.gathering import gather as gather
 from nervure.front.gathering import gather_elements as gather_elements
 from nervure.front.gathering import gather_nd as gather_nd

@@ -22,6 +22,7 @@ from nervure import transformers
 from nervure.errors import InvalidArgument, WrongKind, did_you_mean
 from nervure.front.creation import AssignableTensorOp, as_tensor, handle_of
 from nervure.front.effects import Effect
+from nervure.front.found import makers_of
 from nervure.front.placement import Placement
 from nervure.front.random import SEED, STEP, begin_streams, seed_words
 from nervure.front.record import held_value
@@ -335,7 +336,12 @@ def build_function(returns: Sequence[Return], parameters: Sequence[AssignableTen
     results = [placement.current(place) if (place := _place_of(entry)) is not None else values[position]
                for position, entry in enumerate(returns) if isinstance(entry, Tensor)]
     _check_complete(results, placement)
-    return Function(results, supplied, placement.updates(), placement.effects, name=name)
+    function = Function(results, supplied, placement.updates(), placement.effects, name=name)
+    if makers := makers_of(function):
+        found = [placement.place(maker.outputs[0]).op for maker in makers]
+        effects = dict.fromkeys([*found, *placement.effects])
+        function = Function(results, supplied, placement.updates(), effects, name=name)
+    return function.numbered()
 
 
 def _placed(placement: Placement, returns: Sequence[Return], together: bool) -> dict[int, Value]:

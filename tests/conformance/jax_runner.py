@@ -1,7 +1,7 @@
 """Runs a Function without symbols over JAX: op by op, composites decomposed.
 
 Everything that an op means reaches this runner through its kind: ``evaluate``, ``describe``, ``structure``. Of single
-ops it knows leaves, effects, branches and loops.
+ops it knows leaves, effects, whole ops, branches and loops.
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (2,))
@@ -25,6 +25,7 @@ from nervure.ops.branching import If, Switch
 from nervure.ops.effects import Guard, HostCall, PrintOp
 from nervure.ops.looping import Scan, While
 from nervure.ops.rematerialising import Checkpoint
+from nervure.ops.sorting import RunningCount, Sort
 from nervure.passes.decompose import decompose
 from tests.conformance.jax_scalars import JaxScalars, padded
 from tests.conformance.jax_structure import evaluate_structure, evaluate_view, padded_length
@@ -99,10 +100,24 @@ def _scan(op: Scan, operands: list[np.ndarray]) -> Sequence[np.ndarray]:
                         for number, value in enumerate(op.outputs[op.carries:])]]
 
 
+def _sort(op: Sort, operands: list[np.ndarray]) -> Sequence[np.ndarray]:
+    x, = operands
+    order = np.empty(x.shape, np.int64)
+    for row in np.ndindex(x.shape[:-1]):
+        keys = [(number != number, 0 if number != number else number) for number in map(_number, x[row])]
+        order[row] = sorted(range(len(keys)), key=keys.__getitem__)
+    return [np.take_along_axis(x, order, axis=-1), order]
+
+
+def _number(element: Any) -> float:
+    return element.item() if element.dtype.kind in "biu" else float(element)
+
+
 _LEAVES_AND_EFFECTS: dict[type[Op], Any] = {
     Constant: lambda op, operands: [op.array],
     Full: lambda op, operands: [np.full(op.shape, op.dtype.numpy.type(op.number))],
     ReadVariable: lambda op, operands: [op.variable.initial_value()],
     HostCall: _host_call, Guard: _guard, PrintOp: lambda op, operands: operands,
     If: lambda op, operands: run(op.branches[0 if operands[0] else 1], operands[1:]),
-    Switch: _switch, While: _while, Scan: _scan, Checkpoint: lambda op, operands: run(op.body, operands)}
+    Switch: _switch, While: _while, Scan: _scan, Checkpoint: lambda op, operands: run(op.body, operands), Sort: _sort,
+    RunningCount: lambda op, operands: [np.cumsum(operands[0], axis=-1, dtype=np.int64)]}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from nervure.types.dtype import DType, all_dtypes, int8, int32, int64, uint8
-from nervure.types.element_groups import ANY, REALS
+from nervure.types.dtype import DType, all_dtypes, bool_, int8, int32, int64, uint8
+from nervure.types.element_groups import ANY, ORDERED, REALS
 from tests.conformance.sampling import A, B, Index, K, M, N, Operand, Sample, of
 
 FORMS = {
@@ -52,3 +52,15 @@ def lookup_table(cls: Any, dtype: DType) -> Iterator[Sample]:
     operands = (Operand((A, K), dtype), Operand((N, M), int64, Index(A)))
     yield Sample(lambda at, x, i: cls(x, i), operands)
     yield Sample(lambda at, x, i: cls(x, i, pad_idx=0), operands, is_smooth=False)
+
+
+@of("Sort", types=sorted(ORDERED, key=str))
+def sort(cls: Any, dtype: DType) -> Iterator[Sample]:
+    for shape in ((N,), (M, N), (K, M, A)):
+        yield Sample(lambda at, x: cls(x), (Operand(shape, dtype),))
+
+
+@of("RunningCount", types=[bool_])
+def running_count(cls: Any, dtype: DType) -> Iterator[Sample]:
+    for shape in ((N,), (K, M, A)):
+        yield Sample(lambda at, x: cls(x), (Operand(shape, dtype),))

@@ -10,6 +10,7 @@ from nervure.ir.kinds import Composite, Elementwise, Structured, View
 from nervure.ir.leaves import Leaf
 from nervure.ir.op import Op
 from nervure.ir.region import RegionOp
+from nervure.ir.whole_op import WholeOp
 from nervure.ops.effects import EffectOp, HostCall
 from nervure.ops.order import OrderOp
 from nervure.ops.scalar_op import ScalarOp
@@ -19,11 +20,12 @@ from tests.conformance.samples import GOLDEN, NAMES, built_in, golden_table, sam
 from tests.conformance.sampling import concrete, generic
 from tests.conformance.test_ops import generator
 
-MOST_CORE_CLASSES = 136
+MOST_CORE_CLASSES = 139
 
 KINDS: list[tuple[str, tuple[type, ...]]] = [
     ("elementwise", (Elementwise,)), ("structured", (Structured,)), ("view", (View,)), ("leaf", (Leaf,)),
-    ("effect", (EffectOp, HostCall)), ("region", (RegionOp,)), ("order", (OrderOp,)), ("composite", (Composite,))]
+    ("effect", (EffectOp, HostCall)), ("whole", (WholeOp,)), ("region", (RegionOp,)), ("order", (OrderOp,)),
+    ("composite", (Composite,))]
 
 WITHOUT_SAMPLES = golden_table("ops_without_samples.txt")
 WITHOUT_DERIVATIVE = golden_table("ops_without_derivative.txt")

@@ -77,9 +77,15 @@ def test_memory_of_its_own_needs_numbers():
         nv.variable((nv.dim("n"),))
 
 
-def test_counts_are_values():
-    """Q8: a count is a value."""
-    assert nv.count_nonzero(nv.constant([0.0, 1.0, 2.0])).item() == 2
+def test_where_lengths_are_not_found():
+    """Q8: branches and loops, and functions that are mapped."""
+    x = nv.placeholder((nv.dim("n"),))
+    for refused in (lambda: nv.vmap(lambda row: nv.sum(row[row > 0]))(nv.ones((2, 3))),
+                    lambda: nv.map(lambda row: row[row > 0], nv.ones((2, 3))),
+                    lambda: nv.computation(nv.map(lambda each: each * 2, x[x > 0]), x,
+                                           transformer=nv.transformers.make_transformer("cpu"))):
+        with pytest.raises(nv.NotSupported):
+            refused()
 
 
 def test_what_cannot_be_saved(tmp_path):

@@ -18,12 +18,13 @@ from typing import NamedTuple, TypeAlias, TypeGuard
 import numpy as np
 
 from nervure import ops
-from nervure.errors import IndexOutOfRange, InvalidArgument, NervureError, ShapeMismatch, WrongKind
+from nervure.errors import IndexOutOfRange, InvalidArgument, ShapeMismatch, WrongKind
 from nervure.front import alignment
 from nervure.front.alignment import reordered
 from nervure.front.apply import converted_to
 from nervure.front.argument_parsing import as_integer, integer, position_of
 from nervure.front.creation import as_tensor
+from nervure.front.found import coordinates
 from nervure.front.given_arrays import numpy_array
 from nervure.front.promotion import weak_type
 from nervure.front.tensor import Tensor
@@ -187,13 +188,13 @@ class _Reader:
         """Returns the index arrays of an entry: a single one, or for a mask one for each of its dimensions."""
         if not _is_mask(entry):
             return [converted_to(as_tensor(entry, "x[...]").value, int64)]
-        mask = _host_mask(entry)
-        here = self._x.type.shape[len(self._ranges):len(self._ranges) + mask.ndim]
+        mask = as_tensor(entry, "x[...]").value
+        here = self._x.type.shape[len(self._ranges):len(self._ranges) + mask.rank]
         if any(equal(own, length) is not True for own, length in zip(here, mask.shape, strict=True)):
             raise ShapeMismatch("the mask has another shape than the dimensions it selects from", op="x[...]",
                                 got=mask.shape, expected=tuple(here),
                                 help="a mask has the lengths of the dimensions it stands for")
-        return [ops.Constant(index).output for index in np.nonzero(mask)]
+        return coordinates(mask)
 
     def _here(self) -> tuple[DimLike, Axis | None]:
         """Length and axis of the next dimension."""
@@ -324,17 +325,3 @@ def _integer_ends(entry: slice) -> slice:
         is_plain = end is None or isinstance(end, (int, Dim)) or not hasattr(end, "__index__")
         return end if is_plain else integer(end, "x[...]", "an end of a slice")
     return slice(read(entry.start), read(entry.stop), read(entry.step))
-
-
-def _host_mask(mask: Tensor | np.ndarray) -> np.ndarray:
-    """Returns the elements of a mask. The number of true ones decides a shape, so they must be known when the graph is
-    built.
-    """
-    if isinstance(mask, np.ndarray):
-        return mask
-    try:
-        return mask.numpy()
-    except NervureError as error:
-        raise WrongKind("a mask must be known when the graph is built", op="x[...]", got=repr(mask),
-                        expected="an array or a constant",
-                        help="nv.where(mask, x, y) keeps the shape") from error

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 import operator
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
@@ -31,7 +31,7 @@ from nervure.ir.notation import Number, ReadingContext, Writer
 from nervure.ir.scanner import Scanner
 from nervure.ir.variable import Variable
 from nervure.types.description import BasicTensorDescription
-from nervure.types.dim import Dim, DimLike
+from nervure.types.dim import Dim, DimLike, substitute
 from nervure.types.dtype import as_dtype
 from nervure.types.index_map import IndexMap
 
@@ -49,7 +49,8 @@ class FieldKind(Generic[T]):
 
     ``words`` and an ``example`` tell people which values it admits. ``check`` gives a value its normal form (TypeError
     or ValueError if it is of another kind), ``format`` writes it, ``parse`` reads it back. ``key`` stands for it in a
-    table: equal for values that are equal in structure, bit for bit. ``dimensions`` are those inside it.
+    table: equal for values that are equal in structure, bit for bit. ``dimensions`` are those inside it, ``substitute``
+    puts others in place of their symbols.
     """
 
     name: str
@@ -60,6 +61,7 @@ class FieldKind(Generic[T]):
     parse: Callable[[Scanner, ReadingContext], T]
     key: Callable[[T], Hashable] = _itself
     dimensions: Callable[[T], Iterable[DimLike]] = lambda value: ()
+    substitute: Callable[[T, Mapping[str, DimLike]], T] = lambda value, symbols: value
 
     @overload
     def __call__(self, default: object = REQUIRED) -> Field[T]: ...
@@ -216,7 +218,8 @@ def several(item: FieldKind[Any], name: str, words: str, example: str) -> FieldK
     return FieldKind(name, words, example, check,
                      lambda value, writer: notation.sequence_text([item.format(entry, writer) for entry in value]),
                      lambda line, reader: notation.parse_sequence(line, lambda: item.parse(line, reader)),
-                     dimensions=lambda value: [length for entry in value for length in item.dimensions(entry)])
+                     dimensions=lambda value: [length for entry in value for length in item.dimensions(entry)],
+                     substitute=lambda value, symbols: tuple([item.substitute(entry, symbols) for entry in value]))
 
 
 integer = FieldKind("int", "an integer", "0", _whole, lambda value, writer: str(value),
@@ -230,7 +233,7 @@ number = FieldKind("number", "a Python number", "0.5", _scalar, notation.number_
 dtype = FieldKind("dtype", "an element type", "nv.float32", as_dtype, lambda value, writer: value.short,
                   notation.parse_dtype)
 dimension = FieldKind("dim", "an integer or a symbolic dimension", "nv.dim('n')", _dim, notation.dim_text,
-                      notation.parse_dim, dimensions=lambda value: (value,))
+                      notation.parse_dim, dimensions=lambda value: (value,), substitute=substitute)
 shape: FieldKind[tuple[DimLike, ...]] = several(dimension, "shape", "integers and symbolic dimensions", "(2, 3)")
 ints: FieldKind[tuple[int, ...]] = several(integer, "ints", "integers", "(0, 1)")
 pairs: FieldKind[tuple[tuple[int, int], ...]] = several(ints, "pairs", "pairs of integers", "((1, 0),)")
@@ -252,11 +255,15 @@ array = FieldKind("array", "a NumPy array", "np.zeros(3)", _plain_array, lambda 
 variable = FieldKind("variable", "a Variable", "Variable(type)", exact(Variable),
                      lambda value, writer: writer.variable(value), notation.parse_variable, key=id)
 index_map = FieldKind("index_map", "an IndexMap", "IndexMap.identity((2, 3))", exact(IndexMap), notation.map_text,
-                      notation.parse_map, dimensions=lambda value: (*value.shape, *value.coordinates))
+                      notation.parse_map, dimensions=lambda value: (*value.shape, *value.coordinates),
+                     substitute=lambda value, symbols: IndexMap(
+                         shape.substitute(value.shape, symbols), shape.substitute(value.coordinates, symbols)))
 types: FieldKind[tuple[BasicTensorDescription, ...]] = several(
     FieldKind("type", "the type of a tensor", "x.type", exact(BasicTensorDescription),
               lambda value, writer: notation.type_text(value, None, writer),
-              lambda line, reader: notation.parse_type(line, reader)[0]), "types", "types of tensors", "(x.type,)")
+              lambda line, reader: notation.parse_type(line, reader)[0],
+              dimensions=lambda value: value.shape, substitute=lambda value, symbols: value.with_(
+                  shape=shape.substitute(value.shape, symbols), layout=None)), "types", "types of tensors", "(x.type,)")
 function_of_host = FieldKind("callable", "a Python function", "lambda x: x", _callable,
                              lambda value, writer: writer.host_function(value), notation.refuse_callable, key=id)
 """A Python callable: it has no text, so an op that holds it cannot be saved."""

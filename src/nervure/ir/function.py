@@ -27,7 +27,14 @@ from nervure.ir.provenance import INSIDE
 from nervure.ir.scanner import Scanner
 from nervure.ir.traverse import Transform, postorder, rebuild
 from nervure.ir.variable import Variable
-from nervure.types.dim import Dim, DimLike, symbols
+from nervure.ir.whole_op import (
+    FoundLength,
+    WholeOp,
+    fresh_lengths,
+    numbered_lengths,
+    rebuild_with,
+)
+from nervure.types.dim import Dim, DimLike, substitute, symbols
 from nervure.types.frozen import Frozen, put, refuse_setting
 
 T = TypeVar("T")
@@ -87,6 +94,7 @@ class Function(Uncopyable, Frozen):
         if unlisted:  # they count as listed, since a function's text lists all effects
             operations = self._ordered(listed + unlisted)
         put(self, "effects", listed + unlisted)
+        _check_found(self.effects)
         put(self, "operations", operations)
         put(self, "assumptions", _unique([*map(_assumption, _several(assumptions)), *_assumed(operations)]))
         _check_parameters(self)
@@ -110,12 +118,7 @@ class Function(Uncopyable, Frozen):
     def dimensions(self) -> Iterator[DimLike]:
         """Yields the dimensions of all values, attributes and assumptions."""
         for op in self.operations:
-            for value in op.outputs:
-                yield from value._type.shape
-            for name, declared in type(op).fields.items():
-                attribute = getattr(op, name)
-                if attribute is not None:
-                    yield from declared.kind.dimensions(attribute)
+            yield from dimensions_of(op)
         for assumption in self.assumptions:
             yield from (assumption.left, assumption.right)
 
@@ -139,7 +142,7 @@ class Function(Uncopyable, Frozen):
         get = table.get
         results = [get(value, value) for value in self.results]
         updates = [(variable, get(value, value)) for variable, value in self.updates]
-        effects = [moved(op, table) for op in self.effects]
+        effects = dict.fromkeys([moved(op, table) for op in self.effects])
         return Function(results, self.parameters, updates, effects, self.assumptions, self.name)
 
     def __call__(self, *operands: Operand) -> tuple[Value, ...]:
@@ -148,8 +151,27 @@ class Function(Uncopyable, Frozen):
             raise InvalidArgument("wrong number of operands", op=self.name, got=len(operands),
                                   expected=len(self.parameters), help="give a value for each parameter")
         table = {op.outputs[0]: as_value(new) for op, new in zip(self.parameters, operands, strict=True)}
-        rebuild([op for op in self.operations if type(op) is not Parameter], table)
+        rebuild_with([op for op in self.operations if type(op) is not Parameter], table, fresh_lengths(self.effects))
         return tuple([table.get(value, value) for value in self.results])
+
+    def numbered(self) -> Function:
+        """Returns this function with the lengths that its ops find numbered from 0, so that equal graphs are equal."""
+        return self.renamed(numbered_lengths(self.effects))
+
+    def renamed(self, names: Mapping[str, DimLike]) -> Function:
+        """Returns this function with other symbols in place of those of these ``names``; itself if it has none."""
+        if not names or all([str(symbol) == name for name, symbol in names.items()]) or names.keys().isdisjoint(
+                [name for length in self.dimensions() for name in symbols(length)]):
+            return self
+        table: dict[Value, Value] = {}
+        rebuild_with(self.operations, table, names)
+        parameters = [table.get(op.outputs[0], op.outputs[0]) for op in self.parameters]
+        results = [table.get(value, value) for value in self.results]
+        updates = [(variable, table.get(value, value)) for variable, value in self.updates]
+        assumptions = [entry._replace(left=substitute(entry.left, names), right=substitute(entry.right, names))
+                       for entry in self.assumptions]
+        return Function(results, parameters, updates, [moved(op, table) for op in self.effects], assumptions,
+                        self.name)
 
     def find_by_name(self, name: str) -> Op:
         """Returns the op that the function's text calls ``%name``: a label is made unique there (``logits``,
@@ -176,7 +198,7 @@ _exact = field.exact(Function)
 function_attribute = field.FieldKind(
     "function", "a Function", "nv.Function([result], [parameter])", _exact,
     lambda value, writer: writer.function(value), lambda line, reader: _parse_function(line, reader), key=id,
-    dimensions=lambda value: value.dimensions())
+    dimensions=lambda value: value.dimensions(), substitute=lambda value, names: value.renamed(names))
 """The kind of attribute that is a function; called, it declares a field, as the kinds of ``nervure.ir.field`` do."""
 
 function_attributes: field.FieldKind[tuple[Function, ...]] = field.several(
@@ -187,6 +209,16 @@ function_attributes: field.FieldKind[tuple[Function, ...]] = field.several(
 def _parse_function(line: Scanner, reader: ReadingContext) -> Function:
     line.expect("@")
     return _exact(reader.function(line, line.name("the name of a function")))
+
+
+def dimensions_of(op: Op) -> Iterator[DimLike]:
+    """Yields the dimensions of an op's outputs and attributes."""
+    for value in op.outputs:
+        yield from value._type.shape
+    for name, declared in type(op).fields.items():
+        attribute = getattr(op, name)
+        if attribute is not None:
+            yield from declared.kind.dimensions(attribute)
 
 
 def is_effect(op: Op) -> bool:
@@ -291,6 +323,31 @@ def _check_parameters(function: Function) -> None:
             raise InvalidArgument("a parameter is needed by the results but not listed", op="Function", got=op,
                                   operand=op.name, location=op.location, help="add it to the list of parameters",
                                   expected="every parameter below the results")
+
+
+def _check_found(effects: Iterable[Op]) -> None:
+    """Raises InvalidArgument if two ops find one length, unless they do the same."""
+    known: dict[str, FoundLength] = {}
+    for op in effects:
+        for length in op.found if isinstance(op, WholeOp) else ():
+            first = known.setdefault(length.name, length)
+            if not _are_alike(first.value.op, op):
+                raise op.fail(InvalidArgument, "two ops of a function find one length", operand="length",
+                              got=length.name, expected="a symbol of its own for each",
+                              help="a mask that is assigned between two uses of it is another mask: take its value "
+                                   "once, m = nv.value_of(mask)")
+
+
+def _are_alike(left: Op, right: Op) -> bool:
+    """Whether two ops do the same with one value, or with what one op each, or a chain of them, makes of one value."""
+    while left is not right:
+        if type(left) is not type(right) or not len(left.operands) == len(right.operands) == 1 or not all([
+                declared.kind.same(getattr(left, name), getattr(right, name))
+                for name, declared in type(left).fields.items()]):
+            return False
+        (mine,), (theirs,) = left.operands, right.operands
+        left, right = mine.op, theirs.op
+    return True
 
 
 def _check_updates(function: Function) -> None:

@@ -30,6 +30,7 @@ from nervure.ir.leaves import Constant, Full, Parameter
 from nervure.ir.op import Gradients, Op, Operand, Value, as_value, in_front, registry
 from nervure.ir.provenance import set_override
 from nervure.ir.traverse import postorder, rebuild
+from nervure.ir.whole_op import WholeOp, found_lengths
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import DimLike, equal
 from nervure.types.frozen import Frozen, put
@@ -224,6 +225,13 @@ class RegionOp(Op, abstract=True):
                 raise self.fail(InvalidArgument, "the functions of an op do not touch variables themselves",
                                 operand=self.body_fields[-1], got=body.variables[0], expected="a pure function",
                                 help="make the variable's value an operand, and its new value a result")
+            lengths = found_lengths(body.effects)
+            for value in body.results:
+                if not lengths.keys().isdisjoint(value.type.symbols):
+                    raise self.fail(NotSupported, "a function that it runs gives a length that it finds",
+                                    operand=self.body_fields[-1], got=value.type, expected="lengths known outside",
+                                    help="each run may find another length: reduce over it inside, or keep the shape: "
+                                         "nv.where(mask, x, 0)")
 
     def require_type(self, what: str, operand: str, got: BasicTensorDescription, expected: BasicTensorDescription,
                      help: str = "insert ops.Convert, ops.Broadcast or a reshape") -> None:
@@ -297,7 +305,7 @@ def without_effects(body: Function, kept: tuple[type[Op], ...] = ()) -> Function
         fresh = op.with_operands([table.get(operand, operand) for operand in op.operands])
         if isinstance(fresh, RegionOp):
             fresh = fresh.with_bodies([without_effects(inner, kept) for inner in fresh.bodies])
-        if not getattr(fresh, "effectful", False) or isinstance(fresh, (RegionOp, *kept)):
+        if not getattr(fresh, "effectful", False) or isinstance(fresh, (RegionOp, WholeOp, *kept)):
             table.update(zip(op.outputs, fresh.outputs, strict=True))
             effects += [fresh] if getattr(fresh, "effectful", False) else []
         elif [operand.type for operand in fresh.operands] == [output.type for output in op.outputs] \

@@ -573,3 +573,10 @@ def used(statements: Iterable[Statement]) -> list[Variable]:
 def substituted(body: Iterable[Statement], indices: Mapping[LoopIndex, DimLike]) -> Body:
     """Returns a body with expressions in place of some indices of the loops around it."""
     return tuple([statement.substitute(indices) for statement in body])
+
+
+def dimensions_in(kernel: Kernel) -> Iterator[DimLike]:
+    """Yields the dimensions of a kernel's buffers and statements."""
+    yield from [buffer.size for buffer in kernel.buffers]
+    for statement in walk(kernel.body):
+        yield from statement.dims

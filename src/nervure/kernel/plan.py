@@ -19,15 +19,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nervure import flags
-from nervure.ir.function import Function
+from nervure.ir.function import Function, dimensions_of
 from nervure.ir.leaves import Constant, ReadVariable
 from nervure.ir.op import Op, Value
+from nervure.ir.whole_op import found_lengths
 from nervure.kernel.analysis import segments_of
 from nervure.kernel.cluster import Copy, Segments, Step, cluster
 from nervure.kernel.cluster.inside import Place, places_inside
 from nervure.kernel.failures import Failure
 from nervure.kernel.in_place import replaceable, updates_in_place
-from nervure.kernel.ir import Buffer, Kernel
+from nervure.kernel.ir import Buffer, Kernel, dimensions_in
 from nervure.kernel.loop_sharing import Made, groups_of
 from nervure.kernel.lower import BufferAssignment, LoweredHostCall, LoweredKernel, lower_step
 from nervure.kernel.printer import print_kernel
@@ -37,15 +38,23 @@ from nervure.kernel.sharing import KernelSharing
 from nervure.kernel.simplify import simplify_kernel
 from nervure.kernel.step_order import check_order, relieved
 from nervure.memory.storage import Storage, StorageKind, layout_of
+from nervure.ops.choosing import required_size
 from nervure.support.machine import GENERIC, Machine
 from nervure.types.description import BasicTensorDescription
+from nervure.types.dim import DimLike, symbols
 
 
 class KernelStep(NamedTuple):
-    """A kernel, the memory of its buffers, and the step of the clustering that it belongs to."""
+    """A kernel, the memory of its buffers, and the step of the clustering that it belongs to.
+
+    ``lengths`` is the memory of the lengths, found by other steps, that its sizes depend on; ``required`` are sizes of
+    these that must not be 0.
+    """
 
     lowered: LoweredKernel
     cluster: Step
+    lengths: tuple[Storage, ...] = ()
+    required: tuple[DimLike, ...] = ()
 
     @property
     def storages(self) -> tuple[Storage, ...]:
@@ -55,7 +64,7 @@ class KernelStep(NamedTuple):
     @property
     def read(self) -> list[Storage]:
         """The memory that is read."""
-        return [storage for buffer, storage in self.pairs if buffer.role != "out"]
+        return [*[storage for buffer, storage in self.pairs if buffer.role != "out"], *self.lengths]
 
     @property
     def written(self) -> list[Storage]:
@@ -75,7 +84,7 @@ class KernelStep(NamedTuple):
     @property
     def may_fail(self) -> bool:
         """Whether it has checks."""
-        return bool(self.lowered.failures)
+        return bool(self.lowered.failures or self.required)
 
     @property
     def pairs(self) -> Iterable[tuple[Buffer, Storage]]:
@@ -91,18 +100,20 @@ class KernelStep(NamedTuple):
 class HostStep(NamedTuple):
     """An op that has no kernel: Python runs it, or programs do that a transformer makes of the functions inside of it.
 
-    ``bases`` are the stored values from which its operands are made by views.
+    ``bases`` are the stored values from which its operands are made by views, ``lengths`` is the memory of the lengths
+    that its sizes depend on.
     """
 
     op: Op
     bases: dict[Value, Storage]
     outputs: tuple[Storage, ...]
     cluster: Step
+    lengths: tuple[Storage, ...] = ()
 
     @property
     def read(self) -> list[Storage]:
         """The memory that is read."""
-        return list(self.bases.values())
+        return [*self.bases.values(), *self.lengths]
 
     @property
     def written(self) -> list[Storage]:
@@ -179,7 +190,7 @@ def make_plan(function: Function, machine: Machine = GENERIC, begin: Callable[[K
     _place_values(clusters, memory, lasting)
     sharing = KernelSharing(memory, lasting, lambda step: list(map(_simplified, lower_step(step, memory))))
     made = [Made(lowered, step) for step in clusters for lowered in sharing.kernels(step)]
-    steps = list(_steps(made, memory, lasting, machine, begin))
+    steps = list(_steps(made, memory, lasting, machine, begin, _lengths(function, memory)))
     if flags.debug:
         _show(function, clusters, steps)
     ordered, in_place = updates_in_place(function, relieved(steps), roots, machine)
@@ -216,10 +227,18 @@ def _simplified(lowered: LoweredKernel | LoweredHostCall) -> LoweredKernel | Low
     return _with_memory(lowered, simplify_kernel(lowered.kernel), lowered.memory)
 
 
+def _lengths(function: Function, memory: BufferAssignment) -> dict[str, Storage]:
+    """Returns the memory of the lengths that ops find, by their names."""
+    return {name: memory.places[length.value] for name, length in found_lengths(function.effects).items()}
+
+
 def _steps(made: Sequence[Made], memory: BufferAssignment, lasting: Mapping[Storage, Value], machine: Machine,
-           begin: Callable[[KernelStep], None]) -> Iterator[PlanStep]:
-    """Yields the kernels and calls of Python of a plan, with their loops in order. Some kernels share an outer loop."""
-    found, apart = groups_of(made, lasting, machine) if machine.shares_loops else ([], {})
+           begin: Callable[[KernelStep], None], lengths: Mapping[str, Storage]) -> Iterator[PlanStep]:
+    """Yields the kernels and calls of Python of a plan, with their loops in order. Some kernels share an outer loop.
+    Their sizes may depend on ``lengths``.
+    """
+    shares = machine.shares_loops and not lengths
+    found, apart = groups_of(made, lasting, machine) if shares else ([], {})
     groups = {group.numbers[-1]: group for group in found}
     joined = {number for group in groups.values() for number in group.numbers}
     scheduling, shared = _Scheduling(memory, lasting, machine), dict[int, Kernel]()
@@ -229,14 +248,29 @@ def _steps(made: Sequence[Made], memory: BufferAssignment, lasting: Mapping[Stor
         elif number in joined:
             continue
         elif isinstance(lowered, LoweredHostCall):
-            yield HostStep(*lowered, step)
+            yield HostStep(*lowered, step, _used(dimensions_of(lowered.op), lengths, lowered.outputs))
             continue
         else:
             noted = lowered._replace(notes=(apart[number],)) if number in apart else lowered
-            kernels = [KernelStep(each, step) for each in scheduling.scheduled(noted)]
+            kernels = [_with_lengths(KernelStep(each, step), lengths) for each in scheduling.scheduled(noted)]
         for kernel in kernels:
             begin(kernel)
             yield kernel
+
+
+def _with_lengths(step: KernelStep, lengths: Mapping[str, Storage]) -> KernelStep:
+    """Returns a step with the memory of the ``lengths`` that its sizes depend on, and the sizes that must not be 0."""
+    if not lengths:
+        return step
+    required = [size for op in step.cluster.ops if (size := required_size(op)) is not None]
+    return step._replace(lengths=_used(dimensions_in(step.kernel), lengths), required=tuple(required))
+
+
+def _used(dimensions: Iterable[DimLike], lengths: Mapping[str, Storage],
+          own: Collection[Storage] = ()) -> tuple[Storage, ...]:
+    """Returns the memory of the lengths in some dimensions, but for those that a step finds itself."""
+    names = frozenset[str]().union(*map(symbols, dimensions))
+    return tuple([storage for name, storage in lengths.items() if name in names and storage not in own])
 
 
 def _show(function: Function, clusters: list[Step], steps: list[PlanStep]) -> None:

@@ -91,6 +91,7 @@ from nervure.ops.exponential import Log2 as Log2
 from nervure.ops.exponential import Rsqrt as Rsqrt
 from nervure.ops.exponential import SafeLog as SafeLog
 from nervure.ops.exponential import Sqrt as Sqrt
+from nervure.ops.finding import FindPositions as FindPositions
 from nervure.ops.indexing import Gather as Gather
 from nervure.ops.indexing import GatherElements as GatherElements
 from nervure.ops.indexing import GatherNd as GatherNd
@@ -133,6 +134,8 @@ from nervure.ops.softmax import MaskedSoftmax as MaskedSoftmax
 from nervure.ops.softmax import SigmoidCrossEntropy as SigmoidCrossEntropy
 from nervure.ops.softmax import Softmax as Softmax
 from nervure.ops.softmax import SoftmaxCrossEntropy as SoftmaxCrossEntropy
+from nervure.ops.sorting import RunningCount as RunningCount
+from nervure.ops.sorting import Sort as Sort
 from nervure.ops.special import Digamma as Digamma
 from nervure.ops.special import Erf as Erf
 from nervure.ops.special import ErfInv as ErfInv

@@ -14,7 +14,7 @@ which an element is visited.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from nervure.errors import InvalidArgument, NervureError, ShapeMismatch
 from nervure.ir import field
@@ -26,7 +26,7 @@ from nervure.ops.checking import behind, checked_axes, checked_axis, lengths_of_
 from nervure.ops.update import IndexView, MappedView, accumulated
 from nervure.types import view as views
 from nervure.types.description import BasicTensorDescription
-from nervure.types.dim import DimLike, dim_max, dim_min, equal, index
+from nervure.types.dim import DimLike, dim_max, dim_min, equal, found_symbols, index
 from nervure.types.index_map import IndexMap, indices
 from nervure.types.view import ComplexView, SimpleView
 
@@ -311,6 +311,12 @@ class AssumeShape(Described):
     needed_by = field.string("AssumeShape")
     composes = False  # the Function records its assumption
 
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
+        for mine, assumed in zip(types[0].shape, self.shape, strict=False):
+            if (names := found_symbols(mine) | found_symbols(assumed)) and equal(mine, assumed) is None:
+                raise self._not_known(mine, assumed, names)
+        return {}
+
     def description(self, types: tuple[BasicTensorDescription, ...]) -> views.AssumedView:
         own = types[0].shape
         if len(own) != len(self.shape) or any([equal(a, b) is False for a, b in zip(own, self.shape, strict=True)]):
@@ -318,6 +324,13 @@ class AssumeShape(Described):
                             got=types[0], expected=types[0].with_(shape=self.shape),
                             help="insert ops.Reshape or ops.Broadcast to change the shape")
         return views.AssumedView(own, self.shape)
+
+    def _not_known(self, mine: DimLike, assumed: DimLike, names: Collection[str]) -> ShapeMismatch:
+        """Returns the error for lengths that are found while a call runs, when it is too late for this check."""
+        two = "two masks find two lengths, even if they are equal; one mask for both finds one: m = x > 0; x[m] + y[m]"
+        return ShapeMismatch(f"a length that is found while the call runs is not known to equal {assumed}",
+                             op=self.needed_by, got=mine, expected=assumed,
+                             help=two if len(names) > 1 else "nv.where(mask, x, y) keeps the shape")
 
     def assumptions(self) -> list[Assumption]:
         """Returns the pairs of dimensions that a call must find equal."""

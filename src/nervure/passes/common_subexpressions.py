@@ -19,6 +19,7 @@ from nervure.ir.function import Function, is_effect
 from nervure.ir.leaves import Parameter
 from nervure.ir.op import Op, Value
 from nervure.ir.op_key import key_of
+from nervure.ir.whole_op import WholeOp
 from nervure.passes.rewrite import Inheritance
 
 
@@ -48,7 +49,7 @@ def _representatives(function: Function) -> dict[Value, Value]:
     known: dict[tuple[object, ...], Op] = {}
     for op in function.operations:
         op_class = type(op)
-        if op_class is Parameter or is_effect(op):
+        if op_class is Parameter or is_effect(op) and not isinstance(op, WholeOp):
             continue
         operands = [merged.get(operand, operand) for operand in op.operands] if merged else op.operands
         first = known.setdefault(key_of(op, operands), op)

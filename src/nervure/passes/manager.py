@@ -29,6 +29,7 @@ from nervure.ir.op import Value
 from nervure.ir.printer import print_function
 from nervure.ir.variable import Variable
 from nervure.ir.verify import verify
+from nervure.ir.whole_op import WholeOp
 from nervure.ops.rematerialising import Checkpoint
 from nervure.passes.dead_code import is_own_value
 
@@ -161,11 +162,11 @@ def _compare_updates(before: dict[Variable, Value], after: dict[Variable, Value]
 
 
 def _effects(function: Function) -> Iterator[str]:
-    """Yields the kinds of effects, in order; in place of a checkpoint those inside."""
+    """Yields the kinds of effects, in order; in place of a checkpoint those inside. Whole ops may become one."""
     for op in function.effects:
         if isinstance(op, Checkpoint):
             yield from _effects(op.body)
-        else:
+        elif not isinstance(op, WholeOp):
             yield type(op).__name__
 
 

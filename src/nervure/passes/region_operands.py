@@ -1,5 +1,5 @@
-"""Operands of branches and loops lie in memory, row-major: where one is a view, one number, or another order, it is
-copied before.
+"""Operands of branches, loops and whole ops lie in memory, row-major: where one is a view, one number, or another
+order, it is copied before.
 
 Native code reads slices and captured values where they lie; ``Contiguous`` is the copy. What chooses a branch becomes
 an int64.
@@ -21,6 +21,7 @@ from nervure.ir.leaves import Full, ReadVariable
 from nervure.ir.op import Op, Value
 from nervure.ir.provenance import set_override
 from nervure.ir.region import RegionOp
+from nervure.ir.whole_op import WholeOp
 from nervure.ops.branching import Switch
 from nervure.ops.conversion import converted
 from nervure.ops.views import Contiguous
@@ -29,17 +30,17 @@ from nervure.types.view import SimpleView
 
 
 def region_operands(function: Function) -> Function:
-    """Returns the function with copies in front of its regions.
+    """Returns the function with copies in front of its regions and whole ops.
 
     Their operands and results do not lie in another order: a variable of one takes a copy as its new value.
     """
-    if not any([isinstance(op, RegionOp) for op in function.operations]):
+    if not any([isinstance(op, (RegionOp, WholeOp)) for op in function.operations]):
         return function
     table: dict[Value, Value] = {}
     moved: dict[Op, Op] = {}
     for op in function.operations:
         operands = [table.get(operand, operand) for operand in op.operands]
-        if isinstance(op, RegionOp):
+        if isinstance(op, (RegionOp, WholeOp)):
             before = set_override(op.provenance)
             if isinstance(op, Switch):
                 operands[0] = converted(operands[0], int64)
@@ -55,7 +56,7 @@ def region_operands(function: Function) -> Function:
     for variable, value in function.updates:
         new = table.get(value, value)
         stored = _stored(new)
-        is_turned = variable.type.order is not None and (isinstance(stored.op, RegionOp) or stored in read)
+        is_turned = variable.type.order is not None and (isinstance(stored.op, (RegionOp, WholeOp)) or stored in read)
         updates.append((variable, Contiguous(new).output if is_turned else new))
     return Function([table.get(value, value) for value in function.results], function.parameters, updates,
                     [moved.get(op, op) for op in function.effects], function.assumptions, function.name)

@@ -101,7 +101,7 @@ FUNCTIONS = {
     # shapes and moves
     "nv.axes_with_order(x, axes), x.transpose(1, 0) or x.T": "transpose permute permute_dims rollaxis adjoint",
     "nv.swapaxes": "swapdims", "nv.moveaxis": "movedim",
-    "nv.broadcast(x, axes)": "expand repeat repeat_interleave broadcast_in_dim broadcast_like broadcast_tensors",
+    "nv.broadcast(x, axes)": "expand broadcast_in_dim broadcast_like broadcast_tensors",
     "nv.concatenate(xs, axis)": "cat concat row_stack block",
     "nv.concatenate([x[:n], y, x[n:]])": "insert",
     "nv.concatenate([x[:n], x[n + 1:]])": "delete",
@@ -122,9 +122,9 @@ FUNCTIONS = {
     "nv.lookuptable(table, index), or nv.nn.Embedding": "embedding Embedding embedding_lookup",
     "nv.scatter(x, index, updates, axis, mode=\"add\")": "scatter_add index_add segment_sum",
     "nv.scatter(x, index, updates, axis)": "put put_along_axis index_put index_copy scatter_nd",
-    "x[mask], or nv.where(mask, x, y)": "masked_select boolean_mask extract compress nonzero argwhere "
-                                        "flatnonzero",
-    _SORTING: "sort argsort topk top_k unique searchsorted median quantile percentile cumsum cumprod cummax "
+    "x[mask], or nv.where(mask, x, y)": "masked_select boolean_mask extract",
+    "nv.repeat(x, counts, axis)": "repeat_interleave",
+    _SORTING: "sort argsort topk top_k searchsorted median quantile percentile cumsum cumprod cummax "
               "cummin cumlogsumexp logcumsumexp cumulative_sum cumulative_prod nancumsum nancumprod "
               "argpartition partition lexsort sort_complex sort_key_val msort kthvalue mode nanmedian "
               "nanquantile nanpercentile unique_all unique_counts unique_inverse unique_values "
@@ -317,7 +317,7 @@ TENSORS = {
     "nv.scatter(x, index, y, axis, mode=\"add\")": "scatter_add index_add scatter_add_",
     "nv.split(x, parts)": "chunk unbind", "x[start:stop]": "narrow select",
     "x[mask]": "masked_select nonzero", _SORTING:
-    "sort argsort topk cumsum cumprod median unique searchsorted",
+    "sort argsort topk cumsum cumprod median searchsorted",
 }
 """Attributes of tensors by their names elsewhere."""
 
@@ -325,7 +325,8 @@ METHODS_ELSEWHERE = frozenset(
     "acos acosh asin asinh atan atanh ceil clip cos cosh digamma erf erfc exp exp2 expm1 floor gelu lgamma log log10 "
     "log1p log2 log_softmax logical_and logical_not logical_or logsumexp maximum minimum mod outer pad reciprocal "
     "relu round rsqrt scatter sigmoid sign sin sinh softmax softplus split sqrt square stack tan tanh tril triu trunc "
-    "absolute bernoulli bitwise_and bitwise_not bitwise_or bitwise_xor count_nonzero greater greater_equal hypot less "
+    "argwhere unique absolute bernoulli bitwise_and bitwise_not bitwise_or bitwise_xor "
+    "count_nonzero greater greater_equal hypot less "
     "less_equal logical_xor not_equal prelu selu unflatten allclose corrcoef cov cross deg2rad diag diagflat diagonal "
     "diff dsplit fix flip fliplr flipud fmax fmin heaviside hsplit inner isclose isfinite isinf isnan isneginf "
     "isposinf logaddexp logaddexp2 logit moveaxis nan_to_num nanmean nansum positive rad2deg ravel remainder roll "

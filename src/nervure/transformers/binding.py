@@ -1,5 +1,7 @@
 """Argument binding: the arrays of a call, and the values of symbols; all is checked before anything runs.
 
+A length that an op finds is bound to the most that it can be: memory is planned for that.
+
 Symbols that stand alone in a shape are read off; expressions in one unknown symbol are solved for it; then
 every dimension, bound and assumption is checked.
 
@@ -21,7 +23,10 @@ import numpy as np
 
 from nervure.errors import InvalidArgument, ShapeMismatch
 from nervure.ir.function import Assumption, Function
+from nervure.ir.printer import nested_functions
+from nervure.ir.whole_op import found_lengths
 from nervure.transformers.arguments import as_array
+from nervure.transformers.memory_estimate import most
 from nervure.types.dim import (
     Dim,
     DimLike,
@@ -66,7 +71,10 @@ class Binder:
         self._places = [SymbolicDimension(number, axis, length) for number, (_, _, shape) in enumerate(self._parameters)
                         for axis, length in enumerate(shape) if isinstance(length, Dim)]
         self._equations = _equations(self._places)
-        self.bounds = _declared(function)
+        found = {name: length for held in nested_functions(function)
+                 for name, length in found_lengths(held.effects).items()}
+        self._found = [(name, length.bound) for name, length in found.items()]
+        self.bounds = {name: ends for name, ends in _declared(function).items() if name not in found}
 
     def bind(self, arguments: Sequence[object]) -> tuple[list[np.ndarray], Bindings]:
         """Returns the arguments as arrays of the declared types, and the values of the symbols."""
@@ -83,7 +91,15 @@ class Binder:
             self._check_known(bindings)
         for assumption in self._function.assumptions:
             self._check_assumption(assumption, bindings)
-        return arrays, bindings
+        return arrays, self.with_found(bindings) if self._found else bindings
+
+    def with_found(self, bindings: Bindings) -> Bindings:
+        """Returns the values of the symbols with those of lengths that ops find: there it is the most that each can be.
+        """
+        bindings = dict(bindings)
+        for name, bound in self._found:
+            bindings[name] = most((bound,), bindings)[0]
+        return bindings
 
     def name(self, number: int) -> str:
         """Returns the text for a parameter in errors: ``2 (weights)``."""

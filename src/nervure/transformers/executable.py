@@ -34,10 +34,12 @@ from nervure.support import forks
 from nervure.transformers.binding import Binder, Bindings
 from nervure.transformers.cells import Cell, store_together
 from nervure.transformers.given_memory import GivenMemory, MemoryCheck
-from nervure.transformers.memory_estimate import check_fits, numbers
+from nervure.transformers.memory_estimate import check_fits, most
 from nervure.types.description import BasicTensorDescription
+from nervure.types.dim import found_symbols
 from nervure.types.layout import row_major
 from nervure.types.ordered_arrays import Order, has_own_memory, in_order, is_in_order
+from nervure.types.shape import Shape
 
 if TYPE_CHECKING:
     from nervure.ir.op import Value
@@ -207,7 +209,7 @@ class Executable(Uncopyable, ABC):
         """Returns its steps and its plan of memory; with ``arguments`` in numbers, without symbols."""
         if arguments is not None:
             return self.make_report(self._binder.bind(arguments)[1])
-        return self.make_report(None if self.function.symbols else {})
+        return self.make_report(None if self.function.symbols else self._binder.with_found({}))
 
     def make_report(self, bindings: Bindings | None) -> CompilationReport:
         """Returns the report for some values of the symbols, or for any."""
@@ -285,8 +287,8 @@ class Executable(Uncopyable, ABC):
         used: set[int] = set()
         for number, (value, declared, order) in enumerate(zip(values, self.function.roots, self._orders, strict=True)):
             array = np.asarray(value)
-            dtype, shape = declared.type.dtype, numbers(declared.type.shape, bindings)
-            if array.dtype != dtype.numpy or array.shape != shape:
+            dtype, shape = declared.type.dtype, most(declared.type.shape, bindings)
+            if array.dtype != dtype.numpy or not _has_shape(array, shape, declared.type.shape, bindings):
                 raise InternalError(f"{self.transformer.name} made {array.dtype} {array.shape} of {declared!r} at "
                                     f"{declared.op.location}, where {dtype.name} {shape} is due")
             is_given = number < len(places) and any([array is place for place in places[number]])
@@ -303,6 +305,15 @@ class Executable(Uncopyable, ABC):
 def _in_memory(type: BasicTensorDescription, read_only: bool) -> BasicTensorDescription:
     """Returns the description of an array without gaps."""
     return type.with_(layout=row_major(type.shape), read_only=read_only)
+
+
+def _has_shape(array: np.ndarray, most: tuple[int, ...], declared: Shape, bindings: Bindings) -> bool:
+    """Whether an array has the declared shape, with at ``most`` these lengths where ops find them."""
+    if array.shape == most:
+        return True
+    return array.ndim == len(most) and all([
+        got == length or (got < length and any([name in bindings for name in found_symbols(own)]))
+        for got, length, own in zip(array.shape, most, declared, strict=True)])
 
 
 def _is_own(array: np.ndarray, order: Order) -> bool:

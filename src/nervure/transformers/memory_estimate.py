@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import cast
 
 from nervure import flags
-from nervure.errors import InvalidArgument, NervureError, ShapeMismatch
+from nervure.errors import InvalidArgument, NervureError, NotSupported, ShapeMismatch
 from nervure.ir.function import Function
-from nervure.ir.kinds import Structured, View
+from nervure.ir.kinds import View
 from nervure.ir.leaves import Leaf
 from nervure.ir.op import Op, Value
-from nervure.ops import FoldedPad, IndexView
-from nervure.types.dim import Dim, DimLike, evaluate
+from nervure.ops.choosing import chosen_from
+from nervure.types.dim import DimLike, bounds, evaluate, substitute, symbols
 
 
 def numbers(shape: tuple[DimLike, ...], bindings: Mapping[str, int]) -> tuple[int, ...]:
@@ -27,6 +27,28 @@ def numbers(shape: tuple[DimLike, ...], bindings: Mapping[str, int]) -> tuple[in
     if not bindings:
         return cast("tuple[int, ...]", shape)
     return tuple([length if type(length) is int else evaluate(length, bindings) for length in shape])
+
+
+def most(shape: tuple[DimLike, ...], bindings: Mapping[str, int]) -> tuple[int, ...]:
+    """Returns the most that each length of a shape can be, given the values of symbols.
+
+    A length that an op finds (``?0``) may be anything from 0 to its value there.
+    """
+    ends = {name: (0, value) for name, value in bindings.items() if name.startswith("?")}
+    if not ends:
+        return numbers(shape, bindings)
+    return tuple([length if type(length) is int else _most(length, bindings, ends) for length in shape])
+
+
+def _most(length: DimLike, bindings: Mapping[str, int], ends: Mapping[str, tuple[int, int]]) -> int:
+    if ends.keys().isdisjoint(symbols(length)):
+        return evaluate(length, bindings)
+    known = substitute(length, {name: value for name, value in bindings.items() if name not in ends})
+    high = bounds(known, ends)[1]
+    if high is None:
+        raise NotSupported("no bound of a length is known", got=length, expected="a length with a bound",
+                           help="its parts are found while the call runs; write the expression in another way")
+    return high
 
 
 def last_uses(function: Function) -> dict[Value, Op]:
@@ -99,7 +121,7 @@ class MemoryEstimate:
         size = self.itemsizes[number]
         if not (self.taking[number] or bindings):
             return 0
-        for length in numbers(self.shapes[number], bindings):
+        for length in most(self.shapes[number], bindings):
             if length < 0:
                 return -1
             size *= length
@@ -113,7 +135,7 @@ def memory_estimate(function: Function, stored: Collection[Value] | None = None)
     last, roots = last_uses(function), set(function.roots)
     values = {value: number for number, value in enumerate([each for op in function.operations for each in op.outputs])}
     choices = [(number, op, domain) for number, op in enumerate(function.operations)
-               if (domain := _chosen_from(op)) is not None]
+               if (domain := chosen_from(op)) is not None]
     return MemoryEstimate(
         tuple([value._type.dtype.itemsize for value in values]),
         (*[value._type.shape for value in values], *[domain for _, _, domain in choices]),
@@ -122,20 +144,6 @@ def memory_estimate(function: Function, stored: Collection[Value] | None = None)
         tuple([tuple([values[value] for value in op.outputs]) for op in function.operations]),
         tuple([tuple([values[value] for value in dropped_after(op, last)]) for op in function.operations]),
         tuple([(number, len(values) + at, values[op.outputs[0]]) for at, (number, op, _) in enumerate(choices)]))
-
-
-def _chosen_from(op: Op) -> tuple[DimLike, ...] | None:
-    """Returns the domain of an op that combines without a unit, or the shape whose elements a padding repeats, if its
-    size depends on symbols. Fixed sizes were checked when the op was built.
-    """
-    if not any([isinstance(entry, Dim) for operand in op.operands for entry in operand._type.shape]):
-        return None
-    if isinstance(op, (FoldedPad, IndexView)):
-        return op.operands[0]._type.shape
-    if not isinstance(op, Structured):
-        return None
-    structure = op.structure(*[operand._type for operand in op.operands])
-    return structure.domain if structure.needs_elements else None
 
 
 def needed(function: Function, bindings: Mapping[str, int],
@@ -167,7 +175,7 @@ def _impossible(op: Op, bindings: Mapping[str, int]) -> NervureError:
         error.got = f"{error.got}, as {help}"
         return error.within(type(op).__name__, location=op.location)
     return op.fail(InvalidArgument, "there is no element to choose from", expected="at least one element",
-                   got=f"an empty axis: {numbers(_chosen_from(op) or (), bindings)}", help=help)
+                   got=f"an empty axis: {numbers(chosen_from(op) or (), bindings)}", help=help)
 
 
 def check_fits(function: Function, bindings: Mapping[str, int], stored: Collection[Value] | None = None) -> None:

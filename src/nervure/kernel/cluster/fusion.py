@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from nervure.ir.function import Function
+from nervure.ir.function import Function, dimensions_of
 from nervure.ir.leaves import Parameter
 from nervure.ir.op import Op, Value
+from nervure.ir.whole_op import found_lengths
 from nervure.kernel.analysis import Level, OpKind
 from nervure.kernel.cluster.legality import Legality, ends_with_segments
 from nervure.kernel.cluster.materialise import materialise
@@ -29,7 +30,7 @@ from nervure.kernel.tuning import (
 )
 from nervure.ops.rematerialising import After
 from nervure.support.machine import GENERIC, Machine
-from nervure.types.dim import product
+from nervure.types.dim import product, symbols
 from nervure.types.shape import Shape
 
 _OF_ONE_OP: dict[OpKind, Callable[[Op], Step]] = {
@@ -92,6 +93,21 @@ def _read_at_more_points(rows: Sequence[Op], early: set[Op], producers: Producer
     return found
 
 
+def lengths_behind(function: Function, producers: ProducerAnalysis) -> dict[Op, set[Value]]:
+    """Returns the lengths, found by other ops, that loops of an op depend on: by their counts. Others have none."""
+    lengths = found_lengths(function.effects)
+    behind: dict[Op, set[Value]] = {}
+    for op in function.operations if lengths else ():
+        names = frozenset[str]().union(*map(symbols, dimensions_of(op)))
+        own = {length.value for name, length in lengths.items() if name in names and length.value.op is not op}
+        for operand in op.operands:  # what is computed inside of its readers
+            if producers.ops.kind(operand.op) is OpKind.VIEW or producers.is_inlined(operand):
+                own |= behind.get(operand.op, set())
+        if own:
+            behind[op] = own
+    return behind
+
+
 def _are_small(op: Op) -> bool:
     sizes = [product(value.shape) for value in op.outputs]
     return all([isinstance(size, int) and size <= EARLY_ELEMENTS for size in sizes])
@@ -115,7 +131,8 @@ class _Fusion:
         self._siblings: dict[Shape, list[Loops]] = {}
         self._waiting: dict[Value, list[tuple[Op, list[Read]]]] = {}  # ops that are placed with an only reader
         self._legality = Legality(producers, self._maker, machine)
-        self._early = _early_ops(function, producers)
+        self._lengths = lengths_behind(function, producers)
+        self._early = {op for op in _early_ops(function, producers) if op not in self._lengths}
         for op in sorted(function.operations, key=lambda op: op not in self._early):
             self._add(op)
         self.steps: list[Step] = [step for step in self._made if step is not None]
@@ -184,9 +201,12 @@ class _Fusion:
         is_reduction = kind is OpKind.REDUCTION
         shape = self._ops.structure(op).domain if is_reduction else op.outputs[0].shape
         read_together = [*reads, *[read for _, own in below for read in own]]
-        last = self._last_of(reads)
+        found = [self._maker[length] for each in (op, *[waiting for waiting, _ in below])
+                 for length in self._lengths.get(each, ())]
+        last = max([self._last_of(reads), *found])
         blocker = FusionBlocker.NO_LOOPS if last >= 0 else None
-        for step in self._candidates(shape, last, self._last_of(read_together), self._awaited(read_together)):
+        for step in self._candidates(shape, last, max([self._last_of(read_together), *found]),
+                                     self._awaited(read_together)):
             level = self._level_in(step, op, shape, read_together, len(below))
             if isinstance(level, Level):
                 break

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from nervure.memory.arena import Interval, pack
 from nervure.memory.storage import Storage, StorageKind
 from nervure.transformers.binding import Bindings
-from nervure.transformers.memory_estimate import MemoryEstimate, numbers
+from nervure.transformers.memory_estimate import MemoryEstimate, most
 from nervure.types.dim import DimLike
 from nervure.types.duration import Duration
 
@@ -26,7 +26,7 @@ class LaunchParameters:
 
     ``extent`` are the iterations that threads share, in chunks that start at multiples of ``alignment``. ``scratch`` is
     the number of bytes that each thread needs for itself, ``duration`` the time on one core. Chunks of an ``ordered``
-    kernel run one after the other.
+    kernel run one after the other. Sizes that are ``required`` must not be 0.
     """
 
     sizes: tuple[DimLike, ...] = ()
@@ -35,6 +35,7 @@ class LaunchParameters:
     alignment: int = 1
     duration: Duration = Duration()
     ordered: bool = False
+    required: tuple[DimLike, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class CompiledFunction:
     ``in_place`` pairs a root that may lie in the memory of its variable with the storage of that variable,
     ``replaceable`` a result with that of an argument that a caller may donate. Kernels from the number ``certain`` on
     cannot fail. ``memory`` estimates the needs of a call. The first kernels, as many as ``preheader`` says, run once
-    before a loop whose body this is.
+    before a loop whose body this is. ``found`` are lengths that kernels find: names, and the storages they are in.
     """
 
     kernels: tuple[CompiledKernel, ...]
@@ -75,6 +76,7 @@ class CompiledFunction:
     certain: int
     memory: MemoryEstimate
     preheader: int = 0
+    found: tuple[tuple[str, int], ...] = ()
 
     @property
     def lives(self) -> dict[int, tuple[int, int]]:
@@ -115,6 +117,7 @@ class CompiledFunction:
         pairs = [storage for pair in (*self.in_place, *self.replaceable) for storage in pair]
         layouts = [(storage.layout, storage.shape) for storage in self.storages if storage.layout is not None]
         return (all([_is_sound(kernel, count) for kernel in self.kernels]) and _name(self.roots, count)
+                and _name([storage for _, storage in self.found], count)
                 and _name(pairs, count) and self.memory.is_sound() and self._has_sound_packs()
                 and all([layout.rank == len(shape) for layout, shape in layouts]))
 
@@ -136,7 +139,8 @@ class CompiledFunction:
 
 def _is_sound(kernel: CompiledKernel, count: int) -> bool:
     launch = kernel.launch
-    return (_name(kernel.buffers, count) and {*kernel.reads, *kernel.writes} == set(kernel.buffers)
+    touched = {*kernel.reads, *kernel.writes}
+    return (_name(kernel.buffers, count) and _name(touched, count) and touched >= set(kernel.buffers)
             and 0 < launch.alignment < 1 << 16 and launch.duration.is_sound())
 
 
@@ -147,6 +151,6 @@ def _name(numbers: Collection[int], count: int) -> bool:
 def byte_size(storage: Storage, bindings: Bindings) -> int:
     """Returns the bytes that a storage takes."""
     size = storage.dtype.itemsize
-    for length in numbers(storage.allocated, bindings):
+    for length in most(storage.allocated, bindings):
         size *= max(length, 0)
     return size

@@ -24,6 +24,7 @@ from nervure.transformers.base import Executable
 from nervure.transformers.binding import Binder, Bindings
 from nervure.transformers.cpu import runtime
 from nervure.transformers.cpu.compiled import byte_size
+from nervure.transformers.cpu.found_results import cut, lengths_of_results, with_lengths
 from nervure.transformers.cpu.loaded import InPlace, LoadedFunction, Panels, plain
 from nervure.transformers.cpu.runtime import pooled_arrays
 from nervure.transformers.cpu.runtime.records import KEPT_PROGRAMS
@@ -80,6 +81,7 @@ class CpuExecutable(Executable):
         self._call: Callable[..., tuple[np.ndarray, ...]] | None = None
         self._tensor_calls: list[_Tensors] = []
         self._recent: list[Specialised] = []
+        self._lengths = lengths_of_results(function)
 
     @property
     def compilation(self) -> Compilation:
@@ -87,7 +89,8 @@ class CpuExecutable(Executable):
         if self._compilation is None:
             with forks.importing():
                 from nervure.transformers.cpu.compile.compilation import compile_function
-            self._compilation = compile_function(self.transformer.optimised(self.function), self.transformer.target)
+            optimised = with_lengths(self.transformer.optimised(self.function))
+            self._compilation = compile_function(optimised, self.transformer.target)
         return self._compilation
 
     @property
@@ -118,8 +121,8 @@ class CpuExecutable(Executable):
         in_place = self._loaded.in_place(bindings)
         program = self._loaded.program(bindings, self._panels, in_place)
         specialised = Specialised(bindings, Variant(program, in_place), {})
-        if any([isinstance(variable.type.order, Layout) for variable in self._variables]):
-            return specialised  # the fast path handles only memory without gaps
+        if self._lengths or any([isinstance(variable.type.order, Layout) for variable in self._variables]):
+            return specialised  # the fast path handles only memory without gaps, and results of known lengths
         with self._lock:  # one entry, which one thread at a time adds to
             if self._fast is None:
                 self._fast = runtime.FastEntry(self._failed_fast, cells, self._gate)
@@ -155,7 +158,8 @@ class CpuExecutable(Executable):
             states: Mapping[Variable, np.ndarray]) -> Sequence[np.ndarray]:
         if flags.check_nan:
             return self._checked(arguments, states)
-        return self._run(specialised.usual, specialised.usual.program.make_results(), arguments, states)
+        results = specialised.usual.program.make_results()
+        return self._run(specialised.usual, results, arguments, states, specialised.bindings)
 
     def run_into(self, specialised: Specialised, arguments: Sequence[np.ndarray],
                  states: Mapping[Variable, np.ndarray], given: GivenMemory) -> Sequence[np.ndarray]:
@@ -163,7 +167,7 @@ class CpuExecutable(Executable):
             return self._checked(arguments, states)
         variant = self._variant(specialised, self._loaded.replaced(given, arguments))
         results = variant.program.make_results(self._loaded.direct(given, arguments, variant.in_place))
-        return self._run(variant, results, arguments, states)
+        return self._run(variant, results, arguments, states, specialised.bindings)
 
     def _variant(self, specialised: Specialised, replaced: InPlace) -> Variant:
         """Returns the program in which these results lie in place of arguments."""
@@ -177,14 +181,15 @@ class CpuExecutable(Executable):
         return specialised.others[key]
 
     def _run(self, variant: Variant, results: list[np.ndarray], arguments: Sequence[np.ndarray],
-             states: Mapping[Variable, np.ndarray]) -> Sequence[np.ndarray]:
+             states: Mapping[Variable, np.ndarray], bindings: Bindings) -> Sequence[np.ndarray]:
         program, in_place = variant
         variables = self._loaded.placed([states[variable] for variable in self._variables], in_place)
         arrays = [plain(array) for array in arguments]
         status = program.run(arrays, results, variables)
         if status.code:
             self._fail(status, arguments, states)
-        return self._loaded.values_of_roots(arrays, results, variables, in_place)
+        values = self._loaded.values_of_roots(arrays, results, variables, in_place)
+        return cut(self.function, self._lengths, values, bindings) if self._lengths else values
 
     def _checked(self, arguments: Sequence[np.ndarray], states: Mapping[Variable, np.ndarray]) -> Sequence[np.ndarray]:
         """Computes the values op by op, and checks each for NaN: fused ops could not be distinguished."""

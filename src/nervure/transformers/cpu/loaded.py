@@ -28,10 +28,15 @@ from nervure.transformers.binding import Bindings
 from nervure.transformers.cells import Cell
 from nervure.transformers.cpu import runtime
 from nervure.transformers.cpu.cache.loader import Library
-from nervure.transformers.cpu.compiled import CompiledFunction, CompiledKernel, byte_size
+from nervure.transformers.cpu.compiled import (
+    CompiledFunction,
+    CompiledKernel,
+    LaunchParameters,
+    byte_size,
+)
 from nervure.transformers.given_memory import GivenMemory
-from nervure.transformers.memory_estimate import numbers
-from nervure.types.dim import compile_dim
+from nervure.transformers.memory_estimate import most, numbers
+from nervure.types.dim import compile_dim, symbols
 from nervure.types.ordered_arrays import in_order
 
 Panels = Mapping[int, runtime.PanelMemory]
@@ -212,7 +217,7 @@ class LoadedFunction:
         takers = [*[-1] * len(function.results), *[variables.index(variable) for variable, _ in function.updates]]
         orders = [None if taker < 0 else variables[taker].type.order for taker in takers]
         roots = [self.compiled.storages[root] for root in self._results(in_place)]
-        return [runtime.Array(root.dtype.numpy, numbers(root.shape, bindings), takers[root.number],
+        return [runtime.Array(root.dtype.numpy, most(root.shape, bindings), takers[root.number],
                               orders[root.number]) for root in roots]
 
     def _variables(self, in_place: InPlace) -> list[runtime.Array]:
@@ -233,7 +238,7 @@ class KernelCode(NamedTuple):
     is_in_place: bool
     sizes: tuple[_Number, ...]
     extent: _Number
-    scratch: _Number
+    found: runtime.FoundSizes | None = None
 
     def step(self, bindings: Bindings) -> runtime.ProgramStep:
         """Returns the step for these sizes."""
@@ -241,7 +246,8 @@ class KernelCode(NamedTuple):
         return runtime.ProgramStep(
             self.library.address("kernel"), self.kernel.buffers, [size(bindings) for size in self.sizes],
             max(self.extent(bindings), 0), launch.alignment, launch.duration.nanoseconds(bindings),
-            self.scratch(bindings), self.is_in_place, launch.ordered, self.library)
+            most((launch.scratch,), bindings)[0], self.is_in_place, launch.ordered, self.library,
+            found=() if self.found is None else self.found.instructions(bindings))
 
 
 def kernel_code(compiled: CompiledFunction, kernel: CompiledKernel, library: Library) -> KernelCode:
@@ -250,7 +256,17 @@ def kernel_code(compiled: CompiledFunction, kernel: CompiledKernel, library: Lib
     is_in_place = not in_place.keys().isdisjoint(kernel.writes) and not kernel.copies_in_place(in_place)
     launch = kernel.launch
     return KernelCode(kernel, library, is_in_place, tuple(map(compile_dim, launch.sizes)),
-                      compile_dim(launch.extent), compile_dim(launch.scratch))
+                      compile_dim(launch.extent), found_sizes(compiled, launch))
+
+
+def found_sizes(compiled: CompiledFunction, launch: LaunchParameters) -> runtime.FoundSizes | None:
+    """Returns the sizes of a kernel if they depend on lengths that kernels find, else None."""
+    slots = dict(compiled.found)
+    if not slots or slots.keys().isdisjoint(
+            [name for size in (*launch.sizes, launch.extent, *launch.required) for name in symbols(size)]):
+        return None
+    sizes = ((runtime.EXTENT, launch.extent), *enumerate(launch.sizes))
+    return runtime.FoundSizes(slots, sizes, launch.required)
 
 
 def _is_plain(array: np.ndarray) -> bool:

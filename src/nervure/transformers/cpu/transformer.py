@@ -64,7 +64,8 @@ class CpuTransformer(Transformer):
         with forks.importing():
             from nervure.passes.pipelines import native_minimal
             from nervure.transformers.cpu.compile.compilation import compile_function
-        compilation = compile_function(native_minimal(function, self.target.machine), self.target)
+            from nervure.transformers.cpu.found_results import with_lengths
+        compilation = compile_function(with_lengths(native_minimal(function, self.target.machine)), self.target)
         return CpuExecutable(function, self, self._gate, compilation.loaded, compilation)
 
     def close(self) -> None:

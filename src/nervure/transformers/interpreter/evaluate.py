@@ -19,6 +19,7 @@ from nervure.ir.leaves import Constant, Full
 from nervure.ir.op import Op
 from nervure.ir.ordered_locks import Visit, visiting
 from nervure.ir.region import RegionOp
+from nervure.ir.whole_op import WholeOp
 from nervure.ops.effects import Guard, HostCall, PrintOp
 from nervure.transformers.arguments import as_array
 from nervure.transformers.binding import Bindings
@@ -27,6 +28,7 @@ from nervure.transformers.interpreter.reading import view
 from nervure.transformers.interpreter.scalar import NumPyScalars
 from nervure.transformers.interpreter.structure import iterate
 from nervure.transformers.memory_estimate import numbers
+from nervure.types.dim import evaluate as evaluate_dim
 from nervure.types.dtype import DType
 
 Arrays = Sequence[np.ndarray]
@@ -119,6 +121,11 @@ def _host_call(op: HostCall, operands: Arrays, bindings: Bindings) -> Arrays:
     return [_returned(op, result, shape, dtype) for result, (shape, dtype) in zip(results, declared, strict=True)]
 
 
+def _whole_op(op: WholeOp, operands: Arrays, bindings: Bindings) -> Arrays:
+    bounds = [evaluate_dim(length.bound, bindings) for length in op.found]
+    return op.compute(*operands, bound=max(bounds, default=0))
+
+
 def _lent(value: np.ndarray) -> np.ndarray:
     """A value for a host function: a copy, which it may keep, since the memory of values does not outlive the call."""
     array = np.array(value, order="C", copy=True)
@@ -144,4 +151,4 @@ def _returned(op: HostCall, result: object, shape: tuple[int, ...], dtype: DType
 
 _MEANINGS: dict[type[Op], Callable[[Any, Arrays, Bindings], Arrays]] = {
     Elementwise: _elementwise, View: _view, Structured: _structured,
-    HostCall: _host_call, PrintOp: _print, Guard: _guard}
+    HostCall: _host_call, PrintOp: _print, Guard: _guard, WholeOp: _whole_op}

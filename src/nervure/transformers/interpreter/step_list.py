@@ -23,6 +23,7 @@ from nervure.ir.leaves import Constant, Full, Parameter, ReadVariable
 from nervure.ir.op import Op, Value
 from nervure.ir.region import RegionOp
 from nervure.ir.variable import Variable
+from nervure.ir.whole_op import WholeOp, found_lengths
 from nervure.transformers.binding import Bindings
 from nervure.transformers.convert import widen
 from nervure.transformers.interpreter.control_flow import run_region
@@ -41,8 +42,9 @@ class StepList:
         self._reads: list[ReadVariable] = []
         self._steps: list[tuple[Op, Sequence[Value]]] = []
         last = last_uses(function)
+        self._found = found_lengths(function.effects)
         for op in function.operations:
-            if isinstance(op, (Constant, Full)):
+            if isinstance(op, (Constant, Full)) and not self._has_found(op):
                 self._constants[op.value] = static_value(op, bindings)
             elif isinstance(op, ReadVariable):
                 self._reads.append(op)
@@ -59,11 +61,14 @@ class StepList:
         values = dict(self._constants)
         values.update(zip([op.value for op in self._function.parameters], arguments, strict=True))
         values.update({op.value: states[op.variable] for op in self._reads})
+        bindings = {**self._bindings} if self._found else self._bindings
         checks_nan = flags.check_nan
         with np.errstate(all="ignore"):
             for op, dropped in self._steps:
                 operands = [values[value] for value in op.operands]
-                results = self.results_of(op, operands)
+                results = self.results_of(op, operands, bindings)
+                if isinstance(op, WholeOp):
+                    bindings.update({length.name: int(results[length.value.index]) for length in op.found})
                 if checks_nan:
                     _check_nan(op, operands, results)
                 if watch is not None:
@@ -76,17 +81,23 @@ class StepList:
                     clock.append(time.perf_counter_ns())
         return [values[value] for value in self._function.roots]
 
-    def _runner(self, body: Function) -> Callable[[Arrays], list[np.ndarray]]:
+    def _has_found(self, op: Op) -> bool:
+        """Whether a length of an op's outputs is known only while the steps run."""
+        return bool(self._found) and not self._found.keys().isdisjoint(op.outputs[0].type.symbols)
+
+    def _runner(self, body: Function, bindings: Bindings) -> Callable[[Arrays], list[np.ndarray]]:
         """A function from the parameters of a body to its results."""
-        steps = StepList(body, self._bindings)
+        steps = StepList(body, bindings)
         return lambda arguments: [np.asarray(result) for result in steps.run(arguments, {})]
 
-    def results_of(self, op: Op, operands: Arrays) -> Arrays:
-        """The results of an op; its errors name it."""
+    def results_of(self, op: Op, operands: Arrays, bindings: Bindings) -> Arrays:
+        """The results of an op for these values of the symbols; its errors name it."""
         try:
             if isinstance(op, RegionOp):
-                return run_region(op, operands, self._bindings, self._runner)
-            return results_of(op, operands, self._bindings)
+                return run_region(op, operands, bindings, lambda body: self._runner(body, bindings))
+            if isinstance(op, (Constant, Full)):
+                return [static_value(op, bindings)]
+            return results_of(op, operands, bindings)
         except NervureError:
             raise
         except MemoryError:

@@ -244,6 +244,12 @@ def _index(number: int) -> Dim:
     return Dim(symbol(name), {name: (0, None)})
 
 
+def found(number: int, max: int | None = None) -> Dim:
+    """Returns the symbol of a length that an op finds while a call runs: ``?3``, at least 0, and at most ``max``."""
+    name = f"?{number}"
+    return Dim(symbol(name), {name: (0, max)})
+
+
 def dim_min(*xs: DimLike) -> DimLike:
     """Returns the smallest of the dimensions.
 

@@ -73,6 +73,11 @@ def index_symbols(x: DimLike) -> frozenset[str]:
     return frozenset(name for name in symbols(x) if name.startswith("%"))
 
 
+def found_symbols(x: DimLike) -> frozenset[str]:
+    """Returns the names of the lengths in x that ops find, such as ``?0``."""
+    return frozenset(name for name in symbols(x) if name.startswith("?"))
+
+
 def _known(declared: Declared, ranges: RangesLike | None) -> Ranges:
     """Returns the ranges known for a query: declared bounds, narrowed, with the consequences of ``ranges``."""
     if not ranges:

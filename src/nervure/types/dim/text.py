@@ -1,8 +1,8 @@
 """Text to dimensions: ``parse_dim`` is the inverse of ``str``, ``parse_declaration`` of ``declaration``.
 
 The grammar is Python's for integers, names, ``+ - * // % **``, parentheses, and calls of ``min``, ``max`` and
-``product``; ``%3`` where an operand is due is the domain index 3. Parsing keeps its own stack, so no text can
-exhaust Python's.
+``product``; ``%3`` where an operand is due is the domain index 3, ``?3`` a length that an op finds. Parsing keeps its
+own stack, so no text can exhaust Python's.
 
 >>> parse_dim("(N+1)//2*M - 1"), parse_dim("min(N, 9) % 8"), parse_declaration("N:1..4096")
 (M*((N + 1)//2) - 1, min(N, 9) % 8, N)
@@ -23,6 +23,7 @@ from nervure.types.dim.expression import (
     dim,
     dim_max,
     dim_min,
+    found,
     index,
     made,
     merged,
@@ -35,7 +36,7 @@ MAX_LENGTH = 20_000  # characters of text
 MAX_NESTING = 200  # nested operations and parentheses
 
 _TOKEN = re.compile(r"\s*(?:(?P<number>[0-9]+)|(?P<name>[^\W\d]\w*)|(?P<sign>//|\*\*|.)|$)", re.DOTALL)
-_DECLARATION = re.compile(r"(?P<name>\w+|%[0-9]+)(?::(?P<low>-?[0-9]+)?\.\.(?P<high>-?[0-9]+)?)?")
+_DECLARATION = re.compile(r"(?P<name>\w+|[%?][0-9]+)(?::(?P<low>-?[0-9]+)?\.\.(?P<high>-?[0-9]+)?)?")
 
 
 class _Waiting(NamedTuple):
@@ -132,12 +133,13 @@ class _Parser:
         if token == "-":
             self.waiting.append(_Waiting(*_NEGATE, len(self.values)))
             return True
-        digits = re.compile("[0-9]+").match(self.text, self.position) if token == "%" else None
+        digits = re.compile("[0-9]+").match(self.text, self.position) if token in ("%", "?") else None
         if digits is None:
             self.position = start
             raise self.error("this is not an operand", "a number, a name, %k, min(...), max(...) or (")
         self.position = digits.end()
-        self.values.append(index(self.number(digits[0])))
+        number = self.number(digits[0])
+        self.values.append(index(number) if token == "%" else self.symbols.get(f"?{number}", found(number)))
         return False
 
     def number(self, digits: str) -> int:
@@ -212,6 +214,8 @@ def parse_declaration(text: str) -> Dim:
     low, high = match["low"], match["high"]
     least = 0 if ":" not in text else None if low is None else int(low)
     try:
+        if match["name"].startswith("?"):
+            return found(int(match["name"][1:]), None if high is None else int(high))
         return dim(match["name"], min=least, max=None if high is None else int(high))
     except NervureError as problem:
         raise FormatError(problem.message, op="parse_declaration", got=repr(text),

@@ -13,11 +13,14 @@ import numpy as np
 
 from nervure.errors import InternalError, InvalidArgument, NotSupported
 from nervure.ir.function import Function, is_effect
+from nervure.ir.op import Op
 from nervure.ir.region import RegionOp, without_effects
 from nervure.ir.traverse import postorder
 from nervure.ir.variable import Variable
+from nervure.ir.whole_op import WholeOp
 from nervure.kernel.failures import Failure
-from nervure.kernel.plan import HostStep, Plan
+from nervure.kernel.plan import HostStep, KernelStep, Plan
+from nervure.ops.choosing import required_size
 from nervure.ops.effects import Guard
 from nervure.transformers.binding import Binder
 from nervure.transformers.cpu.runtime.records import Status, StatusCode
@@ -34,8 +37,12 @@ def fail(plan: Plan, status: Status, arguments: Sequence[np.ndarray],
                               help="nothing was changed by it")
     if status.code > 0 and 0 <= status.step < len(plan.steps):
         step = plan.steps[status.step]
-        if isinstance(step, HostStep) and isinstance(step.op, RegionOp):
+        if isinstance(step, HostStep) and isinstance(step.op, (RegionOp, WholeOp)):
             _run_again(function, step.op, arguments, states)
+        if isinstance(step, KernelStep) and not status.op:  # a choice among elements, of which there are none
+            for op in step.cluster.ops:
+                if required_size(op) is not None:
+                    _run_again(function, op, arguments, states)
     failures = plan.steps[status.step].failures if 0 <= status.step < len(plan.steps) and status.code > 0 else ()
     if not 0 < status.op <= len(failures):
         raise InternalError(f"a call ended with code {status.code} in step {status.step}")
@@ -45,11 +52,10 @@ def fail(plan: Plan, status: Status, arguments: Sequence[np.ndarray],
     raise failure.error(*(place or (status.value, None)), bindings)
 
 
-def _run_again(function: Function, op: RegionOp, arguments: Sequence[np.ndarray],
+def _run_again(function: Function, op: Op, arguments: Sequence[np.ndarray],
                states: Mapping[Variable, np.ndarray]) -> None:
-    """Runs a branch or a loop on the reference, without what it prints: the check that fails there raises the error.
-
-    A body that calls Python with an effect does not run again.
+    """Runs an op, and what it needs, on the reference, without what it prints: the check that fails there raises the
+    error. A body that calls Python with an effect does not run again.
     """
     _, bindings = Binder(function).bind(arguments)
     alone = Function(op.outputs, function.parameters, effects=[op] if is_effect(op) else [])

@@ -14,8 +14,10 @@ from collections.abc import Collection, Container, Mapping, Sequence
 from typing import NamedTuple
 
 from nervure import flags
+from nervure.errors import NotSupported
 from nervure.ir.function import Function
 from nervure.ir.region import RegionOp
+from nervure.ir.whole_op import WholeOp, found_lengths
 from nervure.kernel.in_place import is_copy
 from nervure.kernel.ir import Buffer
 from nervure.kernel.plan import HostStep, KernelStep, Plan, PlanStep, make_plan, preheader
@@ -30,6 +32,7 @@ from nervure.transformers.cpu.compile.compiler import Compilations, assembly
 from nervure.transformers.cpu.compile.host import HostCode
 from nervure.transformers.cpu.compile.region_code import RegionCode, ScalarLoopCode
 from nervure.transformers.cpu.compile.tiles.tile_library import TileLibrary
+from nervure.transformers.cpu.compile.whole_op_code import WholeOpCode
 from nervure.transformers.cpu.compiled import CompiledFunction, CompiledKernel, LaunchParameters
 from nervure.transformers.cpu.loaded import LoadedFunction, kernel_code
 from nervure.transformers.cpu.target import Target
@@ -60,16 +63,27 @@ def compile_function(function: Function, target: Target, invariant: Collection[i
         tuple([(storages[root], storages[variable]) for root, variable in plan.in_place.items()]),
         tuple([(storages[root], storages[argument]) for root, argument in plan.replaceable]),
         max([number + 1 for number, step in enumerate(plan.steps) if step.may_fail], default=0),
-        memory_estimate(function, plan.stored), early)
-    steps = [_host_code(step, kernel.buffers, target) if isinstance(step, HostStep)
+        memory_estimate(function, plan.stored), early,
+        tuple([(name, storages[plan.places[length.value]])
+               for name, length in found_lengths(function.effects).items()]))
+    steps = [_host_code(step, kernel.buffers, target, compiled) if isinstance(step, HostStep)
              else kernel_code(compiled, kernel, libraries[kernel.key])
              for step, kernel in zip(plan.steps, compiled.kernels, strict=True)]
     return Compilation(plan, texts, LoadedFunction(compiled, function, steps, plan.constants))
 
 
-def _host_code(step: HostStep, buffers: Sequence[int], target: Target) -> HostCode | RegionCode | ScalarLoopCode:
-    """Returns the code of a step that is no kernel: a call of Python, or a branch or a loop with functions of its own.
+def _host_code(step: HostStep, buffers: Sequence[int], target: Target,
+               compiled: CompiledFunction) -> HostCode | RegionCode | ScalarLoopCode | WholeOpCode:
+    """Returns the code of a step that is no kernel.
+
+    That is a call of Python, a whole op, or a branch or a loop with functions of its own.
     """
+    if isinstance(step.op, WholeOp):
+        return WholeOpCode.of(step, buffers, compiled)
+    if step.lengths:
+        raise step.op.fail(NotSupported, "its sizes depend on a length that another op finds", got=step.op,
+                           expected="sizes that are known before a call runs",
+                           help="compute what depends on the length outside of it, or keep the shape: nv.where")
     if isinstance(step.op, RegionOp):
         return ScalarLoopCode.of(step, buffers, target) or RegionCode.of(
             step, buffers, lambda body, same: compile_function(body, target, same).loaded)
@@ -177,7 +191,7 @@ def _launch(step: KernelStep, code: Code, durations: _Durations) -> LaunchParame
     return LaunchParameters(
         code.sizes, 1 if loop is None else loop.extent, code.scratch_bytes,
         chunk_alignment(durations.machine) if loop is not None and loop.vector else 1, durations.of(step, code),
-        loop is not None and not loop.parallel)
+        loop is not None and not loop.parallel, step.required)
 
 
 def chunk_alignment(machine: Machine) -> int:

@@ -155,7 +155,7 @@ class _Record:
             *others, whole = programs
             programs = *others, whole.part(preheader, whole.record.step_count - preheader), whole.part(0, preheader)
         self._kept: list[object] = [*programs]
-        operands = [_place(code.host, value) for value in op.operands]
+        operands = [place_of(code.host, value) for value in op.operands]
         outputs = [code.host.storages.index(storage) for storage in code.host.outputs]
         fields = {"arguments": operands, "results": outputs}
         sizes: list[int] = []
@@ -204,7 +204,7 @@ class _Record:
         return ctypes.addressof(table)
 
 
-def _place(host: HostStep, value: Value) -> int:
+def place_of(host: HostStep, value: Value) -> int:
     """Returns the place of an operand among the buffers of a step."""
     storage = host.bases.get(dense_base(value))
     if storage is None or storage.layout is not None:

@@ -15,6 +15,7 @@ from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
 from nervure.transformers.cpu.compile.llvm.shared import fetch_add
 from nervure.transformers.cpu.compile.llvm.types import I8, I32, I64, PTR
 from nervure.transformers.cpu.runtime.chunks import chunk_count, run_chunk
+from nervure.transformers.cpu.runtime.found_sizes import resized
 from nervure.transformers.cpu.runtime.memory_pool import borrowed, note_peak
 from nervure.transformers.cpu.runtime.native import At, LocalVariable, Pointer, Table, Word, hot, native
 from nervure.transformers.cpu.runtime.records import (
@@ -135,7 +136,13 @@ def _version(b: Builder, panel: At[PanelRecord], call: At[CallRecord]) -> Regist
 
 def _run_step(b: Builder, step: At[StepRecord], addresses: Table, table: Table, call: At[CallRecord],
               status: At[Status]) -> None:
-    """Emits code that runs a step; the ``table`` is for the addresses of its buffers."""
+    """Emits code that runs a step; the ``table`` is for the addresses of its buffers.
+
+    Behind them is room for the step itself, if its sizes depend on lengths that steps have found.
+    """
+    given = step
+    step = At(StepRecord, b.choose(given["found"].equal(0), lambda: given.pointer, lambda: resized(
+        b, given, table.place(given["buffer_count"]), addresses, status)))
     with b.if_(step["in_place"].not_equal(0)):
         call["can_stop"] = 0
     _gather(b, step, addresses, table)

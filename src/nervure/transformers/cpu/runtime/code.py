@@ -17,11 +17,13 @@ from nervure.transformers.cpu.runtime import (
     call,
     chunks,
     entry,
+    found_sizes,
     memory_pool,
     runners,
     tensor_entry,
     tensor_headers,
     thread_pool,
+    whole_ops,
 )
 from nervure.transformers.cpu.runtime.native import Native, functions_of
 from nervure.transformers.cpu.runtime.records import RECORDS
@@ -42,8 +44,8 @@ def compile_modules() -> list[bytes]:
 
 def functions() -> list[Native]:
     """Returns all functions of the runtime."""
-    parts = (chunks, thread_pool, memory_pool, array_headers, call, runners, entry, tensor_headers,
-             tensor_entry)
+    parts = (chunks, thread_pool, memory_pool, array_headers, found_sizes, call, runners, whole_ops, entry,
+             tensor_headers, tensor_entry)
     listed = [functions_of(module) for module in parts]
     return [function for each in listed for function in each]
 

@@ -26,7 +26,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from nervure.transformers.cpu.runtime import pooled_arrays, records, runtime_library
+from nervure.transformers.cpu.runtime import found_sizes, pooled_arrays, records, runtime_library
 from nervure.transformers.cpu.runtime.panels import PanelMemory
 from nervure.transformers.cpu.runtime.records import BufferKind, Status
 from nervure.types.layout import Layout
@@ -43,7 +43,8 @@ class ProgramStep(NamedTuple):
     memory of a variable, after which a call runs to its end; ``ordered`` whether its chunks run in order, by one
     thread. ``panel`` is a result kept for later calls: most calls skip such a step, and its time does not count.
     ``owner`` owns the kernel's code; the program keeps it alive. A branch or a loop has a ``runner``, and its record as
-    the kernel; ``longest`` is the time of its longest step that threads may share (absent: of the kernel).
+    the kernel; ``longest`` is the time of its longest step that threads may share (absent: of the kernel). ``found``
+    are the instructions for sizes that depend on found lengths.
     """
 
     kernel: int
@@ -59,6 +60,12 @@ class ProgramStep(NamedTuple):
     panel: PanelMemory | None = None
     runner: int = 0
     longest: int | None = None
+    found: Sequence[int] = ()
+
+    @property
+    def table_count(self) -> int:
+        """The words that the step needs for its buffers, and for itself if its sizes are computed while a call runs."""
+        return len(self.buffers) + (found_sizes.room(len(self.sizes)) if self.found else 0)
 
 
 class BufferLocation(NamedTuple):
@@ -141,7 +148,7 @@ class Program:
         self.record = records.ProgramRecord(
             steps=self._table([self._step(step) for step in steps], records.StepRecord), step_count=len(steps),
             buffers=self._table([records.BufferRecord(*buffer[:3]) for buffer in buffers], records.BufferRecord),
-            buffer_count=len(buffers), table_count=max([len(step.buffers) for step in steps], default=0),
+            buffer_count=len(buffers), table_count=max([step.table_count for step in steps], default=0),
             arena_bytes=arena_bytes, scratch_bytes=max([-(-step.scratch // 64) * 64 for step in steps], default=0),
             nanoseconds=sum([step.nanoseconds for step in usual]),
             longest=max([step.nanoseconds if step.longest is None else step.longest
@@ -193,7 +200,9 @@ class Program:
                                   buffer_count=len(step.buffers), sizes=self._integers(step.sizes),
                                   extent=step.extent, alignment=step.alignment,
                                   nanoseconds=step.nanoseconds, in_place=step.in_place, ordered=step.ordered,
-                                  panel=step.panel.address if step.panel else 0, runner=step.runner)
+                                  panel=step.panel.address if step.panel else 0, runner=step.runner,
+                                  found=self._integers(step.found) if step.found else 0,
+                                  found_count=len(step.found) // 2)
 
     def _arrays(self, entries: Sequence[Array]) -> int:
         self._kept.append(list(entries))

@@ -66,7 +66,10 @@ class StepRecord(ctypes.Structure):
         ("in_place", _integer),        # 1 if it writes memory of a variable: from here on a call does not stop
         ("ordered", _integer),         # 1 if its chunks run in order, by the calling thread
         ("panel", _address),           # a result kept for later calls, which then skip the step; or 0
-        ("runner", _address),          # what runs a branch or a loop, whose RegionRecord is the kernel; or 0
+        ("runner", _address),          # what runs a branch or a loop, whose RegionRecord is the kernel, or what
+                                       # computes a whole op; or 0
+        ("found", _address),           # instructions, pairs of i64, for sizes that depend on found lengths; or 0
+        ("found_count", _integer),
     ]
 
 

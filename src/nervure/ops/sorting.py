@@ -1,0 +1,85 @@
+"""Sorting along the last axis, and running counts: ops that backends compute as a whole.
+
+>>> import nervure as nv
+>>> Sort(nv.Parameter(nv.float32, (2, 3)))
+f32[2, 3], i64[2, 3] Sort(Parameter)
+>>> [array.tolist() for array in Sort(nv.Parameter(nv.float32, (3,))).compute(np.float32([2, np.nan, 1]))]
+[[1.0, 2.0, nan], [2, 0, 1]]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from nervure.errors import ShapeMismatch
+from nervure.ir.kinds import require_admitted
+from nervure.ir.op import Gradient, Gradients, Tangents, Value
+from nervure.ir.whole_op import WholeOp
+from nervure.ops.indexing import GatherElements, ScatterElements
+from nervure.types.description import BasicTensorDescription
+from nervure.types.dim import DimLike
+from nervure.types.dtype import bool_, int64
+from nervure.types.element_groups import ORDERED
+
+
+class Sort(WholeOp):
+    """The elements of each row along the last axis in ascending order, and the position that each had in its row.
+
+    Equal elements keep their order. -0.0 equals 0.0; NaN comes last, and each NaN equals the others.
+    """
+
+    operand_names = "x"
+
+    def infer(self, *types: BasicTensorDescription) -> tuple[BasicTensorDescription, ...]:
+        x, = types
+        require_admitted(self, x, ORDERED)
+        _require_row(self, x)
+        return x.with_(layout=None), x.with_(dtype=int64, layout=None)
+
+    def compute(self, *arrays: np.ndarray, bound: int = 0) -> Sequence[np.ndarray]:
+        x, = arrays
+        keys = x if x.dtype.isbuiltin == 1 else x.astype(np.float32)  # types that NumPy lacks
+        positions = np.argsort(keys, axis=-1, kind="stable").astype(np.int64)
+        return np.take_along_axis(x, positions, axis=-1), positions
+
+    def vjp(self, gradient: Gradient, x: Value) -> Gradients:
+        of_values, _ = gradient if isinstance(gradient, tuple) else (gradient, None)
+        if of_values is None:
+            return (None,)
+        return (ScatterElements(x.full(0), self.outputs[1], of_values, axis=x.rank - 1, mode="add"),)
+
+    def jvp(self, tangents: Tangents, *operands: Value) -> Tangents:
+        tangent, = tangents
+        return None if tangent is None else GatherElements(tangent, self.outputs[1], axis=operands[0].rank - 1), None
+
+    def raised(self, length: DimLike) -> Mapping[str, object]:
+        return {}
+
+
+class RunningCount(WholeOp):
+    """The number of true elements up to each place of a mask, itself included, along the last axis."""
+
+    operand_names = "mask"
+
+    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+        mask, = types
+        require_admitted(self, mask, frozenset([bool_]))
+        _require_row(self, mask)
+        return mask.with_(dtype=int64, layout=None)
+
+    def compute(self, *arrays: np.ndarray, bound: int = 0) -> Sequence[np.ndarray]:
+        return (np.cumsum(arrays[0], axis=-1, dtype=np.int64),)
+
+    def vjp(self, gradient: Gradient, mask: Value) -> Gradients:
+        return (None,)
+
+    def raised(self, length: DimLike) -> Mapping[str, object]:
+        return {}
+
+
+def _require_row(op: WholeOp, x: BasicTensorDescription) -> None:
+    if not x.shape:
+        raise op.fail(ShapeMismatch, "a scalar has no rows", operand=op.operand_label(0), got=x,
+                      expected="one axis or more", help="insert ops.Reshape")

@@ -1,0 +1,111 @@
+"""Whole ops as steps of a program: native code of the runtime, told by sizes where operands and outputs are.
+
+>>> import numpy as np
+>>> import nervure as nv
+>>> from nervure.ir.whole_op import fresh_length
+>>> from nervure.transformers.cpu.compile.compilation import compile_function
+>>> from nervure.transformers.cpu.target import Target
+>>> mask = nv.Parameter(nv.bool_, (3,))
+>>> positions = nv.ops.FindPositions(mask, length=fresh_length(3))
+>>> loaded = compile_function(nv.Function(positions.outputs, [mask]), Target.host()).loaded
+>>> most, program = {str(positions.length): 3}, loaded.program({str(positions.length): 3})
+>>> found, count = program.make_results()
+>>> program.run([np.array([False, True, True])], [found, count]).code, found[:int(count)].tolist()
+(0, [1, 2])
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nervure.errors import NotSupported
+from nervure.ir.op import Op
+from nervure.ir.whole_op import WholeOp
+from nervure.kernel.plan import HostStep
+from nervure.ops.finding import FindPositions
+from nervure.ops.sorting import RunningCount, Sort
+from nervure.transformers.binding import Bindings
+from nervure.transformers.cpu import runtime
+from nervure.transformers.cpu.compile.region_code import place_of
+from nervure.transformers.cpu.compiled import CompiledFunction, LaunchParameters
+from nervure.transformers.cpu.loaded import found_sizes
+from nervure.transformers.cpu.runtime import runtime_library
+from nervure.transformers.cpu.runtime.whole_ops import KeyKind
+from nervure.transformers.memory_estimate import most
+from nervure.types.dim import DimLike, product
+from nervure.types.dtype import DType, bool_
+from nervure.types.duration import MOST_NANOSECONDS
+
+ELEMENT = 4
+"""The nanoseconds that a whole op is expected to take for an element of its operand."""
+
+
+class WholeOpCode(NamedTuple):
+    """A whole op as the code of a compiled function: the step, the numbers of its storages, and its sizes."""
+
+    host: HostStep
+    buffers: Sequence[int]
+    runner: str
+    sizes: tuple[DimLike, ...]
+    found: runtime.FoundSizes | None
+
+    @classmethod
+    def of(cls, step: HostStep, buffers: Sequence[int], compiled: CompiledFunction) -> WholeOpCode:
+        """Returns the code of a step of a compiled function."""
+        op = step.op
+        if type(op) not in _SIZES:
+            raise op.fail(NotSupported, "the cpu has no code for this op", got=type(op).__name__,
+                          expected="an op of nervure.ops", help="the interpreter runs it")
+        runner, own = _SIZES[type(op)]
+        places = [*[place_of(step, operand) for operand in op.operands],
+                  *[step.storages.index(storage) for storage in step.outputs]]
+        sizes = (*places, *own(op))
+        return cls(step, buffers, runner, sizes, found_sizes(compiled, LaunchParameters(sizes)))
+
+    def step(self, bindings: Bindings) -> runtime.ProgramStep:
+        """Returns the step for these sizes."""
+        elements = sum([math.prod(most(operand.shape, bindings)) for operand in self.host.op.operands])
+        return runtime.ProgramStep(
+            0, self.buffers, most(self.sizes, bindings), nanoseconds=min(ELEMENT * elements, MOST_NANOSECONDS),
+            runner=runtime_library.library().address(self.runner), longest=0,
+            found=() if self.found is None else self.found.instructions(bindings))
+
+
+def _of_positions(op: FindPositions) -> tuple[DimLike, ...]:
+    counts, = op.operands
+    assert op.bound is not None
+    return counts.shape[0], int(counts.dtype is bool_), op.bound
+
+
+def _of_rows(op: WholeOp) -> tuple[DimLike, ...]:
+    *rows, length = op.operands[0].shape
+    return product(rows), length
+
+
+def _of_sort(op: Sort) -> tuple[DimLike, ...]:
+    dtype = op.operands[0].dtype
+    kind = KeyKind.SIGNED if dtype.is_signed else KeyKind.UNSIGNED
+    if dtype.is_float:
+        zero = np.array(-0.0).astype(dtype.numpy).astype(np.float64)
+        kind = KeyKind.FLOAT if np.signbit(zero) else KeyKind.FLOAT_WITHOUT_NEGATIVE_ZERO
+    sign = 1 << (8 * dtype.itemsize - 1)
+    return *_of_rows(op), dtype.itemsize, int(kind), sign - 2 ** 64 * (sign >> 63), _largest(dtype)
+
+
+def _largest(dtype: DType) -> int:
+    """Returns the bits of the largest float, an infinity where there is one; 0 for other types."""
+    if not dtype.is_float:
+        return 0
+    infinity = np.array(np.inf).astype(dtype.numpy)
+    number = infinity if np.isinf(infinity.astype(np.float64)) else np.array(dtype.maximum).astype(dtype.numpy)
+    return int.from_bytes(number.tobytes(), "little")
+
+
+_SIZES: dict[type[Op], tuple[str, Callable[[Any], tuple[DimLike, ...]]]] = {
+    FindPositions: ("run_positions", _of_positions), RunningCount: ("run_running_count", _of_rows),
+    Sort: ("run_sort", _of_sort)}
+"""The runtime's function for each whole op, and what it is told behind the places of operands and outputs."""

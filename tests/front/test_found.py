@@ -1,0 +1,213 @@
+"""Masks, positions, repetition and different elements: against NumPy, on all transformers, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nervure as nv
+from nervure.types.element_groups import ANY
+from tests.conformance.running import TRANSFORMERS, transformer
+
+N = nv.dim("n")
+SIZES = [5, 1, 300, 0, 20_000, 8]
+
+
+def masks(rng: np.random.Generator, *shape: int) -> list[np.ndarray]:
+    """Random masks, and those of nothing and of everything."""
+    return [rng.random(shape) < share for share in (0.4, 0.0, 1.0)]
+
+
+CASES: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "mask": (lambda x, m: x[m], lambda x, m: x[m]),
+    "full mask": (lambda x, m: x[x > 0], lambda x, m: x[x > 0]),
+    "nonzero": (lambda x, m: nv.nonzero(x > 0)[1], lambda x, m: np.nonzero(x > 0)[1]),
+    "argwhere": (lambda x, m: nv.argwhere(x > 0), lambda x, m: np.argwhere(x > 0)),
+    "flatnonzero": (lambda x, m: nv.flatnonzero(x > 0), lambda x, m: np.flatnonzero(x > 0)),
+    "compress": (lambda x, m: nv.compress(m, x, axis=0), lambda x, m: np.compress(m, x, axis=0)),
+    "sum": (lambda x, m: nv.sum(x[m], axis=0), lambda x, m: x[m].sum(0)),
+    "count": (lambda x, m: nv.sum(nv.ones(x[m].shape[:1])), lambda x, m: np.float32(m.sum())),
+    "elementwise": (lambda x, m: nv.exp(x[m]) - x[m][:, :1], lambda x, m: np.exp(x[m]) - x[m][:, :1]),
+    "softmax": (lambda x, m: nv.softmax(x[m], axis=1), lambda x, m: softmax(x[m])),
+    "product": (lambda x, m: x[m] @ nv.constant(W), lambda x, m: x[m] @ W),
+    "contraction": (lambda x, m: x[m].T @ x[m], lambda x, m: x[m].T @ x[m]),
+    "concatenate": (lambda x, m: nv.concatenate([x[m], x], axis=0), lambda x, m: np.concatenate([x[m], x])),
+    "transpose": (lambda x, m: nv.reverse(x[m]).T + 1, lambda x, m: x[m][::-1, ::-1].T + 1),
+    "twice": (lambda x, m: twice(x[m][:, 0]), lambda x, m: twice(x[m][:, 0])),
+    "scatter": (lambda x, m: x.at[m].set(7.0), lambda x, m: np.where(m[:, None], np.float32(7), x)),
+    "gradient": (lambda x, m: nv.deriv(nv.sum(x[m] ** 2), x), lambda x, m: np.where(m[:, None], 2 * x, 0)),
+}
+W = np.float32([[1, 2], [-1, 0.5], [3, 1]])
+
+
+def softmax(x: np.ndarray) -> np.ndarray:
+    raised = np.exp(x - x.max(1, keepdims=True))
+    return raised / raised.sum(1, keepdims=True)
+
+
+def twice(x: Any) -> Any:
+    """A length that is found behind another one."""
+    return x[x > 0.5]
+
+
+@pytest.mark.parametrize("name", TRANSFORMERS)
+@pytest.mark.parametrize("case", CASES)
+def test_against_numpy(case, name):
+    """A395, A396: random masks, none and all, one call after the other with other lengths, symbolic n."""
+    ours, theirs = CASES[case]
+    x, m = nv.placeholder((N, 3)), nv.placeholder((N,), dtype=nv.bool_)
+    compute = nv.computation(ours(x, m), x, m, transformer=transformer(name))
+    rng = np.random.default_rng(7)
+    for size in SIZES if name == "cpu" else SIZES[:4]:
+        given = rng.standard_normal((size, 3)).astype(np.float32)
+        for mask in masks(rng, size):
+            got, want = compute(given, mask), theirs(given, mask)
+            assert got.shape == np.shape(want), (size, mask.sum())
+            np.testing.assert_allclose(got, want, 2e-4, 2e-3)
+
+
+@pytest.mark.parametrize("dtype", sorted(ANY, key=str), ids=str)
+def test_all_element_types(dtype):
+    """A395: for fixed lengths, too."""
+    rng = np.random.default_rng(8)
+    mask = rng.random(40) < 0.5
+    given = rng.integers(0, 3, 40).astype(dtype.numpy)
+    for length in (N, 40):
+        x, m = nv.placeholder((length,), dtype=dtype), nv.placeholder((length,), dtype=nv.bool_)
+        for name in TRANSFORMERS:
+            compute = nv.computation(x[m], x, m, transformer=transformer(name))
+            assert compute(given, mask).tobytes() == given[mask].tobytes()
+
+
+@pytest.mark.parametrize("name", TRANSFORMERS)
+@pytest.mark.parametrize("dtype", ["float32", "int8", "bool", "float64", "uint16", "bfloat16"])
+def test_unique(dtype, name):
+    """A395: with indices, inverse and counts; NaN are one."""
+    x = nv.placeholder((N, 2), dtype=dtype)
+    compute = nv.computation([*nv.unique(x, True, True, True), nv.unique(x)], x, transformer=transformer(name))
+    rng = np.random.default_rng(9)
+    for size in (6, 0, 1, 1000):
+        given = rng.integers(0, 20, (size, 2)).astype(nv.as_dtype(dtype).numpy)
+        if dtype in ("float32", "float64") and size > 2:
+            given[0, 0] = given[2, 1] = np.nan
+        want = np.unique(given.astype(np.float32) if dtype == "bfloat16" else given, True, True, True)
+        for ours, theirs in zip(compute(given), [*want, want[0]], strict=True):
+            np.testing.assert_array_equal(ours.astype(theirs.dtype), theirs)
+
+
+@pytest.mark.parametrize("name", TRANSFORMERS)
+def test_repeat(name):
+    """A395, A398: along axes or of all elements; wrong counts are errors."""
+    x, counts = nv.placeholder((N, 3)), nv.placeholder((N,), dtype=nv.int32)
+    compute = nv.computation(nv.repeat(x, counts, axis=0, max_length=2 * N), x, counts, transformer=transformer(name))
+    rng = np.random.default_rng(10)
+    for size in (4, 0, 1000):
+        given, times = rng.standard_normal((size, 3)).astype(np.float32), rng.integers(0, 3, size, np.int32)
+        times[::2] = 0
+        assert compute(given, times).tolist() == np.repeat(given, times, 0).tolist()
+    for wrong in ([2, 3], [-1, 1]):
+        with pytest.raises(nv.InvalidArgument):
+            compute(np.ones((2, 3), np.float32), np.int32(wrong))
+    assert nv.repeat([[1, 2]], 2, axis=1).tolist() == [[1, 1, 2, 2]]
+    assert nv.repeat([[1, 2]], [1, 3]).tolist() == [1, 2, 2, 2]
+    with pytest.raises(nv.InvalidArgument, match="not known"):
+        nv.repeat(x, counts, axis=0)
+
+
+def test_what_is_known_is_a_number():
+    """A396: constants, and what is made of them."""
+    x = nv.placeholder((3,))
+    assert x[nv.constant([1, 0, 2]) > 0].shape == (2,) and nv.repeat(x, [0, 2, 1]).shape == (3,)
+    assert nv.nonzero([1, 0, 2])[0].shape == (2,) and nv.argwhere([[1, 0]]).shape == (1, 2)
+    w = nv.variable((3,), [1, -1, 1])
+    assert not isinstance(w[w > 0].shape[0], int) and w[w > 0].tolist() == [1, 1]
+    nv.evaluate(nv.assign(w, -w))
+    assert w[w > 0].tolist() == [1]
+
+
+def test_one_mask_finds_one_length():
+    """A397: for several tensors, and by placeholders; two masks find two."""
+    x, y, m = nv.placeholder((N,)), nv.placeholder((N,)), nv.placeholder((N,), dtype=nv.bool_)
+    both = nv.computation(x[m] + y[m] * x[m], x, y, m)
+    given = np.arange(4, dtype=np.float32)
+    assert both(given, given, np.array([True, False, False, True])).tolist() == [0, 12]
+    with pytest.raises(nv.ShapeMismatch, match="found while the call runs") as caught:
+        x[x > 0] + y[x > 0]
+    assert caught.value.op == "add" and "one mask for both" in caught.value.help
+    with pytest.raises(nv.ShapeMismatch, match="found while the call runs"):
+        x[m] + nv.ones((3,))
+
+
+def test_a_mask_that_is_assigned_between_two_uses():
+    """A397: it is another mask."""
+    x, m = nv.placeholder((3,)), nv.variable((3,), [True, False, True], dtype=nv.bool_)
+    steps = nv.sequential([nv.assign(m, nv.logical_not(m)), x[m]])
+    with pytest.raises(nv.InvalidArgument, match="find one length"):
+        nv.computation([x[m], steps], x)
+
+
+@pytest.mark.parametrize("name", TRANSFORMERS)
+def test_a_maximum_of_nothing(name):
+    """A398: an error, and the next call is right."""
+    x, w = nv.placeholder((N,)), nv.variable((), 1.0)
+    compute = nv.computation([nv.max(x[x > 0]), nv.assign(w, w + 1)], x, transformer=transformer(name))
+    with pytest.raises(nv.InvalidArgument, match="no element"):
+        compute(np.float32([-1, -2]))
+    assert transformer(name).get(w) == 1, "nothing was changed"
+    assert compute(np.float32([-1, 2]))[0] == 2 and transformer(name).get(w) == 2
+
+
+def test_derivatives():
+    """A399: gradients, tangents, second derivatives."""
+    def cubes(a):
+        return nv.sum(a[a > 0] ** 3)
+    point = np.float32([1, -1, 3])
+    assert nv.grad(cubes)(point).tolist() == [3, 0, 27]
+    assert nv.jvp(lambda a: a[a > 0] ** 2, (point,), (np.float32([1, 1, 2]),))[1].tolist() == [2, 12]
+    assert nv.grad(lambda a: nv.sum(nv.grad(cubes)(a) ** 2))(point).tolist() == [36, 0, 972]
+    assert nv.grad(lambda a: nv.sum(nv.unique(a) * 2))(np.float32([3, 1, 3])).tolist() == [2, 2, 0]
+    counts = nv.constant(np.array([2, 0, 1]))
+    assert nv.grad(lambda a: nv.sum(nv.repeat(a, counts * 1, max_length=6) ** 2))(point).tolist() == [4, 0, 6]
+
+
+def test_inside_of_loops():
+    """A400: a length may be found in each iteration, and nothing of that length leaves it."""
+    rows = nv.placeholder((N, 3))
+    sums = nv.map(lambda row: nv.sum(row[row > 0]), rows)
+    given = np.float32([[1, -1, 2], [-1, -1, -1], [1, 1, 1]])
+    for name in TRANSFORMERS:
+        compute = nv.computation([sums, nv.deriv(nv.sum(sums), rows)], rows, transformer=transformer(name))
+        assert [each.tolist() for each in compute(given)] == [[3, 0, 3], (given > 0).tolist()]
+    with pytest.raises(nv.NotSupported, match="gives a length that it finds"):
+        nv.map(lambda row: row[row > 0], rows)
+
+
+def test_text_and_saving(tmp_path):
+    """A401: a computation with found lengths is saved and loaded."""
+    x = nv.placeholder((N,)).named("x")
+    compute = nv.computation(x[x > 0] * 2, x)
+    assert "?0" in str(compute.function) and "effect" in str(compute.function)
+    nv.save(tmp_path / "model", compute)
+    again = nv.load(tmp_path / "model")
+    assert again(np.float32([1, -1, 4])).tolist() == [2, 8]
+
+
+def test_named_axes():
+    """A395: a named axis keeps its name, with the length that is found."""
+    x, m = nv.placeholder({"N": N, "C": 3}), nv.placeholder({"N": N}, dtype=nv.bool_)
+    chosen = nv.compress(m, x, axis="N")
+    assert chosen.axes.names == ("N", "C")
+    given = np.arange(6, dtype=np.float32).reshape(2, 3)
+    assert nv.computation(nv.sum(chosen, out_axes="C"), x, m)(given, [False, True]).tolist() == [3, 4, 5]
+
+
+@pytest.mark.parametrize("wrong", [
+    lambda x: nv.nonzero(nv.constant(1.0)), lambda x: nv.compress(x > 0, nv.ones((2, 2)), axis=0),
+    lambda x: x[nv.ones((4,)) > 0], lambda x: nv.repeat(x, x, max_length=8), lambda x: nv.repeat(x, [1, 2]),
+    lambda x: nv.unique(x.astype(nv.complex64)), lambda x: nv.repeat(x, -1), lambda x: nv.repeat(x, [1, -2, 3])])
+def test_what_is_refused(wrong):
+    with pytest.raises(nv.NervureError):
+        wrong(nv.placeholder((3,)))
