@@ -173,6 +173,22 @@ def _raises_alike(case: Case, cpu: Any, executable: Any, arrays: Arrays, values:
     return not is_valid(case)
 
 
+def check_xla(case: Case) -> None:
+    """A call on xla gives what the interpreter gives, where that refuses nothing. What prints is left to the cpu."""
+    if not is_valid(case):
+        return
+    with nv.transformers.make_transformer("xla") as xla:
+        try:
+            executable = xla.compile(optimised(case.function))
+        except nv.NotSupported:
+            return
+        for binding in case.bindings:
+            arrays, values = arguments(case.function, binding, case.seed), states(case.function, case.seed)
+            wanted = expected(case.function, binding, arrays, values)
+            got = _call(xla, case.function, executable, arrays, values)
+            _compare(case.function, got, binding, arrays, values, wanted, "xla")
+
+
 def check_unoptimised(case: Case) -> None:
     """The function as it was written, with composites written out, is compiled right, too."""
     if not is_valid(case):
@@ -291,4 +307,5 @@ def check_shared(case: Case) -> None:
 CHECKS: dict[str, Callable[[Case], None]] = {
     "values": check_values, "unoptimised": check_unoptimised, "passes": check_passes, "threads": check_threads,
     "rows": check_rows, "work": check_work, "text": check_text, "prints": check_prints,
-    "unrolled": check_unrolled, "shared": check_shared}
+    "unrolled": check_unrolled, "shared": check_shared,
+    "xla": check_xla}

@@ -10,6 +10,7 @@ import pytest
 from nervure.ir.function import Function
 from nervure.ir.parser import parse_function
 from nervure.ir.region import RegionOp
+from tests.conformance.running import DEEP
 from tests.fuzz import programs
 from tests.fuzz.__main__ import run
 from tests.fuzz.checks import failure
@@ -24,6 +25,15 @@ MODULES = ("growth", "recipes", "regions", "unrolled", "programs", "graphs", "co
 @pytest.mark.parametrize("first", range(0, GRAPHS, CHUNK))
 def test_random_graphs(first):
     failures = [said for seed in range(first, first + CHUNK) if (said := run(seed, limit=100)) is not None]
+    assert failures == [], "\n".join(failures)
+
+
+@pytest.mark.parametrize("first", range(0, 2000 if DEEP else 20, CHUNK))
+def test_random_graphs_on_xla(first):
+    """X1, X9"""
+    pytest.importorskip("jax", reason="jax is not installed")
+    cases = [(random_regions if seed % 4 == 3 else random_case)(seed, 100) for seed in range(first, first + CHUNK)]
+    failures = [said for case in cases if (said := failure(case, ["xla"])) is not None]
     assert failures == [], "\n".join(failures)
 
 

@@ -68,7 +68,7 @@ def test_what_computes_nothing_is_not_offered(capsys):
     assert able_to_train() == [name for name in nv.transformers.transformer_choices() if name != "null"]
     assert main(["train", "digits", "--help"]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "cpu or interpreter (default: $NERVURE_TRANSFORMER, else the best one here)" in text
+    assert "cpu or interpreter or xla (default: $NERVURE_TRANSFORMER, else the best one here)" in text
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
