@@ -171,3 +171,19 @@ def test_rows_that_differ_keep_kernels_apart():
     large = nv.placeholder((2, 600, 30))
     explained = nv.explain(nv.computation(columns(large, large), large)).details()
     assert "shares no loop with the kernel that reads its result: they do not go through the same" in explained
+
+
+def test_symbolic_lengths_and_large_weights_keep_kernels_apart():
+    """Q44, A393: of dense layers an explanation gives both times, or says that a weight is packed once."""
+    n = nv.dim("n", min=1)
+    rows = [nv.placeholder((2, n, 64)) for _ in range(3)]
+    assert "shared" not in [step.name for step in nv.computation(nv.attention(*rows), *rows).executable.report().steps]
+    x, first, second = [nv.placeholder(shape) for shape in ((512, 768), (768, 3072), (3072, 768))]
+
+    def notes(first, second, *inputs):
+        made = nv.computation(nv.matmul(nv.relu(nv.matmul(x, first)), second), x, *inputs)
+        return " ".join([note for step in made.executable.compilation.plan.steps for note in step.lowered.notes])
+
+    assert "to read operands again for each 42 rows takes" in notes(first, second, first, second)
+    weights = [nv.variable(shape, 0.1) for shape in ((768, 3072), (3072, 768))]
+    assert "packed once for many calls" in notes(*weights)
