@@ -47,7 +47,7 @@ from nervure.tensor_storage import hold
 from nervure.transformers.base import Executable, Transformer
 from nervure.transformers.binding import Binder, Bindings
 from nervure.transformers.cells import Witness
-from nervure.transformers.devices.choice import transformer_for
+from nervure.transformers.devices.choice import read_memory_limit, transformer_for
 from nervure.transformers.report import table
 from nervure.types.dim import evaluate
 
@@ -381,13 +381,14 @@ def _kept(arguments: Sequence[object], number: int, value: object) -> object:
 
 def build(out: Operand, inputs: Iterable[str | AssignableTensorOp] | None = None,
           construct_backward: bool | None = None, compile_mode: str = "fastest", fuse_ops: bool = True,
-          transformer: Transformer | None = None) -> CompiledComposite:
+          transformer: Transformer | None = None, memory_limit: int | str | None = None) -> CompiledComposite:
     """Compiles the computation of ``out``, a tensor of any shape, for calls forward and backward.
 
     ``inputs`` are the names of the inputs that ``forward`` takes as arguments, in their order; ``set_input`` sets the
     others. ``construct_backward`` is False inside of ``nv.no_grad()``, else True. ``compile_mode`` says how much is
     compiled now rather than at its first use: "fastest" nothing, "fast" forward and backward, "default" also the
     backward that accumulates; all results are the same. ``fuse_ops=False`` leaves out rewrite rules of devices.
+    ``memory_limit`` is that of ``nv.computation``, for each call: what a forward keeps for its backward counts.
 
     >>> a, b = nv.placeholder("A=a, B=b").named("A"), nv.placeholder("A=a, B=b").named("B")
     >>> model = nv.build(a * b, inputs=("A", "B"))
@@ -406,7 +407,8 @@ def build(out: Operand, inputs: Iterable[str | AssignableTensorOp] | None = None
     places = list(known.values())
     wanted = [entry for entry in variables_below(own) if entry.dtype.is_float]
     forward, backward = build_function([own], places, name="forward"), None
-    chosen = transformer_for(forward, asked, truth(fuse_ops, "build", "fuse_ops"))
+    chosen = transformer_for(forward, asked, truth(fuse_ops, "build", "fuse_ops"),
+                             read_memory_limit(memory_limit, "build"))
     has_gradients = not is_no_grad() if construct_backward is None else \
         truth(construct_backward, "build", "construct_backward")
     if wanted and own.dtype.is_float and has_gradients:

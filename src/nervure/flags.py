@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -60,6 +61,24 @@ class Switch(NamedTuple):
         return value >= 0
 
 
+_UNITS = {"": 1, "B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
+          "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+
+
+def byte_count(given: object) -> int | None:
+    """Returns the bytes that an integer or a text with a unit means; None if it means none.
+
+    >>> byte_count(1000), byte_count("512MB"), byte_count("1.5 GiB"), byte_count("lots")
+    (1000, 512000000, 1610612736, None)
+    """
+    if isinstance(given, int) and not isinstance(given, bool):
+        return given if given >= 0 else None
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", given) if isinstance(given, str) else None
+    if found is None or found[2] not in _UNITS:
+        return None
+    return round(float(found[1]) * _UNITS[found[2]]) if "." in found[1] else int(found[1]) * _UNITS[found[2]]
+
+
 class UnknownSwitch(InvalidArgument, AttributeError):
     """A switch that does not exist; an AttributeError, too, so that ``hasattr`` works."""
 
@@ -87,13 +106,18 @@ def parse(name: str, text: str) -> bool | int | str:
     kind = type(SWITCHES[name].default)
     text = text.strip()
     try:
-        value = text if kind is str else int(text) if kind is int else _WORDS[text.lower()]
-        if not SWITCHES[name].takes(value):
+        value = text if kind is str else _number(name, text) if kind is int else _WORDS[text.lower()]
+        if value is None or not SWITCHES[name].takes(value):
             raise ValueError
     except (ValueError, KeyError):
         raise InvalidArgument(f"{variable_name(name)} cannot be read", op="flags", operand=name, got=repr(text),
                               expected="1 or 0" if kind is bool else SWITCHES[name].expected, location=None) from None
     return value
+
+
+def _number(name: str, text: str) -> int | None:
+    """Returns an integer from text; one of bytes may have a unit, as "512MB" has."""
+    return byte_count(text) if SWITCHES[name].doc.startswith("bytes") else int(text)
 
 
 def _switch(name: str, default: Setting, doc: str, words: tuple[str, ...] = ()) -> Setting:

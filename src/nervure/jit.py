@@ -37,7 +37,7 @@ from nervure.ir.identity import is_found_by_name
 from nervure.ir.ordered_locks import OrderedLock, Visit, holding, visiting
 from nervure.ir.provenance import fresh_scope, with_gradients
 from nervure.support.elsewhere import explain_keywords
-from nervure.transformers.devices.choice import transformer_for
+from nervure.transformers.devices.choice import read_memory_limit, transformer_for
 from nervure.types.axes import Axes
 from nervure.types.axis import Axis
 from nervure.types.description import BasicTensorDescription
@@ -135,7 +135,7 @@ class Jitted(Generic[Result]):
     __qualname__: str
 
     def __init__(self, function: Callable[..., Result], dynamic: object = (), static: Iterable[str] | str = (),
-                 transformer: Transformer | None = None) -> None:
+                 transformer: Transformer | None = None, memory_limit: int | str | None = None) -> None:
         if not callable(function):
             raise WrongKind("jit takes a function", op="jit", got=type(function).__name__, expected="a callable",
                             help="write @nv.jit above a function, or nv.jit(function)")
@@ -143,6 +143,7 @@ class Jitted(Generic[Result]):
         self.__name__ = getattr(function, "__name__", type(function).__name__)
         self._function = function
         self._transformer = None if transformer is None else transformers.chosen(transformer)
+        self._memory_limit = read_memory_limit(memory_limit, "jit")
         self._signature = signature_of(function)
         self._dynamic = _read_dynamic(dynamic)
         self._static = set(_words(static))
@@ -308,7 +309,7 @@ class Jitted(Generic[Result]):
             remaining = iter(results)
             return pytrees.unflatten(pattern, [next(remaining) if isinstance(entry, Tensor)
                                                else trace.value(entry, values) for entry in outputs])
-        transformer = transformer_for(function, self._transformer)
+        transformer = transformer_for(function, self._transformer, memory_limit=self._memory_limit)
         text = ", ".join([_type_text(inner[at]) for at in sorted([*call.arrays, *call.numbers])])
         return _Compiled(Computation(transformer, function, parameters, shape).compiled(), shape, trace, text)
 
@@ -323,18 +324,19 @@ class Jitted(Generic[Result]):
 
 @overload
 def jit(function: Callable[..., Result], *, dynamic: object = (), static: Iterable[str] | str = (),
-        transformer: Transformer | None = None) -> Jitted[Result]: ...
+        transformer: Transformer | None = None, memory_limit: int | str | None = None) -> Jitted[Result]: ...
 
 
 @overload
 def jit(function: None = None, *, dynamic: object = (), static: Iterable[str] | str = (),
-        transformer: Transformer | None = None) -> Callable[[Callable[..., Result]], Jitted[Result]]: ...
+        transformer: Transformer | None = None,
+        memory_limit: int | str | None = None) -> Callable[[Callable[..., Result]], Jitted[Result]]: ...
 
 
 def jit(function: Callable[..., object] | None = None, *, dynamic: object = (), static: Iterable[str] | str = (),
-        transformer: Transformer | None = None) -> Any:
+        transformer: Transformer | None = None, memory_limit: int | str | None = None) -> Any:
     """Compiles a function of tensors once per types and shapes. It is also a decorator; ``Jitted`` explains
-    ``dynamic`` and ``static``.
+    ``dynamic`` and ``static``, ``nv.computation`` the ``memory_limit``.
 
     >>> @nv.jit
     ... def scaled(parameters, x):
@@ -343,8 +345,9 @@ def jit(function: Callable[..., object] | None = None, *, dynamic: object = (), 
     [2.0, 4.0]
     """
     if function is None:
-        return functools.partial(jit, dynamic=dynamic, static=static, transformer=transformer)
-    return Jitted(function, dynamic, static, transformer)
+        return functools.partial(jit, dynamic=dynamic, static=static, transformer=transformer,
+                                 memory_limit=memory_limit)
+    return Jitted(function, dynamic, static, transformer, memory_limit)
 
 
 def _place(function: Callable[..., object]) -> Location | None:

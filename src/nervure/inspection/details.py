@@ -123,6 +123,8 @@ def _memory(report: CompilationReport) -> str:
         together = "" if report.together_bytes is None else f", {report.together_bytes:,} together"
         parts.append(f"  {amount(report.apart_bytes)} bytes if each had its own{together}")
     parts.extend([f"  {name} is updated in place" for name in report.in_place])
+    parts.extend([f"  {entry.name} is made again: {entry.bytes:,} bytes, in some {entry.nanoseconds / 1000:,.0f} us"
+                  for entry in report.made_again])
     parts.extend([f"  {entry.name} is kept between calls: {amount(entry.bytes)} bytes, packed "
                   f"{entry.runs} time{'s' * (entry.runs != 1)} so far" for entry in report.panels])
     return "\n".join(parts)

@@ -143,7 +143,10 @@ def _memory(report: CompilationReport) -> str:
     kept = [panel.bytes for panel in report.panels if isinstance(panel.bytes, int)]
     amounts |= {"temporaries": report.together_bytes or 0, "packed panels": sum(kept)}
     parts = ", ".join([f"{size:,} of {name}" for name, size in amounts.items() if size])
-    return f"memory of a call: {sum(amounts.values()):,} bytes: {parts}" if parts else ""
+    again = report.made_again
+    more = f"\nmade again: {len(again)} value{'s' * (len(again) != 1)} of {sum([entry.bytes for entry in again]):,} " \
+           f"bytes, in some {sum([entry.nanoseconds for entry in again]) / 1000:,.0f} us" if again else ""
+    return f"memory of a call: {sum(amounts.values()):,} bytes: {parts}{more}" if parts else ""
 
 
 def _machine(report: CompilationReport, seconds: float | None, limits: Limits) -> str:

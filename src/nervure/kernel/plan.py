@@ -39,6 +39,7 @@ from nervure.kernel.simplify import simplify_kernel
 from nervure.kernel.step_order import check_order, relieved
 from nervure.memory.storage import Storage, StorageKind, layout_of
 from nervure.ops.choosing import required_size
+from nervure.ops.rematerialising import After
 from nervure.support.machine import GENERIC, Machine
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import DimLike, symbols
@@ -193,7 +194,8 @@ def make_plan(function: Function, machine: Machine = GENERIC, begin: Callable[[K
     steps = list(_steps(made, memory, lasting, machine, begin, _lengths(function, memory)))
     if flags.debug:
         _show(function, clusters, steps)
-    ordered, in_place = updates_in_place(function, relieved(steps), roots, machine)
+    ordered, in_place = updates_in_place(
+        function, relieved(steps, _awaited(function, clusters, memory)), roots, machine)
     check_order(ordered)
     return Plan(function, tuple(ordered), tuple(roots), in_place, tuple(replaceable(function, ordered, roots)),
                 tuple(clusters), constants, memory.held, memory.inside, memory.places)
@@ -271,6 +273,18 @@ def _used(dimensions: Iterable[DimLike], lengths: Mapping[str, Storage],
     """Returns the memory of the lengths in some dimensions, but for those that a step finds itself."""
     names = frozenset[str]().union(*map(symbols, dimensions))
     return tuple([storage for name, storage in lengths.items() if name in names and storage not in own])
+
+
+def _awaited(function: Function, clusters: Iterable[Step], memory: BufferAssignment) -> dict[Step, list[Storage]]:
+    """Returns the memory that each step waits for beside what it reads, as ``After`` says."""
+    if not any([type(op) is After for op in function.operations]):
+        return {}
+    found: dict[Step, list[Storage]] = {}
+    for step in clusters:
+        for _, read in step.reads(memory.producers):
+            found.setdefault(step, []).extend([memory.places[other] for other in memory.producers.awaited(read)
+                                               if other in memory.places])
+    return found
 
 
 def _show(function: Function, clusters: list[Step], steps: list[PlanStep]) -> None:

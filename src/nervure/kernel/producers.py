@@ -18,6 +18,7 @@ from nervure.ir.function import Function
 from nervure.ir.op import Op, Value
 from nervure.kernel.analysis import OpAnalysis, OpKind, traits_of
 from nervure.kernel.tuning import INLINED_DEPTH
+from nervure.ops.rematerialising import After
 
 _LOOPS = (OpKind.POINTWISE, OpKind.MAPPED, OpKind.REDUCTION, OpKind.SEGMENTS)
 
@@ -102,6 +103,11 @@ class ProducerAnalysis:
                 stack.extend([(entry, views, is_in_place) for entry in reversed(value.op.operands)])
             else:
                 yield Read(value, views, is_aligned)
+
+    def awaited(self, read: Read) -> list[Value]:
+        """Returns the values that have to exist before a read, if a view on the way says so."""
+        others = [other for view in read.views if isinstance(view, After) for other in view.operands[1:]]
+        return [below.value for below in self.reads_of_values(tuple(others), False)] if others else []
 
     def uses(self, value: Value) -> list[Use]:
         """Returns the readers of a value; a reader of None stands for a root of the function."""

@@ -28,12 +28,13 @@ from nervure.memory.storage import Storage, StorageKind
 from nervure.types.dim import DimLike, less_equal
 
 if TYPE_CHECKING:
+    from nervure.kernel.cluster import Step
     from nervure.kernel.plan import PlanStep
 
 
-def relieved(steps: Sequence[PlanStep]) -> list[PlanStep]:
-    """Returns the steps with those moved ahead that free memory. None passes a step that makes its operands, or
-    touches its results; a step that may fail, or writes more than the memory of the call, stays.
+def relieved(steps: Sequence[PlanStep], awaited: Mapping[Step, Sequence[Storage]]) -> list[PlanStep]:
+    """Returns the steps with those moved ahead that free memory. None passes a step that makes its operands, or what
+    it has ``awaited``, or touches its results; a step that may fail, or writes more than the memory of the call, stays.
     """
     last = {storage: number for number, step in enumerate(steps) for storage in (*step.read, *step.written)}
     read, written = dict[Storage, int](), dict[Storage, int]()
@@ -41,7 +42,8 @@ def relieved(steps: Sequence[PlanStep]) -> list[PlanStep]:
     for number, step in enumerate(steps):
         place = number
         if not step.may_fail and _is_inside(step) and _makes_free(step, number, last):
-            place = max([-1, *[written.get(storage, -1) for storage in (*step.read, *step.written)],
+            before = (*step.read, *step.written, *awaited.get(step.cluster, ()))
+            place = max([-1, *[written.get(storage, -1) for storage in before],
                          *[read.get(storage, -1) for storage in step.written]])
         places.append((place, number))
         for table, storages in (read, step.read), (written, step.written):

@@ -42,6 +42,7 @@ from nervure.training.readings import Entry
 from nervure.training.standing import Standing
 from nervure.training.weighting import loss_with_weights
 from nervure.transformers.base import Transformer
+from nervure.transformers.devices.choice import read_memory_limit
 
 MEASURED = 256
 """The number of examples in a batch when nothing is learnt."""
@@ -75,7 +76,8 @@ class Trainer(Learner):
     def __init__(self, module: object, optimizer: Callable[[Tensor], Effect], loss: Measure,
                  metrics: Mapping[str, Measure | Metric] | Iterable[Measure | Metric] = (),
                  axes: object = None, transformer: Transformer | None = None, *,
-                 targets: int | str | Iterable[int | str] | None = None, weights: int | str | None = None) -> None:
+                 targets: int | str | Iterable[int | str] | None = None, weights: int | str | None = None,
+                 memory_limit: int | str | None = None) -> None:
         named = _named(metrics)
         for name, thing, example in [("optimizer", optimizer, "nv.optim.Adam(1e-3)"),
                                      ("loss", loss, "nv.nn.losses.cross_entropy"),
@@ -88,7 +90,8 @@ class Trainer(Learner):
         if weights is not None:
             loss_with_weights(loss)
         goal = Goal(as_module(module, "Trainer"), optimizer, loss, named, read_roles(targets, weights))
-        super().__init__(goal, _listed(axes), transformers.chosen(transformer))
+        chosen, limit = transformers.chosen(transformer), read_memory_limit(memory_limit, "Trainer")
+        super().__init__(goal, _listed(axes), chosen if limit is None else chosen.within(limit))
         self.is_stopped = False
         self._source: Source | None = None
 

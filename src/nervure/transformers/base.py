@@ -96,6 +96,15 @@ class Transformer(Uncopyable, ABC):
                               expected="ops that it supports, or that decompose into such")
         return self.make_executable(ready)
 
+    def within(self, memory_limit: int) -> Transformer:
+        """Returns a transformer over the same variables whose programs need at most ``memory_limit`` bytes.
+
+        They make values again rather than keeping them. NotSupported if this one does not plan memory.
+        """
+        raise NotSupported(f"the transformer {self.name} keeps no limit of memory", op=self.name,
+                           operand="memory_limit", got=f"{memory_limit:,} bytes", expected="the transformer cpu",
+                           help="leave the limit out")
+
     def computation(self, returns: object, *parameters: object) -> Any:
         """Makes a computation, as ``nv.computation`` does, on this transformer."""
         self.check_open()

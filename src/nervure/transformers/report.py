@@ -148,12 +148,24 @@ class PanelReport:
     runs: int
 
 
+class MadeAgain(NamedTuple):
+    """A value that is made again rather than kept, by its type and op.
+
+    It takes no ``bytes`` meanwhile; making it is estimated to take ``nanoseconds``.
+    """
+
+    name: str
+    bytes: int
+    nanoseconds: int
+
+
 @dataclass(frozen=True)
 class CompilationReport(Uncopyable):
     """The steps of an executable in order, and its memory.
 
     ``apart_bytes`` is the memory that temporaries would take without sharing, ``together_bytes`` the block that they
-    share; ``in_place`` names the variables that are updated in place; ``panels`` are kept between calls.
+    share; ``in_place`` names the variables that are updated in place; ``panels`` are kept between calls;
+    ``made_again`` are the values that a limit of memory does not let it keep.
     """
 
     name: str
@@ -165,6 +177,7 @@ class CompilationReport(Uncopyable):
     together_bytes: int | None = 0
     in_place: tuple[str, ...] = ()
     panels: tuple[PanelReport, ...] = ()
+    made_again: tuple[MadeAgain, ...] = ()
 
 
 class Limits(NamedTuple):

@@ -183,9 +183,8 @@ class _Fusion:
 
     def _awaited(self, reads: list[Read]) -> int:
         """Returns the number of the last step that has to be complete before the reads; -1 if none has to be."""
-        others = [other for read in reads for view in read.views if isinstance(view, After)
-                  for other in view.operands[1:]]
-        return self._last_of(list(self._producers.reads_of_values(tuple(others), False))) if others else -1
+        return max([self._maker.get(value, -1) for read in reads for value in self._producers.awaited(read)],
+                   default=-1)
 
     def _is_inlined(self, op: Op) -> bool:
         return bool(op.outputs) and all([self._producers.is_inlined(value) for value in op.outputs])

@@ -36,6 +36,7 @@ from nervure.types.layout import Layout
 
 if TYPE_CHECKING:
     from nervure.ir.op import Value
+    from nervure.kernel.memory_limit import Dropped
     from nervure.transformers.call_memory import CallMemory
     from nervure.transformers.cpu.compile.compilation import Compilation
     from nervure.transformers.cpu.transformer import CpuTransformer
@@ -73,9 +74,10 @@ class CpuExecutable(Executable):
     transformer: CpuTransformer
 
     def __init__(self, function: Function, transformer: CpuTransformer, gate: runtime.Gate, loaded: LoadedFunction,
-                 compilation: Compilation | None = None) -> None:
+                 compilation: Compilation | None = None, made_again: Sequence[Dropped] = ()) -> None:
         super().__init__(function, transformer)
         self._gate, self._loaded, self._compilation = gate, loaded, compilation
+        self.made_again = tuple(made_again)
         self._panels: Panels | None = None
         self._fast: runtime.FastEntry | None = None
         self._call: Callable[..., tuple[np.ndarray, ...]] | None = None
@@ -112,7 +114,8 @@ class CpuExecutable(Executable):
     def check_fits(self, bindings: Bindings) -> None:
         if flags.check_nan:  # the reference checks every value
             check_fits(self.optimised, bindings)
-        elif not 0 <= self._loaded.compiled.memory.peak(bindings)[0] <= flags.allowed_bytes():
+        elif not 0 <= self._loaded.compiled.memory.peak(bindings)[0] <= flags.allowed_bytes() and not (
+                self.made_again and self.memory(bindings).bytes <= flags.allowed_bytes()):
             check_fits(self.optimised, bindings, self.compilation.plan.stored)
 
     def specialise(self, bindings: Bindings) -> Specialised:
@@ -216,9 +219,15 @@ class CpuExecutable(Executable):
         return CallMemory(tensors, size + rounded, not (temporary or compiled.in_place))
 
     def make_report(self, bindings: Bindings | None) -> CompilationReport:
-        from nervure.transformers.cpu.inspect.report import report_of
+        from dataclasses import replace
 
-        return report_of(self.compilation, self.transformer.target, bindings, self._panels)
+        from nervure.transformers.cpu.inspect.report import report_of
+        from nervure.transformers.report import MadeAgain
+
+        report = report_of(self.compilation, self.transformer.target, bindings, self._panels)
+        return replace(report, made_again=tuple([
+            MadeAgain(f"{entry.value.type} {type(entry.value.op).__name__}", entry.bytes, entry.nanoseconds)
+            for entry in self.made_again]))
 
     def time_steps(self, bindings: Bindings, arguments: Sequence[np.ndarray], states: Mapping[Variable, np.ndarray],
                    repeat: int) -> Times:

@@ -16,6 +16,7 @@ from functools import partial
 from weakref import WeakSet
 
 from nervure import flags
+from nervure.errors import InvalidArgument, NotSupported
 from nervure.ir.function import Function
 from nervure.ir.leaves import Leaf
 from nervure.ir.op import Op
@@ -53,12 +54,24 @@ class CpuTransformer(Transformer):
         self.check_open()
         loaded = executable_cache.find(function, self.target) if type(self) is CpuTransformer else None
         if loaded is not None:
-            return CpuExecutable(function, self, self._gate, loaded)
+            return self._within_switch(CpuExecutable(function, self, self._gate, loaded))
         runtime.begin()
         executable = super().build(function)
         if type(self) is CpuTransformer and isinstance(executable, CpuExecutable):
             executable_cache.keep(function, executable.compilation, self.target)
+            return self._within_switch(executable)
         return executable
+
+    def _within_switch(self, executable: CpuExecutable) -> Executable:
+        """Returns an executable that keeps the limit of the switch, if there is one; else this one, whose calls fail.
+        """
+        function, limit = executable.function, flags.memory_limit
+        if not limit or function.symbols or executable.memory({}).bytes <= limit:
+            return executable
+        try:
+            return self.within(limit).build(function)
+        except (InvalidArgument, NotSupported):
+            return executable
 
     def make_executable(self, function: Function) -> Executable:
         with forks.importing():
@@ -68,6 +81,9 @@ class CpuTransformer(Transformer):
         compilation = compile_function(with_lengths(native_minimal(function, self.target.machine)), self.target)
         return CpuExecutable(function, self, self._gate, compilation.loaded, compilation)
 
+    def within(self, memory_limit: int) -> Transformer:
+        return LimitedTransformer(self, memory_limit)
+
     def close(self) -> None:
         super().close()
         self.keep_gate()
@@ -75,6 +91,31 @@ class CpuTransformer(Transformer):
     def keep_gate(self) -> None:
         """Closes the fast path while NaN are checked for, and for good with the transformer."""
         self._gate.set(self.is_open and not flags.check_nan)
+
+
+class LimitedTransformer(CpuTransformer):
+    """The transformer ``base``, whose variables it shares, with a limit for what it compiles: bytes of a call."""
+
+    def __init__(self, base: CpuTransformer, memory_limit: int) -> None:
+        self.cells, self.target, self._gate = base.cells, base.target, base._gate
+        self._base, self.memory_limit = base, memory_limit
+
+    @property
+    def is_open(self) -> bool:  # type: ignore[override]
+        """Whether the base is open."""
+        return self._base.is_open
+
+    def close(self) -> None:
+        self._base.close()
+
+    def within(self, memory_limit: int) -> Transformer:
+        return self._base.within(memory_limit)
+
+    def make_executable(self, function: Function) -> Executable:
+        with forks.importing():
+            from nervure.transformers.cpu.limited import LimitedExecutable
+        limited = LimitedExecutable(function, self)
+        return limited if function.symbols else limited.program({})
 
 
 _all: WeakSet[CpuTransformer] = WeakSet()
