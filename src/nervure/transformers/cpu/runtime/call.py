@@ -15,7 +15,6 @@ from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
 from nervure.transformers.cpu.compile.llvm.shared import fetch_add
 from nervure.transformers.cpu.compile.llvm.types import I8, I32, I64, PTR
 from nervure.transformers.cpu.runtime.chunks import chunk_count, run_chunk
-from nervure.transformers.cpu.runtime.found_sizes import resized
 from nervure.transformers.cpu.runtime.memory_pool import borrowed, note_peak
 from nervure.transformers.cpu.runtime.native import At, LocalVariable, Pointer, Table, Word, hot, native
 from nervure.transformers.cpu.runtime.records import (
@@ -29,6 +28,7 @@ from nervure.transformers.cpu.runtime.records import (
     StatusCode,
     StepRecord,
 )
+from nervure.transformers.cpu.runtime.resizing import resized
 from nervure.transformers.cpu.runtime.thread_pool import (
     floats_in,
     give_threads,

@@ -17,8 +17,8 @@ from nervure.transformers.cpu.runtime import (
     call,
     chunks,
     entry,
-    found_sizes,
     memory_pool,
+    resizing,
     runners,
     tensor_entry,
     tensor_headers,
@@ -44,7 +44,7 @@ def compile_modules() -> list[bytes]:
 
 def functions() -> list[Native]:
     """Returns all functions of the runtime."""
-    parts = (chunks, thread_pool, memory_pool, array_headers, found_sizes, call, runners, whole_ops, entry,
+    parts = (chunks, thread_pool, memory_pool, array_headers, resizing, call, runners, whole_ops, entry,
              tensor_headers, tensor_entry)
     listed = [functions_of(module) for module in parts]
     return [function for each in listed for function in each]
