@@ -69,6 +69,7 @@ CARRIES = [
     Row(lambda: scan(lambda c, v: ({"h": c["h"], "n": c["n"] + v}, None),
              {"h": Z, "n": nv.constant(1, dtype=nv.int32)}),
         InvalidArgument, "scan", "carry['n']", "f32[] came out"),
+    Row(lambda: scan(lambda c, v: (c.T, None), nv.zeros("F=2, G=3")), InvalidArgument, "scan", "carry", "F-1=2, G-1=3"),
     Row(lambda: scan(lambda c, v: ([c], None), Z), InvalidArgument, "scan", "carry", "changes its nesting"),
     Row(lambda: scan(lambda c, v: ({"b": c["a"]}, None), {"a": 0.0}), InvalidArgument, "scan", "carry", "{'b': "),
     Row(lambda: scan(lambda c, v: (c[0], None), (Z,)), InvalidArgument, "scan", "carry", "changes its nesting"),

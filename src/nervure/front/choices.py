@@ -23,7 +23,7 @@ from nervure.front.creation import as_tensor
 from nervure.front.effects import Effect
 from nervure.front.promotion import promote
 from nervure.front.pytrees import Nested
-from nervure.front.tensor import Tensor, TensorLike
+from nervure.front.tensor import Tensor, TensorLike, described_type
 from nervure.front.traced_numbers import is_number
 from nervure.ir.function import Function
 from nervure.ir.op import Value
@@ -123,8 +123,7 @@ def _fitted(mine: Tensor, theirs: Tensor, dtype: DType | None, name: str, path: 
 
 
 def _differ(name: str, path: str, mine: object, theirs: object) -> InvalidArgument:
-    shown = [entry.type.describe(entry.axes.names if entry.is_named else None) if isinstance(entry, Tensor)
-             else f"{entry!r:.80}" for entry in (mine, theirs)]
+    shown = [described_type(entry) if isinstance(entry, Tensor) else f"{entry!r:.80}" for entry in (mine, theirs)]
     return InvalidArgument(f"the branches differ in {path}", op=name, operand=path, got=shown[0],
                            expected=f"{shown[1]}, as the first branch gives it",
                            help="all branches give results of the same nesting, types and axes")

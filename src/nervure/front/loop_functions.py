@@ -296,8 +296,7 @@ class _Traced:
         return own
 
     def _changed(self, at: int, got: object, first: object) -> InvalidArgument:
-        shown = [entry.type.describe(entry.axes.names if entry.is_named else None) if isinstance(entry, Tensor)
-                 else repr(entry) for entry in (got, first)]
+        shown = [described_type(entry) if isinstance(entry, Tensor) else repr(entry) for entry in (got, first)]
         return InvalidArgument(f"{self.paths[at]} comes out of the body as something else", op=self.name,
                                operand=self.paths[at], got=f"{shown[0]} came out",
                                expected=f"{shown[1]}, which came in",

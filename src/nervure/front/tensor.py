@@ -338,8 +338,8 @@ def known_elements(op: Op) -> str:
 
 
 def described_type(x: Tensor) -> str:
-    """Element type, shape and names of axes, as printed: ``f32[H=2, W=3]``."""
-    return x.type.describe(x.axes.names if x.is_named else None)
+    """Element type, shape and axes, with the offsets of these: ``f32[H=2, W-1=3]``."""
+    return x.type.describe(tuple([axis.label for axis in x.axes]) if x.is_named else None)
 
 
 def checked_name(name: object) -> str:
