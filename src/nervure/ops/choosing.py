@@ -3,7 +3,7 @@
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (nv.dim("n"), 3))
 >>> chosen_from(nv.ops.Max(x, [0])), chosen_from(nv.ops.Sum(x, [0]))
-((3, n), None)
+((n, 3), None)
 """
 
 from __future__ import annotations
