@@ -38,18 +38,13 @@ from nervure.kernel.plan import KernelStep, Plan, PlanStep
 from nervure.kernel.producers import ProducerAnalysis
 from nervure.kernel.rewiring import Again, Delayed, Rewiring
 from nervure.kernel.time_model import duration_of
+from nervure.kernel.tuning import CUTS, PLANS_OF_A_CUT
 from nervure.memory.arena import Interval, pack
 from nervure.memory.storage import Storage, StorageKind
 from nervure.support.machine import GENERIC, Machine
 from nervure.types.dim import DimLike, evaluate
 
 Bindings = Mapping[str, int]
-
-_CUTS = 3
-"""The most places of a plan across which values are dropped, one after the other."""
-
-_REPLANNED = 5
-"""The most plans that are made for one of them; each knows how far the last one was from what was expected."""
 
 _MADE_AGAIN = (OpKind.POINTWISE, OpKind.REDUCTION, OpKind.MAPPED, OpKind.SEGMENTS, OpKind.VIEW, OpKind.NUMBER)
 
@@ -83,7 +78,7 @@ def spared(plan: Plan, limit: int, bindings: Bindings, make: Callable[[Function]
     early = make(with_early_totals(plan, bindings))
     found = Spared(early, peak_of(early, bindings), (), (frozenset(),))
     best = min(best, found, key=_peak)
-    for _ in range(_CUTS):
+    for _ in range(CUTS):
         if best.peak <= limit:
             break
         found = _across_a_cut(found, limit, bindings, make, machine)
@@ -97,7 +92,7 @@ def _across_a_cut(before: Spared, limit: int, bindings: Bindings, make: Callable
     choice = _Choice(before, bindings, machine)
     chosen: list[Value] = []
     best, target = before, limit
-    for _ in range(_REPLANNED):
+    for _ in range(PLANS_OF_A_CUT):
         more = choice.until(target, chosen)
         if len(more) == len(chosen):
             break

@@ -214,6 +214,14 @@ DEPENDENCE_ITERATIONS = 16
 TRIED_POINTS = 1 << 20
 """Points whose places are tried where nobody can say in closed form how far these reach: some milliseconds."""
 
+# -- limits of memory -------------------------------------------------------------------------------------------
+
+CUTS = 3
+"""The most places of a plan across which values are dropped, one after the other, to come below a limit of memory."""
+
+PLANS_OF_A_CUT = 5
+"""The most plans that are made for one of them; each knows how far the last one was from what was expected."""
+
 # -- reports ---------------------------------------------------------------------------------------------------
 
 SAMPLED_ITERATIONS = 8
