@@ -74,23 +74,23 @@ class _NoisySteps(StepList):
         self._rng = np.random.default_rng(0)
         self._open = rounded_values(function)
 
-    def _runner(self, body: Function) -> Callable[[Arrays], list[np.ndarray]]:
+    def _runner(self, body: Function, bindings: Bindings) -> Callable[[Arrays], list[np.ndarray]]:
         """Bodies run with the same noise."""
-        steps = _NoisySteps(body, self._bindings)
+        steps = _NoisySteps(body, bindings)
         steps._rng = self._rng
         steps._open.update([parameter.value for parameter in body.parameters])
         return lambda arguments: [np.asarray(result) for result in steps.run(arguments, {})]
 
-    def results_of(self, op: Op, operands: Arrays) -> Arrays:
+    def results_of(self, op: Op, operands: Arrays, bindings: Bindings) -> Arrays:
         if is_rounding(op) and not isinstance(op, RegionOp):
-            return self._noisy(op, operands)
-        results = super().results_of(op, operands)
+            return self._noisy(op, operands, bindings)
+        results = super().results_of(op, operands, bindings)
         if type(op).__name__ not in ARITHMETIC or self._open.isdisjoint(op.operands):
             return results
         return [np.where(result == 0, result, moved(result, self._rng, units=_share(self._rng)))
                 for result in map(np.asarray, results)]
 
-    def _noisy(self, op: Op, operands: Arrays) -> Arrays:
+    def _noisy(self, op: Op, operands: Arrays, bindings: Bindings) -> Arrays:
         reads_several = isinstance(op, (Structured, ConvolutionForm))
         is_drifting = type(op).__name__ in IN_ORDER
         is_chained = isinstance(op, (Contract, ConvolutionForm, ProductChains))
@@ -106,7 +106,7 @@ class _NoisySteps(StepList):
         added = most if is_drifting else length / 16 if is_chained else 0
         # Where many equal ones are added, each sum drifts its own way.
         results = [moved(np.asarray(value), self._rng, least, (UNITS + added) * share)
-                   for value in super().results_of(op, operands)]
+                   for value in super().results_of(op, operands, bindings)]
         if isinstance(op, Prod):
             results[0] = np.where(_may_leave_range(np.asarray(kept[0]), op.axes), np.nan, results[0])
         return results

@@ -394,7 +394,7 @@ def test_an_elementwise_op_may_be_constant(x):
 
 def test_a_wrong_meaning_is_our_mistake_and_not_a_result(x, monkeypatch):
     executable = compiled([ops.Add(x, x)], [x])
-    monkeypatch.setattr(StepList, "results_of", lambda self, op, operands: [np.zeros(5)])
+    monkeypatch.setattr(StepList, "results_of", lambda self, op, operands, bindings: [np.zeros(5)])
     with pytest.raises(InternalError, match="is due"):
         executable(X)
 
