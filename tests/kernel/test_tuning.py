@@ -21,6 +21,9 @@ MEANT = {"ir.BLOCK", "ir.GROUP", "ir.GROUPS", "ir.CONTRACT_BLOCK", "ir.CONTRACT_
 REWRITING = {"cut.AGAIN", "pattern._SEEN_THROUGH", "rewrite.VISITS", "rewrite._SPARE", "rewrite._DEEPEST", "fold.LIMIT",
              "decompose._VISITS", "lower_argmax._LARGEST", "seen.DEEPEST"}
 
+# What passes weigh of a loop: how much memory may move out of it, and what is computed again rather than kept.
+LOOPS = {"fission.ROOM", "fission.CHEAP", "residuals.DEAR"}
+
 # The most numbers that may steer products and convolutions. It can only shrink.
 MOST = 25
 
@@ -65,7 +68,7 @@ def test_numbers_stand_in_one_file():
 
 def test_passes_and_tiles_know_no_number():
     """What steers products and convolutions is said by the machine that they are given."""
-    assert named(PASSES) == REWRITING
+    assert named(PASSES) == REWRITING | LOOPS
     assert named(TILES) == set()
 
 

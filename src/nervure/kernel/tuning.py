@@ -214,6 +214,11 @@ DEPENDENCE_ITERATIONS = 16
 TRIED_POINTS = 1 << 20
 """Points whose places are tried where nobody can say in closed form how far these reach: some milliseconds."""
 
+# -- loops of single numbers ------------------------------------------------------------------------------------
+
+MOST_SCALAR_STATEMENTS = 512
+"""The statements of the longest loop over single numbers that is one kernel; longer ones gain little by it."""
+
 # -- limits of memory -------------------------------------------------------------------------------------------
 
 CUTS = 3

@@ -24,6 +24,7 @@ than what the loop reads and stacks anyway.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from enum import IntEnum
 from math import prod
 
 from nervure.autodiff.batching import batched
@@ -48,7 +49,12 @@ ROOM = 8
 CHEAP = 5
 """The cost of one point of an elementwise op up to which it is computed again rather than stacked."""
 
-_SAME, _SLICED, _CARRIED = range(3)
+class _Rank(IntEnum):
+    """What a value of a body depends on: nothing that changes, slices alone, or carries."""
+
+    SAME = 0
+    SLICED = 1
+    CARRIED = 2
 
 
 def fission(function: Function) -> Function:
@@ -101,14 +107,14 @@ class _Fission:
 
     # -- choosing ---------------------------------------------------------------------------------------------
 
-    def _ranks(self) -> dict[Value, int]:
+    def _ranks(self) -> dict[Value, _Rank]:
         """Returns for each value of the body whether it is the same in all iterations, depends on slices, or stays."""
-        rank = {**dict.fromkeys(self.captured, _SAME), **dict.fromkeys(self.sliced, _SLICED),
-                **dict.fromkeys(self.carried, _CARRIED)}
+        rank = {**dict.fromkeys(self.captured, _Rank.SAME), **dict.fromkeys(self.sliced, _Rank.SLICED),
+                **dict.fromkeys(self.carried, _Rank.CARRIED)}
         for op in self.op.body.operations:
             if not isinstance(op, Parameter):
-                found = max([rank[operand] for operand in op.operands], default=_SAME) if _may_move(op) else _CARRIED
-                rank.update(dict.fromkeys(op.outputs, found))
+                found = max([rank[operand] for operand in op.operands], default=_Rank.SAME)
+                rank.update(dict.fromkeys(op.outputs, found if _may_move(op) else _Rank.CARRIED))
         return rank
 
     def _is_product(self, op: Op) -> bool:
@@ -117,7 +123,7 @@ class _Fission:
         It has rows or columns of its own, or takes both sides from the iteration.
         """
         return isinstance(op, Contract) and (not {*op.x_indices} == {*op.y_indices} or all(
-            [self.rank[operand] != _SAME for operand in op.operands]))
+            [self.rank[operand] != _Rank.SAME for operand in op.operands]))
 
     def _fits(self, value: Value) -> bool:
         return less_equal(_bytes(value), self.room) is not False
@@ -126,7 +132,8 @@ class _Fission:
         """Returns the products of slices that carries need, and what is computed of them element by element."""
         found: dict[Op, None] = {}
         for op in self.op.body.operations:
-            if op in self.kept and op.outputs and self.rank[op.outputs[0]] == _SLICED and self._fits(op.outputs[0]):
+            first = op.outputs[0] if op.outputs and op in self.kept else None
+            if first is not None and self.rank[first] == _Rank.SLICED and self._fits(first):
                 follows = isinstance(op, Elementwise) and any([operand.op in found for operand in op.operands])
                 if follows or self._is_product(op):
                     found[op] = None
@@ -141,7 +148,7 @@ class _Fission:
                 movable[op] = all([movable.get(user, False) or user in self._adding for user in users])
         found: dict[Op, None] = {}
         for op in self.op.body.operations:
-            if movable.get(op) and self.rank[op.outputs[0]] != _SAME:
+            if movable.get(op) and self.rank[op.outputs[0]] != _Rank.SAME:
                 begins = self._is_product(op) and self._fits(op.outputs[0])
                 if begins or any([operand.op in found for operand in op.operands]):
                     found[op] = None
@@ -168,9 +175,9 @@ class _Fission:
         """Whether a value is a sum of products, or of rows, for which there is one product for all iterations."""
         op = part.op
         if isinstance(op, Contract):
-            return all([self.rank[operand] != _SAME for operand in op.operands])
+            return all([self.rank[operand] != _Rank.SAME for operand in op.operands])
         if isinstance(op, Sum):
-            return self.rank[part] != _SAME
+            return self.rank[part] != _Rank.SAME
         return isinstance(op, (Add, Permute, Reshape, Broadcast)) and all(map(self._is_sum, op.operands))
 
     def _terms(self, part: Value) -> list[Value]:
@@ -228,7 +235,7 @@ class _Fission:
         return found
 
     def _is_given_outside(self, op: Op) -> bool:
-        return op.outputs != () and not isinstance(op, Parameter) and self.rank[op.outputs[0]] != _CARRIED
+        return op.outputs != () and not isinstance(op, Parameter) and self.rank[op.outputs[0]] != _Rank.CARRIED
 
     def _inner(self, wanted: Sequence[Value], given: dict[Value, None]) -> list[Op]:
         """Returns the ops that are computed behind the loop for the ``wanted`` values, in order.
@@ -242,7 +249,7 @@ class _Fission:
             op = value.op
             if value in self.captured or op in inside:
                 continue
-            if op in self.behind or self.rank[value] == _SAME or (op not in self.front and self._is_seen(value)):
+            if op in self.behind or self.rank[value] == _Rank.SAME or (op not in self.front and self._is_seen(value)):
                 inside.add(op)
                 pending.extend(op.operands)
             else:
@@ -257,7 +264,7 @@ class _Fission:
         if isinstance(op, View) and len(op.operands) == 1:
             return less_equal(_bytes(op.operands[0]), _bytes(value)) is True
         is_cheap = isinstance(op, Elementwise) and op.cost <= CHEAP
-        return self.rank[value] == _SLICED and (is_cheap or op not in self.kept)
+        return self.rank[value] == _Rank.SLICED and (is_cheap or op not in self.kept)
 
     def _spread(self, values: Sequence[Value], ops: Iterable[Op], whole: Mapping[Value, Value]) -> list[Value]:
         """Returns some values for all iterations, made by ``ops`` of the body from what is there for all of them."""

@@ -109,8 +109,9 @@ def _convolutions(machine: Machine) -> list[Pass]:
 
 
 def minimal(function: Function, supports: Supports | None = None) -> Function:
-    """Decomposes composites, and does nothing else."""
-    return run(function, [Pass("decompose", partial(decompose, supports=supports))])
+    """Decomposes composites and inlines checkpoints, and does nothing else."""
+    return run(function, [Pass("inlined_checkpoints", inlined_checkpoints),
+                          Pass("decompose", partial(decompose, supports=supports))])
 
 
 def on_devices(function: Function, composites: Decomposition, rules: Sequence[Rewriter]) -> Function:

@@ -85,7 +85,8 @@ def traced(trace: CallTrace, function: Function, arguments: Sequence[Array],
 
 def supports(op_class: type[Op]) -> bool:
     """Whether ops of a class have a meaning here."""
-    return issubclass(op_class, (Elementwise, View, Structured, Guard, Branches, Scan, While, Checkpoint))
+    kinds = (Elementwise, View, Structured, Guard, Branches, Scan, While, Checkpoint)
+    return issubclass(op_class, kinds) or op_class in primitives.ROWS
 
 
 def _results(trace: CallTrace, op: Any, operands: Sequence[Array]) -> Sequence[Array]:

@@ -17,8 +17,9 @@ from nervure.ops.contraction import Contract
 from nervure.ops.convolution import Convolution, ConvolutionDataGradient, ConvolutionFilterGradient
 from nervure.ops.indexing import Gather, Scatter
 from nervure.ops.rematerialising import After
+from nervure.ops.sorting import RunningCount, Sort
 from nervure.transformers.xla.call_trace import CallTrace
-from nervure.transformers.xla.element_types import convert
+from nervure.transformers.xla.element_types import convert, wide
 from nervure.transformers.xla.functions import Array
 from nervure.transformers.xla.products import contract, convolution
 from nervure.transformers.xla.structured_form import Domain, accumulated, domain_of
@@ -49,6 +50,18 @@ def scatter(trace: CallTrace, op: Scatter, operands: Sequence[Array]) -> list[Ar
     return [accumulated(made, op.outputs[0].type.dtype)]
 
 
+def sort(trace: CallTrace, op: Sort, operands: Sequence[Array]) -> list[Array]:
+    """Returns the rows of the one of ``operands`` in ascending order, and the positions that the elements had."""
+    x, = operands
+    positions = jnp.argsort(wide(x), axis=-1, stable=True)
+    return [jnp.take_along_axis(x, positions, axis=-1), positions.astype(jnp.int64)]
+
+
+def running_count(trace: CallTrace, op: RunningCount, operands: Sequence[Array]) -> list[Array]:
+    """Returns how many elements of the one of ``operands`` are true up to each place."""
+    return [jnp.cumsum(operands[0], axis=-1, dtype=jnp.int64)]
+
+
 def _rows(domain: Domain, op: Gather | Scatter) -> Array:
     """The positions along the axis that the index names, checked."""
     coordinates = op.places(*[operand.type for operand in op.operands[:2]]).coordinates
@@ -57,4 +70,4 @@ def _rows(domain: Domain, op: Gather | Scatter) -> Array:
 
 ROWS: dict[type[Op], Callable[[CallTrace, Any, Sequence[Array]], list[Array] | None]] = {
     After: after, Contract: contract, Convolution: convolution, ConvolutionDataGradient: convolution,
-    ConvolutionFilterGradient: convolution, Gather: gather, Scatter: scatter}
+    ConvolutionFilterGradient: convolution, Gather: gather, RunningCount: running_count, Scatter: scatter, Sort: sort}

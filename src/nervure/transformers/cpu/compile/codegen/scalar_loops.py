@@ -27,6 +27,7 @@ from collections.abc import Sequence
 
 from nervure.kernel.ir import Apply, Load, Store
 from nervure.kernel.plan import KernelStep, Plan
+from nervure.kernel.tuning import MOST_SCALAR_STATEMENTS
 from nervure.memory.storage import Storage, StorageKind
 from nervure.transformers.cpu.compile.codegen.access import read_one, write_one
 from nervure.transformers.cpu.compile.codegen.context import ARGUMENTS, Context, Preheader, emit_statement
@@ -36,9 +37,6 @@ from nervure.transformers.cpu.compile.llvm.builder import Builder, Register, ass
 from nervure.transformers.cpu.compile.llvm.types import PTR
 from nervure.types.dtype import DType, bool_
 
-MOST_STATEMENTS = 512
-"""The statements of the longest loop that is one kernel; longer ones gain little by it."""
-
 
 def generate_scalar_loop(condition: Plan, body: Plan, carries: int, target: HasMachine) -> str | None:
     """Returns the module of a loop whose first parameters are its ``carries``.
@@ -46,7 +44,7 @@ def generate_scalar_loop(condition: Plan, body: Plan, carries: int, target: HasM
     It is None if the plans of ``condition`` and ``body`` do more than compute single numbers.
     """
     steps = [step for plan in (condition, body) for step in plan.steps]
-    if not carries or sum([_statements(step) for step in steps]) > MOST_STATEMENTS:
+    if not carries or sum([_statements(step) for step in steps]) > MOST_SCALAR_STATEMENTS:
         return None
     loop = _ScalarLoop(condition, body, carries, target)
     loop.write()
@@ -57,10 +55,10 @@ def _statements(step: object) -> int:
     """Returns the number of statements of a step without loops over single numbers, a large number for any other."""
     if not isinstance(step, KernelStep) or any([storage.kind is StorageKind.CONSTANT for storage in step.read]) or any([
             not buffer.is_given or buffer.size != 1 for buffer in step.kernel.buffers]):
-        return MOST_STATEMENTS + 1
+        return MOST_SCALAR_STATEMENTS + 1
     is_straight = all([isinstance(entry, Apply) or isinstance(entry, (Load, Store)) and entry.valid is None
                        for entry in step.kernel.body])
-    return len(step.kernel.body) if is_straight else MOST_STATEMENTS + 1
+    return len(step.kernel.body) if is_straight else MOST_SCALAR_STATEMENTS + 1
 
 
 class _ScalarLoop:
