@@ -2,8 +2,7 @@
 
 A vector loop is built up to three times: wide, for as many iterations as keep the machine busy; in the lanes of one
 register, for the rest; and once more with a mask, for the last iterations. The last two are one where there is room for
-lanes without an iteration, and none is built that a known number of iterations leaves empty. Values that do not depend
-on its index are computed before all three.
+lanes without an iteration. Values that do not depend on its index are computed before all three.
 
 >>> from nervure.types.dim import dim
 >>> has_iterations(dim("N")), has_iterations(dim("N", min=1)), has_iterations(3)
@@ -90,26 +89,20 @@ def stored(loop: Loop) -> frozenset[Buffer]:
 
 
 def vector_iterations(context: Context, index: LoopIndex, ends: tuple[Register, Register], preheader: Preheader,
-                      widths: Widths, body: Callable[[], None], count: DimLike | None = None,
-                      is_masked: bool = True) -> None:
-    """Builds a loop of many iterations at once, in up to three copies of ``body``. It has an iteration. What a known
-    ``count`` of iterations does not need is left out; if no copy ``is_masked``, the one for the last iterations does
-    for others in as many lanes.
+                      widths: Widths, body: Callable[[], None], is_whole: bool = False, is_masked: bool = True) -> None:
+    """Builds a loop of many iterations at once, in up to three copies of ``body``. ``is_whole``: they fill vectors. If
+    no copy ``is_masked``, the one for the last iterations does for others in as many lanes.
     """
     b, (start, end) = context.builder, ends
-    for width in widths.full:
-        is_whole = width == 1 or count is not None and count % width == 0
-        if not is_whole and not is_masked and width == widths.full[-1] == widths.masked:
-            break
-        last, is_certain = end if is_whole else end - (width - 1), is_whole and width == widths.full[0]
-        with b.loop(start, last, width, is_certain=is_certain) as iterations:
+    is_same = not is_whole and not is_masked and widths.full[-1] == widths.masked
+    for width in widths.full[:-1] if is_same else widths.full:
+        with b.loop(start, end - (width - 1), width) as iterations:
             in_lanes(context, index, preheader, iterations.index, width, None, body)
-        if is_whole:
-            return
         start = iterations.index
-    with b.loop(start, end, widths.masked) as iterations:
-        left = end - iterations.index if is_masked and widths.masked > 1 else None
-        in_lanes(context, index, preheader, iterations.index, widths.masked, left, body)
+    if widths.full[-1] > 1 and not is_whole:
+        with b.loop(start, end, widths.masked) as iterations:
+            left = end - iterations.index if is_masked and widths.masked > 1 else None
+            in_lanes(context, index, preheader, iterations.index, widths.masked, left, body)
 
 
 def in_lanes(context: Context, index: LoopIndex, preheader: Preheader, start: Register, width: int,
