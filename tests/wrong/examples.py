@@ -12,6 +12,7 @@ from nervure import ops
 from nervure.ir.kinds import Pointwise
 from nervure.ir.op import Op, registry
 from nervure.ir.variable import Variable
+from nervure.ir.whole_op import fresh_length
 from nervure.types.description import BasicTensorDescription
 from nervure.types.index_map import IndexMap
 
@@ -126,6 +127,9 @@ EXAMPLES: dict[str, Example] = {
     "Sequential": example(X, TRUTH),
     "DoAll": example(X, TRUTH),
     "Together": example(X, TRUTH),
+    "Attention": example(tensor(2, 5, 8), tensor(2, 7, 8), tensor(2, 7, 4)),
+    "FindPositions": example(tensor(8, dtype=nv.bool_), length=fresh_length(8)),
+    "RunningCount": example(TRUTH),
 }
 
 

@@ -40,7 +40,7 @@ def checkpoint(f: Callable[..., Result]) -> Callable[..., Result]:
     >>> @nv.checkpoint
     ... def layer(x, w):
     ...     return nv.tanh(x * w)
-    >>> nv.grad(lambda w: nv.sum(layer(nv.constant([0.0, 0.0]), w)))(2.0)
+    >>> nv.grad(lambda w: nv.sum(layer(nv.constant([0.0, 0.0]), w)))(2.0).item()
     0.0
     """
     argument_parsing.require_function(f, "checkpoint", "f")

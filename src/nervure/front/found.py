@@ -25,6 +25,7 @@ from nervure import ops
 from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind
 from nervure.front.apply import converted_to, truth
 from nervure.front.argument_parsing import as_integer, position_of
+from nervure.front.argument_parsing import truth as is_true
 from nervure.front.creation import as_tensor
 from nervure.front.tensor import Tensor, TensorLike, upward
 from nervure.ir.function import Function, is_effect
@@ -250,6 +251,9 @@ def unique(x: TensorLike, return_index: bool = False, return_inverse: bool = Fal
     ([1.0, 2.0, 3.0], [1, 1, 2], [1, 0, 1])
     """
     own = as_tensor(x, "unique")
+    with_index = is_true(return_index, "unique", "return_index")
+    with_inverse = is_true(return_inverse, "unique", "return_inverse")
+    with_counts = is_true(return_counts, "unique", "return_counts")
     size = product(own.type.shape)
     ordered = ops.Sort(ops.Reshape(own.value, (size,)))
     values, origins = ordered.outputs
@@ -262,15 +266,15 @@ def unique(x: TensorLike, return_index: bool = False, return_inverse: bool = Fal
     begins = ops.LogicalOr(differs, ops.Equal(place, place.full(0))).output
     starts = positions_of(begins)
     found = [ops.Gather(values, starts, 0).output]
-    if return_index:
+    if with_index:
         found.append(ops.Gather(origins, starts, 0).output)
-    if return_inverse:
+    if with_inverse:
         numbers = ops.RunningCount(begins) - 1
         inverse = ops.Scatter(place.full(0), origins, numbers, 0, "set").output
         found.append(ops.Reshape(inverse, own.type.shape).output)
-    if return_counts:
+    if with_counts:
         found.append(_ends(starts, size) - starts)
-    results = [Tensor(value, own._axes if return_inverse and at == 1 + return_index else None)
+    results = [Tensor(value, own._axes if with_inverse and at == 1 + with_index else None)
                for at, value in enumerate(found)]
     return results[0] if len(results) == 1 else tuple(results)
 

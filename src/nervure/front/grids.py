@@ -88,7 +88,7 @@ def meshgrid(*xs: TensorLike, indexing: str = "xy") -> list[Tensor]:
             raise ShapeMismatch("a grid is made of vectors without names", op="meshgrid", operand=at + 1,
                                 got=str(vector.type), expected="one axis",
                                 help="named vectors need no grid: x + y aligns them")
-    if indexing not in ("xy", "ij"):
+    if not isinstance(indexing, str) or indexing not in ("xy", "ij"):
         raise InvalidArgument("the order of the axes is unknown", op="meshgrid", operand="indexing",
                               got=repr(indexing), expected="'xy' or 'ij'", help="'ij' is the order of the vectors")
     places = [*range(len(vectors))]

@@ -16,7 +16,7 @@ import numpy as np
 
 from nervure import ops
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
-from nervure.front.argument_parsing import real, truth
+from nervure.front.argument_parsing import members, real, truth
 from nervure.front.attention import attention
 from nervure.front.contraction import matmul
 from nervure.front.creation import AssignableTensorOp, as_tensor, constant
@@ -61,7 +61,7 @@ class KeyValueCache(Module):
 
     def __init__(self, batch: Sequence[int], heads: int, length: int, features: int,
                  dtype: DTypeLike | None = None) -> None:
-        shape = (length, *batch, heads, features)
+        shape = (length, *members(batch, "KeyValueCache", "batch", "lengths, such as (32,)"), heads, features)
         self.keys, self.values = buffer(shape, 0.0, dtype), buffer(shape, 0.0, dtype)
         self.count = buffer((), 0, int64)
 

@@ -16,9 +16,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from nervure.errors import InvalidArgument
 from nervure.ir import field
-from nervure.ir.kinds import Composite
+from nervure.ir.kinds import Composite, require_admitted
 from nervure.ir.op import Gradients, Operand, Value
+from nervure.ops.checking import require_rank, require_same_dtype, require_shape
 from nervure.ops.comparison import LessEqual, LogicalAnd
 from nervure.ops.einsum import MatMul
 from nervure.ops.iota import Iota
@@ -27,8 +29,10 @@ from nervure.ops.rematerialising import later
 from nervure.ops.selection import where
 from nervure.ops.softmax import MaskedSoftmax, Softmax, statistics
 from nervure.ops.views import Broadcast, Permute, Reshape
+from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import DimLike, less_equal, product
 from nervure.types.dtype import bool_, int64
+from nervure.types.element_groups import FLOATS
 
 MOST_SCORES = 1 << 26
 """The most scores that a derivative keeps, a quarter of a gigabyte of float32.
@@ -95,6 +99,26 @@ class Attention(Composite):
     operand_names = "query key value *mask"
     before = field.integer(None, optional=True)
     after = field.integer(None, optional=True)
+
+    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+        if not 3 <= len(types) <= 4:
+            raise self.fail(InvalidArgument, "attention has queries, keys and values", operand="query",
+                            got=f"{len(types)} operands", expected="three, or four with a mask",
+                            help="ops.Attention(query, key, value, mask)")
+        query, key, value, *mask = types
+        require_admitted(self, query, FLOATS)
+        for position in range(3):
+            require_rank(self, position, types[position], 2)
+        require_same_dtype(self, types, (0, 1, 2))
+        *batch, rows, features = query.shape
+        columns = key.shape[-2]
+        require_shape(self, 1, key, (*batch, columns, features), "keys have the features of the queries")
+        require_shape(self, 2, value, (*batch, columns, value.shape[-1]), "values have a row for each key")
+        for entry in mask:
+            if entry.dtype is not bool_:
+                require_same_dtype(self, types, (0, 3))
+            require_shape(self, 3, entry, (*batch, rows, columns), "a mask has an element for each score")
+        return query.with_(shape=(*batch, rows, value.shape[-1]), layout=None)
 
     def raised(self, length: DimLike) -> Mapping[str, object]:
         return self.attributes

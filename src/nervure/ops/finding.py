@@ -50,7 +50,7 @@ class FindPositions(WholeOp):
         if counts.dtype is bool_:
             return {"bound": counts.shape[0]}
         if self.bound is None:
-            raise self.fail(InvalidArgument, "the number of positions needs a bound", operand="bound", got=None,
+            raise self.fail(InvalidArgument, "the number of positions needs a bound", operand="bound", got="no bound",
                             expected="a dimension", help="counts may add up to anything; bound= says to how much")
         return {}
 

@@ -37,10 +37,11 @@ class Shifted(Normalization, abstract=True):
 
 
 class Statistics(NamedTuple):
-    """Two numbers for each row of a softmax, which is ``exp(x - shift) * factor``."""
+    """Two numbers for each row of a softmax, which is ``exp(x - shift) * factor``, and these exponentials."""
 
     shift: Value
     factor: Value
+    powers: Value
 
     def weights(self, x: Value, axes: tuple[int, ...]) -> Value:
         """Returns the softmax of x along ``axes``."""
@@ -48,16 +49,18 @@ class Statistics(NamedTuple):
 
 
 def statistics(x: Value, axes: tuple[int, ...], masked: bool = False) -> Statistics:
-    """Returns the largest elements along ``axes``, and one over the sums of exponentials.
+    """Returns the largest elements of x along ``axes``, one over the sums of exponentials, and the exponentials.
 
     With ``masked``, rows of nothing but -inf have finite ones.
     """
     shift = Max(StopGradient(x), axes, of_nothing=True).output
     if masked:
         shift = where(Equal(shift, shift.full(-math.inf)), 0, shift)
-    total = Sum(Exp(x - spread(shift, axes, x.shape)), axes).output
+    powers = Exp(x - spread(shift, axes, x.shape)).output
+    total = Sum(powers, axes).output
     # One division for all elements that share a sum, at the cost of at most one unit in the last place.
-    return Statistics(shift, Reciprocal(where(Equal(total, total.full(0)), 1, total) if masked else total).output)
+    factor = Reciprocal(where(Equal(total, total.full(0)), 1, total) if masked else total).output
+    return Statistics(shift, factor, powers)
 
 
 class Softmax(Shifted):
@@ -66,7 +69,8 @@ class Softmax(Shifted):
     masked: ClassVar[bool] = False
 
     def formula(self, x: Value) -> Value:
-        return statistics(x, self.axes, self.masked).weights(x, self.axes)
+        found = statistics(x, self.axes, self.masked)
+        return found.powers * spread(found.factor, self.axes, x.shape)
 
     def vjp(self, gradient: Value, x: Value) -> Gradients:
         return (self.output * (gradient - self.total(gradient * self.output)),)

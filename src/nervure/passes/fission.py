@@ -50,7 +50,7 @@ CHEAP = 5
 """The cost of one point of an elementwise op up to which it is computed again rather than stacked."""
 
 class _Rank(IntEnum):
-    """What a value of a body depends on: nothing that changes, slices alone, or carries."""
+    """The kinds of values of a body: they depend on nothing that changes, on slices alone, or on carries."""
 
     SAME = 0
     SLICED = 1

@@ -14,7 +14,6 @@ from __future__ import annotations
 import itertools
 from collections import deque
 from collections.abc import Sequence
-from typing import Any
 
 import jax
 import numpy as np
@@ -22,6 +21,7 @@ import numpy as np
 from nervure.errors import InvalidArgument
 from nervure.ir.variable import Variable
 from nervure.transformers.cells import Cell, store_together
+from nervure.transformers.xla.functions import Array
 from nervure.types.ordered_arrays import in_order
 
 __all__ = ["DeviceCell", "Held", "Variable", "keep_together", "placed"]
@@ -34,7 +34,7 @@ class Held:
 
     __slots__ = ("value", "version", "is_fetched")
 
-    def __init__(self, value: Any, version: int, is_fetched: bool) -> None:
+    def __init__(self, value: Array, version: int, is_fetched: bool) -> None:
         self.value, self.version, self.is_fetched = value, version, is_fetched
 
 
@@ -63,7 +63,7 @@ class DeviceCell(Cell):
         self.held = None
         _ARRAY.__set__(self, array)
 
-    def on_device(self, device: Any) -> Any:
+    def on_device(self, device: jax.Device) -> Array:
         """Returns the value on a device, copied there once for each version."""
         held = self.held
         if held is None or held.version != self.version or held.value.is_deleted():
@@ -71,16 +71,16 @@ class DeviceCell(Cell):
         return held.value
 
 
-def placed(array: np.ndarray, device: Any) -> Any:
+def placed(array: np.ndarray, device: jax.Device) -> Array:
     """Returns a copy of an array on a device, in its own element type whatever jax's switch for 64 bits says."""
     with jax.enable_x64(True):
         return jax.device_put(np.asarray(array, order="C"), device, may_alias=False)
 
 
-_ARRAY: Any = Cell.__dict__["array"]
+_ARRAY: Array = Cell.__dict__["array"]
 
 
-def keep_together(cells: Sequence[DeviceCell], values: Sequence[Any]) -> None:
+def keep_together(cells: Sequence[DeviceCell], values: Sequence[Array]) -> None:
     """Stores several new values on their device at once: whatever a signal handler raises, all cells have their new
     values or none has. The caller holds the cells.
     """

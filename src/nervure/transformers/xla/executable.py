@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import jax
 import numpy as np
@@ -19,6 +19,7 @@ from nervure.transformers.executable import Executable
 from nervure.transformers.given_memory import GivenMemory
 from nervure.transformers.interpreter.step_list import StepList
 from nervure.transformers.xla.device_cells import DeviceCell, keep_together, placed
+from nervure.transformers.xla.functions import Array
 from nervure.transformers.xla.jax_program import XlaProgram
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class XlaExecutable(Executable):
         device = self.transformer.device
         read, replaced = [[known[variable].on_device(device) for variable in listed]
                           for listed in (program.read, program.replaced)]
-        made: list[Any] = []
+        made: list[Array] = []
         try:
             # Nothing of Python runs between the end of the program and its results' arrival in the list.
             made.extend(itertools.starmap(self._called, [(program, arrays, read, replaced)]))
@@ -82,12 +83,12 @@ class XlaExecutable(Executable):
         self._raise(program, status)
         return [np.array(value, order="C", copy=True) for value in results]
 
-    def _called(self, program: XlaProgram, arrays: Sequence[np.ndarray], read: Sequence[Any],
-                replaced: Sequence[Any]) -> Any:
+    def _called(self, program: XlaProgram, arrays: Sequence[np.ndarray], read: Sequence[Array],
+                replaced: Sequence[Array]) -> Array:
         with jax.enable_x64(True), jax.default_device(self.transformer.device):
             return jax.block_until_ready(program.call(list(arrays), list(read), list(replaced)))
 
-    def _raise(self, program: XlaProgram, status: Sequence[Any]) -> None:
+    def _raise(self, program: XlaProgram, status: Sequence[Array]) -> None:
         """Raises the error with which a call ended, if any."""
         if program.may_fail:
             error = program.checks.error([int(each) for each in status])

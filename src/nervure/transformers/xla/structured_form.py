@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -92,7 +91,7 @@ class Domain:
         self.trace.check(bad, functools.partial(self._out_of_range, element, bound, bad.shape, named.dtype), named)
         return jnp.where(places < 0, places + bound, places)
 
-    def _out_of_range(self, element: Element, bound: int, extents: Shape, dtype: Any, position: int,
+    def _out_of_range(self, element: Element, bound: int, extents: Shape, dtype: DType, position: int,
                       value: int) -> NervureError:
         point = {f"%{d}": int(k) for d, k in enumerate(np.unravel_index(position, extents))}
         at = numbers(element.coordinates, {**self.trace.bindings, **point})
@@ -151,7 +150,7 @@ def _combined(structure: Structure, access: Access, domain: Domain, value: Array
     return accumulated(_on_slice(combine, base, part, lines), dtype)
 
 
-def _written_lines(access: Access, domain: Domain, shape: Shape) -> list[Any] | None:
+def _written_lines(access: Access, domain: Domain, shape: Shape) -> list[Array] | None:
     """The coordinates of a write as lines inside of the output, each along a dimension of its own; None otherwise."""
     lines, taken = [], set()
     for entry, length in zip(access.coordinates, shape, strict=True):
@@ -167,7 +166,7 @@ def _written_lines(access: Access, domain: Domain, shape: Shape) -> list[Any] | 
     return lines
 
 
-def _on_slice(combine: str | None, base: Array, part: Array, lines: Sequence[Any]) -> Array:
+def _on_slice(combine: str | None, base: Array, part: Array, lines: Sequence[Array]) -> Array:
     """A tensor with a part combined into the slice along lines."""
     box, backward = [], []
     for axis, (line, extent) in enumerate(zip(lines, part.shape, strict=True)):
@@ -203,7 +202,7 @@ def _scattered(combine: str | None, access: Access, domain: Domain, value: Array
     return jnp.where(last >= 0, value[jnp.maximum(last, 0)], whole).reshape(shape)
 
 
-def _update(combine: str | None, base: Array, place: Any, part: Array) -> Array:
+def _update(combine: str | None, base: Array, place: Array, part: Array) -> Array:
     """A tensor with a part combined into some place."""
     if base.dtype == jnp.bool_ and combine not in (None, "set"):
         words = _update("maximum" if combine in _OR else "minimum", base.astype(jnp.uint8), place,
@@ -260,7 +259,7 @@ def _folded(s: XlaScalars, structure: Structure, combine: ScalarExpression, doma
         even = count - count % 2
         pairs = combine(s, tuple([row[..., :even:2] for row in rows]), tuple([row[..., 1:even:2] for row in rows]))
         rows = [jnp.concatenate([pair, row[..., even:]], axis=-1) for pair, row in zip(pairs, rows, strict=True)]
-    found: Any = tuple([row[..., 0] for row in rows])
+    found: Array = tuple([row[..., 0] for row in rows])
     found = found if structure.finish is None else as_results(structure.finish(s, found))
     return [accumulated(value, dtype).reshape(shape) for value, (shape, dtype) in zip(found, outputs, strict=True)]
 

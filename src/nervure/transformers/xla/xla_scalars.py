@@ -12,7 +12,6 @@ instruction that rounds once.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -30,27 +29,27 @@ from nervure.types.dim import DimLike
 from nervure.types.dtype import DType, as_dtype
 
 
-def _method(function: Callable[..., Array]) -> Any:
+def _method(function: Callable[..., Array]) -> Array:
     """A method that computes in the compute type."""
     def method(self: XlaScalars, *elements: Array) -> Array:
         return function(*map(wide, elements))
     return method
 
 
-def _rounding(function: Callable[[Array], Array]) -> Any:
+def _rounding(function: Callable[[Array], Array]) -> Array:
     return _method(lambda x: function(x) if is_float(x) else x)
 
 
-def _predicate(function: Callable[[Array], Array], otherwise: bool) -> Any:
+def _predicate(function: Callable[[Array], Array], otherwise: bool) -> Array:
     return _method(lambda x: function(x) if jnp.issubdtype(x.dtype, jnp.inexact) else jnp.full(x.shape, otherwise))
 
 
-def _precise(function: Callable[[Array], Array]) -> Any:
+def _precise(function: Callable[[Array], Array]) -> Array:
     """A method that computes in float64 and rounds once, where float32 is too coarse on the way."""
     return _method(lambda x: function(x.astype(jnp.float64)).astype(x.dtype))
 
 
-def _zeros_kept(function: Callable[[Array], Array]) -> Any:
+def _zeros_kept(function: Callable[[Array], Array]) -> Array:
     """A function that is 0 at 0, with its sign, which some of XLA's lose."""
     return _method(lambda x: jnp.where(x == 0, x, function(x)))
 

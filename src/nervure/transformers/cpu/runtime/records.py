@@ -5,7 +5,7 @@ and writes the same fields at the offsets of the same structures (:mod:`native`)
 none of the code that generates code. The name of a class ends in Record where Python has another of the plain name.
 
 >>> StepRecord.extent.offset, ctypes.sizeof(StepRecord) // 8
-(32, 11)
+(32, 13)
 
 A kernel is ``void kernel(ptr buffers, ptr sizes, i64 begin, i64 end, ptr scratch, ptr status)``: the addresses of its
 buffers, its sizes, its part of the parallel extent, memory that no other thread uses, and the record that receives a
