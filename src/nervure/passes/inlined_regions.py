@@ -1,4 +1,4 @@
-"""Branches that are chosen already, and loops of one iteration, become the ops of their functions.
+"""Branches that are chosen already, and loops of one or two iterations, become the ops of their functions.
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (3,))
@@ -17,33 +17,28 @@ from collections.abc import Sequence
 
 from nervure.ir.function import Function
 from nervure.ir.leaves import Full
-from nervure.ir.op import Op, Value
+from nervure.ir.op import Value
 from nervure.ir.provenance import set_override
 from nervure.ir.region import RegionOp
 from nervure.ops.branching import Branches
 from nervure.ops.looping import Scan
-from nervure.ops.views import Reshape
+from nervure.ops.views import Concatenate, Reshape, Slice
+
+MOST = 2
+"""The iterations of the longest loop that is inlined."""
 
 
 def inlined_regions(function: Function) -> Function:
-    """Returns the function without regions that a choice or a loop of several iterations does not need."""
+    """Returns the function without the regions that a choice that is open, or a longer loop, does not need."""
     if not any([isinstance(op, RegionOp) for op in function.operations]):
         return function
     table: dict[Value, Value] = {}
-    moved: dict[Op, Op] = {}
     for op in function.operations:
         fresh = op.with_operands([table.get(operand, operand) for operand in op.operands])
         results = _inlined(fresh) if isinstance(fresh, RegionOp) and not fresh.effectful else None
-        if results is not None:
-            table.update(zip(op.outputs, results, strict=True))
-        elif fresh is not op:
-            moved[op] = fresh
-            table.update(zip(op.outputs, fresh.outputs, strict=True))
-    if not table and not moved:
-        return function
-    return Function([table.get(value, value) for value in function.results], function.parameters,
-                    [(variable, table.get(value, value)) for variable, value in function.updates],
-                    [moved.get(op, op) for op in function.effects], function.assumptions, function.name)
+        if results is not None or fresh is not op:
+            table.update(zip(op.outputs, fresh.outputs if results is None else results, strict=True))
+    return function.substituted(table)
 
 
 def _inlined(op: RegionOp) -> Sequence[Value] | None:
@@ -54,14 +49,33 @@ def _inlined(op: RegionOp) -> Sequence[Value] | None:
             chooser = op.operands[0].op
             return op.branches[op.chosen(int(chooser.number.real))](*op.operands[1:]) \
                 if isinstance(chooser, Full) else None
-        return _only_iteration(op) if isinstance(op, Scan) and op.length == 1 else None
+        if isinstance(op, Scan) and isinstance(op.length, int) and 1 <= op.length <= MOST:
+            return _iterations(op, op.length)
+        return None
     finally:
         set_override(before)
 
 
-def _only_iteration(op: Scan) -> list[Value]:
+def _iterations(op: Scan, length: int) -> list[Value]:
+    """Returns the outputs of a scan as the ops of its iterations, one after the other."""
     first = op.carries + op.slices
-    slices = [Reshape(value, value.shape[1:]).output for value in op.operands[op.carries:first]]
-    results = op.body(*op.operands[:op.carries], *slices, *op.operands[first:])
-    stacked = [*results[op.carries:], *[op.operands[number] for number in op.saved]]
-    return [*results[:op.carries], *[Reshape(value, (1, *value.shape)).output for value in stacked]]
+    carries = op.operands[:op.carries]
+    rows: dict[int, list[Value]] = {}
+    for at in reversed(range(length)) if op.reverse else range(length):
+        slices = [_row(value, at) for value in op.operands[op.carries:first]]
+        results = op.body(*carries, *slices, *op.operands[first:])
+        rows[at] = [*results[op.carries:], *[carries[number] for number in op.saved]]
+        carries = results[:op.carries]
+    return [*carries, *[_stacked([rows[at][number] for at in range(length)]) for number in range(len(rows[0]))]]
+
+
+def _row(value: Value, at: int) -> Value:
+    """Returns one slice of a tensor."""
+    if value.shape[0] != 1:
+        value = Slice(value, [(at, 1, 1), *[(0, length, 1) for length in value.shape[1:]]]).output
+    return Reshape(value, value.shape[1:]).output
+
+
+def _stacked(rows: Sequence[Value]) -> Value:
+    parts = [Reshape(row, (1, *row.shape)).output for row in rows]
+    return parts[0] if len(parts) == 1 else Concatenate(*parts, axis=0).output
