@@ -21,8 +21,9 @@ MEANT = {"ir.BLOCK", "ir.GROUP", "ir.GROUPS", "ir.CONTRACT_BLOCK", "ir.CONTRACT_
 REWRITING = {"cut.AGAIN", "pattern._SEEN_THROUGH", "rewrite.VISITS", "rewrite._SPARE", "rewrite._DEEPEST", "fold.LIMIT",
              "decompose._VISITS", "lower_argmax._LARGEST", "seen.DEEPEST"}
 
-# What passes weigh of a loop: how much memory may move out of it, and what is computed again rather than kept.
-LOOPS = {"fission.ROOM", "fission.CHEAP", "residuals.DEAR"}
+# What passes weigh of a loop: how much memory may move out of it, what is computed again rather than kept, and how many
+# iterations are no loop.
+LOOPS = {"fission.ROOM", "fission.CHEAP", "inlined_regions.MOST", "residuals.DEAR"}
 
 # The most numbers that may steer products and convolutions. It can only shrink.
 MOST = 25
