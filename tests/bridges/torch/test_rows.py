@@ -81,7 +81,8 @@ def compare(name: str, case: list[Any]) -> None:
 
 
 def test_every_row_has_cases():
-    assert set(CASES) == set(ROWS)
+    """But for ops of the bridge itself, which ``test_recurrent.py`` tries."""
+    assert set(CASES) == {name for name in ROWS if not name.startswith("nervure.")}
 
 
 def test_pytorch_runs_these_overloads_of_core_aten_alone():
