@@ -14,7 +14,7 @@ from nervure.front.argument_parsing import integer, position_of, positions_of, t
 from nervure.front.contraction import matmul
 from nervure.front.creation import as_tensor, expression
 from nervure.front.diagonals import diagonal
-from nervure.front.elementwise import convert
+from nervure.front.elementwise import as_floats, convert
 from nervure.front.joining import concatenate
 from nervure.front.op_functions import divide, multiply, not_equal, sqrt, subtract
 from nervure.front.promotion import floating
@@ -58,8 +58,7 @@ def gradient(x: TensorLike, *spacing: Operand, axis: AxesLike | None = None) -> 
     >>> nv.gradient([1, 4, 9, 16]).tolist(), nv.gradient([1, 4, 9], 2.0).tolist()
     ([3.0, 4.0, 6.0, 7.0], [1.5, 2.0, 2.5])
     """
-    own = as_tensor(x, "gradient")
-    own = convert(own, floating(own.dtype))
+    own = as_floats(x, "gradient")
     places = tuple(range(own.ndim)) if axis is None else positions_of(own, axis, "gradient")
     if len(spacing) not in (0, 1, len(places)):
         raise InvalidArgument("a distance is given for each axis, or one for all", op="gradient", operand="spacing",
@@ -96,8 +95,7 @@ def trapezoid(y: TensorLike, x: Operand | None = None, dx: Operand = 1.0, axis: 
     >>> nv.trapezoid([1, 2, 3]).item(), nv.trapezoid([1, 2, 3], x=[4, 6, 8]).item()
     (4.0, 8.0)
     """
-    own = as_tensor(y, "trapezoid")
-    own = convert(own, floating(own.dtype))
+    own = as_floats(y, "trapezoid")
     at = position_of(own, axis, "trapezoid")
     means = (_part(own, at, 1, None) + _part(own, at, 0, -1)) / 2
     if x is None:
@@ -199,7 +197,7 @@ def _variables(x: TensorLike, rowvar: bool, name: str, operand: int) -> Tensor:
     if own.ndim > 2 or own.is_named:
         raise ShapeMismatch("variables are the rows of a matrix without names", op=name, operand=operand,
                             got=str(own.type), expected="one or two axes", help="nv.reshape(x, (variables, -1))")
-    own = convert(own, floating(own.dtype))
+    own = as_floats(own, name)
     rows = own if own.ndim == 2 else reshape(own, (1, -1))
     return rows if truth(rowvar, name, "rowvar") or own.ndim < 2 else matrix_transpose(rows)
 

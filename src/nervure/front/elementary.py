@@ -13,7 +13,7 @@ import math
 
 from nervure.front.apply import common_dtype
 from nervure.front.creation import as_tensor, expression
-from nervure.front.elementwise import convert, round, where
+from nervure.front.elementwise import as_floats, convert, round, where
 from nervure.front.op_functions import (
     add,
     bitwise_not,
@@ -51,7 +51,7 @@ def degrees(x: Operand) -> Tensor:
     >>> nv.degrees([0.0, math.pi]).tolist()
     [0.0, 180.0]
     """
-    return multiply(_float(x, "degrees"), 180 / math.pi)
+    return multiply(as_floats(x, "degrees"), 180 / math.pi)
 
 
 def radians(x: Operand) -> Tensor:
@@ -60,7 +60,7 @@ def radians(x: Operand) -> Tensor:
     >>> round(nv.radians(180.0).item(), 4)
     3.1416
     """
-    return multiply(_float(x, "radians"), math.pi / 180)
+    return multiply(as_floats(x, "radians"), math.pi / 180)
 
 
 def rad2deg(x: Operand) -> Tensor:
@@ -87,7 +87,7 @@ def sinc(x: Operand) -> Tensor:
     >>> nv.sinc(np.array([0.0, 0.5])).numpy().round(4).tolist()
     [1.0, 0.6366]
     """
-    own = multiply(_float(x, "sinc"), math.pi)
+    own = multiply(as_floats(x, "sinc"), math.pi)
     at_zero = equal(own, 0.0)
     safe = where(at_zero, 1.0, own)  # so that the derivative of what is not chosen is finite
     return where(at_zero, subtract(1.0, own * own / 6), sin(safe) / safe)
@@ -125,7 +125,7 @@ def logit(x: Operand) -> Tensor:
     >>> nv.logit([0.5, 1.0]).tolist()
     [0.0, inf]
     """
-    own = _float(x, "logit")
+    own = as_floats(x, "logit")
     return subtract(log(own), log1p(negative(own)))
 
 
@@ -159,7 +159,7 @@ def entr(x: Operand) -> Tensor:
     >>> nv.entr([0.0, 1.0, -1.0]).tolist()
     [0.0, 0.0, -inf]
     """
-    own = _float(x, "entr")
+    own = as_floats(x, "entr")
     return where(less(own, 0.0), -math.inf, subtract(0.0, xlogy(own, where(less(own, 0.0), 1.0, own))))
 
 
@@ -203,7 +203,7 @@ def rint(x: Operand) -> Tensor:
     >>> nv.rint([0.5, 1.5, 2.4]).tolist()
     [0.0, 2.0, 2.0]
     """
-    return round(_float(x, "rint"))
+    return round(as_floats(x, "rint"))
 
 
 def fix(x: Operand) -> Tensor:
@@ -240,12 +240,6 @@ def invert(x: Operand) -> Tensor:
     [-1, -2]
     """
     return bitwise_not(x)
-
-
-def _float(x: Operand, name: str) -> Tensor:
-    """Returns real numbers: integers and truth values become float32."""
-    own = as_tensor(x, name)
-    return convert(own, floating(own.dtype))
 
 
 def _floats(x: Operand, y: Operand, name: str) -> tuple[Tensor, Tensor]:

@@ -16,7 +16,8 @@ from nervure.front.apply import common_dtype, converted_to, is_weak, operate, op
 from nervure.front.argument_parsing import integer
 from nervure.front.creation import as_tensor, expression
 from nervure.front.op_functions import divide, floordivide, is_finite, log, mod, multiply
-from nervure.front.tensor import Operand, Tensor, is_scalar
+from nervure.front.promotion import floating
+from nervure.front.tensor import Operand, Tensor, TensorLike, is_scalar
 from nervure.front.traced_numbers import TracedNumber
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.dtype import DType, DTypeLike, as_dtype
@@ -35,6 +36,12 @@ def convert(x: Operand, dtype: DTypeLike, mode: str = "saturate") -> Tensor:
     """
     tensor = as_tensor(x, "convert")
     return Tensor(converted_to(tensor.value, as_dtype(dtype), mode), tensor._axes)
+
+
+def as_floats(x: TensorLike, op: str, position: int = 1) -> Tensor:
+    """Returns the operand x of a function of real numbers: integers and truth values become float32."""
+    own = as_tensor(x, op, position)
+    return convert(own, floating(own.dtype))
 
 
 def bitcast(x: Operand, dtype: DTypeLike) -> Tensor:

@@ -45,7 +45,7 @@ def flipud(x: TensorLike) -> Tensor:
     >>> nv.flipud([[1, 2], [3, 4]]).tolist()
     [[3.0, 4.0], [1.0, 2.0]]
     """
-    return reverse(_of_rank(x, 1, "flipud"), [0])
+    return reverse(of_rank(x, 1, "flipud"), [0])
 
 
 def fliplr(x: TensorLike) -> Tensor:
@@ -54,7 +54,7 @@ def fliplr(x: TensorLike) -> Tensor:
     >>> nv.fliplr([[1, 2], [3, 4]]).tolist()
     [[2.0, 1.0], [4.0, 3.0]]
     """
-    return reverse(_of_rank(x, 2, "fliplr"), [1])
+    return reverse(of_rank(x, 2, "fliplr"), [1])
 
 
 def rot90(x: TensorLike, k: int = 1, axes: AxesLike = (0, 1)) -> Tensor:
@@ -63,7 +63,7 @@ def rot90(x: TensorLike, k: int = 1, axes: AxesLike = (0, 1)) -> Tensor:
     >>> nv.rot90([[1, 2], [3, 4]]).tolist(), nv.rot90([[1, 2], [3, 4]], -1).tolist()
     ([[2.0, 4.0], [1.0, 3.0]], [[3.0, 1.0], [4.0, 2.0]])
     """
-    own = _of_rank(x, 2, "rot90")
+    own = of_rank(x, 2, "rot90")
     plane = positions_of(own, axes, "rot90")
     if len(plane) != 2:
         raise InvalidArgument("a plane has two axes", op="rot90", operand="axes", got=f"{len(plane)}", expected="two",
@@ -269,12 +269,12 @@ def _with_axes_in_front(x: Tensor, rank: int) -> Tensor:
     return Tensor(ops.Reshape(x.value, (*(1,) * (rank - x.ndim), *x.type.shape)))
 
 
-def _of_rank(x: TensorLike, rank: int, name: str) -> Tensor:
-    """Returns x as a tensor with ``rank`` axes or more; ShapeMismatch for fewer."""
+def of_rank(x: TensorLike, rank: int, name: str, help: str = "nv.expand_dims(x) adds an axis in front") -> Tensor:
+    """Returns x as a tensor with ``rank`` axes or more; ShapeMismatch, with a ``help``, for fewer."""
     own = as_tensor(x, name)
     if own.ndim < rank:
         raise ShapeMismatch("the tensor has too few axes", op=name, operand=1, got=str(own.type),
-                            expected=f"{rank} or more", help="nv.expand_dims(x) adds an axis in front")
+                            expected=f"{rank} or more", help=help)
     return own
 
 

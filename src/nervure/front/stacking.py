@@ -15,7 +15,7 @@ from nervure.errors import InvalidArgument, ShapeMismatch
 from nervure.front.argument_parsing import as_integer, members, position_of
 from nervure.front.creation import as_tensor
 from nervure.front.joining import MOST_PARTS, concatenate, split
-from nervure.front.rearranging import with_rank
+from nervure.front.rearranging import of_rank, with_rank
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.front.views import expand_dims, flatten
 from nervure.support.elsewhere import explain_keywords
@@ -23,6 +23,8 @@ from nervure.types.axes import AxisLike
 
 __all__ = ["append", "array_split", "column_stack", "dsplit", "dstack", "hsplit", "hstack", "unstack", "vsplit",
            "vstack"]
+
+_CUTS = "nv.split(x, parts, axis) cuts along any axis"
 
 
 # -- joined ------------------------------------------------------------------------------------------------------
@@ -108,7 +110,7 @@ def vsplit(x: TensorLike, parts: object) -> list[Tensor]:
     >>> [part.tolist() for part in nv.vsplit([[1, 2], [3, 4]], 2)]
     [[[1.0, 2.0]], [[3.0, 4.0]]]
     """
-    return split(_of_rank(x, 2, "vsplit"), parts, 0)
+    return split(of_rank(x, 2, "vsplit", _CUTS), parts, 0)
 
 
 def hsplit(x: TensorLike, parts: object) -> list[Tensor]:
@@ -117,7 +119,7 @@ def hsplit(x: TensorLike, parts: object) -> list[Tensor]:
     >>> [part.tolist() for part in nv.hsplit([[1, 2], [3, 4]], 2)]
     [[[1.0], [3.0]], [[2.0], [4.0]]]
     """
-    own = _of_rank(x, 1, "hsplit")
+    own = of_rank(x, 1, "hsplit", _CUTS)
     return split(own, parts, 0 if own.ndim == 1 else 1)
 
 
@@ -127,7 +129,7 @@ def dsplit(x: TensorLike, parts: object) -> list[Tensor]:
     >>> [part.shape for part in nv.dsplit(nv.zeros((2, 3, 4)), 2)]
     [(2, 3, 2), (2, 3, 2)]
     """
-    return split(_of_rank(x, 3, "dsplit"), parts, 2)
+    return split(of_rank(x, 3, "dsplit", _CUTS), parts, 2)
 
 
 def unstack(x: TensorLike, axis: AxisLike = 0) -> tuple[Tensor, ...]:
@@ -152,14 +154,6 @@ def _listed(xs: Sequence[TensorLike], name: str) -> list[Tensor]:
         raise InvalidArgument("there is nothing to join", op=name, operand="xs", got="no tensors",
                               expected="one or more", help="nv.zeros((0, 3)) is empty")
     return listed
-
-
-def _of_rank(x: TensorLike, rank: int, name: str) -> Tensor:
-    own = as_tensor(x, name)
-    if own.ndim < rank:
-        raise ShapeMismatch("the tensor has too few axes", op=name, operand=1, got=str(own.type),
-                            expected=f"{rank} or more", help="nv.split(x, parts, axis) cuts along any axis")
-    return own
 
 
 explain_keywords(globals(), __all__)
