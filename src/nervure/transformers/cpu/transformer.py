@@ -101,7 +101,7 @@ class LimitedTransformer(CpuTransformer):
         self._base, self.memory_limit = base, memory_limit
 
     @property
-    def is_open(self) -> bool:  # type: ignore[override]
+    def is_open(self) -> bool:  # type: ignore[override]  # an attribute of others
         """Whether the base is open."""
         return self._base.is_open
 
