@@ -47,7 +47,8 @@ from nervure.tensor_storage import hold
 from nervure.transformers.base import Executable, Transformer
 from nervure.transformers.binding import Binder, Bindings
 from nervure.transformers.cells import Witness
-from nervure.transformers.devices.choice import read_memory_limit, transformer_for
+from nervure.transformers.devices.choice import transformer_for
+from nervure.transformers.program_options import read_options
 from nervure.transformers.report import table
 from nervure.types.dim import evaluate
 
@@ -408,7 +409,7 @@ def build(out: Operand, inputs: Iterable[str | AssignableTensorOp] | None = None
     wanted = [entry for entry in variables_below(own) if entry.dtype.is_float]
     forward, backward = build_function([own], places, name="forward"), None
     chosen = transformer_for(forward, asked, truth(fuse_ops, "build", "fuse_ops"),
-                             read_memory_limit(memory_limit, "build"))
+                             read_options("build", memory_limit))
     has_gradients = not is_no_grad() if construct_backward is None else \
         truth(construct_backward, "build", "construct_backward")
     if wanted and own.dtype.is_float and has_gradients:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from textwrap import shorten
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Never, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Never, TypeVar, overload
 
 import numpy as np
 
@@ -36,7 +36,8 @@ from nervure.ir.variable import Variable
 from nervure.ops.order import placed_operands
 from nervure.support.elsewhere import explain_keywords
 from nervure.support.lazy import once
-from nervure.transformers.devices.choice import read_memory_limit, transformer_for
+from nervure.transformers.devices.choice import transformer_for
+from nervure.transformers.program_options import read_options
 from nervure.types.axes import Axes, make_axes
 from nervure.types.description import BasicTensorDescription, TensorDescription
 
@@ -267,29 +268,33 @@ _NOTHING = object()
 @overload
 def computation(returns: Tensor, *parameters: object,
                 transformer: Transformer | None = None,
-                memory_limit: int | str | None = None) -> Computation[np.ndarray]: ...
+                memory_limit: int | str | None = None,
+                results: Literal["numpy"] = "numpy") -> Computation[np.ndarray]: ...
 
 
 @overload
 def computation(returns: Sequence[Tensor], *parameters: object,
                 transformer: Transformer | None = None,
-                memory_limit: int | str | None = None) -> Computation[tuple[np.ndarray, ...]]: ...
+                memory_limit: int | str | None = None,
+                results: Literal["numpy"] = "numpy") -> Computation[tuple[np.ndarray, ...]]: ...
 
 
 @overload
 def computation(returns: Mapping[Key, Tensor], *parameters: object,
                 transformer: Transformer | None = None,
-                memory_limit: int | str | None = None) -> Computation[dict[Key, np.ndarray]]: ...
+                memory_limit: int | str | None = None,
+                results: Literal["numpy"] = "numpy") -> Computation[dict[Key, np.ndarray]]: ...
 
 
 @overload
 def computation(returns: object, *parameters: object,
                 transformer: Transformer | None = None,
-                memory_limit: int | str | None = None) -> Computation[Any]: ...
+                memory_limit: int | str | None = None, results: str = "numpy") -> Computation[Any]: ...
 
 
 def computation(returns: object = _NOTHING, *parameters: object, transformer: Transformer | None = None,
-                memory_limit: int | str | None = None, **others: Never) -> Computation[Any]:
+                memory_limit: int | str | None = None, results: str = "numpy",
+                **others: Never) -> Computation[Any]:
     """Makes a callable that computes ``returns`` from the values of ``parameters``.
 
     One tensor gives one array; a list or tuple (placed in order) a tuple; a set (side by side) a dict; effects and
@@ -297,7 +302,8 @@ def computation(returns: object = _NOTHING, *parameters: object, transformer: Tr
     every placeholder.
 
     A call needs at most ``memory_limit`` bytes (a number, or a text such as "512MB") beside its arguments and the
-    variables, since values are made again rather than kept; InvalidArgument if that does not do.
+    variables, since values are made again rather than kept; InvalidArgument if that does not do. ``results`` are
+    arrays of NumPy, or lie on the ``"device"`` of the transformer, as JAX's arrays on xla.
 
     >>> x, w = nv.placeholder("N=2"), nv.variable("N=2", 3.0)
     >>> step = nv.computation([x * w, nv.assign(w, w + 1)], x)
@@ -307,11 +313,11 @@ def computation(returns: object = _NOTHING, *parameters: object, transformer: Tr
     if others or returns is _NOTHING:
         raise _misread(next(iter(others.items()), ("returns", None)))
     asked = None if transformer is None else transformers.chosen(transformer)
-    limit = read_memory_limit(memory_limit, "computation")
+    options = read_options("computation", memory_limit, results)
     listed, shape, together = _read_returns(returns)
     chosen = _read_parameters(parameters, listed)
     function = build_function(listed, chosen, together)
-    return Computation(transformer_for(function, asked, memory_limit=limit), function, chosen, shape).compiled()
+    return Computation(transformer_for(function, asked, options=options), function, chosen, shape).compiled()
 
 
 def _misread(given: tuple[str, object]) -> WrongKind:
@@ -321,7 +327,7 @@ def _misread(given: tuple[str, object]) -> WrongKind:
     return WrongKind("there is nothing to compute" if is_missing else f"there is no argument {name}=",
                      op="computation", operand=name, got="no arguments" if is_missing else f"{name}={value!r:.60}",
                      expected="what to compute, then its parameters, and transformer=",
-                     help=did_you_mean(name, ["transformer", "memory_limit"],
+                     help=did_you_mean(name, ["transformer", "memory_limit", "results"],
                                        "as in nv.computation(y, x), by position"))
 
 

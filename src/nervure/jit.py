@@ -37,7 +37,8 @@ from nervure.ir.identity import is_found_by_name
 from nervure.ir.ordered_locks import OrderedLock, Visit, holding, visiting
 from nervure.ir.provenance import fresh_scope, with_gradients
 from nervure.support.elsewhere import explain_keywords
-from nervure.transformers.devices.choice import read_memory_limit, transformer_for
+from nervure.transformers.devices.choice import transformer_for
+from nervure.transformers.program_options import read_options
 from nervure.types.axes import Axes
 from nervure.types.axis import Axis
 from nervure.types.description import BasicTensorDescription
@@ -135,7 +136,8 @@ class Jitted(Generic[Result]):
     __qualname__: str
 
     def __init__(self, function: Callable[..., Result], dynamic: object = (), static: Iterable[str] | str = (),
-                 transformer: Transformer | None = None, memory_limit: int | str | None = None) -> None:
+                 transformer: Transformer | None = None, memory_limit: int | str | None = None,
+                 results: str = "numpy") -> None:
         if not callable(function):
             raise WrongKind("jit takes a function", op="jit", got=type(function).__name__, expected="a callable",
                             help="write @nv.jit above a function, or nv.jit(function)")
@@ -143,7 +145,7 @@ class Jitted(Generic[Result]):
         self.__name__ = getattr(function, "__name__", type(function).__name__)
         self._function = function
         self._transformer = None if transformer is None else transformers.chosen(transformer)
-        self._memory_limit = read_memory_limit(memory_limit, "jit")
+        self._options = read_options("jit", memory_limit, results)
         self._signature = signature_of(function)
         self._dynamic = _read_dynamic(dynamic)
         self._static = set(_words(static))
@@ -199,7 +201,7 @@ class Jitted(Generic[Result]):
                             got=f"{self.__name__} on {self._transformer.name}", expected="jit without transformer=",
                             help="the variables of the transformer would stay behind; jit the function where it is "
                                  "read")
-        return Jitted, (self._function, self._dynamic, self._static)
+        return Jitted, (self._function, self._dynamic, self._static, None, *self._options)
 
     def _take_apart(self, arguments: tuple[object, ...], keywords: dict[str, object]) -> _Call:
         named = self._bind(arguments, keywords)
@@ -213,7 +215,7 @@ class Jitted(Generic[Result]):
         """Returns the specialisation for the types and shapes of a call, compiled now if necessary; its arrays; its
         numbers.
         """
-        arrays = [_read(call.leaves[at]) for at in call.arrays]
+        arrays = [self._read(call.leaves[at]) for at in call.arrays]
         specs = [self._spec(call.leaves[at], array, call.owners[at])
                  for at, array in zip(call.arrays, arrays, strict=True)]
         given = call.given()
@@ -233,6 +235,15 @@ class Jitted(Generic[Result]):
         made = self._specialise(call, specs)
         kind.variants.append(made)
         return made, made.trace.values
+
+    def _read(self, leaf: object) -> np.ndarray:
+        """Returns the array of a leaf of an argument; one of a device stays there if the transformer takes it."""
+        if isinstance(leaf, Tensor):
+            return leaf.numpy()
+        if type(leaf) is np.ndarray:
+            return leaf
+        own: np.ndarray | None = transformers.chosen(self._transformer).own_array(leaf)
+        return numpy_array(leaf, "jit") if own is None else own
 
     def _bind(self, arguments: tuple[object, ...], keywords: dict[str, object]) -> dict[str, object]:
         """Returns arguments by the names of the function's parameters."""
@@ -309,7 +320,7 @@ class Jitted(Generic[Result]):
             remaining = iter(results)
             return pytrees.unflatten(pattern, [next(remaining) if isinstance(entry, Tensor)
                                                else trace.value(entry, values) for entry in outputs])
-        transformer = transformer_for(function, self._transformer, memory_limit=self._memory_limit)
+        transformer = transformer_for(function, self._transformer, options=self._options)
         text = ", ".join([_type_text(inner[at]) for at in sorted([*call.arrays, *call.numbers])])
         return _Compiled(Computation(transformer, function, parameters, shape).compiled(), shape, trace, text)
 
@@ -324,19 +335,22 @@ class Jitted(Generic[Result]):
 
 @overload
 def jit(function: Callable[..., Result], *, dynamic: object = (), static: Iterable[str] | str = (),
-        transformer: Transformer | None = None, memory_limit: int | str | None = None) -> Jitted[Result]: ...
+        transformer: Transformer | None = None, memory_limit: int | str | None = None,
+        results: str = "numpy") -> Jitted[Result]: ...
 
 
 @overload
 def jit(function: None = None, *, dynamic: object = (), static: Iterable[str] | str = (),
         transformer: Transformer | None = None,
-        memory_limit: int | str | None = None) -> Callable[[Callable[..., Result]], Jitted[Result]]: ...
+        memory_limit: int | str | None = None,
+        results: str = "numpy") -> Callable[[Callable[..., Result]], Jitted[Result]]: ...
 
 
 def jit(function: Callable[..., object] | None = None, *, dynamic: object = (), static: Iterable[str] | str = (),
-        transformer: Transformer | None = None, memory_limit: int | str | None = None) -> Any:
+        transformer: Transformer | None = None, memory_limit: int | str | None = None,
+        results: str = "numpy") -> Any:
     """Compiles a function of tensors once per types and shapes. It is also a decorator; ``Jitted`` explains
-    ``dynamic`` and ``static``, ``nv.computation`` the ``memory_limit``.
+    ``dynamic`` and ``static``, ``nv.computation`` the ``memory_limit`` and ``results``.
 
     >>> @nv.jit
     ... def scaled(parameters, x):
@@ -346,8 +360,8 @@ def jit(function: Callable[..., object] | None = None, *, dynamic: object = (), 
     """
     if function is None:
         return functools.partial(jit, dynamic=dynamic, static=static, transformer=transformer,
-                                 memory_limit=memory_limit)
-    return Jitted(function, dynamic, static, transformer, memory_limit)
+                                 memory_limit=memory_limit, results=results)
+    return Jitted(function, dynamic, static, transformer, memory_limit, results)
 
 
 def _place(function: Callable[..., object]) -> Location | None:
@@ -387,13 +401,6 @@ def _type_text(stand_in: object) -> str:
 def _is_open(leaf: object) -> bool:
     """Whether a tensor depends on a placeholder, so that it cannot be computed now."""
     return isinstance(leaf, Tensor) and bool(placeholders_below([leaf]))
-
-
-def _read(leaf: object) -> np.ndarray:
-    """Returns the array of a leaf of an argument."""
-    if isinstance(leaf, Tensor):
-        return leaf.numpy()
-    return leaf if type(leaf) is np.ndarray else numpy_array(leaf, "jit")
 
 
 def _read_dynamic(dynamic: object) -> set[str] | dict[str, dict[int | str, str]]:

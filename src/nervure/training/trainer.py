@@ -42,7 +42,7 @@ from nervure.training.readings import Entry
 from nervure.training.standing import Standing
 from nervure.training.weighting import loss_with_weights
 from nervure.transformers.base import Transformer
-from nervure.transformers.devices.choice import read_memory_limit
+from nervure.transformers.program_options import read_options
 
 MEASURED = 256
 """The number of examples in a batch when nothing is learnt."""
@@ -90,8 +90,8 @@ class Trainer(Learner):
         if weights is not None:
             loss_with_weights(loss)
         goal = Goal(as_module(module, "Trainer"), optimizer, loss, named, read_roles(targets, weights))
-        chosen, limit = transformers.chosen(transformer), read_memory_limit(memory_limit, "Trainer")
-        super().__init__(goal, _listed(axes), chosen if limit is None else chosen.within(limit))
+        options = read_options("Trainer", memory_limit)
+        super().__init__(goal, _listed(axes), transformers.chosen(transformer).following(options))
         self.is_stopped = False
         self._source: Source | None = None
 

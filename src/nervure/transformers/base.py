@@ -34,6 +34,7 @@ from nervure.support import forks
 from nervure.transformers.borrowing import as_version, shared_array
 from nervure.transformers.cells import Cell, Cells, own_copy
 from nervure.transformers.executable import Executable
+from nervure.transformers.program_options import ProgramOptions
 from nervure.types.description import BasicTensorDescription
 from nervure.types.ordered_arrays import in_order
 
@@ -104,6 +105,16 @@ class Transformer(Uncopyable, ABC):
         raise NotSupported(f"the transformer {self.name} keeps no limit of memory", op=self.name,
                            operand="memory_limit", got=f"{memory_limit:,} bytes", expected="the transformer cpu",
                            help="leave the limit out")
+
+    def following(self, options: ProgramOptions) -> Transformer:
+        """Returns a transformer over the same variables whose programs follow ``options``. NotSupported names one that
+        it has not. Here results lie in memory, where arrays of NumPy are.
+        """
+        return self if options.memory_limit is None else self.within(options.memory_limit)
+
+    def own_array(self, value: object) -> Any:
+        """Returns an array of another library as one that a call takes as it is; None if NumPy has to read it."""
+        return None
 
     def computation(self, returns: object, *parameters: object) -> Any:
         """Makes a computation, as ``nv.computation`` does, on this transformer."""

@@ -112,8 +112,12 @@ class Binder:
 
     def read(self, number: int, value: object) -> np.ndarray:
         """Converts one argument, and checks its rank and its fixed lengths."""
-        dtype, _, shape = self._parameters[number]
-        array = as_array(value, dtype, self._function.name, self.name(number))
+        dtype = self._parameters[number][0]
+        return self.checked(number, as_array(value, dtype, self._function.name, self.name(number)))
+
+    def checked(self, number: int, array: np.ndarray) -> np.ndarray:
+        """Returns an argument of its parameter's element type, once its rank and fixed lengths are checked."""
+        shape = self._parameters[number][2]
         order = "the axes of an argument come in the order of its parameter's"
         if len(array.shape) != len(shape):
             raise self._mismatch("the argument has another rank than its parameter", number, array, order)

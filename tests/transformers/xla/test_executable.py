@@ -13,12 +13,6 @@ import nervure as nv
 pytest.importorskip("jax", reason="jax is not installed")
 
 
-@pytest.fixture
-def xla():
-    with nv.transformers.make_transformer("xla") as made:
-        yield made
-
-
 def training_step(transformer):
     x = nv.placeholder({"N": nv.dim("n", min=1), "F": 3})
     w = nv.variable("F=3", initial_value=0.5)

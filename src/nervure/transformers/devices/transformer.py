@@ -15,12 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from nervure.errors import NotSupported
 from nervure.ir.function import Function
 from nervure.ir.op import Op
 from nervure.passes.partition import partition
 from nervure.transformers.base import Executable, Transformer
 from nervure.transformers.devices.executable import DeviceExecutable
 from nervure.transformers.devices.placing import Placing
+from nervure.transformers.program_options import ProgramOptions
 
 
 class DeviceTransformer(Transformer):
@@ -38,6 +40,13 @@ class DeviceTransformer(Transformer):
 
     def check_open(self) -> None:
         self.base.check_open()
+
+    def following(self, options: ProgramOptions) -> Transformer:
+        if options.results == "device":
+            raise NotSupported("results of several devices are arrays of NumPy", op=self.name, operand="results",
+                               got="results='device'", expected="results='numpy'",
+                               help="leave results= out, or ask for one transformer: transformer=")
+        return super().following(options)
 
     def native(self, name: str) -> Transformer:
         """Returns the transformer that runs the parts of its devices."""

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from nervure import flags
-from nervure.errors import warn_user
+from nervure.errors import InvalidArgument, warn_user
 from nervure.ir.function import Function
 from nervure.ir.variable import Variable
 from nervure.transformers.binding import Bindings
@@ -18,6 +18,7 @@ from nervure.transformers.cells import Cell
 from nervure.transformers.executable import Executable
 from nervure.transformers.given_memory import GivenMemory
 from nervure.transformers.interpreter.step_list import StepList
+from nervure.transformers.xla.device_binding import DeviceBinder
 from nervure.transformers.xla.device_cells import DeviceCell, keep_together, placed
 from nervure.transformers.xla.functions import Array
 from nervure.transformers.xla.jax_program import XlaProgram
@@ -36,6 +37,8 @@ class XlaExecutable(Executable):
 
     def __init__(self, function: Function, transformer: XlaTransformer) -> None:
         super().__init__(function, transformer)
+        self._binder = DeviceBinder(function, transformer)
+        self._leaves_results = transformer.options.results == "device"
         self._made = 0
 
     @property
@@ -62,6 +65,10 @@ class XlaExecutable(Executable):
 
     def _transact(self, arrays: Sequence[np.ndarray], cells: Mapping[Variable, Cell], updated: Sequence[Cell],
                   bindings: Bindings, given: GivenMemory | None) -> list[np.ndarray]:
+        if given is not None and self._leaves_results and any([target is not None for target in given.targets]):
+            raise InvalidArgument("results that stay on the device have no arrays of NumPy", op=self.function.name,
+                                  operand="out", got="out= and results='device'", expected="one of them",
+                                  help="leave out= out, or results='device'")
         if flags.check_nan:
             return self._checked(arrays, cells, updated, bindings)
         program: XlaProgram = self._specialised(bindings)
@@ -81,7 +88,7 @@ class XlaExecutable(Executable):
                 keep_together(cast("Sequence[DeviceCell]", updated), made[0][1])
         results, _, status = made[0]
         self._raise(program, status)
-        return [np.array(value, order="C", copy=True) for value in results]
+        return list(results) if self._leaves_results else [np.array(value, order="C", copy=True) for value in results]
 
     def _called(self, program: XlaProgram, arrays: Sequence[np.ndarray], read: Sequence[Array],
                 replaced: Sequence[Array]) -> Array:
@@ -98,10 +105,11 @@ class XlaExecutable(Executable):
     def _checked(self, arrays: Sequence[np.ndarray], cells: Mapping[Variable, Cell], updated: Sequence[Cell],
                  bindings: Bindings) -> list[np.ndarray]:
         """A call of the reference, which checks every value."""
-        steps = StepList(self.function, bindings)
+        steps, arrays = StepList(self.function, bindings), [np.asarray(array) for array in arrays]
         values = steps.run(arrays, {variable: cell.array for variable, cell in cells.items()})
         owned = self._owned(values, {id(array) for array in arrays}, bindings)
         count = len(self.function.results)
         from nervure.transformers.cells import store_together
         store_together(updated, owned[count:])
-        return owned[:count]
+        results = owned[:count]
+        return [placed(value, self.transformer.device) for value in results] if self._leaves_results else results

@@ -59,13 +59,19 @@ class XlaProgram:
         """
         trace = CallTrace(self._bindings, self.checks, self._precision)
         states = {**dict(zip(self.read, read, strict=True)), **dict(zip(self.replaced, replaced, strict=True))}
-        values = traced(trace, self._function, arguments, states)
+        values = _apart(traced(trace, self._function, arguments, states), [*arguments, *read, *replaced])
         count = len(self._function.results)
         fresh = values[count:]
         if self.may_fail:
             holds = trace.status[0] == 0
             fresh = [jnp.where(holds, new, old) for new, old in zip(fresh, replaced, strict=True)]
         return values[:count], fresh, trace.status
+
+
+def _apart(values: Sequence[Array], given: Sequence[Array]) -> list[Array]:
+    """The values, each in memory of its own: one that was ``given`` to the program is a copy."""
+    taken = {id(each) for each in given}
+    return [jnp.array(value, copy=True) if id(value) in taken else value for value in values]
 
 
 def traced(trace: CallTrace, function: Function, arguments: Sequence[Array],

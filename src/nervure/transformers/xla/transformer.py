@@ -10,12 +10,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from nervure.errors import NotSupported
 from nervure.ir.function import Function
 from nervure.ir.leaves import Leaf
 from nervure.ir.op import Op
 from nervure.support import forks
 from nervure.transformers.base import Executable, Transformer
+from nervure.transformers.program_options import DEFAULT, ProgramOptions
 
 
 class XlaTransformer(Transformer):
@@ -33,7 +36,7 @@ class XlaTransformer(Transformer):
         with forks.importing():
             from nervure.transformers.xla.device_cells import DeviceCell
         super().__init__(DeviceCell)
-        self.device = jax.devices()[0]
+        self.device, self.options = jax.devices()[0], DEFAULT
 
     def supports(self, op_class: type[Op]) -> bool:
         with forks.importing():
@@ -44,3 +47,30 @@ class XlaTransformer(Transformer):
         with forks.importing():
             from nervure.transformers.xla.executable import XlaExecutable
         return XlaExecutable(function, self)
+
+    def following(self, options: ProgramOptions) -> Transformer:
+        chosen = super().following(options)
+        return chosen if options == DEFAULT else _Following(self, options)
+
+    def own_array(self, value: object) -> Any:
+        with forks.importing():
+            from nervure.transformers.xla.device_binding import taken
+        return taken(value, self.device)
+
+
+class _Following(XlaTransformer):
+    """The transformer ``base``, whose variables it shares, with ``options`` for what it compiles."""
+
+    def __init__(self, base: XlaTransformer, options: ProgramOptions) -> None:
+        self.cells, self.device, self.options, self._base = base.cells, base.device, options, base
+
+    @property
+    def is_open(self) -> bool:  # type: ignore[override]  # an attribute of others
+        """Whether the base is open."""
+        return self._base.is_open
+
+    def close(self) -> None:
+        self._base.close()
+
+    def following(self, options: ProgramOptions) -> Transformer:
+        return self._base.following(options)
