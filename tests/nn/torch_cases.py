@@ -172,9 +172,18 @@ for _name, _settings, _here in (
         ("ELU", {"alpha": 0.7}, nn.ELU(0.7)), ("GELU", {}, nn.GELU()),
         ("GELU", {"approximate": "tanh"}, nn.GELU("tanh")), ("SiLU", {}, nn.SiLU()), ("Sigmoid", {}, nn.Sigmoid()),
         ("Tanh", {}, nn.Tanh()), ("Softplus", {}, nn.Softplus()), ("Softmax", {"dim": 1}, nn.Softmax(1)),
-        ("LogSoftmax", {"dim": -1}, nn.LogSoftmax(-1)), ("Identity", {}, nn.Identity())):
+        ("LogSoftmax", {"dim": -1}, nn.LogSoftmax(-1)), ("Identity", {}, nn.Identity()),
+        ("CELU", {"alpha": 0.7}, nn.CELU(0.7)), ("SELU", {}, nn.SELU()), ("ReLU6", {}, nn.ReLU6()),
+        ("Hardtanh", {"min_val": -0.3, "max_val": 0.6}, nn.Hardtanh(-0.3, 0.6)), ("Hardsigmoid", {}, nn.Hardsigmoid()),
+        ("Hardswish", {}, nn.Hardswish()), ("Hardshrink", {"lambd": 0.3}, nn.Hardshrink(0.3)),
+        ("Softshrink", {"lambd": 0.3}, nn.Softshrink(0.3)), ("Tanhshrink", {}, nn.Tanhshrink()),
+        ("Threshold", {"threshold": 0.1, "value": 9.0}, nn.Threshold(0.1, 9.0)), ("LogSigmoid", {}, nn.LogSigmoid()),
+        ("Mish", {}, nn.Mish()), ("Softsign", {}, nn.Softsign()), ("Softmin", {"dim": 1}, nn.Softmin(1)),
+        ("GLU", {}, nn.GLU()), ("GLU", {"dim": 1}, nn.GLU("F"))):
     case(lambda torch, x, kind=_name, settings=_settings: getattr(torch.nn, kind)(**settings)(x),
-         lambda x, made=_here: made(x), x=(3, 4))(" ".join([_name, *map(str, _settings.values())]))
+         lambda x, made=_here: made(x), {"x": "N=3, F=4"} if getattr(_here, "axis", 0) == "F" else None,
+         x=(3, 4))(" ".join([_name, *map(str, _settings.values())]))
+case(lambda torch, x: torch.nn.RReLU(0.1, 0.5).eval()(x), lambda x: nn.RReLU(0.1, 0.5).eval()(x), x=(3, 4))("RReLU")
 case(lambda torch, x, slope: called(torch, torch.nn.PReLU(3), {"weight": slope}, x),
      lambda x, slope: nn.PReLU("C=3", slope)(x), {"x": "N=2, C=3, W=4", "slope": "C=3"}, x=(2, 3, 4), slope=3)("PReLU")
 

@@ -33,8 +33,10 @@ SHARED = {
 # Names with two meanings, one of which gives way in time. No name is to be added.
 UNSETTLED = frozenset("algebra complex host integers interval positions steps".split())
 
-REPEATED_CLASSES = 15
-"""Public names of classes that stand in several modules. A change that makes them fewer writes the new number here."""
+REPEATED_CLASSES = 10
+"""Public names of classes that stand in several modules, but for layers named as their op. A change that makes them
+fewer writes the new number here.
+"""
 
 
 def same_named() -> dict[str, list[str]]:
@@ -85,9 +87,11 @@ def test_no_name_is_excused_without_need():
 
 
 def repeated_classes() -> dict[str, list[str]]:
-    """The modules of each public class whose name occurs in more than one."""
+    """The modules of each public class whose name occurs in more than one; a layer of ``nn`` may be named as its op."""
     found = defaultdict(list)
     for path in python_files("src/nervure"):
+        if path.parent == PACKAGE / "nn":
+            continue
         for node in parse(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 found[node.name].append(path.relative_to(PACKAGE).as_posix())
@@ -95,6 +99,6 @@ def repeated_classes() -> dict[str, list[str]]:
 
 
 def test_no_more_classes_share_a_name_than_before():
-    """Most of those that do are an op and what shows it elsewhere: a layer of ``nn``, a statement of the loop IR."""
+    """Most of those that do are an op and what shows it elsewhere, such as a statement of the loop IR."""
     assert len(repeated_classes()) <= REPEATED_CLASSES
-    assert {"Softmax", "Contract"} < set(repeated_classes()) and "Step" not in repeated_classes()
+    assert {"Scatter", "Contract"} < set(repeated_classes()) and "Step" not in repeated_classes()

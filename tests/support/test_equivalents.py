@@ -81,8 +81,8 @@ def test_names_of_jax(module):
     assert walked(X, public(importlib.import_module("jax").Array), TENSOR_HELPS) == {}
 
 
-@pytest.mark.parametrize("name", "real imag fmod isin angle conj complex roots rrelu addr frexp nextafter fft strings "
-                                 "matrix fx glu logistic psum dtypes".split())
+@pytest.mark.parametrize("name", "real imag fmod isin angle conj complex roots addr frexp nextafter fft strings "
+                                 "matrix fx logistic psum dtypes".split())
 def test_no_guess_is_made(name):
     """A330: for names of functions that do something else than those with a name like theirs."""
     assert not told(nv, name).startswith("did you mean")
@@ -99,7 +99,7 @@ A, B, C = np.float32([0.5, -1.75, 2.5, 0.25]), np.float32([1.5, 3.0, -0.5, 2.0])
 CASES = {
     "fmod": (A, B, np.fmod(A, B)), "copysign": (A, B, np.copysign(A, B)), "signbit": (A, B, np.signbit(A)),
     "frac": (A, B, A - np.trunc(A)), "ldexp": (A, B, A * 2 ** B), "log1mexp": (C, B, np.log(1 - np.exp(-C))),
-    "rsub": (A, B, B - A), "softsign": (A, B, A / (1 + abs(A))), "tanhshrink": (A, B, A - np.tanh(A)),
+    "rsub": (A, B, B - A),
     "complex": (A, B, A + 1j * B), "isin": (A, A[:2], np.isin(A, A[:2])), "abs": (A, B, abs(A))}
 """Arguments x and y, and what the function of the name gives elsewhere."""
 
@@ -131,7 +131,7 @@ def test_bins():
 
 def test_names_without_an_equivalent_say_so():
     """A330: rather than that there is such a name, or one that sounds alike."""
-    for name in ("fft", "svd", "rrelu", "nextafter"):
+    for name in ("fft", "svd", "addr", "nextafter"):
         assert told(nv, name).startswith("nothing here does the same") and "nv.host_call" in told(nv, name)
 
 

@@ -36,16 +36,36 @@ from nervure.nn.composites import Functional, Residual, Sequential
 from nervure.nn.layers import Dropout, Embedding, Linear, LinearLayer
 from nervure.nn.module import Module
 from nervure.nn.normalisers import BatchNorm, GroupNorm, LayerNorm, RMSNorm
+from nervure.nn.piecewise import (
+    CELU,
+    GLU,
+    SELU,
+    Hardshrink,
+    Hardsigmoid,
+    Hardswish,
+    Hardtanh,
+    LogSigmoid,
+    Mish,
+    ReLU6,
+    RReLU,
+    Softmin,
+    Softshrink,
+    Softsign,
+    Tanhshrink,
+    Threshold,
+)
 from nervure.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 from nervure.nn.sliding import AveragePool, Conv, MaxPool
 from nervure.nn.transformer import TransformerDecoderLayer, TransformerEncoderLayer
 from nervure.support.elsewhere import unknown_layer
 
-__all__ = ["AveragePool", "BatchNorm", "Conv", "Dropout", "ELU", "Embedding", "Functional", "GELU", "GRU", "GRUCell",
-           "GroupNorm", "Identity", "KeyValueCache", "LSTM", "LSTMCell", "LayerNorm", "LeakyReLU", "Linear",
-           "LinearLayer", "LogSoftmax", "MaxPool", "Module", "MultiHeadAttention", "PReLU", "RMSNorm", "RNN", "RNNCell",
-           "ReLU", "Residual", "Sequential", "SiLU", "Sigmoid", "Softmax", "Softplus", "Tanh",
-           "TransformerDecoderLayer", "TransformerEncoderLayer"]
+__all__ = ["AveragePool", "BatchNorm", "CELU", "Conv", "Dropout", "ELU", "Embedding", "Functional", "GELU", "GLU",
+           "GRU", "GRUCell", "GroupNorm", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "Identity",
+           "KeyValueCache", "LSTM", "LSTMCell", "LayerNorm", "LeakyReLU", "Linear", "LinearLayer", "LogSigmoid",
+           "LogSoftmax", "MaxPool", "Mish", "Module", "MultiHeadAttention", "PReLU", "RMSNorm", "RNN", "RNNCell",
+           "RReLU", "ReLU", "ReLU6", "Residual", "SELU", "Sequential", "SiLU", "Sigmoid", "Softmax", "Softmin",
+           "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold", "TransformerDecoderLayer",
+           "TransformerEncoderLayer"]
 
 
 if not TYPE_CHECKING:  # type checkers see missing attributes as missing

@@ -28,8 +28,7 @@ FUNCTIONS = {
     "nv.asinh": "arcsinh",
     "nv.atan": "arctan", "nv.atan2": "arctan2", "nv.atanh": "arctanh",
     "nv.bitwise_not": "bitwise_invert",
-    "nv.clip(x, low, high)": "clamp clip_by_value hardtanh hard_tanh clamp_min clamp_max",
-    "nv.clip(x, 0, 6)": "relu6 ReLU6",
+    "nv.clip(x, low, high)": "clamp clip_by_value clamp_min clamp_max", "nv.hard_tanh": "hardtanh",
     "nv.convert(x, dtype)": "cast astype convert_element_type", "nv.divide": "div true_divide truediv",
     "nv.equal": "eq",
     "nv.erf_inv": "erfinv", "nv.floordivide": "floor_divide floordiv", "nv.greater": "gt",
@@ -37,7 +36,7 @@ FUNCTIONS = {
     "nv.hard_swish": "hardswish hard_silu",
     "nv.leaky_relu": "leakyrelu LeakyReLU",
     "nv.left_shift": "bitwise_left_shift shift_left lshift", "nv.less": "lt", "nv.less_equal": "le",
-    "nv.lgamma": "gammaln", "nv.log_sigmoid": "logsigmoid LogSigmoid",
+    "nv.lgamma": "gammaln", "nv.log_sigmoid": "logsigmoid",
     "nv.mod": "floormod floor_mod",
     "nv.multiply": "mul", "nv.negative": "neg", "nv.not_equal": "ne",
     "nv.power": "pow float_power integer_pow",
@@ -55,13 +54,8 @@ FUNCTIONS = {
     "nv.sign": "sgn",
     "nv.log1p(-nv.exp(-x))": "log1mexp", "y - x": "rsub", "x + w * (y - x)": "lerp",
     "x + value * y * z": "addcmul", "x + value * y / z": "addcdiv",
-    "x / (1 + nv.absolute(x))": "softsign soft_sign",
-    "x - nv.tanh(x)": "tanhshrink", "nv.where(nv.greater(x, 0), x, a * nv.expm1(x / a))": "celu",
-    "(x + nv.sqrt(x * x + b)) / 2": "squareplus", "nv.softmax(-x, axis)": "softmin",
-    "nv.where(nv.greater(x, bound), x, y)": "threshold",
-    "x * nv.sigmoid(y), of the two halves that nv.split gives": "glu",
-    "nv.where(nv.greater(nv.absolute(x), bound), x, 0)": "hardshrink",
-    "nv.sign(x) * nv.relu(nv.absolute(x) - bound)": "softshrink",
+    "nv.soft_sign": "softsign", "nv.tanh_shrink": "tanhshrink", "nv.hard_shrink": "hardshrink",
+    "nv.soft_shrink": "softshrink",
     "nv.any(nv.equal(x[..., None], y), axis=-1), for y of one axis": "isin in1d",
     "nv.bitcast": "bitcast_convert_type",
     # reductions
@@ -168,7 +162,7 @@ FUNCTIONS = {
     "nv.nn.losses.triplet_margin": "triplet_margin_loss",
     _NOT_HERE:
     "fft svd qr cholesky inverse pinverse det logdet slogdet eig lu lu_solve matrix_exp matrix_power "
-    "triangular_solve rrelu addr gumbel_softmax interpolate upsample grid_sample ctc_loss poisson "
+    "triangular_solve addr gumbel_softmax interpolate upsample grid_sample ctc_loss poisson "
     "multinomial categorical randperm permutation shuffle nextafter frexp gcd lcm igamma igammac "
     "polygamma betainc zeta i0 bessel_i0e bessel_i1e strided isnat ma ad flatiter dtypes resize clz "
     "population_count bitwise_count as_strided unfold fold pixel_shuffle embedding_bag instance_norm "
@@ -238,7 +232,7 @@ LAYERS = {
     "nv.nn.LinearLayer": "Dense", "nv.nn.MultiHeadAttention": "MultiheadAttention",
     "nv.nn.RNN": "SimpleRNN Elman", "nv.nn.RNNCell": "SimpleRNNCell",
     "nv.nn.Functional(nv.flatten_at, 1)": "Flatten", "nv.nn.Functional": "Lambda",
-    "nv.nn.Functional(nv.hard_sigmoid), or the function itself": "Hardsigmoid HardSigmoid",
+    "nv.nn.Hardsigmoid": "HardSigmoid", "nv.nn.Hardswish": "HardSwish", "nv.nn.Hardtanh": "HardTanh",
     "nv.nn.SiLU": "Swish", "nv.nn.ReLU": "Relu", "nv.nn.GELU": "Gelu",
     "nv.nn.losses": "functional loss", "nv.nn.initialisers": "init initializers",
     "nv.nn.losses.cross_entropy": "cross_entropy CrossEntropyLoss CategoricalCrossentropy",
