@@ -9,18 +9,19 @@ import nervure as nv
 from nervure.errors import InvalidArgument, WrongKind
 from tests.optim.training import CASES, HAS_TORCH, STEPS, expected, figures, trained, trained_by_torch
 
-CLIPPED = {"clipped_norm"}
-"""PyTorch divides by the norm plus 1e-6."""
+ROUNDED = {"clipped_norm", "nadam"}
+"""PyTorch divides by the norm plus 1e-6, and keeps NAdam's product of momenta in float32."""
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_twenty_steps_are_those_of_pytorch(name):
     """T243, T248, T250, T251, T252: in float64, to nine digits."""
-    tolerance = {"rtol": 1e-5, "atol": 1e-6} if name in CLIPPED else {"rtol": 1e-9, "atol": 1e-12}
+    tolerance = {"rtol": 1e-5, "atol": 1e-6} if name in ROUNDED else {"rtol": 1e-9, "atol": 1e-12}
     np.testing.assert_allclose(trained(name, nv.float64, "interpreter"), expected(name), **tolerance)
 
 
-@pytest.mark.parametrize("name", ["nesterov", "rmsprop_centered", "adam", "adamw", "clipped_norm", "accumulated"])
+@pytest.mark.parametrize("name", ["nesterov", "rmsprop_centered", "adam", "adamw", "clipped_norm", "accumulated",
+                                  "nadam", "adafactor", "rprop"])
 def test_compiled_steps_in_float32_are_those_of_pytorch(name):
     """T243: to five digits."""
     np.testing.assert_allclose(trained(name, nv.float32, "cpu"), expected(name), rtol=1e-5, atol=2e-5)
@@ -87,6 +88,57 @@ def test_lion_and_muon_follow_their_papers(formula, optimizer, shape):
         np.testing.assert_allclose(own, w, rtol=1e-9, atol=1e-12)
 
 
+def lamb(w, m, v, n, gradient, rate=0.05, beta1=0.9, beta2=0.999, epsilon=1e-6, decay=0.1):
+    """Algorithm 2 of You et al. 2020."""
+    m, v = beta1 * m + (1 - beta1) * gradient, beta2 * v + (1 - beta2) * gradient**2
+    r = m / (1 - beta1**n) / (np.sqrt(v / (1 - beta2**n)) + epsilon) + decay * w
+    return w - rate * np.linalg.norm(w) / np.linalg.norm(r) * r, m, v
+
+
+def lars(w, m, v, n, gradient, rate=2.0, momentum=0.9, trust=0.02, decay=0.1):
+    """Algorithm 1 of You et al. 2017."""
+    local = trust * np.linalg.norm(w) / (np.linalg.norm(gradient) + decay * np.linalg.norm(w))
+    m = momentum * m + rate * local * (gradient + decay * w)
+    return w - m, m, v
+
+
+@pytest.mark.parametrize(("formula", "optimizer"), [
+    (lamb, lambda: nv.optim.Lamb(0.05, weight_decay=0.1)),
+    (lars, lambda: nv.optim.Lars(2.0, trust=0.02, weight_decay=0.1))])
+def test_rules_of_large_batches_follow_their_papers(formula, optimizer):
+    """T244."""
+    generator = np.random.default_rng(6)
+    w, gradients = generator.standard_normal((4, 3)), generator.standard_normal((STEPS, 4, 3))
+    m, v = np.zeros_like(w), np.zeros_like(w)
+    for n, (gradient, own) in enumerate(zip(gradients, steps_taken(optimizer(), w, gradients), strict=True), 1):
+        w, m, v = formula(w, m, v, n, gradient)
+        np.testing.assert_allclose(own, w, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("optimizer", [nv.optim.Lamb, nv.optim.Lars])
+def test_a_parameter_of_zeros_moves_at_the_plain_rate(optimizer):
+    """T244: and does not become NaN, nor does one whose gradient is 0."""
+    found = steps_taken(optimizer(0.5), np.zeros((1, 2)), np.array([[[3.0, 0.0]], [[0.0, 0.0]]]))
+    assert np.isfinite(found).all() and found[0, 0, 0] < -0.4 and found[0, 0, 1] == 0.0
+
+
+def test_rows_and_columns_are_little_memory():
+    """T243: Adafactor keeps a row and a column for each matrix, and all squares of a vector."""
+    rule = nv.optim.Adafactor()
+    shapes = [[place.shape for name, place in rule.slots(nv.variable(axes)).items() if name in ("rows", "columns")]
+              for axes in ((3, 4, 5), "F=3, K=4", "F=3", ())]
+    assert shapes == [[(3, 4), (3, 5)], [(3,), (4,)], [(3,), (0,)], [(), (0,)]]
+
+
+def test_curvature_takes_few_steps_to_a_minimum():
+    """T243: of all parameters together, in float32 too, where a gradient of 0 changes nothing."""
+    v, w = nv.variable("F=2", [3.0, -1.0]), nv.variable((), 5.0)
+    loss = nv.sum(nv.square(v) * np.float32([1, 30])) + nv.square(w - nv.sum(v))
+    step = nv.computation([loss, nv.optim.LBFGS(nv.optim.SGD(1.0), memory=4)(loss)])
+    losses = [step()[0].item() for _ in range(25)]
+    assert losses[-1] < 1e-9 and np.isfinite([*v.tolist(), w.item()]).all()
+
+
 def test_muon_is_for_matrices():
     """T244: and says what takes the rest."""
     for axes in ("F=3", "F=3, K=2, H=2", ()):
@@ -102,7 +154,9 @@ WITH_MOMENTS = {
     "momentum": lambda: nv.optim.SGD(0.1, momentum=0.5), "adagrad": nv.optim.Adagrad,
     "rmsprop": lambda: nv.optim.RMSProp(decay=0.5, centered=True, momentum=0.5),
     "adam": lambda: nv.optim.Adam(beta1=0.5, beta2=0.5), "adamw": lambda: nv.optim.AdamW(beta1=0.5, beta2=0.5),
-    "lion": lambda: nv.optim.Lion(beta1=0.5, beta2=0.5), "muon": lambda: nv.optim.Muon(momentum=0.5)}
+    "lion": lambda: nv.optim.Lion(beta1=0.5, beta2=0.5), "radam": lambda: nv.optim.RAdam(beta1=0.5, beta2=0.5),
+    "nadam": lambda: nv.optim.NAdam(beta1=0.5, beta2=0.5), "lamb": lambda: nv.optim.Lamb(beta1=0.5, beta2=0.5),
+    "lars": lambda: nv.optim.Lars(momentum=0.5), "muon": lambda: nv.optim.Muon(momentum=0.5)}
 
 
 def moments_after(optimizer, dtype, transformer, moments, gradient):

@@ -32,6 +32,52 @@ def test_one_cycle_rises_and_falls():
     assert all(np.diff(cycle[:25]) > 0) and all(np.diff(cycle[24:100]) < 0)
 
 
+def test_restarts_are_exact_far_out():
+    """T248: at the step of each restart the rate is the first one again."""
+    cosine, start = nv.optim.warm_restarts(1.0, 3, growth=2), 0
+    for length in [3 * 2**k for k in range(12)]:
+        assert rates(cosine, [start]) == [1.0] and rates(cosine, [start + length - 1])[0] < 0.3
+        start += length
+
+
+def test_a_plateau_lowers_the_rates(interpreter):
+    """T248: as PyTorch's does, with patience, a pause, and a least rate; of each rule below an optimiser."""
+    first, second = nv.optim.SGD(1.0), nv.optim.SGD(2.0)
+    v, w, value = nv.variable((), 0.0), nv.variable((), 0.0), nv.placeholder((), nv.float64)
+    both = nv.optim.Groups([([v], first)], rest=second)
+    check = interpreter.computation(nv.optim.Plateau(both, 0.5, patience=1, pause=2, least=0.3)(value), value)
+    found = []
+    for number in (3.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 1.0, 1.0, 0.99995, 1.0, 1.0, 1.0, 1.0, 1.0):
+        check(number)
+        found.append(float(interpreter.get(first.learning_rate)))
+    assert found == [1.0] * 3 + [0.5] * 4 + [0.3] + [0.3] * 8
+    assert interpreter.get(second.learning_rate) == 0.3
+    assert w.item() == v.item() == 0.0
+
+
+def test_larger_values_may_be_better(interpreter):
+    """T248."""
+    descent, value = nv.optim.SGD(1.0), nv.placeholder(())
+    check = interpreter.computation(nv.optim.Plateau(descent, 0.5, patience=0, larger=True)(value), value)
+    for number in (0.1, 0.2, 0.3):
+        check(number)
+    assert interpreter.get(descent.learning_rate) == 1.0
+    check(0.3)
+    assert interpreter.get(descent.learning_rate) == 0.5
+
+
+@pytest.mark.parametrize("make", [
+    lambda: nv.optim.multi_step(0.1, [5, 3]), lambda: nv.optim.sequential([nv.optim.constant(1.0)], [3]),
+    lambda: nv.optim.polynomial(0.1, 5, 0.0), lambda: nv.optim.warm_restarts(0.1, 3, growth=0),
+    lambda: nv.optim.cyclic(-0.1, 1.0), lambda: nv.optim.Plateau(nv.optim.SGD(), 1.5),
+    lambda: nv.optim.Plateau(nv.optim.SGD())(nv.zeros((2,)))], ids=range(7))
+def test_schedules_of_parts_refuse_what_makes_no_sense(make):
+    """T246."""
+    with pytest.raises(InvalidArgument) as caught:
+        make()
+    assert caught.value.help
+
+
 def test_a_schedule_sets_the_rate_before_the_update():
     """T249: of every rule below an optimiser."""
     v, w = nv.variable((), 0.0), nv.variable((), 0.0)

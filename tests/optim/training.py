@@ -48,6 +48,14 @@ def plain(name: str, **settings: Any) -> Callable[[Any, list[Any]], Callable[[],
     return make
 
 
+def newton(**settings: Any) -> Callable[[Any, list[Any]], Callable[[], None]]:
+    """PyTorch's L-BFGS, which asks for the loss again; the gradient is there already."""
+    def make(torch: Any, parameters: list[Any]) -> Callable[[], None]:
+        optimizer = torch.optim.LBFGS(parameters, **settings)
+        return lambda: optimizer.step(lambda: torch.zeros(()))
+    return make
+
+
 def clipped(settings: dict[str, float]) -> Callable[[Any, list[Any]], Callable[[], None]]:
     def make(torch: Any, parameters: list[Any]) -> Callable[[], None]:
         optimizer = torch.optim.SGD(parameters, lr=0.1)
@@ -99,6 +107,17 @@ def scheduled(name: str, **settings: Any) -> Callable[[Any, list[Any]], Callable
     return make
 
 
+def in_sequence(torch: Any, parameters: list[Any]) -> Callable[[], None]:
+    optimizer, schedules = torch.optim.SGD(parameters, lr=0.1), torch.optim.lr_scheduler
+    rising = schedules.LinearLR(optimizer, start_factor=0.25, total_iters=5)
+    schedule = schedules.SequentialLR(optimizer, [rising, schedules.ExponentialLR(optimizer, 0.9)], [5])
+
+    def step() -> None:
+        optimizer.step()
+        schedule.step()
+    return step
+
+
 CASES = {
     "sgd": Case(lambda: nv.optim.SGD(0.1), plain("SGD", lr=0.1)),
     "momentum": Case(lambda: nv.optim.SGD(0.1, momentum=0.8), plain("SGD", lr=0.1, momentum=0.8)),
@@ -113,6 +132,16 @@ CASES = {
     "adam_decay": Case(lambda: nv.optim.Adam(0.05, beta1=0.8, beta2=0.9, epsilon=1e-3, weight_decay=0.1),
                        plain("Adam", lr=0.05, betas=(0.8, 0.9), eps=1e-3, weight_decay=0.1)),
     "adamw": Case(lambda: nv.optim.AdamW(0.05, weight_decay=0.1), plain("AdamW", lr=0.05, weight_decay=0.1)),
+    "radam": Case(lambda: nv.optim.RAdam(0.05, beta2=0.9, weight_decay=0.01),
+                  plain("RAdam", lr=0.05, betas=(0.9, 0.9), weight_decay=0.01)),
+    "nadam": Case(lambda: nv.optim.NAdam(0.05, weight_decay=0.01, momentum_decay=0.01),
+                  plain("NAdam", lr=0.05, weight_decay=0.01, momentum_decay=0.01)),
+    "adamax": Case(lambda: nv.optim.Adamax(0.05, weight_decay=0.01), plain("Adamax", lr=0.05, weight_decay=0.01)),
+    "adadelta": Case(lambda: nv.optim.Adadelta(0.5, weight_decay=0.01), plain("Adadelta", lr=0.5, weight_decay=0.01)),
+    "rprop": Case(lambda: nv.optim.Rprop(0.05), plain("Rprop", lr=0.05)),
+    "adafactor": Case(lambda: nv.optim.Adafactor(0.05, epsilon=2.0**-52, weight_decay=0.01),
+                      plain("Adafactor", lr=0.05, weight_decay=0.01)),
+    "lbfgs": Case(lambda: nv.optim.LBFGS(nv.optim.SGD(0.1), memory=3), newton(lr=0.1, history_size=3, max_iter=1)),
     "clipped_norm": Case(lambda: nv.optim.Clipped(nv.optim.SGD(0.1), norm=0.5), clipped({"norm": 0.5})),
     "clipped_value": Case(lambda: nv.optim.Clipped(nv.optim.SGD(0.1), value=0.1), clipped({"value": 0.1})),
     "groups": Case(lambda: nv.optim.AdamW(0.05, weight_decay=0.1), grouped),
@@ -124,6 +153,25 @@ CASES = {
                    scheduled("CosineAnnealingLR", T_max=STEPS, eta_min=0.01)),
     "warm_up": Case(lambda: nv.optim.SGD(nv.optim.warm_up(0.1, steps=8, start=0.025)),
                     scheduled("LinearLR", start_factor=0.25, total_iters=8)),
+    "multi_step": Case(lambda: nv.optim.SGD(nv.optim.multi_step(0.1, [4, 5, 12], factor=0.5)),
+                       scheduled("MultiStepLR", milestones=[4, 5, 12], gamma=0.5)),
+    "polynomial": Case(lambda: nv.optim.SGD(nv.optim.polynomial(0.1, 15, exponent=2.0)),
+                       scheduled("PolynomialLR", total_iters=15, power=2.0)),
+    "warm_restarts": Case(lambda: nv.optim.SGD(nv.optim.warm_restarts(0.1, 3, growth=2, end=0.01)),
+                          scheduled("CosineAnnealingWarmRestarts", T_0=3, T_mult=2, eta_min=0.01)),
+    "restarts": Case(lambda: nv.optim.SGD(nv.optim.warm_restarts(0.1, 3)),
+                     scheduled("CosineAnnealingWarmRestarts", T_0=3)),
+    "cyclic": Case(lambda: nv.optim.SGD(nv.optim.cyclic(0.1, 0.3, 3, 2)),
+                   scheduled("CyclicLR", base_lr=0.1, max_lr=0.3, step_size_up=3, step_size_down=2,
+                             cycle_momentum=False)),
+    "triangles": Case(lambda: nv.optim.SGD(nv.optim.cyclic(0.1, 0.3, 3, shrinkage=0.5)),
+                      scheduled("CyclicLR", base_lr=0.1, max_lr=0.3, step_size_up=3, mode="triangular2",
+                                cycle_momentum=False)),
+    "cyclic_decay": Case(lambda: nv.optim.SGD(nv.optim.cyclic(0.1, 0.3, 3, decay=0.9)),
+                         scheduled("CyclicLR", base_lr=0.1, max_lr=0.3, step_size_up=3, mode="exp_range", gamma=0.9,
+                                   cycle_momentum=False)),
+    "sequential": Case(lambda: nv.optim.SGD(nv.optim.sequential(
+        [nv.optim.warm_up(0.1, 5, start=0.025), nv.optim.exponential(0.1, 0.9)], [5])), in_sequence),
     "one_cycle": Case(lambda: nv.optim.SGD(nv.optim.one_cycle(0.1, steps=STEPS)),
                       scheduled("OneCycleLR", max_lr=0.1, total_steps=STEPS + 1, cycle_momentum=False)),
 }

@@ -38,7 +38,7 @@ class Adam(Rule):
     (1.0, 0.25)
     """
 
-    moments = ("m", "v")
+    moments: tuple[str, ...] = ("m", "v")
 
     @explains_keywords
     def __init__(self, learning_rate: Rate = 1e-3, beta1: float | Tensor = 0.9, beta2: float | Tensor = 0.999,

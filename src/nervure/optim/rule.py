@@ -99,7 +99,13 @@ class Rule(Optimizer):
         optimiser.
         """
         count = self._count() if self._kept.parameters() else self.n
-        return {"n": count, **{name: slot_like(parameter, name) for name in self.moments}}
+        return {"n": count, **{name: self.slot(parameter, name) for name in self.moments}}
+
+    def slot(self, parameter: AssignableTensorOp, name: str) -> AssignableTensorOp:
+        """Makes the place of a moment of a parameter; a rule whose moments have other axes, or another start, makes
+        its own.
+        """
+        return slot_like(parameter, name)
 
     def _count(self) -> AssignableTensorOp:
         return persistent_tensor((), 0, int64).named(f"{type(self).__name__.lower()}_n")

@@ -70,13 +70,14 @@ class Schedule(Uncopyable):
         if rules is None:
             raise WrongKind("a schedule is called with an optimiser", op="Schedule", got=shown(optimizer),
                             expected="an optimiser", help="schedule.at(n) gives the rate after n steps")
-        return doall([assign(_settable(rule.learning_rate), self.at(rule.n)) for rule in rules()])
+        return doall([assign(settable(rule.learning_rate), self.at(rule.n)) for rule in rules()])
 
     def __repr__(self) -> str:
         return self._text
 
 
-def _settable(rate: Tensor) -> AssignableTensorOp:
+def settable(rate: Tensor) -> AssignableTensorOp:
+    """Returns a learning rate that can be set; InvalidArgument for any other tensor."""
     if not isinstance(rate, AssignableTensorOp) or rate.variable is None or not rate.variable.persistent:
         raise InvalidArgument("this learning rate cannot be set", op="Schedule", got=repr(rate),
                               expected="a number, or a persistent tensor",
@@ -90,7 +91,7 @@ def constant(learning_rate: float) -> Schedule:
     >>> nv.optim.constant(0.1).at(1000).item()
     0.1
     """
-    rate = _rate(learning_rate, "constant")
+    rate = checked_rate(learning_rate, "constant")
     return Schedule(lambda n: as_tensor(rate, dtype=float64), f"constant({learning_rate!r})")
 
 
@@ -100,9 +101,9 @@ def stepped(learning_rate: float, every: int, factor: float = 0.1) -> Schedule:
     >>> [nv.optim.stepped(1.0, every=10, factor=0.5).at(n).item() for n in (0, 9, 10, 25)]
     [1.0, 1.0, 0.5, 0.25]
     """
-    rate, length = _rate(learning_rate, "stepped"), _steps(every, "stepped", "every")
+    rate, length = checked_rate(learning_rate, "stepped"), checked_steps(every, "stepped", "every")
     scale = checked(factor, "stepped", "factor", NOT_NEGATIVE)
-    return Schedule(lambda n: rate * power(_number(scale), floor(n / length)),
+    return Schedule(lambda n: rate * power(scalar(scale), floor(n / length)),
                     f"stepped({learning_rate!r}, every={every!r}, factor={factor!r})")
 
 
@@ -112,9 +113,9 @@ def exponential(learning_rate: float, factor: float) -> Schedule:
     >>> [nv.optim.exponential(1.0, 0.5).at(n).item() for n in (0, 1, 3)]
     [1.0, 0.5, 0.125]
     """
-    rate = _rate(learning_rate, "exponential")
+    rate = checked_rate(learning_rate, "exponential")
     scale = checked(factor, "exponential", "factor", NOT_NEGATIVE)
-    return Schedule(lambda n: rate * power(_number(scale), n), f"exponential({learning_rate!r}, factor={factor!r})")
+    return Schedule(lambda n: rate * power(scalar(scale), n), f"exponential({learning_rate!r}, factor={factor!r})")
 
 
 def cosine(learning_rate: float, steps: int, end: float = 0.0) -> Schedule:
@@ -124,9 +125,9 @@ def cosine(learning_rate: float, steps: int, end: float = 0.0) -> Schedule:
     >>> [round(nv.optim.cosine(1.0, steps=100).at(n).item(), 3) for n in (0, 50, 100, 150)]
     [1.0, 0.5, 0.0, 0.0]
     """
-    rate, length = _rate(learning_rate, "cosine"), _steps(steps, "cosine", "steps")
+    rate, length = checked_rate(learning_rate, "cosine"), checked_steps(steps, "cosine", "steps")
     last = checked(end, "cosine", "end", NOT_NEGATIVE)
-    return Schedule(lambda n: _half_cosine(rate, last, n / length),
+    return Schedule(lambda n: half_cosine(rate, last, n / length),
                     f"cosine({learning_rate!r}, steps={steps!r}, end={end!r})")
 
 
@@ -138,7 +139,7 @@ def warm_up(after: Schedule | float, steps: int, start: float = 0.0) -> Schedule
     [0.0, 0.25, 1.0, 0.5]
     """
     following = after if isinstance(after, Schedule) else constant(after)
-    length, first = _steps(steps, "warm_up", "steps"), checked(start, "warm_up", "start", NOT_NEGATIVE)
+    length, first = checked_steps(steps, "warm_up", "steps"), checked(start, "warm_up", "start", NOT_NEGATIVE)
 
     def rate(n: Tensor) -> Tensor:
         rising = first + (following.at(0.0) - first) * (n / length)
@@ -154,7 +155,7 @@ def one_cycle(peak: float, steps: int, rising: float = 0.3, first: float = 25.0,
     >>> [round(cycle.at(n).item(), 4) for n in (0, 29, 100)]
     [0.04, 0.9998, 0.0]
     """
-    top, length = _rate(peak, "one_cycle"), _steps(steps, "one_cycle", "steps")
+    top, length = checked_rate(peak, "one_cycle"), checked_steps(steps, "one_cycle", "steps")
     part = checked(rising, "one_cycle", "rising", NOT_NEGATIVE)
     low = top / checked(first, "one_cycle", "first", POSITIVE)
     end, turn = low / checked(last, "one_cycle", "last", POSITIVE), part * length - 1
@@ -164,25 +165,28 @@ def one_cycle(peak: float, steps: int, rising: float = 0.3, first: float = 25.0,
                               help="0.3 is usual")
 
     def rate(n: Tensor) -> Tensor:
-        falling = _half_cosine(top, end, (n - turn) / (length - 1 - turn))
-        return where(less(n, turn), _half_cosine(low, top, n / turn), falling)
+        falling = half_cosine(top, end, (n - turn) / (length - 1 - turn))
+        return where(less(n, turn), half_cosine(low, top, n / turn), falling)
     return Schedule(rate, f"one_cycle({peak!r}, steps={steps!r}, rising={rising!r}, first={first!r}, last={last!r})")
 
 
-def _half_cosine(start: float, end: float, part: Tensor) -> Tensor:
+def half_cosine(start: float, end: float, part: Tensor) -> Tensor:
     """Goes from ``start`` to ``end`` in half a cosine as ``part`` goes from 0 to 1, and stays at ``end``."""
     return end + (start - end) / 2 * (1.0 + cos(math.pi * minimum(part, 1.0)))
 
 
-def _number(value: float) -> Tensor:
+def scalar(value: float) -> Tensor:
+    """Returns a number as a float64 tensor without axes."""
     return as_tensor(value, dtype=float64)
 
 
-def _rate(value: object, op: str) -> float:
+def checked_rate(value: object, op: str) -> float:
+    """Returns a learning rate that is not negative; an error names ``op``."""
     return checked(value, op, "learning_rate" if op != "one_cycle" else "peak", NOT_NEGATIVE)
 
 
-def _steps(value: object, op: str, operand: str) -> int:
+def checked_steps(value: object, op: str, operand: str) -> int:
+    """Returns a number of steps, of 1 or more; an error names ``op`` and ``operand``."""
     found = integer(value, op, operand, "a number of steps")
     if found < 1:
         raise InvalidArgument(f"{operand} is a number of steps", op=op, operand=operand, got=value,
