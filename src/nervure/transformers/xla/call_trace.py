@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from nervure.ir.op import Value
 from nervure.transformers.binding import Bindings
 from nervure.transformers.xla.checks import START, Checks, ErrorOf, Status
 from nervure.transformers.xla.functions import Array
 
 
 class CallTrace:
-    """One tracing of a function, or of a function that an op holds; ``status`` moves on with its checks."""
+    """One tracing of a function, or of a function that an op holds.
+
+    ``values`` are those of the ops so far, ``status`` moves on with the checks.
+    """
 
     def __init__(self, bindings: Bindings, checks: Checks, precision: str, status: Status = START) -> None:
         self.bindings, self.checks, self.precision, self.status = bindings, checks, precision, status
+        self.values: Mapping[Value, Array] = {}
 
     def inside(self, status: Status) -> CallTrace:
         """Returns the trace of a function that an op holds, from a status on."""

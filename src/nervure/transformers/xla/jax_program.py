@@ -20,13 +20,15 @@ from nervure.ir.kinds import Elementwise, Structured, View, as_results
 from nervure.ir.leaves import Constant, Full, Parameter, ReadVariable
 from nervure.ir.op import Op, Value
 from nervure.ir.variable import Variable
+from nervure.ops.attention import Attention
 from nervure.ops.branching import Branches
 from nervure.ops.effects import Guard
 from nervure.ops.looping import Scan, While
 from nervure.ops.rematerialising import Checkpoint
+from nervure.passes.decompose import decompose
 from nervure.transformers.binding import Bindings
 from nervure.transformers.memory_estimate import numbers
-from nervure.transformers.xla import branches_and_loops, primitives
+from nervure.transformers.xla import attention, branches_and_loops, primitives
 from nervure.transformers.xla.call_trace import CallTrace
 from nervure.transformers.xla.checks import Checks, Status, may_fail
 from nervure.transformers.xla.element_types import convert
@@ -84,6 +86,7 @@ def traced(trace: CallTrace, function: Function, arguments: Sequence[Array],
         if isinstance(op, ReadVariable):
             values[op.output] = states[op.variable]
             continue
+        trace.values = values
         results = _results(trace, op, [values[operand] for operand in op.operands])
         values.update(zip(op.outputs, results, strict=True))
     return [jnp.asarray(values[value]) for value in function.roots]
@@ -153,6 +156,13 @@ def _while(trace: CallTrace, op: While, operands: Sequence[Array]) -> list[Array
     return branches_and_loops.repeat(trace, op, operands, _inner)
 
 
+def _attention(trace: CallTrace, op: Attention, operands: Sequence[Array]) -> list[Array]:
+    """JAX's attention where it has the same meaning, else the parts of the op."""
+    if attention.is_fused(trace, op):
+        return [attention.fused(trace, op, operands)]
+    return traced(trace, decompose(attention.parts(op), supports), operands, {})
+
+
 def _checkpoint(trace: CallTrace, op: Checkpoint, operands: Sequence[Array]) -> list[Array]:
     return traced(trace, op.body, operands, {})
 
@@ -160,4 +170,4 @@ def _checkpoint(trace: CallTrace, op: Checkpoint, operands: Sequence[Array]) -> 
 _MEANINGS: dict[type[Op], Callable[[CallTrace, Any, Sequence[Array]], list[Array]]] = {
     Elementwise: _elementwise, View: _view, Structured: structured, Constant: _constant, Full: _full, Guard: _guard,
     Branches: _branches, Scan: _scan, While: _while,
-    Checkpoint: _checkpoint}
+    Checkpoint: _checkpoint, Attention: _attention}

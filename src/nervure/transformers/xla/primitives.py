@@ -16,6 +16,7 @@ from nervure.ir.op import Op
 from nervure.ops.contraction import Contract
 from nervure.ops.convolution import Convolution, ConvolutionDataGradient, ConvolutionFilterGradient
 from nervure.ops.indexing import Gather, Scatter
+from nervure.ops.reductions import Max, Min, Prod, Sum
 from nervure.ops.rematerialising import After
 from nervure.ops.sorting import RunningCount, Sort
 from nervure.transformers.xla.call_trace import CallTrace
@@ -23,6 +24,7 @@ from nervure.transformers.xla.element_types import convert, wide
 from nervure.transformers.xla.functions import Array
 from nervure.transformers.xla.products import contract, convolution
 from nervure.transformers.xla.structured_form import Domain, accumulated, domain_of
+from nervure.transformers.xla.window_reductions import reduced
 
 
 def after(trace: CallTrace, op: After, operands: Sequence[Array]) -> list[Array]:
@@ -70,4 +72,5 @@ def _rows(domain: Domain, op: Gather | Scatter) -> Array:
 
 ROWS: dict[type[Op], Callable[[CallTrace, Any, Sequence[Array]], list[Array] | None]] = {
     After: after, Contract: contract, Convolution: convolution, ConvolutionDataGradient: convolution,
-    ConvolutionFilterGradient: convolution, Gather: gather, RunningCount: running_count, Scatter: scatter, Sort: sort}
+    ConvolutionFilterGradient: convolution, Gather: gather, Max: reduced, Min: reduced, Prod: reduced,
+    RunningCount: running_count, Scatter: scatter, Sort: sort, Sum: reduced}

@@ -22,6 +22,7 @@ from nervure.transformers.memory_estimate import numbers
 from nervure.transformers.xla.call_trace import CallTrace
 from nervure.transformers.xla.element_types import convert, wide
 from nervure.transformers.xla.functions import Array
+from nervure.transformers.xla.spreading import spread
 from nervure.transformers.xla.views import Shape, grid, line_of, shown, static_grid
 from nervure.transformers.xla.xla_scalars import XlaScalars
 from nervure.types.dim import DimLike, substitute
@@ -134,6 +135,9 @@ def _combined(structure: Structure, access: Access, domain: Domain, value: Array
     initial = None if structure.initial is None else convert(domain.operands[structure.initial], exact)
     lines = _written_lines(access, domain, shape)
     if lines is None:
+        made = _spread(combine, access, domain, value, initial, shape)
+        if made is not None:
+            return accumulated(made, dtype)
         return accumulated(_scattered(combine, access, domain, value, initial, shape, exact), dtype)
     used = [line.dimension for line in lines if line.dimension is not None]
     others = [d for d in range(len(domain.lengths)) if d not in used]
@@ -148,6 +152,17 @@ def _combined(structure: Structure, access: Access, domain: Domain, value: Array
     if 0 in extents:
         return accumulated(base, dtype)
     return accumulated(_on_slice(combine, base, part, lines), dtype)
+
+
+def _spread(combine: str | None, access: Access, domain: Domain, value: Array, initial: Array | None,
+            shape: Shape) -> Array | None:
+    """A sum to which few slices add, without a scatter; None for anything else."""
+    known = [domain.known(entry) for entry in access.coordinates if not isinstance(entry, Element)]
+    is_sum = combine == "add" and value.dtype != jnp.bool_ and len(known) == len(access.coordinates)
+    if not is_sum or 0 in domain.lengths or 0 in shape:
+        return None
+    made = spread(value, domain.lengths, shape, known)
+    return made if made is None or initial is None else initial + made
 
 
 def _written_lines(access: Access, domain: Domain, shape: Shape) -> list[Array] | None:
@@ -217,16 +232,17 @@ def _update(combine: str | None, base: Array, place: Array, part: Array) -> Arra
 _OR = ("add", "maximum", "or")
 """The combiners that are "or" of truth values; the others are "and"."""
 
-_FUNCTIONS: dict[str, Callable[[Array, Array], Array]] = {
+FUNCTIONS: dict[str, Callable[[Array, Array], Array]] = {
     "add": lax.add, "multiply": lax.mul, "maximum": lax.max, "minimum": lax.min, "and": lax.bitwise_and,
     "or": lax.bitwise_or}
 
 
 def _start(combine: str | None, shape: Shape, exact: DType) -> Array:
-    return jnp.full(shape, _unit(combine, exact))
+    return jnp.full(shape, unit_of(combine, exact))
 
 
-def _unit(combine: str | None, exact: DType) -> np.ndarray:
+def unit_of(combine: str | None, exact: DType) -> np.ndarray:
+    """Returns the unit of a combiner, in an element type."""
     return np.asarray(unit(combine, exact.numpy)).astype(exact.numpy)
 
 
@@ -239,7 +255,7 @@ def _reduced(combine: str | None, value: Array, axes: Sequence[int], exact: DTyp
                             for d, length in enumerate(value.shape)])]
     if exact.kind == "bool":
         combine = "or" if combine in _OR else "and"
-    return lax.reduce(value, _unit(combine, exact), _FUNCTIONS[combine], list(axes))
+    return lax.reduce(value, unit_of(combine, exact), FUNCTIONS[combine], list(axes))
 
 
 def _folded(s: XlaScalars, structure: Structure, combine: ScalarExpression, domain: Domain, values: Sequence[Array],

@@ -16,6 +16,7 @@ from nervure.errors import NotSupported
 from nervure.ir.function import Function
 from nervure.ir.leaves import Leaf
 from nervure.ir.op import Op
+from nervure.ops.attention import Attention
 from nervure.support import forks
 from nervure.transformers.base import Executable, Transformer
 from nervure.transformers.program_options import DEFAULT, ProgramOptions
@@ -38,7 +39,14 @@ class XlaTransformer(Transformer):
         super().__init__(DeviceCell)
         self.device, self.options = jax.devices()[0], DEFAULT
 
+    @property
+    def has_fused_attention(self) -> bool:
+        """Whether the device has kernels for attention as a whole."""
+        return self.device.platform == "gpu"
+
     def supports(self, op_class: type[Op]) -> bool:
+        if op_class is Attention:
+            return self.has_fused_attention
         with forks.importing():
             from nervure.transformers.xla.jax_program import supports
         return issubclass(op_class, Leaf) or supports(op_class)

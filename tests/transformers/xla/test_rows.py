@@ -1,0 +1,111 @@
+"""Ops for which XLA has a primitive: the compiled text has it, and the numbers are the reference's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nervure as nv
+
+jax = pytest.importorskip("jax", reason="jax is not installed")
+
+IMAGES = "N=2, C=3, H=9, W=8"
+
+
+def text_of(transformer, function, arguments):
+    """The program of a function as JAX gives it to XLA."""
+    executable = transformer.build(function)
+    with jax.enable_x64(True):
+        return executable.specialise({}).call.lower(arguments, [], []).as_text()
+
+
+def pooled(kind, padding):
+    x = nv.placeholder(IMAGES)
+    y = nv.pooling(x, kind, {"H": 3, "W": 2}, strides={"H": 2, "W": 2}, padding=padding)
+    return x, [y, nv.deriv(nv.sum(y * y, out_axes=()), x)]
+
+
+@pytest.mark.parametrize("padding", [0, 1])
+@pytest.mark.parametrize("kind", ["max", "avg"])
+def test_pooling_is_a_reduction_over_windows(xla, interpreter, kind, padding):
+    """X11: and its gradient has no scatter."""
+    x, returns = pooled(kind, padding)
+    given = np.random.default_rng(0).integers(-4, 5, x.shape).astype(np.float32)
+    mine, theirs = [nv.computation(returns, x, transformer=each) for each in (xla, interpreter)]
+    for got, expected in zip(mine(given), theirs(given), strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-6)
+    text = text_of(xla, mine.function, [given])
+    assert "stablehlo.reduce_window" in text and "stablehlo.scatter" not in text
+
+
+@pytest.mark.parametrize("dtype", ["int8", "bfloat16", "complex64", "bool"])
+def test_sums_of_overlapping_windows_are_exact(xla, interpreter, dtype):
+    """X11: integers wrap, and truth values are or-ed."""
+    x = nv.placeholder((7, 3), dtype=dtype)
+    windows = nv.ops.Windows(x.value, axes=(0,), windows=(3,), strides=(2,))
+    total = nv.Tensor(nv.ops.Sum(windows, (2,))) if dtype != "bool" else x
+    back = nv.Tensor(nv.ops.AccumulateView(windows, windows.describe(x.value.type).index_map, (7, 3)))
+    given = (np.arange(21).reshape(7, 3) * 37 % 16).astype(np.uint8).astype(nv.types.dtype.as_dtype(dtype).numpy)
+    mine, theirs = [nv.computation([total, back], x, transformer=each)(given) for each in (xla, interpreter)]
+    for got, expected in zip(mine, theirs, strict=True):
+        assert got.tobytes() == expected.tobytes()
+
+
+def test_a_sum_over_many_slices_is_a_scatter(xla):
+    """X11"""
+    x = nv.placeholder((100, 80))
+    spread = nv.Tensor(nv.ops.AccumulateView(
+        x.value, nv.types.index_map.IndexMap((100, 80), (nv.types.dim.index(0) + nv.types.dim.index(1),)), (179,)))
+    assert nv.computation(spread, x, transformer=xla)(np.ones((100, 80), np.float32)).max() == 80
+    function = nv.computation(spread, x, transformer=xla).function
+    assert "stablehlo.scatter" in text_of(xla, function, [np.ones((100, 80), np.float32)])
+
+
+def attention_of(dtype="bfloat16", **attributes):
+    parameters = [nv.Parameter(nv.types.dtype.as_dtype(dtype), (2, 3, rows, 8)) for rows in (5, 7, 7)]
+    return nv.Function([nv.ops.Attention(*parameters, **attributes)], parameters)
+
+
+@pytest.fixture
+def attended(monkeypatch):
+    """The calls of JAX's attention, on a transformer that takes its device for one that has it."""
+    calls, own = [], jax.nn.dot_product_attention
+    monkeypatch.setattr(jax.nn, "dot_product_attention", lambda *given, **named: (calls.append(named),
+                                                                                  own(*given, **named))[1])
+    monkeypatch.setattr("nervure.transformers.xla.transformer.XlaTransformer.has_fused_attention", True)
+    return calls
+
+
+@pytest.mark.parametrize("attributes", [{}, {"after": 0}, {"before": 2, "after": 1}, {"before": 1}])
+def test_attention_is_jax_s_own_where_the_device_has_it(xla, interpreter, attended, attributes):
+    """X11"""
+    function = attention_of(**attributes)
+    given = [np.random.default_rng(at).standard_normal(entry.type.shape).astype(nv.bfloat16.numpy)
+             for at, entry in enumerate([op.output for op in function.parameters])]
+    mine, theirs = [each.build(function)(*given)[0].astype(np.float32) for each in (xla, interpreter)]
+    assert len(attended) == 1
+    np.testing.assert_allclose(mine, theirs, rtol=0.05, atol=0.03)
+
+
+def test_attention_is_its_parts_anywhere_else(xla, attended, monkeypatch):
+    """X11: products of float32 are as exact as they are asked for, and a row that sees nothing is 0."""
+    x = [np.ones((2, 3, rows, 8), np.float32) for rows in (5, 7, 7)]
+    assert xla.build(attention_of("float32"))(*x)[0].min() == 1 and not attended
+    with nv.flags.overriding(xla_precision="default"):
+        assert xla.build(attention_of("float32"))(*x)[0].min() == 1 and len(attended) == 1
+    low = [each.astype(nv.bfloat16.numpy) for each in x]
+    parameters = [nv.Parameter(nv.bfloat16, each.shape) for each in low]
+    mask = nv.Parameter(nv.bool_, (2, 3, 5, 7))
+    masked = xla.build(nv.Function([nv.ops.Attention(*parameters, mask)], [*parameters, mask]))
+    assert masked(*low, np.zeros((2, 3, 5, 7), np.bool_))[0].max() == 0 and len(attended) == 1
+    monkeypatch.setattr("nervure.transformers.xla.transformer.XlaTransformer.has_fused_attention", False)
+    assert xla.build(attention_of())(*low)[0].min() == 1 and len(attended) == 1
+
+
+def test_attention_is_whole_on_a_gpu_alone(xla):
+    """X11"""
+    class Gpu:
+        platform = "gpu"
+    assert not xla.supports(nv.ops.Attention)
+    xla.device = Gpu()
+    assert xla.supports(nv.ops.Attention)
