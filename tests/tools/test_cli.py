@@ -14,6 +14,7 @@ import pytest
 import nervure as nv
 from nervure.data.digits import load_digits
 from nervure.tools.cli import able_to_train, main
+from nervure.tools.recipes import adding, characters
 
 pytest.importorskip("sklearn")
 
@@ -180,3 +181,72 @@ def test_without_fashion_one_line_says_how_to_get_it(tmp_path, capsys):
     images.write_bytes(images.read_bytes()[:-1])
     assert main(["train", "fashion", "--data", str(tmp_path), "--out", str(tmp_path)]) == 1
     assert "the file is cut short" in capsys.readouterr().err
+
+
+def test_an_lstm_learns_to_add(tmp_path, capsys, monkeypatch):
+    """With a tenth of the error of the mean, which is 1/6; of ten steps here, which take fewer epochs than sixty."""
+    monkeypatch.setattr(adding, "STEPS", 10)
+    assert main(["train", "lstm", "--epochs", "4", "--out", str(tmp_path)]) == 0
+    assert float(re.search(r"test error: ([\d.]+) \(of the mean: 0.16667\)", capsys.readouterr().out)[1]) < 1 / 60
+
+
+def test_an_autoencoder_writes_pictures(tmp_path, capsys):
+    assert main(["train", "autoencoder", "--epochs", "10", "--out", str(tmp_path)]) == 0
+    found = re.search(r"test error: ([\d.]+) \(of the mean picture: ([\d.]+)\)", capsys.readouterr().out)
+    assert float(found[1]) < float(found[2]) / 2
+    assert (tmp_path / "pictures.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    served = nv.load_together(tmp_path / "autoencoder.safetensors")
+    assert sorted(served) == ["decode", "encode", "predict"]
+    assert served["decode"](served["encode"](np.zeros((2, 8, 8)))).shape == (2, 8, 8)
+
+
+@pytest.fixture
+def small_text(tmp_path, monkeypatch):
+    """A folder of small Python files, and a small model to read them."""
+    for number in range(25):
+        lines = [f"def f{number}{each}(x):\n\treturn x + {each}\n" for each in range(60)]
+        (tmp_path / f"a{number}.py").write_text("".join(lines))
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "left_out.py").write_text("\u00e9" * 10_000)
+    monkeypatch.setattr(characters.Pieces, "__len__", lambda pieces: 20)
+    monkeypatch.setattr(characters.CharactersRecipe, "network", lambda recipe: characters.CharacterModel(32, 2, 1))
+    return tmp_path
+
+
+def test_a_language_model_writes(small_text, capsys):
+    """And its chances, as the saved file gives them, are those that the command prints."""
+    out = small_text / "run"
+    assert main(["train", "charlm", "--data", str(small_text), "--epochs", "2", "--out", str(out)]) == 0
+    text = capsys.readouterr().out
+    assert float(text.split()[-1]) < 3 and "-- after 'def ':\ndef " in text
+    served = nv.load_together(out / "charlm.safetensors")
+    beginning = characters.encoded("def f1")
+    written = served["write"](beginning.astype(np.int64), 0.1)
+    assert written.shape == (characters.LENGTH,) and set(characters.decoded(written)) <= set(characters.LETTERS)
+
+
+def test_a_model_draws_by_its_own_chances(small_text):
+    """Cold, it takes the likeliest character, which the model without a cache finds as well."""
+    nv.seed(3)
+    model = characters.CharacterModel(32, 2, 1)
+    served = characters.CharactersRecipe().serve(model, nv.transformers.default())
+    beginning = characters.encoded("import ").astype(np.int64)
+    codes = [*beginning, *served["write"](beginning, 1e-6)[:20]]
+    whole = served["predict"](np.array([codes]))[0].argmax(axis=-1)
+    assert codes[len(beginning):] == whole[len(beginning) - 1:-1].tolist()
+
+
+def test_text_is_split_by_files(small_text, tmp_path):
+    learnt, held = characters.load_sources(small_text, 0)
+    assert 0 < len(held) < len(learnt) / 10
+    assert not any("?" in characters.decoded(part) for part in (learnt, held))
+    pieces = characters.Pieces(learnt, 0)
+    nv.data.check(pieces)
+    inputs, targets = next(pieces.epoch(0))
+    assert (inputs[:, 1:] == targets[:, :-1]).all()
+
+
+def test_too_little_text_is_one_line(tmp_path, capsys):
+    """Status 2."""
+    assert main(["train", "charlm", "--data", str(tmp_path)]) == 2
+    assert capsys.readouterr().err.startswith(f"nervure: there is too little text of Python in {tmp_path}: install ")

@@ -46,10 +46,15 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"nervure {nv.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
     train = commands.add_parser("train", help="train a network on real data")
-    sets = train.add_subparsers(dest="data", required=True, metavar="data")
+    sets = train.add_subparsers(dest="recipe", required=True, metavar="recipe")
     _add_recipe(sets, "digits", "1,797 handwritten digits of 8x8 pixels", 30)
     fashion = _add_recipe(sets, "fashion", "Fashion-MNIST: 70,000 pictures of clothing, 28x28 pixels", 5)
     fashion.add_argument("--data", type=Path, default=DEBIAN, metavar="FOLDER", help="folder of the four files")
+    text = _add_recipe(sets, "charlm", "a language model of characters, on Python's standard library", 30)
+    text.add_argument("--data", type=Path, default=argparse.SUPPRESS, metavar="FOLDER",
+                      help="folder of Python files (default: the standard library)")
+    _add_recipe(sets, "lstm", "a recurrent network that adds two of sixty numbers", 30)
+    _add_recipe(sets, "autoencoder", "digits from eight numbers each", 100)
     cache = commands.add_parser("cache", help="show or clear the machine code kept on disk")
     cache.add_argument("--clear", action="store_true", help="delete all of it")
     cache.set_defaults(run=_show_cache)
@@ -67,8 +72,8 @@ def _add_recipe(sets: Subparsers, name: str, about: str, epochs: int) -> argpars
     own.add_argument("--out", type=Path, default=Path("runs", name), help="folder for checkpoints, weights, logs, plot")
     own.add_argument("--resume", action="store_true", help="go on from the newest checkpoint in the folder")
     own.add_argument("--patience", type=at_least(1), default=argparse.SUPPRESS, metavar="EPOCHS",
-                     help="hold back a tenth, and stop when its loss has not fallen for so many epochs")
-    own.set_defaults(run=_train, recipe=name)
+                     help="hold some examples back, and stop when their loss has not fallen for so many epochs")
+    own.set_defaults(run=_train)
     return own
 
 
@@ -76,7 +81,7 @@ def _train(options: argparse.Namespace) -> None:
     from nervure.tools.recipes import RECIPES
     from nervure.tools.train import Settings, train
     try:
-        data = RECIPES[options.recipe].load(options.seed, getattr(options, "data", None))
+        data = RECIPES[options.recipe].load(options.seed, getattr(options, "data", None), hasattr(options, "patience"))
     except NotSupported as error:
         print(f"nervure: {error.message}: {error.help}", file=sys.stderr)
         raise SystemExit(2) from None
