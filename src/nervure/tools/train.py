@@ -16,7 +16,7 @@ import numpy as np
 import nervure as nv
 from nervure.errors import InternalError
 from nervure.tools.recipes import RECIPES
-from nervure.tools.recipes.recipe import Problem, Recipe
+from nervure.tools.recipes.recipe import Recipe, RecipeData
 from nervure.training.early_stop import EarlyStop
 from nervure.training.logs import plot
 from nervure.transformers.base import Transformer
@@ -33,7 +33,7 @@ class Settings(NamedTuple):
     patience: int | None = None
 
 
-def train(name: str, problem: Problem, settings: Settings) -> None:
+def train(name: str, data: RecipeData, settings: Settings) -> None:
     """Trains the recipe ``name`` and prints the progress, then what the recipe says of the examples that are held back,
     which are read once, at the end.
 
@@ -43,30 +43,30 @@ def train(name: str, problem: Problem, settings: Settings) -> None:
     settings.out.mkdir(parents=True, exist_ok=True)
     weights, picture = settings.out / f"{name}.safetensors", settings.out / f"{name}.png"
     with nv.transformers.make_transformer(settings.transformer) as transformer:
-        trainer = _train(recipe, problem, settings, transformer)
+        trainer = _train(recipe, data, settings, transformer)
         served = recipe.serve(trainer.module, transformer)
-        answers = recipe.answers(served["predict"], problem.test)
+        answers = recipe.answers(served["predict"], data.test)
         nv.save(weights, served["predict"] if len(served) == 1 else dict(served))
         loaded = nv.load(weights) if len(served) == 1 else nv.load_together(weights)["predict"]
-        if not np.array_equal(recipe.answers(loaded, problem.test), answers):
+        if not np.array_equal(recipe.answers(loaded, data.test), answers):
             raise InternalError(f"{weights} does not give the answers of the network that it was saved from")
         plot(trainer.history, picture, recipe.title)
         print(f"saved, reloaded and checked: {weights}; plot: {picture}")
-        for line in recipe.report(served, answers, problem.test, settings.out):
+        for line in recipe.report(served, answers, data.test, settings.out):
             print(line)
 
 
-def _train(recipe: Recipe, problem: Problem, settings: Settings, transformer: Transformer) -> nv.Trainer:
+def _train(recipe: Recipe, data: RecipeData, settings: Settings, transformer: Transformer) -> nv.Trainer:
     """Returns a fitted trainer, and a line about its speed, counted from the first step on, which is compiled before.
     """
     nv.seed(settings.seed)
     nv.seed(settings.seed, transformer)
-    trainer = nv.Trainer(recipe.network(), recipe.optimizer(settings.epochs * problem.steps), recipe.loss,
+    trainer = nv.Trainer(recipe.network(), recipe.optimizer(settings.epochs * data.steps), recipe.loss,
                          recipe.metrics, axes=recipe.axes, transformer=transformer)
     started = time.perf_counter()
-    trainer.prepare(problem.first())
+    trainer.prepare(data.first())
     compiled = time.perf_counter()
-    trainer.fit(problem.batches, settings.epochs, problem.watched, folder=settings.out, resume=settings.resume,
+    trainer.fit(data.batches, settings.epochs, data.watched, folder=settings.out, resume=settings.resume,
                 stop=None if settings.patience is None else EarlyStop(settings.patience))
     seconds = time.perf_counter() - compiled
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024  # kilobytes on Linux

@@ -10,9 +10,9 @@ from nervure.tools.recipes.adding import AddingRecipe
 from nervure.tools.recipes.autoencoder import AutoencoderRecipe
 from nervure.tools.recipes.characters import CharactersRecipe
 from nervure.tools.recipes.classifying import DigitsNetwork, DigitsRecipe, FashionNetwork, FashionRecipe
-from nervure.tools.recipes.recipe import Problem, Recipe
+from nervure.tools.recipes.recipe import Recipe, RecipeData
 
 RECIPES: dict[str, Recipe] = {"digits": DigitsRecipe(), "fashion": FashionRecipe(), "charlm": CharactersRecipe(),
                               "lstm": AddingRecipe(), "autoencoder": AutoencoderRecipe()}
 
-__all__ = ["RECIPES", "DigitsNetwork", "FashionNetwork", "Problem", "Recipe"]
+__all__ = ["RECIPES", "DigitsNetwork", "FashionNetwork", "RecipeData", "Recipe"]

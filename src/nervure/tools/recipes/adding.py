@@ -18,7 +18,7 @@ import numpy as np
 
 import nervure as nv
 from nervure import nn
-from nervure.tools.recipes.recipe import Arrays, Problem, Recipe, Served, in_parts
+from nervure.tools.recipes.recipe import Arrays, Recipe, RecipeData, Served, in_parts
 from nervure.transformers.base import Transformer
 
 STEPS = 60
@@ -69,10 +69,10 @@ class AddingRecipe(Recipe):
     title, axes = "the adding problem", ("N=n, T=t, F=2", "N=n, Y=1")
     loss = staticmethod(nn.losses.mean_squared_error)
 
-    def load(self, seed: int, folder: Path | None, holds_back: bool) -> Problem:
+    def load(self, seed: int, folder: Path | None, holds_back: bool) -> RecipeData:
         """A thousand sequences are held back, and as many decide when to stop."""
         held = np.random.default_rng([seed, 1])
-        return Problem(Sums(seed), drawn(held, 1000) if holds_back else None, drawn(held, 1000))
+        return RecipeData(Sums(seed), drawn(held, 1000) if holds_back else None, drawn(held, 1000))
 
     def network(self) -> nn.Module:
         """Returns a new network."""

@@ -14,7 +14,7 @@ import numpy as np
 import nervure as nv
 from nervure import nn
 from nervure.data.digits import load_digits
-from nervure.tools.recipes.recipe import Arrays, Problem, Recipe, Served, in_parts
+from nervure.tools.recipes.recipe import Arrays, Recipe, RecipeData, Served, in_parts
 from nervure.transformers.base import Transformer
 
 
@@ -37,14 +37,14 @@ class AutoencoderRecipe(Recipe):
     title, axes = "an autoencoder of digits", ("N=n, H=8, W=8", "N=n, H=8, W=8")
     loss = staticmethod(nn.losses.binary_cross_entropy)
 
-    def load(self, seed: int, folder: Path | None, holds_back: bool) -> Problem:
+    def load(self, seed: int, folder: Path | None, holds_back: bool) -> RecipeData:
         """A fifth of the digits is held back, and with ``holds_back`` a tenth of the others decides when to stop."""
         data = load_digits(0.2, seed)
         count = len(data.train) * 9 // 10 if holds_back else len(data.train)
         images = np.random.default_rng(seed).permutation(data.train.images)
         watched = (images[count:], images[count:]) if holds_back else None
         learnt = nv.data.Batches(images[:count], images[:count], size=64, seed=seed)
-        return Problem(learnt, watched, (data.test.images, data.test.images))
+        return RecipeData(learnt, watched, (data.test.images, data.test.images))
 
     def network(self) -> nn.Module:
         """Returns a new network."""

@@ -19,7 +19,7 @@ import numpy as np
 import nervure as nv
 from nervure import nn
 from nervure.errors import NotSupported
-from nervure.tools.recipes.recipe import Arrays, Problem, Recipe, Served
+from nervure.tools.recipes.recipe import Arrays, Recipe, RecipeData, Served
 from nervure.transformers.base import Transformer
 
 LETTERS = "\n" + "".join(map(chr, range(32, 127)))
@@ -83,7 +83,7 @@ class Pieces:
             yield pieces[:, :-1], pieces[:, 1:]
 
 
-class Block(nn.Module):
+class CharacterBlock(nn.Module):
     """Attention and two dense layers, each behind a norm and beside a residual, on (N, T, ``width``)."""
 
     def __init__(self, width: int, heads: int) -> None:
@@ -102,7 +102,7 @@ class CharacterModel(nn.Module):
 
     def __init__(self, width: int = 192, heads: int = 6, layers: int = 4) -> None:
         self.table = nn.Embedding(len(LETTERS), width)
-        self.blocks = [Block(width, heads) for _ in range(layers)]
+        self.blocks = [CharacterBlock(width, heads) for _ in range(layers)]
         self.norm, self.head = nn.LayerNorm(width), nn.LinearLayer(width, len(LETTERS))
 
     def forward(self, codes: nv.Tensor, caches: list[nn.KeyValueCache] | None = None) -> nv.Tensor:
@@ -143,13 +143,13 @@ class CharactersRecipe(Recipe):
         """Returns the cross entropy, in nats a character."""
         return nn.losses.cross_entropy(nv.reshape(logits, (-1, len(LETTERS))), nv.reshape(targets, (-1,)))
 
-    def load(self, seed: int, folder: Path | None, holds_back: bool) -> Problem:
+    def load(self, seed: int, folder: Path | None, holds_back: bool) -> RecipeData:
         """One file in twenty is held back; a half of their text decides when to stop."""
         learnt, held = load_sources(folder, seed)
         count = min(len(held) - 1, 1 << 17) // (2 * LENGTH)
         rows = [held[first:first + count * LENGTH].reshape(count, LENGTH).astype(np.int64)
                 for first in (0, 1, count * LENGTH, count * LENGTH + 1)]
-        return Problem(Pieces(learnt, seed), (rows[0], rows[1]) if holds_back else None, (rows[2], rows[3]))
+        return RecipeData(Pieces(learnt, seed), (rows[0], rows[1]) if holds_back else None, (rows[2], rows[3]))
 
     def network(self) -> nn.Module:
         """Returns a new network."""

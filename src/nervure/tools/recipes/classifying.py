@@ -16,7 +16,7 @@ from nervure import nn
 from nervure.data.digits import Split, load_digits, split_by_class
 from nervure.data.fashion import load_fashion
 from nervure.nn.initialisers import he_normal
-from nervure.tools.recipes.recipe import Arrays, Problem, Recipe, Served, in_parts
+from nervure.tools.recipes.recipe import Arrays, Recipe, RecipeData, Served, in_parts
 from nervure.transformers.base import Transformer
 
 
@@ -81,12 +81,12 @@ class ClassesRecipe(Recipe):
         """Returns the examples to learn from, and those that are held back."""
         raise NotImplementedError
 
-    def load(self, seed: int, folder: Path | None, holds_back: bool) -> Problem:
+    def load(self, seed: int, folder: Path | None, holds_back: bool) -> RecipeData:
         """With ``holds_back`` a tenth of each class decides when to stop."""
         data = self.split(seed, folder)
         parts = split_by_class(*data.train, 0.1, seed) if holds_back else Split(data.train, data.test)
         batches = nv.data.Batches(*parts.train, size=self.size, seed=seed)
-        return Problem(batches, parts.test if holds_back else None, data.test)
+        return RecipeData(batches, parts.test if holds_back else None, data.test)
 
     def serve(self, network: nn.Module, transformer: Transformer) -> Served:
         """``predict`` maps images to the class of each."""

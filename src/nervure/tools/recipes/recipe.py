@@ -1,7 +1,7 @@
 """What a recipe says: its data, its network, how that is trained, what is saved of it, and what is told at the end.
 
 >>> inputs, targets = np.zeros((4, 2)), np.zeros(4)
->>> Problem(nv.data.Batches(inputs, targets, size=2), None, (inputs, targets)).steps
+>>> RecipeData(nv.data.Batches(inputs, targets, size=2), None, (inputs, targets)).steps
 2
 """
 
@@ -23,7 +23,7 @@ Served = Mapping[str, nv.Computation[Any]]
 """Computations by name, which are saved together; the first is ``predict``."""
 
 
-class Problem(NamedTuple):
+class RecipeData(NamedTuple):
     """Data of a recipe: what the trainer learns from, what decides when to stop (or None), and what is held back."""
 
     batches: Data
@@ -50,7 +50,7 @@ class Recipe:
     loss: Callable[..., nv.Tensor]
     metrics: Sequence[Callable[..., nv.Tensor]] = ()
 
-    def load(self, seed: int, folder: Path | None, holds_back: bool) -> Problem:
+    def load(self, seed: int, folder: Path | None, holds_back: bool) -> RecipeData:
         """Returns the data, split by ``seed``; from a ``folder``, where the recipe reads files. With ``holds_back``
         some examples are kept to decide when to stop.
         """
