@@ -34,8 +34,8 @@ class Settings(NamedTuple):
 
 
 def train(name: str, data: RecipeData, settings: Settings) -> None:
-    """Trains the recipe ``name`` and prints the progress, then what the recipe says of the examples that are held back,
-    which are read once, at the end.
+    """Trains the recipe ``name`` on ``data``, and prints the progress. The examples that are held back are read once,
+    at the end, for the recipe's report.
 
     Without a name the transformer is the one that ``flags.transformer`` names, else the best one here.
     """

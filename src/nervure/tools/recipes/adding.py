@@ -70,7 +70,7 @@ class AddingRecipe(Recipe):
     loss = staticmethod(nn.losses.mean_squared_error)
 
     def load(self, seed: int, folder: Path | None, holds_back: bool) -> RecipeData:
-        """A thousand sequences are held back, and as many decide when to stop."""
+        """Holds back a thousand sequences by ``seed``; with ``holds_back`` as many decide when to stop."""
         held = np.random.default_rng([seed, 1])
         return RecipeData(Sums(seed), drawn(held, 1000) if holds_back else None, drawn(held, 1000))
 
@@ -92,7 +92,7 @@ class AddingRecipe(Recipe):
         return in_parts(predict, test[0])
 
     def report(self, served: Served, answers: np.ndarray, test: Arrays, folder: Path) -> list[str]:
-        """Returns three sums and the mean squared error."""
+        """Returns three sums of ``answers`` beside the right ones, and the mean squared error."""
         shown = [f"{right:.3f}: {found:.3f}" for found, right in zip(answers[:3, 0], test[1][:3, 0], strict=True)]
         return [f"sums, and what was found: {', '.join(shown)}",
                 f"test error: {float(np.mean((answers - test[1]) ** 2)):.5f} (of the mean: {1 / 6:.5f})"]

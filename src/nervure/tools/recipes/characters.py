@@ -144,7 +144,9 @@ class CharactersRecipe(Recipe):
         return nn.losses.cross_entropy(nv.reshape(logits, (-1, len(LETTERS))), nv.reshape(targets, (-1,)))
 
     def load(self, seed: int, folder: Path | None, holds_back: bool) -> RecipeData:
-        """One file in twenty is held back; a half of their text decides when to stop."""
+        """Holds one file in twenty back, chosen by ``seed``; with ``holds_back`` a half of their text decides when to
+        stop.
+        """
         learnt, held = load_sources(folder, seed)
         count = min(len(held) - 1, 1 << 17) // (2 * LENGTH)
         rows = [held[first:first + count * LENGTH].reshape(count, LENGTH).astype(np.int64)
@@ -183,7 +185,7 @@ class CharactersRecipe(Recipe):
         return np.concatenate(found)
 
     def report(self, served: Served, answers: np.ndarray, test: Arrays, folder: Path) -> list[str]:
-        """Returns two texts that the model has written, and the nats a character of the text that is held back."""
+        """Returns two texts that ``served`` has written, and the nats a character of the text that is held back."""
         texts = []
         for beginning in ("def ", "class "):
             codes = served["write"](encoded(beginning).astype(np.int64), np.float32(0.7))

@@ -1,4 +1,4 @@
-"""What a recipe says: its data, its network, how that is trained, what is saved of it, and what is told at the end.
+"""A recipe has data and a network, and says how that is trained, what is saved of it, and what is told at the end.
 
 >>> inputs, targets = np.zeros((4, 2)), np.zeros(4)
 >>> RecipeData(nv.data.Batches(inputs, targets, size=2), None, (inputs, targets)).steps
