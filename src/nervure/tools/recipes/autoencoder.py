@@ -68,7 +68,8 @@ class AutoencoderRecipe(Recipe):
         return in_parts(predict, test[0])
 
     def report(self, served: Served, answers: np.ndarray, test: Arrays, folder: Path) -> list[str]:
-        """Writes ``pictures.png`` to ``folder``; returns the squared error of a pixel beside that of the mean picture."""
+        """Writes ``pictures.png`` to ``folder``, and returns the squared error of a pixel beside that of the mean.
+        """
         rows = [test[0][:12], answers[:12], _between(served, test[0][0], test[0][1], 12)]
         _draw(rows, folder / "pictures.png")
         error, spread = [float(np.mean((test[0] - other) ** 2)) for other in (answers, test[0].mean(axis=0))]
