@@ -1,0 +1,57 @@
+"""Layers, optimisers and training on xla: the tests of other transformers run on it, and the digits are learnt."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import nervure as nv
+from nervure.data.digits import load_digits
+from nervure.tools.train import Settings, train
+from tests.conformance.running import DEEP
+from tests.processes import ROOT
+
+pytest.importorskip("jax", reason="jax is not installed")
+
+OF_THE_CPU = ("test_steps_are_written_in_place", "test_inputs_are_one_product_for_all_steps")
+"""Tests of layers that look at the steps or the memory of the cpu's programs."""
+
+
+@pytest.mark.parametrize(("folder", "share"), [("nn", 30), ("optim", 15), ("training", 5)])
+def test_the_tests_of_a_folder_hold_on_xla(folder, share):
+    """X12: a sample of them, all with DEEP_TESTS."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"tests/{folder}", "-k",
+               " and ".join([f"not {name}" for name in OF_THE_CPU]), *([] if DEEP else ["--sample", str(share)])]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=3000, check=False,
+                          env={**os.environ, "NERVURE_TRANSFORMER": "xla"})
+    assert done.returncode == 0, done.stdout
+    assert int(re.findall(r"(\d+) passed", done.stdout)[-1]) >= share // 2
+
+
+def test_the_digits_are_learnt(tmp_path, capsys):
+    """X12: an epoch of the recipe, which is saved, and read on the default transformer."""
+    accuracy = train("digits", load_digits(), Settings(epochs=1, seed=0, out=tmp_path, transformer="xla"))
+    assert accuracy > 0.85 and "steps per second on xla" in capsys.readouterr().out
+
+
+def test_a_training_on_xla_is_that_on_the_cpu(xla, cpu):
+    """X12: with dropout's masks bit for bit, batch norm, and a norm of all gradients."""
+    found = []
+    for transformer in (xla, cpu):
+        nv.seed(3)
+        nv.seed(3, transformer)
+        model = nv.nn.Sequential(nv.nn.LinearLayer("F=6", "H=8"), nv.nn.BatchNorm("H=8"), nv.relu,
+                                 nv.nn.Dropout(0.3), nv.nn.LinearLayer("H=8", "Y=2"))
+        rule = nv.optim.Clipped(nv.optim.Adam(0.01), norm=1.0)
+        trainer = nv.Trainer(model, rule, nv.nn.losses.mean_squared_error, axes=("N=n, F=6", "N=n, Y=2"),
+                             transformer=transformer)
+        generator = np.random.default_rng(0)
+        data = generator.standard_normal((60, 6)), generator.standard_normal((60, 2))
+        trainer.fit(data, epochs=2, size=16, shows=False)
+        found.append([entry["loss"] for entry in trainer.history])
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-5)
