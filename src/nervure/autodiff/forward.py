@@ -36,8 +36,8 @@ from nervure.ir.kinds import Composite, Elementwise
 from nervure.ir.leaves import Parameter
 from nervure.ir.op import Op, Operand, Tangents, Value, as_value
 from nervure.ir.provenance import NO_GRAD, of_derivative, set_override
+from nervure.ir.region import RegionOp
 from nervure.ir.traverse import postorder
-from nervure.ops.rematerialising import Checkpoint
 
 
 def tangents(outputs: Sequence[Operand], moving: Sequence[Operand],
@@ -88,7 +88,7 @@ class _Walk:
     def _visit(self, op: Op, moving: Sequence[Value]) -> None:
         refuse_complex(op, {*moving, *[operand for operand in op.operands if operand in self.known]})
         given = [self.known.get(operand) for operand in op.operands]
-        if isinstance(op, Checkpoint):
+        if isinstance(op, RegionOp):
             found: Tangents = op.along(given, tangents)
         elif type(op).jvp is not Op.jvp:
             found = _call_jvp(op, given)

@@ -37,6 +37,7 @@ from nervure.ir.op import Value
 from nervure.ir.variable import Variable
 from nervure.ops.branching import If
 from nervure.ops.looping import Scan, While
+from nervure.ops.scan_in_blocks import scan_in_blocks
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxisLike
 from nervure.types.axis import Axis, make_axis, same_role
@@ -46,13 +47,14 @@ from nervure.types.dtype import bool_, int64, uint64
 
 
 def scan(f: Callable[..., Nested], init: Nested, xs: Nested = None, length: DimLike | None = None,
-         reverse: bool = False, axis: AxisLike = 0) -> Nested:
+         reverse: bool = False, axis: AxisLike = 0, checkpoint: int | None = None) -> Nested:
     """Runs ``carry, y = f(carry, x)`` for each slice x of ``xs``; returns the last carry, and all y stacked.
 
     The first carry is ``init``. ``xs`` is a tensor or several in any nesting, sliced along ``axis`` (a name, an axis or
     a position); without any (None) ``length`` is the number of iterations. With ``reverse`` they go from the last slice
     to the first; y lies where its slice does. Results are stacked along a first axis, the one of ``xs``. The carry
-    keeps its types and axes, else an InvalidArgument says which leaf does not.
+    keeps its types and axes, else an InvalidArgument says which leaf does not. With ``checkpoint``, a number of
+    iterations, derivatives keep the carry once in that many of them, and run the iterations between again.
 
     >>> decay = nv.variable((), 0.5)
     >>> x = nv.placeholder("T=t, F=2")
@@ -64,23 +66,27 @@ def scan(f: Callable[..., Nested], init: Nested, xs: Nested = None, length: DimL
     [[1.0, 1.0], [1.5, 1.5], [1.75, 1.75]]
     """
     argument_parsing.require_function(f, "scan", "f", ["carry", "x"])
-    return _scanned("scan", f, init, xs, length, reverse, axis)
+    return _scanned("scan", f, init, xs, length, reverse, axis, checkpoint)
 
 
-def map(f: Callable[..., Nested], xs: Nested, axis: AxisLike = 0) -> Nested:
+def map(f: Callable[..., Nested], xs: Nested, axis: AxisLike = 0, checkpoint: int | None = None) -> Nested:
     """Returns ``f(x)`` of each slice x of ``xs`` along ``axis``, stacked. ``xs`` and results may be nested.
+
+    ``checkpoint`` is that of ``nv.scan``.
 
     >>> nv.map(lambda row: nv.sum(row) * row, nv.constant([[1., 2.], [3., 4.]])).tolist()
     [[3.0, 6.0], [21.0, 28.0]]
     """
     argument_parsing.require_function(f, "map", "f", ["x"])
-    return _scanned("map", lambda carry, x: (carry, f(x)), (), xs, axis=axis)[1]
+    return _scanned("map", lambda carry, x: (carry, f(x)), (), xs, axis=axis, checkpoint=checkpoint)[1]
 
 
-def fori_loop(lower: object, upper: object, body_fun: Callable[..., Nested], init_val: Nested) -> Nested:
+def fori_loop(lower: object, upper: object, body_fun: Callable[..., Nested], init_val: Nested,
+              checkpoint: int | None = None) -> Nested:
     """Returns the value after ``value = body_fun(i, value)`` for i from ``lower`` up to, but not, ``upper``.
 
-    i is int64, and so are bounds that are tensors. With bounds that are numbers or lengths the loop has derivatives.
+    i is int64, and so are bounds that are tensors. With bounds that are numbers or lengths the loop has derivatives,
+    for which ``checkpoint`` is that of ``nv.scan``.
 
     >>> nv.fori_loop(0, 5, lambda i, product: product * (i + 1).astype(nv.float32), 1.0).item()
     120.0
@@ -93,7 +99,12 @@ def fori_loop(lower: object, upper: object, body_fun: Callable[..., Nested], ini
             count = max(count, 0)
         numbers = Tensor(ops.Iota((count,), None, int64))
         start = as_tensor(first, "fori_loop", "lower", int64) if isinstance(first, Dim) else first
-        return _scanned("fori_loop", lambda value, i: (body_fun(i + start, value), None), init_val, numbers)[0]
+        return _scanned("fori_loop", lambda value, i: (body_fun(i + start, value), None), init_val, numbers,
+                        checkpoint=checkpoint)[0]
+    if checkpoint is not None:
+        raise InvalidArgument("a loop between tensors has no derivatives, and keeps nothing for them", op="fori_loop",
+                              operand="checkpoint", got=argument_parsing.shown(checkpoint), expected="None",
+                              help="leave it out, or give bounds that are numbers or lengths")
     start, stop = _counter(lower, "lower"), _counter(upper, "upper")
     counted = _Traced("fori_loop", lambda state: (state[0] + 1, body_fun(*state)), (start, init_val), [],
                       ["i", *paths(pytrees.flatten(init_val)[1], "carry")])
@@ -124,8 +135,9 @@ def while_loop(cond_fun: Callable[..., Nested], body_fun: Callable[..., Nested],
 
 
 def _scanned(name: str, f: Callable[..., Nested], init: Nested, xs: Nested = None, length: object = None,
-             reverse: object = False, axis: AxisLike = 0) -> Nested:
+             reverse: object = False, axis: AxisLike = 0, checkpoint: object = None) -> Nested:
     """Runs what ``scan`` runs, for the function ``name``, which errors are about."""
+    every = None if checkpoint is None else _every(checkpoint, name)
     leaves, pattern = pytrees.flatten(xs)
     slices = _Slices(name, leaves, pattern, length, axis)
 
@@ -137,7 +149,7 @@ def _scanned(name: str, f: Callable[..., Nested], init: Nested, xs: Nested = Non
         return found
 
     backwards = argument_parsing.truth(reverse, name, "reverse")
-    return _Traced(name, step, init, slices.parts, gives_pairs=True).scanned(slices, backwards)
+    return _Traced(name, step, init, slices.parts, gives_pairs=True).scanned(slices, backwards, every)
 
 
 # -- slices ----------------------------------------------------------------------------------------------------------
@@ -310,8 +322,8 @@ class _Traced:
         written = [variable for variable in self.body.variables if variable in self.body.written]
         return written, [variable for variable in self.body.variables if variable not in written]
 
-    def scanned(self, slices: _Slices, reverse: bool) -> Nested:
-        """Returns the last carry and what is stacked."""
+    def scanned(self, slices: _Slices, reverse: bool, every: int | None) -> Nested:
+        """Returns the last carry and what is stacked, made in blocks of ``every`` iterations if that is a number."""
         body, count, length = self.body, len(self.carries), slices.length
         written, read = self._parameters()
         sliced = [entry.value for entry in slices.tensors]
@@ -330,8 +342,9 @@ class _Traced:
         op = Scan(*[entry.value for entry in self.carries], *[read_of(each) for each in written], *sliced,
                   *body.outside, *[read_of(each) for each in read], body=function, carries=count + len(written),
                   slices=len(sliced), length=length, reverse=reverse, saved=tuple(range(count + len(written))))
-        given = [*op.outputs[:count], *op.outputs[count + len(written):len(results)]]
-        last = dict(zip(written, op.outputs[count:count + len(written)], strict=True))
+        outputs = op.outputs if every is None else scan_in_blocks(op, every)
+        given = [*outputs[:count], *outputs[count + len(written):len(results)]]
+        last = dict(zip(written, outputs[count:count + len(written)], strict=True))
         values = self._after(given, last, op.effectful)
         carry = self.nested([Tensor(value, entry._axes) for value, entry in zip(values, self.carries, strict=False)])
         rest = iter(values[count:])
@@ -410,6 +423,14 @@ def _trips(value: object, name: str, operand: str) -> DimLike:
         raise InvalidArgument("a number of iterations is not negative", op=name, operand=operand, got=number,
                               expected="0 or more", help="with 0 iterations the first carry comes out as it is")
     return number
+
+
+def _every(value: object, name: str) -> int:
+    every = argument_parsing.integer(value, name, "checkpoint", help="None, or leave it out, for no checkpoints")
+    if every < 1:
+        raise InvalidArgument("a block has one iteration or more", op=name, operand="checkpoint", got=every,
+                              expected="1 or more", help="the square root of the number of iterations keeps least")
+    return every
 
 
 def _counter(value: object, operand: str) -> Tensor:

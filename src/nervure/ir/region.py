@@ -117,6 +117,10 @@ Differentiate = Callable[[Sequence[Operand], Sequence[Operand], Sequence["Operan
 """Reverse mode: ``nervure.autodiff.gradients``, which stands above the ops and is given to their rules."""
 
 
+Moved = Callable[[Sequence[Operand], Sequence[Operand], Sequence[Operand]], Sequence["Value | None"]]
+"""Forward mode: ``nervure.autodiff.tangents``, likewise."""
+
+
 Batched = Callable[..., Sequence["Value | None"]]
 """Mapping over many elements: ``nervure.autodiff.batched``, which stands above the ops, too."""
 
@@ -182,6 +186,13 @@ class RegionOp(Op, abstract=True):
         ``differentiate`` computes the gradients of values inside of a function.
         """
         raise NotImplementedError(f"{type(self).__name__} has no derivative")
+
+    def along(self, directions: Sequence[Value | None], tangents: Moved) -> Sequence[Value | None]:
+        """Returns the tangents of the outputs (None: zero), from the ``directions`` of the operands.
+
+        ``tangents`` differentiates inside of a function, as ``nervure.autodiff.tangents`` does.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no tangents")
 
     def for_each(self, length: DimLike, mapped: Mapping[Value, Value], batched: Batched,
                  draws: bool) -> Sequence[Operand]:
@@ -263,6 +274,35 @@ class RegionOp(Op, abstract=True):
             raise self.fail(InvalidArgument, f"the number of {what} is another one", operand=attribute, got=got,
                             expected=expected,
                             help="a function has a parameter for each operand, and all that it uses is among them")
+
+
+class Tangent(NamedTuple):
+    """A function whose parameters move: its ``own`` parameters, its ``results``, and how these move.
+
+    ``given`` has the directions of some parameters, by number, and ``found`` the tangent of each result; None where it
+    stays.
+    """
+
+    own: list[Parameter]
+    results: Sequence[Value]
+    given: Mapping[int, Parameter]
+    found: Sequence[Value | None]
+
+    @classmethod
+    def of(cls, body: Function, moving: Sequence[int], tangents: Moved) -> Tangent:
+        """Returns a pure ``body`` whose parameters numbered ``moving`` move.
+
+        ``tangents`` differentiates inside, as ``nervure.autodiff.tangents`` does.
+        """
+        own = [Parameter(entry.output.dtype, entry.output.shape) for entry in body.parameters]
+        given = {at: Parameter(own[at].dtype, own[at].shape) for at in moving}
+        results = body(*own)
+        return cls(own, results, given, tangents(results, [own[at].output for at in moving], [*given.values()]))
+
+    def filled(self, at: int) -> Value:
+        """Returns the tangent of a result, zeros if it stays."""
+        found, result = self.found[at], self.results[at]
+        return Full(0, result.dtype, result.shape).output if found is None else found
 
 
 class Many(NamedTuple):

@@ -18,7 +18,7 @@ from nervure.errors import DtypeMismatch, InvalidArgument, ShapeMismatch
 from nervure.ir.function import Function, function_attributes
 from nervure.ir.leaves import Full, Parameter
 from nervure.ir.op import Gradients, Value
-from nervure.ir.region import Batched, Differentiate, Many, RegionOp, without_effects
+from nervure.ir.region import Batched, Differentiate, Many, Moved, RegionOp, Tangent, without_effects
 from nervure.ir.traverse import postorder
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import DimLike
@@ -87,6 +87,16 @@ class Branches(RegionOp, abstract=True):
         for at, value in zip(chosen, found, strict=True):
             results[at + 1] = value
         return results
+
+    def along(self, directions: Sequence[Value | None], tangents: Moved) -> list[Value | None]:
+        choice, *given = self.operands
+        moving = [at for at, direction in enumerate(directions[1:]) if direction is not None]
+        inside = [Tangent.of(without_effects(branch), moving, tangents) for branch in self.branches]
+        found = [at for at in range(len(self.outputs)) if any([entry.found[at] is not None for entry in inside])]
+        made = [Function([entry.filled(at) for at in found], [*entry.own, *entry.given.values()],
+                         name=f"{branch.name}_tangents") for entry, branch in zip(inside, self.branches, strict=True)]
+        values = iter(type(self)(choice, *given, *[directions[at + 1] for at in moving], branches=tuple(made)).outputs)
+        return [next(values) if at in found else None for at in range(len(self.outputs))]
 
 
 def _backward(branch: Function, seeded: Sequence[int], chosen: Sequence[int], seeds: Sequence[Value],

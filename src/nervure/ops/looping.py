@@ -21,7 +21,7 @@ from nervure.ir import field
 from nervure.ir.function import Assumption, Function, function_attribute
 from nervure.ir.leaves import Full, Parameter
 from nervure.ir.op import Gradients, Operand, Value, in_front, registry
-from nervure.ir.region import Batched, Differentiate, Many, RegionOp, without_effects
+from nervure.ir.region import Batched, Differentiate, Many, Moved, RegionOp, Tangent, without_effects
 from nervure.ir.traverse import postorder
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import Dim, DimLike, dim_max, equal, less_equal
@@ -57,6 +57,19 @@ class LoopOp(RegionOp, abstract=True):
                 return differs, many
             for at in found:
                 differs[at] = True
+
+    def moving(self, directions: Sequence[Value | None], body: Function, tangents: Moved) -> Tangent:
+        """Returns a pure ``body`` whose parameters move along the ``directions`` of the operands (None: they stay).
+
+        ``tangents`` differentiates inside. A carry also moves if the body makes it from what does.
+        """
+        moving = [at for at, direction in enumerate(directions) if direction is not None]
+        while True:
+            inside = Tangent.of(body, moving, tangents)
+            further = [at for at in range(self.carries) if inside.found[at] is not None and at not in moving]
+            if not further:
+                return inside
+            moving = sorted([*moving, *further])
 
     carries: int
 
@@ -157,6 +170,34 @@ class Scan(LoopOp):
     def differentiated(self, gradients: Sequence[Value | None], wanted: Sequence[bool],
                        differentiate: Differentiate) -> Gradients:
         return _ReverseScan(self, gradients, wanted).gradients(differentiate)
+
+    def along(self, directions: Sequence[Value | None], tangents: Moved) -> list[Value | None]:
+        """Returns the tangents of the outputs: carries and stacked results of a loop that goes the same way.
+
+        It computes each iteration again from the carries before it. The other parameters are those of ``RegionOp``.
+        """
+        carries, first = self.carries, self.carries + self.slices
+        inside = self.moving(directions, without_effects(self.body), tangents)
+        moving = [at for at in inside.given if at < carries]
+        stacked = [at for at in range(carries, len(inside.results)) if inside.found[at] is not None]
+        results = [*map(inside.filled, moving), *map(inside.filled, stacked)]
+        used = set(postorder(results))
+        own, operands = inside.own, self.operands
+        values = [*(self.saving() if not used.isdisjoint(own[:carries]) else operands[:carries]), *operands[carries:]]
+        pairs = [(own[at], values[at], at >= first) for at in range(len(own)) if own[at] in used]
+        pairs += [(given, _or_zeros(directions[at], given), at >= first)
+                  for at, given in inside.given.items() if at >= carries]
+        ordered = sorted(pairs, key=lambda pair: pair[2])
+        body = Function(results, [*[inside.given[at] for at in moving], *[pair[0] for pair in ordered]],
+                        name=f"{self.body.name}_tangents")
+        starts = [_or_zeros(directions[at], operands[at]) for at in moving]
+        saved = [at for at in self.saved if at in moving]
+        outputs = Scan(*starts, *[pair[1] for pair in ordered], body=body, carries=len(moving),
+                       slices=sum([not pair[2] for pair in pairs]), length=self.length, reverse=self.reverse,
+                       saved=tuple([moving.index(at) for at in saved])).outputs
+        places = [*moving, *stacked, *[len(inside.results) + self.saved.index(at) for at in saved]]
+        found = dict(zip(places, outputs, strict=True))
+        return [found.get(at) for at in range(len(self.outputs))]
 
 
 class _ReverseScan:
@@ -283,7 +324,26 @@ class While(LoopOp):
 
     def differentiated(self, gradients: Sequence[Value | None], wanted: Sequence[bool],
                        differentiate: Differentiate) -> Gradients:
-        raise self.fail(NotSupported, "a loop whose number of iterations is open has no derivative", operand="body",
-                        got="While", expected="a loop with a bound",
+        raise self.fail(NotSupported, "a loop whose number of iterations is open has no derivative in reverse mode",
+                        operand="body", got="While", expected="a loop with a bound",
                         help="nv.while_loop(..., max_trips=n) has derivatives, and so have nv.scan, and nv.fori_loop "
-                             "whose bounds are numbers")
+                             "whose bounds are numbers; nv.jvp needs no bound")
+
+    def along(self, directions: Sequence[Value | None], tangents: Moved) -> list[Value | None]:
+        """Returns the tangents of the carries, from a loop that carries both. The parameters are those of ``RegionOp``.
+        """
+        carries = self.carries
+        inside = self.moving(directions, without_effects(self.body), tangents)
+        moving = [at for at in inside.given if at < carries]
+        fixed = [given for at, given in inside.given.items() if at >= carries]
+        order = [*inside.own[:carries], *[inside.given[at] for at in moving], *inside.own[carries:], *fixed]
+        body = Function([*inside.results, *map(inside.filled, moving)], order, name=f"{self.body.name}_tangents")
+        test = without_effects(self.condition)
+        own = [_alike(entry.output) for entry in order]
+        condition = Function(test(*own[:carries], *own[carries + len(moving):len(own) - len(fixed)]), own,
+                             name=test.name)
+        operands = [*self.operands[:carries], *[_or_zeros(directions[at], self.operands[at]) for at in moving],
+                    *self.operands[carries:], *[directions[at] for at in inside.given if at >= carries]]
+        outputs = While(*operands, condition=condition, body=body, carries=carries + len(moving)).outputs[carries:]
+        found = dict(zip(moving, outputs, strict=True))
+        return [found.get(at) for at in range(carries)]

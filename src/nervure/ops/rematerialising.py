@@ -25,7 +25,7 @@ from nervure.errors import InvalidArgument
 from nervure.ir.function import Function, function_attribute
 from nervure.ir.leaves import Constant, Full, Parameter
 from nervure.ir.op import Gradients, Op, Operand, Tangents, Value, as_value, in_front
-from nervure.ir.region import Differentiate, RegionOp, without_effects
+from nervure.ir.region import Differentiate, Moved, RegionOp, Tangent, without_effects
 from nervure.ir.traverse import postorder
 from nervure.ops.random import Random, note_draw
 from nervure.ops.views import Described
@@ -105,22 +105,17 @@ class Checkpoint(RegionOp):
             found[at] = None if gradient is None else later(gradient, made)
         return found
 
-    def along(self, directions: Sequence[Value | None], tangents: Callable[..., Sequence[Value | None]],
-              ) -> list[Value | None]:
+    def along(self, directions: Sequence[Value | None], tangents: Moved) -> list[Value | None]:
         """Returns the tangents of the outputs, in which what is inside is made again, too.
 
-        ``directions`` are those of the operands. ``tangents`` differentiates inside of the function, as
-        ``nervure.autodiff.tangents`` does.
+        The parameters are those of ``RegionOp``.
         """
         moving = [at for at, direction in enumerate(directions) if direction is not None]
-        own = [_alike(operand) for operand in self.operands]
-        given = [_alike(self.operands[at]) for at in moving]
-        results = without_effects(self.body)(*own)
-        found = tangents(results, [own[at].output for at in moving], given)
-        body = Function([value for value in found if value is not None], [*own, *given],
-                        name=f"{self.body.name}_tangents")
+        inside = Tangent.of(without_effects(self.body), moving, tangents)
+        body = Function([value for value in inside.found if value is not None],
+                        [*inside.own, *inside.given.values()], name=f"{self.body.name}_tangents")
         made = iter(Checkpoint(*self.operands, *[directions[at] for at in moving], body=body).outputs)
-        return [None if value is None else next(made) for value in found]
+        return [None if value is None else next(made) for value in inside.found]
 
     def for_each(self, length: DimLike, mapped: Mapping[Value, Value], batched: Callable[..., Sequence[Value | None]],
                  draws: bool) -> Sequence[Value]:
