@@ -139,6 +139,19 @@ def test_a_write_that_reads_the_old_value_is_right(loops, written):
             np.testing.assert_array_equal(loops.get(w), other.get(w))
 
 
+@pytest.mark.parametrize("new", [lambda w, x: -(x @ x), lambda w, x: w - x @ x])
+def test_what_waits_in_a_products_result_is_written_in_place(loops, new):
+    """The results of a product may wait where what is made of them is stored, or what is read there is read first."""
+    x, w = nv.placeholder((16, 16)), nv.variable((16, 16), 1.0)
+    step = loops.computation([nv.sum(w), nv.assign(w, new(w, x))], x)
+    assert sum(places(step)) == 1
+    data = np.float32(np.arange(256).reshape(16, 16) % 7)
+    for _ in range(2):
+        expected = new(loops.get(w), data)
+        step(data)
+        np.testing.assert_array_equal(loops.get(w), expected)
+
+
 def test_a_copy_of_something_else_is_made():
     """w becomes x with changes; that w is read, too, does not make x its old value."""
     x, w = nv.placeholder("N=9"), nv.variable("N=9", 1.0)

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import nervure as nv
+from nervure.kernel.interpret import interpret
 from nervure.kernel.loop_index import substitute_indices
 from nervure.kernel.parser import parse_kernel
 from nervure.kernel.plan import make_plan
-from nervure.kernel.schedule.products import packed_apart
+from nervure.kernel.schedule.products import packed_apart, with_matrix_products
 from nervure.kernel.schedule.products.blocking import blocking_of
 from nervure.kernel.schedule.products.matrices import Matrices, matrices_of
 from nervure.kernel.schedule.products.notes import described_products
@@ -18,6 +19,7 @@ from nervure.kernel.schedule.products.split_indices import with_digits
 from nervure.ops.update import FilledView
 from nervure.passes.pipelines import native
 from nervure.support.machine import GENERIC, Machine, with_vectors
+from nervure.transformers.interpreter.scalar import NumPyScalars
 from nervure.types.index_map import IndexMap, indices
 from tests.fuzz.work import done, needed
 from tests.kernel.contraction_rule import contraction
@@ -158,3 +160,40 @@ def test_padding_of_windows_that_are_written_by_hand_is_left_out():
     expected = contraction(data[:, :2].reshape(2, 32), filters[1:].reshape(32, 64))
     np.testing.assert_array_equal(result[:, 0], expected)
     assert np.isnan(result[:, 1:]).all()
+
+
+WHOLE_LINES = {"rows": 5, "columns": 64, "memory": 100_000, "epilogue": "v4 = negative(v0)"}
+"""A product of whole lines, of which something is computed that reads nothing else."""
+
+
+@pytest.mark.parametrize(("difference", "waits_apart"), [
+    ({}, False),
+    ({"epilogue": "v3 = w[j]\n      v4 = add(v0, v3)"}, False),
+    ({"epilogue": "v3 = w[64*i + j]\n      v4 = add(v0, v3)"}, True),  # w may lie in the place of z
+    ({"epilogue": "v4 = convert(v0) f64", "dtype": "f64"}, True),
+    ({"columns": 50}, True),
+    ({"memory": 10_000_000}, True)])
+def test_results_wait_where_what_is_made_of_them_is_stored(difference, waits_apart):
+    """That changes no bit; apart are those of short lines, of large memory, and where something is read there."""
+    case = {**WHOLE_LINES, "dtype": "f32", **difference}
+    kernel = parse_kernel(f"""
+kernel product(in x: f32[15], in y: f32[192], in w: f32[{case["memory"]}], out z: {case["dtype"]}[{case["memory"]}]):
+  for i < {case["rows"]} parallel:
+    for j < {case["columns"]} vector:
+      v0 = contract over k < 3:
+        v1 = x[3*i + k]
+        v2 = y[{case["columns"]}*k + j]
+        give v1, v2
+      {case["epilogue"]}
+      z[{case["columns"]}*i + j] = v4
+""")
+    blocked = with_matrix_products(kernel, GENERIC)
+    assert ("tile" in {buffer.name for buffer in blocked.buffers}) is waits_apart
+    rng = np.random.default_rng(0)
+    buffers = {buffer.name: rng.standard_normal(buffer.size).astype(buffer.dtype.numpy) for buffer in kernel.buffers}
+    results = []
+    for each in (kernel, blocked):
+        given = {name: array.copy() for name, array in buffers.items()}
+        interpret(each, given, {}, NumPyScalars())
+        results.append(given["z"])
+    np.testing.assert_array_equal(*results)

@@ -115,11 +115,14 @@ class _Touches:
 
     def _are_at_one_place(self, number: int, old: Storage, root: Storage) -> bool:
         """Whether a step reads the old value only at the places that it writes in the same iteration, and before the
-        write. The only write and all reads must be in one body, the reads first, at one address.
+        write. It need not read it at all, or the only write and all reads are in one body, the reads first, at one
+        address.
         """
         if number not in self._accesses:
             self._accesses[number] = _accesses(self._steps[number])
         accesses = self._accesses[number]
+        if accesses and old not in accesses:
+            return True
         places = sorted([*accesses.get(old, ()), *accesses.get(root, ())], key=lambda place: place[:2])
         *reads, write = [access for _, _, access in places] or [None]
         return (len({body for body, _, _ in places}) == 1 and isinstance(write, Store) and all(

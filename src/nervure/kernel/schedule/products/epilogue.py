@@ -1,7 +1,8 @@
 """Epilogues: what is done with the results of a product, which wait in a tile while they are in the cache.
 
 Where results are but stored, in rows, there is no tile: a product stores them, and adds to them what follows from more
-blocks of points.
+blocks of points. Nor is there one where what is made of them takes their place: micro-kernels ask for the lines of that
+memory while they multiply.
 
 >>> from nervure.kernel.ir import Kernel
 >>> from nervure.kernel.parser import parse_kernel
@@ -30,6 +31,8 @@ kernel rest(out z: f32[5000], scratch tile: f32[5000]):
       v0 = tile[50*i + j]
       v1 = negative(v0)
       z[50*i + j] = v1
+
+Rows of 50 elements are no whole lines of memory; with 64 the second line would be ``v0 = z[64*i + j]``.
 """
 
 from __future__ import annotations
@@ -47,9 +50,9 @@ from nervure.types.dim import DimLike
 class Results(NamedTuple):
     """The memory of the results of a task.
 
-    It is a ``tile``, whose rows are as wide as a task, if there is one, else that of the kernel's result. A product
-    with swapped operands has a ``transposed`` tile beside it. The sums of a ``group`` of blocks of k wait like those in
-    a tile.
+    It is a ``tile``, whose rows are as wide as a task, if there is one, else a place in the kernel's own result. A
+    product with swapped operands has a ``transposed`` tile beside it. The sums of a ``group`` of blocks of k wait like
+    those in a tile.
     """
 
     blocking: Blocking
@@ -78,9 +81,8 @@ class Results(NamedTuple):
         """The store of a ``result``, added to another one if ``combine`` says so, where indices are ``moved``."""
         matrices = self.blocking.matrices
         if self.tile is None:
-            store, = matrices.rest
-            assert isinstance(store, Store)
-            return replace(store, value=result, combine=combine).substitute(moved)
+            assert matrices.place is not None
+            return replace(matrices.place, value=result, combine=combine).substitute(moved)
         row = matrices.m.number
         inside = moved[row] - self.blocking.moved[row] + row.dim
         return Store(self.tile, self._place.substitute({row: inside}), result, combine)
@@ -91,10 +93,9 @@ class Results(NamedTuple):
         They go over rows and columns, of a transposed product over columns and rows, and over those loops of their
         grids that results tell apart.
         """
-        matrices = self.blocking.matrices
-        if self.tile is None:
+        matrices, load = self.blocking.matrices, self._loaded
+        if matrices.is_stored:
             return ()
-        load = Load(matrices.contract.result, self.tile, self._place)
         if matrices.lines is not None:
             return (self._in_lines(load),)
         rows, rest = matrices.m.merged(matrices.rest)
@@ -132,6 +133,16 @@ class Results(NamedTuple):
         return For(self.blocking.matrices.n.number, self.blocking.columns, (over_rows,), routine="transpose")
 
     @property
+    def _loaded(self) -> Load:
+        """The load of a result of a task."""
+        matrices = self.blocking.matrices
+        if self.tile is not None:
+            return Load(matrices.contract.result, self.tile, self._place)
+        assert matrices.place is not None
+        place = matrices.place.substitute(self.blocking.moved)
+        return Load(matrices.contract.result, place.buffer, place.address)
+
+    @property
     def _place(self) -> Address:
         """An element of the tile."""
         matrices = self.blocking.matrices
@@ -143,5 +154,5 @@ def results_of(blocking: Blocking) -> Results:
     matrices = blocking.matrices
     tile, transposed, group = [Buffer(name, matrices.dtype, blocking.height * blocking.width, "scratch")
                                for name in ("tile", "transposed", "group")]
-    return Results(blocking, None if matrices.is_stored else tile, transposed if matrices.is_transposed else None,
+    return Results(blocking, tile if matrices.place is None else None, transposed if matrices.is_transposed else None,
                    group)

@@ -31,7 +31,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from nervure.ir.kinds import LANES
-from nervure.kernel.ir import CONTRACT_BLOCK, Body, Contract, For, Kernel, Load, Loop, Store
+from nervure.kernel.ir import CONTRACT_BLOCK, Access, Body, Contract, For, Kernel, Load, Loop, Store, walk
 from nervure.kernel.loop_index import Indices, LoopIndex
 from nervure.kernel.rewriting import unused_indices
 from nervure.kernel.routines import BYTES, FEW_ROWS, Side, is_affine, sides_of
@@ -131,12 +131,34 @@ class Matrices(NamedTuple):
     @property
     def is_stored(self) -> bool:
         """Whether nothing is done with results but to store them, in rows."""
-        store, *more = self.rest
-        if self.lines is not None or self.is_transposed or more or not isinstance(store, Store):
+        return len(self.rest) == 1 and self.place is not None and self.place.value is self.contract.result
+
+    @property
+    def place(self) -> Store | None:
+        """The store of what is made of results in whose memory they may wait for that; None if there is none.
+
+        Rows have to lie in it as in a product, and what follows reads and writes that memory at no other time. Rows
+        that are no whole lines are better apart: what reads one of them would wait for what was written to the last.
+        The same holds for results that do not stay in any cache: these are stored past it.
+        """
+        if self.lines is not None or self.is_transposed or self.m.is_in(*self.rest) or self.n.is_in(*self.rest):
+            return None
+        stores = [entry for entry in self.rest if isinstance(entry, Store)]
+        found = [store for store in stores if store.combine is None and is_affine(store, self.m.number, self.n.number)
+                 and store.address.step(self.n.number) == 1]
+        if len(self.rest) > 1:
+            found = [store for store in found if self._may_wait(store)]
+        return found[0] if found else None
+
+    def _may_wait(self, store: Store) -> bool:
+        """Whether results may wait where a ``store`` writes what is made of them."""
+        size, row = store.buffer.size, self.n.extent
+        if store.buffer.dtype is not self.dtype or not isinstance(size, int) or not isinstance(row, int):
             return False
-        return (store.value is self.contract.result and store.combine is None and not self.m.is_in(store)
-                and not self.n.is_in(store) and is_affine(store, self.m.number, self.n.number)
-                and store.address.step(self.n.number) == 1)
+        others = [entry for entry in walk(self.rest) if isinstance(entry, Access) and entry is not store]
+        is_apart = all([entry.buffer is not store.buffer and entry.address != store.address for entry in others])
+        return (is_apart and row * self.dtype.itemsize % self.machine.line == 0
+                and size * self.dtype.itemsize <= self.machine.shared_cache)
 
 
 def matrices_of(kernel: Kernel, machine: Machine) -> Matrices | None:
