@@ -49,7 +49,8 @@ FAMILIES = {
 
 FOLDERS = {"flags": "Switches", "nn": "Modules and layers", "nn.losses": "Losses",
            "nn.initialisers": "Initialisers", "optim": "Optimisers", "training": "Training",
-           "data": "Data", "testing": "For tests", "transformers": "Transformers"}
+           "data": "Data", "data.transforms": "Transforms of pictures",
+           "testing": "For tests", "transformers": "Transformers"}
 """What is public below ``nv.``, and what its section is called."""
 
 
