@@ -156,7 +156,8 @@ class Computation(Uncopyable, Generic[Result]):
             return self._finish(self.executable(self.read_arguments(arguments, feed_dict, named)))
         fast = self._fast
         # A list as the only argument would stand for all arguments there.
-        if fast is not None and (len(arguments) != 1 or type(arguments[0]) is np.ndarray):
+        if fast is not None and (len(arguments) != 1 or type(arguments[0]) is np.ndarray
+                                 or not isinstance(arguments[0], (list, tuple))):
             return fast(*arguments)
         result = self._call_slowly(*arguments)
         if fast is None:

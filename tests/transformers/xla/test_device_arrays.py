@@ -132,3 +132,42 @@ def test_other_forms_of_results_are_refused(xla):
         mixed = x + x
     with pytest.raises(nv.NotSupported, match="results of several devices are arrays of NumPy"):
         nv.computation(mixed, x, results="device")
+
+
+@pytest.mark.parametrize("results", ["numpy", "device"])
+def test_a_fast_call_is_a_slow_one(xla, results):
+    """X1, X10: a program without state has an entry of its own for arrays that fit; all others go the usual way."""
+    x, y = nv.placeholder((2,)), nv.placeholder((2,), dtype=nv.int64)
+    both = nv.computation([x + x, y + 1], x, y, transformer=xla, results=results)
+    one = nv.computation(x + x, x, transformer=xla, results=results)
+    kind = np.ndarray if results == "numpy" else jax.Array
+    given, counts = np.float32([1, 2]), np.int64([2**40, 1])
+    for _ in range(3):
+        found = both(given, counts)
+        assert all(isinstance(each, kind) for each in found) and isinstance(one(given), kind)
+        assert [np.asarray(each).tolist() for each in found] == [[2, 4], [2**40 + 1, 2]]
+        assert np.asarray(one(jax.numpy.asarray(given))).tolist() == [2, 4]
+    assert np.asarray(one([1, 2])).tolist() == [2, 4]
+    with pytest.raises(nv.ShapeMismatch):
+        one(np.ones(3, np.float32))
+    with pytest.raises(nv.InvalidArgument, match="wrong number of arguments"):
+        both(given)
+    root = nv.computation(nv.log(x), x, transformer=xla, results=results)
+    root(given), root(given)
+    with nv.flags.overriding(check_nan=True), pytest.raises(nv.NumericError):
+        root(np.float32([-1, 1]))
+    with jax.default_device(jax.devices()[0]):
+        assert np.asarray(one(given)).tolist() == [2, 4]
+    xla.close()
+    with pytest.raises(nv.InvalidArgument, match="the transformer is closed"):
+        one(given)
+
+
+def test_what_may_fail_has_no_fast_entry(xla):
+    """X3"""
+    x, n = nv.placeholder((3,)), nv.placeholder((), dtype=nv.int64)
+    chosen = nv.computation(nv.gather(x, n, 0), x, n, transformer=xla)
+    for _ in range(3):
+        assert chosen(np.float32([1, 2, 3]), np.int64(2)).item() == 3
+        with pytest.raises(nv.IndexOutOfRange):
+            chosen(np.float32([1, 2, 3]), np.int64(3))

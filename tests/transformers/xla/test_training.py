@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 import nervure as nv
-from nervure.data.digits import load_digits
-from nervure.tools.train import Settings, train
+from nervure.tools.cli import main
 from tests.conformance.running import DEEP
 from tests.processes import ROOT
 
@@ -35,8 +34,9 @@ def test_the_tests_of_a_folder_hold_on_xla(folder, share):
 
 def test_the_digits_are_learnt(tmp_path, capsys):
     """X12: an epoch of the recipe, which is saved, and read on the default transformer."""
-    accuracy = train("digits", load_digits(), Settings(epochs=1, seed=0, out=tmp_path, transformer="xla"))
-    assert accuracy > 0.85 and "steps per second on xla" in capsys.readouterr().out
+    assert main(["train", "digits", "--epochs", "1", "--transformer", "xla", "--out", str(tmp_path)]) == 0
+    text = capsys.readouterr().out
+    assert "steps per second on xla" in text and float(text.split("test accuracy:")[1]) > 0.85
 
 
 def test_a_training_on_xla_is_that_on_the_cpu(xla, cpu):

@@ -5,5 +5,5 @@ through ``xla_scalars.py`` (written with ``functions.py`` and ``element_types.py
 ``views.py``, structured ops through ``structured_form.py``. ``products.py`` and ``primitives.py`` have what XLA has a
 better primitive for, ``branches_and_loops.py`` the ops that hold functions, ``checks.py`` what is refused while a call
 runs. ``device_cells.py`` keeps variables on the device; ``executable.py`` and ``transformer.py`` are the contract of
-calls. JAX's public API is all that is used.
+calls, and ``fast_entry.py`` handles those that need nothing of it. JAX's public API is all that is used.
 """

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import jax
 import numpy as np
@@ -20,11 +21,14 @@ from nervure.transformers.given_memory import GivenMemory
 from nervure.transformers.interpreter.step_list import StepList
 from nervure.transformers.xla.device_binding import DeviceBinder
 from nervure.transformers.xla.device_cells import DeviceCell, keep_together, placed
+from nervure.transformers.xla.fast_entry import fast_entry, is_default, is_fast
 from nervure.transformers.xla.functions import Array
 from nervure.transformers.xla.jax_program import XlaProgram
 
 if TYPE_CHECKING:
     from nervure.transformers.xla.transformer import XlaTransformer
+
+_Answer = TypeVar("_Answer")
 
 MANY_BINDINGS = 8
 """The number of programs of one function from which on a call warns."""
@@ -45,6 +49,15 @@ class XlaExecutable(Executable):
     def kept_bindings(self) -> int:
         return max(1, flags.xla_bindings)
 
+    def entry(self, slow: Callable[..., _Answer], is_single: bool) -> Callable[..., _Answer] | None:
+        found = self._known.get(())
+        if found is None or not found.is_made:
+            return None
+        program = cast("XlaProgram", found.value)
+        if not (is_fast(self.function, program) and is_default(self.transformer.device)):
+            return None
+        return fast_entry(self.function, program, self.transformer, slow, is_single, self._leaves_results)
+
     def specialise(self, bindings: Bindings) -> XlaProgram:
         self._made += 1
         if self._made == MANY_BINDINGS:
@@ -59,7 +72,7 @@ class XlaExecutable(Executable):
         device = self.transformer.device
         read, replaced = [[placed(states[variable], device) for variable in listed]
                           for listed in (specialised.read, specialised.replaced)]
-        results, updates, status = self._called(specialised, arguments, read, replaced)
+        results, updates, status = _called(self.transformer.device, specialised, arguments, read, replaced)
         self._raise(specialised, status)
         return [np.asarray(value) for value in (*results, *updates)]
 
@@ -81,7 +94,7 @@ class XlaExecutable(Executable):
         made: list[Array] = []
         try:
             # Nothing of Python runs between the end of the program and its results' arrival in the list.
-            made.extend(itertools.starmap(self._called, [(program, arrays, read, replaced)]))
+            made.extend(itertools.starmap(_called, [(self.transformer.device, program, arrays, read, replaced)]))
         finally:
             del read, replaced
             if made and self.function.updates:
@@ -89,11 +102,6 @@ class XlaExecutable(Executable):
         results, _, status = made[0]
         self._raise(program, status)
         return list(results) if self._leaves_results else [np.array(value, order="C", copy=True) for value in results]
-
-    def _called(self, program: XlaProgram, arrays: Sequence[np.ndarray], read: Sequence[Array],
-                replaced: Sequence[Array]) -> Array:
-        with jax.enable_x64(True), jax.default_device(self.transformer.device):
-            return jax.block_until_ready(program.call(list(arrays), list(read), list(replaced)))
 
     def _raise(self, program: XlaProgram, status: Sequence[Array]) -> None:
         """Raises the error with which a call ended, if any."""
@@ -113,3 +121,11 @@ class XlaExecutable(Executable):
         store_together(updated, owned[count:])
         results = owned[:count]
         return [placed(value, self.transformer.device) for value in results] if self._leaves_results else results
+
+
+def _called(device: jax.Device, program: XlaProgram, arrays: Sequence[np.ndarray], read: Sequence[Array],
+            replaced: Sequence[Array]) -> Array:
+    """Returns what a program has computed on a device: results, new values of variables, and the status."""
+    elsewhere = contextlib.nullcontext() if is_default(device) else jax.default_device(device)
+    with jax.enable_x64(True), elsewhere:
+        return jax.block_until_ready(program.call(list(arrays), list(read), list(replaced)))

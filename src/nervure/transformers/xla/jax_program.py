@@ -55,9 +55,9 @@ class XlaProgram:
         self.call = jax.jit(self.traced, donate_argnums=(2,), compiler_options=COMPILER_OPTIONS)
 
     def traced(self, arguments: Sequence[Array], read: Sequence[Array],
-               replaced: Sequence[Array]) -> tuple[list[Array], list[Array], Status]:
-        """Returns the results for ``arguments``, the new values of variables, and the status of the call. After a
-        failure the values of variables are the old ones.
+               replaced: Sequence[Array]) -> tuple[list[Array], list[Array], Status | tuple[()]]:
+        """Returns the results for ``arguments``, the new values of variables, and the status of the call if it may
+        fail. After a failure the values of variables are the old ones.
         """
         trace = CallTrace(self._bindings, self.checks, self._precision)
         states = {**dict(zip(self.read, read, strict=True)), **dict(zip(self.replaced, replaced, strict=True))}
@@ -67,7 +67,7 @@ class XlaProgram:
         if self.may_fail:
             holds = trace.status[0] == 0
             fresh = [jnp.where(holds, new, old) for new, old in zip(fresh, replaced, strict=True)]
-        return values[:count], fresh, trace.status
+        return values[:count], fresh, trace.status if self.may_fail else ()
 
 
 def _apart(values: Sequence[Array], given: Sequence[Array]) -> list[Array]:
