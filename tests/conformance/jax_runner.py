@@ -25,7 +25,7 @@ from nervure.ops.branching import If, Switch
 from nervure.ops.effects import Guard, HostCall, PrintOp
 from nervure.ops.looping import Scan, While
 from nervure.ops.rematerialising import Checkpoint
-from nervure.ops.sorting import RunningCount, Sort
+from nervure.ops.sorting import RunningCount, Sort, TopK
 from nervure.passes.decompose import decompose
 from tests.conformance.jax_scalars import JaxScalars, padded
 from tests.conformance.jax_structure import evaluate_structure, evaluate_view, padded_length
@@ -100,12 +100,14 @@ def _scan(op: Scan, operands: list[np.ndarray]) -> Sequence[np.ndarray]:
                         for number, value in enumerate(op.outputs[op.carries:])]]
 
 
-def _sort(op: Sort, operands: list[np.ndarray]) -> Sequence[np.ndarray]:
+def _sort(op: Sort | TopK, operands: list[np.ndarray]) -> Sequence[np.ndarray]:
     x, = operands
     order = np.empty(x.shape, np.int64)
     for row in np.ndindex(x.shape[:-1]):
         keys = [(number != number, 0 if number != number else number) for number in map(_number, x[row])]
-        order[row] = sorted(range(len(keys)), key=keys.__getitem__)
+        order[row] = sorted(range(len(keys)), key=keys.__getitem__, reverse=op.descending)
+    if isinstance(op, TopK):
+        order = order[..., :op.k]
     return [np.take_along_axis(x, order, axis=-1), order]
 
 
@@ -120,4 +122,4 @@ _LEAVES_AND_EFFECTS: dict[type[Op], Any] = {
     HostCall: _host_call, Guard: _guard, PrintOp: lambda op, operands: operands,
     If: lambda op, operands: run(op.branches[0 if operands[0] else 1], operands[1:]),
     Switch: _switch, While: _while, Scan: _scan, Checkpoint: lambda op, operands: run(op.body, operands), Sort: _sort,
-    RunningCount: lambda op, operands: [np.cumsum(operands[0], axis=-1, dtype=np.int64)]}
+    TopK: _sort, RunningCount: lambda op, operands: [np.cumsum(operands[0], axis=-1, dtype=np.int64)]}

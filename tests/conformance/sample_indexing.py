@@ -57,7 +57,16 @@ def lookup_table(cls: Any, dtype: DType) -> Iterator[Sample]:
 @of("Sort", types=sorted(ORDERED, key=str))
 def sort(cls: Any, dtype: DType) -> Iterator[Sample]:
     for shape in ((N,), (M, N), (K, M, A)):
-        yield Sample(lambda at, x: cls(x), (Operand(shape, dtype),))
+        for descending in (False, True):
+            yield Sample(lambda at, x, descending=descending: cls(x, descending=descending), (Operand(shape, dtype),))
+
+
+@of("TopK", types=sorted(ORDERED, key=str))
+def top_k(cls: Any, dtype: DType) -> Iterator[Sample]:
+    for shape in ((4,), (K, M, 3)):
+        for k, descending in ((1, True), (2, False)):
+            yield Sample(lambda at, x, k=k, descending=descending: cls(x, k=k, descending=descending),
+                         (Operand(shape, dtype),))
 
 
 @of("RunningCount", types=[bool_])

@@ -130,6 +130,7 @@ EXAMPLES: dict[str, Example] = {
     "Attention": example(tensor(2, 5, 8), tensor(2, 7, 8), tensor(2, 7, 4)),
     "FindPositions": example(tensor(8, dtype=nv.bool_), length=fresh_length(8)),
     "RunningCount": example(TRUTH),
+    "TopK": example(X, k=2),
 }
 
 

@@ -136,6 +136,7 @@ from nervure.ops.softmax import Softmax as Softmax
 from nervure.ops.softmax import SoftmaxCrossEntropy as SoftmaxCrossEntropy
 from nervure.ops.sorting import RunningCount as RunningCount
 from nervure.ops.sorting import Sort as Sort
+from nervure.ops.sorting import TopK as TopK
 from nervure.ops.special import Digamma as Digamma
 from nervure.ops.special import Erf as Erf
 from nervure.ops.special import ErfInv as ErfInv

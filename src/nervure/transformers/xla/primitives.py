@@ -18,10 +18,10 @@ from nervure.ops.convolution import Convolution, ConvolutionDataGradient, Convol
 from nervure.ops.indexing import Gather, Scatter
 from nervure.ops.reductions import Max, Min, Prod, Sum
 from nervure.ops.rematerialising import After
-from nervure.ops.sorting import RunningCount, Sort
+from nervure.ops.sorting import RunningCount, Sort, TopK
 from nervure.transformers.xla.call_trace import CallTrace
 from nervure.transformers.xla.element_types import convert, wide
-from nervure.transformers.xla.functions import Array
+from nervure.transformers.xla.functions import Array, is_float
 from nervure.transformers.xla.products import contract, convolution
 from nervure.transformers.xla.structured_form import Domain, accumulated, domain_of
 from nervure.transformers.xla.window_reductions import reduced
@@ -53,9 +53,25 @@ def scatter(trace: CallTrace, op: Scatter, operands: Sequence[Array]) -> list[Ar
 
 
 def sort(trace: CallTrace, op: Sort, operands: Sequence[Array]) -> list[Array]:
-    """Returns the rows of the one of ``operands`` in ascending order, and the positions that the elements had."""
+    """Returns the rows of the one of ``operands`` in order, and the positions that the elements had."""
     x, = operands
-    positions = jnp.argsort(wide(x), axis=-1, stable=True)
+    positions = jnp.argsort(wide(x), axis=-1, stable=True, descending=op.descending)
+    return [jnp.take_along_axis(x, positions, axis=-1), positions.astype(jnp.int64)]
+
+
+def top_k(trace: CallTrace, op: TopK, operands: Sequence[Array]) -> list[Array] | None:
+    """Returns the first elements of each row of the one of ``operands``, and their positions.
+
+    XLA's primitive takes the largest ones; it tells zeros and the signs of NaN apart, so that they are made alike.
+    """
+    x, = operands
+    if not op.descending or not x.size or not op.k:
+        order = jnp.argsort(wide(x), axis=-1, stable=True, descending=op.descending)[..., :op.k]
+        return [jnp.take_along_axis(x, order, axis=-1), order.astype(jnp.int64)]
+    keys = wide(x)
+    keys = jnp.where(jnp.isnan(keys), jnp.nan, keys + 0) if is_float(keys) else keys.astype(
+        jnp.int8 if keys.dtype == jnp.bool_ else keys.dtype)
+    _, positions = lax.top_k(keys, op.k)
     return [jnp.take_along_axis(x, positions, axis=-1), positions.astype(jnp.int64)]
 
 
@@ -73,4 +89,4 @@ def _rows(domain: Domain, op: Gather | Scatter) -> Array:
 ROWS: dict[type[Op], Callable[[CallTrace, Any, Sequence[Array]], list[Array] | None]] = {
     After: after, Contract: contract, Convolution: convolution, ConvolutionDataGradient: convolution,
     ConvolutionFilterGradient: convolution, Gather: gather, Max: reduced, Min: reduced, Prod: reduced,
-    RunningCount: running_count, Scatter: scatter, Sort: sort, Sum: reduced}
+    RunningCount: running_count, Scatter: scatter, Sort: sort, Sum: reduced, TopK: top_k}

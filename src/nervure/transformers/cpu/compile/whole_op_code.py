@@ -27,21 +27,18 @@ from nervure.ir.op import Op
 from nervure.ir.whole_op import WholeOp
 from nervure.kernel.plan import HostStep
 from nervure.ops.finding import FindPositions
-from nervure.ops.sorting import RunningCount, Sort
+from nervure.ops.sorting import RunningCount, Sort, TopK
 from nervure.transformers.binding import Bindings
 from nervure.transformers.cpu import runtime
 from nervure.transformers.cpu.compile.region_code import place_of
 from nervure.transformers.cpu.compiled import CompiledFunction, LaunchParameters
 from nervure.transformers.cpu.loaded import found_sizes
 from nervure.transformers.cpu.runtime import runtime_library
-from nervure.transformers.cpu.runtime.whole_ops import KeyKind
+from nervure.transformers.cpu.runtime.ordering import KeyKind
 from nervure.transformers.memory_estimate import most
 from nervure.types.dim import DimLike, product
 from nervure.types.dtype import DType, bool_
 from nervure.types.duration import MOST_NANOSECONDS
-
-ELEMENT = 4
-"""The nanoseconds that a whole op is expected to take for an element of its operand."""
 
 
 class WholeOpCode(NamedTuple):
@@ -69,9 +66,11 @@ class WholeOpCode(NamedTuple):
     def step(self, bindings: Bindings) -> runtime.ProgramStep:
         """Returns the step for these sizes."""
         elements = sum([math.prod(most(operand.shape, bindings)) for operand in self.host.op.operands])
+        nanoseconds = min(_ELEMENT[type(self.host.op)] * elements, MOST_NANOSECONDS)
         return runtime.ProgramStep(
-            0, self.buffers, most(self.sizes, bindings), nanoseconds=min(ELEMENT * elements, MOST_NANOSECONDS),
-            runner=runtime_library.library().address(self.runner), longest=0,
+            0, self.buffers, most(self.sizes, bindings), nanoseconds=nanoseconds,
+            runner=runtime_library.library().address(self.runner),
+            longest=nanoseconds if type(self.host.op) in _SHARED else 0,
             found=() if self.found is None else self.found.instructions(bindings))
 
 
@@ -86,14 +85,23 @@ def _of_rows(op: WholeOp) -> tuple[DimLike, ...]:
     return product(rows), length
 
 
-def _of_sort(op: Sort) -> tuple[DimLike, ...]:
-    dtype = op.operands[0].dtype
+def _of_sort(op: Sort | TopK) -> tuple[DimLike, ...]:
+    return *_of_rows(op), *_ordering(op.operands[0].dtype, op.descending)
+
+
+def _of_top_k(op: TopK) -> tuple[DimLike, ...]:
+    return *_of_sort(op), op.k
+
+
+def _ordering(dtype: DType, is_descending: bool) -> tuple[int, ...]:
+    """Returns the sizes of an ``Ordering``."""
     kind = KeyKind.SIGNED if dtype.is_signed else KeyKind.UNSIGNED
     if dtype.is_float:
         zero = np.array(-0.0).astype(dtype.numpy).astype(np.float64)
         kind = KeyKind.FLOAT if np.signbit(zero) else KeyKind.FLOAT_WITHOUT_NEGATIVE_ZERO
     sign = 1 << (8 * dtype.itemsize - 1)
-    return *_of_rows(op), dtype.itemsize, int(kind), sign - 2 ** 64 * (sign >> 63), _largest(dtype)
+    inverted = (2 * sign - 1) * is_descending
+    return (dtype.itemsize, int(kind), *[x - 2 ** 64 * (x >> 63) for x in (sign, _largest(dtype), inverted)])
 
 
 def _largest(dtype: DType) -> int:
@@ -107,5 +115,11 @@ def _largest(dtype: DType) -> int:
 
 _SIZES: dict[type[Op], tuple[str, Callable[[Any], tuple[DimLike, ...]]]] = {
     FindPositions: ("run_positions", _of_positions), RunningCount: ("run_running_count", _of_rows),
-    Sort: ("run_sort", _of_sort)}
+    Sort: ("run_sort", _of_sort), TopK: ("run_top_k", _of_top_k)}
 """The runtime's function for each whole op, and what it is told behind the places of operands and outputs."""
+
+_ELEMENT: dict[type[Op], int] = {FindPositions: 2, RunningCount: 1, Sort: 8, TopK: 1}
+"""The nanoseconds that an op is expected to take for an element of its operand."""
+
+_SHARED: frozenset[type[Op]] = frozenset({Sort, TopK})
+"""The ops that threads share."""

@@ -169,6 +169,18 @@ def run_alone(b: Builder, step: At[StepRecord], table: Pointer, count: Word, cal
 
 
 @native
+def run_in_chunks(b: Builder, step: At[StepRecord], kernel: Pointer, extent: Word, sizes: Table, table: Pointer,
+                  call: At[CallRecord], status: At[Status]) -> None:
+    """Runs a ``kernel`` as a part of a ``step`` that has a runner, shared by the threads of the call if that pays."""
+    part = At(StepRecord, b.allocate(I64, ctypes.sizeof(StepRecord) // 8))
+    b.call("memcpy", PTR, part.pointer, step.pointer, b.constant(I64, ctypes.sizeof(StepRecord)))
+    part["kernel"], part["extent"], part["sizes"], part["alignment"] = kernel, extent, sizes.pointer, 1
+    count = chunk_count(b, part, call["threads"])
+    run_it = b.where((count > 1) & (call["threads"] > 1), share.address(b), run_alone.address(b))
+    b.call_pointer(run_it, None, part.pointer, table, count, call.pointer, status.pointer)
+
+
+@native
 def call_python(b: Builder, buffers: Pointer, sizes: Pointer, begin: Word, end: Word, scratch: Pointer,
                 status: At[Status]) -> None:
     """Runs a kernel that is a function of Python.

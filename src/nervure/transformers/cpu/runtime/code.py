@@ -20,6 +20,7 @@ from nervure.transformers.cpu.runtime import (
     memory_pool,
     resizing,
     runners,
+    sorting,
     tensor_entry,
     tensor_headers,
     thread_pool,
@@ -44,8 +45,8 @@ def compile_modules() -> list[bytes]:
 
 def functions() -> list[Native]:
     """Returns all functions of the runtime."""
-    parts = (chunks, thread_pool, memory_pool, array_headers, resizing, call, runners, whole_ops, entry,
-             tensor_headers, tensor_entry)
+    parts = (chunks, thread_pool, memory_pool, array_headers, resizing, call, runners, whole_ops,
+             sorting, entry, tensor_headers, tensor_entry)
     listed = [functions_of(module) for module in parts]
     return [function for each in listed for function in each]
 
