@@ -68,7 +68,7 @@ _NAMES = {
 
 _WHOLE = tuple([f"nervure.front.{name}" for name in (
     "elementwise", "op_functions", "elementary", "nonlinearities", "reductions", "predicates", "nan_reductions",
-    "contraction",
+    "contraction", "sorts",
     "views", "rearranging", "joining", "stacking", "indexing", "gathering", "found", "filled", "diagonals", "grids",
     "matrix_products", "differences", "convolution", "pooling", "normalization", "attention", "random", "facets",
     "gradients", "flexible", "iterators", "choices", "checkpointing",

@@ -347,6 +347,12 @@ from nervure.front.reductions import batch_size as batch_size
 from nervure.front.reductions import std as std
 from nervure.front.reductions import tensor_size as tensor_size
 from nervure.front.reductions import variance as variance
+from nervure.front.sorts import argpartition as argpartition
+from nervure.front.sorts import argsort as argsort
+from nervure.front.sorts import lexsort as lexsort
+from nervure.front.sorts import partition as partition
+from nervure.front.sorts import sort as sort
+from nervure.front.sorts import top_k as top_k
 from nervure.front.stacking import append as append
 from nervure.front.stacking import array_split as array_split
 from nervure.front.stacking import column_stack as column_stack

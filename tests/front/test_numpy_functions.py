@@ -16,6 +16,10 @@ KNOWN = {"shape", "ndim", "size", "iscomplexobj", "isrealobj", "result_type"}
 ORDER = np.array([2, 0, 0])
 
 CALLS = [
+    ("sort", lambda v: np.sort(v, 0)), ("sort", lambda v: np.sort(v, axis=None)),
+    ("partition", lambda v: np.partition(v, [0, 1, 2])),
+    ("argsort", lambda v: np.argsort(v)), ("argpartition", lambda v: np.argpartition(v, [0, 1, 2], axis=0)),
+    ("lexsort", lambda v: np.lexsort(v)),
     ("where", lambda v: np.where(v > 1.5, v, 0.0)), ("where", lambda v: np.where(np.eye(3) > 0, v * v, v)),
     ("clip", lambda v: np.clip(v, 0.0, 1.75)), ("clip", lambda v: np.clip(v, None, 1.75)),
     ("clip", lambda v: np.clip(v, min=0.9)), ("clip", lambda v: np.clip(v, a_min=0.0, a_max=v / 2)),
@@ -52,7 +56,7 @@ CALLS = [
 ]
 MATRIX = np.float32([[0.5, -1, 2], [3, 1.25, -0.75], [2.5, -3, 1]])
 WITHOUT_DERIVATIVE = {"any", "all", "argmax", "argmin", "count_nonzero", "zeros_like", "ones_like", "full_like",
-                      "round", "around"}
+                      "round", "around", "argsort", "argpartition", "lexsort"}
 
 
 @pytest.mark.parametrize("transformer", ["interpreter", "cpu"])

@@ -29,7 +29,7 @@ def test_the_first_of_all_bit_patterns(dtype):
 
 @pytest.mark.parametrize("dtype", [nv.float32, nv.float64, nv.int8], ids=str)
 def test_threads_share_a_long_row(dtype):
-    """A406. Runs of several lengths and merges: the result is that of one thread, and of the interpreter."""
+    """A408. Runs of several lengths and merges: the result is that of one thread, and of the interpreter."""
     x = nv.Parameter(dtype, (1, nv.dim("n")))
     function = Function([*Sort(x).outputs, *Sort(x, descending=True).outputs], [x])
     for threads in (1, 2, 3):

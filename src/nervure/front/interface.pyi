@@ -12,6 +12,7 @@ from nervure.ir.device import Device
 from nervure.ir.device import Facet
 from nervure.ir.op import Op
 from nervure.types.axes import AxesLike
+from nervure.types.axes import AxisLike
 from nervure.types.description import TensorDescription
 from nervure.types.dim import DimLike
 from nervure.types.dtype import DTypeLike
@@ -254,6 +255,36 @@ class Interface:
         (N: 2, K: 4)
         >>> nv.dot(np.array([200, 100], np.uint8), np.array([-2, 3], np.int8), dtype=nv.int32).item()
         -100
+        """
+
+    def argsort(self, axis: AxisLike | None = -1, descending: bool = False, stable: bool = True) -> Tensor:
+        """Returns the positions of the elements of x in ascending order along an ``axis``, or in ``descending`` order.
+
+        They are int64. Without an axis (None), they are positions in the row of all elements. Equal elements keep their
+        order, ``stable`` or not.
+
+        >>> nv.argsort([3, 1, 2]).tolist(), nv.argsort([3, 1, 3], descending=True).tolist()
+        ([1, 2, 0], [0, 2, 1])
+        """
+
+    def sort(self, axis: AxisLike | None = -1, descending: bool = False, stable: bool = True) -> Tensor:
+        """Returns the elements of x in ascending order along an ``axis``, or in ``descending`` order.
+
+        Without an axis (None), all elements are sorted as one row. Equal elements keep their order, ``stable`` or not.
+
+        >>> nv.sort([3, 1, 2]).tolist(), nv.sort([[3, 1], [1, 2]], axis=0).tolist()
+        ([1.0, 2.0, 3.0], [[1.0, 1.0], [3.0, 2.0]])
+        """
+
+    def top_k(self, k: int, axis: AxisLike = -1, largest: bool = True) -> tuple[Tensor, Tensor]:
+        """Returns the ``k`` largest elements of x along an ``axis``, in descending order, and their positions.
+
+        With ``largest=False`` it is the smallest, in ascending order. The other elements are not sorted. Of equal elements
+        the first is taken; NaN is larger than all numbers. Raises ShapeMismatch where the axis is shorter.
+
+        >>> values, positions = nv.top_k([1, 5, 3, 5], 2)
+        >>> values.tolist(), positions.tolist(), nv.top_k([1, 5, 3], 1, largest=False)[0].tolist()
+        ([5.0, 5.0], [1, 3], [1.0])
         """
 
     def reshape(self, *shape: AxesLike) -> Tensor:

@@ -33,6 +33,7 @@ from nervure.front import (
     op_functions,
     predicates,
     reductions,
+    sorts,
     views,
 )
 from nervure.front.apply import Made
@@ -203,6 +204,9 @@ METHODS: dict[str, Callable[..., object] | property] = {
     **{name: _reduction(name, function) for name, function in REDUCTIONS.items()},
     "astype": elementwise.convert,
     "dot": contraction.dot,
+    "argsort": sorts.argsort,
+    "sort": sorts.sort,
+    "top_k": sorts.top_k,
     "reshape": views.reshape_method,
     "transpose": views.transpose_method,
     "flatten": views.flatten,

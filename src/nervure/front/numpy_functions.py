@@ -39,6 +39,7 @@ from nervure.front import (
     predicates,
     rearranging,
     reductions,
+    sorts,
     stacking,
     views,
 )
@@ -241,6 +242,16 @@ def _average(a: Operand, axis: AxesLike | None = None, weights: Operand | None =
     return differences.average(own, _everywhere(own, axis), weights, keepdims)
 
 
+# -- orders ----------------------------------------------------------------------------------------
+
+
+def _ordered(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Makes a sort of NumPy's: its ``kind`` and ``stable`` change nothing, since all sorts here are stable."""
+    def sort(a: Operand, axis: AxisLike | None = -1, kind: str | None = None, *, stable: bool | None = None) -> Tensor:
+        return function(a, axis)
+    return sort
+
+
 # -- what is known without numbers -----------------------------------------------------------------
 
 
@@ -300,6 +311,10 @@ GRAPH: dict[str, Callable[..., object]] = {
     "fix": lambda x: elementary.fix(x),
     "isposinf": lambda x: predicates.isposinf(x),
     "isneginf": lambda x: predicates.isneginf(x),
+    **{name: _ordered(getattr(sorts, name)) for name in ("sort", "argsort")},
+    "partition": lambda a, kth, axis=-1, kind="introselect": sorts.partition(a, kth, axis),
+    "argpartition": lambda a, kth, axis=-1, kind="introselect": sorts.argpartition(a, kth, axis),
+    "lexsort": lambda keys, axis=-1: sorts.lexsort(keys, axis),
     "expand_dims": lambda a, axis: views.expand_dims(a, axis),
     "squeeze": lambda a, axis=None: views.squeeze(a, axis),
     "broadcast_to": lambda array, shape: views.broadcast(array, shape),

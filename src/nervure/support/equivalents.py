@@ -118,11 +118,13 @@ FUNCTIONS = {
     "nv.scatter(x, index, updates, axis)": "put put_along_axis index_put index_copy scatter_nd",
     "x[mask], or nv.where(mask, x, y)": "masked_select boolean_mask extract",
     "nv.repeat(x, counts, axis)": "repeat_interleave",
-    _SORTING: "sort argsort topk top_k searchsorted median quantile percentile cumsum cumprod cummax "
+    "nv.top_k(x, k)": "topk approx_max_k", "nv.top_k(x, k, largest=False)": "approx_min_k",
+    "nv.sort(x)": "sort_complex", "nv.sort(x, axis=0)": "msort", "nv.sort(x)[..., k - 1]": "kthvalue",
+    _SORTING: "searchsorted median quantile percentile cumsum cumprod cummax "
               "cummin cumlogsumexp logcumsumexp cumulative_sum cumulative_prod nancumsum nancumprod "
-              "argpartition partition lexsort sort_complex sort_key_val msort kthvalue mode nanmedian "
+              "sort_key_val mode nanmedian "
               "nanquantile nanpercentile unique_all unique_counts unique_inverse unique_values "
-              "unique_consecutive approx_max_k approx_min_k digitize bucketize histogram interp",
+              "unique_consecutive digitize bucketize histogram interp",
     "nv.sum(nv.one_hot(x, n), axis=1)": "bincount",
     # networks
     "nv.convolution(x, f, spatial=[\"H\", \"W\"])": "conv2d conv conv1d conv3d conv_general_dilated "
@@ -319,7 +321,7 @@ TENSORS = {
     "nv.scatter(x, index, y, axis, mode=\"add\")": "scatter_add index_add scatter_add_",
     "nv.split(x, parts)": "chunk unbind", "x[start:stop]": "narrow select",
     "x[mask]": "masked_select nonzero", _SORTING:
-    "sort argsort topk cumsum cumprod median searchsorted",
+    "cumsum cumprod median searchsorted", "nv.top_k(x, k)": "topk",
 }
 """Attributes of tensors by their names elsewhere."""
 

@@ -19,8 +19,8 @@ from nervure.transformers.cpu.runtime import (
     entry,
     memory_pool,
     resizing,
+    row_sorting,
     runners,
-    sorting,
     tensor_entry,
     tensor_headers,
     thread_pool,
@@ -46,7 +46,7 @@ def compile_modules() -> list[bytes]:
 def functions() -> list[Native]:
     """Returns all functions of the runtime."""
     parts = (chunks, thread_pool, memory_pool, array_headers, resizing, call, runners, whole_ops,
-             sorting, entry, tensor_headers, tensor_entry)
+             row_sorting, entry, tensor_headers, tensor_entry)
     listed = [functions_of(module) for module in parts]
     return [function for each in listed for function in each]
 
