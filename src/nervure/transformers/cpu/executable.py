@@ -213,10 +213,12 @@ class CpuExecutable(Executable):
         tensors = len(made) + len(temporary)
         if bindings is not None:
             returned = sum([byte_size(storage, bindings) for storage in made])
-            return CallMemory(tensors, returned + compiled.arena(bindings, kept)[1])
+            own = compiled.arena(bindings, kept)[1] + self._loaded.borrowed(bindings)
+            return CallMemory(tensors, returned + own)
         rounded = len(temporary) * (LINE - 1)
         size = total([storage.size * storage.dtype.itemsize for storage in (*made, *temporary)])
-        return CallMemory(tensors, size + rounded, not (temporary or compiled.in_place))
+        inside = self._loaded.most_borrowed()
+        return CallMemory(tensors, size + rounded + inside, not (temporary or compiled.in_place or inside != 0))
 
     def make_report(self, bindings: Bindings | None) -> CompilationReport:
         from dataclasses import replace

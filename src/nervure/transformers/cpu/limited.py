@@ -31,6 +31,7 @@ from nervure.ir.function import Function
 from nervure.ir.variable import Variable
 from nervure.ir.whole_op import found_lengths
 from nervure.support import forks
+from nervure.support.lazy import lazy
 from nervure.transformers.base import Executable
 from nervure.transformers.binding import Bindings
 from nervure.transformers.cpu.executable import CpuExecutable
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from nervure.ir.op import Value
     from nervure.kernel.memory_limit import Spared
     from nervure.transformers.call_memory import CallMemory
+    from nervure.transformers.cpu.compile.compilation import Compilation
     from nervure.transformers.cpu.transformer import LimitedTransformer
     from nervure.transformers.report import CompilationReport, Times
     from nervure.types.description import TensorDescription
@@ -75,7 +77,8 @@ class LimitedExecutable(Executable):
     def _found(self, bindings: Bindings) -> CpuExecutable:
         from nervure.kernel.memory_limit import spared
         limit = self.transformer.memory_limit
-        found = spared(self._plan, limit, bindings, self._plan_of, self.transformer.target.machine)
+        room = limit - (self._inside.loaded.borrowed(bindings) if self._inside else 0)
+        found = spared(self._plan, room, bindings, self._plan_of, self.transformer.target.machine)
         if found.key not in self._programs:
             self._programs[found.key] = self._compiled(found)
         program = self._programs[found.key]
@@ -86,6 +89,16 @@ class LimitedExecutable(Executable):
                                   expected=f"at most {limit:,} bytes",
                                   help="allow more, or compute with fewer examples at a time")
         return program
+
+    @lazy
+    def _inside(self) -> Compilation | None:
+        """The program without a limit, if it has branches or loops: these stay as they are, and so does their memory.
+        """
+        from nervure.ir.region import RegionOp
+        from nervure.transformers.cpu.compile.compilation import compile_function
+        function = self._plan.function
+        has_regions = any([isinstance(op, RegionOp) for op in function.operations])
+        return compile_function(function, self.transformer.target) if has_regions else None
 
     def _compiled(self, found: Spared) -> CpuExecutable:
         from nervure.transformers.cpu.compile.compilation import compile_function

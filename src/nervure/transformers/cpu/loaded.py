@@ -17,7 +17,7 @@ Nothing here compiles: neither the plan nor its sources are known.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -36,7 +36,7 @@ from nervure.transformers.cpu.compiled import (
 )
 from nervure.transformers.given_memory import GivenMemory
 from nervure.transformers.memory_estimate import most, numbers
-from nervure.types.dim import compile_dim, symbols
+from nervure.types.dim import DimLike, compile_dim, symbols
 from nervure.types.ordered_arrays import in_order
 
 Panels = Mapping[int, runtime.PanelMemory]
@@ -53,6 +53,17 @@ class StepCode(Protocol):
 
     def step(self, bindings: Bindings) -> runtime.ProgramStep:
         """Returns the step for these sizes, with its buffers numbered as the storages are."""
+
+
+@runtime_checkable
+class HoldsFunctions(Protocol):
+    """The code of a step that runs functions in memory of their own: a branch or a loop."""
+
+    def step(self, bindings: Bindings) -> runtime.ProgramStep:
+        """Returns the step for these sizes."""
+
+    def most_borrowed(self) -> DimLike:
+        """Returns a bound of the bytes that it takes from the pool of memory, in symbols."""
 
 
 class LoadedFunction:
@@ -101,6 +112,19 @@ class LoadedFunction:
         steps, buffers = self.steps(bindings, panels, in_place), self.buffers(offsets, panels, in_place)
         return runtime.Program(steps, buffers, arena_bytes, self._arguments(bindings),
                                self._new_arrays(bindings, in_place), self._variables(in_place))
+
+    def borrowed(self, bindings: Bindings) -> int:
+        """Returns the most bytes that its branches and loops take at one time, beside the block of a call."""
+        return max([code.step(bindings).borrowed for code in self.codes if isinstance(code, HoldsFunctions)],
+                   default=0)
+
+    def most_borrowed(self) -> DimLike:
+        """Returns a bound of these bytes in symbols."""
+        bytes: DimLike = 0
+        for code in self.codes:
+            if isinstance(code, HoldsFunctions):
+                bytes = bytes + code.most_borrowed()
+        return bytes
 
     def in_place(self, bindings: Bindings) -> InPlace:
         """Returns the roots that lie in place of their variables, for these sizes. There are none if a step that

@@ -29,6 +29,7 @@ from nervure.kernel.producers import dense_base
 from nervure.ops.branching import Branches
 from nervure.ops.looping import LoopOp, Scan, While
 from nervure.transformers.binding import Bindings
+from nervure.transformers.call_memory import total
 from nervure.transformers.cpu import runtime
 from nervure.transformers.cpu.cache.library_cache import kernel_key
 from nervure.transformers.cpu.cache.loader import Library
@@ -38,7 +39,7 @@ from nervure.transformers.cpu.loaded import LoadedFunction
 from nervure.transformers.cpu.runtime import records, runtime_library
 from nervure.transformers.cpu.target import Target
 from nervure.transformers.memory_estimate import numbers
-from nervure.types.dim import evaluate
+from nervure.types.dim import DimLike, evaluate
 from nervure.types.dtype import bool_
 from nervure.types.duration import MOST_NANOSECONDS
 
@@ -91,7 +92,21 @@ class RegionCode(NamedTuple):
             ctypes.addressof(record.record), self.buffers, nanoseconds=min(each * max(times, 1), MOST_NANOSECONDS),
             scratch=max([program.record.scratch_bytes for program in programs]), owner=record,
             runner=runtime_library.library().address(name),
-            longest=max([program.record.longest for program in programs]))
+            longest=max([program.record.longest for program in programs]),
+            borrowed=record.bytes + max([program.borrowed for program in programs]))
+
+    def most_borrowed(self) -> DimLike:
+        """Returns a bound of the bytes that a run takes, in symbols: every value of its functions, and its carries."""
+        op = self.host.op
+        carried = op.operands[:op.carries] if isinstance(op, LoopOp) else ()
+        words = 2 * len(op.operands) + 2 * len(op.outputs) + 1
+        sizes: list[DimLike] = [2 * (value.type.nbytes + LINE) for value in carried]
+        for function in self.functions:
+            compiled = function.compiled
+            own = [compiled.storages[number] for number in compiled.lives]
+            words += len(compiled.storages) + sum([len(kernel.buffers) for kernel in compiled.kernels])
+            sizes += [function.most_borrowed(), *[each.size * each.dtype.itemsize + LINE for each in own]]
+        return total([8 * words + 2 * LINE, *sizes])
 
     def described(self) -> str:
         """Returns which steps run, and how often: ``runs 3 steps n times``."""
@@ -138,7 +153,12 @@ class ScalarLoopCode(NamedTuple):
         record = _Record(self, bindings, [program], 0)
         return runtime.ProgramStep(
             ctypes.addressof(record.record), self.buffers, nanoseconds=kernel.nanoseconds, owner=record,
-            runner=runtime_library.library().address("run_scalar_while"), longest=0)
+            runner=runtime_library.library().address("run_scalar_while"), longest=0, borrowed=record.bytes)
+
+    def most_borrowed(self) -> DimLike:
+        """Returns a bound of the bytes that a run takes: places of single numbers."""
+        op = self.host.op
+        return 8 * (2 * len(op.operands) + 3 * len(op.outputs) + 4) + (2 * len(op.outputs) + 2) * LINE
 
     def described(self) -> str:
         """Returns how it runs."""
@@ -186,6 +206,14 @@ class _Record:
         if isinstance(op, While):  # what the body keeps for all iterations stays, while the condition runs
             record.condition_at = -(-programs[-1].record.arena_bytes // LINE) * LINE
             record.arena_bytes = record.condition_at + programs[0].record.arena_bytes
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of the block that one run takes: tables, carries between iterations, and the arena of a function.
+        """
+        record = self.record
+        words = record.argument_count + record.result_count + record.carries + record.buffer_count
+        return -(-8 * words // LINE) * LINE + record.spare_bytes + record.arena_bytes
 
     def _fill_scan(self, op: Scan, fields: dict[str, list[int]], bindings: Bindings) -> None:
         first, results = op.carries + op.slices, len(op.body.results)

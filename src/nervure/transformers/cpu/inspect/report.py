@@ -28,6 +28,7 @@ from nervure.kernel.work import work_of
 from nervure.memory.storage import Storage, StorageKind
 from nervure.passes import channels_last
 from nervure.transformers.binding import Bindings
+from nervure.transformers.call_memory import megabytes
 from nervure.transformers.cpu.compile.codegen.generate import Code
 from nervure.transformers.cpu.compile.compilation import Compilation
 from nervure.transformers.cpu.compile.compiler import assembly
@@ -105,9 +106,13 @@ class _Reporting:
         reads, writes = self._places(step.read), self._places(step.written, step.cluster)
         code = self._codes[number]
         if isinstance(code, (RegionCode, ScalarLoopCode)):
-            estimate = None if self._bindings is None else code.step(self._bindings).nanoseconds * 1e-9
+            estimate, most, inside = None, "at most ", code.most_borrowed()
+            if self._bindings is not None:
+                run = code.step(self._bindings)
+                estimate, most, inside = run.nanoseconds * 1e-9, "", run.borrowed
             return StepReport(number, "region", type(code.host.op).__name__, self._lines(step.cluster), reads, writes,
-                              total([*reads, *writes]), estimated_seconds=estimate, notes=(code.described(),))
+                              total([*reads, *writes]), estimated_seconds=estimate, notes=(
+                                  code.described(), f"takes {most}{megabytes(inside)} MB for what is inside"))
         return StepReport(number, "host", str(step).removeprefix("host "), self._lines(step.cluster), reads, writes,
                           total([*reads, *writes]))
 

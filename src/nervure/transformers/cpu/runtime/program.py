@@ -44,7 +44,8 @@ class ProgramStep(NamedTuple):
     thread. ``panel`` is a result kept for later calls: most calls skip such a step, and its time does not count.
     ``owner`` owns the kernel's code; the program keeps it alive. A branch or a loop has a ``runner``, and its record as
     the kernel; ``longest`` is the time of its longest step that threads may share (absent: of the kernel). ``found``
-    are the instructions for sizes that depend on found lengths.
+    are the instructions for sizes that depend on found lengths, ``borrowed`` the most bytes that it takes from the pool
+    of memory while it runs.
     """
 
     kernel: int
@@ -61,6 +62,7 @@ class ProgramStep(NamedTuple):
     runner: int = 0
     longest: int | None = None
     found: Sequence[int] = ()
+    borrowed: int = 0
 
     @property
     def table_count(self) -> int:
@@ -135,7 +137,8 @@ class Program:
     """Steps in order, ready to run any number of times, by several threads at once.
 
     ``arguments``, ``results`` and ``variables`` are needed by an entry, which makes results itself; results that
-    variables take come last. ``run`` uses the memory that it is given.
+    variables take come last. ``run`` uses the memory that it is given. ``borrowed`` are the most bytes that its steps
+    take at one time beside it.
     """
 
     def __init__(self, steps: Sequence[ProgramStep], buffers: Sequence[BufferLocation], arena_bytes: int = 0,
@@ -145,6 +148,7 @@ class Program:
                                     *[step.panel for step in steps]]
         usual = [step for step in steps if step.panel is None]
         self._results = results
+        self.borrowed = max([step.borrowed for step in steps], default=0)
         self.record = records.ProgramRecord(
             steps=self._table([self._step(step) for step in steps], records.StepRecord), step_count=len(steps),
             buffers=self._table([records.BufferRecord(*buffer[:3]) for buffer in buffers], records.BufferRecord),
