@@ -347,6 +347,13 @@ from nervure.front.reductions import batch_size as batch_size
 from nervure.front.reductions import std as std
 from nervure.front.reductions import tensor_size as tensor_size
 from nervure.front.reductions import variance as variance
+from nervure.front.sampling import adaptive_pooling as adaptive_pooling
+from nervure.front.sampling import fold as fold
+from nervure.front.sampling import lp_pooling as lp_pooling
+from nervure.front.sampling import pixel_shuffle as pixel_shuffle
+from nervure.front.sampling import pixel_unshuffle as pixel_unshuffle
+from nervure.front.sampling import resize as resize
+from nervure.front.sampling import unfold as unfold
 from nervure.front.sorts import argpartition as argpartition
 from nervure.front.sorts import argsort as argsort
 from nervure.front.sorts import lexsort as lexsort

@@ -7,7 +7,7 @@ import pytest
 
 import nervure as nv
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
-from nervure.nn import losses
+from nervure.nn import loss_parts, losses
 
 LOGITS = np.random.default_rng(0).standard_normal((3, 4)).astype(np.float32)
 LABELS = np.array([2, 0, 3])
@@ -37,7 +37,7 @@ def test_extreme_logits_stay_finite():
 def test_reductions():
     """T224: over all numbers, over the batch, or not at all."""
     x = nv.constant([[1, 2], [3, 4], [5, 6]], "N=3, F=2")
-    found = {name: losses.mean_squared_error(x, 0.0, name).tolist() for name in losses.REDUCTIONS}
+    found = {name: losses.mean_squared_error(x, 0.0, name).tolist() for name in loss_parts.REDUCTIONS}
     assert found["sum"] == 91.0 and found["mean"] == pytest.approx(91 / 6) and found["batch"] == pytest.approx(91 / 3)
     assert found["none"] == [[1.0, 4.0], [9.0, 16.0], [25.0, 36.0]]
     assert losses.mean_squared_error(x.numpy(), 0.0, "batch").item() == pytest.approx(91 / 3)
@@ -169,3 +169,71 @@ def test_targets_that_fit_no_logits(shape, targets, expected, told):
             loss(nv.placeholder(shape), targets)
         assert caught.value.operand == "targets" and caught.value.expected == expected
         assert told in caught.value.help
+
+
+# -- margins, pairs, labels without places ---------------------------------------------------------------
+
+
+def test_focal_counts_less_what_is_found():
+    """T420: the formula of Lin et al. 2017, equation 5; without gamma and alpha it is the cross entropy."""
+    x, t = LOGITS, (LOGITS > 0.3).astype(np.float32)
+    p = 1 / (1 + np.exp(-x.astype(np.float64)))
+    found = np.where(t == 1, -0.25 * (1 - p) ** 2 * np.log(p), -0.75 * p**2 * np.log(1 - p))
+    np.testing.assert_allclose(losses.focal(x, t, reduction="none").numpy(), found, rtol=1e-5, atol=1e-6)
+    plain = losses.binary_cross_entropy(x, t).item()
+    assert losses.focal(x, t, 0.0, None).item() == pytest.approx(plain, rel=1e-6)
+    assert losses.focal([1000.0], [0.0], 0.0, None).item() == 1000.0
+
+
+def test_overlaps():
+    """T420: of each sample, the formula of Milletari et al. 2016 with sums in place of squares."""
+    p, t = np.float32([[[0.5, 1], [0, 0]], [[0, 0], [0, 0]]]), np.float32([[[1, 1], [0, 1]], [[0, 0], [0, 0]]])
+    expected = [1 - (2 * 1.5 + 1) / (1.5 + 3 + 1), 0.0]
+    for axes in (None, "N=2, H=2, W=2"):
+        found = losses.dice(nv.constant(p, axes), nv.constant(t, axes), reduction="none").numpy()
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_pairs_are_found_among_all():
+    """T420: the cross entropy of cosines (van den Oord et al. 2018, equation 4)."""
+    x, y = LOGITS.astype(np.float64), np.cos(LOGITS).astype(np.float64)
+    cosines = (x / np.linalg.norm(x, axis=1, keepdims=True)) @ (y / np.linalg.norm(y, axis=1, keepdims=True)).T / 0.2
+    expected = np.log(np.exp(cosines).sum(axis=1)) - np.diag(cosines)
+    for axes in (None, "N=3, F=4"):
+        own, other = nv.constant(LOGITS, axes), nv.constant(np.cos(LOGITS), axes)
+        found = losses.info_nce(own, other, 0.2, reduction="none")
+        np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5)
+
+
+def test_labels_of_symbolic_lengths():
+    """T421: numbers of steps, samples and labels may be symbols."""
+    t, n, s = nv.dim("t", min=1), nv.dim("n", min=1), nv.dim("s", min=1)
+    x, labels = nv.placeholder((t, n, 4)), nv.placeholder((n, s), dtype=nv.int64)
+    run = nv.computation(losses.ctc(nv.log_softmax(x, axis=2), labels, reduction="none"), x, labels)
+    values, spelled = np.random.default_rng(3).standard_normal((5, 2, 4)).astype(np.float32), np.array([[1, 2], [3, 3]])
+    expected = losses.ctc(nv.log_softmax(values, axis=2), spelled, reduction="none").numpy()
+    np.testing.assert_allclose(run(values, spelled), expected, rtol=1e-6)
+    p = np.exp(values[:2, :1, :] - np.log(np.exp(values[:2, :1, :]).sum(axis=2, keepdims=True)))[:, 0]
+    assert run(values[:2, :1], [[1, 2]]).item() == pytest.approx(-np.log(p[0, 1] * p[1, 2]), rel=1e-5)
+
+
+def test_a_target_that_cannot_be_spelled():
+    """T421: is infinitely unlikely, or left out; its gradient is finite."""
+    x = nv.variable((2, 1, 3), LOGITS.reshape(-1)[:6].reshape(2, 1, 3))
+    for skipped, expected in ((False, np.inf), (True, 0.0)):
+        loss = losses.ctc(nv.log_softmax(x, axis=2), [[1, 1]], zero_infinity=skipped)
+        assert loss.item() == expected and nv.deriv(loss, x).tolist() == [[[0.0] * 3]] * 2
+
+
+@pytest.mark.parametrize(("call", "kind"), [
+    (lambda: losses.ctc(LOGITS, [[1]]), ShapeMismatch), (lambda: losses.ctc(LOGITS[None], [1]), ShapeMismatch),
+    (lambda: losses.ctc(LOGITS[None], [[1.5]]), WrongKind),
+    (lambda: losses.ctc(LOGITS[None], [[1]], blank=4), InvalidArgument),
+    (lambda: losses.multi_margin(LOGITS, LABELS, p=3), InvalidArgument),
+    (lambda: losses.info_nce(LOGITS[None], LOGITS[None]), ShapeMismatch),
+    (lambda: losses.info_nce(LOGITS, LOGITS, 0.0), InvalidArgument)], ids=range(7))
+def test_losses_of_labels_refuse_what_does_not_fit(call, kind):
+    """T412."""
+    with pytest.raises(kind) as caught:
+        call()
+    assert caught.value.help

@@ -29,7 +29,7 @@ FAMILIES = {
     "Shapes and axes of tensors": ("front.views", "front.rearranging", "front.joining", "front.stacking",
                                    "front.diagonals"),
     "Choosing elements": ("front.indexing", "front.gathering", "front.found", "front.sorts"),
-    "Networks": ("front.convolution", "front.pooling", "front.normalization", "front.attention"),
+    "Networks": ("front.convolution", "front.pooling", "front.sampling", "front.normalization", "front.attention"),
     "Derivatives": ("autodiff.derivative", "front.custom", "functions.gradient", "functions.directions",
                     "functions.jacobian", "functions.mapping", "front.checkpointing"),
     "Loops and branches": ("front.loop_functions", "front.associative_scan", "front.choices"),

@@ -31,11 +31,13 @@ from nervure.front.promotion import promote
 from nervure.ir.variable import Variable
 from nervure.nn.activations import PReLU
 from nervure.nn.attention import MultiHeadAttention
+from nervure.nn.bilinear import Bilinear
 from nervure.nn.layers import Embedding, LinearLayer
 from nervure.nn.module import Module, parts_of
 from nervure.nn.normalisers import BatchNorm, GroupNorm, LayerNorm, RMSNorm
 from nervure.nn.recurrent import Recurrent
 from nervure.nn.sliding import Conv
+from nervure.nn.transposed import ConvTranspose
 from nervure.transformers.base import Transformer
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dtype import as_dtype
@@ -45,6 +47,7 @@ BATCHES = "num_batches_tracked"
 
 _NAMES: dict[type[Module], dict[str, str]] = {
     LinearLayer: {"weights": "weight"}, Conv: {"weights": "weight"}, Embedding: {"weights": "weight"},
+    ConvTranspose: {"weights": "weight"}, Bilinear: {"weights": "weight"},
     LayerNorm: {"scale": "weight", "shift": "bias"}, RMSNorm: {"scale": "weight"},
     GroupNorm: {"scale": "weight", "shift": "bias"},
     BatchNorm: {"scale": "weight", "shift": "bias", "running_mean": "running_mean", "running_variance": "running_var"},
@@ -190,6 +193,10 @@ def _form(module: Module, slot: str, place: AssignableTensorOp) -> TorchForm:
         return TorchForm(place, (1, 0), (lengths[1], lengths[0]))
     if isinstance(module, Conv) and slot == "weights" and place.is_named:
         order = (rank - 1, *range(rank - 1))
+        return TorchForm(place, order, tuple([lengths[at] for at in order]))
+    if isinstance(module, (ConvTranspose, Bilinear)) and slot == "weights" and place.is_named:
+        is_first = isinstance(module, Bilinear)  # the axis of the outputs
+        order = (rank - 1, *range(rank - 1)) if is_first else (0, rank - 1, *range(1, rank - 1))
         return TorchForm(place, order, tuple([lengths[at] for at in order]))
     if isinstance(module, _FLAT) and _name(module, slot) is not None:
         return TorchForm(place, tuple(range(rank)), (math.prod(lengths),))

@@ -32,10 +32,12 @@ from nervure.nn.activations import (
     Tanh,
 )
 from nervure.nn.attention import KeyValueCache, MultiHeadAttention
+from nervure.nn.bilinear import Bilinear, CosineSimilarity, EmbeddingBag, PairwiseDistance
 from nervure.nn.composites import Functional, Residual, Sequential
+from nervure.nn.dropping import AlphaDropout, ChannelDropout
 from nervure.nn.layers import Dropout, Embedding, Linear, LinearLayer
 from nervure.nn.module import Module
-from nervure.nn.normalisers import BatchNorm, GroupNorm, LayerNorm, RMSNorm
+from nervure.nn.normalisers import BatchNorm, GroupNorm, InstanceNorm, LayerNorm, RMSNorm
 from nervure.nn.piecewise import (
     CELU,
     GLU,
@@ -54,18 +56,35 @@ from nervure.nn.piecewise import (
     Tanhshrink,
     Threshold,
 )
+from nervure.nn.places import (
+    AdaptiveAveragePool,
+    AdaptiveMaxPool,
+    Flatten,
+    Fold,
+    LPPool,
+    Pad,
+    PixelShuffle,
+    PixelUnshuffle,
+    Unflatten,
+    Unfold,
+    Upsample,
+)
 from nervure.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 from nervure.nn.sliding import AveragePool, Conv, MaxPool
 from nervure.nn.transformer import TransformerDecoderLayer, TransformerEncoderLayer
+from nervure.nn.transposed import ConvTranspose
 from nervure.support.elsewhere import unknown_layer
 
-__all__ = ["AveragePool", "BatchNorm", "CELU", "Conv", "Dropout", "ELU", "Embedding", "Functional", "GELU", "GLU",
-           "GRU", "GRUCell", "GroupNorm", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "Identity",
-           "KeyValueCache", "LSTM", "LSTMCell", "LayerNorm", "LeakyReLU", "Linear", "LinearLayer", "LogSigmoid",
-           "LogSoftmax", "MaxPool", "Mish", "Module", "MultiHeadAttention", "PReLU", "RMSNorm", "RNN", "RNNCell",
-           "RReLU", "ReLU", "ReLU6", "Residual", "SELU", "Sequential", "SiLU", "Sigmoid", "Softmax", "Softmin",
-           "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold", "TransformerDecoderLayer",
-           "TransformerEncoderLayer"]
+__all__ = ["AdaptiveAveragePool", "AdaptiveMaxPool", "AlphaDropout", "AveragePool", "BatchNorm", "Bilinear",
+           "CELU", "ChannelDropout", "Conv", "ConvTranspose", "CosineSimilarity", "Dropout", "ELU", "Embedding",
+           "EmbeddingBag", "Flatten", "Fold", "Functional", "GELU", "GLU", "GRU", "GRUCell", "GroupNorm",
+           "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "Identity", "InstanceNorm", "KeyValueCache",
+           "LPPool", "LSTM", "LSTMCell", "LayerNorm", "LeakyReLU", "Linear", "LinearLayer", "LogSigmoid",
+           "LogSoftmax", "MaxPool", "Mish", "Module", "MultiHeadAttention", "PReLU", "Pad", "PairwiseDistance",
+           "PixelShuffle", "PixelUnshuffle", "RMSNorm", "RNN", "RNNCell", "RReLU", "ReLU", "ReLU6", "Residual",
+           "SELU", "Sequential", "SiLU", "Sigmoid", "Softmax", "Softmin", "Softplus", "Softshrink", "Softsign",
+           "Tanh", "Tanhshrink", "Threshold", "TransformerDecoderLayer", "TransformerEncoderLayer", "Unflatten",
+           "Unfold", "Upsample"]
 
 
 if not TYPE_CHECKING:  # type checkers see missing attributes as missing

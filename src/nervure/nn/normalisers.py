@@ -239,4 +239,20 @@ def _share(momentum: float) -> float:
     return number
 
 
-__all__ = ["BatchNorm", "GroupNorm", "LayerNorm", "RMSNorm"]
+class InstanceNorm(GroupNorm):
+    """Standardises x in each sample for each channel (Ulyanov et al. 2016); scale and shift are there if asked for.
+
+    ``axes`` is the axis of the channels, as in ``GroupNorm``; ``scale=True`` and ``shift=True`` add those.
+
+    >>> print(nv.nn.InstanceNorm(2)(np.float32([[[1, 3], [5, 5]]])).numpy().round(3))
+    [[[-1.  1.]
+      [ 0.  0.]]]
+    """
+
+    @explains_keywords
+    def __init__(self, axes: AxesLike, epsilon: float = 1e-5, scale: Initial = False, shift: Initial = False,
+                 dtype: DTypeLike | None = None) -> None:
+        super().__init__(count(layer_axes(axes, "InstanceNorm", "axes")), axes, epsilon, scale, shift, dtype)
+
+
+__all__ = ["BatchNorm", "GroupNorm", "InstanceNorm", "LayerNorm", "RMSNorm"]

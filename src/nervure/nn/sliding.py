@@ -61,15 +61,15 @@ class Conv(Module):
     def __init__(self, inputs: AxesLike, outputs: AxesLike, window: AxesLike, strides: object = 1,
                  dilations: object = 1, padding: object = 0, groups: int = 1, bias: Initial = True,
                  weights: Initial = None, dtype: DTypeLike | None = None) -> None:
-        into, out = _channels(inputs, "inputs"), _channels(outputs, "outputs")
+        into, out = channels_of(inputs, "inputs", "Conv"), channels_of(outputs, "outputs", "Conv")
         windows = layer_axes(window, "Conv", "window")
         check_both_named("Conv", inputs=Axes([into]), outputs=Axes([out]), window=windows)
         if len(windows) > 3:
             raise InvalidArgument("a window has one to three axes", op="Conv", operand="window", got=str(windows),
                                   expected='"H=3, W=3", or (3, 3)', help="slide along fewer axes")
-        _check_motion("Conv", windows, True, stride=strides, dilation=dilations, padding=padding)
+        check_motion("Conv", windows, True, stride=strides, dilation=dilations, padding=padding)
         self.groups = step("Conv", "groups", groups)
-        axes, places = _filter(_of_a_group(into, out, self.groups), windows, out)
+        axes, places = _filter(of_a_group(into, out, self.groups, "Conv"), windows, out)
         start = evenly(count([*windows, into]) // self.groups)
         outer = [0 if into.is_anonymous else len(axes) - 1]
         self.weights = parameter(axes, start if weights is None else weights, outer, places, dtype)
@@ -91,19 +91,20 @@ class Conv(Module):
         return add(result, spread)
 
 
-def _channels(axes: AxesLike, operand: str) -> Axis:
-    own = layer_axes(axes, "Conv", operand)
+def channels_of(axes: AxesLike, operand: str, op: str) -> Axis:
+    """Returns the axis of channels that an ``operand`` of a layer ``op`` gives; ShapeMismatch for several."""
+    own = layer_axes(axes, op, operand)
     if len(own) != 1:
-        raise ShapeMismatch(f"{operand} is one axis", op="Conv", operand=operand, got=str(own),
+        raise ShapeMismatch(f"{operand} is one axis", op=op, operand=operand, got=str(own),
                             expected='"C=3", or 3', help="flatten several: nv.make_axes(axes).flatten()")
     return own[0]
 
 
-def _of_a_group(into: Axis, out: Axis, groups: int) -> Axis:
-    """Returns the inputs of one group; InvalidArgument if groups do not divide inputs and outputs."""
+def of_a_group(into: Axis, out: Axis, groups: int, op: str) -> Axis:
+    """Returns the inputs of one group; InvalidArgument of ``op`` if groups do not divide inputs and outputs."""
     inputs, outputs = count([into]), count([out])
     if inputs % groups or outputs % groups:
-        raise InvalidArgument("groups divide the inputs and the outputs", op="Conv", operand="groups", got=groups,
+        raise InvalidArgument("groups divide the inputs and the outputs", op=op, operand="groups", got=groups,
                               expected=f"a divisor of {inputs} and {outputs}",
                               help="groups=inputs makes a depthwise convolution")
     return into if groups == 1 else into.resized(inputs // groups)
@@ -117,7 +118,7 @@ def _filter(into: Axis, windows: Axes, out: Axis) -> tuple[Axes, list[int]]:
     return Axes([own, *windows, out]), list(range(1, 1 + len(windows)))
 
 
-def _check_motion(op: str, window: Axes, has_all: bool, **settings: object) -> None:
+def check_motion(op: str, window: Axes, has_all: bool, **settings: object) -> None:
     """Checks the settings of a window when a layer is made, with the errors that its first input would raise. Only the
     input knows the axes that a dict names, and their number if the window does not have them all.
     """
@@ -148,7 +149,7 @@ class _Pool(Module):
     def __init__(self, window: AxesLike, strides: object = None, padding: object = 0) -> None:
         own = layer_axes(window, type(self).__name__, "window")
         has_all = len(own) > 1 or not own.is_anonymous
-        _check_motion(type(self).__name__, own, has_all, stride=1 if strides is None else strides, padding=padding)
+        check_motion(type(self).__name__, own, has_all, stride=1 if strides is None else strides, padding=padding)
         self.window: object = list(own.lengths) if len(own) > 1 else own.lengths[0]
         if not own.is_anonymous:
             self.window = dict(zip(names_of(list(own)), own.lengths, strict=True))

@@ -76,7 +76,7 @@ FUNCTIONS = {
     "nv.attention": "scaled_dot_product_attention dot_product_attention",
     "products and norms are nv.matmul, nv.dot, nv.einsum and nv.L2_norm; there are no decompositions": "linalg",
     "x / nv.L2_norm(x, axis=axis, keepdims=True)": "normalize",
-    "nv.L2_norm(x - y, axis=axis)": "pairwise_distance dist",
+    "nv.L2_norm(x - y, axis=axis)": "dist",
     # making tensors
     _ARRAY: "array asarray as_tensor from_numpy convert_to_tensor frombuffer ascontiguousarray ndarray "
             "asanyarray asfortranarray fromiter scalar_tensor Array matrix asmatrix",
@@ -136,10 +136,15 @@ FUNCTIONS = {
     "nv.pooling(x, \"max\", window={\"H\": 2, \"W\": 2})": "max_pool max_pool2d max_pooling2d reduce_window "
                                                        "max_pool1d max_pool3d",
     "nv.pooling(x, \"avg\", window={\"H\": 2, \"W\": 2})": "avg_pool avg_pool2d avg_pool1d avg_pool3d",
-    "nv.mean(x, [\"H\", \"W\"]), for a result of one place":
-    "adaptive_avg_pool2d adaptive_avg_pool1d adaptive_avg_pool3d",
-    "nv.max(x, [\"H\", \"W\"]), for a result of one place": "adaptive_max_pool2d adaptive_max_pool1d "
-                                                            "adaptive_max_pool3d",
+    "nv.adaptive_pooling(x, \"avg\", lengths)": "adaptive_avg_pool2d adaptive_avg_pool1d adaptive_avg_pool3d",
+    "nv.adaptive_pooling(x, \"max\", lengths)": "adaptive_max_pool2d adaptive_max_pool1d adaptive_max_pool3d",
+    "nv.resize(x, lengths, \"linear\")": "interpolate upsample upsample_bilinear resize_as_",
+    "nv.lp_pooling(x, window)": "lp_pool1d lp_pool2d lp_pool3d",
+    "nv.nn.losses.ctc": "ctc_loss", "nv.nn.EmbeddingBag": "embedding_bag", "nv.nn.InstanceNorm": "instance_norm",
+    "nv.nn.losses.hinge_embedding": "hinge_embedding_loss", "nv.nn.losses.multi_margin": "multi_margin_loss",
+    "nv.nn.losses.multilabel_margin": "multilabel_margin_loss", "nv.nn.losses.soft_margin": "soft_margin_loss",
+    "nv.nn.losses.multilabel_soft_margin": "multilabel_soft_margin_loss",
+    "nv.nn.losses.pairwise_distance": "pairwise_distance",
     "nv.batch_norm": "batch_normalization", "nv.layer_norm": "standardize native_layer_norm",
     "nv.nn.GroupNorm": "group_norm GroupNorm", "nv.nn.BatchNorm": "BatchNorm1d BatchNorm2d",
     "nv.nn.LayerNorm": "LayerNorm", "nv.nn.RMSNorm": "RMSNorm", "nv.nn.Dropout": "Dropout",
@@ -164,10 +169,10 @@ FUNCTIONS = {
     "nv.nn.losses.triplet_margin": "triplet_margin_loss",
     _NOT_HERE:
     "fft svd qr cholesky inverse pinverse det logdet slogdet eig lu lu_solve matrix_exp matrix_power "
-    "triangular_solve addr gumbel_softmax interpolate upsample grid_sample ctc_loss poisson "
+    "triangular_solve addr gumbel_softmax grid_sample poisson "
     "multinomial categorical randperm permutation shuffle nextafter frexp gcd lcm igamma igammac "
-    "polygamma betainc zeta i0 bessel_i0e bessel_i1e strided isnat ma ad flatiter dtypes resize clz "
-    "population_count bitwise_count as_strided unfold fold pixel_shuffle embedding_bag instance_norm "
+    "polygamma betainc zeta i0 bessel_i0e bessel_i1e strided isnat ma ad flatiter dtypes clz "
+    "population_count bitwise_count as_strided  "
     "local_response_norm sparse_plus sparse_sigmoid psum pmean pmax pmin all_gather cartesian_prod roots "
     "polyfit polyval poly convolve correlate linear_transpose trim_zeros packbits "
     "unpackbits",
@@ -236,12 +241,26 @@ LAYERS = {
     "nv.nn.MaxPool": "MaxPool1d MaxPool2d MaxPool3d MaxPooling1D MaxPooling2D MaxPooling3D",
     "nv.nn.AveragePool": "AvgPool AvgPool1d AvgPool2d AvgPool3d AveragePooling1D AveragePooling2D "
                          "AveragePooling3D",
-    "nv.nn.Functional(nv.mean, [\"H\", \"W\"])": "AdaptiveAvgPool1d AdaptiveAvgPool2d GlobalAveragePooling2D",
-    "nv.nn.BatchNorm": "BatchNorm1d BatchNorm2d BatchNorm3d BatchNormalization",
+    "nv.nn.AdaptiveAveragePool": "AdaptiveAvgPool AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d "
+                                 "GlobalAveragePooling1D GlobalAveragePooling2D",
+    "nv.nn.AdaptiveMaxPool": "AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d GlobalMaxPooling2D",
+    "nv.nn.ConvTranspose": "ConvTranspose1d ConvTranspose2d ConvTranspose3d Conv1DTranspose Conv2DTranspose",
+    "nv.nn.Upsample": "UpsamplingNearest2d UpsamplingBilinear2d UpSampling1D UpSampling2D",
+    "nv.nn.LPPool": "LPPool1d LPPool2d LPPool3d",
+    "nv.nn.InstanceNorm": "InstanceNorm1d InstanceNorm2d InstanceNorm3d",
+    "nv.nn.Pad": "ZeroPad1d ZeroPad2d ZeroPad3d ConstantPad1d ConstantPad2d ConstantPad3d ZeroPadding2D Padding",
+    "nv.nn.Pad(1, \"reflect\")": "ReflectionPad1d ReflectionPad2d ReflectionPad3d",
+    "nv.nn.Pad(1, \"edge\")": "ReplicationPad1d ReplicationPad2d ReplicationPad3d",
+    "nv.nn.Pad(1, \"wrap\")": "CircularPad1d CircularPad2d CircularPad3d",
+    "nv.nn.ChannelDropout": "Dropout1d Dropout2d Dropout3d SpatialDropout1D SpatialDropout2D",
+    "nv.nn.losses.ctc": "CTCLoss", "nv.nn.losses.hinge_embedding": "HingeEmbeddingLoss",
+    "nv.nn.losses.multi_margin": "MultiMarginLoss", "nv.nn.losses.multilabel_margin": "MultiLabelMarginLoss",
+    "nv.nn.losses.multilabel_soft_margin": "MultiLabelSoftMarginLoss", "nv.nn.losses.soft_margin": "SoftMarginLoss",
+    "nv.nn.BatchNorm": "BatchNorm1d BatchNorm2d BatchNorm3d SyncBatchNorm BatchNormalization",
     "nv.nn.LayerNorm": "LayerNormalization", "nv.nn.GroupNorm": "GroupNormalization",
     "nv.nn.LinearLayer": "Dense", "nv.nn.MultiHeadAttention": "MultiheadAttention",
     "nv.nn.RNN": "SimpleRNN Elman", "nv.nn.RNNCell": "SimpleRNNCell",
-    "nv.nn.Functional(nv.flatten_at, 1)": "Flatten", "nv.nn.Functional": "Lambda",
+    "nv.nn.Functional": "Lambda",
     "nv.nn.Hardsigmoid": "HardSigmoid", "nv.nn.Hardswish": "HardSwish", "nv.nn.Hardtanh": "HardTanh",
     "nv.nn.SiLU": "Swish", "nv.nn.ReLU": "Relu", "nv.nn.GELU": "Gelu",
     "nv.nn.losses": "functional loss", "nv.nn.initialisers": "init initializers",
@@ -255,7 +274,6 @@ LAYERS = {
     "nv.nn.losses.smooth_l1": "smooth_l1_loss SmoothL1Loss",
     "nv.nn.losses.kl_divergence": "kl kl_div KLDivLoss KLDivergence",
     "nv.nn.losses.poisson": "PoissonNLLLoss Poisson", "nv.nn.losses.gaussian": "GaussianNLLLoss",
-    "nv.nn.losses.cosine_similarity": "CosineSimilarity",
     "nv.nn.losses.cosine_embedding": "CosineEmbeddingLoss",
     "nv.nn.losses.margin_ranking": "MarginRankingLoss", "nv.nn.losses.triplet_margin": "TripletMarginLoss",
     "a parameter is a variable that is an attribute of a module, as in self.scale = nv.variable(\"C=3\", 1.0)":

@@ -1,0 +1,147 @@
+"""Connectionist temporal classification (Graves et al. 2006): the likelihood of labels whose places are not known.
+
+>>> import nervure as nv
+>>> steps = nv.log_softmax(nv.zeros((2, 1, 3)), axis=2)
+>>> print(nv.nn.losses.ctc(steps, [[1]], reduction="sum").numpy().round(4))
+1.0986
+
+Each of the two steps gives one of three classes: 1 and 1, 1 and blank, or blank and 1 spell the label, 3 of 9.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind
+from nervure.front.argument_parsing import integer, truth
+from nervure.front.creation import as_tensor
+from nervure.front.elementwise import as_floats, convert, where
+from nervure.front.filled import full, iota
+from nervure.front.gathering import gather_elements
+from nervure.front.given_arrays import numpy_array
+from nervure.front.joining import concatenate, stack
+from nervure.front.loop_functions import scan
+from nervure.front.op_functions import (
+    add,
+    exp,
+    greater,
+    less,
+    log,
+    maximum,
+    multiply,
+    negative,
+    not_equal,
+    subtract,
+)
+from nervure.front.reductions import sum as sum_over
+from nervure.front.tensor import Tensor, TensorLike
+from nervure.front.views import axes_with_order, broadcast, expand_dims, reshape
+from nervure.nn.loss_parts import reduced
+from nervure.support.elsewhere import explain_keywords
+from nervure.types.dtype import int64
+
+NOTHING = -1e30
+"""The logarithm of a probability of 0: it is finite, so that derivatives are."""
+
+
+def ctc(logarithms: TensorLike, targets: TensorLike, lengths: TensorLike | None = None,
+        target_lengths: TensorLike | None = None, blank: int = 0, zero_infinity: bool = False,
+        reduction: str = "mean") -> Tensor:
+    """The negative log likelihood of ``targets``, over all ways to spread them over the steps of ``logarithms``.
+
+    ``logarithms`` of the probabilities of classes are (T, N, classes), in any order where they have names T and N;
+    ``targets`` are class numbers (N, S), none of them ``blank``. ``lengths`` and ``target_lengths``, over N, say how
+    many steps and labels of each sample count (absent: all). A target that its steps cannot spell has an infinite loss,
+    or with ``zero_infinity`` 0. The reduction "mean" first divides each loss by its number of labels, as PyTorch does.
+
+    >>> nv.nn.losses.ctc(nv.log_softmax(nv.zeros((1, 1, 2)), axis=2), [[1, 1]]).item()
+    inf
+    """
+    own = _in_order(as_floats(logarithms, "ctc"))
+    dtype = own.dtype
+    steps, batch, classes = own.type.shape
+    labels = _integers(targets, "targets", 2)
+    if labels.ndim != 2:
+        raise ShapeMismatch("targets are (N, S)", op="ctc", operand="targets", got=str(labels.axes),
+                            expected="class numbers over samples and labels", help="pad shorter ones, target_lengths=")
+    empty = integer(blank, "ctc", "blank")
+    if not isinstance(classes, int) or not 0 <= empty < classes:
+        raise InvalidArgument("blank is a class", op="ctc", operand="blank", got=blank,
+                              expected=f"0 to {classes} - 1", help="0 is usual")
+    longest = labels.type.shape[1]
+    counted = _counts(lengths, "lengths", batch, steps)
+    spelled = _counts(target_lengths, "target_lengths", batch, longest)
+    gap = full((batch, longest), empty, int64)
+    states = concatenate([reshape(stack([gap, labels], axis=2), (batch, 2 * longest)),
+                          full((batch, 1), empty, int64)], 1)
+    width = 2 * longest + 1
+    emitted = gather_elements(convert(own, dtype.compute), broadcast(expand_dims(states, 0), (steps, batch, width)), 2)
+    may_skip = not_equal(states, empty) & not_equal(states, _shifted(states, 2, empty))
+    place = iota(width)
+    start = where(less(place, 1), 0.0, full((batch, width), NOTHING, dtype.compute))
+
+    def advanced(chances: Tensor, slices: tuple[Tensor, Tensor]) -> tuple[Tensor, tuple[()]]:
+        chance, number = slices
+        one, two = _shifted(chances, 1), where(may_skip, _shifted(chances, 2), NOTHING)
+        is_start = less(number, 1)  # a spelling begins in one of the first two states
+        moved = where(is_start, where(less(place, 2), 0.0, NOTHING), _log_of_sum([chances, one, two]))
+        is_there = expand_dims(greater(counted, number), 1)
+        return where(is_there, maximum(add(moved, chance), NOTHING), chances), ()
+    chances, _ = scan(advanced, start, (emitted, iota(steps)))
+    end = multiply(spelled, 2)
+    last = gather_elements(chances, expand_dims(end, 1), 1)
+    ahead = gather_elements(chances, expand_dims(maximum(subtract(end, 1), 0), 1), 1)
+    ahead = where(greater(expand_dims(spelled, 1), 0), ahead, NOTHING)
+    losses = reshape(negative(_log_of_sum([last, ahead])), (batch,))
+    is_possible = less(losses, -0.5 * NOTHING)
+    losses = where(is_possible, losses, 0.0 if truth(zero_infinity, "ctc", "zero_infinity") else np.inf)
+    if reduction == "mean":
+        losses = losses / convert(maximum(spelled, 1), losses.dtype)
+    return reduced(losses, reduction, dtype, "ctc")
+
+
+def _in_order(x: Tensor) -> Tensor:
+    """Returns logarithms as (T, N, classes), without names."""
+    if x.ndim != 3:
+        raise ShapeMismatch("logarithms are (T, N, classes)", op="ctc", operand="logarithms", got=str(x.axes),
+                            expected="three axes", help="one sample is a batch of one")
+    if not x.is_named:
+        return x
+    rest = [axis for axis in x.axes if axis.name not in ("T", "N")]
+    if len(rest) != 1:
+        raise ShapeMismatch("the steps are T, the samples N", op="ctc", operand="logarithms", got=str(x.axes),
+                            expected="axes T, N, and one of classes", help="nv.map_roles(x, {old: new}) renames axes")
+    return Tensor(axes_with_order(x, ["T", "N", rest[0]]).value)
+
+
+def _integers(x: TensorLike, operand: str, position: int) -> Tensor:
+    own = as_tensor(numpy_array(x, "ctc") if isinstance(x, (list, tuple)) else x, "ctc", position)
+    if not own.dtype.is_integer:
+        raise WrongKind(f"{operand} are integers", op="ctc", operand=operand, got=str(own.type), expected="integers",
+                        help="convert them: x.astype(nv.int64)")
+    return convert(Tensor(own.value), int64)
+
+
+def _counts(x: TensorLike | None, operand: str, batch: object, most: object) -> Tensor:
+    """Returns how much of each sample counts."""
+    if x is None:
+        return multiply(full((batch,), 1, int64), most)  # type: ignore[arg-type]
+    return _integers(x, operand, 3)
+
+
+def _shifted(x: Tensor, by: int, number: float = NOTHING) -> Tensor:
+    """Returns the elements ``by`` places before those of each row; before the first there is ``number``."""
+    rows, width = x.type.shape
+    return concatenate([full((rows, by), number, x.dtype), x], 1)[:, :width]
+
+
+def _log_of_sum(terms: list[Tensor]) -> Tensor:
+    most = terms[0]
+    for term in terms[1:]:
+        most = maximum(most, term)
+    return add(most, log(sum_over(stack([exp(subtract(term, most)) for term in terms], axis=0), axis=0)))
+
+
+__all__ = ["ctc"]
+
+explain_keywords(globals(), __all__)
