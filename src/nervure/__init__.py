@@ -67,10 +67,10 @@ _NAMES = {
 """The modules of the public names, except those of the modules below, which list theirs in ``__all__``."""
 
 _WHOLE = tuple([f"nervure.front.{name}" for name in (
-    "elementwise", "op_functions", "elementary", "nonlinearities", "reductions", "predicates", "nan_reductions",
-    "contraction", "sorts", "views", "rearranging", "joining", "stacking", "indexing", "gathering", "found", "filled",
-    "diagonals", "grids", "matrix_products", "differences", "convolution", "pooling", "sampling", "normalization",
-    "attention", "random", "facets", "gradients", "flexible", "iterators", "choices", "checkpointing",
+    "elementwise", "op_functions", "elementary", "nonlinearities", "complex_numbers", "reductions", "predicates",
+    "nan_reductions", "contraction", "sorts", "views", "rearranging", "joining", "stacking", "indexing", "gathering",
+    "found", "filled", "diagonals", "grids", "matrix_products", "differences", "convolution", "pooling", "sampling",
+    "normalization", "attention", "random", "facets", "gradients", "flexible", "iterators", "choices", "checkpointing",
     "loop_functions", "associative_scan")])
 _SUBMODULES = ("autodiff", "bridges", "data", "flags", "front", "ir", "nn", "ops", "optim", "passes", "testing",
                "tools", "training", "transformers", "types")

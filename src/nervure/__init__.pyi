@@ -77,6 +77,15 @@ from nervure.front.attention import attention as attention
 from nervure.front.checkpointing import checkpoint as checkpoint
 from nervure.front.choices import cond as cond
 from nervure.front.choices import switch as switch
+from nervure.front.complex_numbers import angle as angle
+from nervure.front.complex_numbers import complex as complex
+from nervure.front.complex_numbers import conj as conj
+from nervure.front.complex_numbers import conjugate as conjugate
+from nervure.front.complex_numbers import imag as imag
+from nervure.front.complex_numbers import iscomplex as iscomplex
+from nervure.front.complex_numbers import isreal as isreal
+from nervure.front.complex_numbers import polar as polar
+from nervure.front.complex_numbers import real as real
 from nervure.front.contraction import dot as dot
 from nervure.front.contraction import einsum as einsum
 from nervure.front.contraction import matmul as matmul

@@ -15,22 +15,25 @@ import nervure as nv
 from nervure.autodiff.reverse import gradients
 from nervure.ir.function import Function
 from nervure.ir.op import Op, Value
-from nervure.types.dtype import as_dtype, float64
+from nervure.types.dtype import as_dtype, complex128, float64
 from tests.conformance.running import run
 
 STEP = 1e-5
 DIRECTIONS = 3
+DOUBLES = (float64, complex128)
 
 
 def check_derivatives(transformer: str, build: Callable[..., Op], arrays: Sequence[np.ndarray], order: int = 2,
                       tolerance: float = 1e-6) -> None:
-    """Compares the derivatives of every float64 output with respect to every float64 operand, from the first to
+    """Compares the derivatives of every output of doubles with respect to every such operand, from the first to
     ``order``. A derivative that is zero because nothing leads there is compared too.
+
+    Of complex numbers the real part of gradient times direction is compared.
     """
     rng = np.random.default_rng(11)
     parameters = [nv.Parameter(as_dtype(array.dtype), array.shape) for array in arrays]
-    targets = [entry.value for entry in parameters if entry.dtype is float64]
-    outputs = [output for output in build(*parameters).outputs if output.dtype is float64]
+    targets = [entry.value for entry in parameters if entry.dtype in DOUBLES]
+    outputs = [output for output in build(*parameters).outputs if output.dtype in DOUBLES]
     for _ in range(order):
         weights = [_weights(output, rng) for output in outputs]
         found = derivatives(outputs, weights, targets)
@@ -45,14 +48,19 @@ def derivatives(outputs: Sequence[Value], weights: Sequence[Value], targets: Seq
 
 
 def _weights(output: Value, rng: np.random.Generator) -> Value:
-    return nv.ops.Constant(rng.standard_normal(output.shape)).output
+    return nv.ops.Constant(_random(output.shape, output.dtype.is_complex, rng)).output
+
+
+def _random(shape: Any, is_complex: bool, rng: np.random.Generator) -> np.ndarray:
+    numbers = rng.standard_normal(shape)
+    return np.asarray(numbers + 1j * rng.standard_normal(shape) if is_complex else numbers)
 
 
 def _compare(transformer: str, parameters: Sequence[Any], arrays: Sequence[np.ndarray], outputs: Sequence[Value],
              weights: Sequence[Value], found: Sequence[Value], rng: np.random.Generator, tolerance: float) -> None:
     values = Function([*outputs, *weights], parameters)
     slopes = run(transformer, Function(found, parameters), arrays)
-    chosen = [at for at, array in enumerate(arrays) if array.dtype == np.float64]
+    chosen = [at for at, array in enumerate(arrays) if array.dtype in (np.float64, np.complex128)]
 
     def total(scale: float, directions: Sequence[np.ndarray]) -> tuple[float, float]:
         moved = list(arrays)
@@ -60,11 +68,11 @@ def _compare(transformer: str, parameters: Sequence[Any], arrays: Sequence[np.nd
             moved[at] = arrays[at] + scale * direction
         results = run(transformer, values, moved)
         products = [result * weight for result, weight in zip(results, results[len(outputs):], strict=False)]
-        return sum([float(part.sum()) for part in products]), sum([float(np.abs(part).sum()) for part in products])
+        return sum([float(part.sum().real) for part in products]), sum([float(np.abs(part).sum()) for part in products])
     for _ in range(DIRECTIONS):
-        directions = [rng.standard_normal(arrays[at].shape) for at in chosen]
+        directions = [_random(arrays[at].shape, np.iscomplexobj(arrays[at]), rng) for at in chosen]
         (ahead, size), (behind, _) = total(STEP, directions), total(-STEP, directions)
         expected = (ahead - behind) / (2 * STEP)
-        got = sum([float((slope * direction).sum()) for slope, direction in zip(slopes, directions, strict=True)])
+        got = sum([float((slope * direction).sum().real) for slope, direction in zip(slopes, directions, strict=True)])
         bound = tolerance * max(1.0, abs(expected)) + 1e-14 * size / STEP
         assert abs(got - expected) <= bound, f"{outputs} has the slope {got}, differences say {expected}"

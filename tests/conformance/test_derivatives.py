@@ -13,7 +13,7 @@ from nervure import ops
 from nervure.ir.kinds import Elementwise
 from nervure.ir.op import Value
 from nervure.types.dim import evaluate
-from nervure.types.dtype import bfloat16, float16, float32, float64
+from nervure.types.dtype import DType, bfloat16, complex128, float16, float32, float64
 from nervure.types.element_groups import FLOATS
 from tests.conformance.differences import check_derivatives, derivatives
 from tests.conformance.running import TRANSFORMERS, repeats, run, some
@@ -28,12 +28,14 @@ def has_floats(name: str) -> bool:
     return float64 in types_of(name) and any(smooth_samples(name))
 
 
-def smooth_samples(name: str) -> list[Sample]:
-    return [sample for sample in samples_of(name, float64)
-            if sample.is_smooth and any(operand.dtype is float64 for operand in sample.operands)]
+def smooth_samples(name: str, dtype: DType = float64) -> list[Sample]:
+    return [sample for sample in samples_of(name, dtype)
+            if sample.is_smooth and any(operand.dtype is dtype for operand in sample.operands)]
 
 
 DIFFERENTIABLE = [name for name in NAMES if name not in WITHOUT and has_floats(name)]
+OF_COMPLEX = [name for name in NAMES if name not in WITHOUT and complex128 in types_of(name)
+              and smooth_samples(name, complex128)]
 
 pytestmark = pytest.mark.parametrize("transformer", TRANSFORMERS)
 
@@ -41,7 +43,17 @@ pytestmark = pytest.mark.parametrize("transformer", TRANSFORMERS)
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_first_and_second_derivatives(name, transformer):
     """O50: derivatives are graphs, and so are theirs."""
-    for number, sample in enumerate(smooth_samples(name)):
+    check_samples(name, transformer, smooth_samples(name))
+
+
+@pytest.mark.parametrize("name", OF_COMPLEX)
+def test_derivatives_of_complex_numbers(name, transformer):
+    """Q1: with respect to complex operands, and through complex results."""
+    check_samples(name, transformer, smooth_samples(name, complex128))
+
+
+def check_samples(name: str, transformer: str, samples: list[Sample]) -> None:
+    for number, sample in enumerate(samples):
         for repeat in repeats(5):
             rng = generator(name, number, repeat)
             sizes = generic(sample) if repeat == 0 else {

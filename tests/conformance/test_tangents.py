@@ -13,13 +13,19 @@ from nervure.autodiff import tangents
 from nervure.errors import NotSupported
 from nervure.ir.function import Function
 from nervure.ir.op import Value
-from nervure.types.dtype import float32, float64
+from nervure.types.dtype import complex128, float32, float64
 from nervure.types.element_groups import FLOATS
 from tests.conformance.differences import derivatives
 from tests.conformance.running import TRANSFORMERS, repeats, run
 from tests.conformance.samples import NAMES, samples_of, types_of
 from tests.conformance.sampling import Case, Sample, concrete, generic, random_sizes, symbolic
-from tests.conformance.test_derivatives import DIFFERENTIABLE, WITHOUT, compare_with_exact, smooth_samples
+from tests.conformance.test_derivatives import (
+    DIFFERENTIABLE,
+    OF_COMPLEX,
+    WITHOUT,
+    compare_with_exact,
+    smooth_samples,
+)
 from tests.conformance.test_ops import generator
 from tests.conformance.test_symbolic import numbered
 
@@ -27,7 +33,7 @@ STEP = 1e-5
 
 
 def floats(values: Sequence[Value]) -> list[Value]:
-    return [value for value in values if value.dtype.is_float]
+    return [value for value in values if value.dtype.is_inexact]
 
 
 def moved(outputs: Sequence[Value], targets: Sequence[Value], directions: Sequence[Value]) -> list[Value]:
@@ -37,14 +43,18 @@ def moved(outputs: Sequence[Value], targets: Sequence[Value], directions: Sequen
 
 
 def random_like(values: Sequence[Value], rng: np.random.Generator) -> list[Value]:
-    return [ops.Constant(rng.standard_normal(value.shape).astype(value.dtype.numpy)).output for value in values]
+    def numbers(value: Value) -> np.ndarray:
+        drawn = rng.standard_normal(value.shape)
+        return drawn + 1j * rng.standard_normal(value.shape) if value.dtype.is_complex else drawn
+    return [ops.Constant(np.asarray(numbers(value)).astype(value.dtype.numpy)).output for value in values]
 
 
 def products(left: Sequence[Value], right: Sequence[Value]) -> Value:
-    """The sum of the products of all elements."""
+    """The sum of the products of all elements, of complex ones the real part."""
     total = ops.Full(0, float64, ()).output
     for x, y in zip(left, right, strict=True):
-        total = total + (x * y).sum(range(x.rank))
+        product = (x * y).sum(range(x.rank))
+        total = total + (ops.Real(product).output if product.dtype.is_complex else product)
     return total
 
 
@@ -54,7 +64,18 @@ def test_tangents_are_differences_and_transposed_gradients(name, transformer):
     """D8: the tangent along a direction is the slope of differences there; weighted, it is the weighted gradient along
     the direction. The tangent of a gradient is the gradient of that gradient along the direction.
     """
-    for number, sample in enumerate(smooth_samples(name)):
+    check_samples(name, transformer, smooth_samples(name))
+
+
+@pytest.mark.parametrize("transformer", TRANSFORMERS)
+@pytest.mark.parametrize("name", OF_COMPLEX)
+def test_tangents_of_complex_numbers(name, transformer):
+    """Q1: the same, of the real parts of products."""
+    check_samples(name, transformer, smooth_samples(name, complex128))
+
+
+def check_samples(name: str, transformer: str, samples: Sequence[Sample]) -> None:
+    for number, sample in enumerate(samples):
         for repeat in repeats(5):
             rng = generator(name, number, repeat)
             sizes = generic(sample) if repeat == 0 else {
@@ -85,7 +106,7 @@ def check(case: Case, rng: np.random.Generator, transformer: str) -> None:
 
 def shifted(case: Case, directions: Sequence[Value], step: float) -> list[np.ndarray]:
     given = iter(directions)
-    return [array + step * next(given).op.array if parameter.dtype.is_float else array
+    return [array + step * next(given).op.array if parameter.dtype.is_inexact else array
             for parameter, array in zip(case.function.parameters, case.arguments, strict=True)]
 
 

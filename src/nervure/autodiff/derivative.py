@@ -45,6 +45,9 @@ def deriv(f: TensorLike, x: Tensor | Sequence[Tensor], error: TensorLike | None 
     means all its reads below f; another tensor means that very node. The result is zeros if x is not below f; an
     assignment inside f cuts the path through the value it writes. Raises WrongKind (a TypeError) for integers.
 
+    For a complex x = a + ib it is the derivative in a minus i times that in b, so that a step downhill is along its
+    conjugate. A complex f needs ``error``.
+
     >>> x, y = nv.variable((), 3.0), nv.variable((), 5.0)
     >>> nv.deriv(x * x * y, x).item(), [gradient.item() for gradient in nv.deriv(x * x * y, [x, y])]
     (30.0, [30.0, 9.0])
@@ -52,9 +55,10 @@ def deriv(f: TensorLike, x: Tensor | Sequence[Tensor], error: TensorLike | None 
     several = isinstance(x, (list, tuple))
     wanted = [_wanted(entry) for entry in (x if several else [x])]
     own = as_tensor(f, "deriv")
-    if not own.dtype.is_float:
+    if not (own.dtype.is_float or own.dtype.is_complex and error is not None):
         raise WrongKind("only functions with real values have derivatives", op="deriv", operand="f", got=str(own.type),
-                        expected="a float element type", help="convert to a float type before")
+                        expected="a float element type", help="nv.real(f), or error= with f's axes and type"
+                        if own.dtype.is_complex else "convert to a float type before")
     value, seed = own.value, None
     if error is not None:
         seed = weights_like(error, own, "deriv", "error", "f")
@@ -78,9 +82,9 @@ def _wanted(x: object) -> Tensor:
         raise WrongKind("a derivative is with respect to a tensor", op="deriv", operand="x", got=type(x).__name__,
                         expected="a tensor of the graph",
                         help="keep the tensor that f was computed from: x = nv.variable(...)")
-    if not x.dtype.is_float:
-        raise WrongKind("only real tensors have derivatives", op="deriv", operand="x", got=str(x.type),
-                        expected="a float element type",
+    if not x.dtype.is_inexact:
+        raise WrongKind("only tensors of floats have derivatives", op="deriv", operand="x", got=str(x.type),
+                        expected="a float or complex element type",
                         help="make it a float: x.astype(nv.float32), or dtype=nv.float32")
     return x
 

@@ -28,7 +28,6 @@ from nervure.autodiff.reverse import (
     differentiable,
     gradients,
     is_differentiable,
-    refuse_complex,
 )
 from nervure.errors import DtypeMismatch, InvalidArgument, NotSupported, ShapeMismatch, WrongKind
 from nervure.ir.gc_paused import gc_paused
@@ -86,7 +85,6 @@ class _Walk:
             set_override(before)
 
     def _visit(self, op: Op, moving: Sequence[Value]) -> None:
-        refuse_complex(op, {*moving, *[operand for operand in op.operands if operand in self.known]})
         given = [self.known.get(operand) for operand in op.operands]
         if isinstance(op, RegionOp):
             found: Tangents = op.along(given, tangents)
@@ -124,9 +122,9 @@ def _along_slopes(op: Elementwise, given: Sequence[Value | None]) -> Value | Non
     for position, (operand, tangent) in enumerate(zip(op.operands, given, strict=True)):
         if tangent is None:
             continue
-        if operand.dtype is output.dtype:
+        if operand.dtype is output.dtype and not operand.dtype.is_complex:
             part = call_vjp(op, tangent)[position]
-        else:  # a conversion: what has the type of the operand is no gradient of the output
+        else:  # a slope is a number only for real operands and results
             part = _transposed(op, [tangent if at == position else None for at in range(len(given))])[0]
         if part is not None:
             total = as_value(part) if total is None else total + part

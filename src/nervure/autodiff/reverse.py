@@ -36,7 +36,10 @@ def gradients(outputs: Sequence[Operand], wanted: Sequence[Operand],
 
     A seed has the type of its output; None stands for ones. Booleans and integers cut paths. ``below`` may name ops
     that no path passes, so that nothing beneath them is visited; the set is extended. Raises WrongKind (a TypeError)
-    for a wanted integer or bool, and NotSupported for complex numbers, and for an op on a path that has no derivative.
+    for a wanted integer or bool, and NotSupported for an op on a path that has no derivative.
+
+    The derivative with respect to a complex value x + iy is that in x minus i times that in y, JAX's convention: of a
+    function that is differentiable as one of complex numbers it is the derivative, and rules conjugate nothing.
 
     >>> x = nv.Parameter(nv.float32, (3,))
     >>> [value.type.shape for value in nv.autodiff.gradients([nv.ops.Sum(x * x, (0,))], [x], [None])]
@@ -116,7 +119,6 @@ class _Walk:
         return found
 
     def _visit(self, op: Op, received: Sequence[Value | None]) -> None:
-        refuse_complex(op, self.active)
         if isinstance(op, Composite) and not op.has_own_derivative:
             self._inline(op, received)
             return
@@ -142,7 +144,7 @@ def call_vjp(op: Op, gradient: Gradient, active: Container[Value] | None = None)
     that it holds are differentiated in turn.
     """
     if isinstance(op, RegionOp):
-        wanted = [operand.type.dtype.is_float and (active is None or operand in active) for operand in op.operands]
+        wanted = [operand.type.dtype.is_inexact and (active is None or operand in active) for operand in op.operands]
         return op.differentiated(gradient if isinstance(gradient, tuple) else (gradient,), wanted, gradients)
     try:
         contributions = op.vjp(gradient, *op.operands)
@@ -170,18 +172,13 @@ def checked_gradient(op: Op, position: int, operand: Value, contribution: Value)
 
 
 def is_differentiable(value: Value) -> bool:
-    return value.type.dtype.is_float or value.type.dtype.is_complex
+    return value.type.dtype.is_inexact
 
 
 def differentiable(value: Value, position: int) -> Value:
-    """Returns a value that may be asked for; WrongKind for integers, NotSupported for complex numbers."""
+    """Returns a value that may be asked for; WrongKind for integers."""
     dtype = value.type.dtype
-    if dtype.is_complex:
-        raise NotSupported("derivatives with respect to complex numbers are not defined", op="gradients",
-                           operand=position + 1, got=value.type,
-                           help="differentiate with respect to real and imaginary part",
-                           expected="a float element type")
-    if not dtype.is_float:
+    if not dtype.is_inexact:
         raise WrongKind(f"there is no derivative with respect to {dtype.name} elements", op="gradients",
                         operand=position + 1, got=value.type, expected="a float type", location=value.op.location,
                         help="convert it to a float type first")
@@ -198,11 +195,3 @@ def _seed(seed: Value, output: Value, position: int) -> Value:
         raise ShapeMismatch("a seed has another shape than its output", op="gradients", operand=position + 1,
                             got=got, expected=output.type, help="a seed has the shape of its output")
     return seed
-
-
-def refuse_complex(op: Op, active: set[Value]) -> None:
-    for value in (*op.outputs, *op.operands):
-        if value.type.dtype.is_complex and value in active:
-            raise op.fail(NotSupported, "derivatives of complex numbers are not defined", got=value.type,
-                          help="differentiate real and imaginary part, or stop the gradient before this op",
-                          expected="a float element type")

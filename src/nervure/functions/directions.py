@@ -32,7 +32,7 @@ from nervure.functions.nesting import (
     Nest,
     Nested,
     called,
-    is_real,
+    has_derivative,
     name_of,
     tensors_of,
     together,
@@ -89,7 +89,7 @@ def vjp(fun: Callable[..., Nest], *primals: Nest) -> tuple[Nest, Callable[[Nest]
     require_function(fun, "vjp")
 
     def pulling(moving: Moving, value: Nested) -> _Linear:
-        real = [at for at, leaf in enumerate(value.leaves) if is_real(leaf)]
+        real = [at for at, leaf in enumerate(value.leaves) if has_derivative(leaf)]
         outputs = values_of(value.only(real))
         seeds = [Parameter(output.dtype, output.shape) for output in outputs]
         found = gradients(outputs, moving.values, seeds)

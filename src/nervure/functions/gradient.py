@@ -97,8 +97,8 @@ def fresh(leaf: object, name: str, op: str = "grad") -> Tensor:
     mention alone.
     """
     tensor = as_tensor(leaf, op, dtype=_real_type(leaf))
-    if not tensor.dtype.is_float:
-        raise WrongKind("only real arguments have derivatives", op=op, operand=name, got=str(tensor.type),
+    if not tensor.dtype.is_inexact or tensor.dtype.is_complex and op == "jacobian":
+        raise WrongKind("only arguments of floats have derivatives", op=op, operand=name, got=str(tensor.type),
                         expected="a float element type", help=_OF_FLOATS[op])
     return Tensor(ops.AssumeShape(tensor.value, tensor.type.shape), tensor._axes)
 

@@ -133,7 +133,7 @@ class Moving(NamedTuple):
     @classmethod
     def of_floats(cls, start: Nested, op: str) -> Moving:
         """Makes all leaves move that are floats."""
-        return cls.of(start, [at for at, leaf in enumerate(start.leaves) if is_real(leaf)], op)
+        return cls.of(start, [at for at, leaf in enumerate(start.leaves) if has_derivative(leaf)], op)
 
     @property
     def values(self) -> list[Value]:
@@ -181,11 +181,11 @@ def name_of(function: Callable[..., object]) -> str:
     return str(getattr(function, "__name__", type(function).__name__))
 
 
-def is_real(leaf: object) -> bool:
-    """Whether a leaf of an argument is a float, or a tensor of floats."""
+def has_derivative(leaf: object) -> bool:
+    """Whether a leaf of an argument is a float or a complex number, or a tensor of such."""
     if isinstance(leaf, Tensor):
-        return leaf.dtype.is_float
-    return isinstance(leaf.example if isinstance(leaf, TracedNumber) else leaf, (float, np.floating))
+        return leaf.dtype.is_inexact
+    return isinstance(leaf.example if isinstance(leaf, TracedNumber) else leaf, (float, complex, np.inexact))
 
 
 def called(traced: Callable[..., object], function: Callable[..., object], *arguments: object) -> Nest:

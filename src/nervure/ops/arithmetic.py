@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 
 from nervure.errors import InvalidArgument
+from nervure.ir.kinds import Elementwise
 from nervure.ir.leaves import Constant, Full
 from nervure.ir.op import Gradients, Op, Operand, Value
 from nervure.ir.provenance import is_on_behalf
 from nervure.ops.comparison import Equal, GreaterEqual, LogicalAnd
 from nervure.ops.composite import ElementwiseComposite
+from nervure.ops.conversion import Convert
 from nervure.ops.exponential import Log
 from nervure.ops.scalar_op import ScalarOp, elementwise
 from nervure.ops.selection import where
@@ -135,11 +137,28 @@ Round = elementwise("round", admits=REALS, vjp=lambda self, gradient, x: None)
 Truncate = elementwise("truncate", surface="trunc(np.array([1.7, -1.7])) -> [1.0, -1.0]",
                        admits=REALS, vjp=lambda self, gradient, x: None)
 
-Sign = elementwise("sign", surface="sign(np.array([-3, 0, 5])) -> [-1, 0, 1]",
-                   vjp=lambda self, gradient, x: None)
+
+
+def _turned(self: Operand, gradient: Value, x: Value) -> Value | None:
+    """Returns the derivative of the sign: of complex numbers what turns x counts, not what makes it longer."""
+    if not x.dtype.is_complex:
+        return None
+    size = Absolute(x).output
+    size = Convert(where(Equal(size, size.full(0)), 1, size), x.dtype).output
+    longer = Conjugate(self) * Convert(Real(gradient * self), x.dtype)
+    return where(Equal(x, x.full(0)), 0, (gradient - longer) / size)
+
+
+Sign = elementwise("sign", surface="sign(np.array([-3, 0, 5])) -> [-1, 0, 1]", vjp=_turned)
+
+
+def _lengthened(self: Operand, gradient: Value, x: Value) -> Value:
+    """Returns the derivative of the magnitude, along the conjugate of a complex x."""
+    return Convert(gradient, x.dtype) * Conjugate(Sign(x)) if x.dtype.is_complex else gradient * Sign(x)
+
 
 Absolute = elementwise("absolute", surface="absolute(np.array([-1.5, 2.0])) -> [1.5, 2.0]",
-                       vjp=lambda self, gradient, x: gradient * Sign(x), note="The derivative at 0 is 0.")
+                       vjp=_lengthened, note="The derivative at 0 is 0.")
 
 
 # -- bits of integers; bool counts as one bit -----------------------------------------------------------------------
@@ -159,10 +178,11 @@ ShiftRight = elementwise("shift_right", surface="right_shift(np.array([8, 5]), 1
 
 # -- complex numbers and their parts --------------------------------------------------------------------------------
 
-Real = elementwise("real")
+Real = elementwise("real", vjp=lambda self, gradient, x: Complex(gradient, gradient.full(0)))
 
-Imaginary = elementwise("imaginary")
+Imaginary = elementwise("imaginary", vjp=lambda self, gradient, x: Complex(gradient.full(0), -gradient))
 
-Complex = elementwise("complex")
+Complex: type[Elementwise] = elementwise(
+    "complex", vjp=lambda self, gradient, re, im: (Real(gradient), -Imaginary(gradient).output))
 
-Conjugate = elementwise("conjugate")
+Conjugate: type[Elementwise] = elementwise("conjugate", vjp=lambda self, gradient, x: Conjugate(gradient))

@@ -210,7 +210,7 @@ class _ReverseScan:
     def __init__(self, scan: Scan, gradients: Sequence[Value | None], wanted: Sequence[bool]) -> None:
         self.scan = scan
         carries, first, results = scan.carries, scan.carries + scan.slices, len(scan.body.results)
-        self.floats = [at for at in range(carries) if scan.operands[at].dtype.is_float]
+        self.floats = [at for at in range(carries) if scan.operands[at].dtype.is_inexact]
         self.sliced = [at for at in range(carries, first) if wanted[at]]
         self.captured = [at for at in range(first, len(scan.operands)) if wanted[at]]
         self.last = [_or_zeros(gradients[at], scan.outputs[at]) for at in self.floats]

@@ -17,8 +17,6 @@ _NO_GRADIENT = ("derivatives do not pass x.detach(), nor what is built in `with 
 _DERIVATIVE = ("the derivative of a tensor is nv.deriv(f, x), that of a function nv.grad(function); x.backward() fills "
                "the grad of parameters")
 _RESET = "each step computes gradients anew, and backward() replaces those in x.grad; nv.reset_grad(x) makes them zeros"
-_COMPLEX = ("the real part of a complex64 is x.astype(nv.float32), the imaginary one (x * -1j).astype(nv.float32), the "
-            "conjugate 2 * x.astype(nv.float32) - x; angles are nv.atan2's")
 _NOT_HERE = "nothing here does the same; nv.host_call runs a function of NumPy's in the graph"
 _NUMPY_S = "np has it, and a number of NumPy's may stand in any expression"
 
@@ -45,8 +43,7 @@ FUNCTIONS = {
     "nv.round": "around round_",
     "nv.sigmoid": "expit Sigmoid logistic", "nv.silu": "swish SiLU", "nv.subtract": "sub",
     "nv.where": "select piecewise masked_fill select_n",
-    _COMPLEX: "real imag conj conjugate conj_physical angle real_if_close resolve_conj",
-    "x + 1j * y": "complex",
+    "nv.conj": "conj_physical resolve_conj", "nv.real": "real_if_close", "nv.complex(x, y)": "Complex",
     "x - y * nv.trunc(x / y)": "fmod rem", "nv.trunc(x) and x - nv.trunc(x)": "modf",
     "x - nv.trunc(x)": "frac",
     "x * nv.exp2(y)": "ldexp",

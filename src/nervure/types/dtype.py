@@ -36,8 +36,8 @@ class DType(Frozen):
     (8, -128, 127, True, nervure.float32)
     """
 
-    __slots__ = ("_hash", "bits", "is_complex", "is_float", "is_integer", "is_low_precision", "is_signed", "itemsize",
-                 "kind", "maximum", "minimum", "name", "numpy", "short", "storage_only")
+    __slots__ = ("_hash", "bits", "is_complex", "is_float", "is_inexact", "is_integer", "is_low_precision",
+                 "is_signed", "itemsize", "kind", "maximum", "minimum", "name", "numpy", "short", "storage_only")
     _plural = "element types"
     _instead = "take another of the types that there are, such as nv.float32"
     name: str
@@ -50,6 +50,8 @@ class DType(Frozen):
     is_integer: bool
     is_signed: bool
     is_complex: bool
+    is_inexact: bool
+    """Floats and complex numbers: the types that have derivatives."""
     is_low_precision: bool
     storage_only: bool
     _hash: int
@@ -65,7 +67,7 @@ class DType(Frozen):
             "name": name, "short": short, "kind": kind, "bits": bits, "numpy": native,
             "itemsize": native.itemsize, "minimum": minimum, "maximum": maximum, "_hash": hash(native),
             "is_float": is_float, "is_integer": kind in ("int", "uint"), "is_complex": is_complex,
-            "is_signed": is_complex or (minimum is not None and minimum < 0),
+            "is_inexact": is_float or is_complex, "is_signed": is_complex or (minimum is not None and minimum < 0),
             "is_low_precision": is_float and bits <= 16,
             "storage_only": bits == 4 or (is_float and bits == 8),
         }
