@@ -100,7 +100,7 @@ def compare_with_exact(slopes: list[np.ndarray], expected: list[np.ndarray], dty
     eps = float(ml_dtypes.finfo(dtype.numpy).eps)
     for mine, theirs in zip(slopes, expected, strict=True):
         scale = 1 + np.abs(theirs).max(initial=0)
-        np.testing.assert_allclose(mine.astype(np.float64), theirs, rtol=32 * eps, atol=32 * eps * scale)
+        np.testing.assert_allclose(mine.astype(theirs.dtype), theirs, rtol=32 * eps, atol=32 * eps * scale)
 
 
 # -- the check itself ------------------------------------------------------------------------------------------------
