@@ -23,7 +23,7 @@ FAMILIES = {
     "Making tensors": ("front.creation", "front.facets", "front.filled", "front.grids", "front.random", "front.dlpack"),
     "Computing now, gradients": ("eager", "tensor_storage", "front.gradients", "front.flexible"),
     "Elementwise functions": ("front.elementwise", "front.op_functions", "front.elementary", "front.nonlinearities",
-                              "front.predicates", "front.complex_numbers"),
+                              "front.predicates", "front.complex_parts"),
     "Reductions": ("front.reductions", "front.nan_reductions", "front.differences"),
     "Sums of products": ("front.contraction", "front.matrix_products"),
     "Shapes and axes of tensors": ("front.views", "front.rearranging", "front.joining", "front.stacking",

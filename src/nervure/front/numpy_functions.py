@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front import (
-    complex_numbers,
+    complex_parts,
     contraction,
     diagonals,
     differences,
@@ -308,8 +308,8 @@ GRAPH: dict[str, Callable[..., object]] = {
     **{name: _without_nan(name) for name in nan_reductions.__all__ if name != "nan_to_num"},
     "nan_to_num": lambda x, copy=True, nan=0.0, posinf=None, neginf=None: nan_reductions.nan_to_num(
         x, nan, posinf, neginf),
-    **{name: getattr(complex_numbers, name) for name in ("real", "imag", "iscomplex", "isreal")},
-    "angle": lambda z: complex_numbers.angle(z),
+    **{name: getattr(complex_parts, name) for name in ("real", "imag", "iscomplex", "isreal")},
+    "angle": lambda z: complex_parts.angle(z),
     "sinc": elementary.sinc,
     "fix": lambda x: elementary.fix(x),
     "isposinf": lambda x: predicates.isposinf(x),
