@@ -60,6 +60,7 @@ _NAMES = {
     "nervure.files.state_loading": "load_from_state_dict",
     "nervure.files.model_formats": "define_model_format load_weights save_weights",
     "nervure.bridges.torch.bridge": "from_torch",
+    "nervure.bridges.stablehlo": "export_stablehlo",
     "nervure.build": "CompiledComposite build forward train_step",
     "nervure.inspection.profiling": "disassemble proceed_bench proceed_time",
     "nervure.training.trainer": "Trainer",

@@ -29,6 +29,7 @@ from nervure import training as training
 from nervure import transformers as transformers
 from nervure import types as types
 from nervure.autodiff.derivative import deriv as deriv
+from nervure.bridges.stablehlo import export_stablehlo as export_stablehlo
 from nervure.bridges.torch.bridge import from_torch as from_torch
 from nervure.build import CompiledComposite as CompiledComposite
 from nervure.build import build as build

@@ -36,7 +36,7 @@ FAMILIES = {
     "Effects": ("front.effects",),
     "Computing, saving, explaining": ("computation", "build", "jit", "files.saving", "inspection.explain",
                                       "inspection.profiling", "inspection.config", "training.trainer"),
-    "Models of PyTorch": ("bridges.torch.bridge",),
+    "Models of PyTorch and StableHLO": ("bridges.torch.bridge", "bridges.stablehlo"),
     "State dicts": ("files.state_dict", "files.state_loading", "files.model_formats"),
     "Tensors, axes, lengths, element types": ("front.tensor", "types.axes", "types.axis", "types.axis_class",
                                               "types.dim", "types.dtype", "types.description"),

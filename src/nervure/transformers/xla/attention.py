@@ -13,9 +13,9 @@ import jax
 from nervure.ir.function import Function
 from nervure.ir.leaves import Parameter
 from nervure.ops.attention import Attention
-from nervure.transformers.memory_estimate import numbers
 from nervure.transformers.xla.call_trace import CallTrace
 from nervure.transformers.xla.functions import Array
+from nervure.transformers.xla.sizes import numbers
 
 
 def is_fused(trace: CallTrace, op: Attention) -> bool:

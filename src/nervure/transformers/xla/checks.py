@@ -26,8 +26,8 @@ from nervure.ir.op import Op
 from nervure.ir.printer import nested_functions
 from nervure.ops.effects import Guard
 from nervure.transformers.binding import Bindings
-from nervure.transformers.memory_estimate import numbers
 from nervure.transformers.xla.functions import Array
+from nervure.transformers.xla.sizes import numbers
 
 Status = tuple[Array, Array, Array]
 ErrorOf = Callable[[int, int], NervureError]

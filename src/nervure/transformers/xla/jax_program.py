@@ -27,12 +27,12 @@ from nervure.ops.looping import Scan, While
 from nervure.ops.rematerialising import Checkpoint
 from nervure.passes.decompose import decompose
 from nervure.transformers.binding import Bindings
-from nervure.transformers.memory_estimate import numbers
 from nervure.transformers.xla import attention, branches_and_loops, primitives
 from nervure.transformers.xla.call_trace import CallTrace
 from nervure.transformers.xla.checks import Checks, Status, may_fail
 from nervure.transformers.xla.element_types import convert
 from nervure.transformers.xla.functions import Array
+from nervure.transformers.xla.sizes import numbers
 from nervure.transformers.xla.structured_form import structured
 from nervure.transformers.xla.views import view
 from nervure.transformers.xla.xla_scalars import XlaScalars

@@ -18,10 +18,10 @@ from nervure.ops.convolution import (
     ConvolutionFilterGradient,
     ConvolutionForm,
 )
-from nervure.transformers.memory_estimate import numbers
 from nervure.transformers.xla.call_trace import CallTrace
 from nervure.transformers.xla.element_types import convert, wide
 from nervure.transformers.xla.functions import Array
+from nervure.transformers.xla.sizes import numbers
 from nervure.types.dtype import DType
 
 

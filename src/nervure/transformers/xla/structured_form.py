@@ -18,14 +18,14 @@ from jax import lax
 from nervure.errors import IndexOutOfRange, InvalidArgument, NervureError, NotSupported
 from nervure.ir.kinds import Access, Element, ScalarExpression, Structure, Structured, as_results
 from nervure.transformers.interpreter.structure import unit
-from nervure.transformers.memory_estimate import numbers
 from nervure.transformers.xla.call_trace import CallTrace
 from nervure.transformers.xla.element_types import convert, wide
 from nervure.transformers.xla.functions import Array
+from nervure.transformers.xla.sizes import are_open, numbers
 from nervure.transformers.xla.spreading import spread
 from nervure.transformers.xla.views import Shape, grid, line_of, shown, static_grid
 from nervure.transformers.xla.xla_scalars import XlaScalars
-from nervure.types.dim import DimLike, substitute
+from nervure.types.dim import DimLike, index_symbols, substitute, symbols
 from nervure.types.dtype import DType, as_dtype
 
 
@@ -59,10 +59,15 @@ class Domain:
 
     def known(self, expression: DimLike) -> DimLike:
         """An expression with numbers for its symbols."""
+        if symbols(expression) == index_symbols(expression):
+            return expression
         return substitute(expression, self.trace.bindings)
 
     def values(self, expression: DimLike) -> Array:
         """The values of an expression, as a grid."""
+        if are_open(self.trace.bindings) and not index_symbols(expression):
+            length, = numbers((expression,), self.trace.bindings)
+            return jnp.full((1,) * len(self.lengths), jnp.asarray(length))
         return grid(self.known(expression), self.lengths)
 
     def read(self, x: Array, access: Access) -> Array:
@@ -174,7 +179,7 @@ def _written_lines(access: Access, domain: Domain, shape: Shape) -> list[Array] 
             return None
         extent = 1 if line.dimension is None else domain.lengths[line.dimension]
         last = line.start + line.step * (extent - 1)
-        if extent and not (0 <= min(line.start, last) and max(line.start, last) < length):
+        if extent and not all([0 <= end and end < length for end in (line.start, last)]):
             return None
         taken.add(line.dimension)
         lines.append(line)

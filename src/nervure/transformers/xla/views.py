@@ -19,9 +19,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from nervure.transformers.memory_estimate import numbers
 from nervure.transformers.xla.functions import Array
-from nervure.types.dim import Dim, DimLike, evaluate_arrays, substitute
+from nervure.transformers.xla.sizes import numbers
+from nervure.types.dim import Dim, DimLike, evaluate_arrays, index_symbols, substitute
 from nervure.types.index_map import affine_form
 from nervure.types.view import ComplexView, ConcatenateView, PadView, ReshapeView, SimpleView
 
@@ -45,7 +45,9 @@ class Positions(NamedTuple):
 
 def static_grid(expression: DimLike, domain: Shape) -> np.ndarray:
     """The values of an expression without symbols over a domain, as a grid of NumPy."""
-    ranges = np.ix_(*[np.arange(length) for length in domain])
+    used = index_symbols(expression)
+    ranges = np.ix_(*[np.arange(length) if f"%{d}" in used else np.zeros(1, np.int64)
+                      for d, length in enumerate(domain)])
     found = np.asarray(evaluate_arrays(expression, {f"%{d}": grid for d, grid in enumerate(ranges)}), np.int64)
     return found.reshape(found.shape or (1,) * len(domain))
 
