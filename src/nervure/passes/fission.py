@@ -114,7 +114,7 @@ class _Fission:
         for op in self.op.body.operations:
             if not isinstance(op, Parameter):
                 found = max([rank[operand] for operand in op.operands], default=_Rank.SAME)
-                rank.update(dict.fromkeys(op.outputs, found if _may_move(op) else _Rank.CARRIED))
+                rank.update(dict.fromkeys(op.outputs, found if may_move(op) else _Rank.CARRIED))
         return rank
 
     def _is_product(self, op: Op) -> bool:
@@ -143,7 +143,7 @@ class _Fission:
         """Returns the products that stacked results alone need, and everything that is computed of them."""
         movable: dict[Op, bool] = {}
         for op in reversed(self.op.body.operations):
-            if op not in self.kept and op.outputs and _may_move(op):
+            if op not in self.kept and op.outputs and may_move(op):
                 users = [user for value in op.outputs for user in self.users.get(value, ())]
                 movable[op] = all([movable.get(user, False) or user in self._adding for user in users])
         found: dict[Op, None] = {}
@@ -259,7 +259,7 @@ class _Fission:
     def _is_seen(self, value: Value) -> bool:
         """Whether a value is made again from what is there for all iterations, rather than stacked."""
         op = value.op
-        if isinstance(op, Parameter) or not _may_move(op):
+        if isinstance(op, Parameter) or not may_move(op):
             return False
         if isinstance(op, View) and len(op.operands) == 1:
             return less_equal(_bytes(op.operands[0]), _bytes(value)) is True
@@ -277,7 +277,7 @@ class _Fission:
         return [entry for entry in found if entry is not None]
 
 
-def _may_move(op: Op) -> bool:
+def may_move(op: Op) -> bool:
     """Whether an op has a form for all iterations, no effect, and cannot fail."""
     return isinstance(op, (Elementwise, View, Fold, Contract, FilledView, AccumulateView, Constant, Full))
 

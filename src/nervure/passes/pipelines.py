@@ -26,6 +26,7 @@ from nervure.passes.fold import Evaluate
 from nervure.passes.inlined_checkpoints import inlined_checkpoints
 from nervure.passes.inlined_regions import inlined_regions
 from nervure.passes.inner_functions import shared_bodies, within_bodies
+from nervure.passes.invariants import invariants
 from nervure.passes.lower_argmax import lower_argmax
 from nervure.passes.lower_convolutions import lower_convolutions
 from nervure.passes.lower_depthwise import lower_depthwise
@@ -78,7 +79,10 @@ def _final(last: Sequence[Pass]) -> list[Pass]:
 
 def _loops(function: Function, evaluate: Evaluate | None) -> Function:
     """Returns the function with values that loops share, or need not compute themselves, in their best places."""
-    changed = fission(residuals(function))
+    lifted = invariants(function)
+    if lifted is not function:
+        lifted = run(lifted, [common_subexpressions])
+    changed = fission(residuals(lifted))
     if changed is function:
         return function
     return run(changed, [dead_regions, shared_bodies, common_subexpressions, simplification(evaluate)])

@@ -65,7 +65,7 @@ def _note(earlier: Scan, later: Scan, changes: Mapping[Scan, _Change]) -> None:
     used = [value for op in later.body.operations if op.outputs and op.outputs[0] not in known for value in op.operands]
     needed = dict.fromkeys([value for value in (*used, *later.body.results)
                             if value in known and value not in taken and not _is_at_hand(value.op)])
-    kept: dict[Value, None] = {value: None for value in needed if _is_dear(value.op)}
+    kept: dict[Value, None] = {value: None for value in needed if is_dear(value.op)}
     for value in needed:
         kept.update(dict.fromkeys(_cheapest(value, kept)))
     for value in kept:
@@ -108,7 +108,8 @@ def _is_at_hand(op: Op) -> bool:
     return isinstance(op, (Parameter, Constant, Full))
 
 
-def _is_dear(op: Op) -> bool:
+def is_dear(op: Op) -> bool:
+    """Whether an op costs more than to read its result from memory: a product, a reduction, an exponential."""
     return isinstance(op, Structured) and bool(op.operands) or not isinstance(op, View) and op.cost >= DEAR
 
 
@@ -118,12 +119,12 @@ def _cheapest(value: Value, kept: Mapping[Value, None]) -> list[Value]:
     if value.op not in cone:
         return []
     dear = dict.fromkeys([operand for op in cone for operand in op.operands
-                          if operand.op in cone and _is_dear(operand.op)])
+                          if operand.op in cone and is_dear(operand.op)])
     needed = _reached(value, {*kept, *dear})
     below = [entry for entry in dear if entry in needed]
     if not below:
         return []
-    return [value] if less_equal(_bytes([value]), _bytes(below)) is not False else below
+    return [value] if less_equal(bytes_of([value]), bytes_of(below)) is not False else below
 
 
 def _reached(value: Value, known: set[Value]) -> set[Value]:
@@ -140,7 +141,8 @@ def _reached(value: Value, known: set[Value]) -> set[Value]:
     return found
 
 
-def _bytes(values: Sequence[Value]) -> DimLike:
+def bytes_of(values: Sequence[Value]) -> DimLike:
+    """Returns the bytes that some values take together."""
     total: DimLike = 0
     for value in values:
         total = total + prod(value.shape, start=value.dtype.itemsize)

@@ -178,7 +178,7 @@ def test_an_explanation_says_what_a_loop_runs():
     x = nv.placeholder("T=t")
     compiled = on("cpu", [nv.scan(lambda h, v: (h * v + 1, None), 0.0, x, axis="T")[0]], x)
     step, = [step for step in compiled.executable.report().steps if step.kind == "region"]
-    assert (step.name, step.notes) == ("Scan", ("runs 1 step t times",))
+    assert (step.name, step.notes[0]) == ("Scan", "runs 1 step t times")
     again = on("cpu", [nv.scan(lambda h, v: (h * v + 1, None), 0.0, x, axis="T")[0]], x)
     assert not compiled.executable.is_from_cache and not again.executable.is_from_cache
 
