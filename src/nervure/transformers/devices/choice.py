@@ -11,6 +11,7 @@ from __future__ import annotations
 from nervure import transformers
 from nervure.ir.device import are_listed, is_extended, native_device
 from nervure.ir.function import Function
+from nervure.ir.printer import nested_functions
 from nervure.transformers.base import Transformer
 from nervure.transformers.program_options import DEFAULT, ProgramOptions
 
@@ -22,8 +23,9 @@ def transformer_for(function: Function, asked: Transformer | None = None, fuses:
     """
     base = transformers.chosen(asked)
     device = native_device(base.name)
-    follows_lists = asked is None and are_listed(function.operations)
-    if not follows_lists and (device is None or not is_extended(device, function.operations)):
+    operations = [op for each in nested_functions(function) for op in each.operations]
+    follows_lists = asked is None and are_listed(operations)
+    if not follows_lists and (device is None or not is_extended(device, operations)):
         return base.following(options)
     from nervure.transformers.devices.transformer import DeviceTransformer
     return DeviceTransformer(base, follows_lists, fuses).following(options)

@@ -32,6 +32,8 @@ from nervure.ir.function import Function
 from nervure.ir.kinds import View
 from nervure.ir.leaves import Leaf
 from nervure.ir.op import Op, Operand, Value
+from nervure.ir.printer import nested_functions
+from nervure.ir.region import RegionOp
 from nervure.passes.decompose import Decomposition
 from nervure.passes.pipelines import on_devices
 from nervure.passes.rewrite import Replacement, Rewriter, Row
@@ -93,6 +95,8 @@ class Placing:
         for op in whole.operations:
             fresh = op.with_operands([table.get(value, value) for value in op.operands])
             device = self._device(fresh, devices)
+            if isinstance(fresh, RegionOp) and device is not None:
+                self._check_bodies(fresh, device)
             final = fresh if device is None else implemented(fresh, device)
             devices[final] = device
             table.update([(old, new) for old, new in zip(op.outputs, final.outputs, strict=True) if old is not new])
@@ -111,6 +115,30 @@ class Placing:
             if self.refusal(op, device) is None:
                 return device
         raise self._not_found(op, devices)
+
+    def _check_bodies(self, region: RegionOp, device: type[Device]) -> None:
+        """Raises NotSupported for an op inside of a branch or a loop that is to run elsewhere than the ``region`` does.
+
+        Functions of an op run where the op does, which is this ``device``.
+        """
+        for op in [op for body in region.bodies for inner in nested_functions(body) for op in inner.operations]:
+            own = None if isinstance(op, Leaf) or _is_moved(op) else self._apart(op, device)
+            if own is not None:
+                raise op.fail(NotSupported, "it stands inside of a branch or a loop, which runs on another device",
+                              got=own, expected=f"{device.__name__}, on which {type(region).__name__} runs",
+                              help="build the whole loop under nv.devices(...) with a device whose transformer runs "
+                                   "loops, such as nv.NumPyTensor, or compute this outside of the body")
+
+    def _apart(self, op: Op, device: type[Device]) -> str | None:
+        """Returns where an op inside of a loop on a ``device`` is to run; None if that is what runs the loop."""
+        given = self.list_of(op).devices if self._follows_lists and devices_of(op) else (device,)
+        for each in given:
+            if each is device:
+                is_own = implementation_of(type(op), device) is not None
+                return f"its implementation for {each.__name__}" if is_own else None
+            if self.refusal(op, each) is None:
+                return each.__name__
+        return f"one of {names_of(given) or 'no devices'}"
 
     def refusal(self, op: Op, device: type[Device]) -> str | None:
         """Returns the reason why a device does not run an op; None if it does."""
