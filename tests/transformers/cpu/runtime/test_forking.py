@@ -13,10 +13,10 @@ from nervure.transformers.cpu.runtime.records import MemoryPool, ThreadPool
 @pytest.mark.parametrize("calls", [0, 1, 3])
 def test_a_child_keeps_the_memory_pool_unless_a_call_was_changing_it(calls):
     """Blocks may be half linked in the middle of a call without the GIL; all later calls are refused."""
-    pool, memory = ThreadPool(started=2, lock=1, sleepers=1, ticket=9, calls=calls), MemoryPool(lock=1, held=640)
+    pool, memory = ThreadPool(started=2, lock=1, sleepers=1, calls=calls), MemoryPool(lock=1, held=640)
     memory.heads[3] = 0x1000
     start_anew(pool, memory)
     assert bytes(memory) == bytes(len(bytes(memory))) if calls else (memory.held, memory.heads[3]) == (640, 0x1000)
     assert bool(pool.lost) is bool(calls)
-    assert (pool.started, pool.lock, pool.sleepers, pool.ticket) == (0, 0, 0, 0)
+    assert (pool.started, pool.lock, pool.sleepers) == (0, 0, 0)
     assert pool.main == threading.get_ident()

@@ -6,6 +6,7 @@ Whatever mode other code has left a thread in, kernels keep denormals, and the m
 from __future__ import annotations
 
 import ctypes
+import itertools
 import os
 import threading
 from collections.abc import Iterator
@@ -21,10 +22,11 @@ from nervure.transformers.cpu.cache.loader import load
 from nervure.transformers.cpu.compile.compiler import compile_object
 from nervure.transformers.cpu.compile.llvm.builder import Builder, assemble
 from nervure.transformers.cpu.compile.llvm.types import PTR
-from nervure.transformers.cpu.runtime import Program, ProgramStep, cores, result, variable
+from nervure.transformers.cpu.runtime import Program, ProgramStep, cores, result, runtime_library, variable
+from nervure.transformers.cpu.runtime.chunks import MOST
 from nervure.transformers.cpu.runtime.records import StatusCode, ThreadPool
 from nervure.transformers.cpu.runtime.runtime_library import record
-from nervure.transformers.cpu.runtime.thread_pool import HAS_MXCSR
+from nervure.transformers.cpu.runtime.thread_pool import HAS_MXCSR, ROUND, share_of
 from nervure.transformers.cpu.runtime.thresholds import FREQUENT_CALL_FROM, SHARED_CALL_FROM
 from tests.transformers.cpu.kernels import address
 
@@ -86,6 +88,65 @@ def test_a_call_runs_alone_while_another_has_the_pool():
     assert set(out.tolist()) == {1}
 
 
+def chunks_taken(ticket: int, count: int, threads: int, thread: int, most: int = MOST) -> list[int]:
+    """The chunks of a step that a thread takes, one after the other; the pool must be held."""
+    take = ctypes.CFUNCTYPE(ctypes.c_bool, *[ctypes.c_int64] * 4, ctypes.c_void_p)(
+        runtime_library.library().address("take_chunk"))
+    index, taken = ctypes.c_int64(), []
+    while len(taken) < most and take(ticket, count, threads, thread, ctypes.addressof(index)):
+        taken.append(index.value)
+    return taken
+
+
+@contextmanager
+def new_tickets() -> Iterator[Iterator[int]]:
+    """The tickets of further steps, in which no worker takes part, while the pool is held."""
+    pool = record(ThreadPool)
+    assert pool.lock == 0
+    pool.lock, pool.threads = 1, 0
+    tickets = itertools.count(pool.ticket + ROUND, ROUND)
+    try:
+        yield tickets
+    finally:
+        pool.ticket, pool.lock = next(tickets), 0
+
+
+def test_a_thread_takes_its_own_share_then_what_is_left_of_the_next_ones():
+    with new_tickets() as tickets:
+        ticket = next(tickets)
+        assert chunks_taken(ticket, 7, 3, 1, most=1) == [2]
+        assert chunks_taken(ticket, 7, 3, 2) == [4, 5, 6, 0, 1, 3]
+        assert [chunks_taken(ticket, 7, 3, thread) for thread in range(3)] == [[], [], []]
+
+
+def test_shares_are_the_same_in_each_step_and_all_chunks_are_in_one():
+    with new_tickets() as tickets:
+        for count, threads in [(1, 1), (2, 2), (5, 4), (64, 7), (MOST, 255)]:
+            parts = [range(*share_of(count, threads, thread)) for thread in range(threads)]
+            assert [chunk for part in parts for chunk in part] == list(range(count))
+            for _ in range(2):
+                ticket = next(tickets)
+                assert [chunks_taken(ticket, count, threads, thread, len(part))
+                        for thread, part in enumerate(parts)] == list(map(list, parts))
+
+
+def test_a_thread_that_comes_late_takes_nothing_of_the_next_step():
+    with new_tickets() as tickets:
+        late, current = next(tickets), next(tickets)
+        assert chunks_taken(late, 4, 2, 0) == [0, 1, 2, 3]
+        assert chunks_taken(current, 4, 2, 0, most=3) == [0, 1, 2]
+        assert chunks_taken(late, 4, 2, 1) == chunks_taken(late, 4, 2, 0) == []
+        assert chunks_taken(current, 4, 2, 1) == [3]
+
+
+def test_what_is_left_of_a_step_can_be_closed():
+    close = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 3)(runtime_library.library().address("close_step"))
+    with new_tickets() as tickets:
+        ticket = next(tickets)
+        assert len(chunks_taken(ticket, 12, 4, 2, most=5)) == 5
+        assert (close(ticket, 12, 4), close(ticket, 12, 4), chunks_taken(ticket, 12, 4, 0)) == (7, 0, [])
+
+
 @pytest.mark.parametrize(("nanoseconds", "begun", "is_shared"), [
     (FREQUENT_CALL_FROM, 0, False), (FREQUENT_CALL_FROM, 1 << 62, True), (FREQUENT_CALL_FROM - 1, 1 << 62, False),
     (SHARED_CALL_FROM, 0, True)])
@@ -94,9 +155,9 @@ def test_a_short_call_takes_the_pool_if_another_began_just_before(nanoseconds, b
     program, out = Program([step], [result(0)]), np.zeros(64, np.int64)
     with flags.overriding(threads=2):
         pool = record(ThreadPool)
-        pool.begun, before = begun, pool.ticket >> 24
+        pool.begun, before = begun, pool.ticket // ROUND
         program.run([], [out])
-    assert ((pool.ticket >> 24) - before, set(out.tolist())) == (int(is_shared), {1})
+    assert ((pool.ticket // ROUND) - before, set(out.tolist())) == (int(is_shared), {1})
 
 
 def test_the_switch_sets_how_many_threads_there_are():

@@ -19,7 +19,7 @@ from nervure.transformers.cpu.compile.llvm.shared import lock, unlock
 from nervure.transformers.cpu.compile.llvm.types import I64
 from nervure.transformers.cpu.runtime.native import At, Pointer, Word, greatest, hot, least
 from nervure.transformers.cpu.runtime.records import Status, StepRecord
-from nervure.transformers.cpu.runtime.thresholds import LONGEST, SHARED_FROM, WORTHWHILE
+from nervure.transformers.cpu.runtime.thresholds import LONGEST, SHARED_FROM, SHARED_PART, WORTHWHILE
 
 MOST = 4095
 """The most chunks of a step, whose numbers have 12 bits."""
@@ -42,7 +42,8 @@ def chunk_count(b: Builder, step: At[StepRecord], threads: Word) -> Word:
     bounded = time.quotient(LONGEST) + 1
     each = greatest(b, least(b, time.quotient(threads * WORTHWHILE), _CHUNKS_PER_THREAD), 1)
     is_shared = (threads > 1) & (time >= SHARED_FROM) & step["ordered"].equal(0)
-    count = b.where(is_shared, greatest(b, bounded, threads * each), bounded)
+    shares = least(b, threads, time.quotient(SHARED_PART))
+    count = b.where(is_shared, greatest(b, bounded, shares * each), bounded)
     return greatest(b, least(b, count, most), 1)
 
 

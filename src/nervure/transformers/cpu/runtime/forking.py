@@ -51,7 +51,7 @@ def start_anew(pool: ThreadPool, memory: MemoryPool) -> None:
         pool.lost = 1
     if pool.calls:
         ctypes.memset(ctypes.addressof(memory), 0, ctypes.sizeof(memory))
-    pool.started = pool.lock = pool.sleepers = pool.ticket = 0
+    pool.started = pool.lock = pool.sleepers = 0
     pool.main = threading.get_ident()
 
 

@@ -195,6 +195,20 @@ class CallRecord(ctypes.Structure):
     ]
 
 
+SEATS = 256
+"""The most threads that share a step."""
+
+
+class Seat(ctypes.Structure):
+    """The progress of a thread in the current step, as the ticket of the step + a count, in a line of its own."""
+
+    _fields_ = [
+        ("taken", _integer),           # chunks of the thread's share that were taken, by any thread
+        ("finished", _integer),        # chunks that the thread has run
+        ("_line", _integer * 14),
+    ]
+
+
 class ThreadPool(ctypes.Structure):
     """The threads of the process and the step that they share; fields written by different threads are 128 bytes
     apart.
@@ -211,22 +225,21 @@ class ThreadPool(ctypes.Structure):
         ("_line0", _integer * 9),
         ("lock", _integer),            # 1 while a call has the pool
         ("_line1", _integer * 15),
-        ("ticket", _integer),
-        ("_line2", _integer * 15),
-        ("done", _integer),            # chunks that workers have run
-        ("_line3", _integer * 15),
         ("woken", _integer),           # the word on which workers sleep; raised to wake them
         ("sleepers", _integer),        # workers that sleep, or are about to, and were not woken
-        ("_line4", _integer * 14),
+        ("_line2", _integer * 14),
+        ("mode", _integer),            # the mode of floats of the step, which seldom is another than before
+        ("_line3", _integer * 15),
+        ("ticket", _integer),          # the number of the step, times ROUND; a line of memory with what follows
         ("step", _address),
         ("table", _address),
-        ("count", _integer),
-        ("threads", _integer),
+        ("count", _integer),           # its chunks
+        ("threads", _integer),         # that share it, the caller included
         ("scratch", _address),
         ("scratch_bytes", _integer),
         ("status", _address),
-        ("mode", _integer),            # the mode of floats
-        ("_line5", _integer * 8),
+        ("_line4", _integer * 8),
+        ("seats", Seat * SEATS),
     ]
 
 

@@ -12,6 +12,9 @@ SHARED_FROM = 10_000
 where each has a core.
 """
 
+SHARED_PART = SHARED_FROM // 2
+"""Of a step for each thread that shares it."""
+
 WORTHWHILE = 12_000
 """Of a chunk, where there are more of them than threads: a shorter one costs more to hand out than it balances."""
 
