@@ -161,8 +161,6 @@ EXPERIMENTS: dict[str, Experiment] = {
         product(m, n, 1024) for m in (1, 4, 12) for n in (2048, 8192)]),
     "task_products": Experiment((1 << 24, 1 << 26, 1 << 28, 1 << 30), [
         product(m, 1024, 1024) for m in (512, 2048)]),
-    "least_products": Experiment((1 << 17, 1 << 18, 1 << 20, 1 << 22), [
-        product(m, 128, 128) for m in (32, 64, 128, 256, 512)]),
     "least_rows": Experiment((12, 24, 48, 96, 192), [product(m, 256, 256) for m in (64, 128, 256, 512)]),
     "packed_rows": Experiment((60, 120, 240, 480), [
         product(m, 512, 512, right="across") for m in (96, 200, 400, 1000)]),

@@ -15,6 +15,12 @@ from typing import NamedTuple
 
 from nervure.support.product_tuning import ProductTuning
 
+HANDED_OUT = 130
+"""The nanoseconds that it takes to hand a part of a step to a thread that is awake, and to wait for its end."""
+
+LEAST_TASK = 16 * HANDED_OUT
+"""The nanoseconds of a task that is worth a thread, and of a step that is worth sharing."""
+
 
 class Machine(NamedTuple):
     """The numbers of a core of the last ten years, where a backend says nothing else."""
@@ -86,6 +92,11 @@ class Machine(NamedTuple):
     def strip_columns(self) -> int:
         """The float32 columns of the widest main tile: four lines of memory, whatever vectors are."""
         return 4 * self.line_elements
+
+    @property
+    def least_products(self) -> int:
+        """The multiply-adds of a task that is worth a thread."""
+        return int(LEAST_TASK / self.multiply_add)
 
     @property
     def panel_bytes(self) -> int:

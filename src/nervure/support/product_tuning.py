@@ -64,9 +64,6 @@ class ProductTuning(NamedTuple):
     the end of a product. Chosen in c325fe1.
     """
 
-    least_products: int = 1 << 20
-    """Multiply-adds that are worth a task of their own: 20 microseconds. Found in c325fe1."""
-
     least_rows: int = 48
     """The least rows of a task whose panel is there already: 8 times those of the main tile. Found in c325fe1."""
 

@@ -193,9 +193,15 @@ def tasks_of(rows: int, columns: int, points: int, is_transposed: bool) -> int:
 @pytest.mark.parametrize("is_transposed", [False, True])
 def test_products_are_shared_out_if_they_take_long(is_transposed):
     """A short one is one task, a longer one an even number of them, and the more there is to do, the more tasks."""
-    found = [tasks_of(rows, 256, 256, is_transposed) for rows in (4, 100, 300, 3000)]
+    found = [tasks_of(rows, 256, 256, is_transposed) for rows in (2, 100, 300, 3000)]
     assert found == sorted(found) and found[0] == 1 < found[1] and found[1] % 2 == 0
-    assert tasks_of(100, 64, 20, is_transposed) == 1 < tasks_of(10_000, 256, 2_000, is_transposed)
+    assert tasks_of(100, 64, 16, is_transposed) == 1 < tasks_of(10_000, 256, 2_000, is_transposed)
+
+
+@pytest.mark.parametrize(("rows", "columns", "points"), [(1, 1024, 256), (8, 256, 256), (40, 196, 240)])
+def test_a_product_that_two_threads_do_in_half_the_time_has_two_tasks(rows, columns, points):
+    """A vector by a matrix, and products of fewer rows than are worth a task of their own."""
+    assert tasks_of(rows, columns, points, False) == 2
 
 
 def dense_network(rows=20):

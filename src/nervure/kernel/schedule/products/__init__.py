@@ -24,7 +24,7 @@ operands are read (``sides``; ``offsets``), the blocks that tasks have (``blocki
 ...       v4 = add(v0, v3)
 ...       z[50*i + j] = v4
 ... ''')
->>> print(print_kernel(with_matrix_products(kernel, GENERIC)), end="")
+>>> print(print_kernel(with_matrix_products(kernel, GENERIC._replace(threads=1))), end="")
 kernel product(in x: f32[6000], in y: f32[3000], in b: f32[50], out z: f32[5000], scratch tile: f32[5000]):
   for i < 1 parallel:
     for j < 100 as product:

@@ -36,6 +36,7 @@ from nervure.kernel.schedule.products.boxes import Grid
 from nervure.kernel.schedule.products.extents import at_most, block_count, part_of
 from nervure.kernel.schedule.products.matrices import Matrices
 from nervure.kernel.schedule.products.sides import Reading
+from nervure.support.machine import LEAST_TASK, Machine
 from nervure.types.dim import DimLike, dim_max, dim_min, product
 
 
@@ -130,8 +131,10 @@ def _width(matrices: Matrices, reading: Reading) -> int:
     """The most columns of a task; whole lines, where lines are packed."""
     rows, machine = matrices.m.extent, matrices.machine
     is_direct = not reading.is_right_packed and reading.right_offsets is None
-    is_stream = isinstance(rows, int) and rows <= machine.streamed_rows and is_direct
-    most = machine.products.streamed_columns if is_stream else _strip_columns(matrices, reading)
+    if isinstance(rows, int) and rows <= machine.streamed_rows and is_direct:
+        most = _streamed_columns(matrices, rows)
+    else:
+        most = _strip_columns(matrices, reading)
     width = at_most(matrices.n.extent, most)
     width = width if reading.source is not None else _even(matrices, width)  # any number of rows reads one panel
     *lines, (_, length) = matrices.n.indices
@@ -141,23 +144,40 @@ def _width(matrices: Matrices, reading: Reading) -> int:
     return max(width // length, 1) * length
 
 
+def _streamed_columns(matrices: Matrices, rows: int) -> int:
+    """The most columns of a task of few ``rows``, which reads long stretches of each row of the right operand.
+
+    What would be one task, or one and a shorter one, becomes two, if reading them from a cache is long enough.
+    """
+    columns, machine = matrices.n.extent, matrices.machine
+    most = machine.products.streamed_columns
+    if matrices.batch or not isinstance(columns, int) or columns >= 2 * most:
+        return most
+    half = _half(columns, machine)
+    each = matrices.dtype.itemsize * machine.byte_from_cache + rows * machine.multiply_add
+    return min(half, most) if half * _known_points(matrices) * each >= LEAST_TASK else most
+
+
+def _half(columns: int, machine: Machine) -> int:
+    """Half of the ``columns``, in whole strips."""
+    return -(-columns // (2 * machine.strip_columns)) * machine.strip_columns
+
+
 def _strip_columns(matrices: Matrices, reading: Reading) -> int:
     """The columns of a panel.
 
-    They are half as many where one task of few rows would be all: by rows it cannot be cut, since each task would pack
-    all of the panel.
+    They are half as many where one task of few rows would be all: by rows it cannot be cut, since a task of fewer has
+    no whole tiles, or would pack all of the panel again.
     """
     rows, columns, machine, products = matrices.m.extent, matrices.n.extent, matrices.machine, matrices.machine.products
     block = block_columns(matrices.k.extent, matrices.dtype, machine)
     block //= 1 if reading.source is None else products.kept_share
-    if matrices.batch or not reading.packs_in_tasks:
+    if matrices.batch or reading.source is not None or not (isinstance(rows, int) and isinstance(columns, int)):
         return block
-    if not (isinstance(rows, int) and isinstance(columns, int)):
-        return block
-    half = -(-columns // (2 * machine.strip_columns)) * machine.strip_columns
-    is_worth = rows <= products.packed_rows and rows * half * matrices.depth >= 2 * products.least_products
-    is_one = columns <= block and is_worth
-    return min(half, block) if is_one else block
+    half = _half(columns, machine)
+    is_low = rows <= products.packed_rows if reading.packs_in_tasks else rows < 2 * products.least_rows
+    is_worth = is_low and rows * half * matrices.depth >= 2 * machine.least_products
+    return min(half, block) if columns <= block and is_worth else block
 
 
 def _even(matrices: Matrices, width: int) -> int:
@@ -205,12 +225,12 @@ def _row_limit(matrices: Matrices, width: int) -> int:
 
 def _least_rows(matrices: Matrices, reading: Reading, width: int, rows: int, strips: int) -> int:
     """The rows that are worth a task, beside ``strips`` of columns."""
-    points, products = _known_points(matrices), matrices.machine.products
+    points, machine, products = _known_points(matrices), matrices.machine, matrices.machine.products
     packed = products.packed_rows if reading.packs_in_tasks else products.least_rows
-    if strips == 1 and rows * width * points >= 4 * products.least_products:
+    if strips == 1 and rows * width * points >= 16 * machine.least_products:
         packed = min(packed, -(-rows // 2))  # to pack what another task packs, too, is better than to wait
     least = products.bytes_rows if matrices.is_of_bytes else packed
-    return max(least, products.least_products // max(width * points, 1))
+    return max(least, machine.least_products // max(width * points, 1))
 
 
 def _run_length(matrices: Matrices) -> int:

@@ -321,8 +321,7 @@ def take_chunk(b: Builder, ticket: Word, count: Word, threads: Word, thread: Wor
 
 @native
 def close_step(b: Builder, ticket: Word, count: Word, threads: Word) -> Word:
-    """Takes all chunks that are left of the step with this ``ticket``, so that no thread runs them; returns their number.
-    """
+    """Takes all chunks that are left of the step with this ``ticket``: no thread runs them. Returns their number."""
     closed, owner = LocalVariable(b.constant(I64, 0)), LocalVariable(b.constant(I64, 0))
     with b.while_(lambda: owner.value < threads):
         first, end = _share(owner.value, count, threads)

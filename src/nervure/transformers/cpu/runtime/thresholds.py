@@ -7,10 +7,10 @@ nearly all that take 20 to 200 us, so that a threshold means what it says.
 True
 """
 
-SHARED_FROM = 10_000
-"""From which on a step is shared with threads that are awake: handing it out and waiting for the last takes 1 to 2 us
-where each has a core.
-"""
+from nervure.support.machine import LEAST_TASK
+
+SHARED_FROM = LEAST_TASK
+"""From which on a step is shared with threads that are awake."""
 
 SHARED_PART = SHARED_FROM // 2
 """Of a step for each thread that shares it."""
