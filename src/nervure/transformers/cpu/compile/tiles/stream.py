@@ -69,8 +69,9 @@ class _Strip:
     def build(self) -> None:
         """Builds zeros, all points, and the stores."""
         b, points = self.b, self.block.points
-        with b.loop(0, self.stream.rows * self.stream.columns, self.stream.lanes) as places:
-            b.store(b.constant(self.vector, 0.0), self._at(self.sums, places.index))
+        with b.loop(0, self.wide, self.stream.lanes) as places:
+            for row in range(self.stream.rows):
+                b.store(b.constant(self.vector, 0.0), self._sum(row, places.index))
         streams = self.stream.machine.streams
         together = points & -streams
         for start, end, count in ((b.constant(I64, 0), together, streams), (together, points, 1)):
