@@ -332,6 +332,15 @@ from nervure.front.predicates import isinf as isinf
 from nervure.front.predicates import isnan as isnan
 from nervure.front.predicates import isneginf as isneginf
 from nervure.front.predicates import isposinf as isposinf
+from nervure.front.prefixes import cumlogsumexp as cumlogsumexp
+from nervure.front.prefixes import cummax as cummax
+from nervure.front.prefixes import cummin as cummin
+from nervure.front.prefixes import cumprod as cumprod
+from nervure.front.prefixes import cumsum as cumsum
+from nervure.front.prefixes import cumulative_prod as cumulative_prod
+from nervure.front.prefixes import cumulative_sum as cumulative_sum
+from nervure.front.prefixes import nancumprod as nancumprod
+from nervure.front.prefixes import nancumsum as nancumsum
 from nervure.front.random import bernoulli as bernoulli
 from nervure.front.random import dropout as dropout
 from nervure.front.random import glorot as glorot

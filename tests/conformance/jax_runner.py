@@ -22,10 +22,11 @@ from nervure.ir.kinds import Elementwise, Structured, View
 from nervure.ir.leaves import Constant, Full, Parameter, ReadVariable
 from nervure.ir.op import Op, Value
 from nervure.ops.branching import If, Switch
+from nervure.ops.cumulative import Cumulative, Recurrence
 from nervure.ops.effects import Guard, HostCall, PrintOp
 from nervure.ops.looping import Scan, While
 from nervure.ops.rematerialising import Checkpoint
-from nervure.ops.sorting import RunningCount, Sort, TopK
+from nervure.ops.sorting import Sort, TopK
 from nervure.passes.decompose import decompose
 from tests.conformance.jax_scalars import JaxScalars, padded
 from tests.conformance.jax_structure import evaluate_structure, evaluate_view, padded_length
@@ -111,6 +112,23 @@ def _sort(op: Sort | TopK, operands: list[np.ndarray]) -> Sequence[np.ndarray]:
     return [np.take_along_axis(x, order, axis=-1), order]
 
 
+def _running(op: Cumulative | Recurrence, operands: list[np.ndarray]) -> Sequence[np.ndarray]:
+    slices = [np.moveaxis(operand, op.axis, 0)[::-1 if op.reverse else 1] for operand in operands]
+    found: list[np.ndarray] = []
+    with np.errstate(all="ignore"):
+        for row in zip(*slices, strict=True):
+            found.append(_combined(op, found[-1], row) if found else row[-1])
+    result = np.stack(found) if found else slices[-1]
+    return [np.moveaxis(result[::-1 if op.reverse else 1], 0, op.axis)]
+
+
+def _combined(op: Cumulative | Recurrence, before: np.ndarray, row: tuple[np.ndarray, ...]) -> np.ndarray:
+    if isinstance(op, Recurrence):
+        return row[0] * before + row[1]
+    functions = {"add": np.add, "multiply": np.multiply, "maximum": np.maximum, "minimum": np.minimum}
+    return functions[op.kind](before, row[0])
+
+
 def _number(element: Any) -> float:
     return element.item() if element.dtype.kind in "biu" else float(element)
 
@@ -122,4 +140,4 @@ _LEAVES_AND_EFFECTS: dict[type[Op], Any] = {
     HostCall: _host_call, Guard: _guard, PrintOp: lambda op, operands: operands,
     If: lambda op, operands: run(op.branches[0 if operands[0] else 1], operands[1:]),
     Switch: _switch, While: _while, Scan: _scan, Checkpoint: lambda op, operands: run(op.body, operands), Sort: _sort,
-    TopK: _sort, RunningCount: lambda op, operands: [np.cumsum(operands[0], axis=-1, dtype=np.int64)]}
+    Cumulative: _running, Recurrence: _running, TopK: _sort}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from nervure.types.dtype import DType, all_dtypes, bool_, int8, int32, int64, uint8
+from nervure.ops.cumulative import ADMITTED
+from nervure.types.dtype import DType, all_dtypes, int8, int32, int64, uint8
 from nervure.types.element_groups import ANY, ORDERED, REALS
 from tests.conformance.sampling import A, B, Index, K, M, N, Operand, Sample, of
 
@@ -69,7 +70,16 @@ def top_k(cls: Any, dtype: DType) -> Iterator[Sample]:
                          (Operand(shape, dtype),))
 
 
-@of("RunningCount", types=[bool_])
-def running_count(cls: Any, dtype: DType) -> Iterator[Sample]:
-    for shape in ((N,), (K, M, A)):
-        yield Sample(lambda at, x: cls(x), (Operand(shape, dtype),))
+@of("Cumulative", types=sorted(ADMITTED, key=str))
+def cumulative(cls: Any, dtype: DType) -> Iterator[Sample]:
+    for kind in ("add", "multiply", "maximum", "minimum"):
+        for shape, axis, reverse in (((N,), 0, False), ((K, M, A), 1, True), ((K, M, A), -1, False)):
+            yield Sample(lambda at, x, given={"axis": axis, "kind": kind, "reverse": reverse}: cls(x, **given),
+                         (Operand(shape, dtype),))
+
+
+@of("Recurrence", types=sorted(ADMITTED, key=str))
+def recurrence(cls: Any, dtype: DType) -> Iterator[Sample]:
+    for shape, axis, reverse in (((N,), 0, False), ((K, M, A), 1, True), ((K, M, A), -1, False)):
+        yield Sample(lambda at, factor, x, given={"axis": axis, "reverse": reverse}: cls(factor, x, **given),
+                     (Operand(shape, dtype), Operand(shape, dtype)))

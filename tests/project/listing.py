@@ -24,7 +24,7 @@ FAMILIES = {
     "Computing now, gradients": ("eager", "tensor_storage", "front.gradients", "front.flexible"),
     "Elementwise functions": ("front.elementwise", "front.op_functions", "front.elementary", "front.nonlinearities",
                               "front.predicates", "front.complex_parts"),
-    "Reductions": ("front.reductions", "front.nan_reductions", "front.differences"),
+    "Reductions": ("front.reductions", "front.nan_reductions", "front.differences", "front.prefixes"),
     "Sums of products": ("front.contraction", "front.matrix_products"),
     "Shapes and axes of tensors": ("front.views", "front.rearranging", "front.joining", "front.stacking",
                                    "front.diagonals"),

@@ -129,7 +129,8 @@ EXAMPLES: dict[str, Example] = {
     "Together": example(X, TRUTH),
     "Attention": example(tensor(2, 5, 8), tensor(2, 7, 8), tensor(2, 7, 4)),
     "FindPositions": example(tensor(8, dtype=nv.bool_), length=fresh_length(8)),
-    "RunningCount": example(TRUTH),
+    "Cumulative": example(X, axis=1, kind="add"),
+    "Recurrence": example(X, X, axis=1),
     "TopK": example(X, k=2),
 }
 

@@ -269,7 +269,7 @@ def unique(x: TensorLike, return_index: bool = False, return_inverse: bool = Fal
     if with_index:
         found.append(ops.Gather(origins, starts, 0).output)
     if with_inverse:
-        numbers = ops.RunningCount(begins) - 1
+        numbers = ops.Cumulative(ops.Convert(begins, int64), axis=0, kind="add") - 1
         inverse = ops.Scatter(place.full(0), origins, numbers, 0, "set").output
         found.append(ops.Reshape(inverse, own.type.shape).output)
     if with_counts:

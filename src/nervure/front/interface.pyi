@@ -230,6 +230,18 @@ class Interface:
     def argmin(self, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False, dtype: DTypeLike | None = None, out: None = None) -> Tensor:
         """``nv.argmin`` of this tensor; ``dtype`` converts it first."""
 
+    def cumsum(self, axis: AxisLike | None = None, reverse: bool = False, exclusive: bool = False, *, dtype: DTypeLike | None = None, out: None = None) -> Tensor:
+        """``nv.cumsum`` of this tensor; ``dtype`` converts it first."""
+
+    def cumprod(self, axis: AxisLike | None = None, reverse: bool = False, exclusive: bool = False, *, dtype: DTypeLike | None = None, out: None = None) -> Tensor:
+        """``nv.cumprod`` of this tensor; ``dtype`` converts it first."""
+
+    def cummax(self, axis: AxisLike | None = None, reverse: bool = False, *, dtype: DTypeLike | None = None, out: None = None) -> Tensor:
+        """``nv.cummax`` of this tensor; ``dtype`` converts it first."""
+
+    def cummin(self, axis: AxisLike | None = None, reverse: bool = False, *, dtype: DTypeLike | None = None, out: None = None) -> Tensor:
+        """``nv.cummin`` of this tensor; ``dtype`` converts it first."""
+
     def astype(self, dtype: DTypeLike, mode: str = 'saturate') -> Tensor:
         """Converts x to another element type. ``mode`` "saturate" clamps values that do not fit, "wrap" takes integers
         modulo 2**bits.

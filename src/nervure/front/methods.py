@@ -32,6 +32,7 @@ from nervure.front import (
     indexing,
     op_functions,
     predicates,
+    prefixes,
     reductions,
     sorts,
     views,
@@ -64,6 +65,9 @@ REDUCTIONS: dict[str, Callable[..., Tensor]] = {
     "mean": reductions.mean, "variance": reductions.variance, "var": reductions.variance, "std": reductions.std,
     "any": reductions.any, "all": reductions.all, "argmax": reductions.argmax, "argmin": reductions.argmin,
 }
+
+RUNNING: dict[str, Callable[..., Tensor]] = {
+    name: getattr(prefixes, name) for name in ("cumsum", "cumprod", "cummax", "cummin")}
 
 UFUNC_NAMES = {"true_divide": "divide", "floor_divide": "floordivide", "arcsin": "asin", "arccos": "acos",
                "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
@@ -201,7 +205,7 @@ METHODS: dict[str, Callable[..., object] | property] = {
     "__dlpack__": dlpack.to_dlpack,
     "__dlpack_device__": dlpack.dlpack_device,
     "_repr_html_": display.as_html,
-    **{name: _reduction(name, function) for name, function in REDUCTIONS.items()},
+    **{name: _reduction(name, function) for name, function in (REDUCTIONS | RUNNING).items()},
     "astype": elementwise.convert,
     "dot": contraction.dot,
     "argsort": sorts.argsort,

@@ -31,7 +31,7 @@ def nansum(x: TensorLike, axis: AxesLike | None = None, keepdims: bool = False) 
     >>> nv.nansum([[1.0, np.nan], [2.0, 3.0]], axis=1).tolist()
     [1.0, 5.0]
     """
-    return reductions.sum(_filled(as_tensor(x, "nansum"), 0), axis=axis, keepdims=keepdims)
+    return reductions.sum(without_nan(as_tensor(x, "nansum"), 0), axis=axis, keepdims=keepdims)
 
 
 def nanprod(x: TensorLike, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
@@ -40,7 +40,7 @@ def nanprod(x: TensorLike, axis: AxesLike | None = None, keepdims: bool = False)
     >>> nv.nanprod([[4.0, np.nan], [2.0, 3.0]], axis=1).tolist()
     [4.0, 6.0]
     """
-    return reductions.prod(_filled(as_tensor(x, "nanprod"), 1), axis=axis, keepdims=keepdims)
+    return reductions.prod(without_nan(as_tensor(x, "nanprod"), 1), axis=axis, keepdims=keepdims)
 
 
 def nanmean(x: TensorLike, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
@@ -81,7 +81,7 @@ def nanmax(x: TensorLike, axis: AxesLike | None = None, keepdims: bool = False) 
     [1.0, 3.0]
     """
     own = as_tensor(x, "nanmax")
-    found = reductions.max(_filled(own, -math.inf), axis=axis, keepdims=keepdims)
+    found = reductions.max(without_nan(own, -math.inf), axis=axis, keepdims=keepdims)
     return _unless_nothing(found, own, axis, keepdims, math.nan)
 
 
@@ -92,7 +92,7 @@ def nanmin(x: TensorLike, axis: AxesLike | None = None, keepdims: bool = False) 
     [1.0, 2.0]
     """
     own = as_tensor(x, "nanmin")
-    found = reductions.min(_filled(own, math.inf), axis=axis, keepdims=keepdims)
+    found = reductions.min(without_nan(own, math.inf), axis=axis, keepdims=keepdims)
     return _unless_nothing(found, own, axis, keepdims, math.nan)
 
 
@@ -103,7 +103,7 @@ def nanargmax(x: TensorLike, axis: AxesLike | None = None, keepdims: bool = Fals
     2
     """
     own = as_tensor(x, "nanargmax")
-    found = reductions.argmax(_filled(own, -math.inf), axis=axis, keepdims=keepdims)
+    found = reductions.argmax(without_nan(own, -math.inf), axis=axis, keepdims=keepdims)
     return _unless_nothing(found, own, axis, keepdims, -1)
 
 
@@ -114,7 +114,7 @@ def nanargmin(x: TensorLike, axis: AxesLike | None = None, keepdims: bool = Fals
     1
     """
     own = as_tensor(x, "nanargmin")
-    found = reductions.argmin(_filled(own, math.inf), axis=axis, keepdims=keepdims)
+    found = reductions.argmin(without_nan(own, math.inf), axis=axis, keepdims=keepdims)
     return _unless_nothing(found, own, axis, keepdims, -1)
 
 
@@ -137,7 +137,7 @@ def nan_to_num(x: Operand, nan: Number = 0.0, posinf: Number | None = None, negi
     return where(is_nan(own), nan, found)
 
 
-def _filled(x: Tensor, number: float) -> Tensor:
+def without_nan(x: Tensor, number: float) -> Tensor:
     """Returns x with a number in place of each NaN; other than floats have none."""
     return where(is_nan(x), number, x) if _may_be_nan(x) else x
 

@@ -38,6 +38,7 @@ from nervure.front import (
     matrix_products,
     nan_reductions,
     predicates,
+    prefixes,
     rearranging,
     reductions,
     sorts,
@@ -253,6 +254,16 @@ def _ordered(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return sort
 
 
+def _running(name: str) -> Callable[..., Tensor]:
+    function = getattr(prefixes, name)
+
+    def running(a: Operand, axis: AxisLike | None = None, dtype: DTypeLike | None = None) -> Tensor:
+        own = as_tensor(a, name)
+        result: Tensor = function(own if dtype is None else elementwise.convert(own, dtype), axis)
+        return result
+    return running
+
+
 # -- what is known without numbers -----------------------------------------------------------------
 
 
@@ -317,6 +328,9 @@ GRAPH: dict[str, Callable[..., object]] = {
     **{name: _ordered(getattr(sorts, name)) for name in ("sort", "argsort")},
     "partition": lambda a, kth, axis=-1, kind="introselect": sorts.partition(a, kth, axis),
     "argpartition": lambda a, kth, axis=-1, kind="introselect": sorts.argpartition(a, kth, axis),
+    **{name: _running(name) for name in ("cumsum", "cumprod", "nancumsum", "nancumprod")},
+    **{name: lambda x, /, *, axis=None, name=name: getattr(prefixes, name)(x, axis)
+       for name in ("cumulative_sum", "cumulative_prod")},
     "lexsort": lambda keys, axis=-1: sorts.lexsort(keys, axis),
     "expand_dims": lambda a, axis: views.expand_dims(a, axis),
     "squeeze": lambda a, axis=None: views.squeeze(a, axis),

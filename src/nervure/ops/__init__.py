@@ -30,6 +30,7 @@ from nervure.ops import (
     contraction,
     conversion,
     convolution,
+    cumulative,
     custom,
     effects,
     einsum,

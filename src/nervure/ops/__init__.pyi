@@ -71,6 +71,8 @@ from nervure.ops.convolution import Convolution as Convolution
 from nervure.ops.convolution import ConvolutionDataGradient as ConvolutionDataGradient
 from nervure.ops.convolution import ConvolutionFilterGradient as ConvolutionFilterGradient
 from nervure.ops.convolution import ConvolutionTranspose as ConvolutionTranspose
+from nervure.ops.cumulative import Cumulative as Cumulative
+from nervure.ops.cumulative import Recurrence as Recurrence
 from nervure.ops.custom import CustomDerivative as CustomDerivative
 from nervure.ops.effects import Guard as Guard
 from nervure.ops.effects import HostCall as HostCall
@@ -134,7 +136,6 @@ from nervure.ops.softmax import MaskedSoftmax as MaskedSoftmax
 from nervure.ops.softmax import SigmoidCrossEntropy as SigmoidCrossEntropy
 from nervure.ops.softmax import Softmax as Softmax
 from nervure.ops.softmax import SoftmaxCrossEntropy as SoftmaxCrossEntropy
-from nervure.ops.sorting import RunningCount as RunningCount
 from nervure.ops.sorting import Sort as Sort
 from nervure.ops.sorting import TopK as TopK
 from nervure.ops.special import Digamma as Digamma

@@ -1,4 +1,4 @@
-"""Sorting along the last axis, its first elements, and running counts: ops that backends compute as a whole.
+"""Sorting along the last axis, and the first elements in order: ops that backends compute as a whole.
 
 >>> import nervure as nv
 >>> Sort(nv.Parameter(nv.float32, (2, 3)))
@@ -22,7 +22,7 @@ from nervure.ir.whole_op import WholeOp
 from nervure.ops.indexing import GatherElements, ScatterElements
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import DimLike, dim_max, less_equal
-from nervure.types.dtype import bool_, int64
+from nervure.types.dtype import int64
 from nervure.types.element_groups import ORDERED
 
 
@@ -101,27 +101,6 @@ class TopK(_Ordered):
         x, = arrays
         positions = self.order(x)[..., :self.k]
         return np.take_along_axis(x, positions, axis=-1), positions
-
-
-class RunningCount(WholeOp):
-    """The number of true elements up to each place of a mask, itself included, along the last axis."""
-
-    operand_names = "mask"
-
-    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
-        mask, = types
-        require_admitted(self, mask, frozenset([bool_]))
-        _require_row(self, mask)
-        return mask.with_(dtype=int64, layout=None)
-
-    def compute(self, *arrays: np.ndarray, bound: int = 0) -> Sequence[np.ndarray]:
-        return (np.cumsum(arrays[0], axis=-1, dtype=np.int64),)
-
-    def vjp(self, gradient: Gradient, mask: Value) -> Gradients:
-        return (None,)
-
-    def raised(self, length: DimLike) -> Mapping[str, object]:
-        return {}
 
 
 def _require_row(op: WholeOp, x: BasicTensorDescription) -> None:

@@ -117,8 +117,8 @@ FUNCTIONS = {
     "nv.repeat(x, counts, axis)": "repeat_interleave",
     "nv.top_k(x, k)": "topk approx_max_k", "nv.top_k(x, k, largest=False)": "approx_min_k",
     "nv.sort(x)": "sort_complex", "nv.sort(x, axis=0)": "msort", "nv.sort(x)[..., k - 1]": "kthvalue",
-    _SORTING: "searchsorted median quantile percentile cumsum cumprod cummax "
-              "cummin cumlogsumexp logcumsumexp cumulative_sum cumulative_prod nancumsum nancumprod "
+    "nv.cumlogsumexp(x)": "logcumsumexp",
+    _SORTING: "searchsorted median quantile percentile "
               "sort_key_val mode nanmedian "
               "nanquantile nanpercentile unique_all unique_counts unique_inverse unique_values "
               "unique_consecutive digitize bucketize histogram interp",
@@ -336,7 +336,7 @@ TENSORS = {
     "nv.scatter(x, index, y, axis, mode=\"add\")": "scatter_add index_add scatter_add_",
     "nv.split(x, parts)": "chunk unbind", "x[start:stop]": "narrow select",
     "x[mask]": "masked_select nonzero", _SORTING:
-    "cumsum cumprod median searchsorted", "nv.top_k(x, k)": "topk",
+    "median searchsorted", "nv.top_k(x, k)": "topk",
 }
 """Attributes of tensors by their names elsewhere."""
 

@@ -15,10 +15,11 @@ from jax import lax
 from nervure.ir.op import Op
 from nervure.ops.contraction import Contract
 from nervure.ops.convolution import Convolution, ConvolutionDataGradient, ConvolutionFilterGradient
+from nervure.ops.cumulative import Cumulative, Recurrence
 from nervure.ops.indexing import Gather, Scatter
 from nervure.ops.reductions import Max, Min, Prod, Sum
 from nervure.ops.rematerialising import After
-from nervure.ops.sorting import RunningCount, Sort, TopK
+from nervure.ops.sorting import Sort, TopK
 from nervure.transformers.xla.call_trace import CallTrace
 from nervure.transformers.xla.element_types import convert, wide
 from nervure.transformers.xla.functions import Array, is_float
@@ -75,9 +76,37 @@ def top_k(trace: CallTrace, op: TopK, operands: Sequence[Array]) -> list[Array] 
     return [jnp.take_along_axis(x, positions, axis=-1), positions.astype(jnp.int64)]
 
 
-def running_count(trace: CallTrace, op: RunningCount, operands: Sequence[Array]) -> list[Array]:
-    """Returns how many elements of the one of ``operands`` are true up to each place."""
-    return [jnp.cumsum(operands[0], axis=-1, dtype=jnp.int64)]
+def cumulative(trace: CallTrace, op: Cumulative, operands: Sequence[Array]) -> list[Array]:
+    """Returns running values of the one of ``operands``, whose sums are rounded in another order."""
+    x, = operands
+    if op.kind in ("maximum", "minimum"):
+        # XLA's choice among equal elements is open, so a scan keeps the first.
+        exceeds = jnp.greater if op.kind == "maximum" else jnp.less
+        return [_scanned(op, lambda before, own: jnp.where(exceeds(own, before) | (own != own), own, before), x)]
+    return [(lax.cumsum if op.kind == "add" else lax.cumprod)(x, op.axis, reverse=op.reverse)]
+
+
+def recurrence(trace: CallTrace, op: Recurrence, operands: Sequence[Array]) -> list[Array]:
+    """Returns what follows from factors and terms, the ``operands``, with or without a rounding of products."""
+    return [_scanned(op, lambda before, factor, x: factor * before + x, *operands)]
+
+
+def _scanned(op: Cumulative | Recurrence, step: Callable[..., Array], *operands: Array) -> Array:
+    """Returns what follows from the last operand when each slice is made of the one before it."""
+    moved = [jnp.moveaxis(operand, op.axis, 0) for operand in operands]
+    if not moved[-1].shape[0]:
+        return operands[-1]
+    first = -1 if op.reverse else 0
+    rest = [each[:-1] if op.reverse else each[1:] for each in moved]
+
+    def following(before: Array, slices: list[Array]) -> tuple[Array, Array]:
+        made = step(before, *slices)
+        return made, made
+
+    _, found = lax.scan(following, moved[-1][first], rest, reverse=op.reverse)
+    start = moved[-1][first][None]
+    whole = jnp.concatenate([found, start] if op.reverse else [start, found])
+    return jnp.moveaxis(whole, 0, op.axis)
 
 
 def _rows(domain: Domain, op: Gather | Scatter) -> Array:
@@ -88,5 +117,6 @@ def _rows(domain: Domain, op: Gather | Scatter) -> Array:
 
 ROWS: dict[type[Op], Callable[[CallTrace, Any, Sequence[Array]], list[Array] | None]] = {
     After: after, Contract: contract, Convolution: convolution, ConvolutionDataGradient: convolution,
-    ConvolutionFilterGradient: convolution, Gather: gather, Max: reduced, Min: reduced, Prod: reduced,
-    RunningCount: running_count, Scatter: scatter, Sort: sort, Sum: reduced, TopK: top_k}
+    ConvolutionFilterGradient: convolution, Cumulative: cumulative, Gather: gather, Max: reduced, Min: reduced,
+    Prod: reduced, Recurrence: recurrence, Scatter: scatter, Sort: sort, Sum: reduced,
+    TopK: top_k}

@@ -26,18 +26,20 @@ from nervure.errors import NotSupported
 from nervure.ir.op import Op
 from nervure.ir.whole_op import WholeOp
 from nervure.kernel.plan import HostStep
+from nervure.ops.cumulative import Cumulative, Recurrence
 from nervure.ops.finding import FindPositions
-from nervure.ops.sorting import RunningCount, Sort, TopK
+from nervure.ops.sorting import Sort, TopK
 from nervure.transformers.binding import Bindings
 from nervure.transformers.cpu import runtime
+from nervure.transformers.cpu.compile.llvm.types import F32, F64, I32, I64
 from nervure.transformers.cpu.compile.region_code import place_of
 from nervure.transformers.cpu.compiled import CompiledFunction, LaunchParameters
 from nervure.transformers.cpu.loaded import found_sizes
-from nervure.transformers.cpu.runtime import runtime_library
+from nervure.transformers.cpu.runtime import accumulating, runtime_library
 from nervure.transformers.cpu.runtime.ordering import KeyKind
 from nervure.transformers.memory_estimate import most
 from nervure.types.dim import DimLike, product
-from nervure.types.dtype import DType, bool_
+from nervure.types.dtype import DType, bool_, float32, float64, int32, int64, uint64
 from nervure.types.duration import MOST_NANOSECONDS
 
 
@@ -60,6 +62,8 @@ class WholeOpCode(NamedTuple):
         runner, own = _SIZES[type(op)]
         places = [*[place_of(step, operand) for operand in op.operands],
                   *[step.storages.index(storage) for storage in step.outputs]]
+        if isinstance(op, Cumulative):
+            places = places[:1] + places  # in the place of factors, which are not read
         sizes = (*places, *own(op))
         return cls(step, buffers, runner, sizes, found_sizes(compiled, LaunchParameters(sizes)))
 
@@ -93,6 +97,13 @@ def _of_top_k(op: TopK) -> tuple[DimLike, ...]:
     return *_of_sort(op), op.k
 
 
+def _of_cumulative(op: Cumulative | Recurrence) -> tuple[DimLike, ...]:
+    shape, dtype = op.operands[0].shape, op.operands[0].dtype
+    kind = op.kind if isinstance(op, Cumulative) else "linear"
+    code = accumulating.code_of(kind, _TYPES[dtype], not dtype.is_signed and not dtype.is_float)
+    return product(shape[:op.axis]), shape[op.axis], product(shape[op.axis + 1:]), int(op.reverse), code
+
+
 def _ordering(dtype: DType, is_descending: bool) -> tuple[int, ...]:
     """Returns the sizes of an ``Ordering``."""
     kind = KeyKind.SIGNED if dtype.is_signed else KeyKind.UNSIGNED
@@ -114,12 +125,15 @@ def _largest(dtype: DType) -> int:
 
 
 _SIZES: dict[type[Op], tuple[str, Callable[[Any], tuple[DimLike, ...]]]] = {
-    FindPositions: ("run_positions", _of_positions), RunningCount: ("run_running_count", _of_rows),
+    Cumulative: ("run_cumulative", _of_cumulative), Recurrence: ("run_cumulative", _of_cumulative),
+    FindPositions: ("run_positions", _of_positions),
     Sort: ("run_sort", _of_sort), TopK: ("run_top_k", _of_top_k)}
 """The runtime's function for each whole op, and what it is told behind the places of operands and outputs."""
 
-_ELEMENT: dict[type[Op], int] = {FindPositions: 2, RunningCount: 1, Sort: 8, TopK: 1}
+_TYPES = {float32: F32, float64: F64, int32: I32, int64: I64, uint64: I64}
+
+_ELEMENT: dict[type[Op], int] = {Cumulative: 1, Recurrence: 1, FindPositions: 2, Sort: 8, TopK: 1}
 """The nanoseconds that an op is expected to take for an element of its operand."""
 
-_SHARED: frozenset[type[Op]] = frozenset({Sort, TopK})
+_SHARED: frozenset[type[Op]] = frozenset({Cumulative, Recurrence, Sort, TopK})
 """The ops that threads share."""

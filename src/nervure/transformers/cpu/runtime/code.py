@@ -13,6 +13,7 @@ from typing import NamedTuple
 from nervure.transformers.cpu.compile.compiler import compile_object
 from nervure.transformers.cpu.compile.llvm.builder import assemble
 from nervure.transformers.cpu.runtime import (
+    accumulating,
     array_headers,
     call,
     chunks,
@@ -46,7 +47,7 @@ def compile_modules() -> list[bytes]:
 def functions() -> list[Native]:
     """Returns all functions of the runtime."""
     parts = (chunks, thread_pool, memory_pool, array_headers, resizing, call, runners, whole_ops,
-             row_sorting, entry, tensor_headers, tensor_entry)
+             row_sorting, accumulating, entry, tensor_headers, tensor_entry)
     listed = [functions_of(module) for module in parts]
     return [function for each in listed for function in each]
 

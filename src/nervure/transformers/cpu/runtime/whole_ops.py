@@ -3,8 +3,8 @@
 Their code stands in the place of a step's runner. The step's table of sizes says where its operands and outputs are
 among the buffers of the step, and how long they are.
 
->>> [each.name for each in (run_positions, run_running_count)]
-['run_positions', 'run_running_count']
+>>> run_positions.name
+'run_positions'
 """
 
 from __future__ import annotations
@@ -39,19 +39,3 @@ def run_positions(b: Builder, step: At[StepRecord], table: Table, count: Word, c
             positions[total.value + inner.index] = loop.index
         total.value = total.value + times
     Table(table[sizes[2]], I64)[0] = total.value
-
-
-@native
-def run_running_count(b: Builder, step: At[StepRecord], table: Table, count: Word, call: At[CallRecord],
-                      status: At[Status]) -> None:
-    """Counts the true elements of each row, up to each place.
-
-    The sizes of the ``step`` are the places of mask and counts, the number of rows, and their length.
-    """
-    sizes = Table(step["sizes"], I64)
-    mask, counts, length = table[sizes[0]], Table(table[sizes[1]], I64), sizes[3]
-    with b.loop(0, sizes[2]) as rows:
-        total, first = LocalVariable(b.constant(I64, 0)), rows.index * length
-        with b.loop(0, length) as loop:
-            total.value = total.value + b.load(b.offset(mask, first + loop.index, I8), I8).cast("zext", I64)
-            counts[first + loop.index] = total.value
