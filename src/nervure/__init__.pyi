@@ -23,6 +23,7 @@ from nervure import nn as nn
 from nervure import ops as ops
 from nervure import optim as optim
 from nervure import passes as passes
+from nervure import random as random
 from nervure import testing as testing
 from nervure import tools as tools
 from nervure import training as training

@@ -79,7 +79,7 @@ def uniform(axes: AxesLike, low: Operand = 0.0, high: Operand = 1.0, dtype: DTyp
     >>> bool(-1 <= x.min() and x.max() < 1), bool(abs(x.mean()) < 0.1)
     (True, True)
     """
-    numbers = _drawn(ops.RandomUniform, read_axes(axes), dtype=as_dtype(dtype))
+    numbers = draw(ops.RandomUniform, read_axes(axes), dtype=as_dtype(dtype))
     if is_scalar(low) and is_scalar(high):
         _require_interval(low, high, numbers.dtype)
         if low == 0 and high == 1:
@@ -95,7 +95,7 @@ def normal(axes: AxesLike, loc: Operand = 0.0, scale: Operand = 1.0, dtype: DTyp
     >>> bool(abs(x.mean() - 5) < 0.2), bool(abs(x.std() - 2) < 0.2)
     (True, True)
     """
-    return _scaled(_drawn(ops.RandomNormal, read_axes(axes), dtype=as_dtype(dtype)), loc, scale)
+    return _scaled(draw(ops.RandomNormal, read_axes(axes), dtype=as_dtype(dtype)), loc, scale)
 
 
 def bernoulli(axes: AxesLike, p: float = 0.5, dtype: DTypeLike = bool) -> Tensor:
@@ -104,7 +104,7 @@ def bernoulli(axes: AxesLike, p: float = 0.5, dtype: DTypeLike = bool) -> Tensor
     >>> nv.bernoulli((4,), p=1.0).tolist(), nv.bernoulli("N=2, C=3", dtype=nv.float32).shape
     ([True, True, True, True], (2, 3))
     """
-    drawn = _drawn(ops.RandomBernoulli, read_axes(axes), probability=_probability(p, "bernoulli"))
+    drawn = draw(ops.RandomBernoulli, read_axes(axes), probability=_probability(p, "bernoulli"))
     return Tensor(converted_to(drawn.value, as_dtype(dtype)), drawn._axes)
 
 
@@ -179,7 +179,8 @@ def next_stream() -> int:
     return zlib.crc32(scope.path.encode()) << 32 | scope.count("stream")
 
 
-def _drawn(core: Callable[..., Op], axes: Axes, **attributes: object) -> Tensor:
+def draw(core: Callable[..., Op], axes: Axes, **attributes: object) -> Tensor:
+    """Draws from an op ``core`` of random numbers over ``axes``, from the next stream."""
     seed, step = ReadVariable(SEED), ReadVariable(STEP)
     return Tensor(core(seed, step, stream=next_stream(), shape=axes.lengths, **attributes), axes)
 

@@ -61,6 +61,11 @@ def unknown_optimiser(name: str, known: Iterable[str]) -> UnknownName:
     return _unknown("nv.optim", f"there is no {name}", name, _functions, known)
 
 
+def unknown_distribution(name: str, known: Iterable[str]) -> UnknownName:
+    """Returns the error for a name that ``nv.random`` does not have."""
+    return _unknown("nv.random", f"there is no {name}", name, _functions, known)
+
+
 def unknown_layer(name: str, known: Iterable[str], module: str = "nv.nn") -> UnknownName:
     """Returns the error for a name that ``nv.nn``, or a module in it, does not have."""
     return _unknown(module, f"there is no {name}", name, _layers, known)

@@ -84,8 +84,10 @@ FUNCTIONS = {
     "nv.iota(axes)": "broadcasted_iota",
     "x itself: a tensor never changes; x.numpy() copies its elements": "copy clone",
     "nv.uniform(axes)": "random_uniform", "nv.normal(axes)": "random_normal standard_normal",
-    "nv.floor(nv.uniform(axes, low, high)).astype(nv.int64)": "randint random_int",
-    "nv.uniform, nv.normal or nv.bernoulli": "random",
+    "nv.random.randint(axes, low, high)": "randint random_int", "nv.random.permutation(n)": "randperm permutation",
+    "nv.random.permutation(x)": "shuffle", "nv.random.categorical(logits)": "categorical multinomial",
+    "nv.random.poisson(axes, rate)": "poisson", "nv.random.exponential(axes, scale)": "exponential",
+    "nv.random.binomial(axes, n, p)": "binomial", "nv.random.gamma(axes, shape)": "random_gamma",
     "nv.rand": "rand_like", "nv.randn": "randn_like",
     "nv.seed": "manual_seed set_random_seed PRNGKey default_rng RandomState",
     "nv.glorot": "xavier_uniform_ glorot_uniform", "nv.he": "kaiming_normal_ he_normal",
@@ -166,8 +168,8 @@ FUNCTIONS = {
     "nv.nn.losses.triplet_margin": "triplet_margin_loss",
     _NOT_HERE:
     "fft svd qr cholesky inverse pinverse det logdet slogdet eig lu lu_solve matrix_exp matrix_power "
-    "triangular_solve addr gumbel_softmax grid_sample poisson "
-    "multinomial categorical randperm permutation shuffle nextafter frexp gcd lcm igamma igammac "
+    "triangular_solve addr gumbel_softmax grid_sample "
+    "nextafter frexp gcd lcm igamma igammac "
     "polygamma betainc zeta i0 bessel_i0e bessel_i1e strided isnat ma ad flatiter dtypes clz "
     "population_count bitwise_count as_strided  "
     "local_response_norm sparse_plus sparse_sigmoid psum pmean pmax pmin all_gather cartesian_prod roots "

@@ -1,0 +1,47 @@
+"""Distributions: each a fixed formula over the words of the generator, fresh at every call, the same after ``nv.seed``.
+
+>>> import nervure as nv
+>>> nv.seed(1)
+>>> x = nv.random.gamma("N=3, F=2", 2.0)
+>>> x.shape, nv.random.categorical([-100.0, 0.0, -100.0]).item()
+((3, 2), 1)
+
+The first argument is the axes of the result, as for ``nv.uniform``. Parameters are numbers, or tensors over some of
+these axes. Formulas take steps that are the same on all transformers; logarithms and roots are those of each.
+Derivatives go to the parameters of continuous distributions.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn
+
+from nervure.front.random import bernoulli, normal, uniform
+from nervure.random.continuous import (
+    cauchy,
+    exponential,
+    gumbel,
+    laplace,
+    logistic,
+    lognormal,
+    pareto,
+    rayleigh,
+    triangular,
+    truncated_normal,
+    weibull,
+)
+from nervure.random.counts import binomial, geometric, negative_binomial, poisson, rademacher, randint
+from nervure.random.gammas import beta, chisquare, dirichlet, f, gamma, t
+from nervure.random.picks import categorical, choice, permutation
+from nervure.support.elsewhere import unknown_distribution
+
+__all__ = ["bernoulli", "beta", "binomial", "categorical", "cauchy", "chisquare", "choice", "dirichlet", "exponential",
+           "f", "gamma", "geometric", "gumbel", "laplace", "logistic", "lognormal", "negative_binomial", "normal",
+           "pareto", "permutation", "poisson", "rademacher", "randint", "rayleigh", "t", "triangular",
+           "truncated_normal", "uniform", "weibull"]
+
+
+if not TYPE_CHECKING:  # type checkers see missing attributes as missing
+    def __getattr__(name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(f"module 'nervure.random' has no attribute {name!r}")
+        raise unknown_distribution(name, __all__)
