@@ -501,6 +501,30 @@ kernel masked(in x: f32[N], in y: f32[M*N], inout z: f32[M*N]):
     assert not re.findall(r"freeze <\d+ x i64>", text)
 
 
+@pytest.mark.parametrize("target", [Target.avx2(), Target.avx512()], ids=["avx2", "avx512"])
+def test_a_row_outside_of_memory_is_not_looked_for_there(target) -> None:
+    """Where its condition is known, outside of the loop over the row: masked loads of no lane are slow there."""
+    kernel = parse_kernel("""
+kernel above(in x: f32[N*M], out y: f32[N*M]):
+  symbol N
+  symbol M
+  for i < M:
+    v0 = index i - 1
+    v1 = less_equal(0_i64, v0)
+    for j < N vector:
+      v2 = x[N*i + j - N] if v1 else 0.0_f32
+      y[N*i + j] = v2
+""")
+    text = generate(kernel, target).text
+    loop = text.index("llvm.masked.load", text.index("define"))
+    chosen = re.findall(r"select i1 %\w+, ptr %\w+, ptr %\w+", text)
+    assert chosen and all([text.index(entry) < loop for entry in chosen])
+    rng = np.random.default_rng(0)
+    for n, m in ((1, 3), (16, 1), (37, 4), (100, 2)):
+        check(kernel, {"x": rng.standard_normal(n * m).astype(np.float32), "y": np.zeros(n * m, np.float32)},
+              {"N": n, "M": m}, target.vector_bytes)
+
+
 @pytest.mark.parametrize("dtype", [nv.uint8, nv.int16, nv.float16], ids=str)
 def test_lanes_that_avx2_has_no_masks_for_are_tested_in_one_place(dtype):
     """Else LLVM took seconds: it makes a block of code for each lane of each load."""

@@ -53,14 +53,24 @@ class LaneAddress:
         return max(self.pointer.depth, self.offsets.depth if self.offsets is not None else 0)
 
 
-def locate(context: Context, buffer: Buffer, address: Address) -> LaneAddress:
-    """Returns the place of a load or store in a ``buffer``."""
-    pointer = Value(Element(uint64, (context.pointers[buffer],)), 0)
+def locate(context: Context, buffer: Buffer, address: Address, valid: Value | None = None) -> LaneAddress:
+    """Returns the place of a load or store in a ``buffer``.
+
+    A row that is not ``valid`` in any lane is looked for where the buffer begins, as far as the loops go that the
+    condition does not depend on. A masked load finds nothing in either place, but takes hundreds of cycles outside of
+    all memory.
+    """
+    start = pointer = Value(Element(uint64, (context.pointers[buffer],)), 0)
     if buffer.role == "private":
         return LaneAddress(_own(context, pointer, buffer, address), 0, None)
     fixed, varying, step = _parts(context, address)
+    chosen = valid if valid is not None and valid.lanes == 1 and step == 1 and not varying else None
     for part in _by_depth(context, fixed):
+        if chosen is not None and part.depth > chosen.depth:
+            pointer, chosen = _if_valid(context, chosen, pointer, start), None
         pointer = advance(context, pointer, part, buffer.dtype)
+    if chosen is not None:
+        pointer = _if_valid(context, chosen, pointer, start)
     if context.width == 1:
         return LaneAddress(pointer, 0, None)
     if not varying and (isinstance(step, int) and step in NUMBERS):
@@ -69,6 +79,12 @@ def locate(context: Context, buffer: Buffer, address: Address) -> LaneAddress:
         assert context.lanes is not None
         varying.append(product_of_two(context, lane_numbers(context, context.lanes.width), context.size(step)))
     return LaneAddress(pointer, None, sum_of(context, varying))
+
+
+def _if_valid(context: Context, valid: Value, pointer: Value, start: Value) -> Value:
+    """Returns the pointer where a condition holds, else where the buffer starts."""
+    key = ("if valid", *[entry.register.text for entry in (valid, pointer, start)])
+    return context.compute(key, [valid, pointer, start], lambda holds, x, y: holds.builder.where(holds, x, y), uint64)
 
 
 def _own(context: Context, pointer: Value, buffer: Buffer, address: Address) -> Value:

@@ -45,8 +45,8 @@ from nervure.types.dtype import bool_
 @emit_statement.register(Load)
 def emit_load(statement: Load, context: Context) -> None:
     """Emits a load."""
-    place = locate(context, statement.buffer, statement.address)
     valid = None if statement.valid is None else context.scalar(statement.valid)
+    place = locate(context, statement.buffer, statement.address, valid)
     fill = None if statement.fill is None else context.scalar(statement.fill)
     depth = max([place.depth, _outermost(context, statement.buffer),
                  *[entry.depth for entry in (valid, fill) if entry is not None]])
