@@ -93,12 +93,12 @@ def _call(transformer: Any, function: Function, executable: Any, arrays: Arrays,
 
 
 def _compare(function: Function, got: Arrays, binding: Mapping[str, int], arrays: Arrays, values: States,
-             wanted: list[Expected], note: str) -> None:
+             wanted: list[Expected], note: str, contracts: bool = False) -> None:
     for at, (mine, theirs) in enumerate(zip(got, wanted, strict=True)):
         if not wrong(mine, theirs).any():
             continue
         if theirs.spread is not None:  # noise is random: a suspicion is looked at with more of it
-            theirs = expected(function, binding, arrays, values, MORE_RUNS)[at]
+            theirs = expected(function, binding, arrays, values, MORE_RUNS, contracts)[at]
         bad = wrong(mine, theirs)
         if bad.any():
             places = [tuple(map(int, place)) for place in np.argwhere(bad)[:3]]
@@ -184,9 +184,9 @@ def check_xla(case: Case) -> None:
             return
         for binding in case.bindings:
             arrays, values = arguments(case.function, binding, case.seed), states(case.function, case.seed)
-            wanted = expected(case.function, binding, arrays, values)
+            wanted = expected(case.function, binding, arrays, values, contracts=True)
             got = _call(xla, case.function, executable, arrays, values)
-            _compare(case.function, got, binding, arrays, values, wanted, "xla")
+            _compare(case.function, got, binding, arrays, values, wanted, "xla", contracts=True)
 
 
 def check_unoptimised(case: Case) -> None:

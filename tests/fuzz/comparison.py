@@ -44,6 +44,11 @@ ARITHMETIC = ("Add", "Subtract", "Multiply", "Divide", "Square", "SquaredDiffere
 unit closer to each other, or further apart, which is much where they are subtracted then.
 """
 
+PRODUCTS, SUMS = ("Multiply", "Divide", "Square", "SquaredDifference"), ("Add", "Subtract")
+"""Ops whose result may go into a sum before it is rounded, where a device contracts products and sums (XLA's CPU). What
+a sum of exact opposites leaves is the rounding of the product then. A sum that is 0 may have either sign.
+"""
+
 CHAIN = 512
 """Products that contractions add one after the other (O48): a part of the roundings of equal ones adds up. Chains of
 products have no such blocks (O69).
@@ -60,23 +65,26 @@ States = Mapping[Variable, np.ndarray]
 
 
 class Expected(NamedTuple):
-    """A result, and how far noise moves each element of it; None where all bits are fixed."""
+    """A result, and how far noise moves each element of it; None where all bits are fixed. ``least`` is the size below
+    which numbers may be zeros.
+    """
 
     value: np.ndarray
     spread: np.ndarray | None
+    least: float = 0.0
 
 
 class _NoisySteps(StepList):
     """The interpreter, with noise after every op that rounds (and before every sum)."""
 
-    def __init__(self, function: Function, bindings: Bindings) -> None:
+    def __init__(self, function: Function, bindings: Bindings, contracts: bool) -> None:
         super().__init__(function, bindings)
-        self._rng = np.random.default_rng(0)
-        self._open = rounded_values(function)
+        self._rng, self._contracts = np.random.default_rng(0), contracts
+        self._open = rounded_values(function, contracts)
 
     def _runner(self, body: Function, bindings: Bindings) -> Callable[[Arrays], list[np.ndarray]]:
         """Bodies run with the same noise."""
-        steps = _NoisySteps(body, bindings)
+        steps = _NoisySteps(body, bindings, self._contracts)
         steps._rng = self._rng
         steps._open.update([parameter.value for parameter in body.parameters])
         return lambda arguments: [np.asarray(result) for result in steps.run(arguments, {})]
@@ -85,10 +93,24 @@ class _NoisySteps(StepList):
         if is_rounding(op) and not isinstance(op, RegionOp):
             return self._noisy(op, operands, bindings)
         results = super().results_of(op, operands, bindings)
+        if self._contracts and type(op).__name__ in SUMS:
+            return [self._contracted(result, operands) for result in map(np.asarray, results)]
         if type(op).__name__ not in ARITHMETIC or self._open.isdisjoint(op.operands):
             return results
         return [np.where(result == 0, result, moved(result, self._rng, units=_share(self._rng)))
                 for result in map(np.asarray, results)]
+
+    def _contracted(self, total: np.ndarray, operands: Arrays) -> np.ndarray:
+        """A sum of products that were not rounded before."""
+        dtype = as_dtype(total.dtype)
+        if not (dtype.is_float or dtype.is_complex):
+            return total
+        part = as_dtype(f"float{dtype.bits // 2}") if dtype.is_complex else dtype
+        most = np.maximum(*[np.abs(value.astype(np.complex128)) for value in operands])
+        noise = self._rng.uniform(-1, 1, total.shape) * _share(self._rng) * float(ml_dtypes.finfo(part.numpy).eps)
+        wide = total.astype(np.complex128 if dtype.is_complex else np.float64)
+        found = (wide + noise * most).astype(total.dtype)
+        return np.where((total == 0) & (noise < 0), -found, found)
 
     def _noisy(self, op: Op, operands: Arrays, bindings: Bindings) -> Arrays:
         reads_several = isinstance(op, (Structured, ConvolutionForm))
@@ -155,26 +177,36 @@ def moved(array: np.ndarray, rng: np.random.Generator, least: float = 0.0, units
 
 
 def expected(function: Function, binding: Mapping[str, int], arrays: Arrays, states: States,
-             runs: int = RUNS) -> list[Expected]:
-    """The results and then the new values of variables."""
+             runs: int = RUNS, contracts: bool = False) -> list[Expected]:
+    """The results and then the new values of variables, on a device that may contract a product and a sum to one
+    instruction, and take denormals for zeros, if it ``contracts``.
+    """
     plain = minimal(function)
     with np.errstate(all="ignore"):
         values = [np.array(value) for value in StepList(plain, dict(binding)).run(arrays, states)]
-        open_values = rounded_values(plain)
+        open_values = rounded_values(plain, contracts)
         spreads = [np.zeros(value.shape) for value in values]
-        noisy = _NoisySteps(plain, dict(binding)) if open_values.intersection(plain.roots) else None
+        noisy = _NoisySteps(plain, dict(binding), contracts) if open_values.intersection(plain.roots) else None
         for _ in range(runs if noisy is not None else 0):
             for at, value in enumerate(noisy.run(arrays, states)):
                 spreads[at] = np.maximum(spreads[at], distance(np.asarray(value), values[at]))
-    return [Expected(value, spread if root in open_values else None)
+    return [Expected(value, spread if root in open_values else None, _least(value) if contracts else 0.0)
             for value, spread, root in zip(values, spreads, plain.roots, strict=True)]
 
 
-def rounded_values(function: Function) -> set[Value]:
-    """The values below which some op rounds in an open way."""
+def _least(value: np.ndarray) -> float:
+    """The smallest normal number of a type of floats."""
+    dtype = as_dtype(value.dtype)
+    parts = as_dtype(f"float{dtype.bits // 2}") if dtype.is_complex else dtype
+    return float(ml_dtypes.finfo(parts.numpy).smallest_normal) if parts.is_float else 0.0
+
+
+def rounded_values(function: Function, contracts: bool = False) -> set[Value]:
+    """The values below which some op rounds in an open way; products are among them if a device ``contracts``."""
     found: set[Value] = set()
     for op in function.operations:
-        if is_rounding(op) or any([operand in found for operand in op.operands]):
+        is_open = is_rounding(op) or contracts and (isinstance(op, RegionOp) or type(op).__name__ in PRODUCTS + SUMS)
+        if is_open or any([operand in found for operand in op.operands]):
             found.update(op.outputs)
     return found
 
@@ -195,7 +227,7 @@ def wrong(got: np.ndarray, wanted: Expected) -> np.ndarray:
         return np.ones((), bool)
     far = distance(got, wanted.value)
     if wanted.spread is None:
-        return far > 0
+        return far > wanted.least
     dtype = as_dtype(got.dtype)
     if not (dtype.is_float or dtype.is_complex):
         return (far > 0) & (wanted.spread == 0)
@@ -203,4 +235,4 @@ def wrong(got: np.ndarray, wanted: Expected) -> np.ndarray:
     info = ml_dtypes.finfo(parts.numpy)
     size = np.abs(wanted.value.astype(np.complex128 if dtype.is_complex else np.float64))
     room = 8 * float(info.eps) * np.where(np.isfinite(size), size, 0) + 8 * float(info.smallest_subnormal)
-    return far > FACTOR * wanted.spread + room
+    return far > FACTOR * wanted.spread + room + wanted.least
