@@ -69,7 +69,7 @@ _NAMES = {
 
 _WHOLE = tuple([f"nervure.front.{name}" for name in (
     "elementwise", "op_functions", "elementary", "nonlinearities", "complex_parts", "reductions", "predicates",
-    "nan_reductions", "contraction", "sorts", "prefixes",
+    "nan_reductions", "contraction", "sorts", "prefixes", "ranks",
     "views", "rearranging", "joining", "stacking", "indexing", "gathering",
     "found", "filled", "diagonals", "grids", "matrix_products", "differences", "convolution", "pooling", "sampling",
     "normalization", "attention", "random", "facets", "gradients", "flexible", "iterators", "choices", "checkpointing",

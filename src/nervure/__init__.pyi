@@ -348,6 +348,11 @@ from nervure.front.random import glorot as glorot
 from nervure.front.random import he as he
 from nervure.front.random import normal as normal
 from nervure.front.random import uniform as uniform
+from nervure.front.ranks import digitize as digitize
+from nervure.front.ranks import median as median
+from nervure.front.ranks import percentile as percentile
+from nervure.front.ranks import quantile as quantile
+from nervure.front.ranks import searchsorted as searchsorted
 from nervure.front.rearranging import atleast_1d as atleast_1d
 from nervure.front.rearranging import atleast_2d as atleast_2d
 from nervure.front.rearranging import atleast_3d as atleast_3d

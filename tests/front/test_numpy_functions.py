@@ -22,6 +22,10 @@ CALLS = [
     ("cumsum", lambda v: np.cumsum(v, 0)), ("cumsum", lambda v: np.cumsum(v)), ("cumprod", lambda v: np.cumprod(v, 1)),
     ("cumulative_sum", lambda v: np.cumulative_sum(v, axis=1)), ("nancumsum", lambda v: np.nancumsum(v, 1)),
     ("cumulative_prod", lambda v: np.cumulative_prod(v, axis=0)), ("nancumprod", lambda v: np.nancumprod(v, 1)),
+    ("median", lambda v: np.median(v, axis=1)), ("quantile", lambda v: np.quantile(v, 0.3, axis=0)),
+    ("percentile", lambda v: np.percentile(v, 80)),
+    ("searchsorted", lambda v: np.searchsorted(v[0] * 0 + np.arange(1, 4), v)),
+    ("digitize", lambda v: np.digitize(v, np.array([0.5, 1.5]))),
     ("lexsort", lambda v: np.lexsort(v)),
     ("where", lambda v: np.where(v > 1.5, v, 0.0)), ("where", lambda v: np.where(np.eye(3) > 0, v * v, v)),
     ("clip", lambda v: np.clip(v, 0.0, 1.75)), ("clip", lambda v: np.clip(v, None, 1.75)),
@@ -59,7 +63,8 @@ CALLS = [
 ]
 MATRIX = np.float32([[0.5, -1, 2], [3, 1.25, -0.75], [2.5, -3, 1]])
 WITHOUT_DERIVATIVE = {"any", "all", "argmax", "argmin", "count_nonzero", "zeros_like", "ones_like", "full_like",
-                      "round", "around", "argsort", "argpartition", "lexsort"}
+                      "round", "around", "argsort", "argpartition", "lexsort",
+                      "searchsorted", "digitize"}
 
 
 @pytest.mark.parametrize("transformer", ["interpreter", "cpu"])

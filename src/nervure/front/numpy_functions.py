@@ -39,6 +39,7 @@ from nervure.front import (
     nan_reductions,
     predicates,
     prefixes,
+    ranks,
     rearranging,
     reductions,
     sorts,
@@ -331,6 +332,11 @@ GRAPH: dict[str, Callable[..., object]] = {
     **{name: _running(name) for name in ("cumsum", "cumprod", "nancumsum", "nancumprod")},
     **{name: lambda x, /, *, axis=None, name=name: getattr(prefixes, name)(x, axis)
        for name in ("cumulative_sum", "cumulative_prod")},
+    "median": lambda a, axis=None, *, keepdims=False: ranks.median(a, axis, keepdims),
+    **{name: lambda a, q, axis=None, *, method="linear", keepdims=False, name=name: getattr(ranks, name)(
+        a, q, axis, keepdims, method) for name in ("quantile", "percentile")},
+    "searchsorted": lambda a, v, side="left": ranks.searchsorted(a, v, side),
+    "digitize": lambda x, bins, right=False: ranks.digitize(x, bins, right),
     "lexsort": lambda keys, axis=-1: sorts.lexsort(keys, axis),
     "expand_dims": lambda a, axis: views.expand_dims(a, axis),
     "squeeze": lambda a, axis=None: views.squeeze(a, axis),

@@ -120,10 +120,10 @@ FUNCTIONS = {
     "nv.top_k(x, k)": "topk approx_max_k", "nv.top_k(x, k, largest=False)": "approx_min_k",
     "nv.sort(x)": "sort_complex", "nv.sort(x, axis=0)": "msort", "nv.sort(x)[..., k - 1]": "kthvalue",
     "nv.cumlogsumexp(x)": "logcumsumexp",
-    _SORTING: "searchsorted median quantile percentile "
-              "sort_key_val mode nanmedian "
+    "nv.searchsorted(boundaries, x)": "bucketize",
+    _SORTING: "sort_key_val mode nanmedian "
               "nanquantile nanpercentile unique_all unique_counts unique_inverse unique_values "
-              "unique_consecutive digitize bucketize histogram interp",
+              "unique_consecutive histogram interp",
     "nv.sum(nv.one_hot(x, n), axis=1)": "bincount",
     # networks
     "nv.convolution(x, f, spatial=[\"H\", \"W\"])": "conv2d conv conv1d conv3d conv_general_dilated "
@@ -338,7 +338,7 @@ TENSORS = {
     "nv.scatter(x, index, y, axis, mode=\"add\")": "scatter_add index_add scatter_add_",
     "nv.split(x, parts)": "chunk unbind", "x[start:stop]": "narrow select",
     "x[mask]": "masked_select nonzero", _SORTING:
-    "median searchsorted", "nv.top_k(x, k)": "topk",
+    "nanmedian", "nv.top_k(x, k)": "topk",
 }
 """Attributes of tensors by their names elsewhere."""
 

@@ -1,0 +1,169 @@
+"""Ranks among ordered elements: quantiles along an axis, and places in a row that is sorted.
+
+>>> import nervure as nv
+>>> nv.median([[3, 1, 2], [6, 4, 9]], axis=1).tolist(), nv.searchsorted([1, 3, 5], [3, 4]).tolist()
+([2.0, 6.0], [1, 2])
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from nervure import ops
+from nervure.errors import InvalidArgument, ShapeMismatch
+from nervure.front.apply import converted_to
+from nervure.front.argument_parsing import position_of, real, truth
+from nervure.front.creation import as_tensor
+from nervure.front.elementwise import convert, where
+from nervure.front.op_functions import equal, is_nan, logical_or
+from nervure.front.promotion import floating, promote
+from nervure.front.tensor import Tensor, TensorLike
+from nervure.front.views import flatten, permuted, renamed, reshape
+from nervure.ir.op import Value
+from nervure.support.elsewhere import explain_keywords
+from nervure.types.axes import Axes, AxisLike
+from nervure.types.dim import less_equal
+from nervure.types.dtype import float64, int64
+
+__all__ = ["digitize", "median", "percentile", "quantile", "searchsorted"]
+
+METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+def quantile(x: TensorLike, q: float | Sequence[float], axis: AxisLike | None = None, keepdims: bool = False,
+             method: str = "linear") -> Tensor:
+    """Returns the element below which the share ``q`` of the elements of x lies along an ``axis``, or of all of them.
+
+    Between two elements ``method`` decides: "linear" goes the share of the way between them, "midpoint" half of it,
+    "lower", "higher" and "nearest" take one. Several shares give an axis in front. NaN among the elements give NaN.
+
+    >>> nv.quantile([1, 2, 3, 4], 0.5).item(), nv.quantile([1, 2, 3, 4], [0, 0.5], method="lower").tolist()
+    (2.5, [1.0, 2.0])
+    """
+    return _quantile(x, q, 1.0, axis, keepdims, method, "quantile")
+
+
+def percentile(x: TensorLike, q: float | Sequence[float], axis: AxisLike | None = None, keepdims: bool = False,
+               method: str = "linear") -> Tensor:
+    """Returns the element below which ``q`` percent of the elements of x lie along an ``axis``: ``nv.quantile``.
+
+    >>> nv.percentile([1, 2, 3, 4], 25).item()
+    1.75
+    """
+    return _quantile(x, q, 100.0, axis, keepdims, method, "percentile")
+
+
+def median(x: TensorLike, axis: AxisLike | None = None, keepdims: bool = False) -> Tensor:
+    """Returns the element in the middle of the elements of x along an ``axis``, or the mean of the two there.
+
+    >>> nv.median([3, 1, 2]).item(), nv.median([[1, 2], [3, 5]], axis=0).tolist()
+    (2.0, [2.0, 3.5])
+    """
+    return _quantile(x, 0.5, 1.0, axis, keepdims, "mean", "median")
+
+
+def searchsorted(x: TensorLike, v: TensorLike, side: str = "left") -> Tensor:
+    """Returns the places at which ``v`` would stand in the row x, which is sorted, so that it stays in order.
+
+    Among equal elements it is the first place with side "left", and the one behind them with "right".
+
+    >>> nv.searchsorted([1, 2, 2, 3], [2, 5]).tolist(), nv.searchsorted([1, 2, 2, 3], 2, side="right").item()
+    ([1, 4], 3)
+    """
+    row, given = as_tensor(x, "searchsorted"), as_tensor(v, "searchsorted", 2)
+    if row.ndim != 1:
+        raise ShapeMismatch("places are those in one row", op="searchsorted", operand=1, got=str(row.type),
+                            expected="one axis", help="nv.vmap(nv.searchsorted) goes over rows")
+    if side not in ("left", "right"):
+        raise InvalidArgument("there is no such side", op="searchsorted", operand="side", got=repr(side),
+                              expected="'left' or 'right'", help="of equal elements")
+    dtype = promote([row.dtype, given.dtype], op="searchsorted")
+    own, wanted = converted_to(row.value, dtype), flatten(Tensor(converted_to(given.value, dtype))).value
+    # A stable sort of both rows has each element of v before those that are equal to it, or behind them.
+    listed = (wanted, own) if side == "left" else (own, wanted)
+    order = ops.Sort(ops.Concatenate(*listed, axis=0)).outputs[1]
+    start = own.shape[0] if side == "right" else 0
+    number = Tensor(order)
+    is_of_row = number < own.shape[0] if side == "right" else number >= wanted.shape[0]
+    before = ops.Cumulative(converted_to(is_of_row.value, int64), axis=0, kind="add")
+    whole = ops.Scatter(before.output.full(0), order, before, 0, "set").output
+    found = ops.Slice(whole, [(start, wanted.shape[0], 1)]).output
+    return renamed(reshape(Tensor(found), given.shape), given.axes if given.is_named else None)
+
+
+def digitize(x: TensorLike, bins: TensorLike, right: bool = False) -> Tensor:
+    """Returns the number of the interval between ``bins``, which ascend, in which each element of x lies.
+
+    An interval has its lower end, or with ``right`` its upper one.
+
+    >>> nv.digitize([0.5, 1, 7], [1, 2, 4]).tolist(), nv.digitize([1, 2], [1, 2], right=True).tolist()
+    ([0, 1, 3], [0, 1])
+    """
+    return searchsorted(bins, x, "left" if truth(right, "digitize", "right") else "right")
+
+
+def _quantile(x: TensorLike, q: float | Sequence[float], unit: float, axis: AxisLike | None, keepdims: bool,
+              method: str, name: str) -> Tensor:
+    own, shares = as_tensor(x, name), _shares(q, unit, name)
+    is_kept = truth(keepdims, name, "keepdims")
+    if method not in METHODS and name != "median":
+        raise InvalidArgument("there is no such method", op=name, operand="method", got=repr(method),
+                              expected=", ".join(METHODS), help="it says what is between two elements")
+    if own.is_named and shares.ndim:
+        raise InvalidArgument("several shares make an axis without a name", op=name, operand="q", got=f"{q!r:.60}",
+                              expected="one share of a tensor with names", help="nv.stack quantiles along a new axis")
+    rank, at = own.ndim, None if axis is None else position_of(own, axis, name)
+    row = flatten(own) if at is None else permuted(own, [*[d for d in range(rank) if d != at], at])
+    found = _between(Tensor(convert(row, floating(own.dtype)).value), shares.ravel(), method, name)
+    kept = [length for d, length in enumerate(own.type.shape) if at is not None and d != at]
+    if not shares.ndim:
+        shape = [1 if at in (None, d) else length for d, length in enumerate(own.type.shape)] if is_kept else kept
+        axes = Axes([each for d, each in enumerate(own.axes) if d != at]) if own.is_named and at is not None else None
+        return renamed(reshape(found, shape), None if is_kept else axes)
+    front = permuted(found, [found.ndim - 1, *range(found.ndim - 1)])
+    ones = [1 if at in (None, d) else length for d, length in enumerate(own.type.shape)] if is_kept else kept
+    return reshape(front, [len(shares), *ones])
+
+
+def _shares(q: float | Sequence[float], unit: float, name: str) -> np.ndarray:
+    """Returns shares from 0 to 1."""
+    listed = np.asarray(q if isinstance(q, (list, tuple, np.ndarray)) else real(q, name, "q"), np.float64) / unit
+    if listed.ndim > 1 or not np.all((listed >= 0) & (listed <= 1)):
+        raise InvalidArgument("a share lies outside of the elements", op=name, operand="q", got=f"{q!r:.60}",
+                              expected=f"0 to {unit:g}, one or a list", help="0.5 of them are below the median")
+    return listed
+
+
+def _between(row: Tensor, shares: np.ndarray, method: str, name: str) -> Tensor:
+    """Returns what the last axis has at ``shares`` of its length, when it is sorted."""
+    length = row.type.shape[-1]
+    if less_equal(1, length) is not True:
+        raise ShapeMismatch("there is no element", op=name, operand=1, got=str(row.type),
+                            expected="one element or more along the axis", help='nv.dim("n", min=1) is a symbol')
+    last: Value = ops.Extent(length=length - 1, dtype=float64, shape=(len(shares),)).output
+    place = Tensor(last) * Tensor(ops.Constant(shares))
+    low = Tensor(ops.Floor(place.value))
+    rest = place - low
+    if method in ("midpoint", "mean"):
+        rest = where(rest > 0, 0.5, 0.0)
+    elif method == "nearest":
+        rest = Tensor(ops.Round(place.value)) - low
+    elif method != "linear":
+        rest = rest * 0.0 if method == "lower" else where(rest > 0, 1.0, 0.0)
+    high = Tensor(ops.Minimum((low + 1.0).value, last))
+    ordered = ops.Sort(row.value).outputs[0]
+    smaller, larger = [Tensor(ops.Gather(ordered, converted_to(each.value, int64), row.ndim - 1))
+                       for each in (low, high)]
+    step, way = larger - smaller, convert(rest, row.dtype)
+    # From the nearer end, so that the share of 1 gives the larger one. Infinities have no distance.
+    found = where(way < 0.5, smaller + step * way, larger - step * (1 - way))
+    if method == "mean":
+        found = where(way > 0, (smaller + larger) / 2, smaller)
+    found = where(logical_or(equal(smaller, larger), equal(way, 0)), smaller, found)
+    return where(is_nan(Tensor(ordered))[..., -1:], math.nan, found)
+
+
+explain_keywords(globals(), __all__)

@@ -1,0 +1,79 @@
+"""Quantiles and places in sorted rows: NumPy's numbers, symbolic lengths, derivatives, names, errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nervure as nv
+
+X = np.random.default_rng(5).standard_normal((4, 6, 5)).astype(np.float32)
+HOLES = np.where(X > 2, np.nan, X).astype(np.float32)
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, -1])
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_numbers_are_those_of_numpy(axis, keepdims):
+    """A424: with every method."""
+    for x in (X, HOLES, (10 * X).astype(np.int32)):
+        np.testing.assert_allclose(nv.median(x, axis, keepdims).numpy(), np.median(x, axis=axis, keepdims=keepdims),
+                                   rtol=1e-6)
+        for q in (0.3, 1.0, [0.0, 0.25, 0.9]):
+            for method in ("linear", "lower", "higher", "midpoint", "nearest"):
+                given = {"axis": axis, "method": method, "keepdims": keepdims}
+                expected = np.quantile(x.astype(np.float64), q, **given)
+                np.testing.assert_allclose(nv.quantile(x, q, **given).numpy(), expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(nv.percentile(X, [10, 50], axis).numpy(), np.percentile(X, [10, 50], axis), rtol=1e-5)
+
+
+def test_infinities_are_elements():
+    x = np.float32([-np.inf, 1, np.inf, np.inf])
+    assert [nv.quantile(x, q).item() for q in (0, 1 / 3, 1)] == [-np.inf, 1, np.inf]
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_places_are_those_of_numpy(side):
+    """A425: of values of any shape, with NaN last."""
+    for row in (np.sort((3 * X[0, :, 0]).round()), np.float32([1, 2, 2, 3, np.nan]), np.arange(0), np.arange(5)):
+        values = np.append((3 * X[1]).round().ravel(), [np.nan, np.inf]).reshape(4, 8)
+        np.testing.assert_array_equal(nv.searchsorted(row, values, side).numpy(), np.searchsorted(row, values, side))
+    np.testing.assert_array_equal(nv.digitize(X, [-1, 0, 1], side == "left").numpy(),
+                                  np.digitize(X, [-1, 0, 1], side == "left"))
+
+
+def test_lengths_may_be_symbols():
+    n, m = nv.dim("n", min=1), nv.dim("m")
+    x, v = nv.placeholder((n,)), nv.placeholder((m,))
+    found = nv.computation([nv.median(x), nv.searchsorted(nv.sort(x), v), nv.searchsorted(nv.sort(x), v, "right")],
+                           x, v)
+    for length, count in ((1, 0), (2, 3), (101, 50)):
+        row, values = X.ravel()[:length].round(1), X.ravel()[5:5 + count].round(1)
+        middle, left, right = found(row, values)
+        np.testing.assert_allclose(middle, np.median(row), rtol=1e-6)
+        np.testing.assert_array_equal(left, np.searchsorted(np.sort(row), values))
+        np.testing.assert_array_equal(right, np.searchsorted(np.sort(row), values, "right"))
+
+
+def test_derivatives_go_to_both_neighbours():
+    """A426."""
+    nv.testing.check_grads(lambda x: nv.quantile(x, [0.3, 0.9]), [np.array([1.5, -2.0, 0.7, 3.0])], order=2)
+    x = nv.variable((4,), [4.0, 1.0, 3.0, 2.0])
+    assert nv.deriv(nv.median(x), x).tolist() == [0, 0, 0.5, 0.5]
+
+
+def test_axes_have_names():
+    x = nv.constant(X[0], "N=6, C=5")
+    assert str(nv.median(x, "N").axes) == "(C: 5)"
+    np.testing.assert_allclose(nv.quantile(x, 0.25, "C").numpy(), np.quantile(X[0], 0.25, axis=1), rtol=1e-5)
+
+
+@pytest.mark.parametrize(("program", "kind", "message"), [
+    (lambda: nv.quantile(X, 1.5), nv.InvalidArgument, "outside of the elements"),
+    (lambda: nv.quantile(X, 0.5, method="best"), nv.InvalidArgument, "no such method"),
+    (lambda: nv.quantile(nv.zeros("A=2"), [0.5]), nv.InvalidArgument, "without a name"),
+    (lambda: nv.median(np.zeros((0,))), nv.ShapeMismatch, "no element"),
+    (lambda: nv.searchsorted(X, 1.0), nv.ShapeMismatch, "one row"),
+    (lambda: nv.searchsorted([1.0], 1.0, "middle"), nv.InvalidArgument, "no such side")])
+def test_what_is_told(program, kind, message):
+    with pytest.raises(kind, match=message):
+        program()
