@@ -109,3 +109,14 @@ def test_attention_is_whole_on_a_gpu_alone(xla):
     assert not xla.supports(nv.ops.Attention)
     xla.device = Gpu()
     assert xla.supports(nv.ops.Attention)
+
+
+def test_a_scatter_of_nothing_leaves_what_was_there(xla):
+    """X9: whole slices at no index."""
+    x, index, y = nv.Parameter(nv.float32, (3,)), nv.Parameter(nv.int64, (0, 1)), nv.Parameter(nv.float32, (0,))
+    scatter = nv.ops.ScatterNd(x, index, y)
+    given = np.float32([1, 2, 3]), np.zeros((0, 1), np.int64), np.zeros(0, np.float32)
+    assert xla.compile(nv.Function([scatter], [x, index, y]))(*given)[0].tolist() == [1, 2, 3]
+    one, nowhere = nv.Parameter(nv.float32, ()), nv.Parameter(nv.int64, (0, 0))
+    last = nv.Function([nv.ops.ScatterNd(one, nowhere, y)], [one, nowhere, y])
+    assert xla.compile(last)(np.float32(5), np.zeros((0, 0), np.int64), given[2])[0].tolist() == 5

@@ -144,6 +144,8 @@ def _combined(structure: Structure, access: Access, domain: Domain, value: Array
         if made is not None:
             return accumulated(made, dtype)
         return accumulated(_scattered(combine, access, domain, value, initial, shape, exact), dtype)
+    if moves and 0 in domain.lengths:  # nothing is written
+        return accumulated(_start(combine, shape, exact) if initial is None else initial, dtype)
     used = [line.dimension for line in lines if line.dimension is not None]
     others = [d for d in range(len(domain.lengths)) if d not in used]
     part = _reduced(combine, jnp.broadcast_to(value, domain.lengths), others, exact)
@@ -256,8 +258,7 @@ def _reduced(combine: str | None, value: Array, axes: Sequence[int], exact: DTyp
     if not axes:
         return value
     if combine in (None, "set"):
-        return value[tuple([(0 if length == 0 else -1) if d in axes else slice(None)
-                            for d, length in enumerate(value.shape)])]
+        return value[tuple([-1 if d in axes else slice(None) for d in range(value.ndim)])]
     if exact.kind == "bool":
         combine = "or" if combine in _OR else "and"
     return lax.reduce(value, unit_of(combine, exact), FUNCTIONS[combine], list(axes))
