@@ -24,9 +24,9 @@ _NAMES = {
                       "InvalidArgument NervureError NodeNotFound NotShared NotSupported NumericError ShapeMismatch "
                       "UnknownName WrongKind",
     "nervure.inspection.config": "show_config",
-    "nervure.types.dtype": "DType as_dtype bfloat16 bool_ complex64 complex128 float8_e3m4 float8_e4m3 "
+    "nervure.types.dtype": "DType as_dtype bfloat16 bool_ complex64 complex128 float4_e2m1fn float8_e3m4 float8_e4m3 "
                            "float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz "
-                           "float8_e8m0fnu float16 float32 float64 int4 int8 int16 int32 int64 uint4 uint8 "
+                           "float8_e8m0fnu float16 float32 float64 int2 int4 int8 int16 int32 int64 uint2 uint4 uint8 "
                            "uint16 uint32 uint64",
     "nervure.types.dim": "Dim dim dim_max dim_min",
     "nervure.types.axis": "Axis FlattenedAxis axis make_axis",
@@ -69,9 +69,9 @@ _NAMES = {
 
 _WHOLE = tuple([f"nervure.front.{name}" for name in (
     "elementwise", "op_functions", "elementary", "nonlinearities", "complex_parts", "reductions", "predicates",
-    "nan_reductions", "contraction", "sorts", "prefixes", "ranks",
-    "views", "rearranging", "joining", "stacking", "indexing", "gathering",
-    "found", "filled", "diagonals", "grids", "matrix_products", "differences", "convolution", "pooling", "sampling",
+    "nan_reductions", "contraction", "sorts", "prefixes", "ranks", "views", "rearranging", "joining", "stacking",
+    "indexing", "gathering", "found", "filled", "diagonals", "grids", "matrix_products", "differences", "quantisation",
+    "convolution", "pooling", "sampling",
     "normalization", "attention", "random", "facets", "gradients", "flexible", "iterators", "choices", "checkpointing",
     "loop_functions", "associative_scan")])
 _SUBMODULES = ("autodiff", "bridges", "data", "flags", "front", "ir", "nn", "ops", "optim", "passes", "random",

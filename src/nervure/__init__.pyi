@@ -342,6 +342,8 @@ from nervure.front.prefixes import cumulative_prod as cumulative_prod
 from nervure.front.prefixes import cumulative_sum as cumulative_sum
 from nervure.front.prefixes import nancumprod as nancumprod
 from nervure.front.prefixes import nancumsum as nancumsum
+from nervure.front.quantisation import dequantise_linear as dequantise_linear
+from nervure.front.quantisation import quantise_linear as quantise_linear
 from nervure.front.random import bernoulli as bernoulli
 from nervure.front.random import dropout as dropout
 from nervure.front.random import glorot as glorot
@@ -453,6 +455,7 @@ from nervure.types.dtype import complex128 as complex128
 from nervure.types.dtype import complex64 as complex64
 from nervure.types.dtype import float16 as float16
 from nervure.types.dtype import float32 as float32
+from nervure.types.dtype import float4_e2m1fn as float4_e2m1fn
 from nervure.types.dtype import float64 as float64
 from nervure.types.dtype import float8_e3m4 as float8_e3m4
 from nervure.types.dtype import float8_e4m3 as float8_e4m3
@@ -463,11 +466,13 @@ from nervure.types.dtype import float8_e5m2 as float8_e5m2
 from nervure.types.dtype import float8_e5m2fnuz as float8_e5m2fnuz
 from nervure.types.dtype import float8_e8m0fnu as float8_e8m0fnu
 from nervure.types.dtype import int16 as int16
+from nervure.types.dtype import int2 as int2
 from nervure.types.dtype import int32 as int32
 from nervure.types.dtype import int4 as int4
 from nervure.types.dtype import int64 as int64
 from nervure.types.dtype import int8 as int8
 from nervure.types.dtype import uint16 as uint16
+from nervure.types.dtype import uint2 as uint2
 from nervure.types.dtype import uint32 as uint32
 from nervure.types.dtype import uint4 as uint4
 from nervure.types.dtype import uint64 as uint64

@@ -27,7 +27,7 @@ from nervure.ops.scalar import SCALAR_FUNCTIONS, ScalarNamespace
 from nervure.transformers.xla import element_types, functions
 from nervure.transformers.xla.functions import is_float
 from nervure.types.dim import DimLike
-from nervure.types.dtype import DType, as_dtype, float32, float64, uint8
+from nervure.types.dtype import DType, as_dtype, float32, float64
 from tests.conformance.meaning import meaning
 
 Vector = Any
@@ -51,11 +51,11 @@ def _from_word(dtype: DType) -> Callable[[Vector], Vector]:
 
 
 def wide(x: Vector) -> Vector:
-    """The same values in the type that is computed with: float32 for low-precision floats, bytes for 4 bits."""
+    """The same values in the type that is computed with: float32 for low-precision floats, bytes for 2 or 4 bits."""
     dtype = as_dtype(x.dtype)
     if dtype.is_low_precision:
         return _cast(float32.numpy)(x)
-    return _cast(np.dtype(f"{dtype.kind}8"))(x) if dtype.bits == 4 else x
+    return _cast(np.dtype(f"{dtype.kind}8"))(x) if dtype.bits < 8 else x
 
 
 def _function(function: Callable[..., Vector]) -> Any:
@@ -118,6 +118,22 @@ def _from_oracle(name: str) -> Any:
     return method
 
 
+_FOURS = np.float32([0, 0.5, 1, 1.5, 2, 3, 4, 6])
+"""The numbers of float4_e2m1fn without a sign, by their codes."""
+
+
+def _small_bits(scalars: JaxScalars, x: Vector, dtype: DType) -> Vector:
+    """The bits of a type of 2 or 4 bits as another one, by the table of float4's numbers where that is one."""
+    if as_dtype(x.dtype).is_float:
+        number = wide(x)
+        code = (jnp.abs(number)[..., None] == _FOURS).argmax(-1) + 8 * jnp.signbit(number)
+        x = _cast(np.dtype(np.uint8))(code)
+    if not dtype.is_float:
+        return scalars.wrap(x, dtype)
+    table = jnp.asarray(np.concatenate([_FOURS, -_FOURS]))
+    return _cast(dtype.numpy)(table[_cast(np.dtype(np.int32))(wide(x)) % 16])
+
+
 class JaxScalars(ScalarNamespace):
     """The functions over vectors of ``length``; ``indices`` gives the values of an expression over the domain's
     indices.
@@ -149,14 +165,16 @@ class JaxScalars(ScalarNamespace):
     def wrap(self, x: Vector, dtype: DType) -> Vector:
         if not (as_dtype(x.dtype).is_integer and dtype.is_integer):
             return self.convert(x, dtype)
-        if dtype.bits > 4:
+        if dtype.bits >= 8:
             return _cast(dtype.numpy)(wide(x))
-        nibble = _cast(uint8.numpy)(wide(x)) & np.uint8(15)
-        return _cast(dtype.numpy)(_cast(np.dtype(np.int8))((nibble ^ 8) - 8 if dtype.is_signed else nibble))
+        count = 2 ** dtype.bits
+        rest = _cast(np.dtype(np.int16))(wide(x)) % np.int16(count)
+        below = jnp.where(rest >= count // 2, rest - count, rest) if dtype.is_signed else rest
+        return _cast(dtype.numpy)(_cast(np.dtype(np.int8))(below))
 
     def bitcast(self, x: Vector, dtype: DType) -> Vector:
-        if dtype.bits == 4:
-            return self.wrap(x, dtype)
+        if dtype.bits < 8:
+            return x if x.dtype == dtype.numpy else _small_bits(self, x, dtype)
         return x if x.dtype == dtype.numpy else _from_word(dtype)(_as_word(x))
 
     def where(self, condition: Vector, x: Vector, y: Vector) -> Vector:

@@ -77,6 +77,8 @@ def converted(x: Any, source: DType, target: DType) -> Any:
             return 0
         whole = x if abs(x) == INF else int(x)
         return int(min(max(whole, target.minimum), target.maximum))
+    if target.name == "float4_e2m1fn" and (x != x or abs(x) > target.maximum):
+        return -0.0 if x != x else math.copysign(target.maximum, x)
     if isinstance(x, float) and (x != x or abs(x) == INF or x == 0):
         rounded = x
     else:

@@ -150,7 +150,7 @@ def test_errors_have_parts(transformer):
             assert (error.got, error.expected) == (str(other.type), str(a.type))
 
 
-@pytest.mark.parametrize("dtype", [nv.int4, nv.uint4, nv.float8_e8m0fnu], ids=str)
+@pytest.mark.parametrize("dtype", [nv.int4, nv.uint4, nv.float4_e2m1fn, nv.float8_e8m0fnu], ids=str)
 def test_storage_types(dtype, transformer):
     """O12: moved, chosen and converted, not computed with."""
     x = nv.Parameter(dtype, (3,))

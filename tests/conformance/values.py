@@ -13,7 +13,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from nervure.types.dtype import DType, float32, int8
+from nervure.types.dtype import DType, as_dtype, float32, int8
 
 __all__ = ["crossed", "float32", "int8", "is_tiny", "random", "special"]
 
@@ -46,7 +46,7 @@ def is_tiny(array: np.ndarray) -> np.ndarray:
     """Where numbers are denormal in the type that is computed with, or the smallest that is not: XLA on CPUs takes
     denormals for zeros, before it rounds.
     """
-    if array.dtype.kind in "biu" or array.dtype in (ml_dtypes.int4, ml_dtypes.uint4):
+    if array.dtype.kind in "biu" or as_dtype(array.dtype).is_integer:
         return np.zeros(array.shape, bool)
     if array.dtype.kind == "c":
         return is_tiny(array.real) | is_tiny(array.imag)

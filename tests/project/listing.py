@@ -22,6 +22,7 @@ type checkers and editors read the same from the package's stubs.
 FAMILIES = {
     "Making tensors": ("front.creation", "front.facets", "front.filled", "front.grids", "front.random", "front.dlpack"),
     "Computing now, gradients": ("eager", "tensor_storage", "front.gradients", "front.flexible"),
+    "Quantised numbers": ("front.quantisation",),
     "Elementwise functions": ("front.elementwise", "front.op_functions", "front.elementary", "front.nonlinearities",
                               "front.predicates", "front.complex_parts"),
     "Reductions": ("front.reductions", "front.nan_reductions", "front.differences", "front.prefixes",

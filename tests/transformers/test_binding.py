@@ -234,7 +234,7 @@ def test_symbolic_graphs_compute():
 @pytest.mark.parametrize("scalar", [np.int64, np.int8, np.uint64, np.uint8], ids=lambda kind: kind.__name__)
 def test_integer_scalars_of_numpy_have_no_type_of_their_own(dtype, scalar):
     """A96: as Python's, they fit where their value does; arrays have a type, whatever their rank."""
-    assert passed(dtype, scalar(3)) == 3 and passed(dtype, [scalar(1), scalar(2)], 2).tolist() == [1, 2]
+    assert passed(dtype, scalar(1)) == 1 and passed(dtype, [scalar(1), scalar(0)], 2).tolist() == [1, 0]
     low, high = int(dtype.minimum), int(dtype.maximum)
     for value in (low - 1, high + 1):
         if np.iinfo(scalar).min <= value <= np.iinfo(scalar).max:
@@ -246,6 +246,6 @@ def test_arrays_of_signed_integers_are_no_unsigned_ones():
     """A96: not even without axes."""
     for value in (np.array(3), np.array([3])):
         with pytest.raises(WrongKind, match="int64 elements are not converted to uint8"):
-            passed(all_dtypes[7], value, *value.shape)
+            passed(nv.uint8, value, *value.shape)
     with pytest.raises(WrongKind):
-        passed(all_dtypes[7], np.float64(3))
+        passed(nv.uint8, np.float64(3))

@@ -73,12 +73,16 @@ def test_float_to_integer_truncates_and_saturates(name, source):
 
 
 def test_float_to_four_bits_saturates():
+    """A float of four bits has no infinity, and no NaN either: as in ml_dtypes it is -0."""
+    found = widen(convert(np.float32([100, -np.inf, 2.4, -0.3, 0.25, np.nan]), types.float4_e2m1fn))
+    assert found.tolist() == [6, -6, 2, -0.5, 0, 0] and np.signbit(found[5]) and not np.signbit(found[4])
+    assert convert(np.float32([100, -100, 1.7]), types.int2).astype(int).tolist() == [1, -2, 1]
     assert convert(np.float32([100, -100, 3.7]), types.int4).astype(int).tolist() == [7, -8, 3]
     assert convert(np.float32([100, -100, 3.7]), types.uint4).astype(int).tolist() == [15, 0, 3]
 
 
-@given(st.integers(-2**63, 2**63 - 1), st.sampled_from(["int4", "uint4", "int8", "uint8", "int32", "uint32",
-                                                        "uint64"]))
+@given(st.integers(-2**63, 2**63 - 1), st.sampled_from(["int2", "uint2", "int4", "uint4", "int8", "uint8", "int32",
+                                                        "uint32", "uint64"]))
 def test_integer_conversion_saturates_and_wrap_wraps(value, name):
     dtype = types.as_dtype(name)
     x = np.array([value], np.int64)
@@ -117,4 +121,6 @@ def test_bitcast_keeps_bits():
     x = np.array([1.5, -0.0, np.nan], np.float32)
     assert bitcast(bitcast(x, types.uint32), types.float32).tobytes() == x.tobytes()
     assert bitcast(np.array([-1, 7], types.int4.numpy), types.uint4).astype(int).tolist() == [15, 7]
+    assert bitcast(np.array([-1, 7], types.int4.numpy), types.float4_e2m1fn).astype(float).tolist() == [-6, 6]
+    assert bitcast(np.array([-0.5, 1], types.float4_e2m1fn.numpy), types.int4).astype(int).tolist() == [-7, 2]
     assert bitcast(np.array([1.0], types.bfloat16.numpy), types.uint16).tolist() == [0x3F80]

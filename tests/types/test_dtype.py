@@ -18,11 +18,12 @@ def ids(dtypes):
 
 def test_the_table_is_complete():
     assert ids(all_dtypes) == [
-        "bool", "int4", "int8", "int16", "int32", "int64", "uint4", "uint8", "uint16", "uint32", "uint64",
-        "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",
-        "float8_e5m2fnuz", "float8_e8m0fnu", "float16", "bfloat16", "float32", "float64", "complex64",
+        "bool", "int2", "int4", "int8", "int16", "int32", "int64", "uint2", "uint4", "uint8", "uint16", "uint32",
+        "uint64", "float4_e2m1fn", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn",
+        "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float16", "bfloat16", "float32",
+        "float64", "complex64",
         "complex128"]
-    ours = {name for name in dir(ml_dtypes) if name.startswith("float8")}
+    ours = {name for name in dir(ml_dtypes) if name.startswith(("float8", "float4"))}
     assert ours <= set(ids(all_dtypes))
 
 
@@ -55,13 +56,14 @@ def test_limits_are_the_largest_finite_values(dtype):
 
 def test_kinds_and_properties():
     signed = [d.name for d in all_dtypes if not d.is_signed]
-    assert signed == ["bool", "uint4", "uint8", "uint16", "uint32", "uint64", "float8_e8m0fnu"]
+    assert signed == ["bool", "uint2", "uint4", "uint8", "uint16", "uint32", "uint64", "float8_e8m0fnu"]
     low = [d for d in all_dtypes if d.is_low_precision]
     assert {d.compute for d in low} == {module.float32}
     assert {"float16", "bfloat16"} < {d.name for d in low} and all(d.kind == "float" for d in low)
     assert all(d.compute is d for d in all_dtypes if d not in low)
     assert {d.name for d in all_dtypes if d.storage_only} == (
-        {"int4", "uint4"} | {d.name for d in all_dtypes if d.name.startswith("float8")})
+        {"int2", "int4", "uint2", "uint4", "float4_e2m1fn"} |
+        {d.name for d in all_dtypes if d.name.startswith("float8")})
     assert not module.bool_.is_integer and module.uint4.is_integer and module.int4.itemsize == 1
     assert (module.int4.minimum, module.int4.maximum, module.int4.bits) == (-8, 7, 4)
 

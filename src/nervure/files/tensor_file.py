@@ -11,7 +11,7 @@ and returns the arrays that were written or raises FormatError: a digest over ev
 >>> tensors["w"], strings["made by"]
 (array([0., 1., 2.], dtype=float32), 'hand')
 
-Types that the format lacks (complex numbers, 4-bit integers, most of float8) are stored as bytes, and a table among
+Types that the format lacks (complex numbers, most of those of 8 bits and less) are stored as bytes, and a table among
 the strings gives their types. The package ``safetensors`` reads these files; ARCHITECTURE.md says why it does not
 write them.
 """

@@ -52,8 +52,8 @@ def to_dlpack(x: Tensor, *, stream: None = None, max_version: tuple[int, int] | 
     """Returns a capsule with the elements of ``x``, computed now, as ``torch.from_dlpack(x)`` and similar functions
     ask for it.
 
-    Raises NotShared (a BufferError) for a stream, a ``dl_device`` other than the CPU, ``copy=False``, and 4-bit
-    elements.
+    Raises NotShared (a BufferError) for a stream, a ``dl_device`` other than the CPU, ``copy=False``, and elements
+    of less than 8 bits.
     """
     if stream is not None:
         raise NotShared("elements in this machine's memory have no stream", op="__dlpack__", operand="stream",

@@ -184,8 +184,8 @@ class Interface:
         """Returns a capsule with the elements of ``x``, computed now, as ``torch.from_dlpack(x)`` and similar functions
         ask for it.
 
-        Raises NotShared (a BufferError) for a stream, a ``dl_device`` other than the CPU, ``copy=False``, and 4-bit
-        elements.
+        Raises NotShared (a BufferError) for a stream, a ``dl_device`` other than the CPU, ``copy=False``, and elements
+        of less than 8 bits.
         """
 
     def __dlpack_device__(self) -> tuple[int, int]:

@@ -28,7 +28,7 @@ _SIGNED = {8: types.int8, 16: types.int16, 32: types.int32, 64: types.int64}
 def promote(strong: Iterable[DType], weak: Iterable[type] = (), op: str = "promotion") -> DType:
     """The common type of tensors of types ``strong`` and of weak scalars of Python types ``weak``.
 
-    Raises WrongKind (a TypeError) if there is none: for uint64 with a signed integer, and float8 or 4-bit types with
+    Raises WrongKind (a TypeError) if there is none: for uint64 with a signed integer, and float8 or smaller types with
     any other.
     """
     result: DType | None = None

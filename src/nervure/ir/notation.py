@@ -242,7 +242,11 @@ def parse_string(line: Scanner, reader: ReadingContext) -> str:
 # -- arrays --------------------------------------------------------------------------------------------------------
 
 _WORDS = re.compile(r"([0-9a-f ]*)")
-_BOOLEAN, _NIBBLE = 1, 15  # the largest byte that an element of a bool array, of a 4-bit array may be
+
+
+def _largest_byte(dtype: DType) -> int | None:
+    """Returns the largest byte that an element may be: 1 for truth values, 3 or 15 for types of 2 and 4 bits."""
+    return 1 if dtype.kind == "bool" else (1 << dtype.bits) - 1 if dtype.bits < 8 else None
 
 
 def array_text(array: np.ndarray, content: str | None = None) -> str:
@@ -264,8 +268,8 @@ def _bits(array: np.ndarray, dtype: DType) -> str:
     words = np.ascontiguousarray(array.astype(dtype.numpy, copy=False)).view(f"u{size}")
     if dtype.kind == "bool":
         words = (words != 0).view("u1")
-    elif dtype.bits == 4:
-        words = words & _NIBBLE  # the upper half of the byte does not belong to the element
+    elif dtype.bits < 8:
+        words = words & ((1 << dtype.bits) - 1)  # the upper bits of the byte do not belong to the element
     return words.astype(f">u{size}").tobytes().hex(" ", size)
 
 
@@ -287,7 +291,7 @@ def parse_array(line: Scanner, reader: ReadingContext) -> np.ndarray:
                          expected=f"{2 * size} for {type}")
     word = _word_size(type.dtype)
     words = np.frombuffer(bytes.fromhex(content), f">u{word}").astype(f"u{word}")
-    largest = _BOOLEAN if type.dtype.kind == "bool" else _NIBBLE if type.dtype.bits == 4 else None
+    largest = _largest_byte(type.dtype)
     if largest is not None and (words > largest).any():
         raise line.error(f"an element is no {type.dtype.name}", got=f"{words.max():02x}",
                          expected=f"at most {largest:02x}")

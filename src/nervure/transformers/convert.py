@@ -13,17 +13,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from nervure.types.dtype import DType, all_dtypes, as_dtype, float16, float32, int4, int8, uint4, uint8
+from nervure.types.dtype import DType, all_dtypes, as_dtype, float4_e2m1fn, float16, float32
 
 # The type for arithmetic in place of a storage type.
 _WIDE: dict[np.dtype, np.dtype] = {
     **{entry.numpy: float32.numpy for entry in all_dtypes if entry.is_low_precision},
-    int4.numpy: int8.numpy, uint4.numpy: uint8.numpy}
+    **{entry.numpy: np.dtype(f"{'i' if entry.is_signed else 'u'}1") for entry in all_dtypes
+       if entry.is_integer and entry.bits < 8}}
 
 
 def widen(x: np.ndarray) -> np.ndarray:
-    """Returns the same values in the type for arithmetic: float32 for low-precision floats, 8 bits for 4-bit integers.
-    """
+    """Returns the same values in the type for arithmetic: float32 for low-precision floats, bytes for 2 or 4 bits."""
     wide = _WIDE.get(x.dtype)
     return x if wide is None else x.astype(wide)
 
@@ -44,6 +44,8 @@ def convert(x: np.ndarray, dtype: DType) -> np.ndarray:
         return _to_integer(x, dtype)
     if dtype.is_low_precision and dtype is not float16:
         x = _exact_float32(x)
+    if dtype is float4_e2m1fn:
+        x = np.where(np.isnan(x), np.float32(-0.0), x)  # a type without NaN; ml_dtypes gives a zero of either sign
     return x.astype(dtype.numpy)
 
 
@@ -53,17 +55,18 @@ def wrap(x: np.ndarray, dtype: DType) -> np.ndarray:
     if not (source.is_integer and dtype.is_integer):
         return convert(x, dtype)
     x = widen(x)
-    if dtype is uint4:
-        return (x & 15).astype(uint8.numpy).astype(uint4.numpy)
-    if dtype is int4:
-        return (((x & 15).astype(int8.numpy) ^ 8) - 8).astype(int4.numpy)
-    return x.astype(dtype.numpy)
+    if dtype.bits >= 8:
+        return x.astype(dtype.numpy)
+    rest, sign = (x & (1 << dtype.bits) - 1).astype(np.int8), 1 << dtype.bits - 1
+    return ((rest ^ sign) - sign if dtype.is_signed else rest).astype(dtype.numpy)
 
 
 def bitcast(x: np.ndarray, dtype: DType) -> np.ndarray:
-    """Returns the same bits as another type of the same width. A 4-bit integer has four bits, whatever its storage."""
-    if dtype.bits == 4:
+    """Returns the same bits as another type of the same width: 2 or 4 in a byte, where a type has no more."""
+    if dtype.is_integer and dtype.bits < 8 and as_dtype(x.dtype).is_integer:
         return wrap(x, dtype)
+    if dtype.bits < 8:
+        return (np.asarray(x).view(np.uint8) & np.uint8((1 << dtype.bits) - 1)).view(dtype.numpy)
     if dtype.kind == "bool":
         return np.asarray(x).view(np.uint8) != 0  # the bits of -0.0 are not all zero
     return np.asarray(x).view(dtype.numpy)

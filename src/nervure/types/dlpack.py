@@ -114,9 +114,9 @@ def exchange_functions(kind: type) -> ExchangeFunctions | None:
 
 
 def lend(array: np.ndarray, **keywords: Any) -> Any:
-    """Returns a capsule with an array, as ``__dlpack__`` does. BufferError for 4-bit types, which DLPack packs."""
+    """Returns a capsule with an array, as ``__dlpack__`` does. BufferError for types that DLPack packs."""
     dtype = as_dtype(array.dtype)
-    if dtype.bits == 4:
+    if dtype.bits < 8:
         raise BufferError(f"{dtype.name} elements lie in bytes here, and are packed in DLPack")
     code = _CODES.get(dtype)
     if code is None:

@@ -69,7 +69,7 @@ class DType(Frozen):
             "is_float": is_float, "is_integer": kind in ("int", "uint"), "is_complex": is_complex,
             "is_inexact": is_float or is_complex, "is_signed": is_complex or (minimum is not None and minimum < 0),
             "is_low_precision": is_float and bits <= 16,
-            "storage_only": bits == 4 or (is_float and bits == 8),
+            "storage_only": bits < 8 or (is_float and bits == 8),
         }
         for part, value in parts.items():
             put(self, part, value)
@@ -141,16 +141,19 @@ _BY_SCALAR: dict[type, DType] = {}
 _BY_NUMPY: dict[np.dtype, DType] = {}
 
 bool_ = DType("bool", "bool", "bool", 8, np.bool_)
+int2 = DType("int2", "i2", "int", 2, ml_dtypes.int2)
 int4 = DType("int4", "i4", "int", 4, ml_dtypes.int4)
 int8 = DType("int8", "i8", "int", 8, np.int8)
 int16 = DType("int16", "i16", "int", 16, np.int16)
 int32 = DType("int32", "i32", "int", 32, np.int32)
 int64 = DType("int64", "i64", "int", 64, np.int64)
+uint2 = DType("uint2", "u2", "uint", 2, ml_dtypes.uint2)
 uint4 = DType("uint4", "u4", "uint", 4, ml_dtypes.uint4)
 uint8 = DType("uint8", "u8", "uint", 8, np.uint8)
 uint16 = DType("uint16", "u16", "uint", 16, np.uint16)
 uint32 = DType("uint32", "u32", "uint", 32, np.uint32)
 uint64 = DType("uint64", "u64", "uint", 64, np.uint64)
+float4_e2m1fn = DType("float4_e2m1fn", "f4e2m1fn", "float", 4, ml_dtypes.float4_e2m1fn)
 float8_e3m4 = DType("float8_e3m4", "f8e3m4", "float", 8, ml_dtypes.float8_e3m4)
 float8_e4m3 = DType("float8_e4m3", "f8e4m3", "float", 8, ml_dtypes.float8_e4m3)
 float8_e4m3b11fnuz = DType("float8_e4m3b11fnuz", "f8e4m3b11fnuz", "float", 8, ml_dtypes.float8_e4m3b11fnuz)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from nervure.types.dtype import DType, all_dtypes
 
 ALL = frozenset(all_dtypes)
-# 4-bit integers and the exponent-only float8_e8m0fnu are stored and converted; no arithmetic is defined on these.
-ANY = frozenset(entry for entry in all_dtypes if entry.bits > 4 and entry.name != "float8_e8m0fnu")
+# Types of 2 and 4 bits and the exponent-only float8_e8m0fnu are stored and converted; they have no arithmetic.
+ANY = frozenset(entry for entry in all_dtypes if entry.bits >= 8 and entry.name != "float8_e8m0fnu")
 FLOATS = frozenset(entry for entry in ANY if entry.kind == "float")
 COMPLEX = frozenset(entry for entry in ANY if entry.kind == "complex")
 INTEGERS = frozenset(entry for entry in ANY if entry.kind in ("int", "uint"))

@@ -16,15 +16,15 @@ import numpy as np
 from jax import lax
 
 from nervure.transformers.xla.functions import Array, is_float, nearest
-from nervure.types.dtype import DType, as_dtype, float32
+from nervure.types.dtype import DType, as_dtype, float32, uint4
 
 
 def wide(x: Array) -> Array:
-    """The same values in the type that is computed with: float32 for low-precision floats, bytes for 4 bits."""
+    """The same values in the type that is computed with: float32 for low-precision floats, bytes for 2 or 4 bits."""
     dtype = as_dtype(x.dtype)
     if dtype.is_low_precision:
         return x.astype(jnp.float32)
-    return x.astype(np.dtype(f"{'i' if dtype.is_signed else 'u'}1")) if dtype.bits == 4 else x
+    return x.astype(np.dtype(f"{'i' if dtype.is_signed else 'u'}1")) if dtype.bits < 8 else x
 
 
 def convert(x: Array, dtype: DType) -> Array:
@@ -56,17 +56,31 @@ def wrap(x: Array, dtype: DType) -> Array:
     """Converts integer to integer modulo 2**bits; other types as ``convert`` does."""
     if not (as_dtype(x.dtype).is_integer and dtype.is_integer):
         return convert(x, dtype)
-    if dtype.bits > 4:
+    if dtype.bits >= 8:
         return wide(x).astype(dtype.numpy)
-    nibble = wide(x).astype(jnp.uint8) & np.uint8(15)
-    return ((nibble ^ 8) - 8).astype(jnp.int8).astype(dtype.numpy) if dtype.is_signed else nibble.astype(dtype.numpy)
+    rest, sign = wide(x).astype(jnp.int8) & np.int8((1 << dtype.bits) - 1), np.int8(1 << dtype.bits - 1)
+    return ((rest ^ sign) - sign if dtype.is_signed else rest).astype(dtype.numpy)
 
 
 def bitcast(x: Array, dtype: DType) -> Array:
     """The same bits as another type of the same width."""
-    if dtype.bits == 4:
-        return wrap(x, dtype)
-    return x if x.dtype == dtype.numpy else from_word(as_word(x), dtype)
+    if x.dtype == dtype.numpy:
+        return x
+    if dtype.bits >= 8:
+        return from_word(as_word(x), dtype)
+    code = _code(x) if as_dtype(x.dtype).is_float else x
+    return jnp.asarray(_FOUR_BITS)[wrap(code, uint4).astype(jnp.uint8)].astype(dtype.numpy) if dtype.is_float else wrap(
+        code, dtype)
+
+
+_FOUR_BITS = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], np.float32)
+"""The numbers of float4_e2m1fn by their bits, which XLA does not cast."""
+
+
+def _code(x: Array) -> Array:
+    """The bits of a float4_e2m1fn as a byte."""
+    number = x.astype(jnp.float32)
+    return (jnp.searchsorted(_FOUR_BITS[:8], jnp.abs(number)) + 8 * jnp.signbit(number)).astype(jnp.uint8)
 
 
 def as_word(x: Array) -> Array:
@@ -109,7 +123,7 @@ def to_integer(x: Array, dtype: DType) -> Array:
 
 def narrow(x: Array, dtype: DType) -> Array:
     """An integer that fits, in its type."""
-    return x.astype(jnp.int8).astype(dtype.numpy) if dtype.bits == 4 else x.astype(dtype.numpy)
+    return x.astype(jnp.int8).astype(dtype.numpy) if dtype.bits < 8 else x.astype(dtype.numpy)
 
 
 def representable(x: Array, dtype: DType) -> Array:

@@ -64,8 +64,8 @@ def some(dtype: DType, size: int, seed: int = 0) -> np.ndarray:
     random = np.random.default_rng(seed)
     if dtype is bool_:
         return random.integers(0, 2, size).astype(bool)
-    if dtype.bits == 4:
-        return random.integers(0, 7, size).astype(dtype.numpy)
+    if dtype.bits < 8:
+        return random.integers(0, dtype.maximum, size, endpoint=True).astype(dtype.numpy)
     if dtype.itemsize <= 2 or dtype.is_integer:
         return random.integers(0, 256, size * dtype.itemsize, np.uint8).view(dtype.numpy)
     numbers = random.standard_normal(size)

@@ -1,7 +1,7 @@
 """Elements in registers: a scalar of the loop IR as its element type and one or two registers, in one lane or many.
 
-A bool is an i1; float32 and float64 are floats; integers are integers. Low-precision floats and 4-bit integers are
-carried as the bits that lie in memory, and only conversions interpret them. A complex number is two registers.
+A bool is an i1; float32 and float64 are floats; integers are integers. Low-precision floats and integers of 2 or 4 bits
+are carried as the bits that lie in memory, and only conversions interpret them. A complex number is two registers.
 
 >>> from nervure.transformers.cpu.compile.llvm.builder import Builder
 >>> from nervure.types.dtype import bfloat16, bool_, complex64, float32, uint8
@@ -93,7 +93,7 @@ def literal(b: Builder, value: Number, dtype: DType, lanes: int = 1) -> Element:
         return Element(dtype, (b.constant(types[0], number.real), b.constant(types[1], number.imag)))
     if isinstance(value, complex):
         raise InternalError(f"the literal {value} has no imaginary part as {dtype}")
-    if dtype.is_low_precision or dtype.bits == 4:
+    if dtype.is_low_precision or dtype.bits < 8:
         value = int(np.asarray(value).astype(dtype.numpy).reshape(1).view(f"u{dtype.itemsize}")[0])
     return Element(dtype, (b.constant(types[0], value),))
 

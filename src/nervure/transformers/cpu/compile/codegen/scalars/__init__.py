@@ -41,8 +41,8 @@ def apply(function: str, operands: Sequence[Element], dtype: DType) -> Element:
     """Applies a ``function`` of the scalar namespace to ``operands``; the result has the type ``dtype``. An operand of
     one lane stands for all.
 
-    ``constant`` and ``index`` are no functions of elements, and low-precision floats and 4-bit integers have only
-    conversions and ``where``: anything else is an InternalError.
+    ``constant`` and ``index`` are no functions of elements, and low-precision floats and integers of 2 or 4 bits have
+    only conversions and ``where``: anything else is an InternalError.
     """
     if function in _CONVERSIONS:
         return _CONVERSIONS[function](operands[0], dtype)

@@ -1,6 +1,6 @@
 """Conversions from one element type to another: ``convert``, ``wrap`` and ``bitcast``.
 
-Types are converted through those of arithmetic (*wide*: float32 for low-precision floats, 8 bits for 4-bit integers),
+Types are converted through those of arithmetic (*wide*: float32 for low-precision floats, 8 bits for smaller integers),
 and are rounded once.
 
 Processors lack some vector instructions between integers and floats. The last place of a double of 2**52 or more,
@@ -57,6 +57,8 @@ def bitcast(x: Element, dtype: DType) -> Element:
     if x.dtype is dtype:
         return x
     word = _word(x)
+    if dtype.bits < 8:
+        return Element(dtype, (word & (1 << dtype.bits) - 1,))  # the upper bits of a byte are 0
     if dtype.kind == "bool":
         return Element(dtype, (word.not_equal(0),))
     if dtype.is_complex:
@@ -95,8 +97,8 @@ def _widened(x: Element) -> Element:
         return Element(uint8, (x.register.cast("zext", I8),))
     if x.dtype.is_low_precision:
         return Element(float32, (decode(x.register, x.dtype),))
-    if x.dtype.bits == 4:
-        return Element(int8 if x.dtype.is_signed else uint8, (_from_nibble(x.register, x.dtype),))
+    if x.dtype.bits < 8:
+        return Element(int8 if x.dtype.is_signed else uint8, (_from_lower_bits(x.register, x.dtype),))
     return x
 
 
@@ -104,7 +106,7 @@ def _narrowed(x: Register, dtype: DType) -> Element:
     """Converts from the type for arithmetic to the form in which an element is carried."""
     if dtype.is_low_precision:
         return Element(dtype, (encode(x, dtype),))
-    return Element(dtype, (x & 15 if dtype.bits == 4 else x,))  # the upper half of a byte with 4 bits is 0
+    return Element(dtype, (x & (1 << dtype.bits) - 1 if dtype.bits < 8 else x,))  # the upper bits of a byte are 0
 
 
 def _number(x: Element, dtype: DType) -> Register:
@@ -221,6 +223,7 @@ def _wrapped(x: Register, source: DType, target: DType) -> Register:
     return _resized(x, make_type(f"i{8 * target.itemsize}", 1), is_signed=source.is_signed)
 
 
-def _from_nibble(x: Register, dtype: DType) -> Register:
-    """Returns the number in the lower 4 bits of a byte."""
-    return ((x & 15) ^ 8) - 8 if dtype.is_signed else x & 15
+def _from_lower_bits(x: Register, dtype: DType) -> Register:
+    """Returns the number in the lower bits of a byte, 2 or 4 of them."""
+    rest, sign = x & (1 << dtype.bits) - 1, 1 << dtype.bits - 1
+    return (rest ^ sign) - sign if dtype.is_signed else rest

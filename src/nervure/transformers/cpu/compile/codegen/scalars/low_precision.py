@@ -1,14 +1,15 @@
-"""Floats of 16 and 8 bits, carried as their bits: to float32, exactly, and back, rounded to nearest even.
+"""Floats of 16, 8 and 4 bits, carried as their bits: to float32, exactly, and back, rounded to nearest even.
 
 >>> from nervure.types.dtype import float8_e4m3fn
 >>> format_of(float8_e4m3fn)
-Format(mantissa=3, bias=7, infinity=None, largest=126, nan=127, signed_zero=True)
+Format(sign=128, mantissa=3, bias=7, infinity=None, largest=126, nan=127, signed_zero=True)
 
-float16 has instructions of its own; bfloat16 is the upper half of a float32. For the formats of 8 bits the exponent
+float16 has instructions of its own; bfloat16 is the upper half of a float32. For smaller formats the exponent
 and the mantissa are moved to their places in float32, and the exponent is offset by the difference of the biases.
 Denormals are small integers times a power of two, and adding a number with that last place rounds to them.
 
-A result that rounds to more than the largest number is an infinity, or NaN in formats without infinities.
+A result that rounds to more than the largest number is an infinity, NaN in formats without infinities, and the largest
+number in formats without either, in which NaN becomes -0.
 """
 
 from __future__ import annotations
@@ -27,30 +28,34 @@ _INFINITY = 0x7F800000  # that of float32
 
 
 class Format(NamedTuple):
-    """A float of 8 bits: the bits of its mantissa, its bias, and codes of special values. These, without a sign, are
-    its infinity (if it has one), its largest number and its NaN. A NaN of 0x80 has the code of a negative zero, which
-    such formats lack.
+    """A float of a byte or less: its sign's bit, the bits of its mantissa, its bias, and codes of special values.
+
+    These, without a sign, are its infinity and its NaN (if it has them), and its largest number. A NaN of 0x80 has the
+    code of a negative zero, which such formats lack.
     """
 
+    sign: int
     mantissa: int
     bias: int
     infinity: int | None
     largest: int
-    nan: int
+    nan: int | None
     signed_zero: bool
 
 
 @cache
 def format_of(dtype: DType) -> Format:
-    """Returns the format of a float of 8 bits with a sign."""
+    """Returns the format of a float of 8 or 4 bits with a sign."""
     info = ml_dtypes.finfo(dtype.numpy)
     mantissa, bias = int(info.nmant), 1 - int(info.minexp)
+    if dtype.bits == 4:
+        return Format(0x8, mantissa, bias, None, 0x7, None, True)
     if dtype.name.endswith("fnuz"):
-        return Format(mantissa, bias, None, 0x7F, 0x80, False)
+        return Format(0x80, mantissa, bias, None, 0x7F, 0x80, False)
     if dtype.name.endswith("fn"):
-        return Format(mantissa, bias, None, 0x7E, 0x7F, True)
+        return Format(0x80, mantissa, bias, None, 0x7E, 0x7F, True)
     infinity = 0x80 - (1 << mantissa)
-    return Format(mantissa, bias, infinity, infinity - 1, infinity + (1 << mantissa - 1), True)
+    return Format(0x80, mantissa, bias, infinity, infinity - 1, infinity + (1 << mantissa - 1), True)
 
 
 def decode(x: Register, dtype: DType) -> Register:
@@ -88,27 +93,29 @@ def rounded_to_odd(x: Register) -> Register:
 
 
 def _decode_byte(x: Register, format: Format) -> Register:
-    b, shift, size = x.builder, 23 - format.mantissa, x & 0x7F
+    b, shift, size = x.builder, 23 - format.mantissa, x & (format.sign - 1)
     normal = size.shift_left(shift) + ((127 - format.bias) << 23)
     if format.infinity is not None:
         normal = b.where(size >= format.infinity, size.shift_left(shift) | _INFINITY, normal)
     denormal = (size.cast("sitofp", F32) * 2.0 ** (1 - format.bias - format.mantissa)).bits()
     bits = b.where(size < (1 << format.mantissa), denormal, normal)
-    if format.infinity is None:
+    if format.infinity is None and format.nan is not None:
         bits = b.where((x if format.nan == 0x80 else size).equal(format.nan), _INFINITY | 1 << 22, bits)
-    return (bits | (x & 0x80).shift_left(24)).bitcast(F32)
+    return (bits | (x & format.sign).shift_left(32 - format.sign.bit_length())).bitcast(F32)
 
 
 def _encode_byte(x: Register, format: Format) -> Register:
     b, shift = x.builder, 23 - format.mantissa
     bits = x.bits()
-    size, sign = bits & 0x7FFFFFFF, bits.shift_right(24) & 0x80
+    size, sign = bits & 0x7FFFFFFF, bits.shift_right(32 - format.sign.bit_length()) & format.sign
     # Adds half a unit, or slightly less if the last bit that stays is 0.
     half = (1 << shift - 1) - 1 - ((127 - format.bias) << 23)
     normal = (size + (size.shift_right(shift) & 1) + half).shift_right(shift)
     unit = b.constant(x.type, 2.0 ** (24 - format.bias - format.mantissa))  # its last place is a denormal's
     denormal = (absolute(x) + unit).bits() - unit.bits()
     code = b.where(size < ((128 - format.bias) << 23), denormal, normal)
+    if format.nan is None:
+        return b.where(size > _INFINITY, format.sign, b.intrinsic("smin", code, format.largest) | sign)
     code = b.intrinsic("smin", code, format.largest + 1)
     if format.infinity is not None:
         code = b.where(size > _INFINITY, format.nan, code)
