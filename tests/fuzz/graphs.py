@@ -93,9 +93,9 @@ def _with_derivatives(growth: Growth, name: str) -> Case:
     random, results = growth.random, _results(growth)
     chance = random.random()
     if chance < 0.5:
-        through = sorted(results, key=lambda value: not _has_region(value))
-        results += _derivatives(growth, through, random.choice(("reverse", "forward", "reverse reverse",
-                                                                "forward reverse", "reverse forward")))
+        modes = random.choice(("reverse", "forward", "reverse reverse", "forward reverse", "reverse forward"))
+        through = sorted(results, key=lambda value: not _has_region(value, modes))
+        results += _derivatives(growth, through, modes)
     elif chance < 0.6:
         results = _for_many(growth, results) or results
     function = Function(results, growth.parameters, _updates(growth), growth.effects, name=name)
@@ -145,9 +145,10 @@ def _derivatives(growth: Growth, results: list[Value], modes: str) -> list[Value
     return found if wanted else []
 
 
-def _has_region(value: Value) -> bool:
+def _has_region(value: Value, modes: str) -> bool:
     """Whether a value comes out of a branch or loop that has a derivative."""
-    return any([isinstance(op, RegionOp) and not isinstance(op, ops.While) for op in postorder([value])])
+    return any([isinstance(op, RegionOp) and (modes == "forward" or not isinstance(op, ops.While))
+                for op in postorder([value])])
 
 
 def _for_many(growth: Growth, results: list[Value]) -> list[Value]:

@@ -183,7 +183,8 @@ class _Graph:
         if kind == "slices":
             def sliced(own: nv.Tensor, number: nv.Tensor) -> tuple[nv.Tensor, None]:
                 return self.run(rest[2], changed(own, 1, (own[1] + number) % MODULUS)), None
-            return nv.scan(sliced, state, nv.constant(rest[0], dtype=nv.int64), reverse=rest[1])[0]
+            every = len(rest[0]) % 3 or None
+            return nv.scan(sliced, state, nv.constant(rest[0], dtype=nv.int64), reverse=rest[1], checkpoint=every)[0]
         if kind == "while":
             return nv.while_loop(lambda pair: pair[1] < rest[1], lambda pair: (self.run(rest[2], pair[0]), pair[1] + 1),
                                  (state, self.value(rest[0], state) % 3))[0]

@@ -1,5 +1,6 @@
-"""Recipes for branches and loops: scans, while loops, choices, checkpoints whose bodies are random graphs, nested two
-deep.
+"""Recipes for branches and loops: scans, whole and in blocks, while loops, choices, checkpoints; nested two deep.
+
+Their bodies are random graphs.
 
 A body grows as the graph around it does, with the same recipes. Its parameters are the carries, slices and values from
 outside; a new parameter that the recipes ask for becomes one more value from outside. Trips are few, and carries are
@@ -24,6 +25,7 @@ from nervure.ir.function import Function
 from nervure.ir.leaves import Parameter
 from nervure.ir.op import Op, Value
 from nervure.ops.rematerialising import Checkpoint
+from nervure.ops.scan_in_blocks import scan_in_blocks
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import DimLike, evaluate
 from tests.fuzz.growth import TYPES, Growth
@@ -196,8 +198,13 @@ def scanned(growth: Growth) -> None:
         return
     function = body.function([*carries, *stacked], "loop_body")
     saved = tuple(random.sample(range(len(first)), random.randint(0, len(first)))) if random.random() < 0.4 else ()
-    _add(growth, ops.Scan(*first, *slices, *body.captured.values(), body=function, carries=len(first),
-                        slices=len(slices), length=length, reverse=random.random() < 0.4, saved=saved))
+    scan = ops.Scan(*first, *slices, *body.captured.values(), body=function, carries=len(first),
+                    slices=len(slices), length=length, reverse=random.random() < 0.4, saved=saved)
+    if saved or scan.effectful or len(growth.values) % 4:
+        _add(growth, scan)
+        return
+    for made in dict.fromkeys([value.op for value in scan_in_blocks(scan, 1 + len(body.growth.values) % 3)]):
+        growth.add(made)
 
 
 def repeated(growth: Growth) -> None:
