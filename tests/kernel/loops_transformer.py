@@ -16,7 +16,7 @@ from nervure.ir.leaves import Leaf
 from nervure.ir.op import Op
 from nervure.ir.variable import Variable
 from nervure.kernel.interpret import interpret
-from nervure.kernel.plan import HostStep, KernelStep, make_plan
+from nervure.kernel.plan import KernelStep, OpaqueStep, make_plan
 from nervure.memory.storage import Storage, StorageKind
 from nervure.ops.scalar import ScalarNamespace
 from nervure.transformers.base import Transformer
@@ -54,7 +54,7 @@ class LoopsExecutable(Executable):
             return arrays[storage]
 
         for step in self.plan.steps:
-            if isinstance(step, HostStep):
+            if isinstance(step, OpaqueStep):
                 results = host_program(step, specialised)({entry: array(entry) for entry in step.read})
                 for storage, result in zip(step.outputs, results, strict=True):
                     arrays[storage] = np.reshape(np.asarray(result, order="C"), numbers(storage.shape, specialised))

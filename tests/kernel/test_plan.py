@@ -8,7 +8,7 @@ import pytest
 import nervure as nv
 from nervure.ir.region import RegionOp
 from nervure.ir.whole_op import WholeOp
-from nervure.kernel.plan import HostStep, make_plan
+from nervure.kernel.plan import OpaqueStep, make_plan
 from nervure.memory.storage import StorageKind
 from nervure.passes.pipelines import native
 from tests.conformance.samples import NAMES, samples_of, types_of
@@ -26,7 +26,7 @@ def test_every_op_has_kernels_of_its_own(name):
             function = concrete(sample, generic(sample), generator(name, number)).function
             plan = make_plan(native(function))
             left = {type(step.op).__name__ for step in plan.steps
-                    if isinstance(step, HostStep) and not isinstance(step.op, (RegionOp, WholeOp))}
+                    if isinstance(step, OpaqueStep) and not isinstance(step.op, (RegionOp, WholeOp))}
             assert left <= set(ON_THE_HOST)
 
 

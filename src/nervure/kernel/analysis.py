@@ -42,7 +42,7 @@ class OpKind(StrEnum):
     REDUCTION = "reduction"     # combined over some axes of a domain
     SCATTER = "scatter"         # any other iteration
     CHECK = "check"             # conditions that must hold
-    HOST = "host"               # a call of Python
+    OPAQUE = "opaque"           # what has no loops: a call of Python, a branch, a loop
 
 
 class Level(StrEnum):
@@ -141,12 +141,12 @@ class OpAnalysis:
             return OpKind.NUMBER if isinstance(op, Full) else OpKind.LEAF
         if isinstance(op, Structured):
             return _kind_of_structure(self.structure(op))
-        return OpKind.CHECK if isinstance(op, Guard) else OpKind.HOST
+        return OpKind.CHECK if isinstance(op, Guard) else OpKind.OPAQUE
 
 
 def _kind_of_structure(structure: Structure) -> OpKind:
     if _is_product(structure) and not _is_plain(structure):
-        return OpKind.HOST
+        return OpKind.OPAQUE
     if structure.initial is not None or structure.combine == "set":
         return OpKind.SCATTER
     if structure.combine is None:

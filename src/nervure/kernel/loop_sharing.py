@@ -28,7 +28,7 @@ from typing import NamedTuple
 from nervure.kernel.cluster.steps import SharedSteps, Step
 from nervure.kernel.ir import Contract, Kernel, Load, walk
 from nervure.kernel.live_columns import with_live_columns
-from nervure.kernel.lower import LoweredHostCall, LoweredKernel
+from nervure.kernel.lower import LoweredKernel, LoweredOpaque
 from nervure.kernel.schedule.inner_nests import scheduled
 from nervure.kernel.schedule.nests import nest_of
 from nervure.kernel.shared_loops import OuterLoops, SharedLoops, joined, with_buffers
@@ -41,7 +41,7 @@ from nervure.types.dim import DimLike, evaluate, product, symbols
 class Made(NamedTuple):
     """A kernel, not yet scheduled, or a call that a step becomes."""
 
-    lowered: LoweredKernel | LoweredHostCall
+    lowered: LoweredKernel | LoweredOpaque
     step: Step
 
 
@@ -161,8 +161,8 @@ class _Crossings:
         return True
 
 
-def _touched(lowered: LoweredKernel | LoweredHostCall) -> list[tuple[Storage, str]]:
-    if isinstance(lowered, LoweredHostCall):
+def _touched(lowered: LoweredKernel | LoweredOpaque) -> list[tuple[Storage, str]]:
+    if isinstance(lowered, LoweredOpaque):
         return [*[(storage, "in") for storage in lowered.bases.values()],
                 *[(storage, "out") for storage in lowered.outputs]]
     given = [buffer for buffer in lowered.kernel.buffers if buffer.is_given]

@@ -30,7 +30,7 @@ from nervure.kernel.failures import Failure
 from nervure.kernel.in_place import replaceable, updates_in_place
 from nervure.kernel.ir import Buffer, Kernel, dimensions_in
 from nervure.kernel.loop_sharing import Made, groups_of
-from nervure.kernel.lower import BufferAssignment, LoweredHostCall, LoweredKernel, lower_step
+from nervure.kernel.lower import BufferAssignment, LoweredKernel, LoweredOpaque, lower_step
 from nervure.kernel.printer import print_kernel
 from nervure.kernel.producers import ProducerAnalysis, dense_base
 from nervure.kernel.schedule import schedule_apart, schedule_kernel
@@ -98,7 +98,7 @@ class KernelStep(NamedTuple):
         return f"kernel {self.kernel.name}: reads {read or 'nothing'}; writes {written}"
 
 
-class HostStep(NamedTuple):
+class OpaqueStep(NamedTuple):
     """An op that has no kernel: Python runs it, or programs do that a transformer makes of the functions inside of it.
 
     ``bases`` are the stored values from which its operands are made by views, ``lengths`` is the memory of the lengths
@@ -141,10 +141,10 @@ class HostStep(NamedTuple):
         return True
 
     def __str__(self) -> str:
-        return f"host {type(self.op).__name__}"
+        return f"opaque {type(self.op).__name__}"
 
 
-PlanStep = KernelStep | HostStep
+PlanStep = KernelStep | OpaqueStep
 
 
 class Plan(NamedTuple):
@@ -222,9 +222,9 @@ def preheader(steps: Sequence[PlanStep], invariant: Collection[int]) -> tuple[li
     return [*early, *late], len(early)
 
 
-def _simplified(lowered: LoweredKernel | LoweredHostCall) -> LoweredKernel | LoweredHostCall:
+def _simplified(lowered: LoweredKernel | LoweredOpaque) -> LoweredKernel | LoweredOpaque:
     """Returns a kernel in its simplest form, with the memory that it still touches."""
-    if isinstance(lowered, LoweredHostCall):
+    if isinstance(lowered, LoweredOpaque):
         return lowered
     return _with_memory(lowered, simplify_kernel(lowered.kernel), lowered.memory)
 
@@ -249,8 +249,8 @@ def _steps(made: Sequence[Made], memory: BufferAssignment, lasting: Mapping[Stor
             kernels = [KernelStep(groups[number].scheduled(made, machine, shared), groups[number].step(made))]
         elif number in joined:
             continue
-        elif isinstance(lowered, LoweredHostCall):
-            yield HostStep(*lowered, step, _used(dimensions_of(lowered.op), lengths, lowered.outputs))
+        elif isinstance(lowered, LoweredOpaque):
+            yield OpaqueStep(*lowered, step, _used(dimensions_of(lowered.op), lengths, lowered.outputs))
             continue
         else:
             noted = lowered._replace(notes=(apart[number],)) if number in apart else lowered

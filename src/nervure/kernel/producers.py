@@ -179,7 +179,7 @@ class ProducerAnalysis:
         if len(op.outputs) != 1 or self.ops.operands_read(op):
             return False
         readers = [use.reader for use in self.uses(op.outputs[0])]
-        return all([reader is None or self.ops.kind(reader) is not OpKind.HOST for reader in readers])
+        return all([reader is None or self.ops.kind(reader) is not OpKind.OPAQUE for reader in readers])
 
 
 def dense_base(value: Value) -> Value:

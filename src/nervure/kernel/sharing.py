@@ -25,10 +25,10 @@ from dataclasses import replace
 
 from nervure.ir.op import Op, Value
 from nervure.kernel.cluster.steps import Loops, Segments, Step
-from nervure.kernel.lower import BufferAssignment, LoweredHostCall, LoweredKernel
+from nervure.kernel.lower import BufferAssignment, LoweredKernel, LoweredOpaque
 from nervure.memory.storage import Storage
 
-Lowered = Sequence[LoweredKernel | LoweredHostCall]
+Lowered = Sequence[LoweredKernel | LoweredOpaque]
 
 
 class KernelSharing:

@@ -22,7 +22,7 @@ import numpy as np
 from nervure.ir.function import Function, is_effect
 from nervure.ir.leaves import Parameter
 from nervure.ir.traverse import postorder, rebuild
-from nervure.kernel.plan import HostStep
+from nervure.kernel.plan import OpaqueStep
 from nervure.memory.storage import Storage
 from nervure.transformers.binding import Bindings
 from nervure.transformers.interpreter.step_list import StepList
@@ -31,7 +31,7 @@ from nervure.transformers.memory_estimate import numbers
 Arrays = Mapping[Storage, np.ndarray]
 
 
-def host_program(step: HostStep, bindings: Bindings) -> Callable[[Arrays], list[np.ndarray]]:
+def host_program(step: OpaqueStep, bindings: Bindings) -> Callable[[Arrays], list[np.ndarray]]:
     """Returns a function from the arrays of stored values to the arrays of the op's outputs, for these sizes."""
     steps = StepList(_alone(step), bindings)
     shapes = [numbers(value.shape, bindings) for value in step.bases]
@@ -42,7 +42,7 @@ def host_program(step: HostStep, bindings: Bindings) -> Callable[[Arrays], list[
     return run
 
 
-def _alone(step: HostStep) -> Function:
+def _alone(step: OpaqueStep) -> Function:
     """Returns the op of a step, and the views before it, as a function of the stored values."""
     table = {value: Parameter(value.dtype, value.shape).output for value in step.bases}
     parameters = list(table.values())

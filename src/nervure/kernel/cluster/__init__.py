@@ -19,6 +19,6 @@ loop over (8, 16) reducing (1,): Max, Subtract, Exp, Sum, Divide; stores Divide
 """
 
 from nervure.kernel.cluster.fusion import cluster
-from nervure.kernel.cluster.steps import Copy, Guards, Host, Loops, Scatter, Segments, Step
+from nervure.kernel.cluster.steps import Copy, Guards, Loops, Opaque, Scatter, Segments, Step
 
-__all__ = ["Guards", "Copy", "Host", "Loops", "Scatter", "Segments", "Step", "cluster"]
+__all__ = ["Guards", "Copy", "Opaque", "Loops", "Scatter", "Segments", "Step", "cluster"]

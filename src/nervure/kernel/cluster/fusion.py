@@ -17,7 +17,7 @@ from nervure.ir.whole_op import found_lengths
 from nervure.kernel.analysis import Level, OpKind
 from nervure.kernel.cluster.legality import Legality, ends_with_segments
 from nervure.kernel.cluster.materialise import materialise
-from nervure.kernel.cluster.steps import Copy, FusionBlocker, Guards, Host, Loops, Scatter, Segments, Step
+from nervure.kernel.cluster.steps import Copy, FusionBlocker, Guards, Loops, Opaque, Scatter, Segments, Step
 from nervure.kernel.cluster.strategy import are_together, strategy_of
 from nervure.kernel.producers import ProducerAnalysis, Read, dense_base
 from nervure.kernel.tuning import (
@@ -34,7 +34,7 @@ from nervure.types.dim import product, symbols
 from nervure.types.shape import Shape
 
 _OF_ONE_OP: dict[OpKind, Callable[[Op], Step]] = {
-    OpKind.CHECK: Guards, OpKind.HOST: Host, OpKind.SEGMENTS: Segments, OpKind.SCATTER: Scatter}
+    OpKind.CHECK: Guards, OpKind.OPAQUE: Opaque, OpKind.SEGMENTS: Segments, OpKind.SCATTER: Scatter}
 
 
 def cluster(function: Function, producers: ProducerAnalysis | None = None, machine: Machine = GENERIC) -> list[Step]:

@@ -90,7 +90,7 @@ class _Inside:
 
     def _is_by_element(self, use: Use) -> bool:
         """Whether a reader has coordinates for each element, rather than one position in dense memory."""
-        if use.reader is not None and self._producers.ops.kind(use.reader) is OpKind.HOST:
+        if use.reader is not None and self._producers.ops.kind(use.reader) is OpKind.OPAQUE:
             return False
         return all([_are_alike(view.operands[0].shape, view.outputs[0].shape) for view in use.views
                     if self._producers.ops.traits(view).keeps_order])

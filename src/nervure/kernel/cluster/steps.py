@@ -2,8 +2,8 @@
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (8,))
->>> print(Host(nv.ops.PrintOp(x)))
-on the host: PrintOp
+>>> print(Opaque(nv.ops.PrintOp(x)))
+opaque: PrintOp
 
 A new kind is a class with the members of :class:`Step`, and a row of the table in ``kernel/lower/__init__.py``.
 """
@@ -308,7 +308,7 @@ class Guards(_OfOneOp):
 
 
 @dataclass(eq=False)
-class Host(_OfOneOp):
+class Opaque(_OfOneOp):
     """An op that has no loops: a call of Python, or of the functions inside of the op."""
 
     op: Op
@@ -318,7 +318,7 @@ class Host(_OfOneOp):
         return "it has no loops"
 
     def __str__(self) -> str:
-        return f"on the host: {type(self.op).__name__}"
+        return f"opaque: {type(self.op).__name__}"
 
 
 @dataclass(eq=False)

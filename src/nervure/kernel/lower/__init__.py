@@ -25,9 +25,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nervure.errors import InternalError
-from nervure.kernel.cluster.steps import Copy, Guards, Host, Loops, LoopStrategy, Scatter, Segments, Step
+from nervure.kernel.cluster.steps import Copy, Guards, Loops, LoopStrategy, Opaque, Scatter, Segments, Step
 from nervure.kernel.lower.blocks import lower_blocks
-from nervure.kernel.lower.kernel_builder import BufferAssignment, LoweredHostCall, LoweredKernel, lower_host
+from nervure.kernel.lower.kernel_builder import BufferAssignment, LoweredKernel, LoweredOpaque, lower_opaque
 from nervure.kernel.lower.rows import lower_cross_rows, lower_rows
 from nervure.kernel.lower.scatter import lower_scatter
 from nervure.kernel.lower.segments import lower_check, lower_copy, lower_pointwise, lower_segments
@@ -36,7 +36,7 @@ _LOOPS = {LoopStrategy.POINTWISE: lower_pointwise, LoopStrategy.ROWS: lower_rows
           LoopStrategy.CROSS_ROWS: lower_cross_rows}
 
 
-def lower_step(step: Step, memory: BufferAssignment) -> Sequence[LoweredKernel | LoweredHostCall]:
+def lower_step(step: Step, memory: BufferAssignment) -> Sequence[LoweredKernel | LoweredOpaque]:
     """Returns the kernels of ``step``, in the order in which they run. ``memory`` has a place for each value that is
     stored.
     """
@@ -51,9 +51,9 @@ def lower_step(step: Step, memory: BufferAssignment) -> Sequence[LoweredKernel |
             return lower_copy(step, memory)
         case Guards():
             return lower_check(step, memory)
-        case Host():
-            return lower_host(step, memory)
+        case Opaque():
+            return lower_opaque(step, memory)
     raise InternalError(f"no rule lowers {step}")
 
 
-__all__ = ["BufferAssignment", "LoweredHostCall", "LoweredKernel", "lower_step"]
+__all__ = ["BufferAssignment", "LoweredOpaque", "LoweredKernel", "lower_step"]

@@ -15,7 +15,7 @@ from nervure.errors import InternalError
 from nervure.ir.op import Op, Value
 from nervure.kernel import combiners
 from nervure.kernel.cluster.inside import Place
-from nervure.kernel.cluster.steps import Host, Loops
+from nervure.kernel.cluster.steps import Loops, Opaque
 from nervure.kernel.coordinates import Coordinates, Flat, Point, position, through, without_ones
 from nervure.kernel.failures import Failure
 from nervure.kernel.ir import COMBINERS, Buffer, For, Kernel, Literal, Scalar, Statement, Store
@@ -51,8 +51,8 @@ class LoweredKernel(NamedTuple):
         return dict(zip(given, self.storages, strict=True))
 
 
-class LoweredHostCall(NamedTuple):
-    """An op that Python runs. ``bases`` are the stored values from which its operands are made by views."""
+class LoweredOpaque(NamedTuple):
+    """An op that has no loops. ``bases`` are the stored values from which its operands are made by views."""
 
     op: Op
     bases: dict[Value, Storage]
@@ -173,13 +173,11 @@ def lower_store(memory: BufferAssignment, name: str, op: Op, computed: Mapping[O
     return builder.finish(name, nested(loops_over(shape), body.list), product(shape), [op])
 
 
-def lower_host(step: Host, memory: BufferAssignment) -> list[LoweredHostCall]:
-    """Returns the call of an op that Python runs on the stored values that it reads, through views that are applied
-    then.
-    """
+def lower_opaque(step: Opaque, memory: BufferAssignment) -> list[LoweredOpaque]:
+    """Returns an op that runs whole, on the stored values that it reads, through views that are applied then."""
     read = [memory.producers.base(operand)[0] for operand in step.op.operands]
     bases = {value: memory.places[value] for value in read if value in memory.places}
-    return [LoweredHostCall(step.op, bases, tuple([memory.of(value) for value in step.op.outputs]))]
+    return [LoweredOpaque(step.op, bases, tuple([memory.of(value) for value in step.op.outputs]))]
 
 
 def here(shape: Shape) -> tuple[Dim, ...]:

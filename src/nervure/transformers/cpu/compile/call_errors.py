@@ -19,7 +19,7 @@ from nervure.ir.traverse import postorder
 from nervure.ir.variable import Variable
 from nervure.ir.whole_op import WholeOp
 from nervure.kernel.failures import Failure
-from nervure.kernel.plan import HostStep, KernelStep, Plan
+from nervure.kernel.plan import KernelStep, OpaqueStep, Plan
 from nervure.ops.choosing import required_size
 from nervure.ops.effects import Guard
 from nervure.transformers.binding import Binder
@@ -37,7 +37,7 @@ def fail(plan: Plan, status: Status, arguments: Sequence[np.ndarray],
                               help="nothing was changed by it")
     if status.code > 0 and 0 <= status.step < len(plan.steps):
         step = plan.steps[status.step]
-        if isinstance(step, HostStep) and isinstance(step.op, (RegionOp, WholeOp)):
+        if isinstance(step, OpaqueStep) and isinstance(step.op, (RegionOp, WholeOp)):
             _run_again(function, step.op, arguments, states)
         if isinstance(step, KernelStep) and not status.op:  # a choice among elements, of which there are none
             for op in step.cluster.ops:

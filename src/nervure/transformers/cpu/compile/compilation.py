@@ -20,7 +20,7 @@ from nervure.ir.region import RegionOp
 from nervure.ir.whole_op import WholeOp, found_lengths
 from nervure.kernel.in_place import is_copy
 from nervure.kernel.ir import Buffer
-from nervure.kernel.plan import HostStep, KernelStep, Plan, PlanStep, make_plan, preheader
+from nervure.kernel.plan import KernelStep, OpaqueStep, Plan, PlanStep, make_plan, preheader
 from nervure.kernel.time_model import duration_of
 from nervure.kernel.tuning import STREAMED_RESULT
 from nervure.memory.storage import Storage, StorageKind
@@ -66,13 +66,13 @@ def compile_function(function: Function, target: Target, invariant: Collection[i
         memory_estimate(function, plan.stored), early,
         tuple([(name, storages[plan.places[length.value]])
                for name, length in found_lengths(function.effects).items()]))
-    steps = [_host_code(step, kernel.buffers, target, compiled) if isinstance(step, HostStep)
+    steps = [_opaque_code(step, kernel.buffers, target, compiled) if isinstance(step, OpaqueStep)
              else kernel_code(compiled, kernel, libraries[kernel.key])
              for step, kernel in zip(plan.steps, compiled.kernels, strict=True)]
     return Compilation(plan, texts, LoadedFunction(compiled, function, steps, plan.constants))
 
 
-def _host_code(step: HostStep, buffers: Sequence[int], target: Target,
+def _opaque_code(step: OpaqueStep, buffers: Sequence[int], target: Target,
                compiled: CompiledFunction) -> HostCode | RegionCode | ScalarLoopCode | WholeOpCode:
     """Returns the code of a step that is no kernel.
 

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nervure.kernel.plan import HostStep
+from nervure.kernel.plan import OpaqueStep
 from nervure.memory.storage import Storage
 from nervure.transformers.binding import Bindings
 from nervure.transformers.cpu import runtime
@@ -59,7 +59,7 @@ class HostKernel:
 class HostCode(NamedTuple):
     """A host step as the code of a compiled function, with the numbers of its storages."""
 
-    host: HostStep
+    host: OpaqueStep
     buffers: Sequence[int]
 
     def step(self, bindings: Bindings) -> runtime.ProgramStep:

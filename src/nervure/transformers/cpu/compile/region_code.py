@@ -24,7 +24,7 @@ from nervure.errors import InternalError
 from nervure.ir.function import Function
 from nervure.ir.op import Value
 from nervure.ir.region import RegionOp
-from nervure.kernel.plan import HostStep, make_plan
+from nervure.kernel.plan import OpaqueStep, make_plan
 from nervure.kernel.producers import dense_base
 from nervure.ops.branching import Branches
 from nervure.ops.looping import LoopOp, Scan, While
@@ -62,12 +62,12 @@ class RegionCode(NamedTuple):
     compiled.
     """
 
-    host: HostStep
+    planned: OpaqueStep
     buffers: Sequence[int]
     functions: tuple[LoadedFunction, ...]
 
     @classmethod
-    def of(cls, step: HostStep, buffers: Sequence[int],
+    def of(cls, step: OpaqueStep, buffers: Sequence[int],
            compiled: Callable[[Function, range], LoadedFunction]) -> RegionCode:
         """Returns the code of a step; ``compiled`` compiles a function with these invariant parameters."""
         op = step.op
@@ -80,7 +80,7 @@ class RegionCode(NamedTuple):
 
     def step(self, bindings: Bindings) -> runtime.ProgramStep:
         """Returns the step for these sizes."""
-        op = self.host.op
+        op = self.planned.op
         programs = [function.program(bindings, function.panels(())) for function in self.functions]
         record = _Record(self, bindings, programs, self.functions[-1].compiled.preheader)
         each = sum([program.record.nanoseconds for program in programs]) + ITERATION
@@ -97,7 +97,7 @@ class RegionCode(NamedTuple):
 
     def most_borrowed(self) -> DimLike:
         """Returns a bound of the bytes that a run takes, in symbols: every value of its functions, and its carries."""
-        op = self.host.op
+        op = self.planned.op
         carried = op.operands[:op.carries] if isinstance(op, LoopOp) else ()
         words = 2 * len(op.operands) + 2 * len(op.outputs) + 1
         sizes: list[DimLike] = [2 * (value.type.nbytes + LINE) for value in carried]
@@ -110,7 +110,7 @@ class RegionCode(NamedTuple):
 
     def described(self) -> str:
         """Returns which steps run, and how often: ``runs 3 steps n times``."""
-        op = self.host.op
+        op = self.planned.op
         counts = [len(function.codes) for function in self.functions]
         steps = " or ".join([f"{count} step{'s' * (count != 1)}" for count in counts])
         if isinstance(op, Branches):
@@ -122,12 +122,12 @@ class RegionCode(NamedTuple):
 class ScalarLoopCode(NamedTuple):
     """A while loop over single numbers as the code of a compiled function: one kernel runs all of it."""
 
-    host: HostStep
+    planned: OpaqueStep
     buffers: Sequence[int]
     library: Library
 
     @classmethod
-    def of(cls, step: HostStep, buffers: Sequence[int], target: Target) -> ScalarLoopCode | None:
+    def of(cls, step: OpaqueStep, buffers: Sequence[int], target: Target) -> ScalarLoopCode | None:
         """Returns the code of a step; None if it is another kind of region, or does more than a kernel can."""
         op = step.op
         if not isinstance(op, While) or any([value.shape != () for value in op.operands]):
@@ -143,7 +143,7 @@ class ScalarLoopCode(NamedTuple):
 
     def step(self, bindings: Bindings) -> runtime.ProgramStep:
         """Returns the step for these sizes."""
-        op = self.host.op
+        op = self.planned.op
         assert isinstance(op, While)
         count, statements = len(op.operands), sum([len(body.operations) for body in op.bodies])
         kernel = runtime.ProgramStep(
@@ -157,7 +157,7 @@ class ScalarLoopCode(NamedTuple):
 
     def most_borrowed(self) -> DimLike:
         """Returns a bound of the bytes that a run takes: places of single numbers."""
-        op = self.host.op
+        op = self.planned.op
         return 8 * (2 * len(op.operands) + 3 * len(op.outputs) + 4) + (2 * len(op.outputs) + 2) * LINE
 
     def described(self) -> str:
@@ -170,13 +170,13 @@ class _Record:
 
     def __init__(self, code: RegionCode | ScalarLoopCode, bindings: Bindings, programs: Sequence[runtime.Program],
                  preheader: int) -> None:
-        op = code.host.op
+        op = code.planned.op
         if preheader:
             *others, whole = programs
             programs = *others, whole.part(preheader, whole.record.step_count - preheader), whole.part(0, preheader)
         self._kept: list[object] = [*programs]
-        operands = [place_of(code.host, value) for value in op.operands]
-        outputs = [code.host.storages.index(storage) for storage in code.host.outputs]
+        operands = [place_of(code.planned, value) for value in op.operands]
+        outputs = [code.planned.storages.index(storage) for storage in code.planned.outputs]
         fields = {"arguments": operands, "results": outputs}
         sizes: list[int] = []
         if isinstance(op, Branches):
@@ -232,12 +232,12 @@ class _Record:
         return ctypes.addressof(table)
 
 
-def place_of(host: HostStep, value: Value) -> int:
+def place_of(planned: OpaqueStep, value: Value) -> int:
     """Returns the place of an operand among the buffers of a step."""
-    storage = host.bases.get(dense_base(value))
+    storage = planned.bases.get(dense_base(value))
     if storage is None or storage.layout is not None:
-        raise InternalError(f"an operand of {host.op!r} is not in memory in row-major order: {value!r}")
-    return host.storages.index(storage)
+        raise InternalError(f"an operand of {planned.op!r} is not in memory in row-major order: {value!r}")
+    return planned.storages.index(storage)
 
 
 def _bytes(value: Value, bindings: Bindings) -> int:

@@ -25,7 +25,7 @@ import numpy as np
 from nervure.errors import NotSupported
 from nervure.ir.op import Op
 from nervure.ir.whole_op import WholeOp
-from nervure.kernel.plan import HostStep
+from nervure.kernel.plan import OpaqueStep
 from nervure.ops.cumulative import Cumulative, Recurrence
 from nervure.ops.finding import FindPositions
 from nervure.ops.sorting import Sort, TopK
@@ -46,14 +46,14 @@ from nervure.types.duration import MOST_NANOSECONDS
 class WholeOpCode(NamedTuple):
     """A whole op as the code of a compiled function: the step, the numbers of its storages, and its sizes."""
 
-    host: HostStep
+    planned: OpaqueStep
     buffers: Sequence[int]
     runner: str
     sizes: tuple[DimLike, ...]
     found: runtime.FoundSizes | None
 
     @classmethod
-    def of(cls, step: HostStep, buffers: Sequence[int], compiled: CompiledFunction) -> WholeOpCode:
+    def of(cls, step: OpaqueStep, buffers: Sequence[int], compiled: CompiledFunction) -> WholeOpCode:
         """Returns the code of a step of a compiled function."""
         op = step.op
         if type(op) not in _SIZES:
@@ -69,12 +69,12 @@ class WholeOpCode(NamedTuple):
 
     def step(self, bindings: Bindings) -> runtime.ProgramStep:
         """Returns the step for these sizes."""
-        elements = sum([math.prod(most(operand.shape, bindings)) for operand in self.host.op.operands])
-        nanoseconds = min(_ELEMENT[type(self.host.op)] * elements, MOST_NANOSECONDS)
+        elements = sum([math.prod(most(operand.shape, bindings)) for operand in self.planned.op.operands])
+        nanoseconds = min(_ELEMENT[type(self.planned.op)] * elements, MOST_NANOSECONDS)
         return runtime.ProgramStep(
             0, self.buffers, most(self.sizes, bindings), nanoseconds=nanoseconds,
             runner=runtime_library.library().address(self.runner),
-            longest=nanoseconds if type(self.host.op) in _SHARED else 0,
+            longest=nanoseconds if type(self.planned.op) in _SHARED else 0,
             found=() if self.found is None else self.found.instructions(bindings))
 
 

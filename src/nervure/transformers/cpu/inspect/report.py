@@ -110,10 +110,11 @@ class _Reporting:
             if self._bindings is not None:
                 run = code.step(self._bindings)
                 estimate, most, inside = run.nanoseconds * 1e-9, "", run.borrowed
-            return StepReport(number, "region", type(code.host.op).__name__, self._lines(step.cluster), reads, writes,
+            name = type(code.planned.op).__name__
+            return StepReport(number, "region", name, self._lines(step.cluster), reads, writes,
                               total([*reads, *writes]), estimated_seconds=estimate, notes=(
                                   code.described(), f"takes {most}{megabytes(inside)} MB for what is inside"))
-        return StepReport(number, "host", str(step).removeprefix("host "), self._lines(step.cluster), reads, writes,
+        return StepReport(number, "host", str(step).removeprefix("opaque "), self._lines(step.cluster), reads, writes,
                           total([*reads, *writes]))
 
     def _kernel(self, number: int, step: KernelStep, code: Code) -> StepReport:
