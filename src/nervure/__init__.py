@@ -68,7 +68,8 @@ _NAMES = {
 """The modules of the public names, except those of the modules below, which list theirs in ``__all__``."""
 
 _WHOLE = tuple([f"nervure.front.{name}" for name in (
-    "elementwise", "op_functions", "elementary", "nonlinearities", "complex_parts", "reductions", "predicates",
+    "elementwise", "op_functions", "elementary", "nonlinearities", "special_functions",
+    "complex_parts", "reductions", "predicates",
     "nan_reductions", "contraction", "sorts", "prefixes", "ranks", "views", "rearranging", "joining", "stacking",
     "indexing", "gathering", "found", "filled", "diagonals", "grids", "matrix_products", "differences", "quantisation",
     "convolution", "pooling", "sampling",

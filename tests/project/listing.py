@@ -24,6 +24,7 @@ FAMILIES = {
     "Computing now, gradients": ("eager", "tensor_storage", "front.gradients", "front.flexible"),
     "Quantised numbers": ("front.quantisation",),
     "Elementwise functions": ("front.elementwise", "front.op_functions", "front.elementary", "front.nonlinearities",
+                              "front.special_functions",
                               "front.predicates", "front.complex_parts"),
     "Reductions": ("front.reductions", "front.nan_reductions", "front.differences", "front.prefixes",
                    "front.ranks"),

@@ -35,6 +35,7 @@ from nervure.front import (
     prefixes,
     reductions,
     sorts,
+    special_functions,
     views,
 )
 from nervure.front.apply import Made
@@ -76,7 +77,8 @@ UFUNC_NAMES = {"true_divide": "divide", "floor_divide": "floordivide", "arcsin":
 
 UFUNCS: dict[str, Callable[..., object]] = {
     "matmul": contraction.matmul_operator, **op_functions.FUNCTIONS,
-    **{name: getattr(module, name) for module in (elementwise, elementary, predicates) for name in module.__all__}}
+    **{name: getattr(module, name) for module in (elementwise, elementary, special_functions, predicates)
+       for name in module.__all__}}
 
 
 def _operator(name: str, function: Callable[..., object], reflected: bool = False) -> Callable[..., object]:
