@@ -19,6 +19,7 @@ from nervure import data as data
 from nervure import flags as flags
 from nervure import front as front
 from nervure import ir as ir
+from nervure import linalg as linalg
 from nervure import nn as nn
 from nervure import ops as ops
 from nervure import optim as optim

@@ -24,6 +24,18 @@ from nervure.ir.op import Op, Value
 from nervure.ops.branching import If, Switch
 from nervure.ops.cumulative import Cumulative, Recurrence
 from nervure.ops.effects import Guard, HostCall, PrintOp
+from nervure.ops.library import LibraryOp
+from nervure.ops.linear_algebra import (
+    Cholesky,
+    Eigen,
+    EigenHermitian,
+    LogDeterminant,
+    ReflectionProduct,
+    Reflections,
+    SingularValues,
+    Solve,
+    Svd,
+)
 from nervure.ops.looping import Scan, While
 from nervure.ops.rematerialising import Checkpoint
 from nervure.ops.sorting import Sort, TopK
@@ -129,6 +141,34 @@ def _combined(op: Cumulative | Recurrence, before: np.ndarray, row: tuple[np.nda
     return functions[op.kind](before, row[0])
 
 
+def _library(op: LibraryOp, operands: list[np.ndarray]) -> Sequence[np.ndarray]:
+    """By NumPy's public functions, in doubles."""
+    kind = op.operands[0].dtype
+    wide = [operand.astype(np.complex128 if kind.is_complex else np.float64) for operand in operands]
+    if isinstance(op, Reflections):
+        raw, factors = np.linalg.qr(wide[0], mode="raw")
+        return [raw.swapaxes(-1, -2), factors]
+    if isinstance(op, ReflectionProduct):
+        return [_reflected(*wide)]
+    function = {Solve: np.linalg.solve, Cholesky: np.linalg.cholesky, SingularValues: np.linalg.svdvals,
+                Svd: lambda a: np.linalg.svd(a, full_matrices=False), EigenHermitian: np.linalg.eigh,
+                Eigen: np.linalg.eig, LogDeterminant: np.linalg.slogdet}[type(op)]
+    found = function(*wide)
+    results = list(found) if isinstance(found, tuple) else [found]
+    return [np.asarray(result).astype(output.dtype.numpy) for result, output in zip(results, op.outputs, strict=True)]
+
+
+def _reflected(raw: np.ndarray, factors: np.ndarray) -> np.ndarray:
+    """The first columns of (I - t v v^H) (I - t v v^H) ..., by the definition."""
+    rows, count = raw.shape[-2], factors.shape[-1]
+    whole = np.broadcast_to(np.eye(rows, dtype=raw.dtype), (*raw.shape[:-2], rows, rows))
+    for at in range(count):
+        v = np.where(np.arange(rows) > at, raw[..., at], 0) + (np.arange(rows) == at)
+        outer = v[..., :, None] * v.conj()[..., None, :]
+        whole = whole @ (np.eye(rows) - factors[..., at, None, None] * outer)
+    return whole[..., :count]
+
+
 def _number(element: Any) -> float:
     return element.item() if element.dtype.kind in "biu" else float(element)
 
@@ -140,4 +180,6 @@ _LEAVES_AND_EFFECTS: dict[type[Op], Any] = {
     HostCall: _host_call, Guard: _guard, PrintOp: lambda op, operands: operands,
     If: lambda op, operands: run(op.branches[0 if operands[0] else 1], operands[1:]),
     Switch: _switch, While: _while, Scan: _scan, Checkpoint: lambda op, operands: run(op.body, operands), Sort: _sort,
+    **dict.fromkeys((Solve, Cholesky, Reflections, ReflectionProduct, Svd, SingularValues, EigenHermitian, Eigen,
+                     LogDeterminant), _library),
     Cumulative: _running, Recurrence: _running, TopK: _sort}

@@ -15,6 +15,7 @@ import nervure.ops
 from nervure.ir.op import Op, registry
 from tests.conformance import (  # noqa: F401  # each fills the table
     sample_indexing,
+    sample_linear_algebra,
     sample_others,
     sample_pointwise,
     sample_products,

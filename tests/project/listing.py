@@ -50,7 +50,7 @@ FAMILIES = {
 }
 """The sections, and the modules whose public names stand in each."""
 
-FOLDERS = {"flags": "Switches", "nn": "Modules and layers", "nn.losses": "Losses",
+FOLDERS = {"flags": "Switches", "linalg": "Linear algebra", "nn": "Modules and layers", "nn.losses": "Losses",
            "nn.initialisers": "Initialisers", "optim": "Optimisers", "random": "Distributions", "training": "Training",
            "data": "Data", "data.transforms": "Transforms of pictures",
            "testing": "For tests", "transformers": "Transformers"}

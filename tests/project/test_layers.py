@@ -25,7 +25,7 @@ LAYERS = (
     ("computation",),
     ("tensor_storage", "jit", "testing"),
     ("eager", "build", "functions"),
-    ("inspection", "nn", "optim", "data", "random"),
+    ("inspection", "nn", "optim", "data", "random", "linalg"),
     ("files",),
     ("training",),
     ("bridges",),

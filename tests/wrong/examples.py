@@ -132,6 +132,10 @@ EXAMPLES: dict[str, Example] = {
     "Cumulative": example(X, axis=1, kind="add"),
     "Recurrence": example(X, X, axis=1),
     "TopK": example(X, k=2),
+    "Solve": example(tensor(3, 3), tensor(3, 2)),
+    "ReflectionProduct": example(tensor(4, 3, dtype=nv.float64), tensor(3, dtype=nv.float64)),
+    **{name: example(tensor(3, 3, dtype=nv.float64)) for name in (
+        "Cholesky", "Reflections", "Qr", "Svd", "SingularValues", "EigenHermitian", "Eigen", "LogDeterminant")},
 }
 
 

@@ -31,10 +31,12 @@ from nervure.front import (
     differences,
     elementary,
     elementwise,
+    factorisations,
     filled,
     gathering,
     grids,
     joining,
+    matrix_functions,
     matrix_products,
     nan_reductions,
     predicates,
@@ -46,7 +48,7 @@ from nervure.front import (
     stacking,
     views,
 )
-from nervure.front.argument_parsing import position_of, positions_of
+from nervure.front.argument_parsing import position_of
 from nervure.front.creation import as_tensor
 from nervure.front.tensor import Number, Operand, Tensor
 from nervure.types.axes import AxesLike, AxisLike
@@ -61,8 +63,9 @@ INSTEAD = {
     **dict.fromkeys("insert delete block".split(), "concatenate"),
     **dict.fromkeys("linalg.tensordot linalg.vecdot".split(), "einsum"), "repeat": "broadcast",
     **dict.fromkeys("select choose extract piecewise".split(), "where"),
-    "linalg.matmul": "matmul", "linalg.outer": "outer", "linalg.matrix_norm": "L2_norm",
-    "linalg.vector_norm": "L2_norm", "empty_like": "zeros_like"}
+    "linalg.matmul": "matmul", "linalg.outer": "outer", "linalg.matrix_norm": "linalg.matrix_norm",
+    "linalg.vector_norm": "linalg.vector_norm", "linalg.qr": "linalg.qr", "linalg.svd": "linalg.svd",
+    "empty_like": "zeros_like"}
 """Functions that have another name in nv, with that name."""
 
 
@@ -160,17 +163,6 @@ def _spread(name: str) -> Callable[..., Tensor]:
                   keepdims: bool = False) -> Tensor:
         return _reduced(name, a, axis, dtype, ddof=ddof, keepdims=keepdims)
     return reduction
-
-
-def _norm(x: Operand, ord: object = None, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
-    own = as_tensor(x, "linalg.norm")
-    along = positions_of(own, _everywhere(own, axis), "linalg.norm")
-    if ord is None or (len(along) == 1 and ord == 2) or (len(along) == 2 and ord == "fro"):
-        return reductions.L2_norm(own, axis=along, keepdims=keepdims)
-    if len(along) == 1 and ord == 1:
-        return reductions.L1_norm(own, axis=along, keepdims=keepdims)
-    raise InvalidArgument("this norm is not one of tensors", op="np.linalg.norm", operand="ord", got=repr(ord),
-                          expected="None, 1 or 2 of vectors, 'fro' of matrices", help="x.numpy() gives an array")
 
 
 # -- products and choices --------------------------------------------------------------------------
@@ -278,7 +270,14 @@ GRAPH: dict[str, Callable[..., object]] = {
     "std": _spread("std"), "var": _spread("variance"),
     **{name: _answer(name) for name in ("any", "all", "argmax", "argmin", "count_nonzero")},
     **{name: _extremum(name) for name in ("max", "min")},
-    "amax": _extremum("max"), "amin": _extremum("min"), "linalg.norm": _norm,
+    "amax": _extremum("max"), "amin": _extremum("min"),
+    "linalg.norm": matrix_functions.norm,
+    **{f"linalg.{name}": getattr(factorisations, name) for name in (
+        "solve", "inv", "pinv", "slogdet", "det", "svdvals", "eigh", "eigvalsh", "eig", "eigvals")},
+    **{f"linalg.{name}": getattr(matrix_functions, name) for name in (
+        "cond", "matrix_power", "matrix_rank", "multi_dot")},
+    "linalg.cholesky": lambda a, /, *, upper=False: factorisations.cholesky(a, upper),
+    "linalg.lstsq": factorisations.lstsq,
     "where": lambda condition, x, y, /: elementwise.where(condition, x, y),
     "clip": _clip,
     "round": lambda a, decimals=0: elementwise.round(a, decimals),

@@ -39,6 +39,8 @@ from nervure.ops import (
     finding,
     indexing,
     iota,
+    library,
+    linear_algebra,
     looping,
     normalization,
     pooling,

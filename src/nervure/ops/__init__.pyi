@@ -104,6 +104,16 @@ from nervure.ops.iota import Eye as Eye
 from nervure.ops.iota import Iota as Iota
 from nervure.ops.iota import Tril as Tril
 from nervure.ops.iota import Triu as Triu
+from nervure.ops.linear_algebra import Cholesky as Cholesky
+from nervure.ops.linear_algebra import Eigen as Eigen
+from nervure.ops.linear_algebra import EigenHermitian as EigenHermitian
+from nervure.ops.linear_algebra import LogDeterminant as LogDeterminant
+from nervure.ops.linear_algebra import Qr as Qr
+from nervure.ops.linear_algebra import ReflectionProduct as ReflectionProduct
+from nervure.ops.linear_algebra import Reflections as Reflections
+from nervure.ops.linear_algebra import SingularValues as SingularValues
+from nervure.ops.linear_algebra import Solve as Solve
+from nervure.ops.linear_algebra import Svd as Svd
 from nervure.ops.looping import Scan as Scan
 from nervure.ops.looping import While as While
 from nervure.ops.normalization import Standardize as Standardize

@@ -64,6 +64,9 @@ FUNCTIONS = {
     "nv.min(x) and nv.max(x)": "aminmax",
     "nv.variance(x) and nv.mean(x)": "var_mean", "nv.std(x) and nv.mean(x)": "std_mean",
     "nv.all(nv.equal(x, y))": "array_equiv",
+    **{f"nv.linalg.{name}": name for name in "svd qr cholesky det slogdet eig matrix_exp matrix_power".split()},
+    "nv.linalg.inv": "inverse", "nv.linalg.pinv": "pinverse", "nv.linalg.solve_triangular": "triangular_solve",
+    "nv.linalg.slogdet(x).logabsdet": "logdet",
     "nv.diff(nv.ravel(x))": "ediff1d", "nv.trapezoid": "trapz",
     # products
     "nv.matmul": "mm bmm batch_matmul matvec vecmat chain_matmul", "nv.outer": "ger",
@@ -71,7 +74,6 @@ FUNCTIONS = {
     "nv.einsum(\"i j, j k -> i k\", x, y)": "vecdot contract dot_general bilinear",
     "nv.eye(n) * x": "diag_embed",
     "nv.attention": "scaled_dot_product_attention dot_product_attention",
-    "products and norms are nv.matmul, nv.dot, nv.einsum and nv.L2_norm; there are no decompositions": "linalg",
     "x / nv.L2_norm(x, axis=axis, keepdims=True)": "normalize",
     "nv.L2_norm(x - y, axis=axis)": "dist",
     # making tensors
@@ -167,8 +169,7 @@ FUNCTIONS = {
     "nv.nn.losses.margin_ranking": "margin_ranking_loss",
     "nv.nn.losses.triplet_margin": "triplet_margin_loss",
     _NOT_HERE:
-    "fft svd qr cholesky inverse pinverse det logdet slogdet eig lu lu_solve matrix_exp matrix_power "
-    "triangular_solve addr gumbel_softmax grid_sample "
+    "fft lu lu_solve addr gumbel_softmax grid_sample "
     "nextafter frexp igamma igammac "
     "polygamma betainc zeta i0 bessel_i0e bessel_i1e strided isnat ma ad flatiter dtypes "
     "as_strided  "

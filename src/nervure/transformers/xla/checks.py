@@ -25,6 +25,7 @@ from nervure.ir.kinds import Element, Structured
 from nervure.ir.op import Op
 from nervure.ir.printer import nested_functions
 from nervure.ops.effects import Guard
+from nervure.ops.library import LibraryOp
 from nervure.transformers.binding import Bindings
 from nervure.transformers.xla.functions import Array
 from nervure.transformers.xla.sizes import numbers
@@ -75,4 +76,4 @@ def _may_fail(op: Op, bindings: Bindings) -> bool:
             return True
         accesses = [access for access in (*structure.reads, *structure.writes) if access is not None]
         return any([isinstance(entry, Element) for access in accesses for entry in access.coordinates])
-    return isinstance(op, Guard)
+    return isinstance(op, Guard) or isinstance(op, LibraryOp) and op.failure is not None

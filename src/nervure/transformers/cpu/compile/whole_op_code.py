@@ -28,9 +28,11 @@ from nervure.ir.whole_op import WholeOp
 from nervure.kernel.plan import OpaqueStep
 from nervure.ops.cumulative import Cumulative, Recurrence
 from nervure.ops.finding import FindPositions
+from nervure.ops.library import LibraryOp
 from nervure.ops.sorting import Sort, TopK
 from nervure.transformers.binding import Bindings
 from nervure.transformers.cpu import runtime
+from nervure.transformers.cpu.compile.library_loops import addresses, library_sizes
 from nervure.transformers.cpu.compile.llvm.types import F32, F64, I32, I64
 from nervure.transformers.cpu.compile.region_code import place_of
 from nervure.transformers.cpu.compiled import CompiledFunction, LaunchParameters
@@ -41,6 +43,9 @@ from nervure.transformers.memory_estimate import most
 from nervure.types.dim import DimLike, product
 from nervure.types.dtype import DType, bool_, float32, float64, int32, int64, uint64
 from nervure.types.duration import MOST_NANOSECONDS
+
+LIBRARY_ELEMENT = 20
+"""The nanoseconds that a loop of a library is expected to take for an element of its operands."""
 
 
 class WholeOpCode(NamedTuple):
@@ -56,12 +61,15 @@ class WholeOpCode(NamedTuple):
     def of(cls, step: OpaqueStep, buffers: Sequence[int], compiled: CompiledFunction) -> WholeOpCode:
         """Returns the code of a step of a compiled function."""
         op = step.op
+        places = [*[place_of(step, operand) for operand in op.operands],
+                  *[step.storages.index(storage) for storage in step.outputs]]
+        if isinstance(op, LibraryOp):
+            sizes = library_sizes(op, places)
+            return cls(step, buffers, "run_library", sizes, found_sizes(compiled, LaunchParameters(sizes)))
         if type(op) not in _SIZES:
             raise op.fail(NotSupported, "the cpu has no code for this op", got=type(op).__name__,
                           expected="an op of nervure.ops", help="the interpreter runs it")
         runner, own = _SIZES[type(op)]
-        places = [*[place_of(step, operand) for operand in op.operands],
-                  *[step.storages.index(storage) for storage in step.outputs]]
         if isinstance(op, Cumulative):
             places = places[:1] + places  # in the place of factors, which are not read
         sizes = (*places, *own(op))
@@ -69,10 +77,13 @@ class WholeOpCode(NamedTuple):
 
     def step(self, bindings: Bindings) -> runtime.ProgramStep:
         """Returns the step for these sizes."""
+        sizes = most(self.sizes, bindings)
+        if isinstance(self.planned.op, LibraryOp):
+            sizes = (*addresses(self.planned.op.function, self.planned.op.loop_types), *sizes[2:])
         elements = sum([math.prod(most(operand.shape, bindings)) for operand in self.planned.op.operands])
-        nanoseconds = min(_ELEMENT[type(self.planned.op)] * elements, MOST_NANOSECONDS)
+        nanoseconds = min(_ELEMENT.get(type(self.planned.op), LIBRARY_ELEMENT) * elements, MOST_NANOSECONDS)
         return runtime.ProgramStep(
-            0, self.buffers, most(self.sizes, bindings), nanoseconds=nanoseconds,
+            0, self.buffers, sizes, nanoseconds=nanoseconds,
             runner=runtime_library.library().address(self.runner),
             longest=nanoseconds if type(self.planned.op) in _SHARED else 0,
             found=() if self.found is None else self.found.instructions(bindings))

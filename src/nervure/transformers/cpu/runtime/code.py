@@ -18,6 +18,7 @@ from nervure.transformers.cpu.runtime import (
     call,
     chunks,
     entry,
+    library_calls,
     memory_pool,
     resizing,
     row_sorting,
@@ -47,7 +48,7 @@ def compile_modules() -> list[bytes]:
 def functions() -> list[Native]:
     """Returns all functions of the runtime."""
     parts = (chunks, thread_pool, memory_pool, array_headers, resizing, call, runners, whole_ops,
-             row_sorting, accumulating, entry, tensor_headers, tensor_entry)
+             row_sorting, accumulating, library_calls, entry, tensor_headers, tensor_entry)
     listed = [functions_of(module) for module in parts]
     return [function for each in listed for function in each]
 
