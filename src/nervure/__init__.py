@@ -76,8 +76,7 @@ _WHOLE = tuple([f"nervure.front.{name}" for name in (
     "normalization", "attention", "random", "facets", "gradients", "flexible", "iterators", "choices", "checkpointing",
     "loop_functions", "associative_scan")])
 _SUBMODULES = ("autodiff", "bridges", "data", "flags", "front", "ir", "linalg", "nn", "ops", "optim", "passes",
-               "random",
-               "testing", "tools", "training", "transformers", "types")
+               "random", "testing", "tools", "training", "transformers", "types")
 _WHERE = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 

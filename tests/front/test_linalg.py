@@ -28,7 +28,7 @@ def bound(x: np.ndarray) -> float:
 
 @pytest.mark.parametrize("dtype", TYPES)
 def test_factorisations_give_their_matrix_back(dtype):
-    """A411: backward errors are those of LAPACK; results have the type of their operands."""
+    """A441: backward errors are those of LAPACK; results have the type of their operands."""
     a = matrices(2, 5, 3, dtype=dtype)
     for given in (a, adjoint(a)):
         q, r = [x.numpy() for x in nv.linalg.qr(given)]
@@ -52,7 +52,7 @@ def test_factorisations_give_their_matrix_back(dtype):
 
 @pytest.mark.parametrize("dtype", TYPES)
 def test_systems_and_determinants(dtype):
-    """A411: also of batches that broadcast, of vectors, and of triangles."""
+    """A441: also of batches that broadcast, of vectors, and of triangles."""
     a, b, v = matrices(3, 4, 4, dtype=dtype), matrices(4, 2, dtype=dtype), matrices(4, dtype=dtype)
     x = nv.linalg.solve(a, b).numpy()
     assert x.shape == (3, 4, 2) and x.dtype == dtype
@@ -76,7 +76,7 @@ def test_systems_and_determinants(dtype):
 
 @pytest.mark.parametrize("dtype", TYPES)
 def test_functions_and_norms(dtype):
-    """A413: powers, exponentials, all norms, conditions and ranks are SciPy's and NumPy's."""
+    """A443: powers, exponentials, all norms, conditions and ranks are SciPy's and NumPy's."""
     a = matrices(2, 3, 3, dtype=dtype)
     close = {"rtol": 1e3 * np.finfo(dtype).eps, "atol": 100 * bound(a)}
     for scale in (0, 0.1, 3, 20):
@@ -103,7 +103,7 @@ def test_functions_and_norms(dtype):
 
 @pytest.mark.parametrize("transformer", ["interpreter", "cpu", "xla"])
 def test_what_has_no_result_is_an_error(transformer):
-    """A412: it names the op and the matrix, and nothing has changed; NaN that is given stays NaN."""
+    """A442: it names the op and the matrix, and nothing has changed; NaN that is given stays NaN."""
     x = nv.placeholder((2, 2, 2), dtype=nv.float64)
     count = nv.variable((), 0.0)
     made = nv.transformers.make_transformer(transformer)
@@ -120,7 +120,7 @@ def test_what_has_no_result_is_an_error(transformer):
 
 
 def test_the_bits_are_those_of_the_library():
-    """A410: the cpu's results are NumPy's."""
+    """A440: the cpu's results are NumPy's."""
     a, b = matrices(3, 6, 6), matrices(3, 6, 2)
     x, y = nv.placeholder(a.shape, dtype=nv.float64), nv.placeholder(b.shape, dtype=nv.float64)
     found = nv.computation([nv.linalg.solve(x, y), nv.linalg.svdvals(x), nv.linalg.eigvals(x)], x, y)(a, b)
@@ -144,7 +144,7 @@ FUNCTIONS = {
 @pytest.mark.parametrize("is_complex", [False, True])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_derivatives_are_differences(name, is_complex):
-    """A414: of functions that do not depend on signs and phases of vectors."""
+    """A444: of functions that do not depend on signs and phases of vectors."""
     a = matrices(3, 3, dtype=np.complex128 if is_complex else np.float64)
     gradient, step = nv.grad(FUNCTIONS[name])(a), 1e-6
     for direction in (matrices(3, 3, dtype=a.dtype.type) for _ in range(2)):
@@ -154,7 +154,7 @@ def test_derivatives_are_differences(name, is_complex):
 
 
 def test_symbolic_batches_and_low_precision():
-    """A411: one program serves all lengths of a batch; float16 is computed in float32."""
+    """A441: one program serves all lengths of a batch; float16 is computed in float32."""
     n = nv.dim("n")
     x = nv.placeholder((n, 2, 2), dtype=nv.float64)
     inverse = nv.computation(nv.linalg.inv(x), x)
@@ -165,7 +165,7 @@ def test_symbolic_batches_and_low_precision():
 
 
 def test_mistakes_are_told():
-    """A411: shapes, names and orders."""
+    """A441: shapes, names and orders."""
     with pytest.raises(nv.ShapeMismatch, match="not square"):
         nv.linalg.inv(np.ones((2, 3)))
     with pytest.raises(nv.ShapeMismatch, match="two axes"):
