@@ -24,7 +24,7 @@ from nervure.ir.op import Op, Value
 from nervure.ops.branching import If, Switch
 from nervure.ops.cumulative import Cumulative, Recurrence
 from nervure.ops.effects import Guard, HostCall, PrintOp
-from nervure.ops.library import LibraryOp
+from nervure.ops.library_op import LibraryOp
 from nervure.ops.linear_algebra import (
     Cholesky,
     Eigen,

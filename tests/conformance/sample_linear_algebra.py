@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from nervure.ir.op import Value
-from nervure.ops.library import DOUBLES, SINGLES_AND_DOUBLES
+from nervure.ops.library_op import DOUBLES, SINGLES_AND_DOUBLES
 from nervure.ops.linear_algebra import adjoint, identity_like, product
 from nervure.types.dtype import DType
 from tests.conformance.sampling import A, B, N, Operand, Sample, of

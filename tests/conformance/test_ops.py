@@ -10,7 +10,7 @@ import pytest
 
 from nervure.errors import DtypeMismatch, IndexOutOfRange
 from nervure.ir.kinds import Composite, Pointwise, Structured, View
-from nervure.ops.library import LibraryOp
+from nervure.ops.library_op import LibraryOp
 from nervure.ops.linear_algebra import Qr
 from nervure.types.dtype import DType, all_dtypes
 from tests.conformance import values

@@ -39,7 +39,7 @@ from nervure.ops import (
     finding,
     indexing,
     iota,
-    library,
+    library_op,
     linear_algebra,
     looping,
     normalization,

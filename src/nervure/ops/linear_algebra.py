@@ -20,7 +20,7 @@ from nervure.ops.comparison import Equal, GreaterEqual
 from nervure.ops.contraction import Contract
 from nervure.ops.conversion import converted
 from nervure.ops.iota import Iota
-from nervure.ops.library import DOUBLES, LibraryOp
+from nervure.ops.library_op import DOUBLES, LibraryOp
 from nervure.ops.selection import where
 from nervure.ops.views import Broadcast, Permute, Slice
 from nervure.types.description import BasicTensorDescription

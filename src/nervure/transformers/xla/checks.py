@@ -25,7 +25,7 @@ from nervure.ir.kinds import Element, Structured
 from nervure.ir.op import Op
 from nervure.ir.printer import nested_functions
 from nervure.ops.effects import Guard
-from nervure.ops.library import LibraryOp
+from nervure.ops.library_op import LibraryOp
 from nervure.transformers.binding import Bindings
 from nervure.transformers.xla.functions import Array
 from nervure.transformers.xla.sizes import numbers

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from nervure.errors import NotSupported
-from nervure.ops.library import LibraryOp
+from nervure.ops.library_op import LibraryOp
 from nervure.transformers.cpu.runtime.library_calls import LibrarySize
 from nervure.types.dim import DimLike, product
 

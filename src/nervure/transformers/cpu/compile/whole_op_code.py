@@ -28,7 +28,7 @@ from nervure.ir.whole_op import WholeOp
 from nervure.kernel.plan import OpaqueStep
 from nervure.ops.cumulative import Cumulative, Recurrence
 from nervure.ops.finding import FindPositions
-from nervure.ops.library import LibraryOp
+from nervure.ops.library_op import LibraryOp
 from nervure.ops.sorting import Sort, TopK
 from nervure.transformers.binding import Bindings
 from nervure.transformers.cpu import runtime

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from nervure.ir.op import Op
-from nervure.ops.library import LibraryOp
+from nervure.ops.library_op import LibraryOp
 from nervure.ops.linear_algebra import (
     Cholesky,
     Eigen,

@@ -12,11 +12,11 @@ no Python. The interpreter calls the function, the cpu its loop: both have the s
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
+from numpy.linalg import _umath_linalg
 
 from nervure.errors import NumericError, ShapeMismatch
 from nervure.ir.kinds import require_admitted
@@ -39,7 +39,6 @@ class LibraryOp(WholeOp, abstract=True):
     problems, and are the same for all operands.
     """
 
-    module: ClassVar[str] = "numpy.linalg._umath_linalg"
     core: ClassVar[str]
     admits: ClassVar[frozenset[DType]] = SINGLES_AND_DOUBLES
     failure: ClassVar[str | None] = None  # what the first element of a result that is NaN means
@@ -130,7 +129,7 @@ class LibraryOp(WholeOp, abstract=True):
     @property
     def function(self) -> np.ufunc:
         """NumPy's function."""
-        found: np.ufunc = getattr(importlib.import_module(self.module), self.loop_name)
+        found: np.ufunc = getattr(_umath_linalg, self.loop_name)
         return found
 
     def compute(self, *arrays: np.ndarray, bound: int = 0) -> Sequence[np.ndarray]:
