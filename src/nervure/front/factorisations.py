@@ -81,7 +81,9 @@ class LeastSquares(NamedTuple):
 
 
 def as_matrix(x: TensorLike, op: str, position: int = 1, rank: int = 2) -> Tensor:
-    """Returns floats of at least single precision without names, with ``rank`` axes or more."""
+    """Returns x as floats of at least single precision without names; the operand of ``op`` at ``position`` has
+    ``rank`` axes or more.
+    """
     own = as_floats(x, op, position)
     if own.is_named and own.ndim:
         raise AxisMismatch(f"{op} goes by positions", op=op, operand=position, got=str(own.axes),

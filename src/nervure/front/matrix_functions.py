@@ -119,8 +119,10 @@ _MATRIX_NORMS = ("fro", "nuc", 1, -1, 2, -2, float("inf"), float("-inf"))
 
 
 def matrix_norm(x: TensorLike, ord: float | str = "fro", keepdims: bool = False) -> Tensor:
-    """Returns the norm of matrices x, by ``ord``: "fro", "nuc", 2 and -2 (singular values), 1, -1, inf, -inf (sums of
-    columns or rows, the largest or the smallest).
+    """Returns the norm of matrices x that ``ord`` names.
+
+    "fro" is the root of the sum of squares, "nuc" the sum of the singular values, 2 and -2 are the largest and the
+    smallest of them, 1 and -1 those sums of magnitudes along columns, inf and -inf along rows.
 
     >>> nv.linalg.matrix_norm([[1.0, -2.0], [3.0, 4.0]], 1).item()
     6.0
