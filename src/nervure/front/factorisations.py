@@ -81,7 +81,7 @@ class LeastSquares(NamedTuple):
 
 
 def as_matrix(x: TensorLike, op: str, position: int = 1, rank: int = 2) -> Tensor:
-    """Returns x as floats of at least single precision without names; the operand of ``op`` at ``position`` has
+    """Returns x, the operand of ``op`` at ``position``, as floats of at least single precision; it has no names and
     ``rank`` axes or more.
     """
     own = as_floats(x, op, position)
@@ -95,7 +95,7 @@ def as_matrix(x: TensorLike, op: str, position: int = 1, rank: int = 2) -> Tenso
 
 
 def as_square(x: TensorLike, op: str, position: int = 1) -> Tensor:
-    """Returns square matrices; ShapeMismatch for others."""
+    """Returns x, the operand of ``op`` at ``position``, as square matrices; ShapeMismatch for others."""
     own = as_matrix(x, op, position)
     if equal(own.type.shape[-1], own.type.shape[-2]) is False:
         raise ShapeMismatch("the matrix is not square", op=op, operand=position, got=str(own.type),
