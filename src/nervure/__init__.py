@@ -32,6 +32,7 @@ _NAMES = {
     "nervure.types.axis": "Axis FlattenedAxis axis make_axis",
     "nervure.types.axis_class": "make_axis_class",
     "nervure.types.axes": "Axes make_axes",
+    "nervure.types.mesh": "Mesh",
     "nervure.types.description": "BasicTensorDescription TensorDescription",
     "nervure.ir.function": "Function",
     "nervure.ops": "Parameter",
@@ -74,7 +75,7 @@ _WHOLE = tuple([f"nervure.front.{name}" for name in (
     "indexing", "gathering", "found", "filled", "diagonals", "grids", "matrix_products", "differences", "quantisation",
     "convolution", "pooling", "sampling",
     "normalization", "attention", "random", "facets", "gradients", "flexible", "iterators", "choices", "checkpointing",
-    "loop_functions", "associative_scan")])
+    "sharding", "loop_functions", "associative_scan")])
 _SUBMODULES = ("autodiff", "bridges", "data", "flags", "front", "ir", "linalg", "nn", "ops", "optim", "passes",
                "random", "testing", "tools", "training", "transformers", "types")
 _WHERE = {name: module for module, names in _NAMES.items() for name in names.split()}

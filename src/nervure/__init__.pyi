@@ -382,6 +382,7 @@ from nervure.front.sampling import pixel_shuffle as pixel_shuffle
 from nervure.front.sampling import pixel_unshuffle as pixel_unshuffle
 from nervure.front.sampling import resize as resize
 from nervure.front.sampling import unfold as unfold
+from nervure.front.sharding import shard_as as shard_as
 from nervure.front.sorts import argpartition as argpartition
 from nervure.front.sorts import argsort as argsort
 from nervure.front.sorts import lexsort as lexsort
@@ -490,6 +491,7 @@ from nervure.types.dtype import uint32 as uint32
 from nervure.types.dtype import uint4 as uint4
 from nervure.types.dtype import uint64 as uint64
 from nervure.types.dtype import uint8 as uint8
+from nervure.types.mesh import Mesh as Mesh
 
 __version__: str
 

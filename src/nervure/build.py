@@ -51,6 +51,7 @@ from nervure.transformers.devices.choice import transformer_for
 from nervure.transformers.program_options import read_options
 from nervure.transformers.report import table
 from nervure.types.dim import evaluate
+from nervure.types.mesh import Mesh, MeshAxes, Shard
 
 MODES = ("default", "fast", "fastest")
 """The parts that are compiled before the first call: forward and both backward parts, forward and the backward part
@@ -382,14 +383,16 @@ def _kept(arguments: Sequence[object], number: int, value: object) -> object:
 
 def build(out: Operand, inputs: Iterable[str | AssignableTensorOp] | None = None,
           construct_backward: bool | None = None, compile_mode: str = "fastest", fuse_ops: bool = True,
-          transformer: Transformer | None = None, memory_limit: int | str | None = None) -> CompiledComposite:
+          transformer: Transformer | None = None, memory_limit: int | str | None = None, mesh: Mesh | None = None,
+          shard: Shard | None = None, shard_parameters: MeshAxes | None = None) -> CompiledComposite:
     """Compiles the computation of ``out``, a tensor of any shape, for calls forward and backward.
 
     ``inputs`` are the names of the inputs that ``forward`` takes as arguments, in their order; ``set_input`` sets the
     others. ``construct_backward`` is False inside of ``nv.no_grad()``, else True. ``compile_mode`` says how much is
     compiled now rather than at its first use: "fastest" nothing, "fast" forward and backward, "default" also the
     backward that accumulates; all results are the same. ``fuse_ops=False`` leaves out rewrite rules of devices.
-    ``memory_limit`` is that of ``nv.computation``, for each call: what a forward keeps for its backward counts.
+    ``memory_limit`` is that of ``nv.computation``, for each call: what a forward keeps for its backward counts. Those
+    of ``nv.computation`` are ``mesh``, ``shard`` and ``shard_parameters``, too.
 
     >>> a, b = nv.placeholder("A=a, B=b").named("A"), nv.placeholder("A=a, B=b").named("B")
     >>> model = nv.build(a * b, inputs=("A", "B"))
@@ -409,7 +412,8 @@ def build(out: Operand, inputs: Iterable[str | AssignableTensorOp] | None = None
     wanted = [entry for entry in variables_below(own) if entry.dtype.is_float]
     forward, backward = build_function([own], places, name="forward"), None
     chosen = transformer_for(forward, asked, truth(fuse_ops, "build", "fuse_ops"),
-                             read_options("build", memory_limit))
+                             read_options("build", memory_limit, mesh=mesh, shard=shard,
+                                          shard_parameters=shard_parameters))
     has_gradients = not is_no_grad() if construct_backward is None else \
         truth(construct_backward, "build", "construct_backward")
     if wanted and own.dtype.is_float and has_gradients:

@@ -40,6 +40,7 @@ from nervure.transformers.devices.choice import transformer_for
 from nervure.transformers.program_options import read_options
 from nervure.types.axes import Axes, make_axes
 from nervure.types.description import BasicTensorDescription, TensorDescription
+from nervure.types.mesh import Mesh, MeshAxes, Shard
 
 if TYPE_CHECKING:
     from nervure.transformers.base import Transformer
@@ -270,32 +271,38 @@ _NOTHING = object()
 def computation(returns: Tensor, *parameters: object,
                 transformer: Transformer | None = None,
                 memory_limit: int | str | None = None,
-                results: Literal["numpy"] = "numpy") -> Computation[np.ndarray]: ...
+                results: Literal["numpy"] = "numpy", mesh: Mesh | None = None, shard: Shard | None = None,
+                shard_parameters: MeshAxes | None = None) -> Computation[np.ndarray]: ...
 
 
 @overload
 def computation(returns: Sequence[Tensor], *parameters: object,
                 transformer: Transformer | None = None,
                 memory_limit: int | str | None = None,
-                results: Literal["numpy"] = "numpy") -> Computation[tuple[np.ndarray, ...]]: ...
+                results: Literal["numpy"] = "numpy", mesh: Mesh | None = None, shard: Shard | None = None,
+                shard_parameters: MeshAxes | None = None) -> Computation[tuple[np.ndarray, ...]]: ...
 
 
 @overload
 def computation(returns: Mapping[Key, Tensor], *parameters: object,
                 transformer: Transformer | None = None,
                 memory_limit: int | str | None = None,
-                results: Literal["numpy"] = "numpy") -> Computation[dict[Key, np.ndarray]]: ...
+                results: Literal["numpy"] = "numpy", mesh: Mesh | None = None, shard: Shard | None = None,
+                shard_parameters: MeshAxes | None = None) -> Computation[dict[Key, np.ndarray]]: ...
 
 
 @overload
 def computation(returns: object, *parameters: object,
                 transformer: Transformer | None = None,
-                memory_limit: int | str | None = None, results: str = "numpy") -> Computation[Any]: ...
+                memory_limit: int | str | None = None, results: str = "numpy",
+                mesh: Mesh | None = None, shard: Shard | None = None,
+                shard_parameters: MeshAxes | None = None) -> Computation[Any]: ...
 
 
 def computation(returns: object = _NOTHING, *parameters: object, transformer: Transformer | None = None,
                 memory_limit: int | str | None = None, results: str = "numpy",
-                **others: Never) -> Computation[Any]:
+                mesh: Mesh | None = None, shard: Shard | None = None,
+                shard_parameters: MeshAxes | None = None, **others: Never) -> Computation[Any]:
     """Makes a callable that computes ``returns`` from the values of ``parameters``.
 
     One tensor gives one array; a list or tuple (placed in order) a tuple; a set (side by side) a dict; effects and
@@ -306,6 +313,10 @@ def computation(returns: object = _NOTHING, *parameters: object, transformer: Tr
     variables, since values are made again rather than kept; InvalidArgument if that does not do. ``results`` are
     arrays of NumPy, or lie on the ``"device"`` of the transformer, as JAX's arrays on xla.
 
+    On a ``mesh`` of devices (of the transformer xla) ``shard`` says over which axis of it each axis of tensors is
+    split, wherever it occurs: ``shard={"N": "data"}``. Variables of floats are split further over the axes
+    ``shard_parameters``, each along its longest axis that is whole.
+
     >>> x, w = nv.placeholder("N=2"), nv.variable("N=2", 3.0)
     >>> step = nv.computation([x * w, nv.assign(w, w + 1)], x)
     >>> step(np.float32([1, 2]))[0].tolist(), w.tolist()
@@ -314,7 +325,7 @@ def computation(returns: object = _NOTHING, *parameters: object, transformer: Tr
     if others or returns is _NOTHING:
         raise _misread(next(iter(others.items()), ("returns", None)))
     asked = None if transformer is None else transformers.chosen(transformer)
-    options = read_options("computation", memory_limit, results)
+    options = read_options("computation", memory_limit, results, mesh, shard, shard_parameters)
     listed, shape, together = _read_returns(returns)
     chosen = _read_parameters(parameters, listed)
     function = build_function(listed, chosen, together)
@@ -328,7 +339,8 @@ def _misread(given: tuple[str, object]) -> WrongKind:
     return WrongKind("there is nothing to compute" if is_missing else f"there is no argument {name}=",
                      op="computation", operand=name, got="no arguments" if is_missing else f"{name}={value!r:.60}",
                      expected="what to compute, then its parameters, and transformer=",
-                     help=did_you_mean(name, ["transformer", "memory_limit", "results"],
+                     help=did_you_mean(name, ["transformer", "memory_limit", "results", "mesh", "shard",
+                                              "shard_parameters"],
                                        "as in nv.computation(y, x), by position"))
 
 

@@ -45,6 +45,7 @@ from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import Dim, DimLike, dim
 from nervure.types.dtype import DType, as_dtype
 from nervure.types.foreign import is_array
+from nervure.types.mesh import Mesh, MeshAxes, Shard, Sharding, read_sharding
 
 if TYPE_CHECKING:
     from nervure.transformers.base import Transformer
@@ -137,7 +138,7 @@ class Jitted(Generic[Result]):
 
     def __init__(self, function: Callable[..., Result], dynamic: object = (), static: Iterable[str] | str = (),
                  transformer: Transformer | None = None, memory_limit: int | str | None = None,
-                 results: str = "numpy") -> None:
+                 results: str = "numpy", sharding: Sharding | None = None) -> None:
         if not callable(function):
             raise WrongKind("jit takes a function", op="jit", got=type(function).__name__, expected="a callable",
                             help="write @nv.jit above a function, or nv.jit(function)")
@@ -145,7 +146,7 @@ class Jitted(Generic[Result]):
         self.__name__ = getattr(function, "__name__", type(function).__name__)
         self._function = function
         self._transformer = None if transformer is None else transformers.chosen(transformer)
-        self._options = read_options("jit", memory_limit, results)
+        self._options = read_options("jit", memory_limit, results)._replace(sharding=sharding)
         self._signature = signature_of(function)
         self._dynamic = _read_dynamic(dynamic)
         self._static = set(_words(static))
@@ -335,22 +336,25 @@ class Jitted(Generic[Result]):
 
 @overload
 def jit(function: Callable[..., Result], *, dynamic: object = (), static: Iterable[str] | str = (),
-        transformer: Transformer | None = None, memory_limit: int | str | None = None,
-        results: str = "numpy") -> Jitted[Result]: ...
+        transformer: Transformer | None = None, memory_limit: int | str | None = None, results: str = "numpy",
+        mesh: Mesh | None = None, shard: Shard | None = None,
+        shard_parameters: MeshAxes | None = None) -> Jitted[Result]: ...
 
 
 @overload
 def jit(function: None = None, *, dynamic: object = (), static: Iterable[str] | str = (),
         transformer: Transformer | None = None,
         memory_limit: int | str | None = None,
-        results: str = "numpy") -> Callable[[Callable[..., Result]], Jitted[Result]]: ...
+        results: str = "numpy", mesh: Mesh | None = None,
+        shard: Shard | None = None,
+        shard_parameters: MeshAxes | None = None) -> Callable[[Callable[..., Result]], Jitted[Result]]: ...
 
 
 def jit(function: Callable[..., object] | None = None, *, dynamic: object = (), static: Iterable[str] | str = (),
-        transformer: Transformer | None = None, memory_limit: int | str | None = None,
-        results: str = "numpy") -> Any:
+        transformer: Transformer | None = None, memory_limit: int | str | None = None, results: str = "numpy",
+        mesh: Mesh | None = None, shard: Shard | None = None, shard_parameters: MeshAxes | None = None) -> Any:
     """Compiles a function of tensors once per types and shapes. It is also a decorator; ``Jitted`` explains
-    ``dynamic`` and ``static``, ``nv.computation`` the ``memory_limit`` and ``results``.
+    ``dynamic`` and ``static``, ``nv.computation`` the other arguments.
 
     >>> @nv.jit
     ... def scaled(parameters, x):
@@ -360,8 +364,10 @@ def jit(function: Callable[..., object] | None = None, *, dynamic: object = (), 
     """
     if function is None:
         return functools.partial(jit, dynamic=dynamic, static=static, transformer=transformer,
-                                 memory_limit=memory_limit, results=results)
-    return Jitted(function, dynamic, static, transformer, memory_limit, results)
+                                 memory_limit=memory_limit, results=results, mesh=mesh, shard=shard,
+                                 shard_parameters=shard_parameters)
+    sharding = read_sharding(mesh, shard, shard_parameters, "jit")
+    return Jitted(function, dynamic, static, transformer, memory_limit, results, sharding)
 
 
 def _place(function: Callable[..., object]) -> Location | None:

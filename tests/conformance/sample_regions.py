@@ -77,3 +77,8 @@ def checkpoint(cls: Any, dtype: DType) -> Iterator[Sample]:
 def after(cls: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(lambda at, x, *others: cls(x, *others), (Operand((N, M), dtype), Operand((K,), int32),
                                                           Operand((M,), dtype)))
+
+
+@of("ShardAs", types=[float32, float64])
+def sharded(cls: Any, dtype: DType) -> Iterator[Sample]:
+    yield Sample(lambda at, x: cls(x, split="data, -"), (Operand((N, M), dtype),))

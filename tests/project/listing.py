@@ -43,6 +43,7 @@ FAMILIES = {
     "State dicts": ("files.state_dict", "files.state_loading", "files.model_formats"),
     "Tensors, axes, lengths, element types": ("front.tensor", "types.axes", "types.axis", "types.axis_class",
                                               "types.dim", "types.dtype", "types.description"),
+    "Meshes of devices": ("types.mesh", "front.sharding"),
     "Devices and ops of users": ("front.devices", "front.nodes", "transformers.devices.pool"),
     "Loops over memory, of users": ("front.iterators",),
     "The graph": ("ir.function", "ops", "ir.provenance"),

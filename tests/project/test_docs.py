@@ -41,7 +41,7 @@ def run_document(path: Path) -> None:
         assert not report, "".join(report)
 
 
-NEEDED = {"pytorch.md": "torch", "xla.md": "jax"}
+NEEDED = {"cluster.md": "jax", "pytorch.md": "torch", "xla.md": "jax"}
 """Packages without which the blocks of a document cannot run."""
 
 

@@ -22,7 +22,7 @@ VARIANTS = "the base class or the table, and those of single transformers"
 
 # Modules of one name in different folders, and what makes it one meaning.
 SHARED = {
-    **dict.fromkeys("attention convolution custom dlpack effects indexing".split(), SURFACE),
+    **dict.fromkeys("attention convolution custom dlpack effects indexing sharding".split(), SURFACE),
     **dict.fromkeys("normalization pooling random".split(), SURFACE),
     **dict.fromkeys("contraction reductions views".split(), f"{SURFACE}; {INTERPRETED}"),
     **dict.fromkeys("exponential trigonometric".split(), MATHEMATICS),

@@ -83,6 +83,7 @@ EXAMPLES: dict[str, Example] = {
                      carries=2),
     "Checkpoint": example(X, X, body=BRANCHES[0]),
     "After": example(X, COUNT),
+    "ShardAs": example(X, split="data, ?"),
     "IndexView": example(X, map=REVERSED),
     "FilledView": example(X, map=REVERSED),
     "AccumulateView": example(X, map=REVERSED, shape=(3, 4)),

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from nervure.inspection.distribution import distribution
 from nervure.inspection.words import amount, giga, head, machine, place_of, time_text
 from nervure.transformers.report import CompilationReport, Limits, OpReport, StepReport, StorageReport, table
 
@@ -55,6 +56,8 @@ def details(report: CompilationReport, seconds: float | None, limits: Limits | N
     blocks = [head(report, seconds), *[_step(step, rates_of(step, limits)) for step in report.steps]]
     if report.temporaries or report.in_place or report.panels:
         blocks.append(_memory(report))
+    if report.places:
+        blocks.append(distribution(report.places, report.exchanges))
     if limits is not None:
         blocks.append(machine(limits))
     return "\n\n".join(blocks)

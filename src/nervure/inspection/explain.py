@@ -31,7 +31,7 @@ from nervure.inspection.words import counts, head, time_text
 from nervure.jit import Jitted
 from nervure.support.atomic_file import replace_file
 from nervure.transformers.base import Executable
-from nervure.transformers.report import CompilationReport, Limits, StepReport
+from nervure.transformers.report import CompilationReport, Exchange, Limits, PlaceReport, StepReport
 
 
 @runtime_checkable
@@ -130,6 +130,16 @@ class Explanation:
     def kernels(self) -> tuple[StepReport, ...]:
         """The steps that are native code; their ``text``, ``llvm`` and ``assembly`` show it."""
         return tuple([step for step in self.steps if step.kind == "kernel"])
+
+    @property
+    def places(self) -> tuple[PlaceReport, ...]:
+        """The places of arguments, variables and results on a mesh; none on one device."""
+        return self.report.places
+
+    @property
+    def exchanges(self) -> tuple[Exchange, ...]:
+        """The exchanges between the devices of a mesh in a call; an operation inside of a loop counts once."""
+        return self.report.exchanges
 
     def rates(self, step: StepReport) -> Rates:
         """Returns the rates of a step. Operations in types wider than float32 count as several of float32.

@@ -25,6 +25,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from nervure.inspection.details import rates_of
+from nervure.inspection.distribution import distribution
 from nervure.inspection.words import head, machine, place_of, time_text
 from nervure.transformers.report import CompilationReport, Limits, StepReport, table
 
@@ -38,6 +39,7 @@ def first_screen(report: CompilationReport, seconds: float | None, limits: Limit
     parts = [head(report, seconds), _slowest(report, times)]
     if times is not None:
         parts += [_by_module(report, times), _by_direction(report, times)]
+    parts.append(distribution(report.places, report.exchanges, MOST))
     last = [_memory(report)]
     if limits is not None:
         last.append(_machine(report, seconds, limits))

@@ -48,6 +48,7 @@ from nervure.ops import (
     reductions,
     rematerialising,
     selection,
+    sharding,
     softmax,
     sorting,
     special,

@@ -141,6 +141,7 @@ from nervure.ops.selection import Clip as Clip
 from nervure.ops.selection import Maximum as Maximum
 from nervure.ops.selection import Minimum as Minimum
 from nervure.ops.selection import Where as Where
+from nervure.ops.sharding import ShardAs as ShardAs
 from nervure.ops.softmax import LogSoftmax as LogSoftmax
 from nervure.ops.softmax import MaskedSoftmax as MaskedSoftmax
 from nervure.ops.softmax import SigmoidCrossEntropy as SigmoidCrossEntropy

@@ -36,6 +36,7 @@ from nervure.transformers.cells import Cell, Cells, own_copy
 from nervure.transformers.executable import Executable
 from nervure.transformers.program_options import ProgramOptions
 from nervure.types.description import BasicTensorDescription
+from nervure.types.mesh import Sharding
 from nervure.types.ordered_arrays import in_order
 
 __all__ = ["Executable", "Transformer"]
@@ -48,6 +49,8 @@ class Transformer(Uncopyable, ABC):
     """
 
     name: ClassVar[str]
+    sharding: Sharding | None = None
+    """How values are distributed over a mesh; None on one device."""
 
     def __init__(self, cell: type[Cell] = Cell) -> None:
         self.cells = Cells(self.name, cell)
@@ -110,6 +113,11 @@ class Transformer(Uncopyable, ABC):
         """Returns a transformer over the same variables whose programs follow ``options``. NotSupported names one that
         it has not. Here results lie in memory, where arrays of NumPy are.
         """
+        if options.sharding is not None:
+            raise NotSupported(f"the transformer {self.name} runs on one device", op=self.name, operand="mesh",
+                               got=f"{options.sharding.mesh}", expected="the transformer xla",
+                               help='transformer=nv.transformers.make_transformer("xla"), or '
+                                    'nv.flags.transformer = "xla"')
         return self if options.memory_limit is None else self.within(options.memory_limit)
 
     def own_array(self, value: object) -> Any:

@@ -160,12 +160,37 @@ class MadeAgain(NamedTuple):
 
 
 @dataclass(frozen=True)
+class PlaceReport:
+    """A tensor on a mesh: its ``split`` names the axes of the mesh for each dimension; ``bytes`` are those on one
+    device.
+    """
+
+    kind: str
+    name: str
+    type: str
+    split: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """The collective operations of one ``kind`` between devices: their ``count``, and the bytes of their results on
+    one device.
+    """
+
+    kind: str
+    count: int
+    bytes: int
+
+
+@dataclass(frozen=True)
 class CompilationReport(Uncopyable):
     """The steps of an executable in order, and its memory.
 
     ``apart_bytes`` is the memory that temporaries would take without sharing, ``together_bytes`` the block that they
     share; ``in_place`` names the variables that are updated in place; ``panels`` are kept between calls;
-    ``made_again`` are the values that a limit of memory does not let it keep.
+    ``made_again`` are the values that a limit of memory does not let it keep. On a mesh ``places`` say where tensors
+    lie, and ``exchanges`` what its devices send each other.
     """
 
     name: str
@@ -178,6 +203,8 @@ class CompilationReport(Uncopyable):
     in_place: tuple[str, ...] = ()
     panels: tuple[PanelReport, ...] = ()
     made_again: tuple[MadeAgain, ...] = ()
+    places: tuple[PlaceReport, ...] = ()
+    exchanges: tuple[Exchange, ...] = ()
 
 
 class Limits(NamedTuple):

@@ -13,6 +13,7 @@ from nervure.ir.device import are_listed, is_extended, native_device
 from nervure.ir.function import Function
 from nervure.ir.printer import nested_functions
 from nervure.transformers.base import Transformer
+from nervure.transformers.labels import classes
 from nervure.transformers.program_options import DEFAULT, ProgramOptions
 
 
@@ -21,6 +22,8 @@ def transformer_for(function: Function, asked: Transformer | None = None, fuses:
     """Returns the transformer that builds a function: without devices ``asked``, or the default one. ``fuses`` says
     whether the devices' own rules are applied, ``options`` what its calls may need and what they give.
     """
+    if options.sharding is not None:
+        options.sharding.check_known(classes(function))
     base = transformers.chosen(asked)
     device = native_device(base.name)
     operations = [op for each in nested_functions(function) for op in each.operations]

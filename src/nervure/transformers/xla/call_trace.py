@@ -1,4 +1,6 @@
-"""The facts that are known while JAX traces a function: the values of symbols, and the status of the call so far."""
+"""The facts that are known while JAX traces a function: the values of symbols, where values lie, and the status
+of the call so far.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ from nervure.ir.op import Value
 from nervure.transformers.binding import Bindings
 from nervure.transformers.xla.checks import START, Checks, ErrorOf, Status
 from nervure.transformers.xla.functions import Array
+from nervure.transformers.xla.placements import Placement
 
 
 class CallTrace:
@@ -16,13 +19,15 @@ class CallTrace:
     ``values`` are those of the ops so far, ``status`` moves on with the checks.
     """
 
-    def __init__(self, bindings: Bindings, checks: Checks, precision: str, status: Status = START) -> None:
+    def __init__(self, bindings: Bindings, checks: Checks, precision: str, placement: Placement,
+                 status: Status = START) -> None:
         self.bindings, self.checks, self.precision, self.status = bindings, checks, precision, status
+        self.placement = placement
         self.values: Mapping[Value, Array] = {}
 
     def inside(self, status: Status) -> CallTrace:
         """Returns the trace of a function that an op holds, from a status on."""
-        return CallTrace(self.bindings, self.checks, self.precision, status)
+        return CallTrace(self.bindings, self.checks, self.precision, self.placement, status)
 
     def check(self, bad: Array, error_of: ErrorOf, values: Array | None = None) -> None:
         """Ends the call with an error where ``bad`` holds."""

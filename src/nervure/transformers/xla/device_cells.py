@@ -4,7 +4,7 @@
 >>> from nervure.types.dtype import float32
 >>> cell = DeviceCell(Variable(BasicTensorDescription(float32, (2,)), initial=1.5))
 >>> value = cell.on_device(jax.devices()[0])
->>> keep_together([cell], [value + 1])
+>>> keep_together([cell], [value + 1], jax.devices()[:1])
 >>> cell.get(), cell.version
 (array([2.5, 2.5], dtype=float32), 1)
 """
@@ -16,26 +16,29 @@ from collections import deque
 from collections.abc import Sequence
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jax.sharding import NamedSharding, PartitionSpec
 
 from nervure.errors import InvalidArgument
 from nervure.ir.variable import Variable
 from nervure.transformers.cells import Cell, store_together
 from nervure.transformers.xla.functions import Array
+from nervure.transformers.xla.placements import Place, distributed
 from nervure.types.ordered_arrays import in_order
 
 __all__ = ["DeviceCell", "Held", "Variable", "keep_together", "placed"]
 
 
 class Held:
-    """A value on a device: the one of a ``version`` of its cell. ``is_fetched`` says whether the cell's own array has
-    it, too.
+    """A value at a ``place``: the one of a ``version`` of its cell. ``is_fetched`` says whether the cell's own array
+    has it, too.
     """
 
-    __slots__ = ("value", "version", "is_fetched")
+    __slots__ = ("value", "version", "is_fetched", "place")
 
-    def __init__(self, value: Array, version: int, is_fetched: bool) -> None:
-        self.value, self.version, self.is_fetched = value, version, is_fetched
+    def __init__(self, value: Array, version: int, is_fetched: bool, place: Place) -> None:
+        self.value, self.version, self.is_fetched, self.place = value, version, is_fetched, place
 
 
 class DeviceCell(Cell):
@@ -53,7 +56,7 @@ class DeviceCell(Cell):
                 raise InvalidArgument("the value of this variable is lost: its device failed in a call",
                                       op="xla", operand=self.name, got="no value", expected="a value",
                                       help="set it, or load it from a file")
-            _ARRAY.__set__(self, in_order(np.array(held.value, copy=True), self.order))
+            _ARRAY.__set__(self, in_order(fetched(held.value), self.order))
             held.is_fetched = True
         found: np.ndarray = _ARRAY.__get__(self)
         return found
@@ -63,31 +66,53 @@ class DeviceCell(Cell):
         self.held = None
         _ARRAY.__set__(self, array)
 
-    def on_device(self, device: jax.Device) -> Array:
-        """Returns the value on a device, copied there once for each version."""
+    def on_device(self, place: Place) -> Array:
+        """Returns the value at a place, copied there once for each version."""
         held = self.held
         if held is None or held.version != self.version or held.value.is_deleted():
-            self.held = held = Held(placed(self.array, device), self.version, True)
+            self.held = held = Held(placed(self.array, place), self.version, True, place)
+        elif held.place is not place and held.place != place:
+            value = moved(held.value, place)
+            self.held = held = Held(value, held.version, held.is_fetched, place)
         return held.value
 
 
-def placed(array: np.ndarray, device: jax.Device) -> Array:
-    """Returns a copy of an array on a device, in its own element type whatever jax's switch for 64 bits says."""
+def placed(array: np.ndarray, place: Place) -> Array:
+    """Returns a copy of an array at a place, in its own element type whatever jax's switch for 64 bits says."""
+    if isinstance(place, NamedSharding):
+        return distributed(array, place)
     with jax.enable_x64(True):
-        return jax.device_put(np.asarray(array, order="C"), device, may_alias=False)
+        return jax.device_put(np.asarray(array, order="C"), place, may_alias=False)
+
+
+def moved(value: Array, place: Place) -> Array:
+    """Returns a value at another place. Where several processes hold it, all of them do this."""
+    with jax.enable_x64(True):
+        if value.is_fully_addressable:
+            return jax.device_put(value, place, may_alias=False)
+        return jax.jit(jnp.copy, out_shardings=place)(value)
+
+
+def fetched(value: Array) -> np.ndarray:
+    """Returns a copy of a value in memory. Where several processes hold its parts, all of them do this."""
+    if value.is_fully_addressable:
+        return np.array(value, order="C", copy=True)
+    whole = value if value.is_fully_replicated else moved(value, NamedSharding(value.sharding.mesh, PartitionSpec()))
+    return np.array(whole.addressable_data(0), order="C", copy=True)
 
 
 _ARRAY: Array = Cell.__dict__["array"]
 
 
-def keep_together(cells: Sequence[DeviceCell], values: Sequence[Array]) -> None:
-    """Stores several new values on their device at once: whatever a signal handler raises, all cells have their new
+def keep_together(cells: Sequence[DeviceCell], values: Sequence[Array], places: Sequence[Place]) -> None:
+    """Stores several new values at their ``places`` at once: whatever a signal handler raises, all cells have their new
     values or none has. The caller holds the cells.
     """
     if any([cell.lent.value and (cell.is_lent() or cell.lent.value) for cell in cells]):
-        store_together(cells, [np.array(value, copy=True) for value in values])  # others read the memory itself
+        store_together(cells, [fetched(value) for value in values])  # others read the memory itself
         return
-    held = [Held(value, cell.version + 1, False) for cell, value in zip(cells, values, strict=True)]
+    held = [Held(value, cell.version + 1, False, place)
+            for cell, value, place in zip(cells, values, places, strict=True)]
     stamps, versions = [cell.stamp for cell in cells], [each.version for each in held]
     deque(itertools.chain(map(setattr, cells, itertools.repeat("held"), held),
                           map(setattr, stamps, itertools.repeat("value"), versions)), maxlen=0)

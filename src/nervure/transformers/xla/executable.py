@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar, cast
 
 import jax
@@ -20,12 +21,13 @@ from nervure.transformers.executable import Executable
 from nervure.transformers.given_memory import GivenMemory
 from nervure.transformers.interpreter.step_list import StepList
 from nervure.transformers.xla.device_binding import DeviceBinder
-from nervure.transformers.xla.device_cells import DeviceCell, keep_together, placed
+from nervure.transformers.xla.device_cells import DeviceCell, fetched, keep_together, placed
 from nervure.transformers.xla.fast_entry import fast_entry, is_default, is_fast
 from nervure.transformers.xla.functions import Array
 from nervure.transformers.xla.jax_program import XlaProgram
 
 if TYPE_CHECKING:
+    from nervure.transformers.report import CompilationReport
     from nervure.transformers.xla.transformer import XlaTransformer
 
 _Answer = TypeVar("_Answer")
@@ -54,7 +56,8 @@ class XlaExecutable(Executable):
         if found is None or not found.is_made:
             return None
         program = cast("XlaProgram", found.value)
-        if not (is_fast(self.function, program) and is_default(self.transformer.device)):
+        is_here = self.transformer.sharding is None and is_default(self.transformer.device)
+        if not (is_fast(self.function, program) and is_here):
             return None
         return fast_entry(self.function, program, self.transformer, slow, is_single, self._leaves_results)
 
@@ -65,16 +68,25 @@ class XlaExecutable(Executable):
             warn_user(f"{self.function.name} is compiled for the {MANY_BINDINGS}th time, for {names} = "
                       f"{', '.join(map(str, bindings.values()))}: XLA compiles a program for each length. Pad to a few "
                       f"lengths, or declare {names} as a number")
-        return XlaProgram(self.function, bindings)
+        return XlaProgram(self.function, bindings, self.transformer.placement(self.function, bindings))
+
+    def make_report(self, bindings: Bindings | None) -> CompilationReport:
+        report = super().make_report(bindings)
+        program: XlaProgram | None = None if bindings is None else self._specialised(bindings)
+        places = [] if program is None else program.placement.reports()
+        if program is None or not places:
+            return report
+        from nervure.transformers.xla.exchanges import exchanges_in  # loaded for explanations alone
+        return replace(report, places=tuple(places), exchanges=exchanges_in(program.compiled_text()))
 
     def run(self, specialised: XlaProgram, arguments: Sequence[np.ndarray],
             states: Mapping[Variable, np.ndarray]) -> Sequence[np.ndarray]:
-        device = self.transformer.device
-        read, replaced = [[placed(states[variable], device) for variable in listed]
+        place = specialised.placement.of_variable
+        read, replaced = [[placed(states[variable], place(variable)) for variable in listed]
                           for listed in (specialised.read, specialised.replaced)]
         results, updates, status = _called(self.transformer.device, specialised, arguments, read, replaced)
         self._raise(specialised, status)
-        return [np.asarray(value) for value in (*results, *updates)]
+        return [fetched(value) for value in (*results, *updates)]
 
     def _transact(self, arrays: Sequence[np.ndarray], cells: Mapping[Variable, Cell], updated: Sequence[Cell],
                   bindings: Bindings, given: GivenMemory | None) -> list[np.ndarray]:
@@ -88,9 +100,10 @@ class XlaExecutable(Executable):
         known = cast("Mapping[Variable, DeviceCell]", cells)
         for cell in known.values():
             cell.begin()
-        device = self.transformer.device
-        read, replaced = [[known[variable].on_device(device) for variable in listed]
+        place = program.placement.of_variable
+        read, replaced = [[known[variable].on_device(place(variable)) for variable in listed]
                           for listed in (program.read, program.replaced)]
+        places = [place(variable) for variable in program.replaced]
         made: list[Array] = []
         try:
             # Nothing of Python runs between the end of the program and its results' arrival in the list.
@@ -98,10 +111,10 @@ class XlaExecutable(Executable):
         finally:
             del read, replaced
             if made and self.function.updates:
-                keep_together(cast("Sequence[DeviceCell]", updated), made[0][1])
+                keep_together(cast("Sequence[DeviceCell]", updated), made[0][1], places)
         results, _, status = made[0]
         self._raise(program, status)
-        return list(results) if self._leaves_results else [np.array(value, order="C", copy=True) for value in results]
+        return list(results) if self._leaves_results else [fetched(value) for value in results]
 
     def _raise(self, program: XlaProgram, status: Sequence[Array]) -> None:
         """Raises the error with which a call ended, if any."""
@@ -128,4 +141,5 @@ def _called(device: jax.Device, program: XlaProgram, arrays: Sequence[np.ndarray
     """Returns what a program has computed on a device: results, new values of variables, and the status."""
     elsewhere = contextlib.nullcontext() if is_default(device) else jax.default_device(device)
     with jax.enable_x64(True), elsewhere:
-        return jax.block_until_ready(program.call(list(arrays), list(read), list(replaced)))
+        given = program.placement.arguments(arrays)
+        return jax.block_until_ready(program.call(given, list(read), list(replaced)))

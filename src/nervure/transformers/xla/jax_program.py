@@ -32,34 +32,44 @@ from nervure.transformers.xla.call_trace import CallTrace
 from nervure.transformers.xla.checks import Checks, Status, may_fail
 from nervure.transformers.xla.element_types import convert
 from nervure.transformers.xla.functions import Array
+from nervure.transformers.xla.placements import Placement
 from nervure.transformers.xla.sizes import numbers
 from nervure.transformers.xla.structured_form import structured
 from nervure.transformers.xla.views import view
 from nervure.transformers.xla.xla_scalars import XlaScalars
 
-COMPILER_OPTIONS = {"xla_allow_excess_precision": False}
-"""What XLA must not do: leave out the rounding of a value to its own type."""
-
 _SCALARS = XlaScalars()
 
 
 class XlaProgram:
-    """A function that JAX compiles at its first call. ``read`` and ``replaced`` are its variables, in order."""
+    """A function that JAX compiles at its first call, whose values lie as its ``placement`` says. ``read`` and
+    ``replaced`` are its variables, in order.
+    """
 
-    def __init__(self, function: Function, bindings: Bindings) -> None:
-        self._function, self._bindings = function, bindings
+    def __init__(self, function: Function, bindings: Bindings, placement: Placement) -> None:
+        self._function, self._bindings, self.placement = function, bindings, placement
         self.replaced = [variable for variable, _ in function.updates]
         self.read = [variable for variable in function.variables if variable not in set(self.replaced)]
         self.checks, self.may_fail = Checks(), may_fail(function, bindings)
         self._precision = flags.xla_precision
-        self.call = jax.jit(self.traced, donate_argnums=(2,), compiler_options=COMPILER_OPTIONS)
+        self.call = placement.jitted(self.traced, self.read, self.replaced, self.may_fail)
+
+    def compiled_text(self) -> str:
+        """Returns the program as XLA has compiled it."""
+        arguments, read, replaced = [[jax.ShapeDtypeStruct(numbers(entry.type.shape, self._bindings),
+                                                           entry.type.dtype.numpy) for entry in listed]
+                                     for listed in ([op.output for op in self._function.parameters], self.read,
+                                                    self.replaced)]
+        with jax.enable_x64(True):
+            text: str = self.call.lower(arguments, read, replaced).compile().as_text()
+        return text
 
     def traced(self, arguments: Sequence[Array], read: Sequence[Array],
                replaced: Sequence[Array]) -> tuple[list[Array], list[Array], Status | tuple[()]]:
         """Returns the results for ``arguments``, the new values of variables, and the status of the call if it may
         fail. After a failure the values of variables are the old ones.
         """
-        trace = CallTrace(self._bindings, self.checks, self._precision)
+        trace = CallTrace(self._bindings, self.checks, self._precision, self.placement)
         states = {**dict(zip(self.read, read, strict=True)), **dict(zip(self.replaced, replaced, strict=True))}
         values = _apart(traced(trace, self._function, arguments, states), [*arguments, *read, *replaced])
         count = len(self._function.results)

@@ -19,6 +19,7 @@ from nervure.ops.cumulative import Cumulative, Recurrence
 from nervure.ops.indexing import Gather, Scatter
 from nervure.ops.reductions import Max, Min, Prod, Sum
 from nervure.ops.rematerialising import After
+from nervure.ops.sharding import ShardAs
 from nervure.ops.sorting import Sort, TopK
 from nervure.transformers.xla import matrix_rows
 from nervure.transformers.xla.call_trace import CallTrace
@@ -110,6 +111,11 @@ def _scanned(op: Cumulative | Recurrence, step: Callable[..., Array], *operands:
     return jnp.moveaxis(whole, 0, op.axis)
 
 
+def shard_as(trace: CallTrace, op: ShardAs, operands: Sequence[Array]) -> list[Array]:
+    """Returns the one of ``operands``, distributed over the mesh if there is one."""
+    return [trace.placement.pinned(operands[0], op)]
+
+
 def _rows(domain: Domain, op: Gather | Scatter) -> Array:
     """The positions along the axis that the index names, checked."""
     coordinates = op.places(*[operand.type for operand in op.operands[:2]]).coordinates
@@ -119,5 +125,5 @@ def _rows(domain: Domain, op: Gather | Scatter) -> Array:
 ROWS: dict[type[Op], Callable[[CallTrace, Any, Sequence[Array]], list[Array] | None]] = {
     After: after, Contract: contract, Convolution: convolution, ConvolutionDataGradient: convolution,
     ConvolutionFilterGradient: convolution, Cumulative: cumulative, Gather: gather, Max: reduced, Min: reduced,
-    Prod: reduced, Recurrence: recurrence, Scatter: scatter, Sort: sort, Sum: reduced,
+    Prod: reduced, Recurrence: recurrence, Scatter: scatter, ShardAs: shard_as, Sort: sort, Sum: reduced,
     TopK: top_k, **matrix_rows.ROWS}

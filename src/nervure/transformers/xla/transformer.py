@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nervure.errors import NotSupported
 from nervure.ir.function import Function
@@ -20,6 +20,11 @@ from nervure.ops.attention import Attention
 from nervure.support import forks
 from nervure.transformers.base import Executable, Transformer
 from nervure.transformers.program_options import DEFAULT, ProgramOptions
+from nervure.types.mesh import Sharding
+
+if TYPE_CHECKING:
+    from nervure.transformers.binding import Bindings
+    from nervure.transformers.xla.placements import Placement
 
 
 class XlaTransformer(Transformer):
@@ -37,7 +42,7 @@ class XlaTransformer(Transformer):
         with forks.importing():
             from nervure.transformers.xla.device_cells import DeviceCell
         super().__init__(DeviceCell)
-        self.device, self.options = jax.devices()[0], DEFAULT
+        self.device, self.options = jax.local_devices()[0], DEFAULT
 
     @property
     def has_fused_attention(self) -> bool:
@@ -56,9 +61,17 @@ class XlaTransformer(Transformer):
             from nervure.transformers.xla.executable import XlaExecutable
         return XlaExecutable(function, self)
 
+    def placement(self, function: Function, bindings: Bindings) -> Placement:
+        """Returns where the values of a function lie in a program for these values of its symbols."""
+        with forks.importing():
+            from nervure.transformers.xla.placements import OneDevice
+        return OneDevice(self.device)
+
     def following(self, options: ProgramOptions) -> Transformer:
-        chosen = super().following(options)
-        return chosen if options == DEFAULT else _Following(self, options)
+        chosen = super().following(options._replace(sharding=None))
+        if options == DEFAULT:
+            return chosen
+        return _Following(self, options) if options.sharding is None else _OnMesh(self, options, options.sharding)
 
     def own_array(self, value: object) -> Any:
         with forks.importing():
@@ -82,3 +95,21 @@ class _Following(XlaTransformer):
 
     def following(self, options: ProgramOptions) -> Transformer:
         return self._base.following(options)
+
+
+class _OnMesh(_Following):
+    """A transformer that distributes what it compiles over the devices of a mesh, as ``sharding`` says."""
+
+    def __init__(self, base: XlaTransformer, options: ProgramOptions, sharding: Sharding) -> None:
+        super().__init__(base, options)
+        with forks.importing():
+            from nervure.transformers.xla.placements import as_mesh
+        self.sharding, self._sharding, self.mesh = sharding, sharding, as_mesh(sharding)
+
+    def placement(self, function: Function, bindings: Bindings) -> Placement:
+        with forks.importing():
+            from nervure.transformers.xla.placements import OnMesh
+        return OnMesh(function, self._sharding, self.mesh, bindings)
+
+    def own_array(self, value: object) -> Any:
+        return None  # each device reads its own part
