@@ -103,8 +103,8 @@ def angle(x: Operand) -> Tensor:
 def polar(radius: Operand, angle: Operand) -> Tensor:
     """Returns the complex numbers with the magnitude ``radius`` and an ``angle`` in radians.
 
-    >>> nv.polar(2.0, np.float32([0, np.pi / 2])).numpy().round(4).tolist()
-    [(2+0j), 2j]
+    >>> nv.polar(2.0, np.array([0.0, np.pi])).numpy().round(4).real.tolist()
+    [2.0, -2.0]
     """
     turn = as_tensor(angle, "polar", 2)
     return complex(multiply(radius, cos(turn)), multiply(radius, sin(turn)))

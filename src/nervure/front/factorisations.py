@@ -291,7 +291,7 @@ def cholesky_solve(factor: TensorLike, b: TensorLike) -> Tensor:
 def qr(a: TensorLike) -> QrResult:
     """Returns Q with orthonormal columns and an upper triangle R, with Q @ R = a, of the smaller length of a.
 
-    >>> [entry.numpy().round(4).tolist() for entry in nv.linalg.qr([[3.0], [4.0]])]
+    >>> [entry.numpy().round(4).tolist() for entry in nv.linalg.qr(np.array([[3.0], [4.0]]))]
     [[[-0.6], [-0.8]], [[-5.0]]]
     """
     own = _in_doubles(as_matrix(a, "qr"))
