@@ -4,7 +4,7 @@
 >>> from nervure.data.transforms import Flip
 >>> data = Prefetched(Transformed(Batches(np.zeros((6, 1, 4, 4)), np.arange(6), size=2), [Flip()], seed=1))
 >>> len(data), [labels.tolist() for _, labels in data.epoch(0, start=2)]
-(3, [[4, 1]])
+(3, [[0, 1]])
 """
 
 from __future__ import annotations

@@ -83,7 +83,11 @@ class Crop(Transform):
 
 
 class CentreCrop(Crop):
-    """The part of ``size`` in the middle."""
+    """The part of ``size`` in the middle.
+
+    >>> CentreCrop(2)((np.arange(16).reshape(1, 4, 4),), np.random.default_rng(0))[0].tolist()
+    [[[5, 6], [9, 10]]]
+    """
 
     def starts(self, most: int, count: int, generator: np.random.Generator) -> np.ndarray:
         """Returns the middle between 0 and ``most``, ``count`` times."""
@@ -91,7 +95,11 @@ class CentreCrop(Crop):
 
 
 class Flip(Transform):
-    """Pictures in reverse order along W (or H, as ``axis`` says), each with this ``chance``."""
+    """Pictures in reverse order along W (or H, as ``axis`` says), each with this ``chance``.
+
+    >>> Flip("H", chance=1.0)((np.array([[[1, 2], [3, 4]]]),), np.random.default_rng(0))[0].tolist()
+    [[[3, 4], [1, 2]]]
+    """
 
     def __init__(self, axis: str = "W", chance: float = 0.5) -> None:
         if axis not in ("H", "W"):
@@ -122,7 +130,11 @@ class Resize(Transform):
 
 
 class ResizedCrop(Transform):
-    """A random part, resized to ``size``: from a share of the area and with a ratio W/H from these ranges."""
+    """A random part, resized to ``size``: from a share of the area and with a ratio W/H from these ranges.
+
+    >>> ResizedCrop(4)((np.ones((2, 3, 8, 8)),), np.random.default_rng(0))[0].shape
+    (2, 3, 4, 4)
+    """
 
     def __init__(self, size: int | Sequence[int], area: Sequence[float] = (0.08, 1.0),
                  ratio: Sequence[float] = (3 / 4, 4 / 3)) -> None:
@@ -179,7 +191,11 @@ class Affine(Transform):
 
 
 class Rotate(Affine):
-    """Pictures turned by up to ``degrees`` in either direction."""
+    """Pictures turned by up to ``degrees`` in either direction.
+
+    >>> Rotate(10)((np.ones((2, 8, 8)),), np.random.default_rng(0))[0].shape
+    (2, 8, 8)
+    """
 
     def __init__(self, degrees: float) -> None:
         super().__init__(degrees)
@@ -189,7 +205,11 @@ class Rotate(Affine):
 
 
 class Scaled(Transform):
-    """Bytes from 0 to 255 as float32 from 0 to 1; other pictures as float32."""
+    """Bytes from 0 to 255 as float32 from 0 to 1; other pictures as float32.
+
+    >>> Scaled()((np.array([[[0, 255]]], np.uint8),), np.random.default_rng(0))[0].tolist()
+    [[[0.0, 1.0]]]
+    """
 
     def apply(self, pictures: np.ndarray, generator: np.random.Generator) -> np.ndarray:
         """Maps ``pictures`` to float32."""
@@ -197,7 +217,11 @@ class Scaled(Transform):
 
 
 class Normalise(Transform):
-    """(x - ``mean``) / ``deviation``, numbers or one for each channel."""
+    """(x - ``mean``) / ``deviation``, numbers or one for each channel.
+
+    >>> Normalise(0.5, 0.25)((np.array([[[0.0, 1.0]]]),), np.random.default_rng(0))[0].tolist()
+    [[[-2.0, 2.0]]]
+    """
 
     def __init__(self, mean: float | Sequence[float], deviation: float | Sequence[float]) -> None:
         self.mean, self.deviation = [np.asarray(value, np.float32).reshape(-1, 1, 1) for value in (mean, deviation)]
@@ -220,6 +244,9 @@ class ColourJitter(Transform):
 
     Contrast is about the mean grey of a picture, saturation about each pixel's grey. Pictures without three channels
     have no saturation.
+
+    >>> ColourJitter(0.2, 0.2, 0.2)((np.ones((2, 3, 8, 8)),), np.random.default_rng(0))[0].shape
+    (2, 3, 8, 8)
     """
 
     def __init__(self, brightness: float = 0.0, contrast: float = 0.0, saturation: float = 0.0) -> None:
@@ -243,6 +270,10 @@ class ColourJitter(Transform):
 class Erase(Transform):
     """A rectangle becomes ``value``, with this ``chance`` (Zhong et al. 2017): a share of the area, with a ratio
     H/W.
+
+    >>> found, = Erase(1.0)((np.ones((1, 8, 8)),), np.random.default_rng(0))
+    >>> bool((found == 0).any())
+    True
     """
 
     def __init__(self, chance: float = 0.5, area: Sequence[float] = (0.02, 0.33),
@@ -316,6 +347,10 @@ class CutMix(Mixup):
     """A rectangle of each picture comes from another one, and labels are mixed by their areas (Yun et al. 2019).
 
     The share of the first is drawn from Beta(``alpha``, ``alpha``); labels are as in ``Mixup``.
+
+    >>> batch = np.ones((2, 1, 8, 8), np.float32), np.array([0, 2])
+    >>> CutMix(classes=3)(batch, np.random.default_rng(0))[1].shape
+    (2, 3)
     """
 
     def __init__(self, classes: int, alpha: float = 1.0) -> None:
