@@ -1,4 +1,4 @@
-"""How many names of NumPy, JAX and PyTorch are here: ``python -m tests.project.coverage`` counts and lists them.
+"""The share of the names of NumPy, JAX and PyTorch that are here: ``python -m tests.project.coverage`` lists them.
 
 A name is *here* if nervure has it where a user would look, *here otherwise* if the error of a missing name says what
 does the same, *not relevant* with a reason, such as the printing of arrays, or *absent*.
