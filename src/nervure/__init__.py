@@ -71,7 +71,8 @@ _NAMES = {
 _WHOLE = tuple([f"nervure.front.{name}" for name in (
     "elementwise", "op_functions", "elementary", "nonlinearities", "special_functions",
     "complex_parts", "reductions", "predicates",
-    "nan_reductions", "contraction", "sorts", "prefixes", "ranks", "views", "rearranging", "joining", "stacking",
+    "nan_reductions", "contraction", "sorts", "prefixes", "ranks", "bins", "polynomials",
+    "views", "rearranging", "joining", "stacking",
     "indexing", "gathering", "found", "filled", "diagonals", "grids", "matrix_products", "differences", "quantisation",
     "convolution", "pooling", "sampling",
     "normalization", "attention", "random", "facets", "gradients", "flexible", "iterators", "choices", "checkpointing",

@@ -77,6 +77,12 @@ from nervure.files.state_dict import parse_state_dict_key as parse_state_dict_ke
 from nervure.files.state_loading import load_from_state_dict as load_from_state_dict
 from nervure.front.associative_scan import associative_scan as associative_scan
 from nervure.front.attention import attention as attention
+from nervure.front.bins import bincount as bincount
+from nervure.front.bins import histogram as histogram
+from nervure.front.bins import histogram2d as histogram2d
+from nervure.front.bins import histogram_bin_edges as histogram_bin_edges
+from nervure.front.bins import histogramdd as histogramdd
+from nervure.front.bins import interp as interp
 from nervure.front.checkpointing import checkpoint as checkpoint
 from nervure.front.choices import cond as cond
 from nervure.front.choices import switch as switch
@@ -325,6 +331,14 @@ from nervure.front.op_functions import subtract as subtract
 from nervure.front.op_functions import tan as tan
 from nervure.front.op_functions import tanh as tanh
 from nervure.front.op_functions import trunc as trunc
+from nervure.front.polynomials import convolve as convolve
+from nervure.front.polynomials import correlate as correlate
+from nervure.front.polynomials import polyadd as polyadd
+from nervure.front.polynomials import polyder as polyder
+from nervure.front.polynomials import polyint as polyint
+from nervure.front.polynomials import polymul as polymul
+from nervure.front.polynomials import polysub as polysub
+from nervure.front.polynomials import polyval as polyval
 from nervure.front.pooling import pooling as pooling
 from nervure.front.predicates import allclose as allclose
 from nervure.front.predicates import array_equal as array_equal

@@ -27,6 +27,7 @@ CALLS = [
     ("percentile", lambda v: np.percentile(v, 80)),
     ("searchsorted", lambda v: np.searchsorted(v[0] * 0 + np.arange(1, 4), v)),
     ("digitize", lambda v: np.digitize(v, np.array([0.5, 1.5]))),
+    ("histogramdd", lambda v: np.histogramdd(MATRIX, [2, 2, 2], weights=v[0])[0]),
     ("lexsort", lambda v: np.lexsort(v)),
     ("where", lambda v: np.where(v > 1.5, v, 0.0)), ("where", lambda v: np.where(np.eye(3) > 0, v * v, v)),
     ("clip", lambda v: np.clip(v, 0.0, 1.75)), ("clip", lambda v: np.clip(v, None, 1.75)),

@@ -7,19 +7,21 @@ import pytest
 
 import nervure as nv
 from nervure.front import (
+    bins,
     diagonals,
     differences,
     elementary,
     grids,
     matrix_products,
     nan_reductions,
+    polynomials,
     predicates,
     rearranging,
     stacking,
 )
 
-MODULES = (diagonals, differences, elementary, grids, matrix_products, nan_reductions, predicates, rearranging,
-           stacking)
+MODULES = (bins, diagonals, differences, elementary, grids, matrix_products, nan_reductions, polynomials, predicates,
+           rearranging, stacking)
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((3, 4, 5)).astype(np.float32)
 Y = RNG.standard_normal((5, 4, 3)).astype(np.float32)
@@ -28,6 +30,7 @@ HOLES = np.where(RNG.random(X.shape) < 0.4, np.nan, X).astype(np.float32)
 HOLES[0, 0] = np.nan
 SOME = HOLES.copy()
 SOME[:, :, 0] = 1
+NUMBERS, PLACES = np.array([3, 0, 5, 3, 1]), np.float32([-1, -0.5, 0.5, 2])
 ODD = np.concatenate([RNG.standard_normal(9) * 3, [0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 0.5]]).astype(np.float32)
 PAIRS = np.meshgrid(ODD, ODD)
 THREES = RNG.standard_normal((4, 3)).astype(np.float32), RNG.standard_normal((2, 4, 3)).astype(np.float32)
@@ -81,7 +84,26 @@ CALLS = [
     ("fmax", (np.arange(3), 1), {}), ("isclose", PAIRS, {"equal_nan": True, "rtol": 0.5}),
     ("isclose", (np.array([2**40]), np.array([2**40 + 1])), {"rtol": 0, "atol": 0}),
     ("allclose", (X, X + 1e-7), {}), ("allclose", (X, X + 1), {}),
-    *[("array_equal", (X, other), {}) for other in (X.copy(), X + 1, ROW, Y)]]
+    *[("array_equal", (X, other), {}) for other in (X.copy(), X + 1, ROW, Y)],
+    ("bincount", (NUMBERS,), {}), ("bincount", (NUMBERS, ROW), {"minlength": 9}), ("bincount", (NUMBERS[:0],), {}),
+    *[("histogram", (X, bins), options) for bins in (3, 10, [-1.5, 0.0, 0.25, 1.0]) for options in (
+        {}, {"range": (-1, 1.5)}, {"density": True}, {"weights": X * X})],
+    ("histogram", (ODD, 4), {"range": (-1, 1)}), ("histogram", (NUMBERS,), {}), ("histogram", (np.ones(3),), {}),
+    *[("histogram2d", (ROW, X[1, 1]), options) for options in (
+        {}, {"bins": [2, [-1.0, 0.0, 2.0]], "density": True}, {"bins": 3, "range": [[-1, 1], [0, 2]], "weights": ROW})],
+    ("histogramdd", (Y[0],), {"bins": [2, 3, 2], "density": True}), ("histogramdd", (Y[0],), {"bins": 2}),
+    *[("histogram_bin_edges", (X, 7), {"range": range}) for range in (None, (2, 2), (-1, 3))],
+    *[("interp", (ODD, PLACES, COLUMN), options) for options in (
+        {}, {"left": -9.0, "right": 9.0}, {"period": 2.5})], ("interp", (X, [1.0], [2.0]), {}),
+    ("interp", (ROW, [0, 0, 1], [1, 2, 3]), {}), ("interp", (ROW, [-1, 0, 1], [np.inf, 0, 0]), {}),
+    *[(name, pair, {"mode": mode}) for name in ("convolve", "correlate") for mode in ("full", "same", "valid")
+      for pair in ((ROW, COLUMN), (COLUMN, ROW), (ROW, ROW[:1]), (ROW, ROW), (ROW[:2], ROW), (NUMBERS, NUMBERS[:3]))],
+    ("correlate", (ROW * 1j + 1, COLUMN * 1j), {}), ("polyval", (ROW, X), {}), ("polyval", (NUMBERS, NUMBERS), {}),
+    ("polyval", (ROW[:0], X), {}),
+    *[(name, pair, {}) for name in ("polyadd", "polysub", "polymul")
+      for pair in ((ROW, COLUMN), (COLUMN, ROW), (NUMBERS, NUMBERS))],
+    *[(name, (p, m), {}) for name in ("polyder", "polyint") for p in (ROW, NUMBERS) for m in (0, 1, 2, 7)],
+    ("polyint", (ROW, 2), {"k": [1.0, 2.0]})]
 
 BY_FORMULA = {"xlogy": lambda x, y: np.where((x == 0) & ~np.isnan(y), 0, x * np.log(y)),
               "xlog1py": lambda x, y: np.where((x == 0) & ~np.isnan(y), 0, x * np.log1p(y)),
@@ -121,7 +143,7 @@ def test_all_names_are_tried():
 
 COMPUTED = {"allclose", "array_equal", "isclose"}  # of tensors, NumPy's answer is at hand
 OTHER = {"entr", "identity", "linspace", "logspace", "geomspace", "tri", "flip", "ravel", "broadcast_to", "var",
-         "xlogy", "xlog1py", "logit", "invert", "remainder"}
+         "xlogy", "xlog1py", "logit", "invert", "remainder", "histogramdd"}
 
 BY_NUMPY = {name: (arguments, options) for name, arguments, options in reversed(CALLS)
             if name not in COMPUTED | OTHER}
@@ -156,6 +178,12 @@ SYMBOLIC = {
     "kron": lambda f, x: f.kron(x, x), "tensordot": lambda f, x: f.tensordot(x, x, ([0], [0])),
     "diff": lambda f, x: f.diff(x, axis=0), "gradient": lambda f, x: f.gradient(x, axis=0),
     "cov": lambda f, x: f.cov(x, rowvar=False), "trapezoid": lambda f, x: f.trapezoid(x, axis=0),
+    "histogram": lambda f, x: f.histogram(x, 4)[0], "edges": lambda f, x: f.histogram(x[:, 0], 3)[1],
+    "interp": lambda f, x: f.interp(x, [-1.0, 0.0, 0.5], [1.0, 3.0, 2.0]),
+    "interp_of_points": lambda f, x: f.interp([0.1, 0.5], f.sort(x[:, 0]), x[:, 1]),
+    "convolve": lambda f, x: f.convolve(x[:, 0], [1.0, 2.0, 3.0]), "polyder": lambda f, x: f.polyder(x[:, 0]),
+    "correlate": lambda f, x: f.correlate(x[:, 0], [1.0, 2.0], "same"), "polyint": lambda f, x: f.polyint(x[:, 0], 2),
+    "polyval": lambda f, x: f.polyval([1.0, 2.0], x), "polyadd": lambda f, x: f.polyadd(x[:, 0], [1.0, 2.0]),
     "nanmax": lambda f, x: f.nanmax(x, axis=0), "vstack": lambda f, x: f.vstack([x, x])}
 
 
@@ -175,7 +203,8 @@ def test_lengths_may_be_symbols(name):
     (lambda x: nv.tile(x, 2), "H W"), (lambda x: nv.diff(x, axis="W"), "H W"),
     (lambda x: nv.gradient(x, axis="H"), "H W"), (lambda x: nv.nanmean(x, "H"), "W"), (lambda x: nv.ptp(x, "W"), "H"),
     (lambda x: nv.trapezoid(x, axis="W"), "H"), (lambda x: nv.average(x, "H", nv.constant([1, 2, 3, 4], "H=4")), "W"),
-    (lambda x: nv.diagonal(x), "H"), (lambda x: nv.isclose(x, x), "H W"), (lambda x: nv.unstack(x, "H")[0], "W")])
+    (lambda x: nv.diagonal(x), "H"), (lambda x: nv.isclose(x, x), "H W"), (lambda x: nv.unstack(x, "H")[0], "W"),
+    (lambda x: nv.interp(x, [0, 1], [1, 2]), "H W"), (lambda x: nv.polyval([1, 2], x), "H W")])
 def test_axes_keep_their_names(function, axes):
     assert [axis.name for axis in function(nv.constant(MATRIX, "H=4, W=5")).axes] == axes.split()
 
@@ -185,7 +214,12 @@ def test_axes_keep_their_names(function, axes):
     (nv.logaddexp, [[1.0, 2.0, 3.0], [1.0, 2.5, -1.0]]), (nv.xlogy, [[1.0, 2.0], [2.0, 0.5]]),
     (nv.xlog1py, [[1.0, 2.0], [2.0, -0.5]]), (lambda x: nv.roll(x, 1, 0), [[1.0, 2.0, 3.0]]),
     (lambda x: nv.diag(x, 1), [[1.0, 2.0]]), (nv.kron, [[1.0, 2.0], [3.0, 4.0]]), (nv.cov, [[[1.0, 2.0], [0.5, 4.0]]]),
-    (nv.cross, [[1.0, 2.0, 3.0], [0.5, 4.0, 1.0]]), (nv.gradient, [[1.0, 4.0, 2.0]]), (nv.vander, [[1.5, 2.0]])])
+    (nv.cross, [[1.0, 2.0, 3.0], [0.5, 4.0, 1.0]]), (nv.gradient, [[1.0, 4.0, 2.0]]), (nv.vander, [[1.5, 2.0]]),
+    (lambda x, y: nv.interp(x, [0.0, 1.0, 3.0], y), [[-1.0, 0.4, 2.0, 5.0], [1.0, 2.0, 2.0]]),
+    (lambda places: nv.interp(0.4, places, [1.0, 2.0, 5.0]), [[0.0, 1.0, 3.0]]), (nv.polyval, [[1.0, 2.0], [3.0, 0.5]]),
+    (nv.convolve, [[1.0, 2.0, 3.0], [0.5, 4.0]]), (nv.correlate, [[1.0, 2.0, 3.0], [0.5, 4.0]]),
+    (lambda w: nv.bincount([0, 2, 2], w), [[1.0, 2.0, 3.0]]), (nv.polyint, [[1.0, 2.0]]), (nv.polyder, [[1.0, 2.0]]),
+    (lambda w: nv.histogram([0.0, 2.0, 2.5], 2, weights=w, density=True)[0], [[1.0, 2.0, 3.0]])])
 def test_derivatives(function, points):
     nv.testing.check_grads(function, [np.array(point) for point in points], order=2)
 
@@ -227,6 +261,28 @@ def test_where_all_elements_are_nan():
     (lambda: nv.tensordot(X, Y, ([0], [0, 1])), nv.InvalidArgument, "with one of y"),
     (lambda: nv.vdot(np.ones(2, np.complex64), np.ones(2, np.complex64)), nv.NotSupported, "conjugates"),
     (lambda: nv.cross(X, X), nv.ShapeMismatch, "three elements"),
+    (lambda: nv.bincount([0, -1]), nv.InvalidArgument, "is negative"),
+    (lambda: nv.bincount([0, 1], [1.0]), nv.ShapeMismatch, "a weight for each number"),
+    (lambda: nv.bincount([0.5]), nv.WrongKind, "of integers"),
+    (lambda: nv.bincount(nv.placeholder((3,), dtype=nv.int64)), nv.InvalidArgument, "depends on the call"),
+    (lambda: nv.bincount([0, 7], length=3).numpy(), nv.IndexOutOfRange, "7"),
+    (lambda: nv.histogram(X, 0), nv.InvalidArgument, "no bin"),
+    (lambda: nv.histogram(X, "auto"), nv.InvalidArgument, "by rules"),
+    (lambda: nv.histogram(X, [1.0]), nv.ShapeMismatch, "two edges"),
+    (lambda: nv.histogram(X, [1.0, 0.0]), nv.InvalidArgument, "do not ascend"),
+    (lambda: nv.histogram(X, 3, range=(2, 1)), nv.InvalidArgument, "up to another"),
+    (lambda: nv.histogram(X, 3, weights=ROW), nv.ShapeMismatch, "for each element"),
+    (lambda: nv.histogram(nv.zeros("A=2, B=2"), 3, weights=np.ones((2, 2))), nv.ShapeMismatch, "for each element"),
+    (lambda: nv.histogramdd(ROW), nv.ShapeMismatch, "a row for each point"),
+    (lambda: nv.histogramdd(MATRIX, [3]), nv.InvalidArgument, "bins for each column"),
+    (lambda: nv.interp(X, [1.0, 2.0], [1.0]), nv.ShapeMismatch, "has a value"),
+    (lambda: nv.interp(X, [1.0], [1.0], period=0), nv.InvalidArgument, "not 0"),
+    (lambda: nv.convolve(ROW, ROW[:0]), nv.ShapeMismatch, "no element"),
+    (lambda: nv.convolve(ROW, ROW, "wrap"), nv.InvalidArgument, "no such mode"),
+    (lambda: nv.correlate(nv.placeholder((nv.dim("n", min=1),)), ROW), nv.ShapeMismatch, "which vector is longer"),
+    (lambda: nv.polyval(MATRIX, 1.0), nv.ShapeMismatch, "vectors without names"),
+    (lambda: nv.polyder(ROW, -1), nv.InvalidArgument, "0 or more"),
+    (lambda: nv.polyint(ROW, 2, [1.0]), nv.InvalidArgument, "a constant for each time"),
     (lambda: nv.kron(nv.zeros("A=2"), X), nv.AxisMismatch, "goes by positions"),
     (lambda: nv.diag(X), nv.ShapeMismatch, "a vector or a matrix"),
     (lambda: nv.diagonal(ROW), nv.ShapeMismatch, "lies in two axes"),
@@ -240,3 +296,21 @@ def test_what_is_told(program, kind, message):
     with pytest.raises(kind, match=message) as caught:
         program()
     assert caught.value.help and caught.value.location is not None
+
+
+@pytest.mark.parametrize("transformer", ["interpreter", "cpu"])
+def test_numbers_that_a_call_brings_are_counted(transformer):
+    """A length that is given may be a symbol; numbers that have no count are errors."""
+    x, n = nv.placeholder((nv.dim("m"),), dtype=nv.int64), nv.dim("n")
+    given = nv.placeholder((n,))
+    with nv.transformers.make_transformer(transformer) as made:
+        counted = made.computation(nv.bincount(x, length=n), x, given)
+        np.testing.assert_array_equal(counted(NUMBERS, np.zeros(7, np.float32)), np.bincount(NUMBERS, minlength=7))
+        for number in (-1, 7):
+            with pytest.raises(nv.IndexOutOfRange):
+                counted(np.array([number]), np.zeros(7, np.float32))
+        found = made.computation(nv.interp(given, [0.0, 1.0], [2.0, 3.0]), given)
+        np.testing.assert_allclose(found(PLACES), np.interp(PLACES, [0, 1], [2, 3]))
+        edges = made.computation(nv.histogram(given, 3), given)
+        for one, other in zip(edges(PLACES), np.histogram(PLACES, 3), strict=True):
+            np.testing.assert_array_equal(one, other)

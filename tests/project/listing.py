@@ -27,7 +27,7 @@ FAMILIES = {
                               "front.special_functions",
                               "front.predicates", "front.complex_parts"),
     "Reductions": ("front.reductions", "front.nan_reductions", "front.differences", "front.prefixes",
-                   "front.ranks"),
+                   "front.ranks", "front.bins", "front.polynomials"),
     "Sums of products": ("front.contraction", "front.matrix_products"),
     "Shapes and axes of tensors": ("front.views", "front.rearranging", "front.joining", "front.stacking",
                                    "front.diagonals"),

@@ -113,13 +113,6 @@ def test_what_is_told_does_the_same(name):
     np.testing.assert_allclose(found.numpy(), expected, rtol=2e-6, atol=1e-6)
 
 
-def test_bins():
-    """A330: of numbers that count."""
-    text = told(nv, "bincount").removeprefix("here it is ").partition(", where")[0]
-    counts = value(text, x=nv.constant(np.array([0, 2, 2, 1])), n=3)
-    assert counts.tolist() == [1.0, 1.0, 2.0]
-
-
 def test_names_without_an_equivalent_say_so():
     """A330: rather than that there is such a name, or one that sounds alike."""
     for name in ("fft", "lu", "addr", "nextafter"):

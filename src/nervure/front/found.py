@@ -53,7 +53,7 @@ def positions_of(mask: Value) -> Value:
     elements are constants.
     """
     if is_constant(mask):
-        return ops.Constant(np.flatnonzero(_known_array(mask))).output
+        return ops.Constant(np.flatnonzero(known_array(mask))).output
     # Each read of a place is a value of its own; placement makes one of those between which nothing is assigned.
     place = kept(mask)
     key = place.variable if isinstance(place, ReadVariable) else mask
@@ -97,7 +97,7 @@ def _is_pure(op: Op) -> bool:
     return isinstance(op, (Constant, Full)) if isinstance(op, Leaf) else not (isinstance(op, Random) or is_effect(op))
 
 
-def _known_array(value: Value) -> np.ndarray:
+def known_array(value: Value) -> np.ndarray:
     """Returns the elements of a value that is constant, also while a function is traced."""
     array: np.ndarray = upward().evaluate(Tensor(value))
     return array
@@ -216,7 +216,7 @@ def _repeated(repeats: object, length: DimLike, bound: DimLike | None) -> Value:
                             help="a single number repeats all slices alike")
     value = converted_to(counts.value, int64)
     if is_constant(value):
-        known = _known_array(value)
+        known = known_array(value)
         if (known < 0).any():
             raise InvalidArgument("a count is negative", op="repeat", operand="repeats", got=int(known.min()),
                                   expected="0 or more", help="0 leaves a slice out")

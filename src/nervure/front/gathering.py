@@ -88,7 +88,7 @@ def gather_elements(x: TensorLike, index: TensorLike, axis: AxisLike) -> Tensor:
     >>> nv.gather_elements([[1, 2], [3, 4]], [[1], [0]], axis=1).tolist()
     [[2.0], [3.0]]
     """
-    own, positions = as_tensor(x, "gather_elements"), _index(index, "gather_elements")
+    own, positions = as_tensor(x, "gather_elements"), as_index(index, "gather_elements")
     at = position_of(own, axis, "gather_elements")
     if positions.is_named and not own.is_named:
         raise AxisMismatch("the tensor and the index must both be named, or neither", op="gather_elements",
@@ -119,7 +119,7 @@ def gather_nd(x: TensorLike, index: TensorLike, batch: int = 0) -> Tensor:
     >>> nv.gather_nd([[1, 2], [3, 4]], [[0, 1], [1, 0]]).tolist()
     [2.0, 3.0]
     """
-    own, positions = as_tensor(x, "gather_nd"), _index(index, "gather_nd")
+    own, positions = as_tensor(x, "gather_nd"), as_index(index, "gather_nd")
     if own.is_named or positions.is_named:
         raise AxisMismatch("gather_nd goes by positions", op="gather_nd", got=f"{own.axes} and {positions.axes}",
                            help="nv.gather(x, index, axis) goes by axes", expected="anonymous axes")
@@ -138,7 +138,7 @@ def one_hot(x: TensorLike, axis: AxesLike, dtype: DTypeLike = float32) -> Tensor
     >>> nv.one_hot(np.array([2, 0]), 3).tolist()
     [[0.0, 1.0], [0.0, 0.0], [1.0, 0.0]]
     """
-    own = _index(x, "one_hot")
+    own = as_index(x, "one_hot")
     new = _new_axis(own, axis)
     op = ops.OneHot(own.value, new.length, as_dtype(dtype))
     return Tensor(op, None if new.is_anonymous else Axes([new, *own.axes]))
@@ -153,7 +153,7 @@ def lookuptable(table: TensorLike, index: TensorLike, axes: AxesLike | None = No
     >>> nv.lookuptable([[1, 2], [3, 4], [5, 6]], [2, 0]).tolist()
     [[5.0, 6.0], [1.0, 2.0]]
     """
-    own, rows = as_tensor(table, "lookuptable"), _index(index, "lookuptable", 2)
+    own, rows = as_tensor(table, "lookuptable"), as_index(index, "lookuptable", 2)
     if own.ndim != 2:
         raise ShapeMismatch("a table has two axes", op="lookuptable", operand=1, got=str(own.type),
                             expected="rows and columns",
@@ -204,7 +204,7 @@ class _Plan(NamedTuple):
 
 
 def _plan(x: Tensor, index: TensorLike, axis: AxisLike, op: str) -> _Plan:
-    at, positions = position_of(x, axis, op), _index(index, op, 2)
+    at, positions = position_of(x, axis, op), as_index(index, op, 2)
     shared: dict[int, int] = {}  # dimensions of the index -> those of x
     if x.is_named and positions.is_named:
         rest = Axes([own for d, own in enumerate(x.axes) if d != at])
@@ -237,7 +237,7 @@ def _result_axes(x: Tensor, index: Tensor, at: int, own: Sequence[int]) -> Axes:
     return Axes([*x.axes[:at], *fresh, *x.axes[at + 1:]])
 
 
-def _index(index: TensorLike, op: str, position: int = 1) -> Tensor:
+def as_index(index: TensorLike, op: str, position: int = 1) -> Tensor:
     """Reads an index as an integer tensor; a list of Python's integers is one too."""
     if isinstance(index, TracedNumber) and weak_type(index) is int:
         index = index.tensor(int64)

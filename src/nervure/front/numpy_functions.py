@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nervure.errors import InvalidArgument, WrongKind
+from nervure.front import bins as counts
 from nervure.front import (
     complex_parts,
     contraction,
@@ -39,6 +40,7 @@ from nervure.front import (
     matrix_functions,
     matrix_products,
     nan_reductions,
+    polynomials,
     predicates,
     prefixes,
     ranks,
@@ -50,7 +52,7 @@ from nervure.front import (
 )
 from nervure.front.argument_parsing import position_of
 from nervure.front.creation import as_tensor
-from nervure.front.tensor import Number, Operand, Tensor
+from nervure.front.tensor import Number, Operand, Tensor, TensorLike
 from nervure.types.axes import AxesLike, AxisLike
 from nervure.types.dtype import DTypeLike
 
@@ -257,6 +259,18 @@ def _running(name: str) -> Callable[..., Tensor]:
     return running
 
 
+# -- bins ------------------------------------------------------------------------------------------
+
+
+def _histogram(a: Operand, bins: int | TensorLike = 10, range: Sequence[float] | None = None,
+               density: bool | None = None, weights: Operand | None = None) -> tuple[Tensor, Tensor]:
+    return counts.histogram(a, bins, range, weights, bool(density))
+
+
+def _bin_edges(a: Operand, bins: int | TensorLike = 10, range: Sequence[float] | None = None) -> Tensor:
+    return counts.histogram_bin_edges(a, bins, range)
+
+
 # -- what is known without numbers -----------------------------------------------------------------
 
 
@@ -336,6 +350,19 @@ GRAPH: dict[str, Callable[..., object]] = {
         a, q, axis, keepdims, method) for name in ("quantile", "percentile")},
     "searchsorted": lambda a, v, side="left": ranks.searchsorted(a, v, side),
     "digitize": lambda x, bins, right=False: ranks.digitize(x, bins, right),
+    "bincount": lambda x, /, weights=None, minlength=0: counts.bincount(x, weights, minlength),
+    "histogram": _histogram,
+    "histogram_bin_edges": _bin_edges,
+    "histogram2d": lambda x, y, bins=10, range=None, density=None, weights=None: counts.histogram2d(
+        x, y, bins, range, bool(density), weights),
+    "histogramdd": lambda sample, bins=10, range=None, density=None, weights=None: counts.histogramdd(
+        sample, bins, range, bool(density), weights),
+    "interp": counts.interp,
+    "convolve": lambda a, v, mode="full": polynomials.convolve(a, v, mode),
+    "correlate": lambda a, v, mode="valid": polynomials.correlate(a, v, mode),
+    "polyval": polynomials.polyval, "polyder": polynomials.polyder, "polyint": polynomials.polyint,
+    **{name: lambda a1, a2, name=name: getattr(polynomials, name)(a1, a2)
+       for name in ("polyadd", "polysub", "polymul")},
     "lexsort": lambda keys, axis=-1: sorts.lexsort(keys, axis),
     "expand_dims": lambda a, axis: views.expand_dims(a, axis),
     "squeeze": lambda a, axis=None: views.squeeze(a, axis),
