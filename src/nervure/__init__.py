@@ -73,7 +73,8 @@ _WHOLE = tuple([f"nervure.front.{name}" for name in (
     "complex_parts", "reductions", "predicates",
     "nan_reductions", "contraction", "sorts", "prefixes", "ranks", "bins", "polynomials",
     "views", "rearranging", "joining", "stacking",
-    "indexing", "gathering", "found", "filled", "diagonals", "grids", "matrix_products", "differences", "quantisation",
+    "indexing", "gathering", "found", "sets", "filled", "diagonals", "grids", "matrix_products",
+    "differences", "quantisation",
     "convolution", "pooling", "sampling",
     "normalization", "attention", "random", "facets", "gradients", "flexible", "iterators", "choices", "checkpointing",
     "sharding", "loop_functions", "associative_scan")])

@@ -130,6 +130,7 @@ from nervure.front.differences import diff as diff
 from nervure.front.differences import gradient as gradient
 from nervure.front.differences import ptp as ptp
 from nervure.front.differences import trapezoid as trapezoid
+from nervure.front.differences import unwrap as unwrap
 from nervure.front.differences import var as var
 from nervure.front.dlpack import from_dlpack as from_dlpack
 from nervure.front.effects import assign as assign
@@ -367,6 +368,9 @@ from nervure.front.random import normal as normal
 from nervure.front.random import uniform as uniform
 from nervure.front.ranks import digitize as digitize
 from nervure.front.ranks import median as median
+from nervure.front.ranks import nanmedian as nanmedian
+from nervure.front.ranks import nanpercentile as nanpercentile
+from nervure.front.ranks import nanquantile as nanquantile
 from nervure.front.ranks import percentile as percentile
 from nervure.front.ranks import quantile as quantile
 from nervure.front.ranks import searchsorted as searchsorted
@@ -396,6 +400,14 @@ from nervure.front.sampling import pixel_shuffle as pixel_shuffle
 from nervure.front.sampling import pixel_unshuffle as pixel_unshuffle
 from nervure.front.sampling import resize as resize
 from nervure.front.sampling import unfold as unfold
+from nervure.front.sets import intersect1d as intersect1d
+from nervure.front.sets import setdiff1d as setdiff1d
+from nervure.front.sets import setxor1d as setxor1d
+from nervure.front.sets import union1d as union1d
+from nervure.front.sets import unique_all as unique_all
+from nervure.front.sets import unique_counts as unique_counts
+from nervure.front.sets import unique_inverse as unique_inverse
+from nervure.front.sets import unique_values as unique_values
 from nervure.front.sharding import shard_as as shard_as
 from nervure.front.sorts import argpartition as argpartition
 from nervure.front.sorts import argsort as argsort

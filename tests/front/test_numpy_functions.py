@@ -25,6 +25,9 @@ CALLS = [
     ("cumulative_prod", lambda v: np.cumulative_prod(v, axis=0)), ("nancumprod", lambda v: np.nancumprod(v, 1)),
     ("median", lambda v: np.median(v, axis=1)), ("quantile", lambda v: np.quantile(v, 0.3, axis=0)),
     ("percentile", lambda v: np.percentile(v, 80)),
+    ("nanmedian", lambda v: np.nanmedian(v, axis=1)), ("nanquantile", lambda v: np.nanquantile(v, 0.3, axis=0)),
+    ("nanpercentile", lambda v: np.nanpercentile(v, 80)),
+    ("unique_values", lambda v: np.sort(np.unique_values(v))),
     ("searchsorted", lambda v: np.searchsorted(v[0] * 0 + np.arange(1, 4), v)),
     ("digitize", lambda v: np.digitize(v, np.array([0.5, 1.5]))),
     ("histogramdd", lambda v: np.histogramdd(MATRIX, [2, 2, 2], weights=v[0])[0]),
@@ -84,7 +87,7 @@ CALLS = [
 MATRIX = np.float32([[0.5, -1, 2], [3, 1.25, -0.75], [2.5, -3, 1]])
 WITHOUT_DERIVATIVE = {"any", "all", "argmax", "argmin", "count_nonzero", "zeros_like", "ones_like", "full_like",
                       "round", "around", "argsort", "argpartition", "lexsort",
-                      "searchsorted", "digitize"}
+                      "searchsorted", "digitize", "unique_values"}
 
 
 @pytest.mark.parametrize("transformer", ["interpreter", "cpu"])

@@ -26,6 +26,25 @@ def test_numbers_are_those_of_numpy(axis, keepdims):
     np.testing.assert_allclose(nv.percentile(X, [10, 50], axis).numpy(), np.percentile(X, [10, 50], axis), rtol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:All-NaN")
+@pytest.mark.parametrize("axis", [None, 0, 1, -1])
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_numbers_without_nan_are_those_of_numpy(axis, keepdims):
+    """A424: with every method; NaN where there is nothing else."""
+    few = np.where(X > 0.3, np.nan, X)
+    few[0, 1], few[:, 2, 2] = np.nan, np.nan
+    for x in (few.astype(np.float32), X, (10 * X).astype(np.int32)):
+        np.testing.assert_allclose(nv.nanmedian(x, axis, keepdims).numpy(),
+                                   np.nanmedian(x, axis=axis, keepdims=keepdims), rtol=1e-6)
+        for q in (0.3, [0.0, 0.25, 1.0]):
+            for method in ("linear", "lower", "higher", "midpoint", "nearest"):
+                given = {"axis": axis, "method": method, "keepdims": keepdims}
+                expected = np.nanquantile(x.astype(np.float64), q, **given)
+                np.testing.assert_allclose(nv.nanquantile(x, q, **given).numpy(), expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(nv.nanpercentile(few, [10, 50], axis).numpy(), np.nanpercentile(few, [10, 50], axis),
+                               rtol=1e-5)
+
+
 def test_infinities_are_elements():
     x = np.float32([-np.inf, 1, np.inf, np.inf])
     assert [nv.quantile(x, q).item() for q in (0, 1 / 3, 1)] == [-np.inf, 1, np.inf]
@@ -57,6 +76,9 @@ def test_lengths_may_be_symbols():
 def test_derivatives_go_to_both_neighbours():
     """A426."""
     nv.testing.check_grads(lambda x: nv.quantile(x, [0.3, 0.9]), [np.array([1.5, -2.0, 0.7, 3.0])], order=2)
+    nv.testing.check_grads(lambda x: nv.nanquantile(x, [0.3, 0.9]), [np.array([1.5, -2.0, 0.7, 3.0])], order=2)
+    x = nv.variable((4,), [4.0, np.nan, 3.0, 2.0])
+    assert nv.deriv(nv.nanquantile(x, 0.25), x).tolist() == [0, 0, 0.5, 0.5]
     x = nv.variable((4,), [4.0, 1.0, 3.0, 2.0])
     assert nv.deriv(nv.median(x), x).tolist() == [0, 0, 0.5, 0.5]
 
@@ -69,6 +91,7 @@ def test_axes_have_names():
 
 @pytest.mark.parametrize(("program", "kind", "message"), [
     (lambda: nv.quantile(X, 1.5), nv.InvalidArgument, "outside of the elements"),
+    (lambda: nv.quantile(X, [[0.1], [0.2, 0.3]]), nv.InvalidArgument, "outside of the elements"),
     (lambda: nv.quantile(X, 0.5, method="best"), nv.InvalidArgument, "no such method"),
     (lambda: nv.quantile(nv.zeros("A=2"), [0.5]), nv.InvalidArgument, "without a name"),
     (lambda: nv.median(np.zeros((0,))), nv.ShapeMismatch, "no element"),

@@ -17,11 +17,12 @@ from nervure.front import (
     polynomials,
     predicates,
     rearranging,
+    sets,
     stacking,
 )
 
 MODULES = (bins, diagonals, differences, elementary, grids, matrix_products, nan_reductions, polynomials, predicates,
-           rearranging, stacking)
+           rearranging, sets, stacking)
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((3, 4, 5)).astype(np.float32)
 Y = RNG.standard_normal((5, 4, 3)).astype(np.float32)
@@ -89,6 +90,14 @@ CALLS = [
     *[("histogram", (X, bins), options) for bins in (3, 10, [-1.5, 0.0, 0.25, 1.0]) for options in (
         {}, {"range": (-1, 1.5)}, {"density": True}, {"weights": X * X})],
     ("histogram", (ODD, 4), {"range": (-1, 1)}), ("histogram", (NUMBERS,), {}), ("histogram", (np.ones(3),), {}),
+    *[(name, pair, {}) for name in ("intersect1d", "setdiff1d", "setxor1d", "union1d") for pair in (
+        (NUMBERS, NUMBERS[2:] + 1), (ODD, ODD[3:]), (X.round(), Y.round()), (NUMBERS, NUMBERS[:0]),
+        (NUMBERS[:0], NUMBERS), (NUMBERS, ROW.round()))],
+    *[(f"unique_{what}", (x,), {}) for what in ("all", "counts", "inverse")
+      for x in (NUMBERS, X.round(), np.append(ODD, [np.nan, 1]).astype(np.float32), NUMBERS[:0])],
+    *[("unwrap", (4 * X,), options) for options in (
+        {}, {"axis": 0}, {"period": 3.0}, {"discont": 4.0}, {"discont": 1.0, "axis": 1})],
+    ("unwrap", (np.array([0, 1, 2, 5, 7, 3]),), {"period": 4}),
     *[("histogram2d", (ROW, X[1, 1]), options) for options in (
         {}, {"bins": [2, [-1.0, 0.0, 2.0]], "density": True}, {"bins": 3, "range": [[-1, 1], [0, 2]], "weights": ROW})],
     ("histogramdd", (Y[0],), {"bins": [2, 3, 2], "density": True}), ("histogramdd", (Y[0],), {"bins": 2}),
@@ -138,7 +147,7 @@ def test_numbers_are_those_of_formulas(name):
 
 def test_all_names_are_tried():
     known = {name for module in MODULES for name in module.__all__}
-    assert known == {name for name, *_ in CALLS} | {*BY_FORMULA}
+    assert known == {name for name, *_ in CALLS} | {*BY_FORMULA} | {"unique_values"}
 
 
 COMPUTED = {"allclose", "array_equal", "isclose"}  # of tensors, NumPy's answer is at hand
@@ -184,6 +193,9 @@ SYMBOLIC = {
     "convolve": lambda f, x: f.convolve(x[:, 0], [1.0, 2.0, 3.0]), "polyder": lambda f, x: f.polyder(x[:, 0]),
     "correlate": lambda f, x: f.correlate(x[:, 0], [1.0, 2.0], "same"), "polyint": lambda f, x: f.polyint(x[:, 0], 2),
     "polyval": lambda f, x: f.polyval([1.0, 2.0], x), "polyadd": lambda f, x: f.polyadd(x[:, 0], [1.0, 2.0]),
+    "nanquantile": lambda f, x: f.nanquantile(x, 0.3, axis=0), "unwrap": lambda f, x: f.unwrap(4 * x, axis=0),
+    "setdiff1d": lambda f, x: f.setdiff1d(x, x[0]), "union1d": lambda f, x: f.union1d(x, x[0]),
+    "unique_counts": lambda f, x: f.unique_counts(f.sign(x)).counts,
     "nanmax": lambda f, x: f.nanmax(x, axis=0), "vstack": lambda f, x: f.vstack([x, x])}
 
 
@@ -204,7 +216,8 @@ def test_lengths_may_be_symbols(name):
     (lambda x: nv.gradient(x, axis="H"), "H W"), (lambda x: nv.nanmean(x, "H"), "W"), (lambda x: nv.ptp(x, "W"), "H"),
     (lambda x: nv.trapezoid(x, axis="W"), "H"), (lambda x: nv.average(x, "H", nv.constant([1, 2, 3, 4], "H=4")), "W"),
     (lambda x: nv.diagonal(x), "H"), (lambda x: nv.isclose(x, x), "H W"), (lambda x: nv.unstack(x, "H")[0], "W"),
-    (lambda x: nv.interp(x, [0, 1], [1, 2]), "H W"), (lambda x: nv.polyval([1, 2], x), "H W")])
+    (lambda x: nv.interp(x, [0, 1], [1, 2]), "H W"), (lambda x: nv.polyval([1, 2], x), "H W"),
+    (lambda x: nv.unwrap(x, axis="H"), "H W"), (lambda x: nv.nanmedian(x, "H"), "W")])
 def test_axes_keep_their_names(function, axes):
     assert [axis.name for axis in function(nv.constant(MATRIX, "H=4, W=5")).axes] == axes.split()
 
@@ -217,6 +230,7 @@ def test_axes_keep_their_names(function, axes):
     (nv.cross, [[1.0, 2.0, 3.0], [0.5, 4.0, 1.0]]), (nv.gradient, [[1.0, 4.0, 2.0]]), (nv.vander, [[1.5, 2.0]]),
     (lambda x, y: nv.interp(x, [0.0, 1.0, 3.0], y), [[-1.0, 0.4, 2.0, 5.0], [1.0, 2.0, 2.0]]),
     (lambda places: nv.interp(0.4, places, [1.0, 2.0, 5.0]), [[0.0, 1.0, 3.0]]), (nv.polyval, [[1.0, 2.0], [3.0, 0.5]]),
+    (lambda x: nv.unwrap(x, axis=0), [[0.0, 4.0, 2.0, 9.0]]),
     (nv.convolve, [[1.0, 2.0, 3.0], [0.5, 4.0]]), (nv.correlate, [[1.0, 2.0, 3.0], [0.5, 4.0]]),
     (lambda w: nv.bincount([0, 2, 2], w), [[1.0, 2.0, 3.0]]), (nv.polyint, [[1.0, 2.0]]), (nv.polyder, [[1.0, 2.0]]),
     (lambda w: nv.histogram([0.0, 2.0, 2.5], 2, weights=w, density=True)[0], [[1.0, 2.0, 3.0]])])
@@ -276,6 +290,7 @@ def test_where_all_elements_are_nan():
     (lambda: nv.histogramdd(ROW), nv.ShapeMismatch, "a row for each point"),
     (lambda: nv.histogramdd(MATRIX, [3]), nv.InvalidArgument, "bins for each column"),
     (lambda: nv.interp(X, [1.0, 2.0], [1.0]), nv.ShapeMismatch, "has a value"),
+    (lambda: nv.unwrap(X, period=0), nv.InvalidArgument, "is positive"),
     (lambda: nv.interp(X, [1.0], [1.0], period=0), nv.InvalidArgument, "not 0"),
     (lambda: nv.convolve(ROW, ROW[:0]), nv.ShapeMismatch, "no element"),
     (lambda: nv.convolve(ROW, ROW, "wrap"), nv.InvalidArgument, "no such mode"),
@@ -296,6 +311,14 @@ def test_what_is_told(program, kind, message):
     with pytest.raises(kind, match=message) as caught:
         program()
     assert caught.value.help and caught.value.location is not None
+
+
+def test_different_values_ascend():
+    """NumPy's are in no order; each NaN is one, and a derivative goes to the first of equal elements."""
+    for x in (NUMBERS, np.array([np.nan, 2, 2, np.nan, 1])):
+        same(nv.unique_values(x), np.sort(np.unique_values(x)))
+        same(nv.unique(x, equal_nan=False), np.unique(x, equal_nan=False))
+    assert nv.grad(lambda x: nv.sum(nv.square(nv.union1d(x, [2.0]))))(np.float32([3, 2, 3])).tolist() == [6, 4, 0]
 
 
 @pytest.mark.parametrize("transformer", ["interpreter", "cpu"])

@@ -31,7 +31,7 @@ FAMILIES = {
     "Sums of products": ("front.contraction", "front.matrix_products"),
     "Shapes and axes of tensors": ("front.views", "front.rearranging", "front.joining", "front.stacking",
                                    "front.diagonals"),
-    "Choosing elements": ("front.indexing", "front.gathering", "front.found", "front.sorts"),
+    "Choosing elements": ("front.indexing", "front.gathering", "front.found", "front.sets", "front.sorts"),
     "Networks": ("front.convolution", "front.pooling", "front.sampling", "front.normalization", "front.attention"),
     "Derivatives": ("autodiff.derivative", "front.custom", "functions.gradient", "functions.directions",
                     "functions.jacobian", "functions.mapping", "front.checkpointing"),

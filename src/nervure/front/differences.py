@@ -7,16 +7,30 @@
 
 from __future__ import annotations
 
+import math
+
 from nervure import ops
 from nervure.errors import InvalidArgument, ShapeMismatch
 from nervure.front import reductions
-from nervure.front.argument_parsing import integer, position_of, positions_of, truth
+from nervure.front.argument_parsing import integer, position_of, positions_of, real, truth
 from nervure.front.contraction import matmul
 from nervure.front.creation import as_tensor, expression
 from nervure.front.diagonals import diagonal
-from nervure.front.elementwise import as_floats, convert
+from nervure.front.elementwise import as_floats, convert, where
 from nervure.front.joining import concatenate
-from nervure.front.op_functions import divide, multiply, not_equal, sqrt, subtract
+from nervure.front.op_functions import (
+    absolute,
+    add,
+    divide,
+    equal,
+    logical_and,
+    mod,
+    multiply,
+    not_equal,
+    sqrt,
+    subtract,
+)
+from nervure.front.prefixes import cumsum
 from nervure.front.promotion import floating
 from nervure.front.rearranging import matrix_transpose
 from nervure.front.tensor import Operand, Tensor, TensorLike
@@ -26,7 +40,7 @@ from nervure.types.axes import AxesLike, AxisLike
 from nervure.types.dim import less_equal
 from nervure.types.dtype import bool_
 
-__all__ = ["average", "corrcoef", "cov", "diff", "gradient", "ptp", "trapezoid", "var"]
+__all__ = ["average", "corrcoef", "cov", "diff", "gradient", "ptp", "trapezoid", "unwrap", "var"]
 
 
 # -- neighbours --------------------------------------------------------------------------------------------------
@@ -105,6 +119,28 @@ def trapezoid(y: TensorLike, x: Operand | None = None, dx: Operand = 1.0, axis: 
     if places.ndim == 1 and not places.is_named:
         steps = reshape(steps, [means.shape[at] if d == at else 1 for d in range(own.ndim)])
     return reductions.sum(multiply(means, steps), axis=[at])
+
+
+def unwrap(x: TensorLike, discont: float | None = None, axis: AxisLike = -1, period: float = 2 * math.pi) -> Tensor:
+    """Adds multiples of the ``period`` to x, so that neighbours along an ``axis`` differ by half of it at most.
+
+    Neighbours that differ by less than ``discont``, by default half a period, stay as they are.
+
+    >>> nv.unwrap([0, 5, 2], period=4).tolist()
+    [0.0, 1.0, 2.0]
+    """
+    own = as_floats(x, "unwrap")
+    at, length = position_of(own, axis, "unwrap"), real(period, "unwrap", "period")
+    if not length > 0:
+        raise InvalidArgument("a period is positive", op="unwrap", operand="period", got=length,
+                              expected="more than 0", help="2 * math.pi is that of an angle in radians")
+    steps, half = diff(own, axis=at), length / 2
+    near = mod(steps + half, length) - half
+    near = where(logical_and(equal(near, -half), steps > 0), half, near)
+    is_small = absolute(steps) < max(half, half if discont is None else real(discont, "unwrap", "discont"))
+    moves = cumsum(where(is_small, 0, near - steps), at)
+    front = [(1, 0) if d == at else (0, 0) for d in range(own.ndim)]
+    return add(own, Tensor(ops.Pad(moves.value, tuple(front), 0).output, own._axes))
 
 
 def _part(x: Tensor, at: int, start: int, stop: int | None) -> Tensor:

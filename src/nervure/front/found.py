@@ -230,17 +230,18 @@ def _repeated(repeats: object, length: DimLike, bound: DimLike | None) -> Value:
 
 @overload
 def unique(x: TensorLike, return_index: Literal[False] = False, return_inverse: Literal[False] = False,
-           return_counts: Literal[False] = False) -> Tensor: ...
+           return_counts: Literal[False] = False, equal_nan: bool = True) -> Tensor: ...
 
 
 @overload
 def unique(x: TensorLike, return_index: bool = False, return_inverse: bool = False,
-           return_counts: bool = False) -> Tensor | tuple[Tensor, ...]: ...
+           return_counts: bool = False, equal_nan: bool = True) -> Tensor | tuple[Tensor, ...]: ...
 
 
 def unique(x: TensorLike, return_index: bool = False, return_inverse: bool = False,
-           return_counts: bool = False) -> Tensor | tuple[Tensor, ...]:
-    """Returns the different elements of x in ascending order; NaN is one of them, and the last.
+           return_counts: bool = False, equal_nan: bool = True) -> Tensor | tuple[Tensor, ...]:
+    """Returns the different elements of x in ascending order; NaN is one of them, and the last, or
+    each NaN is one without ``equal_nan``.
 
     Behind them, as asked for, come the position at which each stands first among all elements in row-major order, for
     each element of x its number among the different ones, and how often each occurs. The derivative goes to the first
@@ -259,7 +260,7 @@ def unique(x: TensorLike, return_index: bool = False, return_inverse: bool = Fal
     values, origins = ordered.outputs
     before = ops.Pad(values, ((1, -1),)).output
     differs = ops.NotEqual(values, before).output
-    if own.dtype.is_float:
+    if is_true(equal_nan, "unique", "equal_nan") and own.dtype.is_float:
         differs = ops.LogicalAnd(differs, ops.LogicalNot(
             ops.LogicalAnd(ops.IsNan(values), ops.IsNan(before)))).output
     place = ops.Iota((size,), None, int64).output

@@ -18,6 +18,7 @@ derivative. ``np.asarray(x)`` computes.
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -46,6 +47,7 @@ from nervure.front import (
     ranks,
     rearranging,
     reductions,
+    sets,
     sorts,
     stacking,
     views,
@@ -348,6 +350,13 @@ GRAPH: dict[str, Callable[..., object]] = {
     "median": lambda a, axis=None, *, keepdims=False: ranks.median(a, axis, keepdims),
     **{name: lambda a, q, axis=None, *, method="linear", keepdims=False, name=name: getattr(ranks, name)(
         a, q, axis, keepdims, method) for name in ("quantile", "percentile")},
+    "nanmedian": lambda a, axis=None, *, keepdims=False: ranks.nanmedian(a, axis, keepdims),
+    **{name: lambda a, q, axis=None, *, method="linear", keepdims=False, name=name: getattr(ranks, name)(
+        a, q, axis, keepdims, method) for name in ("nanquantile", "nanpercentile")},
+    "unwrap": lambda p, discont=None, axis=-1, *, period=2 * math.pi: differences.unwrap(p, discont, axis, period),
+    **{name: lambda ar1, ar2, name=name: getattr(sets, name)(ar1, ar2)
+       for name in ("intersect1d", "setdiff1d", "setxor1d", "union1d")},
+    **{name: getattr(sets, name) for name in ("unique_all", "unique_counts", "unique_inverse", "unique_values")},
     "searchsorted": lambda a, v, side="left": ranks.searchsorted(a, v, side),
     "digitize": lambda x, bins, right=False: ranks.digitize(x, bins, right),
     "bincount": lambda x, /, weights=None, minlength=0: counts.bincount(x, weights, minlength),

@@ -14,21 +14,22 @@ import numpy as np
 
 from nervure import ops
 from nervure.errors import InvalidArgument, ShapeMismatch
+from nervure.front import reductions
 from nervure.front.apply import converted_to
 from nervure.front.argument_parsing import position_of, real, truth
 from nervure.front.creation import as_tensor
-from nervure.front.elementwise import convert, where
-from nervure.front.op_functions import equal, is_nan, logical_or
+from nervure.front.elementwise import convert, logical_not, where
+from nervure.front.gathering import gather_elements
+from nervure.front.op_functions import equal, is_nan, logical_or, maximum, minimum
 from nervure.front.promotion import floating, promote
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.front.views import flatten, permuted, renamed, reshape
-from nervure.ir.op import Value
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxisLike
 from nervure.types.dim import less_equal
 from nervure.types.dtype import float64, int64
 
-__all__ = ["digitize", "median", "percentile", "quantile", "searchsorted"]
+__all__ = ["digitize", "median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile", "searchsorted"]
 
 METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
 
@@ -63,6 +64,37 @@ def median(x: TensorLike, axis: AxisLike | None = None, keepdims: bool = False) 
     (2.0, [2.0, 3.5])
     """
     return _quantile(x, 0.5, 1.0, axis, keepdims, "mean", "median")
+
+
+def nanquantile(x: TensorLike, q: float | Sequence[float], axis: AxisLike | None = None, keepdims: bool = False,
+                method: str = "linear") -> Tensor:
+    """Returns the quantiles ``q`` of the elements of x along an ``axis`` that are not NaN; NaN where there are none.
+
+    It goes by shares and a ``method`` as ``nv.quantile`` does.
+
+    >>> nv.nanquantile([1, np.nan, 2, 3], 0.25).item()
+    1.5
+    """
+    return _quantile(x, q, 1.0, axis, keepdims, method, "nanquantile")
+
+
+def nanpercentile(x: TensorLike, q: float | Sequence[float], axis: AxisLike | None = None, keepdims: bool = False,
+                  method: str = "linear") -> Tensor:
+    """Returns the element below which ``q`` percent of those of x lie that are not NaN: ``nv.nanquantile``.
+
+    >>> nv.nanpercentile([1, np.nan, 2, 3], 25).item()
+    1.5
+    """
+    return _quantile(x, q, 100.0, axis, keepdims, method, "nanpercentile")
+
+
+def nanmedian(x: TensorLike, axis: AxisLike | None = None, keepdims: bool = False) -> Tensor:
+    """Returns the median of the elements of x along an ``axis`` that are not NaN; NaN where there are none.
+
+    >>> nv.nanmedian([[1, np.nan, 4], [3, 2, 7]], axis=1).tolist()
+    [2.5, 3.0]
+    """
+    return _quantile(x, 0.5, 1.0, axis, keepdims, "mean", "nanmedian")
 
 
 def searchsorted(x: TensorLike, v: TensorLike, side: str = "left") -> Tensor:
@@ -109,7 +141,7 @@ def _quantile(x: TensorLike, q: float | Sequence[float], unit: float, axis: Axis
               method: str, name: str) -> Tensor:
     own, shares = as_tensor(x, name), _shares(q, unit, name)
     is_kept = truth(keepdims, name, "keepdims")
-    if method not in METHODS and name != "median":
+    if method not in METHODS and method != "mean":
         raise InvalidArgument("there is no such method", op=name, operand="method", got=repr(method),
                               expected=", ".join(METHODS), help="it says what is between two elements")
     if own.is_named and shares.ndim:
@@ -130,7 +162,11 @@ def _quantile(x: TensorLike, q: float | Sequence[float], unit: float, axis: Axis
 
 def _shares(q: float | Sequence[float], unit: float, name: str) -> np.ndarray:
     """Returns shares from 0 to 1."""
-    listed = np.asarray(q if isinstance(q, (list, tuple, np.ndarray)) else real(q, name, "q"), np.float64) / unit
+    given = q if isinstance(q, (list, tuple, np.ndarray)) else real(q, name, "q")
+    try:
+        listed = np.asarray(given, np.float64) / unit
+    except (TypeError, ValueError):  # no numbers, or lists of several lengths
+        listed = np.full(1, math.nan)
     if listed.ndim > 1 or not np.all((listed >= 0) & (listed <= 1)):
         raise InvalidArgument("a share lies outside of the elements", op=name, operand="q", got=f"{q!r:.60}",
                               expected=f"0 to {unit:g}, one or a list", help="0.5 of them are below the median")
@@ -143,8 +179,12 @@ def _between(row: Tensor, shares: np.ndarray, method: str, name: str) -> Tensor:
     if less_equal(1, length) is not True:
         raise ShapeMismatch("there is no element", op=name, operand=1, got=str(row.type),
                             expected="one element or more along the axis", help='nv.dim("n", min=1) is a symbol')
-    last: Value = ops.Extent(length=length - 1, dtype=float64, shape=(len(shares),)).output
-    place = Tensor(last) * Tensor(ops.Constant(shares))
+    is_nan_left_out = name.startswith("nan")
+    last = Tensor(ops.Extent(length=length - 1, dtype=float64, shape=(len(shares),)).output)
+    if is_nan_left_out:
+        count = reductions.count_nonzero(logical_not(is_nan(row)), axis=[row.ndim - 1], keepdims=True)
+        last = maximum(convert(count, float64) - 1.0, 0.0)
+    place = last * Tensor(ops.Constant(shares))
     low = Tensor(ops.Floor(place.value))
     rest = place - low
     if method in ("midpoint", "mean"):
@@ -153,17 +193,20 @@ def _between(row: Tensor, shares: np.ndarray, method: str, name: str) -> Tensor:
         rest = Tensor(ops.Round(place.value)) - low
     elif method != "linear":
         rest = rest * 0.0 if method == "lower" else where(rest > 0, 1.0, 0.0)
-    high = Tensor(ops.Minimum((low + 1.0).value, last))
+    high = minimum(low + 1.0, last)
     ordered = ops.Sort(row.value).outputs[0]
-    smaller, larger = [Tensor(ops.Gather(ordered, converted_to(each.value, int64), row.ndim - 1))
-                       for each in (low, high)]
+    if is_nan_left_out:  # each row has places of its own
+        smaller, larger = [gather_elements(Tensor(ordered), convert(each, int64), row.ndim - 1) for each in (low, high)]
+    else:
+        smaller, larger = [Tensor(ops.Gather(ordered, converted_to(each.value, int64), row.ndim - 1))
+                           for each in (low, high)]
     step, way = larger - smaller, convert(rest, row.dtype)
     # From the nearer end, so that the share of 1 gives the larger one. Infinities have no distance.
     found = where(way < 0.5, smaller + step * way, larger - step * (1 - way))
     if method == "mean":
         found = where(way > 0, (smaller + larger) / 2, smaller)
     found = where(logical_or(equal(smaller, larger), equal(way, 0)), smaller, found)
-    return where(is_nan(Tensor(ordered))[..., -1:], math.nan, found)
+    return found if is_nan_left_out else where(is_nan(Tensor(ordered))[..., -1:], math.nan, found)
 
 
 explain_keywords(globals(), __all__)

@@ -123,8 +123,8 @@ FUNCTIONS = {
     "nv.sort(x)": "sort_complex", "nv.sort(x, axis=0)": "msort", "nv.sort(x)[..., k - 1]": "kthvalue",
     "nv.cumlogsumexp(x)": "logcumsumexp",
     "nv.searchsorted(boundaries, x)": "bucketize",
-    _SORTING: "sort_key_val mode nanmedian "
-              "nanquantile nanpercentile unique_all unique_counts unique_inverse unique_values "
+    _SORTING: "sort_key_val mode "
+              ""
               "unique_consecutive",
     # networks
     "nv.convolution(x, f, spatial=[\"H\", \"W\"])": "conv2d conv conv1d conv3d conv_general_dilated "
