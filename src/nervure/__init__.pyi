@@ -16,6 +16,7 @@ from nervure.types.axes import AxesLike
 from nervure import autodiff as autodiff
 from nervure import bridges as bridges
 from nervure import data as data
+from nervure import fft as fft
 from nervure import flags as flags
 from nervure import front as front
 from nervure import ir as ir

@@ -24,6 +24,7 @@ from nervure.ir.op import Op, Value
 from nervure.ops.branching import If, Switch
 from nervure.ops.cumulative import Cumulative, Recurrence
 from nervure.ops.effects import Guard, HostCall, PrintOp
+from nervure.ops.fourier import Fourier, InverseRealFourier, RealFourier
 from nervure.ops.library_op import LibraryOp
 from nervure.ops.linear_algebra import (
     Cholesky,
@@ -158,6 +159,24 @@ def _library(op: LibraryOp, operands: list[np.ndarray]) -> Sequence[np.ndarray]:
     return [np.asarray(result).astype(output.dtype.numpy) for result, output in zip(results, op.outputs, strict=True)]
 
 
+def _fourier(op: Fourier | RealFourier | InverseRealFourier, operands: list[np.ndarray]) -> Sequence[np.ndarray]:
+    """By the definition, in doubles."""
+    length, (x,) = op.points, operands
+    if isinstance(op, InverseRealFourier):  # the conjugates of a spectrum that begins and may end with a real number
+        halves = x.copy()
+        halves[..., 0] = halves[..., 0].real
+        if length % 2 == 0:
+            halves[..., -1] = halves[..., -1].real
+        x = np.concatenate([halves, halves[..., 1:(length + 1) // 2].conj()[..., ::-1]], axis=-1)
+    forward = isinstance(op, RealFourier) or isinstance(op, Fourier) and not op.inverse
+    turns = np.outer(np.arange(length), np.arange(length)) % length
+    waves = np.exp((-2j if forward else 2j) * np.pi * turns / length)
+    made = x.astype(np.complex128) @ waves / {"none": 1, "root": length ** 0.5, "length": length}[op.division]
+    output, = op.outputs
+    made = made[..., :output.shape[-1]]
+    return [(made if output.dtype.is_complex else made.real).astype(output.dtype.numpy)]
+
+
 def _reflected(raw: np.ndarray, factors: np.ndarray) -> np.ndarray:
     """The first columns of (I - t v v^H) (I - t v v^H) ..., by the definition."""
     rows, count = raw.shape[-2], factors.shape[-1]
@@ -181,5 +200,5 @@ _LEAVES_AND_EFFECTS: dict[type[Op], Any] = {
     If: lambda op, operands: run(op.branches[0 if operands[0] else 1], operands[1:]),
     Switch: _switch, While: _while, Scan: _scan, Checkpoint: lambda op, operands: run(op.body, operands), Sort: _sort,
     **dict.fromkeys((Solve, Cholesky, Reflections, ReflectionProduct, Svd, SingularValues, EigenHermitian, Eigen,
-                     LogDeterminant), _library),
+                     LogDeterminant), _library), **dict.fromkeys((Fourier, RealFourier, InverseRealFourier), _fourier),
     Cumulative: _running, Recurrence: _running, TopK: _sort}

@@ -14,6 +14,7 @@ from pathlib import Path
 import nervure.ops
 from nervure.ir.op import Op, registry
 from tests.conformance import (  # noqa: F401  # each fills the table
+    sample_fourier,
     sample_indexing,
     sample_linear_algebra,
     sample_others,

@@ -51,8 +51,9 @@ FAMILIES = {
 }
 """The sections, and the modules whose public names stand in each."""
 
-FOLDERS = {"flags": "Switches", "linalg": "Linear algebra", "nn": "Modules and layers", "nn.losses": "Losses",
-           "nn.initialisers": "Initialisers", "optim": "Optimisers", "random": "Distributions", "training": "Training",
+FOLDERS = {"fft": "Fourier transforms", "flags": "Switches", "linalg": "Linear algebra", "nn": "Modules and layers",
+           "nn.losses": "Losses", "nn.initialisers": "Initialisers",
+           "optim": "Optimisers", "random": "Distributions", "training": "Training",
            "data": "Data", "data.transforms": "Transforms of pictures",
            "testing": "For tests", "transformers": "Transformers"}
 """What is public below ``nv.``, and what its section is called."""

@@ -25,7 +25,7 @@ LAYERS = (
     ("computation",),
     ("tensor_storage", "jit", "testing"),
     ("eager", "build", "functions"),
-    ("inspection", "nn", "optim", "data", "random", "linalg"),
+    ("inspection", "nn", "optim", "data", "random", "linalg", "fft"),
     ("files",),
     ("training",),
     ("bridges",),

@@ -133,6 +133,9 @@ EXAMPLES: dict[str, Example] = {
     "Cumulative": example(X, axis=1, kind="add"),
     "Recurrence": example(X, X, axis=1),
     "TopK": example(X, k=2),
+    "Fourier": example(tensor(3, 4, dtype=nv.complex64)),
+    "RealFourier": example(tensor(3, 4)),
+    "InverseRealFourier": example(tensor(3, 4, dtype=nv.complex64), length=6),
     "Solve": example(tensor(3, 3), tensor(3, 2)),
     "ReflectionProduct": example(tensor(4, 3, dtype=nv.float64), tensor(3, dtype=nv.float64)),
     **{name: example(tensor(3, 3, dtype=nv.float64)) for name in (

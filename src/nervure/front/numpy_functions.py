@@ -35,6 +35,7 @@ from nervure.front import (
     elementwise,
     factorisations,
     filled,
+    fourier_transforms,
     gathering,
     grids,
     joining,
@@ -273,6 +274,18 @@ def _bin_edges(a: Operand, bins: int | TensorLike = 10, range: Sequence[float] |
     return counts.histogram_bin_edges(a, bins, range)
 
 
+# -- transforms ------------------------------------------------------------------------------------
+
+
+def _fourier(name: str) -> Callable[..., Tensor]:
+    function = getattr(fourier_transforms, name)
+
+    def transform(a: Operand, *arguments: object, **keywords: object) -> Tensor:
+        result: Tensor = function(a, *arguments, **keywords)
+        return result
+    return transform
+
+
 # -- what is known without numbers -----------------------------------------------------------------
 
 
@@ -287,6 +300,9 @@ GRAPH: dict[str, Callable[..., object]] = {
     **{name: _answer(name) for name in ("any", "all", "argmax", "argmin", "count_nonzero")},
     **{name: _extremum(name) for name in ("max", "min")},
     "amax": _extremum("max"), "amin": _extremum("min"),
+    **{f"fft.{name}": _fourier(name) for name in fourier_transforms.__all__
+       if not name.endswith(("freq", "shift"))},
+    "fft.fftshift": fourier_transforms.fftshift, "fft.ifftshift": fourier_transforms.ifftshift,
     "linalg.norm": matrix_functions.norm,
     **{f"linalg.{name}": getattr(factorisations, name) for name in (
         "solve", "inv", "pinv", "slogdet", "det", "svdvals", "eigh", "eigvalsh", "eig", "eigvals")},

@@ -37,6 +37,7 @@ from nervure.ops import (
     embedding,
     exponential,
     finding,
+    fourier,
     indexing,
     iota,
     library_op,

@@ -94,6 +94,9 @@ from nervure.ops.exponential import Rsqrt as Rsqrt
 from nervure.ops.exponential import SafeLog as SafeLog
 from nervure.ops.exponential import Sqrt as Sqrt
 from nervure.ops.finding import FindPositions as FindPositions
+from nervure.ops.fourier import Fourier as Fourier
+from nervure.ops.fourier import InverseRealFourier as InverseRealFourier
+from nervure.ops.fourier import RealFourier as RealFourier
 from nervure.ops.indexing import Gather as Gather
 from nervure.ops.indexing import GatherElements as GatherElements
 from nervure.ops.indexing import GatherNd as GatherNd

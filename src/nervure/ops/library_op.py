@@ -44,7 +44,7 @@ class LibraryOp(WholeOp, abstract=True):
     failure: ClassVar[str | None] = None  # what the first element of a result that is NaN means
     remedy: ClassVar[str] = "nothing was changed by this call"
     writes_first: ClassVar[bool] = False  # whether the loop writes its result over the operand
-    scale: ClassVar[bool] = False  # whether the loop takes a factor, 1, behind the operands
+    scale: ClassVar[bool] = False  # whether the loop takes a factor behind the operands
 
     @property
     def loop_name(self) -> str:
@@ -132,10 +132,15 @@ class LibraryOp(WholeOp, abstract=True):
         found: np.ufunc = getattr(_umath_linalg, self.loop_name)
         return found
 
+    @property
+    def factor(self) -> np.ndarray:
+        """The factor of a loop that takes one."""
+        return np.ones((), self.operands[0].dtype.part.numpy)
+
     def compute(self, *arrays: np.ndarray, bound: int = 0) -> Sequence[np.ndarray]:
         given = [np.array(array, order="C") for array in arrays] if self.writes_first else list(arrays)
         if self.scale:
-            given.append(np.ones((), self.operands[0].dtype.part.numpy))
+            given.append(self.factor)
         with np.errstate(all="ignore"):
             found = self._called(given)
         results = [given[0]] if self.writes_first else []

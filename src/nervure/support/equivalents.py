@@ -168,7 +168,7 @@ FUNCTIONS = {
     "nv.nn.losses.margin_ranking": "margin_ranking_loss",
     "nv.nn.losses.triplet_margin": "triplet_margin_loss",
     _NOT_HERE:
-    "fft lu lu_solve addr gumbel_softmax grid_sample "
+    "lu lu_solve addr gumbel_softmax grid_sample "
     "nextafter frexp igamma igammac "
     "polygamma betainc zeta i0 bessel_i0e bessel_i1e strided isnat ma ad flatiter dtypes "
     "as_strided  "

@@ -69,9 +69,8 @@ def library_sizes(op: LibraryOp, places: Sequence[int]) -> tuple[DimLike, ...]:
     head: list[DimLike] = [
         0, 0, len(arguments), lengths, steps, copied, places[0], target, product(batch), part if checked else 0,
         *_BITS[part], product(cores[len(op.operands)]) * result.dtype.itemsize, len(checked)]
-    one = np.ones((), op.operands[0].dtype.part.numpy)
     return (*head, *arguments, *[number for entry in checked for number in entry], product(batch), *op.core_lengths,
-            *outer, *inner, int.from_bytes(one.tobytes(), "little"))
+            *outer, *inner, int.from_bytes(op.factor.tobytes(), "little"))
 
 
 def _strides(core: Sequence[DimLike], itemsize: int) -> list[DimLike]:

@@ -1,0 +1,32 @@
+"""Fourier transforms along one axis or several, of real and of complex numbers, and their frequencies.
+
+>>> import nervure as nv
+>>> nv.fft.irfft(nv.fft.rfft([1, 2, 3, 4])).tolist()
+[1.0, 2.0, 3.0, 4.0]
+"""
+
+from __future__ import annotations
+
+from nervure.front.fourier_transforms import (
+    fft,
+    fft2,
+    fftfreq,
+    fftn,
+    fftshift,
+    hfft,
+    ifft,
+    ifft2,
+    ifftn,
+    ifftshift,
+    ihfft,
+    irfft,
+    irfft2,
+    irfftn,
+    rfft,
+    rfft2,
+    rfftfreq,
+    rfftn,
+)
+
+__all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft",
+           "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn"]
