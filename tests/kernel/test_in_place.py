@@ -152,26 +152,24 @@ def test_what_waits_in_a_products_result_is_written_in_place(loops, new):
         np.testing.assert_array_equal(loops.get(w), expected)
 
 
-def test_a_copy_of_something_else_is_made():
+def test_a_copy_of_something_else_is_made(cpu):
     """w becomes x with changes; that w is read, too, does not make x its old value."""
     x, w = nv.placeholder("N=9"), nv.variable("N=9", 1.0)
-    with nv.transformers.make_transformer("cpu") as cpu:
-        step = cpu.computation([nv.sum(w, out_axes=()), nv.assign(w, x.at[2:4].set(7.0))], x)
-        for number in (3.0, 4.0):
-            step(np.full(9, number, np.float32))
-            assert cpu.get(w).tolist() == [number, number, 7, 7, *[number] * 5]
+    step = cpu.computation([nv.sum(w, out_axes=()), nv.assign(w, x.at[2:4].set(7.0))], x)
+    for number in (3.0, 4.0):
+        step(np.full(9, number, np.float32))
+        assert cpu.get(w).tolist() == [number, number, 7, 7, *[number] * 5]
 
 
-def test_long_memory_of_which_little_is_written_is_written_in_place():
+def test_long_memory_of_which_little_is_written_is_written_in_place(cpu):
     """The copy that is left out does not count as long work, which has to be interruptible."""
     x, w = nv.placeholder("N=2"), nv.variable("N=20000000")
-    with nv.transformers.make_transformer("cpu") as cpu:
-        step = cpu.computation([nv.assign(w[5:7], x)], x)
-        loaded = step.executable._loaded
-        in_place = loaded.in_place({})
-        assert in_place and [code.extent for code in loaded.steps({}, {}, in_place)][0] == 0
-        assert [code.in_place for code in loaded.steps({}, {}, in_place)] == [False, True]
-        assert "left out, since it copies memory to itself" in nv.explain(step, np.ones(2, np.float32)).details()
+    step = cpu.computation([nv.assign(w[5:7], x)], x)
+    loaded = step.executable._loaded
+    in_place = loaded.in_place({})
+    assert in_place and [code.extent for code in loaded.steps({}, {}, in_place)][0] == 0
+    assert [code.in_place for code in loaded.steps({}, {}, in_place)] == [False, True]
+    assert "left out, since it copies memory to itself" in nv.explain(step, np.ones(2, np.float32)).details()
 
 
 def test_rows_that_indices_name_are_written_in_place(loops):

@@ -146,16 +146,15 @@ def images(batch=2):
 
 
 @pytest.mark.parametrize("batch", [2, N], ids=str)
-def test_no_bit_depends_on_it(batch, monkeypatch):
+def test_no_bit_depends_on_it(batch, cpu, monkeypatch):
     """O67: bits are the same where every value has memory of its own and every line is a product."""
     results, parameters = images(batch)
     function, arrays = Function(results, parameters), random_arrays(images()[1])
-    with nv.transformers.make_transformer("cpu") as cpu:
-        together = cpu.compile(function)(arrays)
+    together = cpu.compile(function)(arrays)
     monkeypatch.setattr("nervure.kernel.plan.places_inside", lambda *_: {})
     monkeypatch.setattr("nervure.kernel.schedule.products.matrices.lines_of", lambda *_: None)
-    with nv.flags.overriding(cache=False, cache_executables=False), nv.transformers.make_transformer("cpu") as cpu:
-        apart = cpu.compile(function)(arrays)
+    with nv.flags.overriding(cache=False, cache_executables=False), nv.transformers.make_transformer("cpu") as other:
+        apart = other.compile(function)(arrays)
     assert [array.tobytes() for array in together] == [array.tobytes() for array in apart]
     expected = nv.transformers.make_transformer("interpreter").compile(function)(arrays)
     for one, other in zip(together, expected, strict=True):

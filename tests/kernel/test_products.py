@@ -145,7 +145,7 @@ def test_loops_whose_rows_are_joined_are_no_lines_of_columns():
     assert done(plan, {}) <= 2 * needed(function, {})
 
 
-def test_padding_of_windows_that_are_written_by_hand_is_left_out():
+def test_padding_of_windows_that_are_written_by_hand_is_left_out(cpu):
     """Whoever reads data through such a view: the rows of a window that reaches beyond them have fewer points."""
     x, f = nv.Parameter(nv.float32, (2, 6, 16)), nv.Parameter(nv.float32, (3, 16, 64))
     n, place, offset, channel = indices(4)
@@ -156,7 +156,7 @@ def test_padding_of_windows_that_are_written_by_hand_is_left_out():
     rng = np.random.default_rng(3)
     data, filters = [rng.standard_normal(shape, np.float32) for shape in (x.shape, f.shape)]
     filters[0] = np.nan
-    result, = nv.transformers.make_transformer("cpu").compile(function)([data, filters])
+    result, = cpu.compile(function)([data, filters])
     expected = contraction(data[:, :2].reshape(2, 32), filters[1:].reshape(32, 64))
     np.testing.assert_array_equal(result[:, 0], expected)
     assert np.isnan(result[:, 1:]).all()
