@@ -19,6 +19,9 @@ class Block(nn.Module):
 
     def __init__(self, named: bool):
         self.conv = nn.Conv("C=4", "K=6", "H=3, W=2", groups=2) if named else nn.Conv(4, 6, (3, 2), groups=2)
+        self.up = nn.ConvTranspose("C=4", "K=6", "H=3, W=2", groups=2) if named else nn.ConvTranspose(4, 6, (3, 2),
+                                                                                                      groups=2)
+        self.pair = nn.Bilinear("F=3", "G=4", "K=5") if named else nn.Bilinear(3, 4, 5)
         self.bn = nn.BatchNorm("K=6") if named else nn.BatchNorm(6)
         self.gn = nn.GroupNorm(2, "K=6") if named else nn.GroupNorm(2, 6)
         self.table = nn.Embedding("V=5", "F=3") if named else nn.Embedding(5, 3)
@@ -28,7 +31,8 @@ class Block(nn.Module):
         self.token = nv.variable((1, 2))
 
 
-SHAPES = {"conv.weight": (6, 2, 3, 2), "conv.bias": (6,), "bn.weight": (6,), "bn.bias": (6,), "bn.running_mean": (6,),
+SHAPES = {"conv.weight": (6, 2, 3, 2), "conv.bias": (6,), "up.weight": (4, 3, 3, 2), "up.bias": (6,),
+          "pair.weight": (5, 3, 4), "pair.bias": (5,), "bn.weight": (6,), "bn.bias": (6,), "bn.running_mean": (6,),
           "bn.running_var": (6,), "gn.weight": (6,), "gn.bias": (6,), "table.weight": (5, 3), "norms.0.weight": (3,),
           "norms.0.bias": (3,), "norms.1.weight": (3,), "fc.weight": (4, 6), "fc.bias": (4,),
           "slopes.0.weight": (6,), "slopes.1.weight": (1,), "token": (1, 2)}
