@@ -183,6 +183,8 @@ class JaxScalars(ScalarNamespace):
         dtype = as_dtype(x.dtype)
         if not dtype.is_low_precision:
             return _select(condition, x, y)
+        if dtype.bits < 8:
+            return _cast(dtype.numpy)(_select(condition, wide(x), wide(y)))
         # As words: XLA would make one NaN of all.
         return _from_word(dtype)(_select(condition, _as_word(x), _as_word(y)))
 

@@ -26,10 +26,34 @@ class Decoder(nn.Module):
         return self.inner(x, x[:, ::-1])
 
 
+class Twice(nn.Module):
+    """A layer of two inputs, on one and its square."""
+
+    inner: nn.Module
+
+    def forward(self, x):
+        return self.inner(x, x * x)
+
+
 LAYERS: Mapping[str, tuple[Callable[[], Any], tuple[int, ...]]] = {
     **{name: (getattr(nn, name), (3,)) for name in (
-        "ELU", "GELU", "Identity", "LeakyReLU", "PReLU", "ReLU", "Sigmoid", "SiLU", "Softplus", "Tanh")},
-    **{name: (lambda name=name: getattr(nn, name)(axes=-1), (3,)) for name in ("Softmax", "LogSoftmax")},
+        "CELU", "ELU", "GELU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "Identity", "LeakyReLU",
+        "LogSigmoid", "Mish", "PReLU", "RReLU", "ReLU", "ReLU6", "SELU", "Sigmoid", "SiLU", "Softplus", "Softshrink",
+        "Softsign", "Tanh", "Tanhshrink")},
+    **{name: (lambda name=name: getattr(nn, name)(axes=-1), (3,)) for name in ("Softmax", "Softmin", "LogSoftmax")},
+    "GLU": (nn.GLU, (4,)), "Threshold": (lambda: nn.Threshold(0.1, 2.0), (3,)),
+    "AdaptiveAveragePool": (lambda: nn.AdaptiveAveragePool((2, 2)), IMAGES),
+    "AdaptiveMaxPool": (lambda: nn.AdaptiveMaxPool((2, 2)), IMAGES), "LPPool": (lambda: nn.LPPool((2, 2)), IMAGES),
+    "AlphaDropout": (lambda: nn.AlphaDropout(0.0), (3,)), "ChannelDropout": (lambda: nn.ChannelDropout(0.0), IMAGES),
+    "Bilinear": (lambda: Twice(nn.Bilinear(3, 3, 2)), (3,)),
+    "CosineSimilarity": (lambda: Twice(nn.CosineSimilarity()), (3,)),
+    "PairwiseDistance": (lambda: Twice(nn.PairwiseDistance()), (3,)),
+    "ConvTranspose": (lambda: nn.ConvTranspose(2, 3, (2, 2)), IMAGES), "Flatten": (nn.Flatten, IMAGES),
+    "InstanceNorm": (lambda: nn.InstanceNorm(2), IMAGES), "Pad": (lambda: nn.Pad(1), IMAGES),
+    "PixelShuffle": (lambda: nn.PixelShuffle(2), (4, 2, 2)), "PixelUnshuffle": (lambda: nn.PixelUnshuffle(2), IMAGES),
+    "Unflatten": (lambda: nn.Unflatten(1, (2, 3)), (6,)), "Unfold": (lambda: nn.Unfold(2), IMAGES),
+    "Fold": (lambda: nn.Fold((3, 3), 2), (8, 4)), "Upsample": (lambda: nn.Upsample((8, 8)), IMAGES),
+    "EmbeddingBag": (lambda: nn.EmbeddingBag(5, 3), (2,)),
     "AveragePool": (lambda: nn.AveragePool((2, 2)), IMAGES), "MaxPool": (lambda: nn.MaxPool((2, 2)), IMAGES),
     "BatchNorm": (lambda: nn.BatchNorm(2), IMAGES), "GroupNorm": (lambda: nn.GroupNorm(1, 2), IMAGES),
     "LayerNorm": (lambda: nn.LayerNorm(3), (3,)), "RMSNorm": (lambda: nn.RMSNorm(3), (3,)),
@@ -59,7 +83,7 @@ def test_all_modules_are_here():
 def test_any_batch(name, transformer):
     """A300: one program of a symbol against one for each number."""
     make, sample = LAYERS[name]
-    module, dtype = make(), nv.int64 if name == "Embedding" else nv.float32
+    module, dtype = make(), nv.int64 if name.startswith("Embedding") else nv.float32
     made, known = [nv.transformers.make_transformer(each) for each in (transformer, "interpreter")]
     with made, known:
         compute = program(made, module, nv.dim("n"), sample, dtype)

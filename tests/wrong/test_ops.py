@@ -19,8 +19,7 @@ ELEMENT_TYPES = (nv.bool_, nv.uint8, nv.int32, nv.int64, nv.uint32, nv.float32, 
 # Whatever its type, these take it: they move, name or order values without looking at them.
 INDIFFERENT = {("Convert", 0), ("StopGradient", 0), ("PrintOp", 0), ("HostCall", 0), ("Contiguous", 0),
                ("CustomDerivative", 0), ("CustomDerivative", 1), ("Sequential", 0), ("Sequential", 1), ("DoAll", 0),
-               ("DoAll", 1), ("Together", 0), ("Together", 1), ("After", 0), ("After", 1),
-               ("ShardAs", 0)}
+               ("DoAll", 1), ("Together", 0), ("Together", 1), ("After", 0), ("After", 1)}
 
 # For each kind of attribute values that are of the kind, but seldom make sense.
 STRANGE: dict[str, tuple[Any, ...]] = {

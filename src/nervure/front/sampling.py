@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind, did_you_mean
-from nervure.front.argument_parsing import integer, position_of, positions_of, real, shown, truth
+from nervure.front.argument_parsing import integer, members, position_of, positions_of, real, shown, truth
 from nervure.front.creation import as_tensor, constant
 from nervure.front.elementwise import as_floats, clip, convert, power, where
 from nervure.front.filled import full, iota, zeros
@@ -311,7 +311,7 @@ def fold(x: TensorLike, lengths: Sequence[int], window: int | Sequence[int], str
     [[[1.0, 4.0, 3.0]]]
     """
     own = as_tensor(x, "fold")
-    places = [step("fold", "lengths", length) for length in lengths]
+    places = [step("fold", "lengths", length) for length in members(lengths, "fold", "lengths", "a list of lengths")]
     if own.is_named or own.ndim != 3:
         raise ShapeMismatch("columns are (N, C * elements, windows)", op="fold", operand="x", got=str(own.axes),
                             expected="three axes without names", help="nv.unfold makes them")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 
+from nervure import ops
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.alignment import aligned
 from nervure.front.apply import common_dtype
@@ -126,10 +127,11 @@ def multigammaln(x: Operand, d: int) -> Tensor:
         raise InvalidArgument("d is a number of dimensions", op="multigammaln", operand="d", got=d,
                               expected="1 or more", help="1 gives nv.lgamma")
     own = as_floats(x, "multigammaln")
-    result = lgamma(own)
-    for k in range(1, count):
-        result = add(result, lgamma(subtract(own, k / 2)))
-    return add(result, count * (count - 1) / 4 * math.log(math.pi))
+    shape = (*own.type.shape, count)
+    halves = ops.Multiply(ops.Iota(shape, own.ndim, own.dtype), ops.Full(0.5, own.dtype, shape))
+    places = ops.Subtract(ops.Broadcast(own.value, shape, (own.ndim,)), halves)
+    total = Tensor(ops.Sum(ops.Lgamma(places), [own.ndim]).output, own._axes)
+    return add(total, count * (count - 1) / 4 * math.log(math.pi))
 
 
 # -- signs and rests ---------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from __future__ import annotations
 from nervure.ir.function import Function
 from nervure.ir.kinds import View
 from nervure.ir.leaves import Full, ReadVariable
-from nervure.ir.op import Value
+from nervure.ir.op import Op, Value
 from nervure.ir.provenance import set_override
 from nervure.ir.region import RegionOp
 from nervure.ir.whole_op import WholeOp
@@ -37,6 +37,7 @@ def region_operands(function: Function) -> Function:
     if not any([isinstance(op, (RegionOp, WholeOp)) for op in function.operations]):
         return function
     table: dict[Value, Value] = {}
+    moved: dict[Op, Op] = {}
     for op in function.operations:
         operands = [table.get(operand, operand) for operand in op.operands]
         if isinstance(op, (RegionOp, WholeOp)):
@@ -47,15 +48,18 @@ def region_operands(function: Function) -> Function:
             set_override(before)
         fresh = op.with_operands(operands)
         if fresh is not op:
+            moved[op] = fresh
             table.update(zip(op.outputs, fresh.outputs, strict=True))
-    whole = function.substituted(table)
-    read = {_stored(operand) for op in whole.operations if isinstance(op, RegionOp) for operand in op.operands}
+    read = {_stored(operand) for op in function.operations if isinstance(op, RegionOp)
+            for operand in moved.get(op, op).operands}
     updates = []
-    for variable, new in whole.updates:
+    for variable, value in function.updates:
+        new = table.get(value, value)
         stored = _stored(new)
         is_turned = variable.type.order is not None and (isinstance(stored.op, (RegionOp, WholeOp)) or stored in read)
         updates.append((variable, Contiguous(new).output if is_turned else new))
-    return Function(whole.results, whole.parameters, updates, whole.effects, whole.assumptions, whole.name)
+    return Function([table.get(value, value) for value in function.results], function.parameters, updates,
+                    [moved.get(op, op) for op in function.effects], function.assumptions, function.name)
 
 
 def _is_in_memory(value: Value) -> bool:

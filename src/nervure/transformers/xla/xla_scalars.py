@@ -81,6 +81,8 @@ class XlaScalars(ScalarNamespace[Array]):
         dtype = as_dtype(x.dtype)
         if not dtype.is_low_precision:
             return jnp.where(condition, x, y)
+        if dtype.bits < 8:
+            return jnp.where(condition, wide(x), wide(y)).astype(dtype.numpy)
         # As words: XLA would make one NaN of all.
         return element_types.from_word(jnp.where(condition, element_types.as_word(x), element_types.as_word(y)), dtype)
 
