@@ -30,6 +30,7 @@ ANY = {
     "ops": 1,
     "optim": 0,
     "passes": 5,
+    "random": 0,
     "support": 0,
     "tools": 0,
     "training": 0,

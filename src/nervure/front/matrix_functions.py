@@ -13,7 +13,7 @@ import numpy as np
 
 from nervure.errors import InvalidArgument
 from nervure.front import reductions
-from nervure.front.argument_parsing import integer, positions_of
+from nervure.front.argument_parsing import integer, members, positions_of
 from nervure.front.contraction import matmul
 from nervure.front.creation import as_tensor
 from nervure.front.elementwise import as_floats, clip, convert, power, stop_gradient, where
@@ -204,7 +204,8 @@ def multi_dot(arrays: object) -> Tensor:
     >>> nv.linalg.multi_dot([nv.ones((2, 3)), nv.ones((3, 4)), nv.ones((4, 1))]).tolist()
     [[12.0], [12.0]]
     """
-    given = [as_tensor(entry, "multi_dot", at + 1) for at, entry in enumerate(list(arrays))]  # type: ignore[call-overload]
+    listed = members(arrays, "multi_dot", "arrays", "a list of matrices")
+    given = [as_tensor(entry, "multi_dot", at + 1) for at, entry in enumerate(listed)]
     if len(given) < 2:
         raise InvalidArgument("a product has two factors or more", op="multi_dot", operand="arrays",
                               got=f"{len(given)}", expected="2 or more", help="nv.matmul(x, y) multiplies two")

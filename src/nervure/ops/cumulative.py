@@ -12,7 +12,7 @@ The elements along the axis are combined one after the other, so that a result h
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -152,12 +152,12 @@ class Recurrence(_Running):
         return (self.again(operands[0], terms[0] if len(terms) == 1 else Add(*terms).output, backwards=False),)
 
 
-def _along(step: object, op: _Running, *arrays: np.ndarray) -> np.ndarray:
+def _along(step: Callable[..., np.ndarray], op: _Running, *arrays: np.ndarray) -> np.ndarray:
     """Returns what follows from the last of ``arrays`` when each slice is made of the one before it."""
     slices = [np.moveaxis(array, op.axis, 0) for array in arrays]
     result = np.array(slices[-1], order="C")
     places = range(len(result))[::-1 if op.reverse else 1]
     with np.errstate(all="ignore"):
         for before, at in zip(places[:-1], places[1:], strict=True):
-            result[at] = step(result[before], *[each[at] for each in slices])  # type: ignore[operator]
+            result[at] = step(result[before], *[each[at] for each in slices])
     return np.ascontiguousarray(np.moveaxis(result, 0, op.axis)).reshape(arrays[-1].shape)

@@ -8,6 +8,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import numpy as np
+
 from nervure import ops
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.argument_parsing import integer
@@ -40,7 +44,7 @@ from nervure.front.op_functions import (
 )
 from nervure.front.random import bernoulli, draw, uniform
 from nervure.front.reductions import any as some
-from nervure.front.tensor import Operand, Tensor, is_scalar
+from nervure.front.tensor import Operand, Tensor
 from nervure.random.gammas import gamma
 from nervure.random.numbers import exponentials, finished, inner, parameter
 from nervure.support.elsewhere import explain_keywords
@@ -173,13 +177,13 @@ def _counted(x: Tensor, axes: Axes, dtype: DTypeLike, op: str) -> Tensor:
 
 
 def _chance(p: Operand, op: str) -> Operand:
-    if is_scalar(p) and not 0 <= float(p) <= 1:  # type: ignore[arg-type]
+    if isinstance(p, (int, float, np.number)) and not 0 <= float(p) <= 1:
         raise InvalidArgument("a probability is from 0 to 1", op=op, operand="p", got=p, expected="0 to 1",
                               help="divide a count by how many there are")
     return parameter(p, op, "p")
 
 
-def _summed(axes: Axes, first: Tensor, ratio: object) -> Tensor:
+def _summed(axes: Axes, first: Tensor, ratio: Callable[[Tensor], Tensor]) -> Tensor:
     """Returns the first count whose probability, with those of all smaller ones, exceeds a uniform number. ``first`` is
     the probability of 0, ``ratio(k)`` that of k over that of k - 1.
     """
@@ -192,21 +196,21 @@ def _summed(axes: Axes, first: Tensor, ratio: object) -> Tensor:
     def added(state: tuple[Tensor, Tensor, Tensor, Tensor]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         count, chance, rest, k = state
         is_more = greater_equal(rest, 0.0)
-        after = maximum(multiply(chance, ratio(convert(k, float64))), 0.0)  # type: ignore[operator]
+        after = maximum(multiply(chance, ratio(convert(k, float64))), 0.0)
         return where(is_more, add(count, 1.0), count), after, subtract(rest, after), k + 1
     start = (full(axes, 0.0, float64), first, subtract(u, first), full((), 1, int64))
     count, _, _, _ = while_loop(is_open, added, start)
     return count
 
 
-def _rejected(axes: Axes, mean: Tensor, tried: object) -> Tensor:
+def _rejected(axes: Axes, mean: Tensor, tried: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]) -> Tensor:
     """Returns the first count that a round takes; ``tried(u, v)`` gives one, and whether it is taken."""
     def is_open(state: tuple[Tensor, Tensor, Tensor]) -> Tensor:
         return logical_and(some(Tensor(state[1].value)), less(state[2], ROUNDS))
 
     def round_of(state: tuple[Tensor, Tensor, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
         found, waits, number = state
-        count, is_taken = tried(subtract(inner(axes, float64), 0.5), inner(axes, float64))  # type: ignore[operator]
+        count, is_taken = tried(subtract(inner(axes, float64), 0.5), inner(axes, float64))
         return where(logical_and(waits, is_taken), count, found), logical_and(waits, ~is_taken), number + 1
     found, _, _ = while_loop(is_open, round_of, (floor(mean), full(axes, True, bool_), full((), 0, int64)))
     return found

@@ -90,8 +90,9 @@ def choice(x: TensorLike | int, axes: AxesLike = (), replace: bool = True, p: Te
 
 def _elements(x: TensorLike | int, op: str) -> Tensor:
     """Returns the elements of an argument; an int stands for the numbers below it."""
-    is_count = isinstance(x, (int, np.integer, Dim)) and not isinstance(x, bool)
-    return iota(x) if is_count else as_tensor(x, op)  # type: ignore[arg-type]
+    if isinstance(x, (int, np.integer, Dim)) and not isinstance(x, bool):
+        return iota(int(x) if isinstance(x, np.integer) else x)
+    return as_tensor(x, op)
 
 
 def _without(axes: Axes, x: Tensor, at: int, logits: Tensor | None) -> Tensor:

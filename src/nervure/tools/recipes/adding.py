@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -87,7 +86,7 @@ class AddingRecipe(Recipe):
         inputs = nv.placeholder("N=n, T=t, F=2").named("inputs")
         return {"predict": nv.computation(network.eval()(inputs), inputs, transformer=transformer)}
 
-    def answers(self, predict: nv.Computation[Any], test: Arrays) -> np.ndarray:
+    def answers(self, predict: nv.Computation[np.ndarray], test: Arrays) -> np.ndarray:
         """Returns the sums."""
         return in_parts(predict, test[0])
 

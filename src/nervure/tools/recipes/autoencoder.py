@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -63,7 +62,7 @@ class AutoencoderRecipe(Recipe):
                 "encode": nv.computation(own.encoder(images), images, transformer=transformer),
                 "decode": nv.computation(nv.sigmoid(own.decoder(code)), code, transformer=transformer)}
 
-    def answers(self, predict: nv.Computation[Any], test: Arrays) -> np.ndarray:
+    def answers(self, predict: nv.Computation[np.ndarray], test: Arrays) -> np.ndarray:
         """Returns the pictures that were made of the codes."""
         return in_parts(predict, test[0])
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -174,7 +173,7 @@ class CharactersRecipe(Recipe):
                 "write": nv.computation(own.written(beginning, temperature), beginning, temperature,
                                         transformer=transformer)}
 
-    def answers(self, predict: nv.Computation[Any], test: Arrays) -> np.ndarray:
+    def answers(self, predict: nv.Computation[np.ndarray], test: Arrays) -> np.ndarray:
         """Returns the logarithm of the chance of each character that came."""
         found = []
         for start in range(0, len(test[0]), 32):

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -63,19 +62,14 @@ class FashionNetwork(nn.Module):
 
 
 class ClassesRecipe(Recipe):
-    """The common part of both: cross entropy, and the share of pictures whose class is found. ``images`` are the axes
-    of the network's input, of which a step takes ``size``.
+    """The common part of both: cross entropy, and the share of pictures whose class is found. A step takes ``size``
+    pictures.
     """
 
-    images: str
+    axes: tuple[str, str]
     size: int
     loss = staticmethod(nn.losses.cross_entropy)
     metrics = (nv.training.accuracy,)
-
-    @property
-    def axes(self) -> tuple[str, str]:  # type: ignore[override]
-        """The axes of a batch."""
-        return self.images, "N=n"
 
     def split(self, seed: int, folder: Path | None) -> Split:
         """Returns the examples to learn from, and those that are held back."""
@@ -90,11 +84,11 @@ class ClassesRecipe(Recipe):
 
     def serve(self, network: nn.Module, transformer: Transformer) -> Served:
         """``predict`` maps images to the class of each."""
-        images = nv.placeholder(self.images).named("images")
+        images = nv.placeholder(self.axes[0]).named("images")
         logits: nv.Tensor = network.eval()(images)
         return {"predict": nv.computation(nv.argmax(logits, -1), images, transformer=transformer)}
 
-    def answers(self, predict: nv.Computation[Any], test: Arrays) -> np.ndarray:
+    def answers(self, predict: nv.Computation[np.ndarray], test: Arrays) -> np.ndarray:
         """Returns the class of each image."""
         return in_parts(predict, test[0])
 
@@ -106,7 +100,7 @@ class ClassesRecipe(Recipe):
 class DigitsRecipe(ClassesRecipe):
     """Handwritten digits, which come with scikit-learn."""
 
-    title, images, size = "handwritten digits", "N=n, H=8, W=8", 64
+    title, axes, size = "handwritten digits", ("N=n, H=8, W=8", "N=n"), 64
 
     def split(self, seed: int, folder: Path | None) -> Split:
         """A fifth of each class is held back."""
@@ -124,7 +118,7 @@ class DigitsRecipe(ClassesRecipe):
 class FashionRecipe(ClassesRecipe):
     """Fashion-MNIST, whose test examples are given."""
 
-    title, images, size = "Fashion-MNIST", "N=n, H=28, W=28", 128
+    title, axes, size = "Fashion-MNIST", ("N=n, H=28, W=28", "N=n"), 128
 
     def split(self, seed: int, folder: Path | None) -> Split:
         """Reads the four files of the ``folder``."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Sized
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from nervure.data.sources import Data
 from nervure.transformers.base import Transformer
 
 Arrays = tuple[np.ndarray, ...]
-Served = Mapping[str, nv.Computation[Any]]
+Served = Mapping[str, nv.Computation[np.ndarray]]
 """Computations by name, which are saved together; the first is ``predict``."""
 
 
@@ -68,7 +68,7 @@ class Recipe:
         """Returns what is saved of a trained ``network``."""
         raise NotImplementedError
 
-    def answers(self, predict: nv.Computation[Any], test: Arrays) -> np.ndarray:
+    def answers(self, predict: nv.Computation[np.ndarray], test: Arrays) -> np.ndarray:
         """Returns what ``predict`` says of the inputs of ``test``."""
         raise NotImplementedError
 
@@ -77,6 +77,6 @@ class Recipe:
         raise NotImplementedError
 
 
-def in_parts(predict: nv.Computation[Any], inputs: np.ndarray, size: int = 1000) -> np.ndarray:
+def in_parts(predict: nv.Computation[np.ndarray], inputs: np.ndarray, size: int = 1000) -> np.ndarray:
     """Returns the results of ``predict`` for ``inputs``, ``size`` at a time."""
     return np.concatenate([predict(inputs[start:start + size]) for start in range(0, len(inputs), size)])

@@ -51,10 +51,10 @@ def fast_entry(function: Function, program: XlaProgram, transformer: XlaTransfor
     kinds: set[type] = {np.ndarray, type(jax.numpy.zeros(()))} if jax.device_count() == 1 else {np.ndarray}
     count, call, config, enabled = len(declared), program.call, jax.config, jax.enable_x64
 
-    def finished(value: Array) -> Any:
+    def finished(value: Array) -> object:
         return value.block_until_ready() if leaves_results else np.array(value)
 
-    def entry(*arrays: Any) -> Any:
+    def entry(*arrays: Any) -> object:
         if len(arrays) != count or flags.check_nan or not transformer.is_open or config.jax_default_device is not None:
             return slow(*arrays)
         for array, (dtype, shape) in zip(arrays, declared):
