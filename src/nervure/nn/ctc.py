@@ -34,10 +34,11 @@ from nervure.front.op_functions import (
     subtract,
 )
 from nervure.front.reductions import sum as sum_over
-from nervure.front.tensor import Tensor, TensorLike
+from nervure.front.tensor import Operand, Tensor, TensorLike
 from nervure.front.views import axes_with_order, broadcast, expand_dims, reshape
 from nervure.nn.loss_parts import reduced
 from nervure.support.elsewhere import explain_keywords
+from nervure.types.dim import DimLike
 from nervure.types.dtype import int64
 
 NOTHING = -1e30
@@ -122,10 +123,10 @@ def _integers(x: TensorLike, operand: str, position: int) -> Tensor:
     return convert(Tensor(own.value), int64)
 
 
-def _counts(x: TensorLike | None, operand: str, batch: object, most: object) -> Tensor:
+def _counts(x: TensorLike | None, operand: str, batch: DimLike, most: Operand) -> Tensor:
     """Returns how much of each sample counts."""
     if x is None:
-        return multiply(full((batch,), 1, int64), most)  # type: ignore[arg-type]
+        return multiply(full((batch,), 1, int64), most)
     return _integers(x, operand, 3)
 
 

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from nervure.errors import InvalidArgument
 from nervure.front import sampling
@@ -135,7 +135,7 @@ class LPPool(Module):
 
     def forward(self, x: TensorLike) -> Tensor:
         """Returns x with fewer places."""
-        return sampling.lp_pooling(x, self.window, self.p, self.strides, self.padding)  # type: ignore[arg-type]
+        return sampling.lp_pooling(x, cast("int | Sequence[int]", self.window), self.p, self.strides, self.padding)
 
 
 class PixelShuffle(Module):

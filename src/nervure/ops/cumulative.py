@@ -83,7 +83,10 @@ class Cumulative(_Running):
         if self.kind == "multiply":
             return (_along(lambda before, own: before * own, self, x),)
         exceeds = np.greater if self.kind == "maximum" else np.less
-        return (_along(lambda before, own: np.where(exceeds(own, before) | (own != own), own, before), self, x),)
+
+        def further(before: np.ndarray, own: np.ndarray) -> np.ndarray:
+            return np.where(exceeds(own, before) | (own != own), own, before)
+        return (_along(further, self, x),)
 
     def vjp(self, gradient: Value, x: Value) -> Gradients:
         if self.kind == "add":

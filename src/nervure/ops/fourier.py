@@ -13,9 +13,9 @@ The transforms are linear. Their derivatives are their transposes, by the conven
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 
 import numpy as np
-from numpy.fft import _pocketfft_umath  # type: ignore[attr-defined]  # it has the loops, and no stubs
 
 from nervure.errors import NotSupported, ShapeMismatch
 from nervure.ir import field
@@ -28,6 +28,8 @@ from nervure.ops.selection import where
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import DimLike
 from nervure.types.dtype import DType, complex64, complex128, float32, float64, int64
+
+LOOPS = import_module("numpy.fft._pocketfft_umath")  # NumPy's loops of transforms, which have no stubs
 
 _COMPLEX = {float32: complex64, float64: complex128}
 
@@ -47,7 +49,7 @@ class _Transform(LibraryOp, abstract=True):
 
     @property
     def function(self) -> np.ufunc:
-        found: np.ufunc = getattr(_pocketfft_umath, self.loop_name)
+        found: np.ufunc = getattr(LOOPS, self.loop_name)
         return found
 
     @property

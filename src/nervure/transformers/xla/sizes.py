@@ -13,26 +13,25 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
-from typing import Any
 
 from nervure.transformers import memory_estimate
 from nervure.types.dim import DimLike
 from nervure.types.dim.evaluation import evaluate_with
 
 
-def numbers(shape: tuple[DimLike, ...], bindings: Mapping[str, Any]) -> tuple[int, ...]:
+def numbers(shape: tuple[DimLike, ...], bindings: Mapping[str, int]) -> tuple[int, ...]:
     """Returns a shape with the values of its symbols."""
     if not are_open(bindings):
         return memory_estimate.numbers(shape, bindings)
-    found: tuple[Any, ...] = tuple([evaluate_with(length, bindings, operator.floordiv, operator.mod, _unknown, _unknown)
+    found = tuple([evaluate_with(length, bindings, operator.floordiv, operator.mod, _unknown, _unknown)
                                     for length in shape])
     return found
 
 
-def are_open(bindings: Mapping[str, Any]) -> bool:
+def are_open(bindings: Mapping[str, int]) -> bool:
     """Whether some of the symbols have no numbers."""
     return not all([type(value) is int for value in bindings.values()])
 
 
-def _unknown(left: object, right: object) -> Any:
+def _unknown(left: object, right: object) -> int:
     raise NotImplementedError(f"whether {left} is less than {right} is not known")
