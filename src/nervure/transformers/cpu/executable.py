@@ -76,6 +76,7 @@ class CpuExecutable(Executable):
     def __init__(self, function: Function, transformer: CpuTransformer, gate: runtime.Gate, loaded: LoadedFunction,
                  compilation: Compilation | None = None, made_again: Sequence[Dropped] = ()) -> None:
         super().__init__(function, transformer)
+        self._variables = loaded.variables  # the last passes may find that one is not read
         self._gate, self._loaded, self._compilation = gate, loaded, compilation
         self.made_again = tuple(made_again)
         self._panels: Panels | None = None

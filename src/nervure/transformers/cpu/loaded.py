@@ -23,6 +23,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from nervure.ir.function import Function
+from nervure.ir.variable import Variable
 from nervure.memory.storage import UNSTOPPED, StorageKind
 from nervure.transformers.binding import Bindings
 from nervure.transformers.cells import Cell
@@ -203,6 +204,11 @@ class LoadedFunction:
                     and _is_plain(arguments[number]):
                 found[root] = place
         return found
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The variables that the code reads and writes, in the order of its tables."""
+        return self._function.variables
 
     def replaced_by(self, writes: Mapping[int, int]) -> InPlace:
         """Returns the results that may lie in place of arguments, of those that are to: ``writes`` maps results to
