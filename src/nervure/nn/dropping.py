@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 
 from nervure.errors import InvalidArgument
-from nervure.front.argument_parsing import position_of, real
+from nervure.front.argument_parsing import position_of
 from nervure.front.creation import expression
 from nervure.front.elementwise import as_floats, where
 from nervure.front.filled import ones
@@ -21,7 +21,10 @@ from nervure.front.random import bernoulli, dropout
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.front.views import reshape
 from nervure.nn.module import Module
+from nervure.nn.parameters import dropping_rate
 from nervure.types.axes import Axes, AxisLike
+
+HELP = "0.5 drops every other one"
 
 SATURATION = -1.7580993408473766
 """The limit of SELU for small numbers, ``-scale * alpha`` (Klambauer et al. 2017)."""
@@ -42,7 +45,7 @@ class ChannelDropout(Module):
     channels: AxisLike = 1
 
     def __post_init__(self) -> None:
-        _check_rate(self.rate, "ChannelDropout")
+        dropping_rate(self.rate, "ChannelDropout", "rate", HELP)
 
     def forward(self, x: TensorLike) -> Tensor:
         """Returns x, or in training x with channels dropped."""
@@ -71,7 +74,7 @@ class AlphaDropout(Module):
     rate: float = 0.5
 
     def __post_init__(self) -> None:
-        if _check_rate(self.rate, "AlphaDropout") == 1:
+        if dropping_rate(self.rate, "AlphaDropout", "rate", HELP) == 1:
             raise InvalidArgument("a share of the elements stays", op="AlphaDropout", operand="rate", got=self.rate,
                                   expected="less than 1", help="0.05 is usual")
 
@@ -90,14 +93,6 @@ def _ones(x: Tensor, places: list[int]) -> Tensor:
     """Returns ones over some of the axes of x."""
     axes = Axes([x.axes[place] for place in places]) if x.is_named else [x.type.shape[place] for place in places]
     return ones(axes, x.dtype)
-
-
-def _check_rate(rate: float, op: str) -> float:
-    number = real(rate, op, "rate")
-    if not 0 <= number <= 1:
-        raise InvalidArgument("a rate is from 0 to 1", op=op, operand="rate", got=rate, expected="0 to 1",
-                              help="0.5 drops every other one")
-    return number
 
 
 __all__ = ["AlphaDropout", "ChannelDropout"]

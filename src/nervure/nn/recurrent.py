@@ -18,14 +18,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nervure.errors import InvalidArgument, WrongKind
-from nervure.front.argument_parsing import real, shown, truth
+from nervure.front.argument_parsing import shown, truth
 from nervure.front.creation import as_tensor
 from nervure.front.filled import zeros
 from nervure.front.promotion import promote
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.front.windows import step as whole_number
 from nervure.nn.module import Module
-from nervure.nn.parameters import check_both_named, count, evenly, parameter
+from nervure.nn.parameters import check_both_named, count, dropping_rate, evenly, parameter
 from nervure.nn.recurrence import (
     CellWeights,
     Recurrence,
@@ -105,7 +105,7 @@ class _Layer(Recurrent):
                batch_first: bool, dtype: DTypeLike | None) -> None:
         op = type(self).__name__
         self.layers, self.bidirectional = whole_number(op, "layers", layers), truth(bidirectional, op, "bidirectional")
-        self.dropout = _rate(dropout, op)
+        self.dropout = dropping_rate(dropout, op, "dropout", "the share of elements that are dropped between layers")
         self._steps = axis if not self._inputs.is_anonymous else -2 if truth(batch_first, op, "batch_first") else 0
         self._suffixes = [[f"_l{layer}{end}" for end in ("", "_reverse")[:1 + self.bidirectional]]
                           for layer in range(self.layers)]
@@ -125,13 +125,6 @@ class _Layer(Recurrent):
                              self.dropout if self.training else 0.0)
         outputs = self._outputs.resized(count([self._outputs]) * len(self._suffixes[0]))
         return given.result(y, outputs), self._named(given, last, number)
-
-
-def _rate(dropout: float, op: str) -> float:
-    if not 0 <= real(dropout, op, "dropout") <= 1:
-        raise InvalidArgument("a rate is from 0 to 1", op=op, operand="dropout", got=dropout, expected="0 to 1",
-                              help="the share of elements that are dropped between layers")
-    return float(dropout)
 
 
 class RNN(_Layer):

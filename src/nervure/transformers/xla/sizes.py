@@ -20,12 +20,12 @@ from nervure.types.dim.evaluation import evaluate_with
 
 
 def numbers(shape: tuple[DimLike, ...], bindings: Mapping[str, int]) -> tuple[int, ...]:
-    """Returns a shape with the values of its symbols."""
+    """Returns a shape with the values of its symbols. JAX's symbols stand where it takes numbers, and have their type.
+    """
     if not are_open(bindings):
         return memory_estimate.numbers(shape, bindings)
-    found = tuple([evaluate_with(length, bindings, operator.floordiv, operator.mod, _unknown, _unknown)
-                                    for length in shape])
-    return found
+    return tuple([evaluate_with(length, bindings, operator.floordiv, operator.mod, _unknown, _unknown)
+                  for length in shape])
 
 
 def are_open(bindings: Mapping[str, int]) -> bool:
