@@ -44,3 +44,21 @@ runtime_library.begin()
                          ids=["at once", "in the background", "forked", "ended"])
 def test_it_is_loaded_once(text):
     run_text(text, seconds=100)
+
+
+ONLY_WHEN_ASKED_FOR = """
+import numpy as np
+import nervure as nv
+from nervure import flags
+from nervure.transformers.cpu.runtime import code
+flags.cache = False
+made, compiled = [], code.compile_modules
+code.compile_modules = lambda part: (made.append(part), compiled(part))[1]
+x = nv.placeholder({"N": 8}).named("x")
+assert nv.computation(x + 1.0, x)(np.arange(8.0, dtype=np.float32))[7] == 8.0 and made == ["runtime"]
+assert nv.computation(nv.cumsum(x, "N"), x)(np.ones(8, np.float32))[7] == 8.0 and made == ["runtime", "accumulating"]
+"""
+
+
+def test_code_of_rare_ops_is_made_for_programs_that_have_them():
+    run_text(ONLY_WHEN_ASKED_FOR, seconds=100)

@@ -94,14 +94,16 @@ def keep(codes: Mapping[bytes, bytes]) -> None:
         cache.put_all(codes)
 
 
-def load_or_make(keys: Sequence[bytes], make: Callable[[], Sequence[bytes]]) -> Library:
-    """Returns object files that use each other as one library: from disk, else made and written there."""
+def load_or_make(keys: Sequence[bytes], make: Callable[[], Sequence[bytes]], symbols: Mapping[str, int]) -> Library:
+    """Returns object files that use each other, and ``symbols``, as one library: from disk, else made and written
+    there.
+    """
     cache = user_cache()
     if cache and all(codes := [cache.get(key) for key in keys]):
         with suppress(FormatError):
-            return load(*[code for code in codes if code])
+            return load(*[code for code in codes if code], symbols=symbols)
     made = make()
-    library = load(*made)
+    library = load(*made, symbols=symbols)
     if cache:
         cache.put_all(dict(zip(keys, made, strict=True)))
     return library

@@ -53,18 +53,18 @@ _MASK = 2**64 - 1
 class Library:
     """Loaded machine code; it is freed when the last reference is dropped."""
 
-    __slots__ = ("__weakref__", "_addresses", "_memory", "needed")
+    __slots__ = ("__weakref__", "_memory", "addresses", "needed")
 
-    def __init__(self, memory: mmap.mmap, addresses: dict[str, int]) -> None:
-        self._memory, self._addresses = memory, addresses
+    def __init__(self, memory: mmap.mmap, addresses: Mapping[str, int]) -> None:
+        self._memory, self.addresses = memory, addresses  # those of functions and global data, by name
         self.needed: tuple[Library, ...] = ()  # the libraries that its code calls
 
     def address(self, name: str) -> int:
         """Returns the address of a function, or of global data."""
         try:
-            return self._addresses[name]
+            return self.addresses[name]
         except KeyError:
-            raise InternalError(f"no {name} in a library of {', '.join(self._addresses)}") from None
+            raise InternalError(f"no {name} in a library of {', '.join(self.addresses)}") from None
 
     @property
     def size(self) -> int:

@@ -39,6 +39,7 @@ from nervure.transformers.cpu.compiled import CompiledFunction, LaunchParameters
 from nervure.transformers.cpu.loaded import found_sizes
 from nervure.transformers.cpu.runtime import accumulating, runtime_library
 from nervure.transformers.cpu.runtime.ordering import KeyKind
+from nervure.transformers.cpu.runtime.runtime_library import RUNTIME
 from nervure.transformers.memory_estimate import most
 from nervure.types.dim import DimLike, product
 from nervure.types.dtype import DType, bool_, float32, float64, int32, int64, uint64
@@ -49,11 +50,14 @@ LIBRARY_ELEMENT = 20
 
 
 class WholeOpCode(NamedTuple):
-    """A whole op as the code of a compiled function: the step, the numbers of its storages, and its sizes."""
+    """A whole op as the code of a compiled function: the step, the numbers of its storages, the function that runs it,
+    with the part of the runtime that has it, and its sizes.
+    """
 
     planned: OpaqueStep
     buffers: Sequence[int]
     runner: str
+    part: str
     sizes: tuple[DimLike, ...]
     found: runtime.FoundSizes | None
 
@@ -65,15 +69,16 @@ class WholeOpCode(NamedTuple):
                   *[step.storages.index(storage) for storage in step.outputs]]
         if isinstance(op, LibraryOp):
             sizes = library_sizes(op, places)
-            return cls(step, buffers, "run_library", sizes, found_sizes(compiled, LaunchParameters(sizes)))
+            return cls(step, buffers, "run_library", RUNTIME, sizes, found_sizes(compiled, LaunchParameters(sizes)))
         if type(op) not in _SIZES:
             raise op.fail(NotSupported, "the cpu has no code for this op", got=type(op).__name__,
                           expected="an op of nervure.ops", help="the interpreter runs it")
-        runner, own = _SIZES[type(op)]
+        runner, part, own = _SIZES[type(op)]
+        runtime_library.begin(part)
         if isinstance(op, Cumulative):
             places = places[:1] + places  # in the place of factors, which are not read
         sizes = (*places, *own(op))
-        return cls(step, buffers, runner, sizes, found_sizes(compiled, LaunchParameters(sizes)))
+        return cls(step, buffers, runner, part, sizes, found_sizes(compiled, LaunchParameters(sizes)))
 
     def step(self, bindings: Bindings) -> runtime.ProgramStep:
         """Returns the step for these sizes."""
@@ -84,7 +89,7 @@ class WholeOpCode(NamedTuple):
         nanoseconds = min(_ELEMENT.get(type(self.planned.op), LIBRARY_ELEMENT) * elements, MOST_NANOSECONDS)
         return runtime.ProgramStep(
             0, self.buffers, sizes, nanoseconds=nanoseconds,
-            runner=runtime_library.library().address(self.runner),
+            runner=runtime_library.library(self.part).address(self.runner),
             longest=nanoseconds if type(self.planned.op) in _SHARED else 0,
             found=() if self.found is None else self.found.instructions(bindings))
 
@@ -135,11 +140,12 @@ def _largest(dtype: DType) -> int:
     return int.from_bytes(number.tobytes(), "little")
 
 
-_SIZES: dict[type[Op], tuple[str, Callable[[Any], tuple[DimLike, ...]]]] = {
-    Cumulative: ("run_cumulative", _of_cumulative), Recurrence: ("run_cumulative", _of_cumulative),
-    FindPositions: ("run_positions", _of_positions),
-    Sort: ("run_sort", _of_sort), TopK: ("run_top_k", _of_top_k)}
-"""The runtime's function for each whole op, and what it is told behind the places of operands and outputs."""
+_SIZES: dict[type[Op], tuple[str, str, Callable[[Any], tuple[DimLike, ...]]]] = {
+    Cumulative: ("run_cumulative", "accumulating", _of_cumulative),
+    Recurrence: ("run_cumulative", "accumulating", _of_cumulative),
+    FindPositions: ("run_positions", RUNTIME, _of_positions),
+    Sort: ("run_sort", "row_sorting", _of_sort), TopK: ("run_top_k", "row_sorting", _of_top_k)}
+"""The runtime's function for each whole op, its part, and what it is told behind the places of operands and outputs."""
 
 _TYPES = {float32: F32, float64: F64, int32: I32, int64: I64, uint64: I64}
 

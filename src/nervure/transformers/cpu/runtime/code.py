@@ -1,8 +1,12 @@
-"""The runtime's code, as two modules of LLVM IR: the hot part, which every call runs, and the cold one.
+"""The runtime's code in parts: that of every call, and that of ops that few programs have, which is made if asked for.
 
->>> [text.count("define ") for text, _ in modules()] == [len([each for each in functions() if each.is_hot is is_hot])
-...                                                      for is_hot in (True, False)]
+Each part is two modules of LLVM IR: hot functions, which every call runs or which have loops over elements, and others.
+
+>>> [text.count("define ") for text, _ in modules(RUNTIME)] == [
+...     len([each for each in functions(RUNTIME) if each.is_hot is is_hot]) for is_hot in (True, False)]
 True
+>>> [function.name for function in functions("accumulating")]
+['run_cumulative', 'accumulate']
 """
 
 from __future__ import annotations
@@ -30,7 +34,16 @@ from nervure.transformers.cpu.runtime import (
 )
 from nervure.transformers.cpu.runtime.native import Native, functions_of
 from nervure.transformers.cpu.runtime.records import RECORDS
+from nervure.transformers.cpu.runtime.runtime_library import RUNTIME
 from nervure.transformers.cpu.settings import COLD_LEVEL, LEVEL
+
+PARTS = {
+    RUNTIME: (chunks, thread_pool, memory_pool, array_headers, resizing, call, runners, whole_ops, library_calls, entry,
+              tensor_headers, tensor_entry),
+    "row_sorting": (row_sorting,),
+    "accumulating": (accumulating,),
+}
+"""The modules of each part. The other parts use the functions and the records of the first."""
 
 
 class RuntimeModule(NamedTuple):
@@ -40,29 +53,27 @@ class RuntimeModule(NamedTuple):
     level: int
 
 
-def compile_modules() -> list[bytes]:
-    """Returns the object files of the modules."""
-    return [compile_object(module.text, level=module.level) for module in modules()]
+def compile_modules(part: str) -> list[bytes]:
+    """Returns the object files of the modules of a ``part``."""
+    return [compile_object(module.text, level=module.level) for module in modules(part)]
 
 
-def functions() -> list[Native]:
-    """Returns all functions of the runtime."""
-    parts = (chunks, thread_pool, memory_pool, array_headers, resizing, call, runners, whole_ops,
-             row_sorting, accumulating, library_calls, entry, tensor_headers, tensor_entry)
-    listed = [functions_of(module) for module in parts]
-    return [function for each in listed for function in each]
+def functions(part: str) -> list[Native]:
+    """Returns all functions of a ``part`` of the runtime."""
+    return [function for module in PARTS[part] for function in functions_of(module)]
 
 
-def modules() -> list[RuntimeModule]:
-    """Returns the runtime as LLVM IR: the hot part, then the cold one."""
-    return [_module(True, "global", " zeroinitializer", LEVEL), _module(False, "external global", "", COLD_LEVEL)]
-
-
-def _module(is_hot: bool, kind: str, start: str, level: int) -> RuntimeModule:
-    """Returns a module of some of the functions; ``kind`` says whether the records are ``global`` here or ``external
-    global``.
+def modules(part: str) -> list[RuntimeModule]:
+    """Returns a ``part`` as LLVM IR: the hot functions, then the others. The hot module of the first has the records.
     """
-    records = [f"@{name} = {kind} [{ctypes.sizeof(record)} x i8]{start}, align 128" for name, record in RECORDS.items()]
-    own = [function.build() for function in functions() if function.is_hot is is_hot]
-    others = [function.build().declaration for function in functions() if function.is_hot is not is_hot]
-    return RuntimeModule(assemble(own, records, others), level)
+    own, made = functions(part), []
+    outside = [function.declaration for function in functions(RUNTIME) if part != RUNTIME]
+    for is_hot, level in ((True, LEVEL), (False, COLD_LEVEL)):
+        has_records = is_hot and part == RUNTIME
+        kind, start = ("global", " zeroinitializer") if has_records else ("external global", "")
+        records = [f"@{name} = {kind} [{ctypes.sizeof(record)} x i8]{start}, align 128"
+                   for name, record in RECORDS.items()]
+        here = [function.build() for function in own if function.is_hot is is_hot]
+        others = [function.declaration for function in own if function.is_hot is not is_hot]
+        made.append(RuntimeModule(assemble(here, records, [*others, *outside]), level))
+    return made

@@ -154,10 +154,18 @@ class Native:
         """Returns the function's address."""
         return Register(b, PTR, f"@{self.name}")
 
+    @property
+    def declaration(self) -> str:
+        """The declaration for a module that calls it."""
+        return self._empty().declaration
+
+    def _empty(self) -> Builder:
+        return Builder(self.name, [(name, _type(kind)) for name, kind in self._parameters.items()], self._result,
+                       attributes="nounwind")
+
     def build(self) -> Builder:
         """Builds the function's code."""
-        b = Builder(self.name, [(name, _type(kind)) for name, kind in self._parameters.items()], self._result,
-                    attributes="nounwind")
+        b = self._empty()
         b.ret(self._function(b, *map(_wrapped, self._parameters.values(), b.arguments)))
         return b
 

@@ -2,6 +2,8 @@
 
 >>> record(ThreadPool).limit >= 1
 True
+>>> library("accumulating").address("accumulate") > 0
+True
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ import ctypes
 import os
 import threading
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from typing import TypeVar
 
 from nervure import flags
@@ -24,48 +26,54 @@ from nervure.transformers.cpu.runtime.records import FLOATS, RECORDS, MemoryPool
 from nervure.transformers.cpu.settings import SETTINGS
 from nervure.transformers.cpu.target import Target
 
-_PARTS = ("hot", "cold")
+RUNTIME = "runtime"
+"""The part that every call runs; the module of its code lists the others, which few programs need."""
+
+_TEMPERATURES = ("hot", "cold")
 _loading = forks.lock()
-_begun = False
+_begun: set[str] = set()
 _Record = TypeVar("_Record", bound=ctypes.Structure)
 
 
 @cache
-def library() -> Library:
-    """Returns the runtime, loaded."""
+def library(part: str = RUNTIME) -> Library:
+    """Returns a ``part`` of the runtime, loaded."""
     with _loading:
-        return _load()
+        return _load(part)
 
 
-def begin() -> None:
-    """Starts loading on another thread, so that the runtime is ready, or nearly, when it is first needed."""
-    global _begun
-    if not library.cache_info().currsize and not _begun:
-        _begun = True
+def begin(part: str = RUNTIME) -> None:
+    """Starts loading a ``part`` on another thread, so that it is ready, or nearly, when it is first needed."""
+    if part not in _begun:
+        _begun.add(part)
         # No daemon: a program that ends meanwhile waits, since LLVM's memory must not be freed while it works.
-        threading.Thread(target=_prepare, name="nervure runtime").start()
+        threading.Thread(target=_prepare, args=(part,), name="nervure runtime").start()
 
 
-def _prepare() -> None:
+def _prepare(part: str) -> None:
     with suppress(Exception):  # the first call that needs it raises the same error
-        library()
+        library(part)
 
 
 @cache
-def _load() -> Library:
+def _load(part: str) -> Library:
     # The package's fingerprint stands for the text, which takes longer to make than the code takes to load.
-    keys = [make_key("runtime", package_fingerprint(), SETTINGS, Target.host().key, part) for part in _PARTS]
-    loaded = load_or_make(keys, _make)
+    keys = [make_key(part, package_fingerprint(), SETTINGS, Target.host().key, each) for each in _TEMPERATURES]
+    symbols = {} if part == RUNTIME else _load(RUNTIME).addresses
+    loaded = load_or_make(keys, partial(_make, part), symbols)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(loaded))
-    _start(_record(loaded, ThreadPool), _record(loaded, MemoryPool))
+    if part == RUNTIME:
+        _start(_record(loaded, ThreadPool), _record(loaded, MemoryPool))
     return loaded
 
 
-def _make() -> list[bytes]:
-    """Returns the compiled object files. The modules that build the code are imported only if the cache lacks it."""
+def _make(part: str) -> list[bytes]:
+    """Returns the compiled object files of a ``part``. The modules that build the code are imported only if the cache
+    lacks it.
+    """
     with forks.importing():
         from nervure.transformers.cpu.runtime.code import compile_modules
-    return compile_modules()
+    return compile_modules(part)
 
 
 def record(kind: type[_Record]) -> _Record:
