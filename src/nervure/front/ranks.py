@@ -24,6 +24,7 @@ from nervure.front.op_functions import equal, is_nan, logical_or, maximum, minim
 from nervure.front.promotion import floating, promote
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.front.views import flatten, permuted, renamed, reshape
+from nervure.ir.op import Value
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxisLike
 from nervure.types.dim import less_equal
@@ -114,16 +115,45 @@ def searchsorted(x: TensorLike, v: TensorLike, side: str = "left") -> Tensor:
                               expected="'left' or 'right'", help="of equal elements")
     dtype = promote([row.dtype, given.dtype], op="searchsorted")
     own, wanted = converted_to(row.value, dtype), flatten(Tensor(converted_to(given.value, dtype))).value
-    # A stable sort of both rows has each element of v before those that are equal to it, or behind them.
-    listed = (wanted, own) if side == "left" else (own, wanted)
-    order = ops.Sort(ops.Concatenate(*listed, axis=0)).outputs[1]
-    start = own.shape[0] if side == "right" else 0
-    number = Tensor(order)
-    is_of_row = number < own.shape[0] if side == "right" else number >= wanted.shape[0]
-    before = ops.Cumulative(converted_to(is_of_row.value, int64), axis=0, kind="add")
-    whole = ops.Scatter(before.output.full(0), order, before, 0, "set").output
-    found = ops.Slice(whole, [(start, wanted.shape[0], 1)]).output
+    found = places_in_order(own, wanted, side == "right")
     return renamed(reshape(Tensor(found), given.shape), given.axes if given.is_named else None)
+
+
+def places_in_order(rows: Value, wanted: Value, is_right: bool) -> Value:
+    """Returns the places (..., m) at which ``wanted`` elements (..., m) would stand in sorted ``rows`` (..., n), behind
+    equal ones if ``is_right``.
+
+    Rows of a known length are halved, for each element by itself. Others are sorted with what is wanted.
+    """
+    axis, length = rows.rank - 1, rows.shape[-1]
+    if not isinstance(length, int):
+        return _places_by_sorting(rows, wanted, is_right)
+    place = ops.Full(0, int64, wanted.shape).output
+    for step in [1 << number for number in reversed(range(length.bit_length()))]:
+        further = place + step
+        last = ops.Minimum(further, further.full(length)) - 1
+        element = (ops.GatherElements(rows, last, axis) if axis else ops.Gather(rows, last, 0)).output
+        is_before = ops.LessEqual(element, wanted) if is_right else ops.Less(element, wanted)
+        if wanted.dtype.is_float:
+            is_last = ops.IsNan(wanted).output
+            if not is_right:
+                is_last = ops.LogicalAnd(is_last, ops.LogicalNot(ops.IsNan(element))).output
+            is_before = ops.LogicalOr(is_before, is_last)
+        goes_on = ops.LogicalAnd(is_before, ops.LessEqual(further, further.full(length)))
+        place = ops.Where(goes_on, further, place).output
+    return place
+
+
+def _places_by_sorting(rows: Value, wanted: Value, is_right: bool) -> Value:
+    # A stable sort of both has each wanted element before those that are equal to it, or behind them.
+    axis, count = rows.rank - 1, rows.shape[-1]
+    order = ops.Sort(ops.Concatenate(*((rows, wanted) if is_right else (wanted, rows)), axis=axis)).outputs[1]
+    start, bound = (count, count) if is_right else (0, wanted.shape[-1])
+    limit = ops.Extent(bound, int64, order.shape)
+    is_of_row = ops.Less(order, limit) if is_right else ops.GreaterEqual(order, limit)
+    before = ops.Cumulative(converted_to(is_of_row.output, int64), axis=axis, kind="add").output
+    whole = ops.ScatterElements(before.full(0), order, before, axis=axis, mode="set").output
+    return ops.Slice(whole, [*[(0, each, 1) for each in rows.shape[:-1]], (start, wanted.shape[-1], 1)]).output
 
 
 def digitize(x: TensorLike, bins: TensorLike, right: bool = False) -> Tensor:

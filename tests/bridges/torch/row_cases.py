@@ -352,4 +352,27 @@ cases("cummax.default cummin.default", _long, [[x234, 1], [places, 0], [SPECIAL,
                                                [torch.tensor(2.0), 0]])
 cases("sort.default", [[x234, 1, True], [places, 0], [SPECIAL, 0], [SPECIAL, 0, True], [mask, 1]])
 cases("sort.stable", [[places, {"stable": True, "dim": 1, "descending": True}]])
-cases("topk.default", [[x234, 2, 2], [x234, 3, 1, False], [SPECIAL[:6], 3]])
+cases("topk.default", [[x234, 2, 2], [x234, 3, 1, False], [SPECIAL[:6], 3], [places[1] + places[0] * 3, 2],
+                       [x234[0].to(torch.bfloat16), 2, 0]])
+cases("logcumsumexp.default", [[x234, 1], [torch.tensor(2.0), 0], [torch.tensor([-math.inf, 0.0, 1e3, 1.0]), 0],
+                               [drawn((300,)).double(), 0]])
+_ordered, _numbers = drawn((3, 7)).sort(1)[0], drawn((3, 4), low=-2.5, high=2.5)
+_equals = torch.tensor([1, 1, 3, 3, 3, 4])
+_both = [[_ordered, _numbers], [_ordered[0], drawn((2, 3, 4))], [torch.zeros(0), x23], [torch.zeros(2, 0), x23],
+         [torch.tensor([-1.0, 0.0, 2.0]), torch.tensor([math.nan, math.inf, -0.0, -math.inf])]]
+cases("searchsorted.Tensor", _both, [[*pair, {"right": True}] for pair in _both],
+      [[_equals, torch.arange(6), {"side": "right", "out_int32": True}], [_equals, torch.arange(6)],
+       [drawn((3, 7)), _numbers, {"sorter": drawn((3, 7)).argsort(1)}]])
+cases("searchsorted.Scalar", [[_equals, 3], [_ordered[0], 0.5, {"right": True}]])
+cases("bucketize.Tensor", [[x234, _ordered[0]], [places, _ordered[0], {"right": True}],
+                           [places, _equals, {"out_int32": True}]])
+cases("bucketize.Scalar", [[3, _equals], [0.5, _ordered[0], {"right": True}]])
+_holed = x234.masked_fill(x234 > 1.5, math.nan)
+_gone = torch.full((2, 3), math.nan)
+cases("median.dim nanmedian.dim", [[x234, 1, True], [x234, -1], [_holed, 2], [_gone, 1], [torch.tensor(1.5), 0],
+                                   [torch.tensor([[3, 1, 2], [5, 8, 7]]), 1]])
+cases("median.default nanmedian.default", [[x234], [_holed], [_gone], [places], [torch.tensor(1.5)]])
+cases("kthvalue.default", [[x234, 2, 1, True], [x234, 1], [torch.tensor([3, 1, 2]), 3], [torch.tensor(1.5), 1]])
+cases("mode.default", [[torch.tensor([[3, 1, 1, 2], [5, 7, 8, 7]]), 1], [x234, 1, True], [torch.tensor(1.5)]])
+cases("nonzero_static.default", [[places, {"size": size}] for size in (0, 3, 8)], [[x23, {"size": 7, "fill_value": 5}],
+                                                                                   [drawn((5,)), {"size": 2}]])

@@ -24,15 +24,15 @@ def test_the_backend_is_declared_by_name():
 
 def test_what_is_lacking_runs_in_pytorch_between_compiled_parts(made):
     def function(x):
-        return torch.logcumsumexp(torch.exp(x) * 2 + 1, 0).sqrt() - 1
+        return torch.special.airy_ai(torch.exp(x) * 2 + 1).sqrt() - 1
     x = torch.randn(7)
     assert_alike(torch.compile(function, backend=backend)(x), function(x))
     assert len(made) == 2
 
 
 def test_strict_names_the_op_and_the_users_line():
-    with pytest.raises(Exception, match=r"aten\.logcumsumexp") as caught:
-        torch.compile(lambda x: torch.logcumsumexp(x, 0) + 1, backend=backend, options={"strict": True})(torch.randn(4))
+    with pytest.raises(Exception, match=r"aten\.special_airy_ai") as caught:
+        torch.compile(lambda x: torch.special.airy_ai(x) + 1, backend=backend, options={"strict": True})(torch.randn(4))
     assert "test_compiling.py:" in str(caught.value) and "strict" in str(caught.value)
 
 
@@ -170,8 +170,8 @@ def test_a_graph_that_cannot_be_compiled_after_all_runs_in_pytorch(monkeypatch):
 
 def test_compiled_parts_share_a_graph_with_branches_and_several_results():
     def function(x, y):
-        first = torch.logcumsumexp(x.exp(), 0)
-        return (first * y).sum(), {"y": y.tanh(), "both": torch.median(y + first, 0)}
+        first = torch.special.airy_ai(x.exp())
+        return (first * y).sum(), {"y": y.tanh(), "both": torch.geqrf(torch.outer(y, first))}
     x, y = torch.randn(5), torch.randn(5)
     got, expected = torch.compile(function, backend=backend)(x, y), function(x, y)
     assert_alike([got[0], got[1]["y"], *got[1]["both"]], [expected[0], expected[1]["y"], *expected[1]["both"]])

@@ -17,6 +17,7 @@ from nervure.bridges.torch import (  # noqa: F401  # each enters its rows
     fft_rows,
     index_rows,
     norm_rows,
+    order_rows,
     product_rows,
     recurrent_rows,
     reduction_rows,

@@ -15,14 +15,16 @@ from typing import NamedTuple
 from nervure import ops
 from nervure.bridges.torch.fitting import Given, axis_of, converted, expanded, fitted
 from nervure.bridges.torch.row_table import row
-from nervure.bridges.torch.scan_rows import largest, running_count
+from nervure.bridges.torch.scan_rows import running_sum
 from nervure.bridges.torch.unsupported import Unsupported
+from nervure.ir.notation import Number
 from nervure.ir.op import Value
 from nervure.ops.pooling import smallest
 from nervure.ops.selection import where
 from nervure.types import dtype as types
 from nervure.types.description import BasicTensorDescription as Type
 from nervure.types.dim import DimLike, equal, index, product
+from nervure.types.dtype import DType
 from nervure.types.index_map import IndexMap
 
 
@@ -175,7 +177,7 @@ def _in_order_of(mask: Value, values: Value, is_exact: bool) -> Value:
     if values.shape[0] == 0:
         raise Unsupported("a mask as an index, and no value")
     flat = ops.Reshape(mask, (product(mask.shape),)).output
-    number = where(flat, running_count(flat) - 1, 0)
+    number = where(flat, running_sum(flat.type.with_(dtype=types.int64), flat, 0, None) - 1, 0)
     if is_exact:
         given = fitted(values.shape[0], types.int64, flat.shape)
         total = expanded(ops.Sum(converted(flat, types.int64), axes=[0]).output, flat.shape)
@@ -210,6 +212,12 @@ def scatter_add(result: Type, x: Value, axis: int, places: Value, source: Value)
     return _scattered(x, axis, places, source, "add")
 
 
+def _largest(dtype: DType) -> Number:
+    """Returns infinity, or the largest number of a type without infinities."""
+    least = smallest(dtype)
+    return -least if isinstance(least, float) else dtype.limits[1]
+
+
 _MODES = {"sum": "add", "mean": "add", "prod": "multiply", "amax": "maximum", "amin": "minimum"}
 
 
@@ -219,7 +227,7 @@ def scatter_reduce(result: Type, x: Value, axis: int, places: Value, source: Val
     mode = _MODES[reduce]
     old = x
     if not include_self:  # elements that are written begin with what changes nothing
-        neutral = {"add": 0, "multiply": 1, "maximum": smallest(x.dtype), "minimum": largest(x.dtype)}[mode]
+        neutral = {"add": 0, "multiply": 1, "maximum": smallest(x.dtype), "minimum": _largest(x.dtype)}[mode]
         old = where(_scattered(converted(x.full(0), types.bool_), axis, places, places.full(True), "set"), neutral, x)
     found = _scattered(old, axis, places, source, mode)
     if reduce != "mean":
