@@ -376,3 +376,37 @@ cases("kthvalue.default", [[x234, 2, 1, True], [x234, 1], [torch.tensor([3, 1, 2
 cases("mode.default", [[torch.tensor([[3, 1, 1, 2], [5, 7, 8, 7]]), 1], [x234, 1, True], [torch.tensor(1.5)]])
 cases("nonzero_static.default", [[places, {"size": size}] for size in (0, 3, 8)], [[x23, {"size": 7, "fill_value": 5}],
                                                                                    [drawn((5,)), {"size": 2}]])
+
+GIVEN = {"linalg_inv_ex.default": 1, "linalg_cholesky_ex.default": 1, "_linalg_solve_ex.default": 1,
+         "_linalg_slogdet.default": 2, "_linalg_det.default": 1}
+"""How many results a row gives, where the others are left to PyTorch."""
+
+UP_TO_PHASES = {"_linalg_svd.default", "_linalg_eigh.default", "linalg_eig.default"}
+"""Overloads with vectors of which libraries choose the signs."""
+
+_squares = [drawn((2, 3, 3)) + 3 * torch.eye(3), (drawn((3, 3)) + 2 * torch.eye(3)).double(),
+            drawn((3, 3), torch.complex64) + 4 * torch.eye(3)]
+_positive = [_a @ _a.mH for _a in _squares]
+_lower = [torch.linalg.cholesky(_a) for _a in _positive]
+cases("linalg_inv_ex.default _linalg_slogdet.default _linalg_det.default linalg_eig.default _linalg_eigvals.default "
+      "linalg_eigvals.default linalg_matrix_exp.default geqrf.default", [[_a] for _a in _squares[1:2]])
+cases("linalg_inv_ex.default _linalg_slogdet.default _linalg_det.default linalg_matrix_exp.default geqrf.default",
+      [[_a] for _a in _squares])
+cases("geqrf.default", [[drawn((4, 2))]])
+cases("_linalg_solve_ex.default", [[_squares[0], drawn((2, 3, 2))], [_squares[1], drawn((3,)).double()],
+                                   [_squares[0], drawn((2, 3))],
+                                   [_squares[1], drawn((2, 3)).double(), {"left": False}]])
+cases("linalg_solve_triangular.default",
+      [[_a, _a.flip(-1), {"upper": upper}] for _a in _squares for upper in (True, False)],
+      [[_squares[0], drawn((2, 5, 3)), {"upper": True, "left": False, "unitriangular": True}]])
+cases("triangular_solve.default", [[_squares[0], _squares[0].flip(0)], [_squares[1], _squares[1], False, True, True]])
+cases("linalg_cholesky_ex.default cholesky.default", [[_a] for _a in _positive], [[_positive[2], {"upper": True}]])
+cases("cholesky_solve.default", [[_squares[0], _lower[0]], [_squares[2], _lower[2].mH.contiguous(), True]])
+cases("cholesky_inverse.default", [[_lower[0]], [_lower[2].mH.contiguous(), True]])
+cases("linalg_pinv.atol_rtol_tensor",
+      [[drawn((2, 4, 3))], [_squares[2]], [drawn((3, 1)) @ drawn((1, 4)), {"rtol": torch.tensor(1e-3)}],
+       [_positive[1] - 4 * torch.eye(3), {"hermitian": True}], [drawn((4, 3)), {"atol": torch.tensor(1.5)}]])
+cases("linalg_qr.default", [[drawn((4, 3))], [drawn((2, 3, 5))], [drawn((4, 3)), "r"], [drawn((3, 4)), "complete"]])
+cases("linalg_householder_product.default", [[*torch.geqrf(drawn((4, 3)))], [*torch.geqrf(_squares[2])]])
+cases("_linalg_svd.default", [[drawn((4, 3))], [drawn((3, 3)), True], [_squares[2], False, False]])
+cases("_linalg_eigh.default", [[_positive[1]], [_positive[0], "U"], [_positive[2], "L", False]])

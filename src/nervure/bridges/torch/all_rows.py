@@ -16,6 +16,7 @@ from nervure.bridges.torch import (  # noqa: F401  # each enters its rows
     elementwise_rows,
     fft_rows,
     index_rows,
+    matrix_rows,
     norm_rows,
     order_rows,
     product_rows,

@@ -10,7 +10,7 @@ f32[2, 3] Permute(Sort)
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from nervure import ops
 from nervure.bridges.torch.fitting import Given, axis_of, common, converted, expanded, fitted
@@ -75,7 +75,7 @@ def most_frequent(result: Types, x: Value, axis: int, keep: bool) -> Pair:
     return _one_of_each(x, axis, result, _end_of_longest_run)
 
 
-def _in_rows(function: Callable[[Value], tuple[Value, ...]], x: Value, axis: int) -> Pair:
+def _in_rows(function: Callable[[Value], Sequence[Value]], x: Value, axis: int) -> Pair:
     """Applies a function that gives values and positions along the last dimension to another one."""
     if not x.rank:
         values, places = function(ops.Reshape(x, (1,)).output)
@@ -92,7 +92,8 @@ def _one_of_each(x: Value, axis: int, result: Types, place: Callable[[Value], Va
     def pick(rows: Value) -> Pair:
         values, positions = ops.Sort(rows).outputs
         at = place(values)
-        return tuple([ops.GatherElements(each, at, rows.rank - 1).output for each in (values, positions)])
+        return (ops.GatherElements(values, at, rows.rank - 1).output,
+                ops.GatherElements(positions, at, rows.rank - 1).output)
     values, positions = _in_rows(pick, x, axis)
     return ops.Reshape(values, result[0].shape).output, ops.Reshape(positions, result[1].shape).output
 
@@ -163,6 +164,8 @@ def interval_of(result: Type, x: Given, edges: Value, in_int32: bool, right: boo
 
 @row("nonzero_static.default")
 def places_of_nonzero(result: Type, x: Value, size: int, unset: int) -> Value:
+    if not x.rank:
+        return fitted(0, types.int64, result.shape)
     count = product(x.shape)
     flat = ops.Reshape(converted(x, types.bool_), (count,)).output
     places = ops.Sort(flat, descending=True).outputs[1]  # in which those that are true come first

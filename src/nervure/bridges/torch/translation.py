@@ -212,6 +212,8 @@ def _read_output(entry: Foreign, values: dict[Node, Foreign], results: list[Valu
     value = values[entry]
     if isinstance(value, SymbolicNumber):
         raise Unsupported("a result that is a fraction of lengths")
+    if value is None and entry.meta.get("val") is not None:
+        raise Unsupported("a result of a row that leaves it out")
     if not isinstance(value, Operand):
         return TracedOutput(None, None, value)
     order = memory_order(entry.meta["val"]) if layouts else None
