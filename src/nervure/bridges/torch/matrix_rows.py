@@ -191,4 +191,6 @@ def eigenvalues_alone(result: Type, a: Value) -> Value:
 
 @row("linalg_matrix_exp.default")
 def matrix_exponential(result: Type, a: Value) -> Value:
+    if a.dtype.compute is not a.dtype:
+        raise Unsupported(f"the exponential of matrices of {a.dtype.name}")
     return matrix_functions.matrix_exp(Tensor(a)).value
