@@ -22,7 +22,11 @@ from bench.models.layers import chain, dense, gelu, layer_norm, mixed, named, re
 
 @dataclass
 class Gpt(Model):
-    """Data are characters as numbers, and the character after each. Trained with AdamW."""
+    """Data are characters as numbers, and the character after each. Trained with AdamW.
+
+    With ``low`` the network computes in bfloat16, from parameters and to logits in float32. With ``tied`` the table of
+    characters is the last matrix, too.
+    """
 
     rule: ClassVar[Rule] = Rule(decay=0.01)
     batch: int = 12
@@ -31,6 +35,8 @@ class Gpt(Model):
     heads: int = 4
     context: int = 64
     vocabulary: int = 65
+    low: bool = False
+    tied: bool = False
 
     def shapes(self):
         width = self.width
@@ -39,7 +45,8 @@ class Gpt(Model):
                  "w_up": (width, 4 * width), "b_up": (4 * width,), "w_down": (4 * width, width), "b_down": (width,)}
         return {"characters": (self.vocabulary, width), "positions": (self.context, width),
                 **{f"{name}{layer}": shape for layer in range(self.layers) for name, shape in block.items()},
-                "scale": (width,), "shift": (width,), "w_head": (width, self.vocabulary)}
+                "scale": (width,), "shift": (width,),
+                **({} if self.tied else {"w_head": (width, self.vocabulary)})}
 
     def data(self):
         text = np.random.default_rng(0).integers(0, self.vocabulary, (self.batch, self.context + 1))

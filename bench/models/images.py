@@ -4,6 +4,8 @@
 >>> from bench.models.nodes import learnt
 >>> sum(value.size for value in learnt(ResNet().parameters()).values())
 11689512
+>>> sum(value.size for value in learnt(ResNet50().parameters()).values())
+25557032
 >>> model = UNet(width=2, levels=2, side=8)
 >>> logits, _ = model.network()(model.parameters(), model.data()[0])
 >>> logits.shape
@@ -106,6 +108,28 @@ class ResNet(Images):
                       Conv(f"{name}b", outputs, outputs, 3, 1, 1), Norm(f"{name}b_norm", outputs))
         shortcut = Chain(Conv(f"{name}c", inputs, outputs, 1, stride), Norm(f"{name}c_norm", outputs))
         return Chain(Sum(inner, shortcut if is_first else None), Relu())
+
+
+@dataclass
+class ResNet50(ResNet):
+    """50 layers: a block narrows to a quarter of its channels, in which its 3x3 convolution computes."""
+
+    batch: int = 64
+    depths: ClassVar[tuple[int, ...]] = (3, 4, 6, 3)
+
+    def tree(self):
+        stages = [self.block(stage, block) for stage, depth in enumerate(self.depths) for block in range(depth)]
+        return Chain(self.stem(), *stages, Mean(), Dense("head", 32 * self.width, self.classes))
+
+    def block(self, stage, block):
+        name, inner = f"stage{stage}_{block}", self.width << stage
+        outputs, stride = 4 * inner, 2 if block == 0 and stage > 0 else 1
+        inputs = outputs if block else self.width if stage == 0 else outputs // 2
+        narrow = Chain(Conv(f"{name}a", inputs, inner, 1), Norm(f"{name}a_norm", inner), Relu(),
+                       Conv(f"{name}b", inner, inner, 3, stride, 1), Norm(f"{name}b_norm", inner), Relu(),
+                       Conv(f"{name}c", inner, outputs, 1), Norm(f"{name}c_norm", outputs))
+        shortcut = Chain(Conv(f"{name}d", inputs, outputs, 1, stride), Norm(f"{name}d_norm", outputs))
+        return Chain(Sum(narrow, None if block else shortcut), Relu())
 
 
 @dataclass

@@ -29,6 +29,8 @@ def mlp(model, p, x):
 def mixed(x, w_qkv, b_qkv, w_out, b_out, heads):
     """Causal attention."""
     q, k, v = jnp.moveaxis((x @ w_qkv + b_qkv).reshape(*x.shape[:2], 3, heads, -1), 2, 0)
+    if x.dtype == jnp.bfloat16:
+        return jax.nn.dot_product_attention(q, k, v, is_causal=True).reshape(x.shape) @ w_out + b_out
     scores = jnp.einsum("nthd,nshd->nhts", q, k) * q.shape[-1] ** -0.5
     past = jnp.tril(jnp.ones(scores.shape[2:], bool))
     y = jnp.einsum("nhts,nshd->nthd", jax.nn.softmax(jnp.where(past, scores, -jnp.inf), -1), v)
@@ -40,6 +42,8 @@ def attention(model, p, x):
 
 
 def gpt(model, p, text):
+    if model.low:
+        p = jax.tree.map(lambda value: value.astype(jnp.bfloat16), p)
     x = p["characters"][text] + p["positions"]
     for layer in range(model.layers):
         def own(*names, layer=layer):
@@ -49,7 +53,8 @@ def gpt(model, p, text):
         w_up, b_up, w_down, b_down = own("w_up", "b_up", "w_down", "b_down")
         h = jax.nn.gelu(standardized(x, *own("scale_m", "shift_m"), -1) @ w_up + b_up, approximate=True)
         x = x + h @ w_down + b_down
-    return standardized(x, p["scale"], p["shift"], -1) @ p["w_head"]
+    head = p["characters"].T if model.tied else p["w_head"]
+    return (standardized(x, p["scale"], p["shift"], -1) @ head).astype(jnp.float32)
 
 
 def lstm(model, p, x):

@@ -77,7 +77,10 @@ def gpt(model, batch, place):
              **dict.fromkeys(("scale_a", "shift_a", "scale_m", "shift_m"), outer)}
     p = variables(model, {"characters": {**characters, **outer}, "positions": {"T": model.context, **outer},
                           **{f"{name}{layer}": axes for layer in range(model.layers) for name, axes in block.items()},
-                          "scale": outer, "shift": outer, "w_head": {**outer, **characters}})
+                          "scale": outer, "shift": outer,
+                          **({} if model.tied else {"w_head": {**outer, **characters}})})
+    if model.low:
+        p = {name: nv.convert(value, nv.bfloat16) for name, value in p.items()}
     text, following = [place({"N": batch, "T": model.context}, dtype=nv.int64) for _ in range(2)]
     x = nv.lookuptable(p["characters"], text) + p["positions"]
     for layer in range(model.layers):
@@ -87,7 +90,9 @@ def gpt(model, batch, place):
         normed = nv.layer_norm(x, axis="E", scale=own["scale_m"], shift=own["shift_m"])
         h = nv.gelu(nv.dot(normed, own["w_up"]) + own["b_up"], approximate="tanh")
         x = x + nv.dot(h, own["w_down"]) + own["b_down"]
-    logits = nv.dot(nv.layer_norm(x, axis="E", scale=p["scale"], shift=p["shift"]), p["w_head"])
+    head = p["characters"] if model.tied else p["w_head"]
+    logits = nv.dot(nv.layer_norm(x, axis="E", scale=p["scale"], shift=p["shift"]), head)
+    logits = nv.convert(logits, nv.float32) if model.low else logits
     return logits, cross_entropy(logits, following, nv.axis("V", model.vocabulary)), (text, following)
 
 

@@ -42,6 +42,8 @@ def attention(model, p, x):
 
 def gpt(model, p, text):
     width = (model.width,)
+    if model.low:
+        p = {name: value.bfloat16() for name, value in p.items()}
     x = F.embedding(text, p["characters"]) + p["positions"]
     for layer in range(model.layers):
         def own(*names, layer=layer):
@@ -50,7 +52,8 @@ def gpt(model, p, text):
         x = x + mixed(normed, *own("w_qkv", "b_qkv", "w_out", "b_out"), model.heads)
         normed = F.layer_norm(x, width, *own("scale_m", "shift_m"))
         x = x + dense(F.gelu(dense(normed, *own("w_up", "b_up")), approximate="tanh"), *own("w_down", "b_down"))
-    return F.layer_norm(x, width, p["scale"], p["shift"]) @ p["w_head"]
+    head = p["characters"].T if model.tied else p["w_head"]
+    return (F.layer_norm(x, width, p["scale"], p["shift"]) @ head).float()
 
 
 def recurrent(function, states):
