@@ -142,7 +142,7 @@ def test_a_choice_among_no_elements_is_an_error(name):
 def test_no_python_runs_between_kernels():
     loaded = transformer("cpu").build(masked_sum())._loaded
     runners = [type(code).__name__ for code in loaded.codes]
-    assert "HostCode" not in runners and "WholeOpCode" in runners
+    assert "HostCode" not in runners and "CallCode" in runners
 
 
 def test_memory_is_planned_for_the_most():

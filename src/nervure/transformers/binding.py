@@ -62,7 +62,9 @@ class Equation(NamedTuple):
 
 
 class Binder:
-    """The checks of one Function's arguments. ``bounds`` are those of its symbols, by name."""
+    """The checks of one Function's arguments. ``bounds`` are those of its symbols, by name; ``found`` has the most that
+    each length can be that an op finds.
+    """
 
     def __init__(self, function: Function) -> None:
         self._function = function
@@ -73,7 +75,7 @@ class Binder:
         self._equations = _equations(self._places)
         found = {name: length for held in nested_functions(function)
                  for name, length in found_lengths(held.effects).items()}
-        self._found = [(name, length.bound) for name, length in found.items()]
+        self.found = {name: length.bound for name, length in found.items()}
         self.bounds = {name: ends for name, ends in _declared(function).items() if name not in found}
 
     def bind(self, arguments: Sequence[object]) -> tuple[list[np.ndarray], Bindings]:
@@ -91,13 +93,13 @@ class Binder:
             self._check_known(bindings)
         for assumption in self._function.assumptions:
             self._check_assumption(assumption, bindings)
-        return arrays, self.with_found(bindings) if self._found else bindings
+        return arrays, self.with_found(bindings) if self.found else bindings
 
     def with_found(self, bindings: Bindings) -> Bindings:
         """Returns the values of the symbols with those of lengths that ops find: there it is the most that each can be.
         """
         bindings = dict(bindings)
-        for name, bound in self._found:
+        for name, bound in self.found.items():
             bindings[name] = most((bound,), bindings)[0]
         return bindings
 

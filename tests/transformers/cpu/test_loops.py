@@ -8,7 +8,7 @@ import pytest
 import nervure as nv
 from nervure import flags, ops
 from nervure.ops.looping import Scan
-from nervure.transformers.cpu.compile.region_code import RegionCode
+from nervure.transformers.cpu.region_code import RegionCode
 from nervure.transformers.interpreter.step_list import StepList
 from tests.threads import run_together
 from tests.transformers.cpu.test_interrupts import check

@@ -10,14 +10,16 @@ from hypothesis import strategies as st
 import nervure as nv
 from nervure import ops
 from nervure.ops.looping import While
-from nervure.transformers.cpu.compile.region_code import AT_ONCE, RegionCode, ScalarLoopCode
+from nervure.transformers.cpu.compile.regions import AT_ONCE
+from nervure.transformers.cpu.compiled import RegionKind
+from nervure.transformers.cpu.region_code import RegionCode
 from tests.passes.agreement import assert_same_bits
 
 
 def both(function, arrays):
     """Results on the cpu and on the interpreter, and the code of the loop."""
     executable = nv.transformers.make_transformer("cpu").build(function)
-    codes = [code for code in executable.compilation.loaded.codes if isinstance(code, (RegionCode, ScalarLoopCode))]
+    codes = [code for code in executable.compilation.loaded.codes if isinstance(code, RegionCode)]
     return executable(arrays), nv.transformers.make_transformer("interpreter").build(function)(arrays), codes
 
 
@@ -43,7 +45,7 @@ def test_numbers_of_all_types(dtype, count):
     function = counting(dtype, count, change)
     arrays = [np.int64(0), *[np.asarray(entry).astype(dtype.numpy) for entry in (1, 3)]]
     found, expected, codes = both(function, arrays)
-    assert [type(code) for code in codes] == [ScalarLoopCode]
+    assert [code.region.kind for code in codes] == [RegionKind.SCALAR_WHILE]
     for mine, theirs in zip(found, expected, strict=True):
         assert_same_bits(mine, theirs)
 
@@ -65,7 +67,7 @@ def test_carries_may_change_places_and_stay():
     loop = While(*outside, condition=condition, body=body, carries=4)
     found, expected, codes = both(nv.Function(loop.outputs, outside), [1.0, 2.0, 3.0, np.int32(0)])
     assert [entry.item() for entry in found] == [entry.item() for entry in expected] == [2.0, 1.0, 3.0, 5]
-    assert isinstance(codes[0], ScalarLoopCode)
+    assert codes[0].region.kind is RegionKind.SCALAR_WHILE
 
 
 def test_conditions_that_are_numbers():
@@ -120,4 +122,4 @@ def test_random_loops(data):
                                                                        np.float32(-1.5)])
     for mine, theirs in zip(found, expected, strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-6)
-    assert isinstance(codes[0], ScalarLoopCode)
+    assert codes[0].region.kind is RegionKind.SCALAR_WHILE

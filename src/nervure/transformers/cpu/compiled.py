@@ -9,12 +9,14 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
 from nervure.memory.arena import Interval, pack
 from nervure.memory.storage import Storage, StorageKind
 from nervure.transformers.binding import Bindings
+from nervure.transformers.cpu.runtime.runtime_library import RUNTIME
 from nervure.transformers.memory_estimate import MemoryEstimate, most
 from nervure.types.dim import DimLike
 from nervure.types.duration import Duration
@@ -38,9 +40,82 @@ class LaunchParameters:
     required: tuple[DimLike, ...] = ()
 
 
+class RegionKind(StrEnum):
+    """The kinds of branches and loops, each of which the runtime runs in a way of its own."""
+
+    BRANCH = "branch"
+    SCAN = "scan"
+    WHILE = "while"
+    SCALAR_WHILE = "scalar_while"  # all of the loop is one kernel
+
+    @property
+    def functions(self) -> int:
+        """The number of its functions; 0 if there may be any number."""
+        return {"branch": 0, "while": 2}.get(self, 1)
+
+
+@dataclass(frozen=True)
+class CompiledRegion:
+    """A branch or a loop: what its step runs, and where its ``functions`` find what.
+
+    ``operands`` and ``outputs`` are places among the buffers of the step. Of a branch the first operand chooses, which
+    ``is_bool`` or an int64. ``trips`` is the number of iterations of a scan. ``carries`` are the bytes of each carry,
+    ``slices`` and ``stacked`` the bytes from iteration to iteration of each argument and each result of a scan's body,
+    ``saved`` the places where carries are kept before each iteration, or -1.
+    """
+
+    kind: RegionKind
+    operands: tuple[int, ...]
+    outputs: tuple[int, ...]
+    functions: tuple[CompiledFunction, ...]
+    is_bool: bool = False
+    trips: DimLike = 1
+    reverse: bool = False
+    carries: tuple[DimLike, ...] = ()
+    slices: tuple[DimLike, ...] = ()
+    stacked: tuple[DimLike, ...] = ()
+    saved: tuple[int, ...] = ()
+
+    def is_sound(self, buffers: int) -> bool:
+        """Whether every number names something; ``buffers`` is the number of those of the step."""
+        count, carries = len(self.operands), len(self.carries)
+        arguments = count - (self.kind is RegionKind.BRANCH)
+        places = [*self.operands, *self.outputs, *[place for place in self.saved if place != -1]]
+        fits = {RegionKind.BRANCH: count > 0 and bool(self.functions) and carries == 0,
+                RegionKind.SCAN: carries <= min(count, len(self.outputs)) and len(self.saved) == carries
+                and len(self.slices) == count and len(self.stacked) == max(len(self.outputs), 1)}
+        return (_name(places, buffers) and fits.get(self.kind, carries == len(self.outputs) <= count)
+                and self.kind.functions in (0, len(self.functions))
+                and all([function.is_sound_inside(arguments, len(self.outputs)) for function in self.functions]))
+
+
+@dataclass(frozen=True)
+class CompiledCall:
+    """A call of the runtime's own code: the name of its ``function``, and whether threads share what it does.
+
+    One that runs a loop of NumPy's has the name of NumPy's function, and the letters of its element types.
+    """
+
+    function: str
+    is_shared: bool = False
+    loop: str = ""
+    types: str = ""
+
+    def is_sound(self) -> bool:
+        """Whether the runtime has such a function."""
+        return self.function in PARTS and bool(self.loop) is (self.function == LIBRARY_RUNNER)
+
+
+LIBRARY_RUNNER = "run_library"
+PARTS = {"run_positions": RUNTIME, LIBRARY_RUNNER: RUNTIME, "run_cumulative": "accumulating",
+         "run_sort": "row_sorting", "run_top_k": "row_sorting"}
+"""The functions of the runtime that compute whole ops, each with the part of the runtime that has it."""
+
+
 @dataclass(frozen=True)
 class CompiledKernel:
-    """A step of a compiled function. ``key`` finds its machine code; without one it is a function of Python.
+    """A step of a compiled function. ``key`` finds its machine code; without one it is a ``region``, a ``call`` of the
+    runtime's own code, or a function of Python.
 
     ``buffers`` are the numbers of its storages in the order of its arguments; ``reads`` and ``writes`` list those that
     it reads and writes. A kernel that ``is_copy`` stores each element where it lies in what it reads.
@@ -52,6 +127,13 @@ class CompiledKernel:
     reads: tuple[int, ...]
     writes: tuple[int, ...]
     is_copy: bool = False
+    region: CompiledRegion | None = None
+    call: CompiledCall | None = None
+
+    @property
+    def is_data(self) -> bool:
+        """Whether nothing of it is a function of Python."""
+        return bool(self.key) or self.region is not None or self.call is not None
 
     def copies_in_place(self, in_place: Mapping[int, int]) -> bool:
         """Whether it copies memory to itself, if these storages lie in place of others."""
@@ -102,6 +184,12 @@ class CompiledFunction:
         return {number: storage for number, kernel in enumerate(self.kernels) for storage in kernel.writes
                 if self.storages[storage].kind is StorageKind.DERIVED}
 
+    @property
+    def lasting_packs(self) -> dict[int, int]:
+        """Those of them that are kept between calls. What a loop is given is packed anew for each run of the loop."""
+        return {number: storage for number, storage in self.packs.items() if not any(
+            [self.storages[source].kind is StorageKind.ARGUMENT for source in self.kernels[number].reads])}
+
     def arena(self, bindings: Bindings, kept: Collection[int] = ()) -> tuple[dict[int, int], int]:
         """Returns the offsets in one block of the storages that a call allocates, and the bytes of the block. The
         storages that are ``kept`` between calls have memory elsewhere.
@@ -110,6 +198,22 @@ class CompiledFunction:
         offsets, total = pack([Interval(first, last, byte_size(self.storages[storage], bindings))
                                for storage, (first, last) in lives.items()])
         return dict(zip(lives, offsets, strict=True)), total
+
+    def functions(self) -> Iterator[CompiledFunction]:
+        """Yields itself, and the functions of its branches and loops, each in front of those inside of it."""
+        yield self
+        for kernel in self.kernels:
+            for function in () if kernel.region is None else kernel.region.functions:
+                yield from function.functions()
+
+    def is_sound_inside(self, arguments: int, results: int) -> bool:
+        """Whether it may be a function of a branch or a loop. It has at most as many arguments and results as said."""
+        limits = {StorageKind.ARGUMENT: arguments, StorageKind.VARIABLE: 0, StorageKind.ROOT: max(results, 1)}
+        return (self.is_sound() and not self.in_place and self.preheader <= len(self.kernels)
+                and all([storage.variable is None and 0 <= storage.number < limits.get(storage.kind, 1 << 40)
+                         for storage in self.storages])
+                and [(self.storages[root].kind, self.storages[root].number) for root in self.roots]
+                == [(StorageKind.ROOT, number) for number in range(len(self.roots))])
 
     def is_sound(self) -> bool:
         """Whether every number names something: a description read from disk may contain anything."""
@@ -126,7 +230,7 @@ class CompiledFunction:
         unchanged. They may depend on no call and on no size.
         """
         new_values = {variable for root, variable in self.in_place}
-        for number, storage in self.packs.items():
+        for number, storage in self.lasting_packs.items():
             kernel, derived = self.kernels[number], self.storages[storage]
             sources = [self.storages[each] for each in kernel.reads]
             kind = StorageKind.CONSTANT if derived.variable is None else StorageKind.VARIABLE
@@ -140,8 +244,11 @@ class CompiledFunction:
 def _is_sound(kernel: CompiledKernel, count: int) -> bool:
     launch = kernel.launch
     touched = {*kernel.reads, *kernel.writes}
+    ways = [bool(kernel.key), kernel.region is not None, kernel.call is not None]
     return (_name(kernel.buffers, count) and _name(touched, count) and touched >= set(kernel.buffers)
-            and 0 < launch.alignment < 1 << 16 and launch.duration.is_sound())
+            and 0 < launch.alignment < 1 << 16 and launch.duration.is_sound() and sum(ways) == 1
+            and (kernel.region is None or kernel.region.is_sound(len(kernel.buffers)))
+            and (kernel.call is None or kernel.call.is_sound()))
 
 
 def _name(numbers: Collection[int], count: int) -> bool:

@@ -16,7 +16,7 @@ Nothing here compiles: neither the plan nor its sources are known.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 from weakref import WeakValueDictionary
 
@@ -60,6 +60,8 @@ class StepCode(Protocol):
 class HoldsFunctions(Protocol):
     """The code of a step that runs functions in memory of their own: a branch or a loop."""
 
+    functions: tuple[LoadedFunction, ...]
+
     def step(self, bindings: Bindings) -> runtime.ProgramStep:
         """Returns the step for these sizes."""
 
@@ -69,13 +71,14 @@ class HoldsFunctions(Protocol):
 
 class LoadedFunction:
     """A compiled function, as far as calls need it. ``codes`` are the code of its steps; ``constants`` are the arrays
-    of constant storages, by their numbers.
+    of constant storages, by their numbers. ``function`` is None inside of a branch or a loop, where no arrays are made.
     """
 
-    def __init__(self, compiled: CompiledFunction, function: Function, codes: Sequence[StepCode],
+    def __init__(self, compiled: CompiledFunction, function: Function | None, codes: Sequence[StepCode],
                  constants: Sequence[np.ndarray]) -> None:
-        self.compiled, self.codes = compiled, tuple(codes)
-        self._function, self._constants = function, [plain(array) for array in constants]
+        self.compiled, self.codes, self.constants = compiled, tuple(codes), tuple(constants)
+        self._function, self._constants = function or _NOTHING, [plain(array) for array in constants]
+        self._makes_arrays = function is not None
         self._certain = compiled.certain_results
         # Those of constants.
         self._panels: WeakValueDictionary[tuple[object, ...], runtime.PanelMemory] = WeakValueDictionary()
@@ -85,13 +88,8 @@ class LoadedFunction:
         panels, for all functions that pack it by the same code for the same sizes; those of constants are kept here.
         """
         found = {storage: self._panel(self.compiled.kernels[number], storage, cells)
-                 for number, storage in self.compiled.packs.items() if not self._is_of_argument(number)}
+                 for number, storage in self.compiled.lasting_packs.items()}
         return {storage: panel for storage, panel in found.items() if panel is not None}
-
-    def _is_of_argument(self, number: int) -> bool:
-        """Whether a kernel packs what a loop is given: it is made for each run of the loop."""
-        reads = self.compiled.kernels[number].reads
-        return any([self.compiled.storages[source].kind is StorageKind.ARGUMENT for source in reads])
 
     def _panel(self, kernel: CompiledKernel, number: int, cells: Sequence[Cell]) -> runtime.PanelMemory | None:
         storage = self.compiled.storages[number]
@@ -111,6 +109,8 @@ class LoadedFunction:
         in_place = self.in_place(bindings) if in_place is None else in_place
         offsets, arena_bytes = self.compiled.arena(bindings, panels)
         steps, buffers = self.steps(bindings, panels, in_place), self.buffers(offsets, panels, in_place)
+        if not self._makes_arrays:
+            return runtime.Program(steps, buffers, arena_bytes)
         return runtime.Program(steps, buffers, arena_bytes, self._arguments(bindings),
                                self._new_arrays(bindings, in_place), self._variables(in_place))
 
@@ -118,6 +118,13 @@ class LoadedFunction:
         """Returns the most bytes that its branches and loops take at one time, beside the block of a call."""
         return max([code.step(bindings).borrowed for code in self.codes if isinstance(code, HoldsFunctions)],
                    default=0)
+
+    def functions(self) -> Iterator[LoadedFunction]:
+        """Yields itself, and the functions of its branches and loops, as ``CompiledFunction.functions`` does."""
+        yield self
+        for code in self.codes:
+            for function in code.functions if isinstance(code, HoldsFunctions) else ():
+                yield from function.functions()
 
     def most_borrowed(self) -> DimLike:
         """Returns a bound of these bytes in symbols."""
@@ -258,6 +265,9 @@ class LoadedFunction:
                   for number, variable in enumerate(self._function.variables)]
         return [runtime.Array(type.dtype.numpy, numbers(type.shape, {}), takers[number], type.order)
                 for number, type in enumerate(types)]
+
+
+_NOTHING = Function([], [])
 
 
 class KernelCode(NamedTuple):

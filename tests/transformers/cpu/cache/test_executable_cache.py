@@ -7,6 +7,7 @@ import os
 import random
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -17,10 +18,14 @@ import nervure as nv
 from nervure import flags
 from nervure.errors import IndexOutOfRange, InvalidArgument, NumericError
 from nervure.ir.kinds import Elementwise
+from nervure.memory.storage import StorageKind
 from nervure.passes import pipelines
 from nervure.transformers.cpu.cache import executable_cache, library_cache
 from nervure.transformers.cpu.cache.code_cache import user_cache
+from nervure.transformers.cpu.cache.codec import decode
 from nervure.transformers.cpu.compile import compilation, compiler
+from nervure.transformers.cpu.compile.tiles.tile_library import TileLibrary
+from nervure.transformers.cpu.compiled import CompiledFunction, RegionKind
 from nervure.transformers.cpu.target import Target
 from nervure.types.element_groups import FLOATS
 from tests.arrays import normal
@@ -33,6 +38,7 @@ ROOT = Path(__file__).parents[4]
 def own_cache(tmp_path, monkeypatch):
     """An empty cache, and a process that has loaded nothing: what other tests hold is not found."""
     monkeypatch.setattr(library_cache, "_loaded", WeakValueDictionary())
+    monkeypatch.setattr(TileLibrary, "_kept", {})
     with flags.overriding(cache_directory=str(tmp_path / "kept"), cache_executables=True):
         yield tmp_path / "kept"
 
@@ -76,7 +82,40 @@ def views():
     return results, [x], [normal(5, 6)]
 
 
-GRAPHS = [cross_entropy, training_step, constants, random_numbers, views]
+def recurrent_step():
+    """A scan and its derivative, of a symbolic length, with a weight that each run of the loop packs."""
+    xs, w = nv.placeholder((nv.dim("T"), N, 8)), nv.variable((24, 8), normal(24, 8))
+    cell = lambda h, x: (nv.tanh(nv.matmul(h, w.T) @ nv.constant(normal(24, 8)) + x),) * 2  # noqa: E731
+    last, stacked = nv.scan(cell, nv.zeros((N, 8)), xs)
+    loss = nv.sum(stacked * stacked, out_axes=())
+    return [loss, last, nv.assign(w, w - 0.1 * nv.deriv(loss, w))], [xs], [normal(5, 3, 8)]
+
+
+def branches_and_loops():
+    """Loops in branches in loops, one over single numbers, and constants inside."""
+    x, at = nv.placeholder((N,)), nv.placeholder((), nv.int64)
+    body = lambda k, h: nv.cond(nv.sum(h) > 0, lambda: h * nv.constant(normal(7))[2] - 1, lambda: nv.exp(h))  # noqa: E731
+    total = nv.fori_loop(0, 4, body, x)
+    wide = nv.while_loop(lambda h: nv.sum(h) < 100, lambda h: h * 2 + 1, nv.absolute(x))
+    number = nv.while_loop(lambda n: n < 1000, lambda n: n * 3 + 1, at)
+    return [total, wide, number, nv.switch(at, [lambda: x, lambda: x[::-1]])], [x, at], [normal(9), np.int64(1)]
+
+
+def found_lengths():
+    x = nv.placeholder((N,))
+    positive = x[x > 0]
+    return [positive, nv.sum(positive) / nv.sum(x[x > -1]), nv.unique(nv.round(x))], [x], [normal(40)]
+
+
+def whole_ops():
+    x = nv.placeholder((N, 5))
+    square = nv.matmul(x.T, x) + nv.constant(np.eye(5, dtype=np.float32))
+    return [nv.sort(x, axis=0), nv.cumsum(x, axis=1), nv.linalg.solve(square, x.T), nv.linalg.inv(square),
+            nv.fft.rfft(x), nv.top_k(x, 2)[1]], [x], [normal(6, 5)]
+
+
+GRAPHS = [cross_entropy, training_step, constants, random_numbers, views, recurrent_step, branches_and_loops,
+          found_lengths, whole_ops]
 
 
 def made(graph):
@@ -144,6 +183,34 @@ def messages(computations, *arguments, kind):
             computation(*arguments)
         found.append(str(error.value))
     return found
+
+
+def test_loops_of_sizes_that_were_not_called_before(only_warm):
+    def step():
+        returns, parameters, _ = recurrent_step()
+        return nv.transformers.make_transformer("cpu").computation(returns, *parameters)
+    with flags.overriding(cache=False):
+        fresh = step()
+    step()
+    only_warm()
+    warm = step()
+    for length, rows in ((1, 2), (0, 1), (17, 40)):
+        given = normal(length, rows, 8)
+        for mine, theirs in zip(warm(given)[:2], fresh(given)[:2], strict=True):
+            assert mine.tobytes() == theirs.tobytes()
+    assert [warm.executable.memory({"T": 9, "N": rows}).bytes for rows in (1, 30)] == [
+        fresh.executable.memory({"T": 9, "N": rows}).bytes for rows in (1, 30)]
+    assert warm.executable.is_from_cache
+
+
+def test_a_check_that_fails_in_a_loop():
+    def look_up():
+        table, at = nv.placeholder((5,)), nv.placeholder((N,), nv.int64)
+        return nv.scan(lambda total, k: (total + table[k], None), nv.constant(0.0), at)[0], table, at
+    both = twice(look_up)
+    assert both[1].executable.is_from_cache
+    cold, warm = messages(both, normal(5), np.array([0, 7, 1]), kind=IndexOutOfRange)
+    assert cold == warm
 
 
 def test_errors_of_a_call_are_the_same():
@@ -284,8 +351,20 @@ def changed(value, chance):
     return chance.choice(others) if chance.random() < 0.02 else value
 
 
-def test_numbers_that_cannot_be_are_refused_and_nothing_else_happens():
-    function, content = function_and_content()
+def loop_and_content():
+    total, x, w = [nv.Parameter(nv.float32, shape) for shape in ((), (6,), (6,))]
+    held = nv.ops.Constant(normal(6))
+    body = nv.Function([total + nv.ops.Sum(nv.ops.Exp(x * w + held), [0]), x * w], [total, x, w])
+    xs, w = nv.Parameter(nv.float32, (N, 6)), nv.Parameter(nv.float32, (6,))
+    scan = nv.ops.Scan(nv.ops.Full(0.0, nv.float32, ()), xs, w, body=body, carries=1, slices=1, length=N, saved=(0,))
+    function = nv.Function([*scan.outputs, nv.ops.Sort(w).outputs[0]], [xs, w])
+    executable = nv.transformers.make_transformer("cpu").build(function)
+    return function, executable_cache.describe(function, executable.compilation)
+
+
+@pytest.mark.parametrize("made_of", [function_and_content, loop_and_content])
+def test_numbers_that_cannot_be_are_refused_and_nothing_else_happens(made_of):
+    function, content = made_of()
     size = executable_cache._LENGTH.size
     length, = executable_cache._LENGTH.unpack_from(content)
     parts, rest = json.loads(content[size:size + length]), content[size + length:]
@@ -299,6 +378,31 @@ def test_numbers_that_cannot_be_are_refused_and_nothing_else_happens():
     assert executable_cache.read(content, function) is not None
     other = nv.Function([nv.ops.Exp(x := nv.Parameter(nv.float32, (3,)))], [x])
     assert executable_cache.read(content, other) is None
+
+
+def test_a_loop_is_refused_whose_numbers_name_nothing():
+    function, content = loop_and_content()
+    size = executable_cache._LENGTH.size
+    length, = executable_cache._LENGTH.unpack_from(content)
+    compiled = decode(CompiledFunction, json.loads(content[size:size + length])["function"])
+    place, kernel = next((at, each) for at, each in enumerate(compiled.kernels) if each.region is not None)
+    whole = next(each for each in compiled.kernels if each.call is not None)
+    region, count = kernel.region, len(kernel.buffers)
+    assert compiled.is_sound()
+    inner = region.functions[0]
+    argument = next(at for at, each in enumerate(inner.storages) if each.kind is StorageKind.ARGUMENT)
+    strange = replace(inner.storages[argument], number=len(region.operands))
+    storages = (*inner.storages[:argument], strange, *inner.storages[argument + 1:])
+    for other in (replace(region, operands=(*region.operands[:-1], count)), replace(region, saved=(count,)),
+                  replace(region, saved=()), replace(region, functions=()), replace(region, slices=region.slices[1:]),
+                  replace(region, stacked=()), replace(region, functions=(replace(inner, storages=storages),)),
+                  replace(region, functions=(replace(inner, roots=inner.roots[::-1]),)),
+                  replace(region, functions=(replace(inner, preheader=99),)), replace(region, kind=RegionKind.BRANCH),
+                  replace(region, carries=(4,) * 9, saved=(-1,) * 9)):
+        kernels = (*compiled.kernels[:place], replace(kernel, region=other), *compiled.kernels[place + 1:])
+        assert not replace(compiled, kernels=kernels).is_sound()
+    for other in (replace(whole.call, function="run_away"), replace(whole.call, loop="solve", types="dd->d")):
+        assert not other.is_sound()
 
 
 PROGRAM = """
@@ -315,6 +419,15 @@ print(total, "libllvmlite" in open("/proc/self/maps").read())
 LOADED = """
 import sys
 import numpy as np, nervure as nv
+n = nv.dim("n", min=1)
+xs, m = nv.placeholder((nv.dim("T"), n, 3)), nv.placeholder((n,))
+layer = nv.nn.LSTM(3, 4)
+total = nv.sum(layer(xs)[0] ** 2, out_axes=())
+train = nv.computation([total, nv.optim.SGD(0.1)(total)], xs)
+train(np.ones((5, 2, 3), np.float32))
+small = nv.while_loop(lambda v: v < 100, lambda v: v * 2 + 1, nv.sum(m))
+found = nv.computation([m[m > 0], nv.cond(small > 120, lambda: nv.sort(m), lambda: nv.cumsum(m))], m)
+found(np.float32([3, -1, 2]))
 x, t = nv.placeholder({"N": nv.dim("N", min=1), "C": 10}), nv.placeholder({"N": nv.dim("N", min=1), "C": 10})
 loss = nv.sum(nv.cross_entropy_multi(nv.softmax(x, axis=1), t), out_axes=())
 step = nv.computation([loss, nv.deriv(loss, x)], x, t)
@@ -334,6 +447,30 @@ def test_a_warm_start_loads_nothing_that_compiles(own_cache):
                                  check=True, capture_output=True).stdout.split() for _ in range(2)]
     assert [name for name in warm if name.startswith(COMPILING)] == []
     assert len([name for name in cold if name.startswith(COMPILING)]) > 100
+
+
+COMPILED = """
+import sys
+import numpy as np, nervure as nv
+from tests.transformers.cpu.cache import test_executable_cache as tests
+from nervure.transformers.cpu.compile import compiler
+compiled, made = [], compiler._compile
+compiler._compile = lambda *given: compiled.append(1) or made(*given)
+for graph in (tests.recurrent_step, tests.branches_and_loops, tests.found_lengths, tests.whole_ops):
+    returns, parameters, arguments = graph()
+    step = nv.transformers.make_transformer("cpu").computation(returns, *parameters)
+    step(*arguments)
+    print(step.executable.is_from_cache)
+print(len(compiled))
+"""
+
+
+def test_another_process_compiles_nothing_again(own_cache):
+    """A410: functions with loops, branches and found lengths."""
+    cold, warm = [subprocess.run([sys.executable, "-c", COMPILED], env=environment_with(own_cache), cwd=ROOT, text=True,
+                                 check=True, capture_output=True).stdout.split() for _ in range(2)]
+    assert cold[:4] == ["False"] * 4 and int(cold[4]) > 20
+    assert warm == ["True"] * 4 + ["0"]
 
 
 def test_eight_processes_share_a_cache(own_cache):

@@ -42,9 +42,11 @@ from nervure.transformers.binding import Binder
 from nervure.transformers.cpu.cache.code_cache import CodeCache, make_key, user_cache
 from nervure.transformers.cpu.cache.codec import decode, dims_in, encode
 from nervure.transformers.cpu.cache.fingerprint import package_fingerprint
-from nervure.transformers.cpu.cache.library_cache import find_all
+from nervure.transformers.cpu.cache.library_cache import find as find_libraries
 from nervure.transformers.cpu.compiled import CompiledFunction
-from nervure.transformers.cpu.loaded import LoadedFunction, kernel_code
+from nervure.transformers.cpu.found_results import with_lengths
+from nervure.transformers.cpu.loaded import LoadedFunction
+from nervure.transformers.cpu.loading import load
 from nervure.transformers.cpu.settings import SETTINGS
 from nervure.transformers.cpu.target import Target
 from nervure.types.dim import symbols
@@ -101,10 +103,12 @@ def _key(function: Function, target: Target) -> bytes:
 
 def describe(function: Function, compilation: Compilation) -> bytes | None:
     """Returns the entry for a compiled function; None if it cannot be kept."""
-    plan, compiled = compilation.plan, compilation.loaded.compiled
-    if not all([kernel.key for kernel in compiled.kernels]) or not _same_contract(function, plan.function):
+    plan, loaded = compilation.plan, compilation.loaded
+    compiled = loaded.compiled
+    is_data = all([kernel.is_data for each in compiled.functions() for kernel in each.kernels])
+    if not is_data or not _same_contract(function, plan.function):
         return None
-    constants, content = _described(plan.constants, function)
+    constants, content = _described([each.constants for each in loaded.functions()], function)
     if len(content) > MOST_BYTES:
         return None
     numbers = {variable: number for number, variable in enumerate(function.variables)}
@@ -123,23 +127,27 @@ def _renumbered(storage: Storage, variables: Sequence[int]) -> Storage:
 
 
 def _same_contract(function: Function, optimised: Function) -> bool:
-    """Whether calls of both are checked alike, and change the same variables."""
+    """Whether calls of both are checked alike, change the same variables, and find the same lengths."""
     assumed = [[(entry.left, entry.right) for entry in each.assumptions] for each in (function, optimised)]
-    return (assumed[0] == assumed[1] and Binder(function).bounds == Binder(optimised).bounds
+    mine, theirs = Binder(function), Binder(optimised)
+    return (assumed[0] == assumed[1] and mine.bounds == theirs.bounds and mine.found == theirs.found
+            and len(with_lengths(function).results) == len(optimised.results)
             and set(function.variables) == set(optimised.variables)
             and [variable for variable, _ in function.updates] == [variable for variable, _ in optimised.updates])
 
 
-def _described(arrays: Sequence[np.ndarray], function: Function) -> tuple[list[object], bytes]:
-    """Encodes constants: those of the function by their number there, others by type, shape and bytes."""
+def _described(held: Sequence[Sequence[np.ndarray]], function: Function) -> tuple[list[list[object]], bytes]:
+    """Encodes the constants of functions: those that were given by their number there, others by type, shape and bytes.
+    """
     given = {id(array): number for number, array in enumerate(_constants(function))}
-    own = [array for array in arrays if id(array) not in given]
-    listed: list[object] = [given.get(id(array), [as_dtype(array.dtype).name, list(array.shape)]) for array in arrays]
+    own = [array for arrays in held for array in arrays if id(array) not in given]
+    listed: list[list[object]] = [
+        [given.get(id(array), [as_dtype(array.dtype).name, list(array.shape)]) for array in arrays] for arrays in held]
     return listed, b"".join([np.ascontiguousarray(array).tobytes() for array in own])
 
 
 def _constants(function: Function) -> list[np.ndarray]:
-    return [op.array for op in function.operations if isinstance(op, Constant)]
+    return [op.array for each in nested_functions(function) for op in each.operations if isinstance(op, Constant)]
 
 
 # -- reading -------------------------------------------------------------------------------------------------
@@ -153,47 +161,61 @@ def read(content: bytes, function: Function) -> LoadedFunction | None:
         end = _LENGTH.size + length
         parts = json.loads(content[_LENGTH.size:end])
         compiled = decode(CompiledFunction, parts["function"])
+        functions = list(compiled.functions())
         constants = _read_constants(parts["constants"], memoryview(content)[end:], _constants(function))
-    except (struct.error, ValueError, TypeError, KeyError, NervureError):
+    except (struct.error, ValueError, TypeError, KeyError, NervureError, RecursionError):
         return None
-    libraries = find_all([kernel.key for kernel in compiled.kernels])
-    if libraries is None or not _belongs(compiled, function, constants):
+    if len(constants) != len(functions) or not _belongs(compiled, with_lengths(function), constants):
         return None
-    codes = [kernel_code(compiled, *pair) for pair in zip(compiled.kernels, libraries, strict=True)]
-    return LoadedFunction(compiled, function, codes, constants)
+    keys = [kernel.key for each in functions for kernel in each.kernels if kernel.key]
+    libraries = find_libraries(keys)
+    return load(compiled, with_lengths(function), libraries, iter(constants)) if {*keys} <= libraries.keys() else None
 
 
-def _read_constants(listed: Sequence[int | tuple[str, list[int]]], content: memoryview,
-                    given: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Returns the arrays of an entry. If they are not as described, raises one of the errors that ``read`` catches."""
-    arrays, known, start = [], dict(enumerate(given)), 0
-    for entry in listed:
-        if isinstance(entry, int):
-            arrays.append(known[entry])
-            continue
-        name, shape = entry
-        dtype = as_dtype(name)
-        end = start + int(np.prod(shape, dtype=object)) * dtype.itemsize
-        arrays.append(np.frombuffer(content[start:end], dtype.numpy).reshape(shape).copy())
-        start = end
+def _read_constants(listed: Sequence[Sequence[int | tuple[str, list[int]]]], content: memoryview,
+                    given: Sequence[np.ndarray]) -> list[list[np.ndarray]]:
+    """Returns the arrays of each function of an entry. If they are not as described, raises one of the errors that
+    ``read`` catches.
+    """
+    known, start = dict(enumerate(given)), 0
+    held: list[list[np.ndarray]] = []
+    for entries in listed:
+        held.append(arrays := [])
+        for entry in entries:
+            if isinstance(entry, int):
+                arrays.append(known[entry])
+                continue
+            name, shape = entry
+            dtype = as_dtype(name)
+            end = start + int(np.prod(shape, dtype=object)) * dtype.itemsize
+            arrays.append(np.frombuffer(content[start:end], dtype.numpy).reshape(shape).copy())
+            start = end
     if start != len(content):
         raise ValueError("there are other bytes than those of constants")
-    return arrays
+    return held
 
 
-def _belongs(compiled: CompiledFunction, function: Function, constants: Sequence[np.ndarray]) -> bool:
+def _belongs(compiled: CompiledFunction, function: Function, constants: Sequence[Sequence[np.ndarray]]) -> bool:
     """Whether a description can be that of this function: its numbers name things of the types that the function has.
     """
-    if not compiled.is_sound() or not all([symbols(dim) <= function.symbols for dim in dims_in(compiled)]):
+    known = {*function.symbols, *Binder(function).found}
+    if not compiled.is_sound() or not all([symbols(dim) <= known for dim in dims_in(compiled)]):
         return False
     roots = [compiled.storages[root] for root in compiled.roots]
     pairs, replaced = [{(compiled.storages[root].kind, compiled.storages[place].kind) for root, place in listed}
                        for listed in (compiled.in_place, compiled.replaceable)]
-    declared = _declared(function, constants)
+    declared = _declared(function, constants[0])
     return ([(root.kind, root.number) for root in roots] == [(StorageKind.ROOT, n) for n in range(len(function.roots))]
             and pairs <= {(StorageKind.ROOT, StorageKind.VARIABLE)}
             and replaced <= {(StorageKind.ROOT, StorageKind.ARGUMENT)}
-            and all([_is_declared(storage, declared) for storage in compiled.storages]))
+            and all([_is_declared(storage, declared) for storage in compiled.storages])
+            and all([_has_constants(*pair) for pair in zip(compiled.functions(), constants, strict=True)]))
+
+
+def _has_constants(compiled: CompiledFunction, arrays: Sequence[np.ndarray]) -> bool:
+    declared = _declared_constants(arrays)
+    return all([_is_declared(storage, declared) for storage in compiled.storages
+                if storage.kind is StorageKind.CONSTANT])
 
 
 class _Declared(NamedTuple):
@@ -220,5 +242,9 @@ def _declared(function: Function, constants: Sequence[np.ndarray]) -> _Table:
              StorageKind.VARIABLE: [variable.type for variable in function.variables], StorageKind.ROOT: roots}
     declared = {(kind, number): _Declared(type.dtype, type.shape, layout_of(type)) for kind, listed in types.items()
                 for number, type in enumerate(listed)}
-    return declared | {(StorageKind.CONSTANT, number): _Declared(as_dtype(array.dtype), array.shape)
-                       for number, array in enumerate(constants)}
+    return declared | _declared_constants(constants)
+
+
+def _declared_constants(constants: Sequence[np.ndarray]) -> dict[tuple[StorageKind, int], _Declared]:
+    return {(StorageKind.CONSTANT, number): _Declared(as_dtype(array.dtype), array.shape)
+            for number, array in enumerate(constants)}

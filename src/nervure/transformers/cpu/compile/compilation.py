@@ -30,11 +30,12 @@ from nervure.transformers.cpu.cache.loader import Library
 from nervure.transformers.cpu.compile.codegen.generate import Code, generate
 from nervure.transformers.cpu.compile.compiler import Compilations, assembly
 from nervure.transformers.cpu.compile.host import HostCode
-from nervure.transformers.cpu.compile.region_code import RegionCode, ScalarLoopCode
+from nervure.transformers.cpu.compile.regions import Region, region_of
 from nervure.transformers.cpu.compile.tiles.tile_library import TileLibrary
-from nervure.transformers.cpu.compile.whole_op_code import WholeOpCode
-from nervure.transformers.cpu.compiled import CompiledFunction, CompiledKernel, LaunchParameters
-from nervure.transformers.cpu.loaded import LoadedFunction, kernel_code
+from nervure.transformers.cpu.compile.whole_ops import call_of
+from nervure.transformers.cpu.compiled import CompiledCall, CompiledFunction, CompiledKernel, LaunchParameters
+from nervure.transformers.cpu.loaded import LoadedFunction
+from nervure.transformers.cpu.loading import code_of
 from nervure.transformers.cpu.target import Target
 from nervure.transformers.memory_estimate import memory_estimate
 from nervure.types.dim import less_equal
@@ -56,8 +57,11 @@ def compile_function(function: Function, target: Target, invariant: Collection[i
         _show(plan, texts, target)
     storages = {storage: number for number, storage in enumerate(dict.fromkeys(
         [*[each for step in plan.steps for each in step.storages], *plan.roots, *plan.in_place.values()]))}
+    regions = {number: _region(step, target) for number, step in enumerate(plan.steps)
+               if isinstance(step, OpaqueStep) and isinstance(step.op, RegionOp)}
     durations = _Durations(target)
-    kernels = [_compiled(step, text, storages, durations) for step, text in zip(plan.steps, texts, strict=True)]
+    kernels = [_compiled(step, text, storages, durations, regions.get(number))
+               for number, (step, text) in enumerate(zip(plan.steps, texts, strict=True))]
     compiled = CompiledFunction(
         tuple(kernels), tuple(storages), tuple([storages[root] for root in plan.roots]),
         tuple([(storages[root], storages[variable]) for root, variable in plan.in_place.items()]),
@@ -66,28 +70,19 @@ def compile_function(function: Function, target: Target, invariant: Collection[i
         memory_estimate(function, plan.stored), early,
         tuple([(name, storages[plan.places[length.value]])
                for name, length in found_lengths(function.effects).items()]))
-    steps = [_opaque_code(step, kernel.buffers, target, compiled) if isinstance(step, OpaqueStep)
-             else kernel_code(compiled, kernel, libraries[kernel.key])
-             for step, kernel in zip(plan.steps, compiled.kernels, strict=True)]
-    return Compilation(plan, texts, LoadedFunction(compiled, function, steps, plan.constants))
+    codes = [HostCode(step, kernel.buffers) if isinstance(step, OpaqueStep) and not kernel.is_data
+             else code_of(compiled, kernel, libraries, regions[number].functions if number in regions else ())
+             for number, (step, kernel) in enumerate(zip(plan.steps, kernels, strict=True))]
+    return Compilation(plan, texts, LoadedFunction(compiled, function, codes, plan.constants))
 
 
-def _opaque_code(step: OpaqueStep, buffers: Sequence[int], target: Target,
-               compiled: CompiledFunction) -> HostCode | RegionCode | ScalarLoopCode | WholeOpCode:
-    """Returns the code of a step that is no kernel.
-
-    That is a call of Python, a whole op, or a branch or a loop with functions of its own.
-    """
-    if isinstance(step.op, WholeOp):
-        return WholeOpCode.of(step, buffers, compiled)
+def _region(step: OpaqueStep, target: Target) -> Region:
+    """Returns a branch or a loop, with its functions compiled."""
     if step.lengths:
         raise step.op.fail(NotSupported, "its sizes depend on a length that another op finds", got=step.op,
                            expected="sizes that are known before a call runs",
                            help="compute what depends on the length outside of it, or keep the shape: nv.where")
-    if isinstance(step.op, RegionOp):
-        return ScalarLoopCode.of(step, buffers, target) or RegionCode.of(
-            step, buffers, lambda body, same: compile_function(body, target, same).loaded)
-    return HostCode(step, buffers)
+    return region_of(step, target, lambda body, same: compile_function(body, target, same).loaded)
 
 
 def _machine_code(function: Function, target: Target, invariant: Collection[int],
@@ -176,14 +171,17 @@ class _Durations:
         return self._found[id(code)]
 
 
-def _compiled(step: PlanStep, code: Code | None, storages: Mapping[Storage, int],
-              durations: _Durations) -> CompiledKernel:
+def _compiled(step: PlanStep, code: Code | None, storages: Mapping[Storage, int], durations: _Durations,
+              region: Region | None) -> CompiledKernel:
     """Returns a step as data, which names ``storages`` by number."""
     key = kernel_key(code.text, durations.target) if code else b""
     launch = _launch(step, code, durations) if code and step.kernel else LaunchParameters()
+    call: CompiledCall | None = None
+    if isinstance(step, OpaqueStep) and isinstance(step.op, WholeOp):
+        call, launch = call_of(step)
     buffers, reads, writes = [tuple([storages[each] for each in listed])
                               for listed in (step.storages, step.read, step.written)]
-    return CompiledKernel(key, launch, buffers, reads, writes, is_copy(step))
+    return CompiledKernel(key, launch, buffers, reads, writes, is_copy(step), region and region.data, call)
 
 
 def _launch(step: KernelStep, code: Code, durations: _Durations) -> LaunchParameters:

@@ -1,49 +1,22 @@
-"""Loops of NumPy's as machine code that needs no Python: where they are, and what they read.
+"""The sizes of a step that calls a loop of NumPy's: places of arguments, lengths, steps in bytes, and a factor.
 
-A generalised function of NumPy holds a table of loops, one for each list of element types, and data for each. Their
-offsets in the function's memory are those of ``PyUFuncObject``, which NumPy's C headers declare.
-
->>> import numpy as np
->>> from numpy.linalg import _umath_linalg
->>> loop, data = addresses(_umath_linalg.solve, "dd->d")
->>> loop != 0
-True
+>>> import nervure as nv
+>>> a, b = nv.Parameter(nv.float64, (5, 3, 3)), nv.Parameter(nv.float64, (5, 3, 2))
+>>> sizes = library_sizes(nv.ops.Solve(a, b), [0, 1, 2])
+>>> sizes[LibrarySize.ARGUMENTS], sizes[LibrarySize.PROBLEMS]
+(3, 5)
 """
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 
-import numpy as np
-
-from nervure.errors import NotSupported
 from nervure.ops.library_op import LibraryOp
 from nervure.transformers.cpu.runtime.library_calls import LibrarySize
 from nervure.types.dim import DimLike, product
 
-_NIN, _NOUT, _FUNCTIONS, _DATA, _NTYPES = 16, 20, 32, 40, 48
 _BITS = {4: (0x7F800000, 0x7FFFFFFF), 8: (0x7FF0000000000000, 0x7FFFFFFFFFFFFFFF)}
 """By the bytes of a float the bits of infinity, and all bits but the sign."""
-
-
-def addresses(function: np.ufunc, types: str) -> tuple[int, int]:
-    """Returns the addresses of a function's loop for these element types, and of the loop's data.
-
-    NotSupported where the memory of the function is not as NumPy 2 declares it.
-    """
-    start = id(function)
-    known = [ctypes.c_int.from_address(start + offset).value for offset in (_NIN, _NOUT, _NTYPES)]
-    if known != [function.nin, function.nout, function.ntypes] or types not in function.types:
-        raise NotSupported("this version of NumPy has no such loop", op=function.__name__, got=np.__version__,
-                           expected=f"a loop for {types}", help="the interpreter calls the function itself")
-    number = function.types.index(types)
-    found = []
-    for offset in (_FUNCTIONS, _DATA):
-        table = ctypes.c_void_p.from_address(start + offset).value
-        entry = ctypes.c_void_p.from_address(table + 8 * number).value if table else None
-        found.append(entry or 0)
-    return found[0], found[1]
 
 
 def library_sizes(op: LibraryOp, places: Sequence[int]) -> tuple[DimLike, ...]:

@@ -20,7 +20,7 @@ from nervure.kernel.cluster import Copy
 from nervure.kernel.cluster import Step as Cluster
 from nervure.kernel.cluster.reasons import Reason, reasons, root_name
 from nervure.kernel.cluster.steps import SharedSteps
-from nervure.kernel.plan import KernelStep
+from nervure.kernel.plan import KernelStep, OpaqueStep
 from nervure.kernel.printer import print_kernel
 from nervure.kernel.producers import dense_base
 from nervure.kernel.schedule.products.notes import described_products
@@ -32,8 +32,8 @@ from nervure.transformers.call_memory import megabytes
 from nervure.transformers.cpu.compile.codegen.generate import Code
 from nervure.transformers.cpu.compile.compilation import Compilation
 from nervure.transformers.cpu.compile.compiler import assembly
-from nervure.transformers.cpu.compile.region_code import RegionCode, ScalarLoopCode
 from nervure.transformers.cpu.loaded import Panels
+from nervure.transformers.cpu.region_code import RegionCode
 from nervure.transformers.cpu.target import Target
 from nervure.transformers.report import (
     CompilationReport,
@@ -105,12 +105,12 @@ class _Reporting:
             return self._kernel(number, step, text)
         reads, writes = self._places(step.read), self._places(step.written, step.cluster)
         code = self._codes[number]
-        if isinstance(code, (RegionCode, ScalarLoopCode)):
+        if isinstance(code, RegionCode) and isinstance(step, OpaqueStep):
             estimate, most, inside = None, "at most ", code.most_borrowed()
             if self._bindings is not None:
                 run = code.step(self._bindings)
                 estimate, most, inside = run.nanoseconds * 1e-9, "", run.borrowed
-            name = type(code.planned.op).__name__
+            name = type(step.op).__name__
             return StepReport(number, "region", name, self._lines(step.cluster), reads, writes,
                               total([*reads, *writes]), estimated_seconds=estimate, notes=(
                                   code.described(), f"takes {most}{megabytes(inside)} MB for what is inside"))

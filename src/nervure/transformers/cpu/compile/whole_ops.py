@@ -1,4 +1,4 @@
-"""Whole ops as steps of a program: native code of the runtime, told by sizes where operands and outputs are.
+"""Whole ops as data: the runtime's function for each, which sizes tell where operands and outputs are.
 
 >>> import numpy as np
 >>> import nervure as nv
@@ -16,9 +16,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -30,68 +29,42 @@ from nervure.ops.cumulative import Cumulative, Recurrence
 from nervure.ops.finding import FindPositions
 from nervure.ops.library_op import LibraryOp
 from nervure.ops.sorting import Sort, TopK
-from nervure.transformers.binding import Bindings
-from nervure.transformers.cpu import runtime
-from nervure.transformers.cpu.compile.library_loops import addresses, library_sizes
+from nervure.transformers.call_memory import total
+from nervure.transformers.cpu.compile.library_loops import library_sizes
 from nervure.transformers.cpu.compile.llvm.types import F32, F64, I32, I64
-from nervure.transformers.cpu.compile.region_code import place_of
-from nervure.transformers.cpu.compiled import CompiledFunction, LaunchParameters
-from nervure.transformers.cpu.loaded import found_sizes
-from nervure.transformers.cpu.runtime import accumulating, runtime_library
+from nervure.transformers.cpu.compile.regions import place_of
+from nervure.transformers.cpu.compiled import LIBRARY_RUNNER, CompiledCall, LaunchParameters
+from nervure.transformers.cpu.runtime import accumulating
 from nervure.transformers.cpu.runtime.ordering import KeyKind
-from nervure.transformers.cpu.runtime.runtime_library import RUNTIME
-from nervure.transformers.memory_estimate import most
 from nervure.types.dim import DimLike, product
 from nervure.types.dtype import DType, bool_, float32, float64, int32, int64, uint64
-from nervure.types.duration import MOST_NANOSECONDS
+from nervure.types.duration import Duration
+
+_MANY = 1 << 20
+"""A number of elements by which time is told in proportion."""
 
 LIBRARY_ELEMENT = 20
 """The nanoseconds that a loop of a library is expected to take for an element of its operands."""
 
 
-class WholeOpCode(NamedTuple):
-    """A whole op as the code of a compiled function: the step, the numbers of its storages, the function that runs it,
-    with the part of the runtime that has it, and its sizes.
-    """
-
-    planned: OpaqueStep
-    buffers: Sequence[int]
-    runner: str
-    part: str
-    sizes: tuple[DimLike, ...]
-    found: runtime.FoundSizes | None
-
-    @classmethod
-    def of(cls, step: OpaqueStep, buffers: Sequence[int], compiled: CompiledFunction) -> WholeOpCode:
-        """Returns the code of a step of a compiled function."""
-        op = step.op
-        places = [*[place_of(step, operand) for operand in op.operands],
-                  *[step.storages.index(storage) for storage in step.outputs]]
-        if isinstance(op, LibraryOp):
-            sizes = library_sizes(op, places)
-            return cls(step, buffers, "run_library", RUNTIME, sizes, found_sizes(compiled, LaunchParameters(sizes)))
-        if type(op) not in _SIZES:
-            raise op.fail(NotSupported, "the cpu has no code for this op", got=type(op).__name__,
-                          expected="an op of nervure.ops", help="the interpreter runs it")
-        runner, part, own = _SIZES[type(op)]
-        runtime_library.begin(part)
-        if isinstance(op, Cumulative):
-            places = places[:1] + places  # in the place of factors, which are not read
-        sizes = (*places, *own(op))
-        return cls(step, buffers, runner, part, sizes, found_sizes(compiled, LaunchParameters(sizes)))
-
-    def step(self, bindings: Bindings) -> runtime.ProgramStep:
-        """Returns the step for these sizes."""
-        sizes = most(self.sizes, bindings)
-        if isinstance(self.planned.op, LibraryOp):
-            sizes = (*addresses(self.planned.op.function, self.planned.op.loop_types), *sizes[2:])
-        elements = sum([math.prod(most(operand.shape, bindings)) for operand in self.planned.op.operands])
-        nanoseconds = min(_ELEMENT.get(type(self.planned.op), LIBRARY_ELEMENT) * elements, MOST_NANOSECONDS)
-        return runtime.ProgramStep(
-            0, self.buffers, sizes, nanoseconds=nanoseconds,
-            runner=runtime_library.library(self.part).address(self.runner),
-            longest=nanoseconds if type(self.planned.op) in _SHARED else 0,
-            found=() if self.found is None else self.found.instructions(bindings))
+def call_of(step: OpaqueStep) -> tuple[CompiledCall, LaunchParameters]:
+    """Returns the call that computes a whole op, and what it is told. NotSupported if there is no code for the op."""
+    op = step.op
+    places = [*[place_of(step, operand) for operand in op.operands],
+              *[step.storages.index(storage) for storage in step.outputs]]
+    elements = total([product(operand.shape) for operand in op.operands])
+    duration = Duration(elements, ((0, 0), (_MANY, _MANY * _ELEMENT.get(type(op), LIBRARY_ELEMENT))))
+    if isinstance(op, LibraryOp):
+        call = CompiledCall(LIBRARY_RUNNER, loop=op.loop_name, types=op.loop_types)
+        return call, LaunchParameters(library_sizes(op, places), duration=duration)
+    if type(op) not in _SIZES:
+        raise op.fail(NotSupported, "the cpu has no code for this op", got=type(op).__name__,
+                      expected="an op of nervure.ops", help="the interpreter runs it")
+    runner, own = _SIZES[type(op)]
+    if isinstance(op, Cumulative):
+        places = places[:1] + places  # in the place of factors, which are not read
+    return (CompiledCall(runner, is_shared=type(op) in _SHARED),
+            LaunchParameters((*places, *own(op)), duration=duration))
 
 
 def _of_positions(op: FindPositions) -> tuple[DimLike, ...]:
@@ -140,12 +113,11 @@ def _largest(dtype: DType) -> int:
     return int.from_bytes(number.tobytes(), "little")
 
 
-_SIZES: dict[type[Op], tuple[str, str, Callable[[Any], tuple[DimLike, ...]]]] = {
-    Cumulative: ("run_cumulative", "accumulating", _of_cumulative),
-    Recurrence: ("run_cumulative", "accumulating", _of_cumulative),
-    FindPositions: ("run_positions", RUNTIME, _of_positions),
-    Sort: ("run_sort", "row_sorting", _of_sort), TopK: ("run_top_k", "row_sorting", _of_top_k)}
-"""The runtime's function for each whole op, its part, and what it is told behind the places of operands and outputs."""
+_SIZES: dict[type[Op], tuple[str, Callable[[Any], tuple[DimLike, ...]]]] = {
+    Cumulative: ("run_cumulative", _of_cumulative), Recurrence: ("run_cumulative", _of_cumulative),
+    FindPositions: ("run_positions", _of_positions),
+    Sort: ("run_sort", _of_sort), TopK: ("run_top_k", _of_top_k)}
+"""The runtime's function for each whole op, and what it is told behind the places of operands and outputs."""
 
 _TYPES = {float32: F32, float64: F64, int32: I32, int64: I64, uint64: I64}
 
