@@ -71,9 +71,11 @@ _NAMES = {
 _WHOLE = tuple([f"nervure.front.{name}" for name in (
     "elementwise", "op_functions", "elementary", "nonlinearities", "special_functions",
     "complex_parts", "reductions", "predicates",
-    "nan_reductions", "contraction", "sorts", "prefixes", "ranks", "bins", "polynomials",
+    "nan_reductions", "contraction", "sorts", "prefixes", "ranks", "bins", "segments", "polynomials",
+    "polynomial_roots", "bits",
     "views", "rearranging", "joining", "stacking",
-    "indexing", "gathering", "found", "sets", "filled", "diagonals", "grids", "matrix_products",
+    "indexing", "gathering", "found", "sets", "selecting", "editing", "filled", "diagonals", "grids", "index_grids",
+    "matrix_products",
     "differences", "quantisation",
     "convolution", "pooling", "sampling",
     "normalization", "attention", "random", "facets", "gradients", "flexible", "iterators", "choices", "checkpointing",

@@ -84,6 +84,10 @@ from nervure.front.bins import histogram2d as histogram2d
 from nervure.front.bins import histogram_bin_edges as histogram_bin_edges
 from nervure.front.bins import histogramdd as histogramdd
 from nervure.front.bins import interp as interp
+from nervure.front.bits import mulhi as mulhi
+from nervure.front.bits import packbits as packbits
+from nervure.front.bits import shift_right_logical as shift_right_logical
+from nervure.front.bits import unpackbits as unpackbits
 from nervure.front.checkpointing import checkpoint as checkpoint
 from nervure.front.choices import cond as cond
 from nervure.front.choices import switch as switch
@@ -122,6 +126,7 @@ from nervure.front.devices import show_backends as show_backends
 from nervure.front.diagonals import diag as diag
 from nervure.front.diagonals import diagflat as diagflat
 from nervure.front.diagonals import diagonal as diagonal
+from nervure.front.diagonals import fill_diagonal as fill_diagonal
 from nervure.front.diagonals import trace as trace
 from nervure.front.diagonals import tri as tri
 from nervure.front.differences import average as average
@@ -134,6 +139,9 @@ from nervure.front.differences import trapezoid as trapezoid
 from nervure.front.differences import unwrap as unwrap
 from nervure.front.differences import var as var
 from nervure.front.dlpack import from_dlpack as from_dlpack
+from nervure.front.editing import delete as delete
+from nervure.front.editing import insert as insert
+from nervure.front.editing import trim_zeros as trim_zeros
 from nervure.front.effects import assign as assign
 from nervure.front.effects import doall as doall
 from nervure.front.effects import fill as fill
@@ -210,6 +218,18 @@ from nervure.front.grids import linspace as linspace
 from nervure.front.grids import logspace as logspace
 from nervure.front.grids import meshgrid as meshgrid
 from nervure.front.grids import vander as vander
+from nervure.front.index_grids import diag_indices as diag_indices
+from nervure.front.index_grids import diag_indices_from as diag_indices_from
+from nervure.front.index_grids import fromfunction as fromfunction
+from nervure.front.index_grids import indices as indices
+from nervure.front.index_grids import ix_ as ix_
+from nervure.front.index_grids import mask_indices as mask_indices
+from nervure.front.index_grids import ravel_multi_index as ravel_multi_index
+from nervure.front.index_grids import tril_indices as tril_indices
+from nervure.front.index_grids import tril_indices_from as tril_indices_from
+from nervure.front.index_grids import triu_indices as triu_indices
+from nervure.front.index_grids import triu_indices_from as triu_indices_from
+from nervure.front.index_grids import unravel_index as unravel_index
 from nervure.front.indexing import slice_along_axis as slice_along_axis
 from nervure.front.indexing import tensor_slice as tensor_slice
 from nervure.front.iterators import call_with_view as call_with_view
@@ -326,6 +346,8 @@ from nervure.front.op_functions import silu as silu
 from nervure.front.op_functions import sin as sin
 from nervure.front.op_functions import sinh as sinh
 from nervure.front.op_functions import softplus as softplus
+from nervure.front.op_functions import sparse_plus as sparse_plus
+from nervure.front.op_functions import sparse_sigmoid as sparse_sigmoid
 from nervure.front.op_functions import sqrt as sqrt
 from nervure.front.op_functions import square as square
 from nervure.front.op_functions import squared_difference as squared_difference
@@ -333,6 +355,10 @@ from nervure.front.op_functions import subtract as subtract
 from nervure.front.op_functions import tan as tan
 from nervure.front.op_functions import tanh as tanh
 from nervure.front.op_functions import trunc as trunc
+from nervure.front.polynomial_roots import poly as poly
+from nervure.front.polynomial_roots import polydiv as polydiv
+from nervure.front.polynomial_roots import polyfit as polyfit
+from nervure.front.polynomial_roots import roots as roots
 from nervure.front.polynomials import convolve as convolve
 from nervure.front.polynomials import correlate as correlate
 from nervure.front.polynomials import polyadd as polyadd
@@ -401,6 +427,16 @@ from nervure.front.sampling import pixel_shuffle as pixel_shuffle
 from nervure.front.sampling import pixel_unshuffle as pixel_unshuffle
 from nervure.front.sampling import resize as resize
 from nervure.front.sampling import unfold as unfold
+from nervure.front.segments import ragged_dot as ragged_dot
+from nervure.front.segments import segment_max as segment_max
+from nervure.front.segments import segment_mean as segment_mean
+from nervure.front.segments import segment_min as segment_min
+from nervure.front.segments import segment_prod as segment_prod
+from nervure.front.segments import segment_sum as segment_sum
+from nervure.front.selecting import choose as choose
+from nervure.front.selecting import piecewise as piecewise
+from nervure.front.selecting import put_along_axis as put_along_axis
+from nervure.front.selecting import select as select
 from nervure.front.sets import intersect1d as intersect1d
 from nervure.front.sets import setdiff1d as setdiff1d
 from nervure.front.sets import setxor1d as setxor1d
@@ -573,6 +609,13 @@ def count_nonzero(x: TensorLike, reduction_axes: AxesLike | None = None, out_axe
 
     >>> nv.count_nonzero([[0, 3], [1, 2]], axis=1).tolist()
     [1, 2]
+    """
+
+def logmeanexp(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
+    """log(mean(exp(x))), without overflow; NaN for no elements.
+
+    >>> round(nv.logmeanexp([0.0, 0.0, 0.0]).item(), 4)
+    0.0
     """
 
 def logsumexp(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:

@@ -18,7 +18,7 @@ def _axes(cls: Any, dtype: DType, domain: str = "normal") -> Iterator[Sample]:
 
 
 @of("Sum", "Prod", "Any", "All", "Max", "Min", "ArgMax", "ArgMin", "Mean", "SquaredL2", "L1Norm", "L2Norm",
-    "CountNonzero", "LogSumExp")
+    "CountNonzero", "LogSumExp", "LogMeanExp")
 def reductions(cls: Any, dtype: DType) -> Iterator[Sample]:
     return _axes(cls, dtype)
 

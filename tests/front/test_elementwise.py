@@ -40,6 +40,8 @@ UNARY = {
     "selu": (lambda x: 1.0507009873554805 * np.where(x > 0, x, 1.6732632423543772 * np.expm1(x)), X),
     "hard_sigmoid": (lambda x: np.clip(x / 6 + 0.5, 0, 1), X),
     "hard_swish": (lambda x: x * np.clip(x / 6 + 0.5, 0, 1), X),
+    "sparse_plus": (lambda x: np.where(x > 1, x, (np.clip(x, -1, 1) + 1)**2 / 4), X),
+    "sparse_sigmoid": (lambda x: (np.clip(x, -1, 1) + 1) / 2, X),
     "leaky_relu": (lambda x: np.where(x > 0, x, 0.01 * x), X), "elu": (lambda x: np.where(x > 0, x, np.expm1(x)), X),
     "is_nan": (np.isnan, X), "is_inf": (np.isinf, X), "is_finite": (np.isfinite, X), "stop_gradient": (lambda x: x, X),
     "logical_not": (np.logical_not, X), "bitwise_not": (np.invert, INTEGERS),

@@ -31,6 +31,8 @@ CALLS = [
     ("searchsorted", lambda v: np.searchsorted(v[0] * 0 + np.arange(1, 4), v)),
     ("digitize", lambda v: np.digitize(v, np.array([0.5, 1.5]))),
     ("histogramdd", lambda v: np.histogramdd(MATRIX, [2, 2, 2], weights=v[0])[0]),
+    ("ravel_multi_index", lambda v: np.ravel_multi_index((np.argmax(v), np.argmin(v)), (9, 9))),
+    ("roots", lambda v: np.real(np.roots(v[0])).sum()),
     ("lexsort", lambda v: np.lexsort(v)),
     ("where", lambda v: np.where(v > 1.5, v, 0.0)), ("where", lambda v: np.where(np.eye(3) > 0, v * v, v)),
     ("clip", lambda v: np.clip(v, 0.0, 1.75)), ("clip", lambda v: np.clip(v, None, 1.75)),
@@ -94,7 +96,7 @@ CALLS = [
 ]
 MATRIX = np.float32([[0.5, -1, 2], [3, 1.25, -0.75], [2.5, -3, 1]])
 WITHOUT_DERIVATIVE = {"any", "all", "argmax", "argmin", "count_nonzero", "zeros_like", "ones_like", "full_like",
-                      "round", "around", "argsort", "argpartition", "lexsort",
+                      "round", "around", "argsort", "argpartition", "lexsort", "ravel_multi_index",
                       "searchsorted", "digitize", "unique_values"}
 
 

@@ -49,6 +49,7 @@ SPELLED = {
     "variable": lambda d: nv.variable((), 1, d), "AssignableTensorOp": lambda d: nv.AssignableTensorOp((), 1, d,
                                                                                                        trainable=True),
     "zeros": lambda d: nv.zeros((2,), d), "identity": lambda d: nv.identity(2, d), "tri": lambda d: nv.tri(2, dtype=d),
+    "indices": lambda d: nv.indices((2,), d), "fromfunction": lambda d: nv.fromfunction(lambda i: i, (2,), d),
     "linspace": lambda d: nv.linspace(0, 1, dtype=d), "logspace": lambda d: nv.logspace(0, 1, dtype=d),
     "geomspace": lambda d: nv.geomspace(1, 2, dtype=d), "fftfreq": lambda d: nv.fft.fftfreq(2, dtype=d),
     "rfftfreq": lambda d: nv.fft.rfftfreq(2, dtype=d),

@@ -20,6 +20,7 @@ REFERENCES = {
     "sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min, "mean": np.mean, "variance": np.var, "std": np.std,
     "squared_L2": lambda a, axis: np.sum(a * a, axis), "L2_norm": lambda a, axis: np.sqrt(np.sum(a * a, axis)),
     "L1_norm": lambda a, axis: np.sum(np.abs(a), axis), "logsumexp": lambda a, axis: scipy.special.logsumexp(a, axis),
+    "logmeanexp": lambda a, axis: np.log(np.mean(np.exp(a), axis)),
     "any": lambda a, axis: np.any(a, axis), "all": lambda a, axis: np.all(a, axis), "count_nonzero": np.count_nonzero}
 POSITIONS = {"argmax": np.argmax, "argmin": np.argmin}
 

@@ -8,21 +8,26 @@ import pytest
 import nervure as nv
 from nervure.front import (
     bins,
+    bits,
     diagonals,
     differences,
+    editing,
     elementary,
     grids,
+    index_grids,
     matrix_products,
     nan_reductions,
+    polynomial_roots,
     polynomials,
     predicates,
     rearranging,
+    selecting,
     sets,
     stacking,
 )
 
-MODULES = (bins, diagonals, differences, elementary, grids, matrix_products, nan_reductions, polynomials, predicates,
-           rearranging, sets, stacking)
+MODULES = (bins, bits, diagonals, differences, editing, elementary, grids, index_grids, matrix_products,
+           nan_reductions, polynomial_roots, polynomials, predicates, rearranging, selecting, sets, stacking)
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((3, 4, 5)).astype(np.float32)
 Y = RNG.standard_normal((5, 4, 3)).astype(np.float32)
@@ -32,6 +37,7 @@ HOLES[0, 0] = np.nan
 SOME = HOLES.copy()
 SOME[:, :, 0] = 1
 NUMBERS, PLACES = np.array([3, 0, 5, 3, 1]), np.float32([-1, -0.5, 0.5, 2])
+BYTES = RNG.integers(0, 256, (3, 4)).astype(np.uint8)
 ODD = np.concatenate([RNG.standard_normal(9) * 3, [0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 0.5]]).astype(np.float32)
 PAIRS = np.meshgrid(ODD, ODD)
 THREES = RNG.standard_normal((4, 3)).astype(np.float32), RNG.standard_normal((2, 4, 3)).astype(np.float32)
@@ -112,7 +118,40 @@ CALLS = [
     *[(name, pair, {}) for name in ("polyadd", "polysub", "polymul")
       for pair in ((ROW, COLUMN), (COLUMN, ROW), (NUMBERS, NUMBERS))],
     *[(name, (p, m), {}) for name in ("polyder", "polyint") for p in (ROW, NUMBERS) for m in (0, 1, 2, 7)],
-    ("polyint", (ROW, 2), {"k": [1.0, 2.0]})]
+    ("polyint", (ROW, 2), {"k": [1.0, 2.0]}),
+    ("poly", (ROW,), {}), ("poly", (MATRIX[:4, :4] + MATRIX[:4, :4].T,), {}),
+    *[("polydiv", pair, {}) for pair in ((ROW, COLUMN[:3]), (COLUMN, ROW), (ROW, ROW[:1]), ([1.0, 2.0], [4.0, 1.0]))],
+    *[("polyfit", (COLUMN, *rest), options) for rest in ((X[0, :, 1], 2), (X[0, :, 1:4], 1), (X[0, :, 1], 0))
+      for options in ({}, {"w": np.float32([1, 2, 0.5, 3])})],
+    ("polyfit", (ROW.astype(float), NUMBERS + 0.0, 3), {"rcond": 1e-3}),
+    *[("packbits", (x, axis), {"bitorder": order}) for x in (X > 0, NUMBERS, np.ones((2, 16), bool))
+      for axis in (None, -1) for order in ("big", "little")], ("packbits", (X > 0, 0), {}),
+    *[("unpackbits", (BYTES, axis), {"count": count, "bitorder": order}) for axis in (None, 0, 1)
+      for count in (None, 3, 30, -5) for order in ("big", "little")],
+    *[("choose", (np.array(index), [ROW, X[:2, 0], 2.5]), {"mode": mode}) for index, mode in (
+        ([[0], [2]], "raise"), ([[-1], [7]], "wrap"), ([[-1], [7]], "clip"))],
+    ("select", ([ROW > 0, ROW < -0.5], [ROW, X[:2, 0]], 9.0), {}), ("select", ([X > 0], [X * 2]), {}),
+    ("piecewise", (X, [X < -0.5, X > 0.5], [-1, np.square]), {}),
+    ("piecewise", (X, [X < -0.5, X > 0.5, X > 1], [-1, np.square, lambda x: x + 1, 7.0]), {}),
+    *[("delete", (X, index, axis), {}) for index, axis in (
+        (1, 0), (-1, 2), ([0, 2], 1), (slice(1, None, 2), 1), ([True, False, True, False], 1), ([], 0), (7, None))],
+    *[("insert", (X, index, values, axis), {}) for index, values, axis in (
+        (1, 9.0, 0), (-1, ROW[0], 2), (1, X[0, :, 0], 2), (1, np.moveaxis(X[:, :, :2], 2, 0), 2), ([0, 3], 9.0, 0),
+        ([1, 1, 4], ROW[:3], 2),
+        ([2], COLUMN[:, None], 2), (slice(0, 3, 2), 1.0, 1), ([5, 0], [1.0, 2.0], None), (0, [1.0, 2.0], None),
+        (np.array([True, False, True]), 8.0, 0))],
+    *[("trim_zeros", (np.array(x), trim), {}) for x in ([0, 0, 1, 0, 2, 0], [0, 0], [3], [0, 1])
+      for trim in ("fb", "f", "b")],
+    *[(f"{name}_indices", (rows, offset), {}) for name in ("tril", "triu") for rows in (3, 0) for offset in (-1, 0, 2)],
+    ("tril_indices", (3, 1, 5), {}), ("triu_indices", (3, -1, 2), {}),
+    *[(f"{name}_indices_from", (MATRIX, offset), {}) for name in ("tril", "triu") for offset in (-1, 0)],
+    ("diag_indices", (3,), {}), ("diag_indices", (2, 3), {}), ("diag_indices_from", (MATRIX[:, :4],), {}),
+    ("indices", ((2, 3),), {}), ("indices", ((2, 3),), {"sparse": True}), ("indices", ((),), {}),
+    ("ix_", (NUMBERS, NUMBERS[:2], [1]), {}), ("ix_", ([0, 2], [True, False, True]), {}),
+    ("fromfunction", (lambda i, j: i * 2 + j, (2, 3)), {}), ("mask_indices", (3, np.triu, 1), {}),
+    ("unravel_index", (np.array([[5, 11], [0, 23]]), (2, 3, 4)), {}), ("unravel_index", (5, (7,)), {}),
+    *[("ravel_multi_index", ((np.array([[0], [1]]), np.array(index)), (2, 3)), {"mode": mode}) for index, mode in (
+        ([0, 2], "raise"), ([-1, 4], "wrap"), ([-1, 4], "clip"))]]
 
 BY_FORMULA = {"xlogy": lambda x, y: np.where((x == 0) & ~np.isnan(y), 0, x * np.log(y)),
               "xlog1py": lambda x, y: np.where((x == 0) & ~np.isnan(y), 0, x * np.log1p(y)),
@@ -147,12 +186,16 @@ def test_numbers_are_those_of_formulas(name):
 
 def test_all_names_are_tried():
     known = {name for module in MODULES for name in module.__all__}
-    assert known == {name for name, *_ in CALLS} | {*BY_FORMULA} | {"unique_values"}
+    assert known == {name for name, *_ in CALLS} | {*BY_FORMULA} | {"unique_values"} | BELOW
 
+
+BELOW = {"fill_diagonal", "put_along_axis", "roots", "mulhi", "shift_right_logical"}
+"""Functions of tests/front/test_places.py."""
 
 COMPUTED = {"allclose", "array_equal", "isclose"}  # of tensors, NumPy's answer is at hand
 OTHER = {"entr", "identity", "linspace", "logspace", "geomspace", "tri", "flip", "ravel", "broadcast_to", "var",
-         "xlogy", "xlog1py", "logit", "invert", "remainder", "histogramdd"}
+         "xlogy", "xlog1py", "logit", "invert", "remainder", "histogramdd", "tril_indices", "triu_indices",
+         "diag_indices", "ravel_multi_index", "indices", "fromfunction", "mask_indices"}
 
 BY_NUMPY = {name: (arguments, options) for name, arguments, options in reversed(CALLS)
             if name not in COMPUTED | OTHER}

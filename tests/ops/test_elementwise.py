@@ -64,6 +64,8 @@ UNARY = [
     (ops.Silu, lambda x: x * scipy.special.expit(x), NORMAL),
     (ops.Mish, lambda x: x * np.tanh(np.logaddexp(x, 0)), NORMAL),
     (ops.HardSigmoid, lambda x: np.clip(x / 6 + 0.5, 0, 1), NORMAL),
+    (ops.SparsePlus, lambda x: np.where(x > 1, x, (np.clip(x, -1, 1) + 1)**2 / 4), NORMAL),
+    (ops.SparseSigmoid, lambda x: (np.clip(x, -1, 1) + 1) / 2, NORMAL),
     (ops.HardSwish, lambda x: x * np.clip(x / 6 + 0.5, 0, 1), NORMAL),
     (ops.Erf, scipy.special.erf, NORMAL),
     (ops.Erfc, scipy.special.erfc, NORMAL),

@@ -27,6 +27,7 @@ NUMPY = {
     ops.Sum: np.sum, ops.Prod: np.prod, ops.Max: np.max, ops.Min: np.min, ops.Mean: np.mean, ops.Variance: np.var,
     ops.Std: np.std, ops.SquaredL2: lambda x, axis: (x * x).sum(axis), ops.L1Norm: lambda x, axis: np.abs(x).sum(axis),
     ops.L2Norm: lambda x, axis: np.sqrt((x * x).sum(axis)), ops.LogSumExp: scipy.special.logsumexp,
+    ops.LogMeanExp: lambda x, axis: np.log(np.mean(np.exp(x), axis)),
     ops.CountNonzero: lambda x, axis: (x != 0).sum(axis),
 }
 WITHOUT_SLOPE = {ops.CountNonzero}

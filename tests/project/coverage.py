@@ -61,7 +61,7 @@ REASONS = {
     "texts and files": """array2string array_repr array_str base_repr binary_repr format_float_positional
         format_float_scientific fromfile fromregex fromstring genfromtxt get_printoptions loadtxt printoptions savetxt
         savez savez_compressed set_printoptions save load datetime_as_string datetime_data is_busday busday_count
-        busday_offset typename""",
+        busday_offset isnat typename""",
     "memory of NumPy's own arrays": """asarray_chkfinite bmat copyto isfortran may_share_memory nested_iters require
         shares_memory frombuffer asmatrix asfortranarray ascontiguousarray nditer putmask place""",
     "questions about types and settings": """broadcast_shapes can_cast common_type einsum_path get_include getbufsize

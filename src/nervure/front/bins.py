@@ -24,7 +24,7 @@ from nervure.front.differences import diff
 from nervure.front.elementwise import convert, where
 from nervure.front.filled import arange, zeros
 from nervure.front.found import is_constant, known_array
-from nervure.front.gathering import as_index, gather, scatter
+from nervure.front.gathering import as_index, from_front, gather, scatter
 from nervure.front.joining import concatenate
 from nervure.front.op_functions import divide, equal, is_nan, logical_and, maximum, minimum, mod, multiply
 from nervure.front.promotion import floating, promote
@@ -59,13 +59,13 @@ def bincount(x: TensorLike, weights: TensorLike | None = None, minlength: int = 
     row = _row(as_index(x, "bincount"), "bincount")
     count = _known_length(row, minlength) if length is None else length
     if weights is None:
-        return scatter(zeros((count,), int64), _checked(row, count), 1, 0, "add")
+        return scatter(zeros((count,), int64), from_front(row, count), 1, 0, "add")
     given = as_tensor(weights, "bincount", 2)
     if given.ndim != 1 or given.is_named or same_length(given.type.shape[0], row.type.shape[0]) is not True:
         raise ShapeMismatch("there is a weight for each number", op="bincount", operand="weights", got=str(given.type),
                             expected=f"one axis of length {row.type.shape[0]}", help="nv.flatten makes one axis")
     given = convert(given, floating(given.dtype))
-    return scatter(zeros((count,), given.dtype), _checked(row, count), given, 0, "add")
+    return scatter(zeros((count,), given.dtype), from_front(row, count), given, 0, "add")
 
 
 def _known_length(row: Tensor, minlength: int) -> int:
@@ -78,12 +78,6 @@ def _known_length(row: Tensor, minlength: int) -> int:
         raise InvalidArgument("a number is negative", op="bincount", operand=1, got=int(numbers.min()),
                               expected="0 or more", help="x - nv.min(x) begins at 0")
     return max(int(numbers.max(initial=-1)) + 1, integer(minlength, "bincount", "minlength"))
-
-
-def _checked(row: Tensor, count: DimLike) -> Tensor:
-    """Returns numbers with those below 0 as positions that do not exist, since an index may count from the end."""
-    return row if is_constant(row.value) and int(known_array(row.value).min(initial=0)) >= 0 else where(
-        row < 0, row - count, row)
 
 
 def histogram(x: TensorLike, bins: int | TensorLike = 10, range: Sequence[float] | None = None,

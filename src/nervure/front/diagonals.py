@@ -10,16 +10,21 @@ from __future__ import annotations
 
 from nervure import ops
 from nervure.errors import ShapeMismatch
-from nervure.front.argument_parsing import integer, position_of
-from nervure.front.creation import as_tensor
+from nervure.front.apply import converted_to
+from nervure.front.argument_parsing import integer, position_of, truth
+from nervure.front.creation import as_tensor, received
+from nervure.front.elementwise import where
+from nervure.front.gathering import gather
+from nervure.front.op_functions import floordivide, logical_and, mod
 from nervure.front.reductions import sum as total
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.front.views import flatten
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxisLike
-from nervure.types.dtype import DTypeLike, as_dtype, bool_, float32
+from nervure.types.dim import DimLike, equal
+from nervure.types.dtype import DTypeLike, as_dtype, bool_, float32, int64
 
-__all__ = ["diag", "diagflat", "diagonal", "trace", "tri"]
+__all__ = ["diag", "diagflat", "diagonal", "fill_diagonal", "trace", "tri"]
 
 
 def diagonal(x: TensorLike, offset: int = 0, axis1: AxisLike = 0, axis2: AxisLike = 1) -> Tensor:
@@ -81,7 +86,37 @@ def diagflat(x: TensorLike, offset: int = 0) -> Tensor:
     return diag(flatten(as_tensor(x, "diagflat")), offset)
 
 
-def tri(rows: int, columns: int | None = None, offset: int = 0, dtype: DTypeLike = float32) -> Tensor:
+def fill_diagonal(x: TensorLike, number: TensorLike, wrap: bool = False) -> Tensor:
+    """Returns x with ``number`` on its diagonal; a tensor of numbers is repeated along it. More than two axes have one
+    length.
+
+    With ``wrap`` the diagonal of a matrix with more rows than columns begins again below it.
+
+    >>> nv.fill_diagonal([[1, 2], [3, 4]], 9).tolist(), nv.fill_diagonal(nv.zeros((2, 3)), [5, 6]).tolist()
+    ([[9.0, 2.0], [3.0, 9.0]], [[5.0, 0.0, 0.0], [0.0, 6.0, 0.0]])
+    """
+    own = as_tensor(x, "fill_diagonal")
+    _check_matrix(own, "fill_diagonal")
+    shape, goes_on = own.type.shape, truth(wrap, "fill_diagonal", "wrap")
+    if own.ndim > 2 and not all([equal(length, shape[0]) is True for length in shape]):
+        raise ShapeMismatch("this diagonal lies in axes of one length", op="fill_diagonal", operand=1,
+                            got=str(own.type), expected="two axes, or axes of one length",
+                            help="nv.where(nv.eye(rows, columns) > 0, number, x) goes over many matrices")
+    places = [Tensor(ops.Iota(shape, at, int64)) for at in range(own.ndim)]
+    first, second = places[:2]
+    if goes_on and own.ndim == 2:
+        is_on, ordinal = mod(first - second, shape[1] + 1) == 0, floordivide(first, shape[1] + 1) * shape[1] + second
+    else:
+        is_on, ordinal = first == second, first
+    for other in places[2:]:
+        is_on = logical_and(is_on, first == other)
+    given = Tensor(converted_to(received(number, own.dtype, "fill_diagonal", 2).value, own.dtype))
+    if given.ndim:
+        given = gather(flatten(given), mod(ordinal, given.type.size), 0)
+    return Tensor(where(is_on, given, Tensor(own.value)).value, own._axes)
+
+
+def tri(rows: DimLike, columns: DimLike | None = None, offset: int = 0, dtype: DTypeLike = float32) -> Tensor:
     """Makes a matrix with ones at and below a diagonal: ``offset`` > 0 is above the main one. ``columns`` defaults to
     ``rows``.
 

@@ -25,6 +25,7 @@ from nervure.front.alignment import reordered
 from nervure.front.apply import converted_to
 from nervure.front.argument_parsing import position_of
 from nervure.front.creation import as_tensor, received
+from nervure.front.found import is_constant, known_array
 from nervure.front.given_arrays import numpy_array
 from nervure.front.promotion import weak_type
 from nervure.front.tensor import Tensor, TensorLike
@@ -35,7 +36,7 @@ from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxesLike, AxisLike, make_axes
 from nervure.types.axis import Axis
 from nervure.types.axis import axis as named_axis
-from nervure.types.dim import equal
+from nervure.types.dim import DimLike, equal
 from nervure.types.dtype import DTypeLike, as_dtype, float32, int64
 
 MODES = {"set": "set", "add": "add", "multiply": "multiply", "mul": "multiply", "minimum": "minimum", "min": "minimum",
@@ -248,6 +249,25 @@ def as_index(index: TensorLike, op: str, position: int = 1) -> Tensor:
         raise WrongKind("an index is of integers", op=op, operand=position, got=str(index.type),
                         help="convert it: index.astype(nv.int64)", expected="integers")
     return Tensor(converted_to(index.value, int64), index._axes)
+
+
+def from_front(index: Tensor, length: DimLike) -> Tensor:
+    """Returns an index with its numbers below 0 as positions that do not exist, where they would count from the end."""
+    if is_constant(index.value) and int(known_array(index.value).min(initial=0)) >= 0:
+        return index
+    return Tensor(ops.Where(ops.Less(index.value, index.value.full(0)), index.value - _extent(index, length),
+                            index.value), index._axes)
+
+
+def within(index: Tensor, length: DimLike) -> Tensor:
+    """Returns an index as it is: a number below 0, or from ``length`` on, is an IndexOutOfRange when the graph runs."""
+    places = ops.Iota((length,), 0, int64)
+    return Tensor(ops.Gather(places, from_front(index, length).value, 0), index._axes)
+
+
+def _extent(like: Tensor, length: DimLike) -> Value:
+    shape = like.value.shape
+    return (ops.Full(length, int64, shape) if isinstance(length, int) else ops.Extent(length, int64, shape)).output
 
 
 def _new_axis(x: Tensor, axis: object) -> Axis:

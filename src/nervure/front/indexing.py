@@ -21,10 +21,11 @@ from nervure import ops
 from nervure.errors import WrongKind
 from nervure.front import alignment, op_functions
 from nervure.front.apply import converted_to
-from nervure.front.argument_parsing import members, position_of
+from nervure.front.argument_parsing import members, position_of, require_function
 from nervure.front.creation import as_tensor, received
+from nervure.front.elementwise import power
 from nervure.front.index_expressions import FULL, Choice, choose, is_integer
-from nervure.front.tensor import Tensor, TensorLike
+from nervure.front.tensor import Operand, Tensor, TensorLike
 from nervure.front.views import base_of, renamed
 from nervure.ir.op import Value
 from nervure.support.elsewhere import explain_keywords
@@ -93,7 +94,7 @@ class IndexUpdate:
         self._x, self._chosen = x, chosen
 
     def __repr__(self) -> str:
-        return f"<elements of {self._x!r}: .set(y), .add(y), .multiply(y), .min(y), .max(y) give a new tensor>"
+        return f"<elements of {self._x!r}: .set(y), .add(y), .multiply(y), .min(y), .apply(f), ... give a new tensor>"
 
     def get(self) -> Tensor:
         """Returns the elements."""
@@ -108,9 +109,28 @@ class IndexUpdate:
         """Returns the tensor with y added to them."""
         return self._changed(y, "add", op_functions.add)
 
+    def subtract(self, y: Operand) -> Tensor:
+        """Returns the tensor with y subtracted from them."""
+        return self.add(op_functions.negative(y))
+
     def multiply(self, y: TensorLike) -> Tensor:
         """Returns the tensor with them multiplied by y."""
         return self._changed(y, "multiply", op_functions.multiply)
+
+    def divide(self, y: Operand) -> Tensor:
+        """Returns the tensor with them divided by y; places that are given by an array, multiplied by 1 / y."""
+        if self._chosen[1].dimensions:
+            return self.multiply(op_functions.divide(1.0, y))
+        return self._changed(y, "divide", op_functions.divide)
+
+    def power(self, y: Operand) -> Tensor:
+        """Returns the tensor with them raised to the power y; one that is named twice is raised once."""
+        return self.set(power(self.get(), y))
+
+    def apply(self, function: Callable[[Tensor], TensorLike]) -> Tensor:
+        """Returns the tensor with ``function`` of them in their place; one that is named twice is changed once."""
+        require_function(function, "at.apply", "function")
+        return self.set(function(self.get()))
 
     def min(self, y: TensorLike) -> Tensor:
         """Returns the tensor with the smaller of each of them and y."""

@@ -27,10 +27,12 @@ from numpy.typing import ArrayLike
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front import bins as counts
 from nervure.front import (
+    bits,
     complex_parts,
     contraction,
     diagonals,
     differences,
+    editing,
     elementary,
     elementwise,
     factorisations,
@@ -38,16 +40,19 @@ from nervure.front import (
     fourier_transforms,
     gathering,
     grids,
+    index_grids,
     joining,
     matrix_functions,
     matrix_products,
     nan_reductions,
+    polynomial_roots,
     polynomials,
     predicates,
     prefixes,
     ranks,
     rearranging,
     reductions,
+    selecting,
     sets,
     sorts,
     stacking,
@@ -65,9 +70,9 @@ COMPUTING = frozenset(
 """Functions that give an answer or write a file: they receive the numbers."""
 
 INSTEAD = {
-    **dict.fromkeys("insert delete block".split(), "concatenate"),
+    "block": "concatenate", "fill_diagonal": "fill_diagonal", "put_along_axis": "put_along_axis",
     **dict.fromkeys("linalg.tensordot linalg.vecdot".split(), "einsum"), "repeat": "broadcast",
-    **dict.fromkeys("select choose extract piecewise".split(), "where"),
+    **dict.fromkeys(("extract",), "where"),
     "linalg.matmul": "matmul", "linalg.outer": "outer", "linalg.matrix_norm": "linalg.matrix_norm",
     "linalg.vector_norm": "linalg.vector_norm", "linalg.qr": "linalg.qr", "linalg.svd": "linalg.svd",
     "empty_like": "zeros_like"}
@@ -385,6 +390,23 @@ GRAPH: dict[str, Callable[..., object]] = {
     "interp": counts.interp,
     "convolve": lambda a, v, mode="full": polynomials.convolve(a, v, mode),
     "correlate": lambda a, v, mode="valid": polynomials.correlate(a, v, mode),
+    "poly": lambda seq_of_zeros: polynomial_roots.poly(seq_of_zeros),
+    "roots": polynomial_roots.roots, "polydiv": polynomial_roots.polydiv,
+    "polyfit": lambda x, y, deg, rcond=None, *, w=None: polynomial_roots.polyfit(x, y, deg, rcond, w),
+    "choose": lambda a, choices, *, mode="raise": selecting.choose(a, choices, mode),
+    "select": lambda condlist, choicelist, default=0: selecting.select(condlist, choicelist, default),
+    "piecewise": lambda x, condlist, funclist, *args: selecting.piecewise(x, condlist, funclist, *args),
+    "delete": lambda arr, obj, axis=None: editing.delete(arr, obj, axis),
+    "insert": lambda arr, obj, values, axis=None: editing.insert(arr, obj, values, axis),
+    "trim_zeros": lambda filt, trim="fb": editing.trim_zeros(filt, trim),
+    "packbits": lambda a, axis=None, bitorder="big": bits.packbits(a, axis, bitorder),
+    "unpackbits": lambda a, axis=None, count=None, bitorder="big": bits.unpackbits(a, axis, count, bitorder),
+    "ix_": index_grids.ix_, "diag_indices_from": lambda arr: index_grids.diag_indices_from(arr),
+    **{name: lambda arr, k=0, name=name: getattr(index_grids, name)(arr, k)
+       for name in ("tril_indices_from", "triu_indices_from")},
+    "ravel_multi_index": lambda multi_index, dims, mode="raise": index_grids.ravel_multi_index(
+        multi_index, dims, mode),
+    "unravel_index": lambda indices, shape: index_grids.unravel_index(indices, shape),
     "polyval": polynomials.polyval, "polyder": polynomials.polyder, "polyint": polynomials.polyint,
     **{name: lambda a1, a2, name=name: getattr(polynomials, name)(a1, a2)
        for name in ("polyadd", "polysub", "polymul")},

@@ -464,6 +464,20 @@ def softplus(x: Operand) -> Tensor:
     0.6931
     """
 
+def sparse_plus(x: Operand) -> Tensor:
+    """0 up to -1, ((x + 1) / 2)**2 up to 1, x from there on (Xu et al. 2024).
+
+    >>> round(nv.sparse_plus(0.0).item(), 4)
+    0.25
+    """
+
+def sparse_sigmoid(x: Operand) -> Tensor:
+    """(x + 1) / 2, limited to [0, 1]: the slope of sparse_plus.
+
+    >>> round(nv.sparse_sigmoid(0.5).item(), 4)
+    0.75
+    """
+
 def sqrt(x: Operand) -> Tensor:
     """The square root, correctly rounded; of negative numbers NaN; -0.0 stays. Its derivative at 0 is infinite.
 

@@ -136,6 +136,7 @@ argmax = _reduction("argmax", ops.ArgMax, _same, "[[1, 5], [4, 2]], axis=1", "[1
 argmin = _reduction("argmin", ops.ArgMin, _same, "[[1, 5], [4, 2]], axis=1", "[0, 1]")
 count_nonzero = _reduction("count_nonzero", ops.CountNonzero, _same, "[[0, 3], [1, 2]], axis=1", "[1, 2]")
 logsumexp = _reduction("logsumexp", ops.LogSumExp, floating, "[0.0, 0.0, 0.0]", "1.0986")
+logmeanexp = _reduction("logmeanexp", ops.LogMeanExp, floating, "[0.0, 0.0, 0.0]", "0.0")
 squared_L2 = _reduction("squared_L2", ops.SquaredL2, floating, "[3.0, 4.0]", "25.0")
 L2_norm = _reduction("L2_norm", ops.L2Norm, floating, "[3.0, 4.0]", "5.0")
 L1_norm = _reduction("L1_norm", ops.L1Norm, floating, "[3.0, -4.0]", "7.0")
@@ -182,7 +183,7 @@ def batch_size(x: TensorLike) -> Tensor:
     return tensor_size(own, reduction_axes=own.axes.batch_axes() if own.is_named else [])
 
 
-__all__ = ["L1_norm", "L2_norm", "all", "any", "argmax", "argmin", "batch_size", "count_nonzero", "logsumexp",
-           "max", "mean", "min", "prod", "squared_L2", "std", "sum", "tensor_size", "variance"]
+__all__ = ["L1_norm", "L2_norm", "all", "any", "argmax", "argmin", "batch_size", "count_nonzero", "logmeanexp",
+           "logsumexp", "max", "mean", "min", "prod", "squared_L2", "std", "sum", "tensor_size", "variance"]
 
 explain_keywords(globals(), __all__)

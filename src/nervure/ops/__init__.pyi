@@ -18,6 +18,8 @@ from nervure.ops.activation import Selu as Selu
 from nervure.ops.activation import Sigmoid as Sigmoid
 from nervure.ops.activation import Silu as Silu
 from nervure.ops.activation import Softplus as Softplus
+from nervure.ops.activation import SparsePlus as SparsePlus
+from nervure.ops.activation import SparseSigmoid as SparseSigmoid
 from nervure.ops.arithmetic import Absolute as Absolute
 from nervure.ops.arithmetic import Add as Add
 from nervure.ops.arithmetic import BitwiseAnd as BitwiseAnd
@@ -162,6 +164,7 @@ from nervure.ops.statistics import CountNonzero as CountNonzero
 from nervure.ops.statistics import Extent as Extent
 from nervure.ops.statistics import L1Norm as L1Norm
 from nervure.ops.statistics import L2Norm as L2Norm
+from nervure.ops.statistics import LogMeanExp as LogMeanExp
 from nervure.ops.statistics import LogSumExp as LogSumExp
 from nervure.ops.statistics import Mean as Mean
 from nervure.ops.statistics import SquaredL2 as SquaredL2

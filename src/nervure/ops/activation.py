@@ -154,5 +154,25 @@ class HardSwish(Activation):
         return x * HardSigmoid(x)
 
 
+class SparsePlus(Activation):
+    """0 up to -1, ((x + 1) / 2)**2 up to 1, x from there on (Xu et al. 2024)."""
+
+    surface = "sparse_plus(0.0) -> 0.25"
+
+    def formula(self, x: Value) -> Operand:
+        half = SparseSigmoid(x)
+        return where(Greater(x, x.full(1)), x, half * half)
+
+
+class SparseSigmoid(Activation):
+    """(x + 1) / 2, limited to [0, 1]: the slope of sparse_plus."""
+
+    surface = "sparse_sigmoid(0.5) -> 0.75"
+
+    def formula(self, x: Value) -> Operand:
+        half = x * 0.5 + 0.5
+        return Clip(half, half.full(0), half.full(1))
+
+
 def _positive(x: Value) -> Operand:
     return Greater(x, x.full(0))

@@ -8,6 +8,8 @@
 
 from __future__ import annotations
 
+import math
+
 from nervure.ir import field
 from nervure.ir.kinds import Composite, Structure, Structured, identity_access
 from nervure.ir.op import Gradients, Operand, Value
@@ -127,6 +129,16 @@ class LogSumExp(ReductionComposite):
         total = Sum(Exp(x - spread(shift, self.axes, x.shape)), self.axes).output
         nothing = Equal(total, total.full(0))  # the logarithm reads 1 there: 0 times its slope at 0 would be NaN
         return where(nothing, float("-inf"), Log(where(nothing, 1, total)).output) + shift
+
+
+class LogMeanExp(ReductionComposite):
+    """log(mean(exp(x))), without overflow; NaN for no elements."""
+
+    def formula(self, x: Value) -> Value:
+        total, count = LogSumExp(x, self.axes).output, _count(x, self.axes)
+        if isinstance(count, int):
+            return total - (math.log(count) if count else float("-inf"))
+        return total - Log(Extent(count, total.dtype, total.shape))
 
 
 def _count(x: Value, axes: tuple[int, ...]) -> DimLike:

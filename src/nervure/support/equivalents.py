@@ -1,7 +1,7 @@
 """Tables of equivalents here for names that people know from other libraries.
 
 >>> FUNCTIONS["nv.where"].split()[:2]
-['select', 'piecewise']
+['masked_fill', 'select_n']
 
 They go from names here to names elsewhere. Every name on the left exists and does what the names on the right do; a
 name without an equivalent is in no table, and its error says so.
@@ -42,7 +42,7 @@ FUNCTIONS = {
     "nv.right_shift": "bitwise_right_shift shift_right rshift shift_right_arithmetic",
     "nv.round": "around round_",
     "nv.sigmoid": "expit Sigmoid logistic", "nv.silu": "swish SiLU", "nv.subtract": "sub",
-    "nv.where": "select piecewise masked_fill select_n",
+    "nv.where": "masked_fill select_n",
     "nv.conj": "conj_physical resolve_conj", "nv.real": "real_if_close", "nv.complex(x, y)": "Complex",
     "nv.fmod": "rem", "nv.trunc(x) and x - nv.trunc(x)": "modf",
     "x - nv.trunc(x)": "frac",
@@ -68,7 +68,10 @@ FUNCTIONS = {
     "nv.linalg.inv": "inverse", "nv.linalg.pinv": "pinverse", "nv.linalg.solve_triangular": "triangular_solve",
     "nv.linalg.slogdet(x).logabsdet": "logdet",
     "nv.diff(nv.ravel(x))": "ediff1d", "nv.trapezoid": "trapz",
+    "nv.associative_scan(function, x)[-1]": "reduce", "nv.associative_scan(nv.bitwise_xor, x)[-1]": "reduce_xor",
     # products
+    "nv.matmul(nv.dequantise_linear(x, scale, axis=-1, block=32), nv.dequantise_linear(y, other, axis=0, block=32))":
+    "scaled_matmul scaled_dot scaled_dot_general scaled_mm",
     "nv.matmul": "mm bmm batch_matmul matvec vecmat chain_matmul", "nv.outer": "ger",
     "nv.dot": "mv addmm baddbmm",
     "nv.einsum(\"i j, j k -> i k\", x, y)": "vecdot contract dot_general bilinear",
@@ -90,6 +93,7 @@ FUNCTIONS = {
     "nv.random.permutation(x)": "shuffle", "nv.random.categorical(logits)": "categorical multinomial",
     "nv.random.poisson(axes, rate)": "poisson", "nv.random.exponential(axes, scale)": "exponential",
     "nv.random.binomial(axes, n, p)": "binomial", "nv.random.gamma(axes, shape)": "random_gamma",
+    "nv.random.weibull(axes, shape, scale)": "weibull_min",
     "nv.rand": "rand_like", "nv.randn": "randn_like",
     "nv.seed": "manual_seed set_random_seed PRNGKey default_rng RandomState",
     "nv.glorot": "xavier_uniform_ glorot_uniform", "nv.he": "kaiming_normal_ he_normal",
@@ -98,37 +102,36 @@ FUNCTIONS = {
     "nv.swapaxes": "swapdims", "nv.moveaxis": "movedim",
     "nv.broadcast(x, axes)": "expand broadcast_in_dim broadcast_like broadcast_tensors",
     "nv.concatenate(xs, axis)": "cat concat row_stack block",
-    "nv.concatenate([x[:n], y, x[n:]])": "insert",
-    "nv.concatenate([x[:n], x[n + 1:]])": "delete",
     "nv.expand_dims(x, axis), or x[None]": "unsqueeze newaxis",
     "nv.reshape": "view view_copy", "nv.reverse(x, axes)": "rev",
-    "nv.divmod(index, columns)": "unravel_index",
     "nv.split": "chunk unbind tensor_split split_with_sizes unsafe_split unsafe_chunk",
     "x[start:stop] or nv.tensor_slice": "narrow slice dynamic_slice slice_in_dim dynamic_slice_in_dim",
-    "x[index]": "index_in_dim dynamic_index_in_dim",
+    "x[index]": "index_in_dim dynamic_index_in_dim index_take",
     "x.at[index].set(y)": "dynamic_update_slice dynamic_update_slice_in_dim dynamic_update_index_in_dim "
                           "place putmask slice_scatter select_scatter index_fill",
     "x.at[index].min(y)": "scatter_min", "x.at[index].max(y)": "scatter_max",
-    "x.at[index].mul(y)": "scatter_mul",
+    "x.at[index].mul(y)": "scatter_mul", "x.at[index].add(-y)": "scatter_sub",
+    "x.at[index].apply(function)": "scatter_apply",
     "nv.pad(x, paddings)": "zero_padding ZeroPad2d constant_pad_nd",
     # indexing
     "nv.gather(x, index, axis)": "take index_select embedding_gather", "nv.gather_nd": "batch_gather",
     "nv.gather_elements(x, index, axis)": "take_along_axis take_along_dim",
     "nv.lookuptable(table, index), or nv.nn.Embedding": "embedding Embedding embedding_lookup",
-    "nv.scatter(x, index, updates, axis, mode=\"add\")": "scatter_add index_add segment_sum",
-    "nv.scatter(x, index, updates, axis)": "put put_along_axis index_put index_copy scatter_nd",
+    "nv.scatter(x, index, updates, axis, mode=\"add\")": "scatter_add index_add",
+    "nv.scatter(x, index, updates, axis)": "put index_put index_copy scatter_nd",
     "x[mask], or nv.where(mask, x, y)": "masked_select boolean_mask extract",
     "nv.repeat(x, counts, axis)": "repeat_interleave",
     "nv.top_k(x, k)": "topk approx_max_k", "nv.top_k(x, k, largest=False)": "approx_min_k",
     "nv.sort(x)": "sort_complex", "nv.sort(x, axis=0)": "msort", "nv.sort(x)[..., k - 1]": "kthvalue",
     "nv.cumlogsumexp(x)": "logcumsumexp",
     "nv.searchsorted(boundaries, x)": "bucketize",
-    _SORTING: "sort_key_val mode "
-              ""
-              "unique_consecutive",
+    "nv.sort(keys) and nv.gather_elements(values, nv.argsort(keys), -1)": "sort_key_val",
+    _SORTING: "mode unique_consecutive",
     # networks
     "nv.convolution(x, f, spatial=[\"H\", \"W\"])": "conv2d conv conv1d conv3d conv_general_dilated "
                                                     "depthwise_conv2d conv_with_general_padding",
+    "nv.unfold(x, window)": "conv_general_dilated_patches im2col",
+    "nv.einsum(\"n i w, o i w -> n o w\", nv.unfold(x, window), f)": "conv_general_dilated_local",
     "nv.nn.Conv": "Conv1d Conv2d Conv2D Conv3d", "nv.nn.MaxPool": "MaxPool2d",
     "nv.nn.AveragePool": "AvgPool2d",
     "nv.deconvolution(x, f, spatial=[\"H\", \"W\"])": "conv_transpose2d ConvTranspose2d conv_transpose "
@@ -171,10 +174,8 @@ FUNCTIONS = {
     "lu lu_solve addr gumbel_softmax grid_sample "
     "nextafter frexp igamma igammac "
     "polygamma betainc zeta i0 bessel_i0e bessel_i1e strided isnat ma ad flatiter dtypes "
-    "as_strided  "
-    "local_response_norm sparse_plus sparse_sigmoid psum pmean pmax pmin all_gather cartesian_prod roots "
-    "polyfit poly linear_transpose trim_zeros packbits "
-    "unpackbits",
+    "as_strided "
+    "local_response_norm psum pmean pmax pmin all_gather cartesian_prod linear_transpose",
     # derivatives and training
     _DERIVATIVE: "backward gradients GradientTape autograd",
     "nv.jacobian(function)": "jacfwd jacrev", "nv.vmap(function)": "pmap vectorized_map",
