@@ -21,8 +21,8 @@ __version__ = "0.1.0"
 
 _NAMES = {
     "nervure.errors": "AxisMismatch DtypeMismatch FormatError Immutable InUse IndexOutOfRange InternalError "
-                      "InvalidArgument NervureError NodeNotFound NotShared NotSupported NumericError ShapeMismatch "
-                      "UnknownName WrongKind",
+                      "InvalidArgument NervureError NodeNotFound NotShared NotSupported NumericError ProcessLost "
+                      "ShapeMismatch UnknownName WrongKind",
     "nervure.inspection.config": "show_config",
     "nervure.types.dtype": "DType as_dtype bfloat16 bool_ complex64 complex128 float4_e2m1fn float8_e3m4 float8_e4m3 "
                            "float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz "
@@ -81,7 +81,7 @@ _WHOLE = tuple([f"nervure.front.{name}" for name in (
     "normalization", "attention", "random", "facets", "gradients", "flexible", "iterators", "choices", "checkpointing",
     "sharding", "loop_functions", "associative_scan")])
 _SUBMODULES = ("autodiff", "bridges", "data", "fft", "flags", "front", "ir", "linalg", "nn", "ops", "optim", "passes",
-               "random", "testing", "tools", "training", "transformers", "types")
+               "processes", "random", "testing", "tools", "training", "transformers", "types")
 _WHERE = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 

@@ -180,6 +180,10 @@ class InUse(NervureError, RuntimeError):
     """A variable in use by a call that will not release it: the waiting, or changing, code runs inside that call."""
 
 
+class ProcessLost(NervureError, ConnectionError):
+    """Another process of the job that has ended, or is not reached any more, in the middle of common work."""
+
+
 class NumericError(NervureError, FloatingPointError):
     """A NaN or a loss that is not finite, where the user asked for an error."""
 

@@ -55,6 +55,13 @@ def build_parser() -> argparse.ArgumentParser:
                       help="folder of Python files (default: the standard library)")
     _add_recipe(sets, "lstm", "a recurrent network that adds two of sixty numbers", 30)
     _add_recipe(sets, "autoencoder", "digits from eight numbers each", 100)
+    many = commands.add_parser("launch", help="run several processes of a command on this machine, as on a cluster",
+                               usage="nervure launch -n COUNT [--logs FOLDER] -- COMMAND ...")
+    many.add_argument("-n", type=at_least(1), required=True, dest="count", metavar="COUNT", help="processes")
+    many.add_argument("--logs", type=Path, metavar="FOLDER", help="where the output of all but the first is kept "
+                      "(default: a folder that is removed if all goes well)")
+    many.add_argument("own", nargs="+", metavar="COMMAND", help="what each of them runs, with its options")
+    many.set_defaults(run=_launch)
     cache = commands.add_parser("cache", help="show or clear the machine code kept on disk")
     cache.add_argument("--clear", action="store_true", help="delete all of it")
     cache.set_defaults(run=_show_cache)
@@ -90,6 +97,11 @@ def _train(options: argparse.Namespace) -> None:
                                          getattr(options, "patience", None)))
 
 
+def _launch(options: argparse.Namespace) -> int:
+    from nervure.tools.launch import launch
+    return launch(options.own, options.count, options.logs)
+
+
 def _show_cache(options: argparse.Namespace) -> None:
     from nervure.tools.cache import clear, describe
     print(clear() if options.clear else describe())
@@ -99,11 +111,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command; returns the exit status. Errors that a user can fix are one readable message."""
     try:
         options = build_parser().parse_args(arguments)
-        options.run(options)
+        status: int | None = options.run(options)
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 0
     except (NervureError, OSError) as error:
         print(f"nervure: {error}", file=sys.stderr)
+        if nv.processes.count() > 1:
+            nv.processes.leave(nv.processes.status_after(error))
         return 1
     except KeyboardInterrupt as stop:
         print(f"nervure: {stop or 'interrupted'}", file=sys.stderr)
@@ -111,7 +125,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             given = [entry for entry in (sys.argv[1:] if arguments is None else arguments) if entry != "--resume"]
             print(f"go on with: {shlex.join(['nervure', *given, '--resume'])}", file=sys.stderr)
         return 130
-    return 0
+    return status or 0
 
 
 if __name__ == "__main__":

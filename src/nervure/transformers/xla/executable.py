@@ -15,6 +15,7 @@ from nervure import flags
 from nervure.errors import InvalidArgument, warn_user
 from nervure.ir.function import Function
 from nervure.ir.variable import Variable
+from nervure.processes import lost
 from nervure.transformers.binding import Bindings
 from nervure.transformers.cells import Cell
 from nervure.transformers.executable import Executable
@@ -140,6 +141,9 @@ def _called(device: jax.Device, program: XlaProgram, arrays: Sequence[np.ndarray
             replaced: Sequence[Array]) -> Array:
     """Returns what a program has computed on a device: results, new values of variables, and the status."""
     elsewhere = contextlib.nullcontext() if is_default(device) else jax.default_device(device)
-    with jax.enable_x64(True), elsewhere:
-        given = program.placement.arguments(arrays)
-        return jax.block_until_ready(program.call(given, list(read), list(replaced)))
+    try:
+        with jax.enable_x64(True), elsewhere:
+            given = program.placement.arguments(arrays)
+            return jax.block_until_ready(program.call(given, list(read), list(replaced)))
+    except (jax.errors.JaxRuntimeError, ValueError) as error:
+        raise lost(error) or error from None
