@@ -25,6 +25,7 @@ from nervure import nn as nn
 from nervure import ops as ops
 from nervure import optim as optim
 from nervure import passes as passes
+from nervure import processes as processes
 from nervure import random as random
 from nervure import testing as testing
 from nervure import tools as tools
@@ -61,6 +62,7 @@ from nervure.errors import NodeNotFound as NodeNotFound
 from nervure.errors import NotShared as NotShared
 from nervure.errors import NotSupported as NotSupported
 from nervure.errors import NumericError as NumericError
+from nervure.errors import ProcessLost as ProcessLost
 from nervure.errors import ShapeMismatch as ShapeMismatch
 from nervure.errors import UnknownName as UnknownName
 from nervure.errors import WrongKind as WrongKind

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import signal
 import socket
 import sys
 import threading
@@ -37,15 +38,16 @@ _COUNTS = (_PLACES[0][0], "SLURM_NTASKS", _PLACES[1][0])
 _LATER = 60  # seconds for which the thread that connects outlives the error of join
 
 
-class Place(NamedTuple):
+class PlaceInJob(NamedTuple):
     """The place of a process in its job, as the environment names it."""
 
     coordinator: str
-    count: int
-    index: int
+    total: int
+    own: int
 
 
 _joined = False
+_points = 0  # at which the processes of a job may end, so far
 
 
 def join(timeout: float = 60) -> None:
@@ -78,13 +80,13 @@ def join(timeout: float = 60) -> None:
                          expected=f"{COORDINATOR}=HOST:PORT, or what jax.distributed.initialize knows",
                          help=f"start the processes by srun, by nervure launch, or with {COORDINATOR}; "
                               f"{found[0]}=1 is one process")
-    elif place.count > 1:
-        if place.index:
+    elif place.total > 1:
+        if place.own:
             _reach(place, timeout)
         _joined = _initialized(jax, {
-            "coordinator_address": place.coordinator, "num_processes": place.count, "process_id": place.index,
+            "coordinator_address": place.coordinator, "num_processes": place.total, "process_id": place.own,
             "cluster_detection_method": "deactivate"}, timeout,
-            f"start all {place.count} of them: nervure launch -n {place.count} -- COMMAND")
+            f"start all {place.total} of them: nervure launch -n {place.total} -- COMMAND")
     if _joined:
         atexit.register(_leave_after_error)
 
@@ -107,6 +109,23 @@ def index() -> int:
     """
     jax = sys.modules.get("jax")
     return jax.process_index() if jax is not None and jax.distributed.is_initialized() else 0
+
+
+def ends_here(is_asked: bool) -> bool:
+    """Returns whether this process ends at this point of its work, because it ``is_asked`` to. In a job all processes
+    do at the same point if one of them is asked, or has received SIGTERM; so all of them come here equally often.
+
+    >>> ends_here(False)
+    False
+    """
+    global _points
+    if count() == 1:
+        return is_asked
+    from jax.experimental import multihost_utils  # JAX documents it for this
+    if is_asked:
+        signal.raise_signal(signal.SIGTERM)  # JAX tells the others
+    _points += 1
+    return bool(multihost_utils.reached_preemption_sync_point(_points))
 
 
 def leave(status: int) -> NoReturn:
@@ -163,7 +182,7 @@ def _started(environment: os._Environ[str]) -> tuple[str, str] | None:
     return next(((name, environment[name]) for name in _COUNTS if environment.get(name, "1") != "1"), None)
 
 
-def _place(environment: os._Environ[str]) -> Place | None:
+def _place(environment: os._Environ[str]) -> PlaceInJob | None:
     """Returns the place that plain variables name; None if they name none."""
     address = environment.get(COORDINATOR)
     names = next((names for names in _PLACES if any([name in environment for name in names])), None)
@@ -172,20 +191,20 @@ def _place(environment: os._Environ[str]) -> Place | None:
     host, _, port = (address or "").rpartition(":")
     number, own = [_number(environment.get(name)) for name in names]
     if number == 1 and own == 0:
-        return Place("", 1, 0)
+        return PlaceInJob("", 1, 0)
     if not host or _number(port) is None or not number or own is None or own >= number:
         said = ", ".join([f"{name}={environment.get(name, '')}" for name in (COORDINATOR, *names)])
         raise _error("the variables that name this process cannot be read", got=said,
                      expected="HOST:PORT, a number of processes, and a smaller number from 0 on",
                      help="nervure launch -n 4 -- COMMAND sets all three")
-    return Place(str(address), number, own)
+    return PlaceInJob(str(address), number, own)
 
 
 def _number(text: str | None) -> int | None:
     return int(text) if text is not None and text.isascii() and text.isdecimal() else None
 
 
-def _reach(place: Place, timeout: float) -> None:
+def _reach(place: PlaceInJob, timeout: float) -> None:
     """Waits until the first process listens; InvalidArgument if it does not in time. JAX would abort this process."""
     host, _, port = place.coordinator.rpartition(":")
     end, last = time.monotonic() + timeout, ""

@@ -13,6 +13,7 @@ from tests.project.source import PACKAGE, module_name, parse, python_files
 LAYERS = (
     ("errors",),
     ("support", "flags"),
+    ("processes",),
     ("types",),
     ("ir",),
     ("ops",),

@@ -10,16 +10,19 @@ So reading can go back to any place of any epoch, and two numbers are enough to 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Mapping
 from typing import cast
 
 import numpy as np
 
+from nervure import processes
 from nervure.data.nested import Batch, arrays_of, mapped, read_structure
 from nervure.errors import InvalidArgument, ShapeMismatch
 from nervure.front.argument_parsing import integer, truth
 from nervure.ir.identity import Uncopyable
 from nervure.support.elsewhere import explains_keywords
+from nervure.types.chosen_rows import ChosenRows
 
 
 class Batches(Uncopyable):
@@ -28,6 +31,9 @@ class Batches(Uncopyable):
     A batch has the form of the arguments: a tuple with an entry for each of ``arrays``, or, for a single dict, a dict.
     An entry may itself be a tuple or dict of arrays. The order of epoch ``number`` is drawn from ``(seed, number)``;
     with ``shuffled=False`` it is that of the arrays.
+
+    In a job of several processes all have the same batches, in the same order. An entry is then read when it is used: a
+    computation on a mesh reads in each process the examples that its own devices hold, and no others.
 
     >>> data = nv.data.Batches(np.arange(5), size=2, shuffled=False)
     >>> [batch.tolist() for batch, in data.epoch(0)]
@@ -63,9 +69,10 @@ class Batches(Uncopyable):
         """Yields the batches of an epoch, from number ``start`` on; both count from 0."""
         count = self._count
         order = np.random.default_rng([self.seed, number]).permutation(count) if self.shuffled else np.arange(count)
+        read = ChosenRows if processes.count() > 1 else operator.getitem
         for first in range(start * self.size, count, self.size):
             chosen = order[first:first + self.size]
-            yield cast("Batch", mapped(lambda array: cast("np.ndarray", array)[chosen], self.arrays))  # noqa: B023
+            yield cast("Batch", mapped(lambda array: read(cast("np.ndarray", array), chosen), self.arrays))  # noqa: B023
 
     def __iter__(self) -> Iterator[Batch]:
         return self.epoch(0)

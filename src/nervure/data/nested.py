@@ -19,6 +19,7 @@ from nervure.front.argument_parsing import shown
 from nervure.front.given_arrays import check_numbers, numpy_array
 from nervure.front.pytrees import flatten, unflatten
 from nervure.front.tensor import Tensor
+from nervure.types.chosen_rows import ChosenRows
 from nervure.types.foreign import is_array
 
 Structure: TypeAlias = "np.ndarray | tuple[Structure, ...] | dict[str, Structure]"
@@ -46,7 +47,7 @@ def arrays_of(structure: object) -> list[np.ndarray]:
     """Lists the arrays of a structure, in its order."""
     if is_flat(structure):
         return list(structure)
-    return [leaf for leaf in flatten(structure)[0] if isinstance(leaf, np.ndarray)]
+    return [cast("np.ndarray", leaf) for leaf in flatten(structure)[0] if isinstance(leaf, (np.ndarray, ChosenRows))]
 
 
 def mapped(function: Callable[[object], object], structure: object) -> object:
@@ -104,11 +105,13 @@ def read_batch(value: object, op: str) -> Batch:
 def examples(batch: Batch) -> int:
     """Returns the number of examples in a batch."""
     first = batch[0] if type(batch) is tuple and batch else None
-    return len(first if isinstance(first, np.ndarray) else arrays_of(batch)[0])
+    return len(first if isinstance(first, (np.ndarray, ChosenRows)) else arrays_of(batch)[0])
 
 
 def _array(value: object, op: str) -> np.ndarray:
     """Returns an array as it is, anything else as NumPy reads it; it must have an axis for the examples."""
+    if isinstance(value, ChosenRows):
+        return cast("np.ndarray", value)  # it stands for one
     if not isinstance(value, np.ndarray):
         array = value.numpy() if isinstance(value, Tensor) else numpy_array(value, op)
     else:

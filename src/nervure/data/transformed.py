@@ -17,7 +17,7 @@ from typing import cast
 
 import numpy as np
 
-from nervure.data.nested import Batch
+from nervure.data.nested import Batch, mapped
 from nervure.data.sources import Source, Stream, as_source
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.argument_parsing import integer, members, shown
@@ -65,7 +65,8 @@ class Transformed(Uncopyable):
     def epoch(self, number: int, start: int = 0) -> Iterator[Batch]:
         """Yields the batches of epoch ``number`` from batch ``start`` on."""
         for at, batch in enumerate(self.source.epoch(number, start), start):
-            yield self._after(batch, number, at)
+            # The numbers that transforms draw are those of all examples, so that each process needs the whole batch.
+            yield self._after(cast("Batch", mapped(np.asarray, batch)), number, at)
 
     def _after(self, batch: Batch, number: int, at: int) -> Batch:
         names = self.entries if isinstance(batch, Mapping) else None

@@ -44,14 +44,16 @@ _DEATH_OF_PARENT = 1  # PR_SET_PDEATHSIG
 class Child(NamedTuple):
     """A process by its number, and the file of its output (None: it is shown)."""
 
-    index: int
+    number: int
     process: subprocess.Popen[bytes]
     log: Path | None
 
 
 def launch(command: Sequence[str], count: int, logs: Path | None = None) -> int:
-    """Runs ``count`` processes of a ``command`` to their end, and returns the exit status of the job. This is 0, or that
-    of the process that has died (128 and the number of the signal if one has ended it), or 130 after Ctrl-C.
+    """Runs ``count`` processes of a ``command`` to their end, and returns the exit status of the job.
+
+    It is 0, or that of the process that has died (128 and the number of the signal if one has ended it), or 130 after
+    Ctrl-C.
 
     The output of all but the first goes to files in ``logs``; absent, in a folder that is removed if all goes well.
     """
@@ -126,10 +128,11 @@ def _watched(children: Sequence[Child], count: int) -> int:
         died = [child for child in ended if child.process.returncode]
         causes = [child for child in died if child.process.returncode != LOST]
         noticed = noticed or (time.monotonic() if died else 0.0)
-        if causes or (died and time.monotonic() > noticed + AFTER_A_DEATH):
+        is_over = len(ended) == count
+        if causes or (died and (is_over or time.monotonic() > noticed + AFTER_A_DEATH)):
             first = (causes or died)[0]
             return _told(first, [child for child in children if child not in ended], count)
-        if len(ended) == count:
+        if is_over:
             return 0
         time.sleep(OFTEN)
 
@@ -139,7 +142,7 @@ def _told(dead: Child, others: Sequence[Child], count: int) -> int:
     code = dead.process.returncode
     how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit status {code}"
     _end(others, AFTER_A_DEATH)
-    _tell(f"process {dead.index} of {count} (numbered from 0) {how}; the job is over")
+    _tell(f"process {dead.number} of {count} (numbered from 0) {how}; the job is over")
     if dead.log is not None:
         lines = _last_lines(dead.log)
         _tell(f"its last lines, of {dead.log}:" if lines else f"it has written nothing to {dead.log}", *lines)

@@ -44,6 +44,7 @@ from nervure.training.readings import BatchReading, ResultLayout, Whole
 from nervure.training.weighting import measured, takes, takes_weights
 from nervure.transformers.base import Transformer
 from nervure.types.axes import AxesLike
+from nervure.types.chosen_rows import ChosenRows
 from nervure.types.dim import Dim, dim, symbols
 from nervure.types.dtype import DType, as_dtype, float64
 
@@ -258,7 +259,7 @@ def _place(array: object, axes: AxesLike | Tensor | None, path: str, own_type: D
     """Makes the placeholder of an array; ``own_type`` is that of the module's parameters, if it has any."""
     if isinstance(axes, AssignableTensorOp) and axes.is_input:
         return axes
-    assert isinstance(array, np.ndarray)
+    assert isinstance(array, (np.ndarray, ChosenRows))
     dtype = as_dtype(array.dtype)
     name = (f"batch{path}" if path.startswith("[") else path).replace("[", "_").replace("]", "").replace(".", "_")
     own = (dim("n", min=1), *array.shape[1:]) if axes is None else axes

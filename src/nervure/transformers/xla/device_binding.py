@@ -11,6 +11,8 @@ True
 
 from __future__ import annotations
 
+from typing import cast
+
 import jax
 import numpy as np
 
@@ -18,17 +20,25 @@ from nervure.ir.function import Function
 from nervure.transformers.base import Transformer
 from nervure.transformers.binding import Binder
 from nervure.transformers.xla.functions import Array
+from nervure.types.chosen_rows import ChosenRows
 
 
 class DeviceBinder(Binder):
-    """A binder that leaves arguments on the device of a ``transformer``, if they have their parameters' types."""
+    """A binder that leaves arguments on the device of a ``transformer``, if they have their parameters' types. Chosen
+    rows stay what they are on a mesh, each of whose devices reads its own.
+    """
 
     def __init__(self, function: Function, transformer: Transformer) -> None:
         super().__init__(function)
         self._types = [op.value.type.dtype.numpy for op in function.parameters]
         self._own_array = transformer.own_array
+        self._is_on_mesh = transformer.sharding is not None
 
     def read(self, number: int, value: object) -> np.ndarray:
+        if isinstance(value, ChosenRows) and self._is_on_mesh:
+            wanted = self._types[number]
+            if value.dtype == wanted or (value.dtype.kind == wanted.kind == "f" and value.ndim):
+                return self.checked(number, cast("np.ndarray", value.astype(wanted)))
         own = self._own_array(value)
         if own is not None and own.dtype == self._types[number]:
             return self.checked(number, own)
