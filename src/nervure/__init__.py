@@ -77,7 +77,7 @@ _WHOLE = tuple([f"nervure.front.{name}" for name in (
     "indexing", "gathering", "found", "sets", "selecting", "editing", "filled", "diagonals", "grids", "index_grids",
     "matrix_products",
     "differences", "quantisation",
-    "convolution", "pooling", "sampling",
+    "convolution", "pooling", "sampling", "interpolation", "boxes", "unpooling", "deformable",
     "normalization", "attention", "random", "facets", "gradients", "flexible", "iterators", "choices", "checkpointing",
     "sharding", "loop_functions", "associative_scan")])
 _SUBMODULES = ("autodiff", "bridges", "data", "fft", "flags", "front", "ir", "linalg", "nn", "ops", "optim", "passes",

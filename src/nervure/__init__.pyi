@@ -90,6 +90,10 @@ from nervure.front.bits import mulhi as mulhi
 from nervure.front.bits import packbits as packbits
 from nervure.front.bits import shift_right_logical as shift_right_logical
 from nervure.front.bits import unpackbits as unpackbits
+from nervure.front.boxes import crop_and_resize as crop_and_resize
+from nervure.front.boxes import nms as nms
+from nervure.front.boxes import roi_align as roi_align
+from nervure.front.boxes import roi_pool as roi_pool
 from nervure.front.checkpointing import checkpoint as checkpoint
 from nervure.front.choices import cond as cond
 from nervure.front.choices import switch as switch
@@ -116,6 +120,7 @@ from nervure.front.creation import temporary as temporary
 from nervure.front.creation import tensor as tensor
 from nervure.front.creation import variable as variable
 from nervure.front.custom import custom_vjp as custom_vjp
+from nervure.front.deformable import deformable_convolution as deformable_convolution
 from nervure.front.devices import CPUTensor as CPUTensor
 from nervure.front.devices import NumPyTensor as NumPyTensor
 from nervure.front.devices import ScalarTensor as ScalarTensor
@@ -234,6 +239,8 @@ from nervure.front.index_grids import triu_indices_from as triu_indices_from
 from nervure.front.index_grids import unravel_index as unravel_index
 from nervure.front.indexing import slice_along_axis as slice_along_axis
 from nervure.front.indexing import tensor_slice as tensor_slice
+from nervure.front.interpolation import affine_grid as affine_grid
+from nervure.front.interpolation import grid_sample as grid_sample
 from nervure.front.iterators import call_with_view as call_with_view
 from nervure.front.iterators import compiled_loop as compiled_loop
 from nervure.front.iterators import offset_of as offset_of
@@ -280,6 +287,7 @@ from nervure.front.normalization import batch_norm as batch_norm
 from nervure.front.normalization import cross_entropy_binary as cross_entropy_binary
 from nervure.front.normalization import cross_entropy_multi as cross_entropy_multi
 from nervure.front.normalization import layer_norm as layer_norm
+from nervure.front.normalization import local_response_norm as local_response_norm
 from nervure.front.normalization import log_softmax as log_softmax
 from nervure.front.normalization import rms_norm as rms_norm
 from nervure.front.normalization import softmax as softmax
@@ -423,6 +431,7 @@ from nervure.front.reductions import std as std
 from nervure.front.reductions import tensor_size as tensor_size
 from nervure.front.reductions import variance as variance
 from nervure.front.sampling import adaptive_pooling as adaptive_pooling
+from nervure.front.sampling import channel_shuffle as channel_shuffle
 from nervure.front.sampling import fold as fold
 from nervure.front.sampling import lp_pooling as lp_pooling
 from nervure.front.sampling import pixel_shuffle as pixel_shuffle
@@ -478,6 +487,8 @@ from nervure.front.stacking import vsplit as vsplit
 from nervure.front.stacking import vstack as vstack
 from nervure.front.tensor import AbstractTensor as AbstractTensor
 from nervure.front.tensor import Tensor as Tensor
+from nervure.front.unpooling import fractional_max_pooling as fractional_max_pooling
+from nervure.front.unpooling import max_unpool as max_unpool
 from nervure.front.views import axes_with_order as axes_with_order
 from nervure.front.views import broadcast as broadcast
 from nervure.front.views import cast_axes as cast_axes

@@ -26,6 +26,24 @@ class Decoder(nn.Module):
         return self.inner(x, x[:, ::-1])
 
 
+class Unpooled(nn.Module):
+    """A layer that puts largest elements back."""
+
+    inner: nn.Module
+
+    def forward(self, x):
+        return self.inner(*nn.MaxPool((2, 2)).with_index(x))
+
+
+class Spread(nn.Module):
+    """A layer whose windows are drawn, with windows at places that are not."""
+
+    inner: nn.Module
+
+    def forward(self, x):
+        return self.inner(x, nv.full((x.shape[0], 2, 2), 0.3))
+
+
 class Twice(nn.Module):
     """A layer of two inputs, on one and its square."""
 
@@ -44,6 +62,10 @@ LAYERS: Mapping[str, tuple[Callable[[], Any], tuple[int, ...]]] = {
     "GLU": (nn.GLU, (4,)), "Threshold": (lambda: nn.Threshold(0.1, 2.0), (3,)),
     "AdaptiveAveragePool": (lambda: nn.AdaptiveAveragePool((2, 2)), IMAGES),
     "AdaptiveMaxPool": (lambda: nn.AdaptiveMaxPool((2, 2)), IMAGES), "LPPool": (lambda: nn.LPPool((2, 2)), IMAGES),
+    "ChannelShuffle": (lambda: nn.ChannelShuffle(2), IMAGES),
+    "LocalResponseNorm": (lambda: nn.LocalResponseNorm(2), IMAGES),
+    "MaxUnpool": (lambda: Unpooled(nn.MaxUnpool(2)), IMAGES),
+    "FractionalMaxPool": (lambda: Spread(nn.FractionalMaxPool(2, ratio=0.8)), IMAGES),
     "AlphaDropout": (lambda: nn.AlphaDropout(0.0), (3,)), "ChannelDropout": (lambda: nn.ChannelDropout(0.0), IMAGES),
     "Bilinear": (lambda: Twice(nn.Bilinear(3, 3, 2)), (3,)),
     "CosineSimilarity": (lambda: Twice(nn.CosineSimilarity()), (3,)),

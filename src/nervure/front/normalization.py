@@ -20,14 +20,16 @@ from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch
 from nervure.front import alignment
 from nervure.front.alignment import reordered
 from nervure.front.apply import common_dtype, converted_to, is_weak
-from nervure.front.argument_parsing import either, positions_of, truth
+from nervure.front.argument_parsing import either, positions_of, real, truth
 from nervure.front.creation import as_tensor
-from nervure.front.elementwise import convert, safelog
-from nervure.front.op_functions import add, multiply, negative, rsqrt, square, subtract
+from nervure.front.elementwise import convert, power, safelog
+from nervure.front.op_functions import add, divide, multiply, negative, rsqrt, square, subtract
+from nervure.front.pooling import pooling
 from nervure.front.promotion import floating
 from nervure.front.reductions import chosen_axes, mean, variance
 from nervure.front.reductions import sum as sum_over
-from nervure.front.tensor import Operand, Tensor
+from nervure.front.tensor import Operand, Tensor, TensorLike
+from nervure.front.windows import step
 from nervure.ir.op import Op, Value
 from nervure.ops.softmax import weighed
 from nervure.support.elsewhere import explain_keywords
@@ -163,6 +165,26 @@ def batch_norm(x: Operand, scale: Operand | None = None, shift: Operand | None =
     return convert(add(multiply(own, factor), negative(moved) if shift is None else subtract(shift, moved)), dtype)
 
 
+def local_response_norm(x: TensorLike, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0,
+                        channels: AxesLike | None = None) -> Tensor:
+    """Divides each element by ``(k + alpha * m) ** beta``, with m the mean square of ``size`` channels around its own
+    (Krizhevsky et al. 2012).
+
+    Behind the first and the last channel are zeros, which count. ``channels`` is their axis: C, or the second one
+    without names. The numbers are those of PyTorch's function of this name.
+
+    >>> nv.local_response_norm([[3.0, 0.0]], 2, alpha=2.0, beta=1.0).tolist()
+    [[0.30000001192092896, 0.0]]
+    """
+    own, _, dtype = _computing("local_response_norm", as_tensor(x, "local_response_norm"))
+    at, = _channels(own, channels)
+    width = step("local_response_norm", "size", size)
+    means = pooling(multiply(own, own), "avg", {at: width}, 1, {at: (width // 2, (width - 1) // 2)},
+                    count_padding=True)
+    scale = add(multiply(means, real(alpha, "local_response_norm", "alpha")), real(k, "local_response_norm", "k"))
+    return convert(divide(own, power(Tensor(scale.value, own._axes), real(beta, "local_response_norm", "beta"))), dtype)
+
+
 def _normalized(name: str, core: Callable[..., Op], x: Operand, axes: AxesLike | None, axis: AxesLike | None) -> Tensor:
     own = as_tensor(x, name)
     along = _along(own, either(axes, axis, name, "normalization_axes"), name)
@@ -290,7 +312,7 @@ def _over_channels(x: Tensor, kept: list[int], entry: Operand) -> Tensor:
     return Tensor(ops.Reshape(flat, tuple(shape)))
 
 
-__all__ = ["batch_norm", "cross_entropy_binary", "cross_entropy_multi", "layer_norm", "log_softmax",
-           "rms_norm", "softmax"]
+__all__ = ["batch_norm", "cross_entropy_binary", "cross_entropy_multi", "layer_norm", "local_response_norm",
+           "log_softmax", "rms_norm", "softmax"]
 
 explain_keywords(globals(), __all__)

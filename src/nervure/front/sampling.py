@@ -34,7 +34,8 @@ from nervure.types.dim import Dim, DimLike
 from nervure.types.dim import equal as equal_lengths
 from nervure.types.dtype import int64
 
-__all__ = ["adaptive_pooling", "fold", "lp_pooling", "pixel_shuffle", "pixel_unshuffle", "resize", "unfold"]
+__all__ = ["adaptive_pooling", "channel_shuffle", "fold", "lp_pooling", "pixel_shuffle", "pixel_unshuffle", "resize",
+           "unfold"]
 
 _MODES = ("nearest", "linear", "cubic")
 _CUBIC = -0.75
@@ -61,7 +62,7 @@ def resize(x: TensorLike, lengths: object, mode: str = "nearest", align_corners:
                               help=did_you_mean(str(mode), _MODES, "'linear' interpolates along each axis"))
     has_ends = truth(align_corners, "resize", "align_corners")
     own = as_tensor(x, "resize") if mode == "nearest" else as_floats(x, "resize")
-    for at, length in _lengths(own, lengths, "resize"):
+    for at, length in new_lengths(own, lengths, "resize"):
         own = _resized(own, at, length, mode, has_ends)
     return own
 
@@ -79,8 +80,9 @@ def _resized(x: Tensor, at: int, length: DimLike, mode: str, has_ends: bool) -> 
     if mode == "linear":
         numerator = clip(numerator, 0, None)
     first = floordivide(numerator, denominator)
-    part = divide(convert(mod(numerator, denominator), x.dtype.compute), convert(_tensor(denominator), x.dtype.compute))
-    weights = [subtract(1.0, part), part] if mode == "linear" else _cubic_weights(part)
+    part = divide(convert(mod(numerator, denominator), x.dtype.compute),
+                  convert(length_tensor(denominator), x.dtype.compute))
+    weights = [subtract(1.0, part), part] if mode == "linear" else cubic_weights(part)
     taps = range(2) if mode == "linear" else range(-1, 3)
     result = None
     for tap, weight in zip(taps, weights, strict=True):
@@ -93,7 +95,7 @@ def _resized(x: Tensor, at: int, length: DimLike, mode: str, has_ends: bool) -> 
     return Tensor(convert(result, x.dtype).value, axes)
 
 
-def _cubic_weights(part: Tensor) -> list[Tensor]:
+def cubic_weights(part: Tensor) -> list[Tensor]:
     """Returns the weights of the four neighbours of a place, ``part`` behind the second one."""
     def near(d: Tensor) -> Tensor:
         return ((_CUBIC + 2) * d - (_CUBIC + 3)) * d * d + 1.0
@@ -117,11 +119,11 @@ def _at_least_one(length: DimLike) -> DimLike:
     return 1 if equal_lengths(length, 0) is True else length
 
 
-def _tensor(length: DimLike) -> Tensor:
+def length_tensor(length: DimLike) -> Tensor:
     return full((), length, int64) if not isinstance(length, Dim) else multiply(full((), 1, int64), length)
 
 
-def _lengths(x: Tensor, lengths: object, op: str) -> list[tuple[int, DimLike]]:
+def new_lengths(x: Tensor, lengths: object, op: str) -> list[tuple[int, DimLike]]:
     """Returns the positions of axes, with the lengths that they get."""
     if isinstance(lengths, Mapping):
         places, found = list(positions_of(x, list(lengths), op)), list(lengths.values())
@@ -154,7 +156,7 @@ def adaptive_pooling(x: TensorLike, kind: str, lengths: object) -> Tensor:
                               expected="'max' or 'avg'",
                               help=did_you_mean(str(kind), ["max", "avg"], "'avg' takes the mean of each share"))
     own = as_tensor(x, "adaptive_pooling") if kind == "max" else as_floats(x, "adaptive_pooling")
-    for at, length in _lengths(own, lengths, "adaptive_pooling"):
+    for at, length in new_lengths(own, lengths, "adaptive_pooling"):
         own = _shared(own, at, integer(length, "adaptive_pooling", "lengths"), kind)
     return own
 
@@ -245,7 +247,7 @@ def pixel_shuffle(x: TensorLike, factor: int, channels: AxisLike = -3, places: A
              for position in ([moved[k], at + 1 + along.index(k)] if k in along else [moved[k]])]
     result = [length // parts if k == at else lengths[k] * (scale if k in along else 1) for k in range(own.ndim)]
     found = reshape(permuted(reshape(Tensor(own.value), split), order), result)
-    return _with_lengths(own, found)
+    return with_lengths(own, found)
 
 
 def pixel_unshuffle(x: TensorLike, factor: int, channels: AxisLike = -3, places: AxesLike = (-2, -1)) -> Tensor:
@@ -270,10 +272,31 @@ def pixel_unshuffle(x: TensorLike, factor: int, channels: AxisLike = -3, places:
              for position in ([starts[k], *[starts[place] + 1 for place in along]] if k == at else [starts[k]])]
     result = [lengths[k] * scale ** len(along) if k == at else lengths[k] // scale if k in along else lengths[k]
               for k in range(own.ndim)]
-    return _with_lengths(own, reshape(permuted(reshape(Tensor(own.value), split), order), result))
+    return with_lengths(own, reshape(permuted(reshape(Tensor(own.value), split), order), result))
 
 
-def _with_lengths(x: Tensor, found: Tensor) -> Tensor:
+def channel_shuffle(x: TensorLike, groups: int, channels: AxisLike = 1) -> Tensor:
+    """Mixes the channels of ``groups``, so that the first ones of each group come first, then the second ones (Zhang et
+    al. 2018).
+
+    The number of groups divides the length of the axis ``channels``.
+
+    >>> nv.channel_shuffle([[1.0, 2.0, 3.0, 4.0]], 2).tolist()
+    [[1.0, 3.0, 2.0, 4.0]]
+    """
+    own, parts = as_tensor(x, "channel_shuffle"), step("channel_shuffle", "groups", groups)
+    at = position_of(own, channels, "channel_shuffle")
+    shape = own.type.shape
+    if isinstance(shape[at], Dim) or shape[at] % parts:
+        raise ShapeMismatch("the channels do not divide into groups", op="channel_shuffle", operand="x",
+                            got=str(own.axes), expected=f"a multiple of {parts} channels",
+                            help="as many groups as the convolution before it")
+    split = reshape(Tensor(own.value), (*shape[:at], parts, shape[at] // parts, *shape[at + 1:]))
+    order = [*range(at), at + 1, at, *range(at + 2, split.ndim)]
+    return Tensor(reshape(permuted(split, order), shape).value, own._axes)
+
+
+def with_lengths(x: Tensor, found: Tensor) -> Tensor:
     """Returns a result with the classes of the axes of x."""
     if not x.is_named:
         return found

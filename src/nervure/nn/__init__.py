@@ -37,7 +37,7 @@ from nervure.nn.composites import Functional, Residual, Sequential
 from nervure.nn.dropping import AlphaDropout, ChannelDropout
 from nervure.nn.layers import Dropout, Embedding, Linear, LinearLayer
 from nervure.nn.module import Module
-from nervure.nn.normalisers import BatchNorm, GroupNorm, InstanceNorm, LayerNorm, RMSNorm
+from nervure.nn.normalisers import BatchNorm, GroupNorm, InstanceNorm, LayerNorm, LocalResponseNorm, RMSNorm
 from nervure.nn.piecewise import (
     CELU,
     GLU,
@@ -59,6 +59,7 @@ from nervure.nn.piecewise import (
 from nervure.nn.places import (
     AdaptiveAveragePool,
     AdaptiveMaxPool,
+    ChannelShuffle,
     Flatten,
     Fold,
     LPPool,
@@ -73,18 +74,19 @@ from nervure.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 from nervure.nn.sliding import AveragePool, Conv, MaxPool
 from nervure.nn.transformer import TransformerDecoderLayer, TransformerEncoderLayer
 from nervure.nn.transposed import ConvTranspose
+from nervure.nn.unpooling import FractionalMaxPool, MaxUnpool
 from nervure.support.elsewhere import unknown_layer
 
-__all__ = ["AdaptiveAveragePool", "AdaptiveMaxPool", "AlphaDropout", "AveragePool", "BatchNorm", "Bilinear",
-           "CELU", "ChannelDropout", "Conv", "ConvTranspose", "CosineSimilarity", "Dropout", "ELU", "Embedding",
-           "EmbeddingBag", "Flatten", "Fold", "Functional", "GELU", "GLU", "GRU", "GRUCell", "GroupNorm",
-           "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "Identity", "InstanceNorm", "KeyValueCache",
-           "LPPool", "LSTM", "LSTMCell", "LayerNorm", "LeakyReLU", "Linear", "LinearLayer", "LogSigmoid",
-           "LogSoftmax", "MaxPool", "Mish", "Module", "MultiHeadAttention", "PReLU", "Pad", "PairwiseDistance",
-           "PixelShuffle", "PixelUnshuffle", "RMSNorm", "RNN", "RNNCell", "RReLU", "ReLU", "ReLU6", "Residual",
-           "SELU", "Sequential", "SiLU", "Sigmoid", "Softmax", "Softmin", "Softplus", "Softshrink", "Softsign",
-           "Tanh", "Tanhshrink", "Threshold", "TransformerDecoderLayer", "TransformerEncoderLayer", "Unflatten",
-           "Unfold", "Upsample"]
+__all__ = ["AdaptiveAveragePool", "AdaptiveMaxPool", "AlphaDropout", "AveragePool", "BatchNorm", "Bilinear", "CELU",
+           "ChannelDropout", "ChannelShuffle", "Conv", "ConvTranspose", "CosineSimilarity", "Dropout", "ELU",
+           "Embedding", "EmbeddingBag", "Flatten", "Fold", "FractionalMaxPool", "Functional", "GELU", "GLU", "GRU",
+           "GRUCell", "GroupNorm", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "Identity", "InstanceNorm",
+           "KeyValueCache", "LPPool", "LSTM", "LSTMCell", "LayerNorm", "LeakyReLU", "Linear", "LinearLayer",
+           "LocalResponseNorm", "LogSigmoid", "LogSoftmax", "MaxPool", "MaxUnpool", "Mish", "Module",
+           "MultiHeadAttention", "PReLU", "Pad", "PairwiseDistance", "PixelShuffle", "PixelUnshuffle", "RMSNorm",
+           "RNN", "RNNCell", "RReLU", "ReLU", "ReLU6", "Residual", "SELU", "Sequential", "SiLU", "Sigmoid", "Softmax",
+           "Softmin", "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold",
+           "TransformerDecoderLayer", "TransformerEncoderLayer", "Unflatten", "Unfold", "Upsample"]
 
 
 if not TYPE_CHECKING:  # type checkers see missing attributes as missing

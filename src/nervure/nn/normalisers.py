@@ -21,7 +21,7 @@ from nervure.front.creation import AssignableTensorOp, as_tensor
 from nervure.front.effects import assign, sequential
 from nervure.front.elementwise import where
 from nervure.front.flushing import without_denormals
-from nervure.front.normalization import batch_norm, layer_norm, rms_norm
+from nervure.front.normalization import batch_norm, layer_norm, local_response_norm, rms_norm
 from nervure.front.op_functions import add, divide, greater, multiply
 from nervure.front.reductions import chosen_axes, mean, variance
 from nervure.front.tensor import Tensor, TensorLike
@@ -39,7 +39,7 @@ from nervure.nn.parameters import (
     optional,
 )
 from nervure.support.elsewhere import explains_keywords
-from nervure.types.axes import Axes, AxesLike
+from nervure.types.axes import Axes, AxesLike, AxisLike
 from nervure.types.axis import make_axis
 from nervure.types.dim import dim_max, equal, less_equal, product
 from nervure.types.dtype import DTypeLike
@@ -231,6 +231,26 @@ def _small(epsilon: float, op: str) -> float:
     return number
 
 
+class LocalResponseNorm(Module):
+    """Divides elements by a power of the mean square of ``size`` channels around theirs, as ``nv.local_response_norm``.
+
+    ``alpha``, ``beta``, ``k`` and the axis ``channels`` are as there.
+
+    >>> nv.nn.LocalResponseNorm(2, alpha=2.0, beta=1.0)([[3.0, 0.0]]).numpy().round(4).tolist()
+    [[0.30000001192092896, 0.0]]
+    """
+
+    size: int
+    alpha: float = 1e-4
+    beta: float = 0.75
+    k: float = 1.0
+    channels: AxisLike | None = None
+
+    def forward(self, x: TensorLike) -> Tensor:
+        """Returns x normalised."""
+        return local_response_norm(x, self.size, self.alpha, self.beta, self.k, self.channels)
+
+
 def _share(momentum: float) -> float:
     number = real(momentum, "BatchNorm", "momentum")
     if not 0 <= number <= 1:
@@ -255,4 +275,4 @@ class InstanceNorm(GroupNorm):
         super().__init__(count(layer_axes(axes, "InstanceNorm", "axes")), axes, epsilon, scale, shift, dtype)
 
 
-__all__ = ["BatchNorm", "GroupNorm", "InstanceNorm", "LayerNorm", "RMSNorm"]
+__all__ = ["BatchNorm", "GroupNorm", "InstanceNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]

@@ -170,6 +170,21 @@ class PixelUnshuffle(Module):
         return sampling.pixel_unshuffle(x, self.factor, self.channels, self.places)
 
 
+class ChannelShuffle(Module):
+    """Mixes the channels of ``groups``, as ``nv.channel_shuffle`` does.
+
+    >>> nv.nn.ChannelShuffle(2)([[1.0, 2.0, 3.0, 4.0]]).tolist()
+    [[1.0, 3.0, 2.0, 4.0]]
+    """
+
+    groups: int
+    channels: AxisLike = 1
+
+    def forward(self, x: TensorLike) -> Tensor:
+        """Returns x with its channels in another order."""
+        return sampling.channel_shuffle(x, self.groups, self.channels)
+
+
 class Unfold(Module):
     """Windows as columns: ``nv.unfold``.
 
@@ -251,5 +266,5 @@ class Unflatten(Module):
             *own.type.shape[:at], *parts.lengths, *own.type.shape[at + 1:]))
 
 
-__all__ = ["AdaptiveAveragePool", "AdaptiveMaxPool", "Flatten", "Fold", "LPPool", "Pad", "PixelShuffle",
-           "PixelUnshuffle", "Unflatten", "Unfold", "Upsample"]
+__all__ = ["AdaptiveAveragePool", "AdaptiveMaxPool", "ChannelShuffle", "Flatten", "Fold", "LPPool", "Pad",
+           "PixelShuffle", "PixelUnshuffle", "Unflatten", "Unfold", "Upsample"]

@@ -155,8 +155,8 @@ class _Pool(Module):
             self.window = dict(zip(names_of(list(own)), own.lengths, strict=True))
         self.strides, self.padding = strides, padding
 
-    def _pooled(self, x: TensorLike, **settings: bool) -> Tensor:
-        return pooling(x, self.kind, self.window, self.strides, self.padding, **settings)
+    def _pooled(self, x: TensorLike, count_padding: bool = False) -> Tensor:
+        return pooling(x, self.kind, self.window, self.strides, self.padding, count_padding)
 
 
 class MaxPool(_Pool):
@@ -170,6 +170,14 @@ class MaxPool(_Pool):
     def forward(self, x: TensorLike) -> Tensor:
         """Returns x with fewer places."""
         return self._pooled(x)
+
+    def with_index(self, x: TensorLike) -> tuple[Tensor, Tensor]:
+        """Returns x with fewer places, and the positions of the largest elements, for ``nv.nn.MaxUnpool``.
+
+        >>> [entry.tolist() for entry in nv.nn.MaxPool(2).with_index([[[1, 3, 5, 2]]])]
+        [[[[3.0, 5.0]]], [[[1, 2]]]]
+        """
+        return pooling(x, "max", self.window, self.strides, self.padding, return_index=True)
 
 
 class AveragePool(_Pool):

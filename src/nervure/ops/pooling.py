@@ -13,7 +13,7 @@ f32[8, 3, 30, 30, 3, 3] Windows(Parameter)
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import ClassVar
 
@@ -34,14 +34,16 @@ from nervure.ops.checking import (
     window_extent,
 )
 from nervure.ops.composite import InComputeType
-from nervure.ops.reductions import Max, Sum
-from nervure.ops.selection import Maximum
+from nervure.ops.iota import Iota
+from nervure.ops.reductions import ArgMax, Max, Sum
+from nervure.ops.selection import Maximum, where
+from nervure.ops.statistics import Extent
 from nervure.ops.update import MappedView
 from nervure.ops.views import Broadcast, Pad
 from nervure.types import view as views
 from nervure.types.description import BasicTensorDescription, Labels
-from nervure.types.dim import DimLike, index
-from nervure.types.dtype import DType
+from nervure.types.dim import Dim, DimLike, index
+from nervure.types.dtype import DType, int64
 from nervure.types.element_groups import FLOATS, REALS
 from nervure.types.index_map import IndexMap, indices
 
@@ -166,6 +168,28 @@ class AveragePool(Pooling, InComputeType):
         count = self.over_windows(Sum, ones, tuple([kept.index(axis) for axis in self.axes]), 0)
         others = [d for d in range(x.rank) if d not in kept]
         return Broadcast(Maximum(count, count.full(1)), total.shape, others).output
+
+
+def places_of_largest(shown: Value, x: Value, axes: Sequence[int], windows: Sequence[int], strides: Sequence[int],
+                      dilations: Sequence[int], before: Sequence[DimLike]) -> Value:
+    """Returns where the largest elements of windows lie among the elements of x over ``axes``, in row-major order.
+
+    ``shown`` are the windows of x, with ``before`` elements of padding that are not larger than any. If a window holds
+    nothing but the smallest number, it is the first of its elements inside of x.
+    """
+    rest = ArgMax(shown, axes=range(x.rank, shown.rank)).output
+    place = rest.full(0)
+    for k, axis in enumerate(axes):
+        offset = rest // prod(windows[k + 1:]) % windows[k]
+        at = Iota(rest.shape, axis, int64) * strides[k] + offset * dilations[k] - _length(before[k], rest)
+        missing = (-at + (dilations[k] - 1)) // dilations[k]
+        at = where(at < 0, at + missing * dilations[k], at)
+        place = place * _length(x.shape[axis], place) + at
+    return place
+
+
+def _length(length: DimLike, like: Value) -> Value:
+    return Extent(length, like.dtype, like.shape).output if isinstance(length, Dim) else like.full(length)
 
 
 def smallest(dtype: DType) -> Number:

@@ -22,8 +22,7 @@ from nervure.bridges.torch.row_table import row
 from nervure.bridges.torch.unsupported import Foreign, Unsupported
 from nervure.ir.notation import Number
 from nervure.ir.op import Value
-from nervure.ops.pooling import smallest
-from nervure.ops.selection import where
+from nervure.ops.pooling import places_of_largest, smallest
 from nervure.types import dtype as types
 from nervure.types.description import BasicTensorDescription as Type
 from nervure.types.dim import Dim, DimLike
@@ -157,28 +156,8 @@ def max_pool(result: tuple[Type, Type], x: Value, window: Ints, stride: Ints, pa
              ceil: bool) -> tuple[Value, Value]:
     pool = Pooled.of(x, result[0], len(window) if len(window) > 1 else 2, window, stride, padding, dilation)
     shown = pool.shown(x, smallest(x.dtype))
-    return ops.Max(shown, axes=pool.positions).output, _places_of_maxima(pool, shown)
-
-
-def _places_of_maxima(pool: Pooled, shown: Value) -> Value:
-    """Returns where the maxima lie in the plane of x, in row-major order. If a window holds nothing but -inf, it is the
-    first of its elements inside x.
-    """
-    rest = ops.ArgMax(shown, axes=pool.positions).output
-    place = rest.full(0)
-    for k, axis in enumerate(pool.axes):
-        inner = prod(pool.windows[k + 1:])
-        offset = rest // inner % pool.windows[k]
-        at = (ops.Iota(rest.shape, axis, types.int64) * pool.strides[k] + offset * pool.dilations[k]
-              - pool.before[k])
-        missing = (-at + (pool.dilations[k] - 1)) // pool.dilations[k]
-        at = where(at < 0, at + missing * pool.dilations[k], at)
-        place = place * _length(pool.x.shape[axis], place) + at
-    return place
-
-
-def _length(length: DimLike, like: Value) -> Value:
-    return ops.Extent(length, like.dtype, like.shape).output if isinstance(length, Dim) else like.full(length)
+    places = places_of_largest(shown, x, pool.axes, pool.windows, pool.strides, pool.dilations, pool.before)
+    return ops.Max(shown, axes=pool.positions).output, places
 
 
 @row("max_pool2d_with_indices_backward.default", "max_pool3d_with_indices_backward.default")
