@@ -37,7 +37,7 @@ from nervure.ops.order import placed_operands
 from nervure.support.elsewhere import explain_keywords
 from nervure.support.lazy import once
 from nervure.transformers.devices.choice import transformer_for
-from nervure.transformers.program_options import read_options
+from nervure.transformers.program_options import PadLengths, read_options
 from nervure.types.axes import Axes, make_axes
 from nervure.types.description import BasicTensorDescription, TensorDescription
 from nervure.types.mesh import Mesh, MeshAxes, Shard
@@ -272,7 +272,8 @@ def computation(returns: Tensor, *parameters: object,
                 transformer: Transformer | None = None,
                 memory_limit: int | str | None = None,
                 results: Literal["numpy"] = "numpy", mesh: Mesh | None = None, shard: Shard | None = None,
-                shard_parameters: MeshAxes | None = None) -> Computation[np.ndarray]: ...
+                shard_parameters: MeshAxes | None = None,
+                pad_to: PadLengths | None = None) -> Computation[np.ndarray]: ...
 
 
 @overload
@@ -280,7 +281,8 @@ def computation(returns: Sequence[Tensor], *parameters: object,
                 transformer: Transformer | None = None,
                 memory_limit: int | str | None = None,
                 results: Literal["numpy"] = "numpy", mesh: Mesh | None = None, shard: Shard | None = None,
-                shard_parameters: MeshAxes | None = None) -> Computation[tuple[np.ndarray, ...]]: ...
+                shard_parameters: MeshAxes | None = None,
+                pad_to: PadLengths | None = None) -> Computation[tuple[np.ndarray, ...]]: ...
 
 
 @overload
@@ -288,7 +290,8 @@ def computation(returns: Mapping[Key, Tensor], *parameters: object,
                 transformer: Transformer | None = None,
                 memory_limit: int | str | None = None,
                 results: Literal["numpy"] = "numpy", mesh: Mesh | None = None, shard: Shard | None = None,
-                shard_parameters: MeshAxes | None = None) -> Computation[dict[Key, np.ndarray]]: ...
+                shard_parameters: MeshAxes | None = None,
+                pad_to: PadLengths | None = None) -> Computation[dict[Key, np.ndarray]]: ...
 
 
 @overload
@@ -296,13 +299,14 @@ def computation(returns: object, *parameters: object,
                 transformer: Transformer | None = None,
                 memory_limit: int | str | None = None, results: str = "numpy",
                 mesh: Mesh | None = None, shard: Shard | None = None,
-                shard_parameters: MeshAxes | None = None) -> Computation[Any]: ...
+                shard_parameters: MeshAxes | None = None, pad_to: PadLengths | None = None) -> Computation[Any]: ...
 
 
 def computation(returns: object = _NOTHING, *parameters: object, transformer: Transformer | None = None,
                 memory_limit: int | str | None = None, results: str = "numpy",
                 mesh: Mesh | None = None, shard: Shard | None = None,
-                shard_parameters: MeshAxes | None = None, **others: Never) -> Computation[Any]:
+                shard_parameters: MeshAxes | None = None, pad_to: PadLengths | None = None,
+                **others: Never) -> Computation[Any]:
     """Makes a callable that computes ``returns`` from the values of ``parameters``.
 
     One tensor gives one array; a list or tuple (placed in order) a tuple; a set (side by side) a dict; effects and
@@ -317,6 +321,9 @@ def computation(returns: object = _NOTHING, *parameters: object, transformer: Tr
     split, wherever it occurs: ``shard={"N": "data"}``. Variables of floats are split further over the axes
     ``shard_parameters``, each along its longest axis that is whole.
 
+    On xla, which compiles a program for each value of a symbol, ``pad_to={"n": 64}`` rounds the symbol n up to a
+    multiple of 64 (``pad_to=64`` each symbol). The other transformers have one program for all lengths.
+
     >>> x, w = nv.placeholder("N=2"), nv.variable("N=2", 3.0)
     >>> step = nv.computation([x * w, nv.assign(w, w + 1)], x)
     >>> step(np.float32([1, 2]))[0].tolist(), w.tolist()
@@ -325,7 +332,7 @@ def computation(returns: object = _NOTHING, *parameters: object, transformer: Tr
     if others or returns is _NOTHING:
         raise _misread(next(iter(others.items()), ("returns", None)))
     asked = None if transformer is None else transformers.chosen(transformer)
-    options = read_options("computation", memory_limit, results, mesh, shard, shard_parameters)
+    options = read_options("computation", memory_limit, results, mesh, shard, shard_parameters, pad_to)
     listed, shape, together = _read_returns(returns)
     chosen = _read_parameters(parameters, listed)
     function = build_function(listed, chosen, together)
@@ -340,7 +347,7 @@ def _misread(given: tuple[str, object]) -> WrongKind:
                      op="computation", operand=name, got="no arguments" if is_missing else f"{name}={value!r:.60}",
                      expected="what to compute, then its parameters, and transformer=",
                      help=did_you_mean(name, ["transformer", "memory_limit", "results", "mesh", "shard",
-                                              "shard_parameters"],
+                                              "shard_parameters", "pad_to"],
                                        "as in nv.computation(y, x), by position"))
 
 

@@ -38,14 +38,14 @@ from nervure.ir.ordered_locks import OrderedLock, Visit, holding, visiting
 from nervure.ir.provenance import fresh_scope, with_gradients
 from nervure.support.elsewhere import explain_keywords
 from nervure.transformers.devices.choice import transformer_for
-from nervure.transformers.program_options import read_options
+from nervure.transformers.program_options import DEFAULT, PadLengths, ProgramOptions, read_options
 from nervure.types.axes import Axes
 from nervure.types.axis import Axis
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import Dim, DimLike, dim
 from nervure.types.dtype import DType, as_dtype
 from nervure.types.foreign import is_array
-from nervure.types.mesh import Mesh, MeshAxes, Shard, Sharding, read_sharding
+from nervure.types.mesh import Mesh, MeshAxes, Shard
 
 if TYPE_CHECKING:
     from nervure.transformers.base import Transformer
@@ -137,8 +137,7 @@ class Jitted(Generic[Result]):
     __qualname__: str
 
     def __init__(self, function: Callable[..., Result], dynamic: object = (), static: Iterable[str] | str = (),
-                 transformer: Transformer | None = None, memory_limit: int | str | None = None,
-                 results: str = "numpy", sharding: Sharding | None = None) -> None:
+                 transformer: Transformer | None = None, options: ProgramOptions = DEFAULT) -> None:
         if not callable(function):
             raise WrongKind("jit takes a function", op="jit", got=type(function).__name__, expected="a callable",
                             help="write @nv.jit above a function, or nv.jit(function)")
@@ -146,7 +145,7 @@ class Jitted(Generic[Result]):
         self.__name__ = getattr(function, "__name__", type(function).__name__)
         self._function = function
         self._transformer = None if transformer is None else transformers.chosen(transformer)
-        self._options = read_options("jit", memory_limit, results)._replace(sharding=sharding)
+        self._options = options
         self._signature = signature_of(function)
         self._dynamic = _read_dynamic(dynamic)
         self._static = set(_words(static))
@@ -338,7 +337,7 @@ class Jitted(Generic[Result]):
 def jit(function: Callable[..., Result], *, dynamic: object = (), static: Iterable[str] | str = (),
         transformer: Transformer | None = None, memory_limit: int | str | None = None, results: str = "numpy",
         mesh: Mesh | None = None, shard: Shard | None = None,
-        shard_parameters: MeshAxes | None = None) -> Jitted[Result]: ...
+        shard_parameters: MeshAxes | None = None, pad_to: PadLengths | None = None) -> Jitted[Result]: ...
 
 
 @overload
@@ -347,12 +346,14 @@ def jit(function: None = None, *, dynamic: object = (), static: Iterable[str] | 
         memory_limit: int | str | None = None,
         results: str = "numpy", mesh: Mesh | None = None,
         shard: Shard | None = None,
-        shard_parameters: MeshAxes | None = None) -> Callable[[Callable[..., Result]], Jitted[Result]]: ...
+        shard_parameters: MeshAxes | None = None,
+        pad_to: PadLengths | None = None) -> Callable[[Callable[..., Result]], Jitted[Result]]: ...
 
 
 def jit(function: Callable[..., object] | None = None, *, dynamic: object = (), static: Iterable[str] | str = (),
         transformer: Transformer | None = None, memory_limit: int | str | None = None, results: str = "numpy",
-        mesh: Mesh | None = None, shard: Shard | None = None, shard_parameters: MeshAxes | None = None) -> Any:
+        mesh: Mesh | None = None, shard: Shard | None = None, shard_parameters: MeshAxes | None = None,
+        pad_to: PadLengths | None = None) -> Any:
     """Compiles a function of tensors once per types and shapes. It is also a decorator; ``Jitted`` explains
     ``dynamic`` and ``static``, ``nv.computation`` the other arguments.
 
@@ -365,9 +366,9 @@ def jit(function: Callable[..., object] | None = None, *, dynamic: object = (), 
     if function is None:
         return functools.partial(jit, dynamic=dynamic, static=static, transformer=transformer,
                                  memory_limit=memory_limit, results=results, mesh=mesh, shard=shard,
-                                 shard_parameters=shard_parameters)
-    sharding = read_sharding(mesh, shard, shard_parameters, "jit")
-    return Jitted(function, dynamic, static, transformer, memory_limit, results, sharding)
+                                 shard_parameters=shard_parameters, pad_to=pad_to)
+    options = read_options("jit", memory_limit, results, mesh, shard, shard_parameters, pad_to)
+    return Jitted(function, dynamic, static, transformer, options)
 
 
 def _place(function: Callable[..., object]) -> Location | None:

@@ -26,6 +26,7 @@ from nervure.transformers.xla.device_cells import DeviceCell, fetched, keep_toge
 from nervure.transformers.xla.fast_entry import fast_entry, is_default, is_fast
 from nervure.transformers.xla.functions import Array
 from nervure.transformers.xla.jax_program import XlaProgram
+from nervure.transformers.xla.rounded_lengths import RoundedLengths
 
 if TYPE_CHECKING:
     from nervure.transformers.report import CompilationReport
@@ -46,6 +47,7 @@ class XlaExecutable(Executable):
         super().__init__(function, transformer)
         self._binder = DeviceBinder(function, transformer)
         self._leaves_results = transformer.options.results == "device"
+        self._lengths = RoundedLengths(function, transformer.options.pad_to, self._binder.bounds)
         self._made = 0
 
     @property
@@ -67,13 +69,15 @@ class XlaExecutable(Executable):
         if self._made == MANY_BINDINGS:
             names = ", ".join(bindings)
             warn_user(f"{self.function.name} is compiled for the {MANY_BINDINGS}th time, for {names} = "
-                      f"{', '.join(map(str, bindings.values()))}: XLA compiles a program for each length. Pad to a few "
-                      f"lengths, or declare {names} as a number")
-        return XlaProgram(self.function, bindings, self.transformer.placement(self.function, bindings))
+                      f"{', '.join(map(str, bindings.values()))}: XLA compiles a program for each length. pad_to= "
+                      f"rounds lengths up to a few; or declare {names} as a number")
+        function = self._lengths.function
+        return XlaProgram(function, bindings, self.transformer.placement(function, bindings))
 
     def make_report(self, bindings: Bindings | None) -> CompilationReport:
         report = super().make_report(bindings)
-        program: XlaProgram | None = None if bindings is None else self._specialised(bindings)
+        program: XlaProgram | None = None if bindings is None else self._specialised(
+            self._lengths.rounded(bindings))
         places = [] if program is None else program.placement.reports()
         if program is None or not places:
             return report
@@ -97,7 +101,9 @@ class XlaExecutable(Executable):
                                   help="leave out= out, or results='device'")
         if flags.check_nan:
             return self._checked(arrays, cells, updated, bindings)
-        program: XlaProgram = self._specialised(bindings)
+        rounded = self._lengths.rounded(bindings)
+        program: XlaProgram = self._specialised(rounded)
+        arrays = self._lengths.arguments(arrays, bindings, rounded)
         known = cast("Mapping[Variable, DeviceCell]", cells)
         for cell in known.values():
             cell.begin()
@@ -115,7 +121,8 @@ class XlaExecutable(Executable):
                 keep_together(cast("Sequence[DeviceCell]", updated), made[0][1], places)
         results, _, status = made[0]
         self._raise(program, status)
-        return list(results) if self._leaves_results else [fetched(value) for value in results]
+        results = results if self._leaves_results else [fetched(value) for value in results]
+        return self._lengths.cut(results, bindings)
 
     def _raise(self, program: XlaProgram, status: Sequence[Array]) -> None:
         """Raises the error with which a call ended, if any."""
