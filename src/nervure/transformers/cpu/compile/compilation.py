@@ -60,7 +60,8 @@ def compile_function(function: Function, target: Target, invariant: Collection[i
     regions = {number: _region(step, target) for number, step in enumerate(plan.steps)
                if isinstance(step, OpaqueStep) and isinstance(step.op, RegionOp)}
     durations = _Durations(target)
-    kernels = [_compiled(step, text, storages, durations, regions.get(number))
+    wanted = frozenset([*plan.roots, *[storage for step in plan.steps for storage in step.read]])
+    kernels = [_compiled(step, text, storages, durations, regions.get(number), wanted)
                for number, (step, text) in enumerate(zip(plan.steps, texts, strict=True))]
     compiled = CompiledFunction(
         tuple(kernels), tuple(storages), tuple([storages[root] for root in plan.roots]),
@@ -172,13 +173,13 @@ class _Durations:
 
 
 def _compiled(step: PlanStep, code: Code | None, storages: Mapping[Storage, int], durations: _Durations,
-              region: Region | None) -> CompiledKernel:
-    """Returns a step as data, which names ``storages`` by number."""
+              region: Region | None, wanted: frozenset[Storage]) -> CompiledKernel:
+    """Returns a step as data, which names ``storages`` by number. Memory that is not ``wanted`` is not read."""
     key = kernel_key(code.text, durations.target) if code else b""
     launch = _launch(step, code, durations) if code and step.kernel else LaunchParameters()
     call: CompiledCall | None = None
     if isinstance(step, OpaqueStep) and isinstance(step.op, WholeOp):
-        call, launch = call_of(step)
+        call, launch = call_of(step, wanted)
     buffers, reads, writes = [tuple([storages[each] for each in listed])
                               for listed in (step.storages, step.read, step.written)]
     return CompiledKernel(key, launch, buffers, reads, writes, is_copy(step), region and region.data, call)

@@ -16,7 +16,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from nervure.errors import NotSupported
 from nervure.ir.op import Op
 from nervure.ir.whole_op import WholeOp
 from nervure.kernel.plan import OpaqueStep
+from nervure.memory.storage import Storage
 from nervure.ops.cumulative import Cumulative, Recurrence
 from nervure.ops.finding import FindPositions
 from nervure.ops.library_op import LibraryOp
@@ -47,8 +48,11 @@ LIBRARY_ELEMENT = 20
 """The nanoseconds that a loop of a library is expected to take for an element of its operands."""
 
 
-def call_of(step: OpaqueStep) -> tuple[CompiledCall, LaunchParameters]:
-    """Returns the call that computes a whole op, and what it is told. NotSupported if there is no code for the op."""
+def call_of(step: OpaqueStep, wanted: Container[Storage]) -> tuple[CompiledCall, LaunchParameters]:
+    """Returns the call that computes a whole op, and what it is told. NotSupported if there is no code for the op.
+
+    Memory that is not ``wanted`` is read by no step, and is no result.
+    """
     op = step.op
     places = [*[place_of(step, operand) for operand in op.operands],
               *[step.storages.index(storage) for storage in step.outputs]]
@@ -63,8 +67,10 @@ def call_of(step: OpaqueStep) -> tuple[CompiledCall, LaunchParameters]:
     runner, own = _SIZES[type(op)]
     if isinstance(op, Cumulative):
         places = places[:1] + places  # in the place of factors, which are not read
-    return (CompiledCall(runner, is_shared=type(op) in _SHARED),
-            LaunchParameters((*places, *own(op)), duration=duration))
+    sizes = (*places, *own(op))
+    if isinstance(op, Sort):
+        sizes = (*sizes, int(step.outputs[1] in wanted))
+    return CompiledCall(runner, is_shared=type(op) in _SHARED), LaunchParameters(sizes, duration=duration)
 
 
 def _of_positions(op: FindPositions) -> tuple[DimLike, ...]:

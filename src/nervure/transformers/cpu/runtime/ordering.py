@@ -11,7 +11,10 @@ ordered as their keys are, and equal keys by their positions.
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Sequence
 from enum import IntEnum
+from functools import reduce
 from typing import NamedTuple
 
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
@@ -90,6 +93,25 @@ class _Keys(NamedTuple):
         of_float = b.where(is_nan, sign | (sign - 1), of_float)
         of_integer = b.where(is_signed, bits ^ sign, bits)
         return b.where(is_float, of_float, of_integer) ^ self.inverted
+
+    def elements(self, keys: Register) -> Register:
+        """Returns the bits of elements from their keys. Of equal ones it is one: 0.0, and some NaN."""
+        b, sign, (is_float, is_signed, has_one_zero) = self.b, self.sign, self.flags
+        key = keys ^ self.inverted
+        zero = b.where(has_one_zero, sign - 1, sign)
+        of_float = b.where(key.below(zero), sign + (sign - 1) - key, key - zero)
+        return b.where(is_float, of_float, b.where(is_signed, key ^ sign, key))
+
+    @property
+    def equals(self) -> tuple[Register, Register]:
+        """The keys that several bits of floats have: those of zeros and of NaN."""
+        return self.sign ^ self.inverted, (self.sign | (self.sign - 1)) ^ self.inverted
+
+    def any_special(self, rows: Sequence[Register]) -> Register:
+        """Returns whether one of the elements with some bits is -0.0 or NaN."""
+        b, sign = self.b, self.sign
+        each = [bits.equal(sign) | ((bits & (sign - 1)) > self.largest) for bits in rows]
+        return b.any_lane(reduce(operator.or_, each)) & self.flags[0]
 
 
 class Entries(NamedTuple):

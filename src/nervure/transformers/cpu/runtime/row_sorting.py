@@ -40,6 +40,18 @@ from nervure.transformers.cpu.runtime.ordering import (
     write_out,
 )
 from nervure.transformers.cpu.runtime.records import CallRecord, Status, StatusCode, StepRecord
+from nervure.transformers.cpu.runtime.row_networks import (
+    KINDS,
+    LENGTH,
+    LONGEST_COLUMN,
+    ORDER,
+    POSITIONS,
+    ROWS,
+    SOURCE,
+    VALUES,
+    lanes_of,
+    sort_side_by_side,
+)
 
 ROOM = 4096
 """The bytes on the stack for the entries of a row; a longer one takes memory of the pool."""
@@ -58,8 +70,7 @@ LONGEST_RUN = 1 << 20
 
 _WIDE_FROM = 1 << 32  # elements of a row, whose positions need more than half a word
 _LINE = 64            # bytes that are compared with the bound at a time
-_SOURCE, _VALUES, _POSITIONS, _ROWS, _LENGTH, _ORDER = range(6)
-_COUNT = _ORDER + len(Ordering._fields)  # of a row's elements that are wanted
+_COUNT = ORDER + len(Ordering._fields)  # of a row's elements that are wanted, or whether positions are
 _ENTRIES, _SPARE, _ROW, _RUN = range(_COUNT, _COUNT + 4)
 
 
@@ -122,7 +133,7 @@ def sort_rows(b: Builder, buffers: Table, sizes: Pointer, begin: Word, end: Word
               status: At[Status]) -> None:
     """Sorts some rows, each by itself. The ``sizes`` are those of ``run_sort``."""
     given = Table(sizes, I64)
-    length, order = given[_LENGTH], Ordering.read(given, _ORDER)
+    length, order = given[LENGTH], Ordering.read(given, ORDER)
 
     def build(is_pair: bool) -> None:
         words = length * (2 if is_pair else 1)
@@ -131,11 +142,11 @@ def sort_rows(b: Builder, buffers: Table, sizes: Pointer, begin: Word, end: Word
             memory = Table(block, I64)
             entries, spare = [Entries(b, memory.place(place), is_pair) for place in (b.constant(I64, 0), words)]
             with b.loop(begin, end) as loop:
-                source = _row(b, buffers, given, _SOURCE, loop.index, length, order.width)
+                source = _row(b, buffers, given, SOURCE, loop.index, length, order.width)
                 fill(entries, source, b.constant(I64, 0), length, order)
                 found = _sort(entries, spare, memory.place(words * 2), length, order.width)
-                write_out(found, source, _row(b, buffers, given, _VALUES, loop.index, length, order.width),
-                          _row(b, buffers, given, _POSITIONS, loop.index, length, None),
+                write_out(found, source, _row(b, buffers, given, VALUES, loop.index, length, order.width),
+                          _row(b, buffers, given, POSITIONS, loop.index, length, None),
                           b.constant(I64, 0), length, order.width)
 
     with b.if_(length > 0):
@@ -151,10 +162,17 @@ def run_sort(b: Builder, step: At[StepRecord], table: Table, count: Word, call: 
     """Sorts each row, and writes the position that each element had.
 
     The sizes of the ``step`` are the places of elements, sorted elements and positions, the number of rows, their
-    length, and the :class:`Ordering`.
+    length, the :class:`Ordering`, and whether positions are wanted.
     """
     sizes = Table(step["sizes"], I64)
-    rows, length, width = sizes[_ROWS], sizes[_LENGTH], sizes[_ORDER]
+    rows, length, width = sizes[ROWS], sizes[LENGTH], sizes[ORDER]
+    for bytes in KINDS:
+        lanes = lanes_of(bytes)
+        is_short = (length >= lanes) & (length <= LONGEST_COLUMN)
+        with b.if_(sizes[_COUNT].equal(0) & width.equal(bytes) & is_short & (rows * 2 >= lanes)):
+            groups = (rows + (lanes - 1)).quotient(b.constant(I64, lanes))
+            run_in_chunks(b, step, sort_side_by_side.address(b), groups, sizes, table, call, status)
+            b.ret()
     with b.if_((rows >= call["threads"]) | (length < LONG)):
         run_in_chunks(b, step, sort_rows.address(b), rows, sizes, table, call, status)
         b.ret()
@@ -171,7 +189,7 @@ def run_sort(b: Builder, step: At[StepRecord], table: Table, count: Word, call: 
 def _sort_long_row(b: Builder, step: At[StepRecord], table: Table, own: Table, row: Register,
                    memory: tuple[Register, Register], call: At[CallRecord], status: At[Status]) -> None:
     """Emits code that sorts a row in runs, by phases that the threads share."""
-    length = own[_LENGTH]
+    length = own[LENGTH]
     wanted = greatest(b, call["threads"], (length + (LONGEST_RUN - 1)).quotient(LONGEST_RUN))
     run = (length + wanted - 1).quotient(wanted)
     run = (run + (BLOCK - 1)) & -BLOCK
@@ -197,18 +215,18 @@ class _LongRow:
 
     def __init__(self, b: Builder, buffers: Table, sizes: Register, is_pair: bool) -> None:
         given = Table(sizes, I64)
-        self.length, self.order, self.run = given[_LENGTH], Ordering.read(given, _ORDER), given[_RUN]
+        self.length, self.order, self.run = given[LENGTH], Ordering.read(given, ORDER), given[_RUN]
         self.entries, self.spare = [Entries(b, given[number].cast("inttoptr", PTR), is_pair)
                                     for number in (_ENTRIES, _SPARE)]
         self.source, self.values = [_row(b, buffers, given, number, given[_ROW], self.length, self.order.width)
-                                    for number in (_SOURCE, _VALUES)]
-        self.positions = _row(b, buffers, given, _POSITIONS, given[_ROW], self.length, None)
+                                    for number in (SOURCE, VALUES)]
+        self.positions = _row(b, buffers, given, POSITIONS, given[_ROW], self.length, None)
 
 
 def _phase(b: Builder, buffers: Table, sizes: Register, build: Callable[[_LongRow], None]) -> None:
     """Emits the code of a phase for entries of both forms."""
     given = Table(sizes, I64)
-    is_pair = _has_pairs(b, given[_LENGTH], given[_ORDER])
+    is_pair = _has_pairs(b, given[LENGTH], given[ORDER])
     _in_both_forms(b, is_pair, lambda form: build(_LongRow(b, buffers, sizes, form)))
 
 
@@ -272,7 +290,7 @@ def run_top_k(b: Builder, step: At[StepRecord], table: Table, count: Word, call:
     """
     sizes = Table(step["sizes"], I64)
     with b.if_(sizes[_COUNT] > 0):
-        run_in_chunks(b, step, first_of_rows.address(b), sizes[_ROWS], sizes, table, call, status)
+        run_in_chunks(b, step, first_of_rows.address(b), sizes[ROWS], sizes, table, call, status)
 
 
 @hot
@@ -284,7 +302,7 @@ def first_of_rows(b: Builder, buffers: Table, sizes: Pointer, begin: Word, end: 
     equal one that comes later is behind it. When there is no more room, they are sorted, and the bound follows.
     """
     given = Table(sizes, I64)
-    length, wanted, order = given[_LENGTH], given[_COUNT], Ordering.read(given, _ORDER)
+    length, wanted, order = given[LENGTH], given[_COUNT], Ordering.read(given, ORDER)
     room = least(b, wanted * 2 + 256, length)
 
     def build(is_pair: bool) -> None:
@@ -294,15 +312,15 @@ def first_of_rows(b: Builder, buffers: Table, sizes: Pointer, begin: Word, end: 
             memory = Table(block, I64)
             places = [memory.place(place) for place in (b.constant(I64, 0), words, words * 2)]
             with b.loop(begin, end) as loop:
-                source = _row(b, buffers, given, _SOURCE, loop.index, length, order.width)
+                source = _row(b, buffers, given, SOURCE, loop.index, length, order.width)
                 found = _Found(b, places, is_pair, order, wanted, room)
                 for bytes in TYPES:
                     if is_pair or bytes < 8:
                         with b.if_(order.width.equal(bytes)):
                             found.search(source, length, bytes)
                 entries = found.sorted()
-                write_out(entries, source, _row(b, buffers, given, _VALUES, loop.index, wanted, order.width),
-                          _row(b, buffers, given, _POSITIONS, loop.index, wanted, None),
+                write_out(entries, source, _row(b, buffers, given, VALUES, loop.index, wanted, order.width),
+                          _row(b, buffers, given, POSITIONS, loop.index, wanted, None),
                           b.constant(I64, 0), wanted, order.width)
 
     _in_both_forms(b, _has_pairs(b, length, order.width), build)
