@@ -22,6 +22,7 @@ from nervure.transformers.cpu.runtime import (
     call,
     chunks,
     entry,
+    key_merging,
     library_calls,
     memory_pool,
     resizing,
@@ -41,7 +42,7 @@ from nervure.transformers.cpu.settings import COLD_LEVEL, LEVEL
 PARTS = {
     RUNTIME: (chunks, thread_pool, memory_pool, array_headers, resizing, call, runners, whole_ops, library_calls, entry,
               tensor_headers, tensor_entry),
-    "row_sorting": (row_networks, row_sorting),
+    "row_sorting": (row_networks, key_merging, row_sorting),
     "accumulating": (accumulating,),
 }
 """The modules of each part. The other parts use the functions and the records of the first."""

@@ -15,7 +15,7 @@ import operator
 from collections.abc import Sequence
 from enum import IntEnum
 from functools import reduce
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
 from nervure.transformers.cpu.compile.llvm.types import I8, I16, I32, I64, Type
@@ -272,7 +272,16 @@ def sort_by_digits(entries: Entries, spare: Entries, counts: Table, length: Regi
 # -- merging sorted entries --------------------------------------------------------------------------------
 
 
-def taken_from_first(first: Entries, second: Entries, counts: tuple[Register, Register], total: Register) -> Register:
+class Words(Protocol):
+    """Consecutive things in memory that are compared by numbers without sign."""
+
+    @property
+    def b(self) -> Builder: ...
+
+    def word(self, index: Register) -> Register: ...
+
+
+def taken_from_first(first: Words, second: Words, counts: tuple[Register, Register], total: Register) -> Register:
     """Emits a binary search; returns how many of the first ``total`` merged entries are of the first of two rows.
 
     The first row goes first where words are equal. ``counts`` are the entries of both.

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
 from nervure.transformers.cpu.compile.llvm.types import I1, I64, PTR
 from nervure.transformers.cpu.runtime.call import run_in_chunks
+from nervure.transformers.cpu.runtime.key_merging import sort_long_rows
 from nervure.transformers.cpu.runtime.memory_pool import borrowed
 from nervure.transformers.cpu.runtime.native import (
     At,
@@ -172,6 +173,9 @@ def run_sort(b: Builder, step: At[StepRecord], table: Table, count: Word, call: 
         with b.if_(sizes[_COUNT].equal(0) & width.equal(bytes) & is_short & (rows * 2 >= lanes)):
             groups = (rows + (lanes - 1)).quotient(b.constant(I64, lanes))
             run_in_chunks(b, step, sort_side_by_side.address(b), groups, sizes, table, call, status)
+            b.ret()
+        with b.if_(sizes[_COUNT].equal(0) & width.equal(bytes) & (length > LONGEST_COLUMN)):
+            sort_long_rows(b, step, table, sizes, call, status)
             b.ret()
     with b.if_((rows >= call["threads"]) | (length < LONG)):
         run_in_chunks(b, step, sort_rows.address(b), rows, sizes, table, call, status)
