@@ -220,7 +220,7 @@ def test_bad_input_is_named():
         nn.GRU(2, 3)(np.zeros((5, 4, 2)), lengths=[1, 2])
     with pytest.raises(InvalidArgument, match="there is no such nonlinearity"):
         nn.RNN(2, 3, nonlinearity="sin")
-    with pytest.raises(InvalidArgument, match="a rate is from 0 to 1"):
+    with pytest.raises(InvalidArgument, match="dropout is from 0 to 1"):
         nn.GRU(2, 3, dropout=2.0)
     with pytest.raises(AxisMismatch, match="names"):
         nn.LSTM("F=2", 3)

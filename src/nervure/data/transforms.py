@@ -16,7 +16,7 @@ import numpy as np
 
 from nervure.data.pictures import cut, placed, resized
 from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind
-from nervure.front.argument_parsing import integer, members, real, shown
+from nervure.front.argument_parsing import fraction, integer, members, real, shown
 
 Arrays = tuple[np.ndarray, ...]
 
@@ -105,7 +105,7 @@ class Flip(Transform):
         if axis not in ("H", "W"):
             raise InvalidArgument("pictures are flipped along H or W", op="Flip", operand="axis", got=shown(axis),
                                   expected='"H" or "W"', help='Flip() turns left and right, Flip("H") top and bottom')
-        self.axis, self.chance = axis, _chance(chance, "Flip")
+        self.axis, self.chance = axis, fraction(chance, "Flip", "chance", "0.5 is every other one")
 
     def apply(self, pictures: np.ndarray, generator: np.random.Generator) -> np.ndarray:
         """Maps ``pictures`` to pictures of which some are flipped."""
@@ -250,9 +250,9 @@ class ColourJitter(Transform):
     """
 
     def __init__(self, brightness: float = 0.0, contrast: float = 0.0, saturation: float = 0.0) -> None:
-        self.brightness = _chance(brightness, "ColourJitter", "brightness")
-        self.contrast = _chance(contrast, "ColourJitter", "contrast")
-        self.saturation = _chance(saturation, "ColourJitter", "saturation")
+        self.brightness = fraction(brightness, "ColourJitter", "brightness", "0.2 is 0.8 to 1.2 times as much")
+        self.contrast = fraction(contrast, "ColourJitter", "contrast", "0.2 is 0.8 to 1.2 times as much")
+        self.saturation = fraction(saturation, "ColourJitter", "saturation", "0.2 is 0.8 to 1.2 times as much")
 
     def apply(self, pictures: np.ndarray, generator: np.random.Generator) -> np.ndarray:
         """Maps ``pictures`` to pictures from 0 to 1."""
@@ -278,7 +278,8 @@ class Erase(Transform):
 
     def __init__(self, chance: float = 0.5, area: Sequence[float] = (0.02, 0.33),
                  ratio: Sequence[float] = (0.3, 3.3), value: float = 0.0) -> None:
-        self.chance, self.value = _chance(chance, "Erase"), real(value, "Erase", "value")
+        self.chance = fraction(chance, "Erase", "chance", "0.5 is every other one")
+        self.value = real(value, "Erase", "value")
         self.area, self.ratio = _range(area, "Erase", "area"), _range(ratio, "Erase", "ratio")
 
     def apply(self, pictures: np.ndarray, generator: np.random.Generator) -> np.ndarray:
@@ -416,14 +417,6 @@ def _least(value: object, op: str, operand: str, least: int) -> int:
     if number < least:
         raise InvalidArgument(f"{operand} is too small", op=op, operand=operand, got=number,
                               expected=f"{least} or more", help=f"look at the arguments of {op}")
-    return number
-
-
-def _chance(value: float, op: str, operand: str = "chance") -> float:
-    number = real(value, op, operand)
-    if not 0 <= number <= 1:
-        raise InvalidArgument(f"{operand} lies between 0 and 1", op=op, operand=operand, got=number,
-                              expected="0 to 1", help=f"as in {op}({operand}=0.5)")
     return number
 
 

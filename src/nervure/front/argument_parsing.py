@@ -63,6 +63,17 @@ def real(value: Any, op: str, operand: str, expected: str = "a number") -> float
     return float(value)
 
 
+def fraction(value: Any, op: str, operand: str, help: str) -> float:
+    """Returns a number from 0 to 1, such as a probability; WrongKind or InvalidArgument with a ``help`` for any other
+    ``value``.
+    """
+    number = real(value, op, operand, "0 to 1")
+    if not 0 <= number <= 1:
+        raise InvalidArgument(f"{operand} is from 0 to 1", op=op, operand=operand, got=value, expected="0 to 1",
+                              help=help)
+    return number
+
+
 def truth(value: object, op: str, operand: str) -> bool:
     """Reads a switch; WrongKind for anything but a truth value or an integer."""
     if not isinstance(value, (bool, int, np.bool_)):

@@ -16,7 +16,7 @@ import numpy as np
 
 from nervure import ops
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
-from nervure.front.argument_parsing import members, real, truth
+from nervure.front.argument_parsing import fraction, members, real, truth
 from nervure.front.attention import attention
 from nervure.front.contraction import matmul
 from nervure.front.creation import AssignableTensorOp, as_tensor, constant
@@ -32,7 +32,7 @@ from nervure.front.windows import step as whole_number
 from nervure.nn.initialisers import xavier_uniform
 from nervure.nn.layers import LinearLayer
 from nervure.nn.module import Module
-from nervure.nn.parameters import buffer, count, dropping_rate, parameter
+from nervure.nn.parameters import buffer, count, parameter
 from nervure.nn.sequences import Sequences, one_axis
 from nervure.ops.attention import for_each_head, scores_of
 from nervure.support.elsewhere import explains_keywords
@@ -120,7 +120,7 @@ class MultiHeadAttention(Module):
         self._values = self._features if value_features is None else one_axis(value_features, op, "value_features")
         self.heads = whole_number(op, "heads", heads)
         self.kv_heads = self.heads if kv_heads is None else whole_number(op, "kv_heads", kv_heads)
-        self.dropout = dropping_rate(dropout, op, "dropout", "the share of weights that are dropped in training")
+        self.dropout = fraction(dropout, op, "dropout", "the share of weights that are dropped in training")
         self.rotary = rotary if rotary is None else real(rotary, op, "rotary")
         self._steps = axis if not self._features.is_anonymous else -2 if truth(batch_first, op, "batch_first") else 0
         width = count([self._features])

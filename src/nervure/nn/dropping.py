@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 
 from nervure.errors import InvalidArgument
-from nervure.front.argument_parsing import position_of
+from nervure.front.argument_parsing import fraction, position_of
 from nervure.front.creation import expression
 from nervure.front.elementwise import as_floats, where
 from nervure.front.filled import ones
@@ -21,7 +21,6 @@ from nervure.front.random import bernoulli, dropout
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.front.views import reshape
 from nervure.nn.module import Module
-from nervure.nn.parameters import dropping_rate
 from nervure.types.axes import Axes, AxisLike
 
 HELP = "0.5 drops every other one"
@@ -45,7 +44,7 @@ class ChannelDropout(Module):
     channels: AxisLike = 1
 
     def __post_init__(self) -> None:
-        dropping_rate(self.rate, "ChannelDropout", "rate", HELP)
+        fraction(self.rate, "ChannelDropout", "rate", HELP)
 
     def forward(self, x: TensorLike) -> Tensor:
         """Returns x, or in training x with channels dropped."""
@@ -74,7 +73,7 @@ class AlphaDropout(Module):
     rate: float = 0.5
 
     def __post_init__(self) -> None:
-        if dropping_rate(self.rate, "AlphaDropout", "rate", HELP) == 1:
+        if fraction(self.rate, "AlphaDropout", "rate", HELP) == 1:
             raise InvalidArgument("a share of the elements stays", op="AlphaDropout", operand="rate", got=self.rate,
                                   expected="less than 1", help="0.05 is usual")
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
-from nervure.front.argument_parsing import integer
+from nervure.front.argument_parsing import fraction, integer
 from nervure.front.contraction import dot, matmul
 from nervure.front.creation import AssignableTensorOp, as_tensor, expression
 from nervure.front.gathering import lookuptable
@@ -28,7 +28,6 @@ from nervure.nn.parameters import (
     check_input,
     check_length,
     count,
-    dropping_rate,
     evenly,
     layer_axes,
     optional,
@@ -169,7 +168,7 @@ class Dropout(Module):
     rate: float = 0.5
 
     def __post_init__(self) -> None:
-        dropping_rate(self.rate, "Dropout", "rate", "0.5 drops every other element")
+        fraction(self.rate, "Dropout", "rate", "0.5 drops every other element")
 
     def forward(self, x: TensorLike) -> Tensor:
         """Returns x, or in training x with elements dropped."""

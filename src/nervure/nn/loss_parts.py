@@ -14,7 +14,7 @@ from nervure import ops
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind, did_you_mean
 from nervure.front import alignment
 from nervure.front.apply import common_dtype, converted_to
-from nervure.front.argument_parsing import position_of, real
+from nervure.front.argument_parsing import fraction, position_of, real
 from nervure.front.creation import as_tensor
 from nervure.front.elementwise import convert, where
 from nervure.front.given_arrays import numpy_array
@@ -73,7 +73,7 @@ def classified(op: str, logits: TensorLike, targets: TensorLike, axis: AxisLike 
                               got=f"targets {goal.type}", expected="class numbers",
                               help="give the position a weight of 0 instead")
     spread = _vectors(own, goal, at) if has_numbers else _on_axes(goal, own, op)
-    share = share_of_one(smoothing, op)
+    share = fraction(smoothing, op, "smoothing", "0.1 is usual")
     weighted = spread if share == 0 else add(multiply(spread, 1 - share), divide(share, own.type.shape[at]))
     for factor in factors:
         weighted, spread = multiply(weighted, factor), multiply(spread, factor)
@@ -284,13 +284,4 @@ def positive(value: Number, op: str, operand: str) -> float:
     if not number > 0:
         raise InvalidArgument(f"{operand} is positive", op=op, operand=operand, got=value, expected="more than 0",
                               help="1.0 is usual" if operand != "epsilon" else "1e-6 is usual")
-    return number
-
-
-def share_of_one(smoothing: float, op: str) -> float:
-    """Returns a share from 0 to 1."""
-    number = real(smoothing, op, "smoothing")
-    if not 0 <= number <= 1:
-        raise InvalidArgument("a share is from 0 to 1", op=op, operand="smoothing", got=smoothing, expected="0 to 1",
-                              help="0.1 is usual")
     return number

@@ -16,7 +16,7 @@ together with its other updates, and nothing has to be collected.
 from __future__ import annotations
 
 from nervure.errors import InvalidArgument, ShapeMismatch
-from nervure.front.argument_parsing import position_of, real
+from nervure.front.argument_parsing import fraction, position_of, real
 from nervure.front.creation import AssignableTensorOp, as_tensor
 from nervure.front.effects import assign, sequential
 from nervure.front.elementwise import where
@@ -100,7 +100,7 @@ class BatchNorm(_Scaled):
     def __init__(self, axes: AxesLike, momentum: float = 0.1, epsilon: float = 1e-5, scale: Initial = True,
                  shift: Initial = True, dtype: DTypeLike | None = None) -> None:
         super().__init__(axes, epsilon, scale, shift, dtype)
-        self.momentum = _share(momentum)
+        self.momentum = fraction(momentum, "BatchNorm", "momentum", "the share of the new statistics: 0.1 is usual")
         self.running_mean = buffer(self._axes, 0.0, dtype)
         self.running_variance = buffer(self._axes, 1.0, dtype)
 
@@ -249,14 +249,6 @@ class LocalResponseNorm(Module):
     def forward(self, x: TensorLike) -> Tensor:
         """Returns x normalised."""
         return local_response_norm(x, self.size, self.alpha, self.beta, self.k, self.channels)
-
-
-def _share(momentum: float) -> float:
-    number = real(momentum, "BatchNorm", "momentum")
-    if not 0 <= number <= 1:
-        raise InvalidArgument("a momentum is from 0 to 1", op="BatchNorm", operand="momentum", got=momentum,
-                              expected="0 to 1", help="the share of the new statistics: 0.1 is usual")
-    return number
 
 
 class InstanceNorm(GroupNorm):

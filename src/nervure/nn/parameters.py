@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from nervure.errors import AxisMismatch, InvalidArgument, NervureError, ShapeMismatch
-from nervure.front.argument_parsing import integer, real
+from nervure.front.argument_parsing import integer
 from nervure.front.creation import AssignableTensorOp, persistent_tensor, read_axes, variable
 from nervure.front.tensor import Tensor
 from nervure.nn.initialisers import Initialiser, bound, uniform
@@ -66,13 +66,6 @@ def evenly(inputs: int) -> Initialiser:
     return uniform(-width, width)
 
 
-def dropping_rate(value: float, op: str, operand: str, help: str) -> float:
-    """Returns the share of elements that are dropped, as ``operand`` gives it; ``help`` says what it means."""
-    if not 0 <= real(value, op, operand) <= 1:
-        raise InvalidArgument("a rate is from 0 to 1", op=op, operand=operand, got=value, expected="0 to 1", help=help)
-    return float(value)
-
-
 def layer_axes(axes: AxesLike, op: str, operand: str) -> Axes:
     """Returns the axes that a layer is made for, whose lengths are numbers."""
     try:
@@ -122,5 +115,5 @@ def names_of(axes: Sequence[Axis]) -> list[str]:
     return [str(axis.name) for axis in axes]
 
 
-__all__ = ["buffer", "check_both_named", "check_input", "check_length", "count", "dropping_rate", "evenly",
+__all__ = ["buffer", "check_both_named", "check_input", "check_length", "count", "evenly",
            "layer_axes", "names_of", "optional", "parameter"]

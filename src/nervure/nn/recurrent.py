@@ -18,14 +18,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nervure.errors import InvalidArgument, WrongKind
-from nervure.front.argument_parsing import shown, truth
+from nervure.front.argument_parsing import fraction, shown, truth
 from nervure.front.creation import as_tensor
 from nervure.front.filled import zeros
 from nervure.front.promotion import promote
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.front.windows import step as whole_number
 from nervure.nn.module import Module
-from nervure.nn.parameters import check_both_named, count, dropping_rate, evenly, parameter
+from nervure.nn.parameters import check_both_named, count, evenly, parameter
 from nervure.nn.recurrence import (
     CellWeights,
     Recurrence,
@@ -105,7 +105,7 @@ class _Layer(Recurrent):
                batch_first: bool, dtype: DTypeLike | None) -> None:
         op = type(self).__name__
         self.layers, self.bidirectional = whole_number(op, "layers", layers), truth(bidirectional, op, "bidirectional")
-        self.dropout = dropping_rate(dropout, op, "dropout", "the share of elements that are dropped between layers")
+        self.dropout = fraction(dropout, op, "dropout", "the share of elements that are dropped between layers")
         self._steps = axis if not self._inputs.is_anonymous else -2 if truth(batch_first, op, "batch_first") else 0
         self._suffixes = [[f"_l{layer}{end}" for end in ("", "_reverse")[:1 + self.bidirectional]]
                           for layer in range(self.layers)]

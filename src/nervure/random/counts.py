@@ -14,7 +14,7 @@ import numpy as np
 
 from nervure import ops
 from nervure.errors import InvalidArgument, WrongKind
-from nervure.front.argument_parsing import integer
+from nervure.front.argument_parsing import fraction, integer
 from nervure.front.creation import as_tensor, read_axes
 from nervure.front.elementwise import bitcast, convert, where
 from nervure.front.filled import full
@@ -177,9 +177,8 @@ def _counted(x: Tensor, axes: Axes, dtype: DTypeLike, op: str) -> Tensor:
 
 
 def _chance(p: Operand, op: str) -> Operand:
-    if isinstance(p, (int, float, np.number)) and not 0 <= float(p) <= 1:
-        raise InvalidArgument("a probability is from 0 to 1", op=op, operand="p", got=p, expected="0 to 1",
-                              help="divide a count by how many there are")
+    if isinstance(p, (int, float, np.number)):
+        fraction(p, op, "p", "divide a count by how many there are")
     return parameter(p, op, "p")
 
 
