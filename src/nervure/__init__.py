@@ -81,7 +81,7 @@ _WHOLE = tuple([f"nervure.front.{name}" for name in (
     "normalization", "attention", "random", "facets", "gradients", "flexible", "iterators", "choices", "checkpointing",
     "sharding", "loop_functions", "associative_scan")])
 _SUBMODULES = ("autodiff", "bridges", "data", "fft", "flags", "front", "ir", "linalg", "nn", "ops", "optim", "passes",
-               "processes", "random", "testing", "tools", "training", "transformers", "types")
+               "processes", "random", "special", "testing", "tools", "training", "transformers", "types")
 _WHERE = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 

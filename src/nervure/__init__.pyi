@@ -27,6 +27,7 @@ from nervure import optim as optim
 from nervure import passes as passes
 from nervure import processes as processes
 from nervure import random as random
+from nervure import special as special
 from nervure import testing as testing
 from nervure import tools as tools
 from nervure import training as training

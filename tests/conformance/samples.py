@@ -22,6 +22,7 @@ from tests.conformance import (  # noqa: F401  # each fills the table
     sample_products,
     sample_reductions,
     sample_regions,
+    sample_special,
     sample_views,
 )
 from tests.conformance.sampling import TABLE, samples_of, types_of

@@ -22,8 +22,8 @@ from tests.project.source import ROOT
 
 HOMES = {
     "numpy": "", "numpy.linalg": "linalg", "numpy.fft": "fft", "jax.numpy": "", "jax.nn": "nn", "jax.lax": "",
-    "jax.random": "random", "jax.scipy.special": "", "torch.nn": "nn", "torch.nn.functional": "",
-    "torch.optim": "optim", "torch.linalg": "linalg", "torch.fft": "fft", "torch.special": ""}
+    "jax.random": "random", "jax.scipy.special": "special", "torch.nn": "nn", "torch.nn.functional": "",
+    "torch.optim": "optim", "torch.linalg": "linalg", "torch.fft": "fft", "torch.special": "special"}
 """The libraries, and where in nervure their names are looked for, beside nervure itself."""
 
 TORCH = {"torch.nn": torch_names.TORCH_NN, "torch.nn.functional": torch_names.FUNCTIONAL,

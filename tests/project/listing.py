@@ -56,7 +56,8 @@ FAMILIES = {
 
 FOLDERS = {"fft": "Fourier transforms", "flags": "Switches", "linalg": "Linear algebra", "nn": "Modules and layers",
            "nn.losses": "Losses", "nn.initialisers": "Initialisers",
-           "optim": "Optimisers", "processes": "Processes of a job", "random": "Distributions", "training": "Training",
+           "optim": "Optimisers", "processes": "Processes of a job", "random": "Distributions",
+           "special": "Special functions", "training": "Training",
            "data": "Data", "data.transforms": "Transforms of pictures",
            "testing": "For tests", "transformers": "Transformers"}
 """What is public below ``nv.``, and what its section is called."""

@@ -26,7 +26,7 @@ LAYERS = (
     ("computation",),
     ("tensor_storage", "jit", "testing"),
     ("eager", "build", "functions"),
-    ("inspection", "nn", "optim", "data", "random", "linalg", "fft"),
+    ("inspection", "nn", "optim", "data", "random", "linalg", "fft", "special"),
     ("files",),
     ("training",),
     ("bridges",),

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from inspect import cleandoc
 from typing import TypeVar
 
@@ -70,6 +71,13 @@ def operate(name: str, core: Callable[..., Op], operands: tuple[Operand, ...], d
 def operate_real(name: str, core: Callable[..., Op], *operands: Operand, **attributes: object) -> Tensor:
     """Applies a function of real numbers: integers and bool become float32."""
     return operate(name, core, operands, floating(common_dtype(operands, name)), **attributes)
+
+
+def special(name: str, *operands: Operand) -> Tensor:
+    """Applies a special function by its name to tensors, arrays and lists: integers and bool become float32."""
+    given = [as_tensor(operand, name, position) if isinstance(operand, (list, tuple)) else operand
+             for position, operand in enumerate(operands, 1)]
+    return operate_real(name, partial(ops.SpecialFunction, function=name), *given)
 
 
 def product_dtype(operands: tuple[Operand, ...], wanted: DTypeLike | None, op: str) -> DType:

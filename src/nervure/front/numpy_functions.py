@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nervure.errors import InvalidArgument, WrongKind
-from nervure.front import bins as counts
 from nervure.front import (
+    bessel_functions,
     bits,
     complex_parts,
     contraction,
@@ -58,6 +58,7 @@ from nervure.front import (
     stacking,
     views,
 )
+from nervure.front import bins as counts
 from nervure.front.argument_parsing import position_of
 from nervure.front.creation import as_tensor
 from nervure.front.tensor import Number, Operand, Tensor, TensorLike
@@ -359,6 +360,7 @@ GRAPH: dict[str, Callable[..., object]] = {
     **{name: getattr(complex_parts, name) for name in ("real", "imag", "iscomplex", "isreal")},
     "angle": lambda z: complex_parts.angle(z),
     "sinc": elementary.sinc,
+    "i0": lambda x: bessel_functions.i0(x),
     "fix": lambda x: elementary.fix(x),
     "isposinf": lambda x: predicates.isposinf(x),
     "isneginf": lambda x: predicates.isneginf(x),

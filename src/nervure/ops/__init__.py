@@ -53,6 +53,7 @@ from nervure.ops import (
     softmax,
     sorting,
     special,
+    special_function,
     statistics,
     trigonometric,
     update,

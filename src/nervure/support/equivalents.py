@@ -34,7 +34,7 @@ FUNCTIONS = {
     "nv.hard_swish": "hardswish hard_silu",
     "nv.leaky_relu": "leakyrelu LeakyReLU",
     "nv.left_shift": "bitwise_left_shift shift_left lshift", "nv.less": "lt", "nv.less_equal": "le",
-    "nv.lgamma": "gammaln", "nv.log_sigmoid": "logsigmoid",
+    "nv.lgamma": "gammaln loggamma", "nv.log_sigmoid": "logsigmoid",
     "nv.mod": "floormod floor_mod",
     "nv.multiply": "mul", "nv.negative": "neg", "nv.not_equal": "ne",
     "nv.power": "pow float_power integer_pow",
@@ -48,7 +48,16 @@ FUNCTIONS = {
     "x - nv.trunc(x)": "frac",
     "x * nv.exp2(y)": "ldexp",
     "nv.bitwise_count": "population_count", "nv.ndtr": "normal_cdf", "nv.multigammaln": "mvlgamma",
-    "nv.sign": "sgn",
+    "nv.special.gammainc(a, x)": "igamma gammainc", "nv.special.gammaincc(a, x)": "igammac gammaincc",
+    "nv.special.betainc(a, b, x)": "betainc regularized_incomplete_beta", "nv.special.zeta(x, q)": "zeta",
+    "nv.special.polygamma(n, x)": "polygamma", "nv.digamma": "psi", "nv.special.ndtri": "ndtri",
+    "nv.special.i0": "i0 modified_bessel_i0", "nv.special.i0e": "i0e bessel_i0e",
+    "nv.special.i1": "i1 modified_bessel_i1", "nv.special.i1e": "i1e bessel_i1e",
+    "nv.special.k0": "k0 modified_bessel_k0", "nv.special.k1": "k1 modified_bessel_k1",
+    "nv.special.k0e": "k0e scaled_modified_bessel_k0", "nv.special.k1e": "k1e scaled_modified_bessel_k1",
+    "nv.special.j0": "j0 bessel_j0", "nv.special.j1": "j1 bessel_j1", "nv.special.y0": "y0 bessel_y0",
+    "nv.special.y1": "y1 bessel_y1", "nv.special.erfcx": "erfcx", "nv.special.comb(n, k)": "comb binom",
+    "nv.special.factorial(n)": "factorial", "nv.sign": "sgn",
     "nv.log1p(-nv.exp(-x))": "log1mexp", "y - x": "rsub", "x + w * (y - x)": "lerp",
     "x + value * y * z": "addcmul", "x + value * y / z": "addcdiv",
     "nv.soft_sign": "softsign", "nv.tanh_shrink": "tanhshrink", "nv.hard_shrink": "hardshrink",
@@ -172,8 +181,7 @@ FUNCTIONS = {
     "nv.nn.losses.triplet_margin": "triplet_margin_loss",
     _NOT_HERE:
     "lu lu_solve addr gumbel_softmax grid_sample "
-    "nextafter frexp igamma igammac "
-    "polygamma betainc zeta i0 bessel_i0e bessel_i1e strided isnat ma ad flatiter dtypes "
+    "nextafter frexp strided isnat ma ad flatiter dtypes "
     "as_strided "
     "local_response_norm psum pmean pmax pmin all_gather cartesian_prod linear_transpose",
     # derivatives and training

@@ -1,0 +1,68 @@
+"""Special functions that are composed of other ops: one class for all, whose rows are formulas over float64.
+
+>>> import nervure as nv
+>>> x = nv.Parameter(nv.float32, (3,))
+>>> SpecialFunction(x, function="i0e")
+f32[3] SpecialFunction(Parameter)
+
+Every element type is computed in float64 and rounded once, so that a function has one set of coefficients, and all
+digits of the narrower types. The formulas stand in :mod:`nervure.ops.formulas`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from nervure.errors import InvalidArgument, did_you_mean
+from nervure.ir import field
+from nervure.ir.kinds import Composite, Pointwise
+from nervure.ir.op import Gradients, Operand, Value
+from nervure.ops import formulas
+from nervure.ops.conversion import converted
+from nervure.ops.formulas.table import FORMULAS, Row
+from nervure.types.description import BasicTensorDescription
+from nervure.types.dtype import float64
+from nervure.types.element_groups import FLOATS
+
+assert formulas  # which fills the table
+
+
+class SpecialFunction(Pointwise, Composite):
+    """The special function of the name ``function`` at every index."""
+
+    operand_names = "*operands"
+    admits = FLOATS
+    function = field.string()
+
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
+        known = FORMULAS.get(self.function)
+        if known is None:
+            raise self.fail(InvalidArgument, "there is no such special function", operand="function",
+                            got=repr(self.function), expected="the name of a formula",
+                            help=did_you_mean(self.function, FORMULAS, "nv.special lists the functions"))
+        if len(types) != len(known.operands):
+            raise self.fail(InvalidArgument, "the function has another number of operands", operand="function",
+                            got=f"{len(types)} operands", expected=", ".join(known.operands),
+                            help=f"give {len(known.operands)}")
+        return {}
+
+    @property
+    def row(self) -> Row:
+        """The formula and what is known of it."""
+        return FORMULAS[self.function]
+
+    @property
+    def has_own_derivative(self) -> bool:
+        return self.row.slopes is not None and self.operands[0].dtype is float64
+
+    def decompose(self, *operands: Value) -> Operand:
+        dtype = operands[0].dtype
+        if dtype is float64:
+            return self.row.formula(*operands)
+        wide = self.with_operands([converted(operand, float64) for operand in operands])
+        return converted(wide.outputs[0], dtype)
+
+    def vjp(self, gradient: Value, *operands: Value) -> Gradients:
+        assert self.row.slopes is not None
+        slopes = self.row.slopes(self.outputs[0], *operands)
+        return tuple([None if slope is None else gradient * slope for slope in slopes])
