@@ -1,4 +1,4 @@
-"""Two parts of the incomplete gamma and beta functions: gamma beside Stirling's formula, a logarithm beside its argument.
+"""Two parts of the incomplete gamma and beta functions: gamma beside Stirling's formula, and a logarithm's rest.
 
 >>> import nervure as nv
 >>> beside_stirling(nv.Parameter(nv.float64, (3,)).value)
