@@ -79,7 +79,8 @@ def is_apart(outer: Indices, bodies: Sequence[Sequence[Statement]], buffer: Buff
     """Whether points of the ``outer`` indices certainly touch different elements of a buffer, in some bodies inside.
 
     Then bodies may follow each other point by point as well as one after the other. All accesses have to move alike
-    with the outer indices, and no further with those inside than the innermost outer one does.
+    with the outer indices, and no further with those inside than the innermost outer one does. Where loops around all
+    of them have no iterations, there is nothing to touch.
 
     >>> from nervure.kernel.parser import parse_kernel
     >>> loop, = parse_kernel('''
@@ -97,11 +98,19 @@ def is_apart(outer: Indices, bodies: Sequence[Sequence[Statement]], buffer: Buff
     touched = [access for body in bodies for access in accesses_in(body) if access.statement.buffer is buffer]
     steps = [touched[0].address.step(index) for index, _ in outer] if touched else []
     reach: DimLike = 1
+    common = [pair for pair in touched[0].inner if all(
+        [pair[1] in [extent for _, extent in access.inner] for access in touched])] if touched else []
+    ranges = _ranges((*outer, *common))
     for (_, extent), step in zip(reversed(outer), reversed(steps), strict=True) if touched else ():
-        if less_equal(reach, step) is not True:
+        if less_equal(reach, step, ranges) is not True:
             return False
         reach = step * extent
     return all([_stays_inside(access, outer, steps) for access in touched])
+
+
+def _ranges(indices: Indices) -> dict[str, tuple[DimLike, DimLike]]:
+    """Returns the values of indices, of which there are some."""
+    return {index.name: (0, extent - 1) for index, extent in indices if not index_symbols(extent)}
 
 
 def _stays_inside(access: NestedAccess, outer: Indices, steps: Sequence[DimLike]) -> bool:
@@ -112,13 +121,14 @@ def _stays_inside(access: NestedAccess, outer: Indices, steps: Sequence[DimLike]
     if any([index_symbols(extent) for _, extent in access.inner]):
         return False
     low = high = address.base
+    ranges = _ranges((*outer, *access.inner))
     for index, extent in access.inner:
         step = address.step(index)
-        is_up, is_down = less_equal(0, step) is True, less_equal(step, 0) is True
+        is_up, is_down = less_equal(0, step, ranges) is True, less_equal(step, 0, ranges) is True
         if not is_up and not is_down:
             return False
         low, high = (low, high + step * (extent - 1)) if is_up else (low + step * (extent - 1), high)
-    return less_equal(0, low) is True and less_equal(high + 1, steps[-1]) is True
+    return less_equal(0, low, ranges) is True and less_equal(high + 1, steps[-1], ranges) is True
 
 
 def _meet(loop: For, first: NestedAccess, second: NestedAccess) -> bool:

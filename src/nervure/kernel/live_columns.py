@@ -196,7 +196,7 @@ class _Cutting:
     def _without_dead(self, loop: Loop) -> Statement | None:
         """Returns a loop over columns without the dead ones; None where it is none, or needs them."""
         (index, extent), = loop.indices
-        if not isinstance(extent, int) or not self._is_over_columns(loop, index):
+        if not self._is_over_columns(loop, index):
             return None
         values = _Values(self._bound, index, self.dead)
         stored = values.of(loop.body)
@@ -221,8 +221,8 @@ class _Cutting:
             address.base == 0 and not address.terms and address.step(index) == 1
             and {each for each, _ in address.steps} <= {ROW, index} for address in own])
 
-    def _shorter(self, loop: Loop, index: LoopIndex, extent: int) -> Statement:
-        """Returns a loop over the live columns, of which there is at least one."""
+    def _shorter(self, loop: Loop, index: LoopIndex, extent: DimLike) -> Statement:
+        """Returns a loop over the live columns, of which there is at least one if there are columns."""
         edge = FIRST.dim + self._bound.offset
         if self._bound.is_upper:
             last = edge + self._rows
@@ -231,7 +231,8 @@ class _Cutting:
                 return replace(loop, extent=length)
             assert isinstance(loop, Reduce | Contract)
             return replace(loop, indices=((index, length),))
-        if not isinstance(loop, Contract) or extent > CONTRACT_BLOCK * CONTRACT_GROUP:
+        most = CONTRACT_BLOCK * CONTRACT_GROUP
+        if not isinstance(loop, Contract) or not isinstance(extent, int) or extent > most:
             return loop
         blocks = dim_min(dim_max(edge, 0) // CONTRACT_BLOCK, (extent - 1) // CONTRACT_BLOCK)
         if self.start not in (0, blocks * CONTRACT_BLOCK):

@@ -32,7 +32,7 @@ from nervure.kernel.lower import LoweredKernel, LoweredOpaque
 from nervure.kernel.schedule.inner_nests import scheduled
 from nervure.kernel.schedule.nests import nest_of
 from nervure.kernel.shared_loops import OuterLoops, SharedLoops, joined, with_buffers
-from nervure.kernel.tuning import FROM_MEMORY, LEAST_SHARED_ROWS, LENGTHS_OF_SYMBOLS
+from nervure.kernel.tuning import FROM_MEMORY, LEAST_SHARED_ROWS, LENGTH_OF_ROWS, LENGTHS_OF_SYMBOLS
 from nervure.memory.storage import Storage, StorageKind
 from nervure.support.machine import Machine
 from nervure.types.dim import DimLike, evaluate, product, symbols
@@ -216,8 +216,8 @@ class _Choices:
         row = joined(kernels, own, OuterLoops(tuple(batch), rows))
         if row is None:
             return f"they do not go through the same ({', '.join(map(str, outer))}) rows"
-        if not isinstance(rows, int) or not isinstance(row.bytes_kept, int):
-            return "the number of rows, or their length, is a symbol"
+        if not isinstance(rows, int) and isinstance(row.bytes_kept, int) and _number(product(batch)) < machine.threads:
+            return "the number of rows is a symbol, so that there may be too few blocks for all threads"
         loops = _loops(row, machine)
         if loops is None:
             return f"half of a core's own cache holds fewer than {LEAST_SHARED_ROWS} rows of what passes between them"
@@ -240,12 +240,19 @@ def _packs_once(lowered: LoweredKernel, lasting: Container[Storage]) -> bool:
 
 
 def _bytes(storage: Storage) -> int:
-    return _assumed(storage.size * storage.dtype.itemsize)
+    """Returns the bytes of memory. The last two dimensions are rows, and their length."""
+    rows, batch = storage.shape[-2:], storage.shape[:-2]
+    return _length(product(rows)) * _number(product(batch)) * storage.dtype.itemsize
 
 
-def _assumed(x: DimLike) -> int:
-    """Returns a number, with the length that is assumed of symbols."""
+def _number(x: DimLike) -> int:
+    """Returns the elements of a batch, with the number that is assumed of symbols."""
     return evaluate(x, dict.fromkeys(symbols(x), LENGTHS_OF_SYMBOLS[1]))
+
+
+def _length(x: DimLike) -> int:
+    """Returns a number or a length of rows, with the one that is assumed of symbols."""
+    return evaluate(x, dict.fromkeys(symbols(x), LENGTH_OF_ROWS))
 
 
 def _moving(size: int, machine: Machine) -> float:
@@ -263,13 +270,11 @@ def _read_again(kernel: Kernel, loops: OuterLoops, machine: Machine) -> float:
     Those for each block of a product by itself do not count.
     """
     contract = next((entry for entry in walk(kernel.body) if isinstance(entry, Contract)), None)
-    rows, batch = loops.rows, _assumed(product(loops.batch))
-    if contract is None or not isinstance(rows, int):
+    if contract is None or loops.rows is None:
         return 0.0
-    points = product([extent for _, extent in contract.indices])
-    columns = nest_of(kernel.parallel).loops[-1].extent if kernel.parallel is not None else 0
-    if not isinstance(points, int) or not isinstance(columns, int):
-        return 0.0
+    rows, batch = _length(loops.rows), _number(product(loops.batch))
+    points = _length(product([extent for _, extent in contract.indices]))
+    columns = _length(nest_of(kernel.parallel).loops[-1].extent) if kernel.parallel is not None else 0
     more = -(-rows // loops.block) - -(-rows // machine.products.packed_rows)
     return max(more, 0) * batch * _moving(points * columns * contract.result.dtype.itemsize, machine)
 
@@ -298,9 +303,8 @@ def _loops(row: SharedLoops, machine: Machine) -> OuterLoops | None:
 
     Those in blocks of a single ``row`` are given. None where too few rows fit.
     """
-    batch, rows, each = _assumed(product(row.loops.batch)), row.loops.rows, row.bytes_kept
-    if not isinstance(rows, int) or not isinstance(each, int):
-        return None
+    assert row.loops.rows is not None
+    batch, rows, each = _number(product(row.loops.batch)), _length(row.loops.rows), _length(row.bytes_kept)
     most = min(machine.own_cache // 2 // max(each, 1), machine.panel_rows)
     if most < min(LEAST_SHARED_ROWS, rows):
         return None

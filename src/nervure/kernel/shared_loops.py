@@ -76,7 +76,7 @@ from nervure.kernel.loop_index import Indices, LoopIndex
 from nervure.kernel.schedule.products.extents import block_count, part_of
 from nervure.kernel.simplify.loops import has_independent_iterations
 from nervure.kernel.tuning import OUTER_INDICES
-from nervure.types.dim import DimLike, dim_max, dim_min, equal, index_symbols, product
+from nervure.types.dim import DimLike, dim_max, dim_min, equal, evaluate, index_symbols, product, symbols
 
 _TASK, _BLOCK, FIRST, ROW, START, *_BATCH = [LoopIndex(number) for number in range(OUTER_INDICES)]
 
@@ -248,9 +248,9 @@ def _taken(loop: For, left: Indices | list[tuple[LoopIndex, DimLike]]) -> tuple[
         if equal(product([own for _, own in left[:count]]), loop.extent) is True:
             return count, 1
     whole = product([own for _, own in left])
-    if isinstance(loop.extent, int) and isinstance(whole, int) and whole and loop.extent % whole == 0:
-        return len(left), loop.extent // whole
-    return None
+    extent, size = [evaluate(x, dict.fromkeys(symbols(x), 1)) for x in (loop.extent, whole)]
+    turns = extent // size if size else 0
+    return (len(left), turns) if turns and equal(whole * turns, loop.extent) is True else None
 
 
 def _renumbered(body: Body) -> Body:

@@ -189,6 +189,9 @@ ROWS_APART_DISTANCE = 4_096
 LEAST_SHARED_ROWS = 8
 """The fewest rows of a block that are worth a loop around them: those of a tall register tile."""
 
+LENGTH_OF_ROWS = 1024
+"""The number and the length of rows that are symbols, as the choice of shared loops assumes them."""
+
 FROM_MEMORY = 4
 """Times that a byte takes longer from memory than from the largest cache."""
 

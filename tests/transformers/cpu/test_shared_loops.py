@@ -133,6 +133,76 @@ def test_a_symbolic_batch_shares_loops_as_numbers_do():
         same([made(*arrays)], expected)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_symbolic_lengths_share_loops_with_the_same_bits(seed, monkeypatch):
+    """A391: rows, and their length, are symbols; at random sizes, also of no rows, with parts of an element, masks and
+    derivatives.
+    """
+    monkeypatch.setattr("nervure.kernel.loop_sharing.LENGTH_OF_ROWS", 64)
+    random = np.random.default_rng([13, seed])
+    function, arrays = attention(random)
+    rows, columns = nv.dim("t", min=1), nv.dim("s", min=1)
+    mask = arrays[3:]
+    shapes = [(*array.shape[:-2], length, array.shape[-1]) for array, length in zip(
+        arrays, (rows, columns, columns), strict=False)] + [(rows, columns) for _ in mask]
+
+    def gradients(*given):
+        y = function(*given)
+        return [y, *[nv.deriv(nv.sum(nv.square(y), out_axes=()), x) for x in given[:3]]] if seed % 2 else [y]
+
+    def made(machine):
+        with flags.overriding(share_loops=machine is not None):
+            cpu = make_transformer("cpu")
+        if machine is not None:
+            cpu.target = cpu.target._replace(machine=cpu.target.machine._replace(
+                first_cache=1024, own_cache=machine.own_cache, threads=machine.threads))
+        inputs = [nv.placeholder(shape, dtype=array.dtype) for shape, array in zip(shapes, arrays, strict=True)]
+        return nv.computation(gradients(*inputs), *inputs, transformer=cpu), cpu
+
+    machine = Machine(own_cache=int(2 ** random.uniform(13, 16)), threads=int(random.integers(1, 20)))
+    (shared, first), (apart, second) = made(machine), made(None)
+    names = [[step.name for step in each.executable.report().steps] for each in (shared, apart)]
+    assert len(names[0]) <= len(names[1]) and "shared" not in names[1]
+    for sizes in [(1, 1), *random.integers(1, 150, (3, 2)).tolist()]:
+        bindings = {"t": sizes[0], "s": sizes[1]}
+        lengths = [[nv.types.dim.evaluate(length, bindings) for length in shape] for shape in shapes]
+        given = [random.standard_normal(shape).astype(array.dtype) if array.dtype != bool else random.random(shape) < 0.7
+                 for shape, array in zip(lengths, arrays, strict=True)]
+        expected = apart(*given)
+        for threads in (1, 3):
+            with flags.overriding(threads=threads):
+                same([shared(*given)], expected)
+    first.close(), second.close()
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_scores_of_symbolic_lengths_stay_out_of_memory(causal):
+    """A392: whatever the length; a causal mask bounds the columns of each block."""
+    n, t = nv.dim("n", min=1), nv.dim("t", min=1)
+    inputs = [nv.placeholder((n, 4, t, 32)) for _ in range(3)]
+    made = nv.computation(nv.attention(*inputs, causal=causal), *inputs)
+    step, = made.executable.compilation.plan.steps
+    assert step.kernel.name == "shared"
+    verify_kernel(step.kernel)
+    assert made.executable.memory({"n": 1, "t": 300})[:2] == (1, 4 * 300 * 32 * 4)
+    random = np.random.default_rng(5)
+    for batch, length in ((2, 70), (1, 600)):
+        arrays = [random.standard_normal((batch, 4, length, 32), dtype=np.float32) for _ in range(3)]
+        (expected,), _ = computed(lambda q, k, v: nv.attention(q, k, v, causal=causal), arrays, None)
+        same([made(*arrays)], expected)
+
+
+def test_symbolic_lengths_may_be_zero():
+    """A391: no rows, and rows of no columns."""
+    t, s = nv.dim("t"), nv.dim("s")
+    inputs = [nv.placeholder((2, length, 8)) for length in (t, s, s)]
+    made = nv.computation(nv.attention(*inputs, mask=nv.constant(True)), *inputs)
+    assert "shared" in [step.name for step in made.executable.report().steps]
+    for rows, columns in ((0, 3), (4, 0), (0, 0), (3, 2)):
+        given = [np.ones((2, length, 8), np.float32) for length in (rows, columns, columns)]
+        assert made(*given).tolist() == np.full((2, rows, 8), float(columns > 0)).tolist()
+
+
 def test_layers_of_one_structure_share_the_kernel_of_their_loops():
     inputs = [nv.placeholder((8, 300, 64)) for _ in range(3)]
     y = nv.attention(nv.attention(*inputs, scale=1), *inputs[1:], scale=1)
@@ -173,11 +243,12 @@ def test_rows_that_differ_keep_kernels_apart():
     assert "shares no loop with the kernel that reads its result: they do not go through the same" in explained
 
 
-def test_symbolic_lengths_and_large_weights_keep_kernels_apart():
+def test_symbolic_rows_and_large_weights_keep_kernels_apart():
     """Q44, A393: of dense layers an explanation gives both times, or says that a weight is packed once."""
     n = nv.dim("n", min=1)
-    rows = [nv.placeholder((2, n, 64)) for _ in range(3)]
-    assert "shared" not in [step.name for step in nv.computation(nv.attention(*rows), *rows).executable.report().steps]
+    wide, small, narrow = nv.placeholder((n, 64)), nv.placeholder((64, 500)), nv.placeholder((500, 64))
+    few = nv.explain(nv.computation(nv.matmul(nv.relu(nv.matmul(wide, small)), narrow), wide, small, narrow))
+    assert "the number of rows is a symbol, so that there may be too few blocks for all threads" in few.details()
     x, first, second = [nv.placeholder(shape) for shape in ((512, 768), (768, 3072), (3072, 768))]
 
     def notes(first, second, *inputs):
