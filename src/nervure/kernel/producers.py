@@ -18,6 +18,7 @@ from nervure.ir.function import Function
 from nervure.ir.op import Op, Value
 from nervure.kernel.analysis import OpAnalysis, OpKind, traits_of
 from nervure.kernel.tuning import INLINED_DEPTH
+from nervure.ops.looping import Scan
 from nervure.ops.rematerialising import After
 
 _LOOPS = (OpKind.POINTWISE, OpKind.MAPPED, OpKind.REDUCTION, OpKind.SEGMENTS)
@@ -54,7 +55,7 @@ class ProducerAnalysis:
         self._uses: dict[Value, list[Use]] = {}
         for op in function.operations:
             if self.ops.kind(op) is not OpKind.VIEW:
-                for operand in op.operands:
+                for operand in in_memory(op):
                     self._note(operand, op)
         for root in function.roots:
             self._note(root, None)
@@ -86,7 +87,7 @@ class ProducerAnalysis:
         """Yields the values that an op reads, including those read by inlined ones."""
         kind = self.ops.kind(op)
         if kind not in (OpKind.MAPPED, OpKind.SCATTER, OpKind.REDUCTION):
-            yield from self.reads_of_values(op.operands, kind is not OpKind.SEGMENTS)
+            yield from self.reads_of_values(in_memory(op), kind is not OpKind.SEGMENTS)
             return
         read = tuple([op.operands[number] for number in sorted(self.ops.operands_read(op))])
         yield from self.reads_of_values(read, self.ops.reads_in_place(op))
@@ -180,6 +181,13 @@ class ProducerAnalysis:
             return False
         readers = [use.reader for use in self.uses(op.outputs[0])]
         return all([reader is None or self.ops.kind(reader) is not OpKind.OPAQUE for reader in readers])
+
+
+def in_memory(op: Op) -> tuple[Value, ...]:
+    """Returns the operands that an op reads: all but what a loop counts itself."""
+    if not isinstance(op, Scan) or not op.counters:
+        return op.operands
+    return tuple([operand for at, operand in enumerate(op.operands) if at not in op.counters])
 
 
 def dense_base(value: Value) -> Value:

@@ -23,9 +23,10 @@ from nervure.ir.leaves import Full, Parameter
 from nervure.ir.op import Gradients, Operand, Value, in_front, registry
 from nervure.ir.region import Batched, Differentiate, Many, Moved, RegionOp, Tangent, without_effects
 from nervure.ir.traverse import postorder
+from nervure.ops.iota import Iota
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import Dim, DimLike, dim_max, equal, less_equal
-from nervure.types.dtype import bool_
+from nervure.types.dtype import bool_, int64, uint64
 
 
 class LoopOp(RegionOp, abstract=True):
@@ -127,6 +128,13 @@ class Scan(LoopOp):
         if isinstance(self.length, Dim) and less_equal(0, self.length) is not True:
             found.append(Assumption(dim_max(self.length, 0), self.length, type(self).__name__, self.location))
         return found
+
+    @property
+    def counters(self) -> tuple[int, ...]:
+        """The sliced operands whose slice is the number of the position itself: a backend need not keep them."""
+        return tuple([at for at in range(self.carries, self.carries + self.slices)
+                      if isinstance(op := self.operands[at].op, Iota) and op.dtype in (int64, uint64)
+                      and op.output.rank == 1])
 
     def at_once(self, length: DimLike, mapped: Mapping[Value, Value], batched: Batched) -> Sequence[Value] | None:
         """Returns the outputs of a loop in which each iteration has the slices of ``length`` elements.

@@ -18,6 +18,7 @@ from nervure import flags
 from nervure.ir.function import Function
 from nervure.passes import algebra, canonical_views, fold, known_indices
 from nervure.passes.common_subexpressions import common_subexpressions
+from nervure.passes.counted_loops import counted_loops
 from nervure.passes.dead_code import dead_code
 from nervure.passes.dead_regions import dead_regions
 from nervure.passes.decompose import Decomposition, Supports, decompose, decompose_by
@@ -95,7 +96,8 @@ def native(function: Function, evaluate: Evaluate | None = None, supports: Suppo
     """
     windows = Pass("lower_windows", partial(lower_windows, machine=machine))
     return standard(function, evaluate, supports, records, [Pass("lower_argmax", lower_argmax)],
-                    [windows, *_convolutions(machine), Pass("region_operands", region_operands)])
+                    [windows, *_convolutions(machine), Pass("counted_loops", counted_loops),
+                     Pass("region_operands", region_operands)])
 
 
 def native_minimal(function: Function, machine: Machine = GENERIC) -> Function:

@@ -174,13 +174,11 @@ def test_a_check_inside_of_a_loop_names_the_op():
 
 
 def test_an_explanation_says_what_a_loop_runs():
-    """Q42: its executable is in no cache, and its kernels are steps of their own."""
+    """A374: the kernels of its body are steps of their own."""
     x = nv.placeholder("T=t")
     compiled = on("cpu", [nv.scan(lambda h, v: (h * v + 1, None), 0.0, x, axis="T")[0]], x)
     step, = [step for step in compiled.executable.report().steps if step.kind == "region"]
     assert (step.name, step.notes[0]) == ("Scan", "runs 1 step t times")
-    again = on("cpu", [nv.scan(lambda h, v: (h * v + 1, None), 0.0, x, axis="T")[0]], x)
-    assert not compiled.executable.is_from_cache and not again.executable.is_from_cache
 
 
 LOOP = """

@@ -166,7 +166,7 @@ def test_symbolic_lengths_share_loops_with_the_same_bits(seed, monkeypatch):
     for sizes in [(1, 1), *random.integers(1, 150, (3, 2)).tolist()]:
         bindings = {"t": sizes[0], "s": sizes[1]}
         lengths = [[nv.types.dim.evaluate(length, bindings) for length in shape] for shape in shapes]
-        given = [random.standard_normal(shape).astype(array.dtype) if array.dtype != bool else random.random(shape) < 0.7
+        given = [random.random(shape) < 0.7 if array.dtype == bool else random.standard_normal(shape).astype(np.float32)
                  for shape, array in zip(lengths, arrays, strict=True)]
         expected = apart(*given)
         for threads in (1, 3):

@@ -21,7 +21,7 @@ from nervure.kernel.failures import Failure
 from nervure.kernel.ir import COMBINERS, Buffer, For, Kernel, Literal, Scalar, Statement, Store
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.lower.values import ValueLowering
-from nervure.kernel.producers import ProducerAnalysis
+from nervure.kernel.producers import ProducerAnalysis, in_memory
 from nervure.memory.storage import Storage, StorageKind
 from nervure.types.dim import Dim, DimLike, index, product
 from nervure.types.dtype import DType
@@ -175,7 +175,7 @@ def lower_store(memory: BufferAssignment, name: str, op: Op, computed: Mapping[O
 
 def lower_opaque(step: Opaque, memory: BufferAssignment) -> list[LoweredOpaque]:
     """Returns an op that runs whole, on the stored values that it reads, through views that are applied then."""
-    read = [memory.producers.base(operand)[0] for operand in step.op.operands]
+    read = [memory.producers.base(operand)[0] for operand in in_memory(step.op)]
     bases = {value: memory.places[value] for value in read if value in memory.places}
     return [LoweredOpaque(step.op, bases, tuple([memory.of(value) for value in step.op.outputs]))]
 

@@ -58,8 +58,9 @@ class RegionKind(StrEnum):
 class CompiledRegion:
     """A branch or a loop: what its step runs, and where its ``functions`` find what.
 
-    ``operands`` and ``outputs`` are places among the buffers of the step. Of a branch the first operand chooses, which
-    ``is_bool`` or an int64. ``trips`` is the number of iterations of a scan. ``carries`` are the bytes of each carry,
+    ``operands`` and ``outputs`` are places among the buffers of the step; a scan may have operands at -1, whose slice
+    is the number of its position. Of a branch the first operand chooses, which ``is_bool`` or an int64. ``trips`` is
+    the number of iterations of a scan. ``carries`` are the bytes of each carry,
     ``slices`` and ``stacked`` the bytes from iteration to iteration of each argument and each result of a scan's body,
     ``saved`` the places where carries are kept before each iteration, or -1.
     """
@@ -80,7 +81,12 @@ class CompiledRegion:
         """Whether every number names something; ``buffers`` is the number of those of the step."""
         count, carries = len(self.operands), len(self.carries)
         arguments = count - (self.kind is RegionKind.BRANCH)
-        places = [*self.operands, *self.outputs, *[place for place in self.saved if place != -1]]
+        counters = [at for at, place in enumerate(self.operands) if place == -1]
+        known = [place for place in self.operands if place != -1]
+        places = [*known, *self.outputs, *[place for place in self.saved if place != -1]]
+        if counters and (self.kind is not RegionKind.SCAN or min(counters) < carries
+                         or any([self.slices[at:at + 1] != (0,) for at in counters])):
+            return False
         fits = {RegionKind.BRANCH: count > 0 and bool(self.functions) and carries == 0,
                 RegionKind.SCAN: carries <= min(count, len(self.outputs)) and len(self.saved) == carries
                 and len(self.slices) == count and len(self.stacked) == max(len(self.outputs), 1)}

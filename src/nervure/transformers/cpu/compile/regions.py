@@ -78,7 +78,8 @@ def region_of(step: OpaqueStep, target: Target, compiled: Callable[[Function, ra
 
 def _described(step: OpaqueStep, kind: RegionKind, functions: Sequence[LoadedFunction]) -> CompiledRegion:
     op = step.op
-    places = [place_of(step, value) for value in op.operands]
+    counters = op.counters if isinstance(op, Scan) else ()
+    places = [-1 if at in counters else place_of(step, value) for at, value in enumerate(op.operands)]
     outputs = [step.storages.index(storage) for storage in step.outputs]
     compiled = tuple([function.compiled for function in functions])
     if isinstance(op, Scan):
@@ -87,7 +88,7 @@ def _described(step: OpaqueStep, kind: RegionKind, functions: Sequence[LoadedFun
         return CompiledRegion(
             kind, tuple(places), tuple(outputs[:results]), compiled, trips=op.length, reverse=op.reverse,
             carries=tuple([value.type.nbytes for value in op.operands[:op.carries]]),
-            slices=tuple([parameter.value.type.nbytes if op.carries <= at < first else 0
+            slices=tuple([parameter.value.type.nbytes if op.carries <= at < first and at not in counters else 0
                           for at, parameter in enumerate(op.body.parameters)]),
             stacked=tuple([value.type.nbytes if at >= op.carries else 0
                            for at, value in enumerate(op.body.results)]) or (0,),

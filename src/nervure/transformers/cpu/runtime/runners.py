@@ -41,7 +41,7 @@ class _Memory(NamedTuple):
     """The memory of one run of a region.
 
     It has tables for arguments, results and current carries, and one for the addresses of buffers; ``spare`` is for
-    carries between iterations.
+    carries between iterations, ``counter`` for the number of a scan's position.
     """
 
     region: At[RegionRecord]
@@ -51,6 +51,7 @@ class _Memory(NamedTuple):
     addresses: Table
     spare: Register
     arena: Register
+    counter: Table
 
 
 @contextmanager
@@ -64,6 +65,7 @@ def _opened(b: Builder, step: At[StepRecord], status: At[Status]) -> Iterator[_M
     words = arguments + results + carries + region["buffer_count"]
     spare_at = (words * 8 + (LINE - 1)) & -LINE
     arena_at = spare_at + region["spare_bytes"]
+    counter = Table(b.allocate(I64), I64)
     with borrowed(b, arena_at + region["arena_bytes"], ROOM) as block:
         with b.if_(block.equal(0)):
             status["code"] = StatusCode.NO_MEMORY
@@ -71,7 +73,7 @@ def _opened(b: Builder, step: At[StepRecord], status: At[Status]) -> Iterator[_M
         table = Table(block)
         yield _Memory(region, table, table.after(arguments), table.after(arguments + results),
                       table.after(arguments + results + carries), b.offset(block, spare_at, I8),
-                      b.offset(block, arena_at, I8))
+                      b.offset(block, arena_at, I8), counter)
     status["step"] = outside
 
 
@@ -99,12 +101,13 @@ def _point_at_wholes(b: Builder, memory: _Memory, table: Table) -> None:
     """Emits code that points all arguments and results at the first byte of their buffers."""
     for target, kind in ((memory.arguments, "argument"), (memory.results, "result")):
         with b.loop(0, memory.region[f"{kind}_count"]) as loop:
-            target[loop.index] = _place(memory, table, f"{kind}s", loop.index)
+            target[loop.index] = _place(b, memory, table, f"{kind}s", loop.index)
 
 
-def _place(memory: _Memory, table: Table, field: str, number: Register) -> Register:
-    """Returns the address of a buffer of the step, by its number among the places of a field."""
-    return table[Table(memory.region[field], I64)[number]]
+def _place(b: Builder, memory: _Memory, table: Table, field: str, number: Register) -> Register:
+    """Returns the address of a buffer of the step, by its number among the places of a field; of the counter at -1."""
+    place = Table(memory.region[field], I64)[number]
+    return b.where(place < 0, memory.counter.pointer, table[greatest(b, place, 0)])
 
 
 def _is_done(status: At[Status]) -> Register:
@@ -148,6 +151,7 @@ def run_scan(b: Builder, step: At[StepRecord], table: Table, count: Word, call: 
         with b.while_(lambda: (done.value < trips) & _is_done(status)):
             number = done.value
             position = _position(b, region, number)
+            memory.counter[0] = position
             _point_at_slices(b, memory, table, position)
             _point_at_carries(b, memory, table, number)
             _run(b, memory, 0, call, status)
@@ -166,7 +170,7 @@ def _start(b: Builder, memory: _Memory, table: Table) -> None:
     """Emits code that sets the current carries to the first ones, which are copied to where they are kept, if any."""
     region = memory.region
     with b.loop(0, region["carries"]) as loop:
-        first = LocalVariable(_place(memory, table, "arguments", loop.index))
+        first = LocalVariable(_place(b, memory, table, "arguments", loop.index))
         saved, size = Table(region["saved"], I64)[loop.index], Table(region["carry_bytes"], I64)[loop.index]
         with b.if_((saved >= 0) & (region["trips"] > 0)):
             kept = b.offset(table[saved], _position(b, region, b.constant(I64, 0)) * size, I8)
@@ -182,7 +186,7 @@ def _point_at_slices(b: Builder, memory: _Memory, table: Table, position: Regist
                                 (memory.results, "result", region["result_count"])):
         strides = Table(region[f"{kind}_strides"], I64)
         with b.loop(region["carries"], total) as loop:
-            whole = _place(memory, table, f"{kind}s", loop.index)
+            whole = _place(b, memory, table, f"{kind}s", loop.index)
             target[loop.index] = b.offset(whole, position * strides[loop.index], I8)
 
 
@@ -195,7 +199,7 @@ def _point_at_carries(b: Builder, memory: _Memory, table: Table, number: Registe
     spare = LocalVariable(memory.spare)
     with b.loop(0, region["carries"]) as loop:
         size, saved = Table(region["carry_bytes"], I64)[loop.index], Table(region["saved"], I64)[loop.index]
-        result = _place(memory, table, "results", loop.index)
+        result = _place(b, memory, table, "results", loop.index)
         following = LocalVariable(b.where((left & 1).equal(0), result, spare.value))
         with b.if_((saved >= 0) & (left > 0)):
             following.value = b.offset(table[saved], _position(b, region, number + 1) * size, I8)
@@ -211,7 +215,7 @@ def _finish(b: Builder, memory: _Memory, table: Table) -> None:
     """Emits code that copies the current carries to the results."""
     with b.loop(0, memory.region["carries"]) as loop:
         size = Table(memory.region["carry_bytes"], I64)[loop.index]
-        _copy(b, _place(memory, table, "results", loop.index), memory.current[loop.index], size)
+        _copy(b, _place(b, memory, table, "results", loop.index), memory.current[loop.index], size)
 
 
 @native
@@ -221,7 +225,7 @@ def run_while(b: Builder, step: At[StepRecord], table: Table, count: Word, call:
     with _opened(b, step, status) as memory:
         region, flag = memory.region, b.allocate(I64)
         with b.loop(0, region["argument_count"]) as loop:
-            memory.arguments[loop.index] = _place(memory, table, "arguments", loop.index)
+            memory.arguments[loop.index] = _place(b, memory, table, "arguments", loop.index)
         number, goes_on = LocalVariable(b.constant(I64, 0)), LocalVariable(b.constant(I64, 1))
         with b.while_(lambda: goes_on.value.not_equal(0)):
             memory.results[0] = flag
@@ -240,7 +244,7 @@ def run_while(b: Builder, step: At[StepRecord], table: Table, count: Word, call:
                 goes_on.value = _is_done(status).cast("zext", I64)
         with b.if_(_is_done(status)), b.loop(0, region["carries"]) as loop:
             size = Table(region["carry_bytes"], I64)[loop.index]
-            _copy(b, _place(memory, table, "results", loop.index), memory.arguments[loop.index], size)
+            _copy(b, _place(b, memory, table, "results", loop.index), memory.arguments[loop.index], size)
 
 
 @native
@@ -253,9 +257,10 @@ def run_scalar_while(b: Builder, step: At[StepRecord], table: Table, count: Word
     with _opened(b, step, status) as memory:
         region, flag = memory.region, b.allocate(I64)
         with b.loop(0, region["argument_count"]) as loop:
-            memory.arguments[loop.index] = _place(memory, table, "arguments", loop.index)
+            memory.arguments[loop.index] = _place(b, memory, table, "arguments", loop.index)
         with b.loop(0, region["carries"]) as loop:
-            target, size = _place(memory, table, "results", loop.index), Table(region["carry_bytes"], I64)[loop.index]
+            target = _place(b, memory, table, "results", loop.index)
+            size = Table(region["carry_bytes"], I64)[loop.index]
             _copy(b, target, memory.arguments[loop.index], size)
             memory.arguments[loop.index] = target
         memory.results[0] = flag
