@@ -195,7 +195,7 @@ def test_the_list_can_be_read():
     native(training_step(), evaluate, records=(own := []))
     assert [record.name for record in own] == [
         *first, "lower_argmax", *names[3:7], "lower_windows", "lower_depthwise",
-        "lower_convolutions", "region_operands", *names[7:]]
+        "lower_convolutions", "counted_loops", "region_operands", *names[7:]]
     source = inspect.getsource(pipelines._simple) + inspect.getsource(pipelines._final)
     assert all(source.count(f'"{name}"') == names.count(name) for name in names)
 
