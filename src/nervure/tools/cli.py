@@ -17,6 +17,7 @@ import nervure as nv
 from nervure import flags
 from nervure.data.fashion import DEBIAN
 from nervure.errors import NervureError, NotSupported
+from nervure.tools.mesh_options import add_mesh_options, chosen_distribution
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -80,6 +81,7 @@ def _add_recipe(sets: Subparsers, name: str, about: str, epochs: int) -> argpars
     own.add_argument("--resume", action="store_true", help="go on from the newest checkpoint in the folder")
     own.add_argument("--patience", type=at_least(1), default=argparse.SUPPRESS, metavar="EPOCHS",
                      help="hold some examples back, and stop when their loss has not fallen for so many epochs")
+    add_mesh_options(own)
     own.set_defaults(run=_train)
     return own
 
@@ -92,9 +94,10 @@ def _train(options: argparse.Namespace) -> None:
     except NotSupported as error:
         print(f"nervure: {error.message}: {error.help}", file=sys.stderr)
         raise SystemExit(2) from None
-    train(options.recipe, data, Settings(options.epochs, options.seed, options.out,
-                                         getattr(options, "transformer", None), options.resume,
-                                         getattr(options, "patience", None)))
+    distribution = chosen_distribution(options)
+    named = getattr(options, "transformer", "xla" if distribution.mesh else None)  # no other has several devices
+    train(options.recipe, data, Settings(options.epochs, options.seed, options.out, named, options.resume,
+                                         getattr(options, "patience", None), distribution))
 
 
 def _launch(options: argparse.Namespace) -> int:

@@ -15,6 +15,7 @@ import numpy as np
 
 import nervure as nv
 from nervure.errors import InternalError
+from nervure.tools.mesh_options import Distribution
 from nervure.tools.recipes import RECIPES
 from nervure.tools.recipes.recipe import Recipe, RecipeData
 from nervure.training.early_stop import EarlyStop
@@ -23,7 +24,9 @@ from nervure.transformers.base import Transformer
 
 
 class Settings(NamedTuple):
-    """The options of the command. With ``patience`` some examples are held back to decide when to stop."""
+    """The options of the command. With ``patience`` some examples are held back to decide when to stop; with a mesh in
+    ``distribution`` the training runs on its devices.
+    """
 
     epochs: int
     seed: int
@@ -31,6 +34,7 @@ class Settings(NamedTuple):
     transformer: str | None = None
     resume: bool = False
     patience: int | None = None
+    distribution: Distribution = Distribution()
 
 
 def train(name: str, data: RecipeData, settings: Settings) -> None:
@@ -62,7 +66,7 @@ def _train(recipe: Recipe, data: RecipeData, settings: Settings, transformer: Tr
     nv.seed(settings.seed)
     nv.seed(settings.seed, transformer)
     trainer = nv.Trainer(recipe.network(), recipe.optimizer(settings.epochs * data.steps), recipe.loss,
-                         recipe.metrics, axes=recipe.axes, transformer=transformer)
+                         recipe.metrics, axes=recipe.axes, transformer=transformer, **settings.distribution._asdict())
     started = time.perf_counter()
     trainer.prepare(data.first())
     compiled = time.perf_counter()

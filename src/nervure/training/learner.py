@@ -98,8 +98,12 @@ class Learner(Uncopyable):
                 ) if has_names else known.inputs
 
     def prepare(self, batch: Batch) -> Computation[tuple[np.ndarray, ...]]:
-        """Compiles the step. The variables that it updates belong to its optimiser from now on."""
-        step = self.programs_for(batch).step
+        """Compiles the step. The variables that it updates belong to its optimiser from now on. InvalidArgument if a
+        mesh does not divide the batch.
+        """
+        programs = self.programs_for(batch)
+        programs.check_divided(batch)
+        step = programs.step
         if isinstance(self.goal.optimizer, Optimizer):
             for variable in step.function.variables:
                 if variable.trainable:

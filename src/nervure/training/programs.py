@@ -43,6 +43,7 @@ from nervure.training.parts import BatchParts, BatchRoles
 from nervure.training.readings import BatchReading, ResultLayout, Whole
 from nervure.training.weighting import measured, takes, takes_weights
 from nervure.transformers.base import Transformer
+from nervure.transformers.labels import classes
 from nervure.types.axes import AxesLike
 from nervure.types.chosen_rows import ChosenRows
 from nervure.types.dim import Dim, dim, symbols
@@ -147,6 +148,7 @@ class Programs(Uncopyable):
         guard = ops.Guard(ops.IsFinite(function.results[0]).output, message=NOT_FINITE, kind="numeric")
         guarded = self._draws.of(Function(function.results, function.parameters, function.updates,
                                           [*function.effects, guard], function.assumptions, function.name))
+        self._check_known(guarded)
         shape = ResultForm("tuple", (), (True,) * len(function.results))
         run = Computation[tuple[np.ndarray, ...]](self.transformer, guarded, self.places, shape).compiled()
         return BatchProgram(run, layout._replace(rates=tuple(rates)), self.form)
@@ -156,7 +158,9 @@ class Programs(Uncopyable):
         """The evaluation: loss and metrics; nothing is learnt."""
         with _switched(self.goal.module, False):
             results, layout = self._measures()
-            return BatchProgram(self.transformer.computation(tuple(results), *self.places), layout, self.form)
+            run = self.transformer.computation(tuple(results), *self.places)
+        self._check_known(run.function)
+        return BatchProgram(run, layout, self.form)
 
     @once
     def prediction(self) -> Prediction:
@@ -172,6 +176,22 @@ class Programs(Uncopyable):
                             expected="a tensor, or tensors in tuples and dicts", help="return what is a tensor alone")
         axes = tuple([examples_axis(entry, places) for entry in outputs])
         return Prediction(self.transformer.computation(tuple(outputs), *places), pattern, axes, BatchForm(inputs))
+
+    def check_divided(self, batch: Batch) -> None:
+        """Raises InvalidArgument if the mesh of the transformer does not divide the lengths of a batch."""
+        sharding = self.transformer.sharding
+        if sharding is None:
+            return
+        for place, array in zip(self.places, self.form.arguments(batch), strict=True):
+            labels, shape, what = place.value.labels, np.shape(array), place.name or "a batch"
+            sharding.check_divided(sharding.split(labels, what, len(shape)), labels, shape, what, "fit",
+                                   "take batches of such a length (size=), or another mesh; the last batch of an epoch "
+                                   "may have any")
+
+    def _check_known(self, function: Function) -> None:
+        """Raises InvalidArgument if the mesh splits an axis that no tensor of a function has."""
+        if self.transformer.sharding is not None:
+            self.transformer.sharding.check_known(classes(function))
 
     def _outputs(self) -> object:
         return self.goal.module(*self.parts.inputs, **self.parts.named)

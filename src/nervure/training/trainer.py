@@ -43,6 +43,7 @@ from nervure.training.standing import Standing
 from nervure.training.weighting import loss_with_weights
 from nervure.transformers.base import Transformer
 from nervure.transformers.program_options import read_options
+from nervure.types.mesh import Mesh, MeshAxes, Shard
 
 MEASURED = 256
 """The number of examples in a batch when nothing is learnt."""
@@ -65,6 +66,10 @@ class Trainer(Learner):
     counts: a loss with a parameter ``reduction`` becomes the weighted mean, one with a parameter ``weights`` receives
     them.
 
+    On a ``mesh`` of devices ``shard`` and ``shard_parameters`` say, as for ``nv.computation``, how tensors are split:
+    ``mesh=nv.Mesh({"data": 4}), shard={"N": "data"}`` with ``axes`` that are named. The devices divide the lengths of
+    the first batch; the last one of an epoch, which has the rest, lies whole on each device if they do not divide it.
+
     >>> model = nv.nn.Sequential(nv.nn.LinearLayer("F=2", "Y=1"))
     >>> trainer = nv.Trainer(model, nv.optim.SGD(0.1), nv.nn.losses.mean_squared_error, axes=("N=n, F=2", "N=n, Y=1"))
     >>> data = np.ones((8, 2)), np.ones((8, 1))
@@ -77,7 +82,8 @@ class Trainer(Learner):
                  metrics: Mapping[str, Measure | Metric] | Iterable[Measure | Metric] = (),
                  axes: object = None, transformer: Transformer | None = None, *,
                  targets: int | str | Iterable[int | str] | None = None, weights: int | str | None = None,
-                 memory_limit: int | str | None = None) -> None:
+                 memory_limit: int | str | None = None, mesh: Mesh | None = None, shard: Shard | None = None,
+                 shard_parameters: MeshAxes | None = None) -> None:
         named = _named(metrics)
         for name, thing, example in [("optimizer", optimizer, "nv.optim.Adam(1e-3)"),
                                      ("loss", loss, "nv.nn.losses.cross_entropy"),
@@ -90,7 +96,9 @@ class Trainer(Learner):
         if weights is not None:
             loss_with_weights(loss)
         goal = Goal(as_module(module, "Trainer"), optimizer, loss, named, read_roles(targets, weights))
-        options = read_options("Trainer", memory_limit)
+        options = read_options("Trainer", memory_limit, "numpy", mesh, shard, shard_parameters)
+        if options.sharding is not None:
+            options = options._replace(sharding=options.sharding._replace(allows_rest=True))
         super().__init__(goal, _listed(axes), transformers.chosen(transformer).following(options))
         self.is_stopped = False
         self._source: Source | None = None

@@ -86,7 +86,7 @@ class Mesh:
 
 class Sharding(NamedTuple):
     """The axes of a ``mesh`` over which each class of axes is split, and those for ``parameters``, which are split
-    further. With ``allows_rest`` a length of a call that cannot be split lies whole on each device.
+    further. With ``allows_rest`` a length that a call brings lies whole on each device if it cannot be split.
     """
 
     mesh: Mesh
@@ -127,6 +127,20 @@ class Sharding(NamedTuple):
         chosen = max(fitting, key=lambda at: (shape[at], -at))
         return tuple([axes if at == chosen else own for at, own in enumerate(split)])
 
+    def check_divided(self, split: Split, labels: Sequence[str | None] | None, shape: Sequence[int], what: str,
+                      op: str = "shard", help: str | None = None) -> None:
+        """Raises InvalidArgument, which names ``what`` and ``op``, for a length of a ``shape`` that its split does not
+        divide. ``help`` says what to do (absent: what does in general).
+        """
+        for axis, (names, length) in enumerate(zip(split, shape, strict=True)):
+            parts = self.parts(names)
+            if length % parts:
+                label = (labels or ())[axis]
+                raise InvalidArgument(f"a length of {length} is not split over {parts} devices", op=op, operand=what,
+                                      got=f"{label} = {length}, over {' and '.join(names)}",
+                                      expected=f"a multiple of {parts}", help=help or
+                                      f"choose such a length, pad it, or leave {label} out of shard=")
+
     def parts(self, axes: Sequence[str]) -> int:
         """Returns the number of parts of what is split over these ``axes`` of the mesh."""
         return math.prod([self.mesh._axes[axis] for axis in axes])
@@ -139,7 +153,7 @@ class Sharding(NamedTuple):
                 listed = ", ".join(dict.fromkeys(classes)) or "no names"
                 raise InvalidArgument(f"no argument, variable or result has an axis {name}", op="shard", operand=name,
                                       got=name, expected=listed, help=did_you_mean(
-                                          name, list(classes), "shard= names axes of tensors; plain shapes have none"))
+                                          name, list(classes), "name the axes of tensors, of a Trainer with axes=; plain shapes have none"))
 
 
 def class_of(label: str) -> str:

@@ -30,6 +30,7 @@ from nervure.transformers.report import PlaceReport
 from nervure.transformers.xla.functions import Array
 from nervure.types.chosen_rows import ChosenRows
 from nervure.types.description import BasicTensorDescription, Labels
+from nervure.types.dim import Dim
 from nervure.types.mesh import Sharding, Split
 
 Place: TypeAlias = "jax.Device | NamedSharding"
@@ -141,31 +142,19 @@ class OnMesh:
 
     def _placed(self, value: Value, what: str) -> NamedSharding:
         shape = numbers(value.type.shape, self._bindings)
-        return self._of(self._divided(self._sharding.split(value.labels, what, len(shape)), value.labels, shape, what))
+        split = self._sharding.split(value.labels, what, len(shape))
+        if self._sharding.allows_rest:  # each device computes the rest as one device would
+            split = tuple([() if isinstance(declared, Dim) and length % self._sharding.parts(names) else names
+                           for names, declared, length in zip(split, value.type.shape, shape, strict=True)])
+        self._sharding.check_divided(split, value.labels, shape, what)
+        return self._of(split)
 
     def _split_of(self, variable: Variable) -> Split:
         what, labels = f"the variable {variable.name or 'without a name'}", self._labels.get(variable)
         shape = numbers(variable.type.shape, self._bindings)
-        split = self._divided(self._sharding.split(labels, what, len(shape)), labels, shape, what, False)
+        split = self._sharding.split(labels, what, len(shape))
+        self._sharding.check_divided(split, labels, shape, what)
         return self._sharding.split_further(split, shape) if variable.type.dtype.is_float else split
-
-    def _divided(self, split: Split, labels: Labels | None, shape: Sequence[int], what: str,
-                 may_rest: bool = True) -> Split:
-        """Returns a split that divides all lengths of a ``shape``; InvalidArgument if the one that is asked for does
-        not.
-        """
-        found = list(split)
-        for axis, (names, length) in enumerate(zip(split, shape, strict=True)):
-            parts = self._sharding.parts(names)
-            if length % parts and may_rest and self._sharding.allows_rest:
-                found[axis] = ()
-            elif length % parts:
-                label = (labels or ())[axis]
-                raise InvalidArgument(f"a length of {length} is not split over {parts} devices", op="shard",
-                                      operand=what, got=f"{label} = {length}, over {' and '.join(names)}",
-                                      expected=f"a multiple of {parts}",
-                                      help=f"choose such a length, pad it, or leave {label} out of shard=")
-        return tuple(found)
 
     def _of(self, split: Split) -> NamedSharding:
         return NamedSharding(self.mesh, PartitionSpec(*[entry or None for entry in split]))

@@ -94,7 +94,7 @@ class _Following(XlaTransformer):
         self._base.close()
 
     def following(self, options: ProgramOptions) -> Transformer:
-        return self._base.following(options)
+        return self if options == DEFAULT else self._base.following(options)
 
 
 class _OnMesh(_Following):
