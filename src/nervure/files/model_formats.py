@@ -33,6 +33,7 @@ from nervure.files.state_dict import (
     OPTIMIZERS,
     PATHS,
     StateDict,
+    make_spread_state,
     make_state_dict,
     parse_state_dict_key,
     paths_text,
@@ -40,7 +41,8 @@ from nervure.files.state_dict import (
     with_paths,
 )
 from nervure.files.state_loading import Fitting, NotLoaded, fitting
-from nervure.files.tensor_file import read_tensors, write_tensors
+from nervure.files.tensor_file import write_tensors
+from nervure.files.tensor_parts import read_arrays, remove_parts, write_parts
 from nervure.front.argument_parsing import shown, truth
 from nervure.front.devices import usable_device
 from nervure.front.tensor import Tensor
@@ -73,6 +75,9 @@ def save_weights(model: object, path: str | os.PathLike[str], format: str = "saf
                  rename: Rename | None = None) -> None:
     """Writes ``nv.make_state_dict(model, weights, optimizers)`` to a file, atomically.
 
+    Where several processes hold the values, all of them call it: each writes a file of what it holds beside ``path``,
+    and that is an index, which ``nv.load_weights`` reads like any other file.
+
     ``format="torch"`` writes the weights of a module under PyTorch's names and in its order of axes; ``rename`` may
     change the names. ``load_state_dict`` takes what ``safetensors.torch.load_file`` reads from the file.
 
@@ -83,19 +88,25 @@ def save_weights(model: object, path: str | os.PathLike[str], format: str = "saf
     name = file_name(path, "save_weights")
     if format == TORCH:
         _check_weights_alone(weights, optimizers)
-        torch_weights.write(model, name, transformer, rename)
+        arrays = torch_weights.arrays_of(model, transformer, rename)
+        transformer_of(model, transformer).peers.by_first(lambda: torch_weights.write(name, arrays))
         return
     if rename is not None:
         raise InvalidArgument("paths are renamed when they are loaded", op="save_weights", operand="rename",
                               got=f"rename= for {shown(format)}", expected=f'format="{TORCH}"',
                               help="give rename= to nv.load_weights")
     chosen = _format(format, "save_weights")
+    peers = transformer_of(model, transformer).peers
+    if format == "safetensors" and peers.count > 1:  # none of them needs all of the values
+        spread = make_spread_state(model, weights, optimizers, transformer)
+        write_parts(name, spread.table, {}, {_STATE: "1", **paths_text(spread)}, peers)
+        return
     state = make_state_dict(model, weights, optimizers, transformer)
     if chosen.is_atomic:
-        chosen.save(name, state)
+        peers.by_first(lambda: chosen.save(name, state))
         return
     given = state if chosen.device is None else _on(chosen.device, state)
-    write_with(name, lambda temporary: chosen.save(temporary, given))
+    peers.by_first(lambda: write_with(name, lambda temporary: chosen.save(temporary, given)))
 
 
 def _check_weights_alone(weights: bool, optimizers: bool) -> None:
@@ -230,10 +241,11 @@ def _format(name: object, op: str) -> ModelFormat:
 
 def _save_safetensors(path: str, state: StateDict) -> None:
     write_tensors(path, state.arrays(), {_STATE: "1", **paths_text(state)})
+    remove_parts(path)
 
 
 def _load_safetensors(path: str) -> StateDict:
-    table, strings = read_tensors(path)
+    table, strings = read_arrays(path)
     return _read({key: array for key, array in table.items() if not key.startswith(OF_EPOCH)}, strings, path)
 
 

@@ -55,7 +55,8 @@ def save(path: str | os.PathLike[str], computation: Computation[object] | Functi
     names share their variables in the file as they do here.
 
     The file holds the graph as text and the arrays as they are; nothing in it is ever executed. It replaces a file of
-    that name only when it is complete. ``notes`` are texts of the caller's own, such as the progress of a training,
+    that name only when it is complete; of several processes that hold the values, which all call it, the first writes
+    it. ``notes`` are texts of the caller's own, such as the progress of a training,
     which ``nv.load_notes`` returns. Raises NotSupported for graphs that hold Python functions, and for results whose
     keys are tensors.
 
@@ -75,9 +76,9 @@ def save(path: str | os.PathLike[str], computation: Computation[object] | Functi
         raise WrongKind("a computation or a Function can be saved", op="save", operand="computation",
                         got=type(computation).__name__, help="nv.computation(returns, *parameters) makes one",
                         expected="a Computation or a Function")
-    function = computation.function
-    save_function(path, function, computation.transformer.snapshot(function.variables),
-                  {**texts, _RESULTS: _results(computation)})
+    function, transformer = computation.function, computation.transformer
+    strings, state = {**texts, _RESULTS: _results(computation)}, transformer.snapshot(function.variables)
+    transformer.peers.by_first(lambda: save_function(path, function, state, strings))
 
 
 def _as_strings(notes: object) -> dict[str, str]:
@@ -103,8 +104,9 @@ def _save_several(path: str, computations: Mapping[str, Computation[Any]], texts
     transformer = _common_transformer(list(computations.values()), "save")
     functions = {name: entry.function for name, entry in computations.items()}
     variables = dict.fromkeys([variable for function in functions.values() for variable in function.variables])
-    save_functions(path, functions, transformer.snapshot(list(variables)),
-                   {**texts, **{f"{_RESULTS}/{name}": _results(entry) for name, entry in computations.items()}})
+    strings = {**texts, **{f"{_RESULTS}/{name}": _results(entry) for name, entry in computations.items()}}
+    state = transformer.snapshot(list(variables))
+    transformer.peers.by_first(lambda: save_functions(path, functions, state, strings))
 
 
 def _common_transformer(computations: Sequence[Computation[object]], op: str) -> Transformer:

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,6 +37,7 @@ from nervure.ir.variable import Variable
 from nervure.support.elsewhere import explain_keywords
 from nervure.transformers.base import Transformer
 from nervure.types.description import BasicTensorDescription
+from nervure.types.pieces import Spread
 
 PREFIXES = ("param", "missing_param", "optimizer", "missing_optimizer")
 OPTIMIZERS = PREFIXES[2:]
@@ -78,6 +80,13 @@ class StateDict:
         return "\n".join(["StateDict(", *lines, ")"])
 
 
+class SpreadState(NamedTuple):
+    """The pieces of arrays by their keys, and the paths of these, as a ``StateDict`` has them."""
+
+    table: Mapping[str, Spread]
+    paths: Mapping[str, str]
+
+
 def make_state_dict(model: object, weights: bool = True, optimizers: bool = False,
                     transformer: Transformer | None = None) -> StateDict:
     """Collects the current values of a model's parameters and buffers (``weights``), and the slots of their optimisers
@@ -89,11 +98,27 @@ def make_state_dict(model: object, weights: bool = True, optimizers: bool = Fals
     >>> nv.make_state_dict(nv.nn.LinearLayer(1, 1, bias=2.0)).table["param:linearlayer.0.bias"]
     array([2.], dtype=float32)
     """
+    entries, variables, paths = _entries(model, weights, optimizers)
+    found = transformer_of(model, transformer).snapshot(variables)
+    return StateDict({key: np.array(found[variable], copy=True)
+                      for key, variable in zip(entries, variables, strict=True)}, paths)
+
+
+def make_spread_state(model: object, weights: bool = True, optimizers: bool = False,
+                      transformer: Transformer | None = None) -> SpreadState:
+    """Collects the same values of a ``model`` as ``make_state_dict``, as the pieces that this process of a job keeps.
+    """
+    entries, variables, paths = _entries(model, weights, optimizers)
+    found = transformer_of(model, transformer).spread(variables)
+    return SpreadState(dict(zip(entries, found, strict=True)), paths)
+
+
+def _entries(model: object, weights: bool, optimizers: bool) -> tuple[list[str], list[Variable], dict[str, str]]:
+    """Returns the keys of a model's state, the variable of each, and paths by key."""
     entries = list(entries_of(model, truth(weights, "make_state_dict", "weights"),
                               truth(optimizers, "make_state_dict", "optimizers"), True))
-    found = transformer_of(model, transformer).snapshot([variable_of(entry.place) for entry in entries])
-    return StateDict({entry.key: np.array(found[variable_of(entry.place)], copy=True) for entry in entries},
-                     {entry.key: entry.path for entry in entries if entry.path is not None})
+    return ([entry.key for entry in entries], [variable_of(entry.place) for entry in entries],
+            {entry.key: entry.path for entry in entries if entry.path is not None})
 
 
 def from_state_dict(mapping: Mapping[str, object], paths: Mapping[str, str] | None = None) -> StateDict:
@@ -140,7 +165,7 @@ def _advice_on(prefix: str) -> str | None:
     return did_you_mean(prefix, PREFIXES, f"a prefix is one of {', '.join(PREFIXES)}")
 
 
-def paths_text(state: StateDict) -> dict[str, str]:
+def paths_text(state: StateDict | SpreadState) -> dict[str, str]:
     """Returns the paths of a state as a string of a file, under its name there; nothing if there are no paths."""
     return {PATHS: json.dumps(state.paths, sort_keys=True)} if state.paths else {}
 

@@ -63,8 +63,8 @@ class _Entry(NamedTuple):
 # -- writing -------------------------------------------------------------------------------------------------------
 
 
-def write_tensors(path: str | os.PathLike[str], tensors: Mapping[str, np.ndarray], strings: Mapping[str, str]) -> None:
-    """Writes arrays and strings to a file, atomically.
+def write_tensors(path: str | os.PathLike[str], tensors: Mapping[str, np.ndarray], strings: Mapping[str, str]) -> str:
+    """Writes arrays and strings to a file, atomically, and returns the digest of it all.
 
     The file takes its name once all of it is on disk: until then, and after any failure, an earlier file of that name
     stays as it is. A symbolic link of that name is replaced, not followed. Raises OSError if the directory cannot be
@@ -84,6 +84,7 @@ def write_tensors(path: str | os.PathLike[str], tensors: Mapping[str, np.ndarray
                               expected=f"at most {MAX_HEADER} bytes of names, types and strings")
     data = [_bytes(arrays[name]) for name in entries]
     write_atomically(os.fspath(path), [len(text).to_bytes(8, "little"), text, *data])
+    return digest.hexdigest()
 
 
 def _described(arrays: Mapping[str, np.ndarray]) -> tuple[dict[str, object], dict[str, str]]:
@@ -155,6 +156,13 @@ def read_tensors(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], d
         _refuse("the file is damaged: its content has another digest than it says", name, got=digest.hexdigest(),
                 expected=strings[DIGEST], help="restore the file; nothing of it was used")
     return _typed(arrays, strings, name), strings
+
+
+def read_strings(path: str | os.PathLike[str]) -> dict[str, str]:
+    """Reads the strings of a file alone, without its digest. FormatError if its header is malformed."""
+    name = os.fspath(path)
+    with open_regular(name) as file:
+        return _read_header(file, name, os.fstat(file.fileno()).st_size)[1]
 
 
 def _refuse(problem: str, name: str, got: object = None, expected: object = None, help: str | None = None) -> NoReturn:

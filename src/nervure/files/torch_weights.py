@@ -15,7 +15,7 @@ parameters of others keep their own names and order.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -104,9 +104,9 @@ def arrays_of(model: object, transformer: Transformer | None = None, rename: Ren
     return _renamed(arrays, new_name, "save_weights")
 
 
-def write(model: object, path: str, transformer: Transformer | None, rename: Rename | None) -> None:
+def write(path: str, arrays: Mapping[str, np.ndarray]) -> None:
     """Writes the result of ``arrays_of`` to a file at ``path``, marked as PyTorch's, as its readers require."""
-    write_tensors(path, arrays_of(model, transformer, rename), {"format": "pt"})
+    write_tensors(path, arrays, {"format": "pt"})
 
 
 def read(model: object, path: str, rename: Rename | None) -> Fitting:

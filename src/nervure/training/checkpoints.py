@@ -1,4 +1,5 @@
-"""Checkpoints: all that a training needs to go on as if nothing had happened, in one file, written atomically.
+"""Checkpoints: all that a training needs to go on as if nothing had happened, in one file, written atomically. Each
+process of a training on a mesh writes a part.
 
 >>> import tempfile
 >>> folder = tempfile.mkdtemp()
@@ -16,11 +17,13 @@ import re
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from nervure.errors import FormatError, notice
-from nervure.files.state_dict import OF_EPOCH, StateDict, paths_text, with_paths
-from nervure.files.tensor_file import from_json, read_tensors, write_tensors
+from nervure.errors import FormatError, InvalidArgument, notice
+from nervure.files.state_dict import OF_EPOCH, SpreadState, StateDict, paths_text, with_paths
+from nervure.files.tensor_file import from_json, write_tensors
+from nervure.files.tensor_parts import read_arrays, remove_parts, wholes, write_parts
 from nervure.training.draws import Random
 from nervure.training.standing import Standing, from_text
+from nervure.transformers.peers import ALONE, Peers
 
 _NAME = re.compile(r"checkpoint-(\d{8,})\.safetensors")
 _STANDING, _RANDOM = "nervure.training", "nervure.random"
@@ -52,13 +55,21 @@ def write(path: str, state: StateDict, standing: Standing, random: Random) -> No
     """Writes a checkpoint of ``state``, ``standing`` and ``random`` to ``path``; until it is complete, no file has its
     name.
     """
-    strings = {_STANDING: standing.text(), _RANDOM: json.dumps(random), **paths_text(state)}
-    write_tensors(path, {**state.arrays(), **standing.arrays()}, strings)
+    write_tensors(path, {**state.arrays(), **standing.arrays()}, _strings(state, standing, random))
+
+
+def write_together(path: str, state: SpreadState, standing: Standing, random: Random, peers: Peers) -> None:
+    """Writes a checkpoint of ``state``, ``standing`` and ``random`` in parts, one by each of the ``peers``."""
+    write_parts(path, state.table, standing.arrays(), _strings(state, standing, random), peers)
+
+
+def _strings(state: StateDict | SpreadState, standing: Standing, random: Random) -> dict[str, str]:
+    return {_STANDING: standing.text(), _RANDOM: json.dumps(random), **paths_text(state)}
 
 
 def read(path: str) -> SavedTraining:
-    """Reads the checkpoint in a file; FormatError for a file that is damaged, or is no checkpoint."""
-    table, strings = read_tensors(path)
+    """Reads the checkpoint in a file, or in parts; FormatError for one that is damaged, or is no checkpoint."""
+    table, strings = read_arrays(path)
     if _STANDING not in strings or _RANDOM not in strings:
         raise FormatError("the file holds no training to go on with", op="fit", operand=path,
                           got="a file of arrays alone", expected="a checkpoint that trainer.fit has written",
@@ -69,20 +80,35 @@ def read(path: str) -> SavedTraining:
 
 
 class Folder:
-    """The checkpoints of a training in a folder: the newest ones, as many as ``keep`` says, and the best one.
+    """The checkpoints of a training in a folder: the newest ones, as many as ``keep`` says, and the best one. All of
+    the ``peers`` call the same methods, and the first removes files.
 
     Damaged files are neither counted nor removed: something in them may still be of use.
     """
 
-    def __init__(self, path: str, keep: int) -> None:
-        self.path, self._keep = path, keep
+    def __init__(self, path: str, keep: int, peers: Peers = ALONE) -> None:
+        self.path, self._keep, self._peers = path, keep, peers
         self._damaged: dict[str, str] = {}
         self._start: int | None = -1  # None once the files of other trainings are gone
 
     def newest(self) -> SavedTraining | None:
         """Returns the newest checkpoint that is complete, None if there is none at all. Damaged ones are skipped with
-        a warning; FormatError if all are damaged.
+        a warning; FormatError if all are damaged; InvalidArgument if other processes find another one.
         """
+        found: list[SavedTraining | None] = []
+
+        def find() -> bytes:
+            found.append(self._newest())
+            return b"" if found[0] is None else os.path.basename(found[0].path).encode()
+        told = self._peers.together(find)
+        if len(set(told)) > 1:
+            listed = [name.decode() or "none" for name in told]
+            raise InvalidArgument("the processes find different checkpoints", op="fit", operand=self.path,
+                                  got=", ".join(listed), expected="the same newest one for all",
+                                  help="the processes of a job use a folder that all of them share")
+        return found[0]
+
+    def _newest(self) -> SavedTraining | None:
         for path in paths(self.path):
             try:
                 found = read(path)
@@ -109,24 +135,29 @@ class Folder:
         """
         if self._start is not None:
             spared = set(self._damaged) if self._start >= 0 else set[str]()
-            _remove([path for path in paths(self.path) if _steps(path) > self._start and path not in spared])
+            self._remove([path for path in paths(self.path) if _steps(path) > self._start and path not in spared])
             self._start = None
         own = path_in(self.path, steps)
         write(own)
         self._damaged.pop(own, None)
         sound = [path for path in paths(self.path) if path not in self._damaged]
-        _remove([path for path in sound[self._keep:] if _steps(path) != best])
+        self._remove([path for path in sound[self._keep:] if _steps(path) != best])
         return own
+
+    def _remove(self, listed: Iterable[str]) -> None:
+        """Removes checkpoints, and parts that no checkpoint names."""
+        if self._peers.index != 0:
+            return
+        for path in listed:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
+        for name in wholes(self.path):
+            if _NAME.fullmatch(name):
+                remove_parts(os.path.join(self.path, name))
 
 
 def _steps(path: str) -> int:
     return int(os.path.basename(path)[11:-12])
-
-
-def _remove(listed: Iterable[str]) -> None:
-    for path in listed:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(path)
 
 
 def _random(text: str, path: str) -> Random:

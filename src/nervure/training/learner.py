@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,7 +24,7 @@ from nervure.computation import Computation
 from nervure.data.nested import Batch, Structure
 from nervure.data.sources import Source
 from nervure.errors import FormatError
-from nervure.files.state_dict import make_state_dict, variable_of
+from nervure.files.state_dict import make_spread_state, make_state_dict, variable_of
 from nervure.files.state_entries import StateRoot, home_around
 from nervure.files.state_loading import fitting
 from nervure.front.creation import AssignableTensorOp, handle_of
@@ -197,9 +198,14 @@ class Learner(Uncopyable):
 
     def save_checkpoint(self, path: str, standing: Standing) -> None:
         """Writes all that a training needs to go on, in its current state."""
+        own = self.transformer
         with self.best.away():
-            checkpoints.write(path, make_state_dict(self, optimizers=True), standing,
-                              self._draws.get(self.transformer))
+            random = self._draws.get(own)
+            if own.sharding is None:
+                own.peers.by_first(functools.partial(checkpoints.write, path, make_state_dict(self, optimizers=True),
+                                                     standing, random))
+            else:
+                checkpoints.write_together(path, make_spread_state(self, optimizers=True), standing, random, own.peers)
 
     def restore(self, checkpoint: SavedTraining) -> None:
         """Goes back to a checkpoint, all at one moment. For another model's: InvalidArgument, and nothing is changed.

@@ -183,7 +183,7 @@ class Programs(Uncopyable):
         if sharding is None:
             return
         for place, array in zip(self.places, self.form.arguments(batch), strict=True):
-            labels, shape, what = place.value.labels, np.shape(array), place.name or "a batch"
+            labels, shape, what = place.value.labels, np.shape(cast("np.ndarray", array)), place.name or "a batch"
             sharding.check_divided(sharding.split(labels, what, len(shape)), labels, shape, what, "fit",
                                    "take batches of such a length (size=), or another mesh; the last batch of an epoch "
                                    "may have any")

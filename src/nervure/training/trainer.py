@@ -147,7 +147,8 @@ class Trainer(Learner):
                                        "epoch makes a new generator for each")
         other = None if validation is None else _again(validation)
         kept = _count(keep, "keep")
-        place = None if folder is None else checkpoints.Folder(file_name(folder, "fit"), kept)
+        place = None if folder is None else checkpoints.Folder(
+            file_name(folder, "fit"), kept, self.transformer.peers)
         plan = TrainingPlan(own, count, other, place, None if save_every is None else _count(save_every, "save_every"),
                             _checked_stop(stop), truth(shows, "fit", "shows"), read_callbacks(callbacks))
         self.prepare(own.first())

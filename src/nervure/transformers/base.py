@@ -34,10 +34,12 @@ from nervure.support import forks
 from nervure.transformers.borrowing import as_version, shared_array
 from nervure.transformers.cells import Cell, Cells, own_copy
 from nervure.transformers.executable import Executable
+from nervure.transformers.peers import ALONE, Peers
 from nervure.transformers.program_options import ProgramOptions
 from nervure.types.description import BasicTensorDescription
 from nervure.types.mesh import Sharding
 from nervure.types.ordered_arrays import in_order
+from nervure.types.pieces import Spread
 
 __all__ = ["Executable", "Transformer"]
 
@@ -51,6 +53,11 @@ class Transformer(Uncopyable, ABC):
     name: ClassVar[str]
     sharding: Sharding | None = None
     """How values are distributed over a mesh; None on one device."""
+
+    @property
+    def peers(self) -> Peers:
+        """The processes that run the same computations on parts of the same values."""
+        return ALONE
 
     def __init__(self, cell: type[Cell] = Cell) -> None:
         self.cells = Cells(self.name, cell)
@@ -172,6 +179,14 @@ class Transformer(Uncopyable, ABC):
         cells = self.cells.of(variables)
         arrays = holding(cells, lambda: [cell.read() for cell in cells], op="snapshot")
         return dict(zip(variables, arrays, strict=True))
+
+    def spread(self, variables: Sequence[Variable]) -> list[Spread]:
+        """Returns the values of several variables, all of one moment, as the pieces of them that this process keeps.
+        They must not be written.
+        """
+        self.check_open()
+        cells, is_first = self.cells.of(variables), self.peers.index == 0
+        return holding(cells, lambda: [Spread(cell.type, cell.pieces(is_first)) for cell in cells], op="snapshot")
 
     def restore(self, values: Mapping[Variable, np.ndarray]) -> None:
         """Sets several variables, all at one moment: the inverse of ``snapshot``. Types and shapes must be theirs.

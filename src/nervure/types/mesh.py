@@ -153,7 +153,8 @@ class Sharding(NamedTuple):
                 listed = ", ".join(dict.fromkeys(classes)) or "no names"
                 raise InvalidArgument(f"no argument, variable or result has an axis {name}", op="shard", operand=name,
                                       got=name, expected=listed, help=did_you_mean(
-                                          name, list(classes), "name the axes of tensors, of a Trainer with axes=; plain shapes have none"))
+                                          name, list(classes), "name the axes of tensors, in a Trainer with axes=; "
+                                                               "plain shapes have none"))
 
 
 def class_of(label: str) -> str:

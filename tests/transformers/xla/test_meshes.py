@@ -17,9 +17,10 @@ from nervure.types.mesh import Sharding, read_sharding
 pytest.importorskip("jax", reason="jax is not installed")
 
 
-def lines_of(module: str) -> list[dict]:
+def lines_of(module: str, *arguments: object) -> list[dict]:
     """What a program of the tests prints, a line of JSON each."""
-    done = subprocess.run([sys.executable, "-m", module], capture_output=True, text=True, timeout=900, check=False)
+    done = subprocess.run([sys.executable, "-m", module, *map(str, arguments)], capture_output=True, text=True,
+                          timeout=900, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 

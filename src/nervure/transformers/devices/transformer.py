@@ -22,6 +22,7 @@ from nervure.passes.partition import partition
 from nervure.transformers.base import Executable, Transformer
 from nervure.transformers.devices.executable import DeviceExecutable
 from nervure.transformers.devices.placing import Placing
+from nervure.transformers.peers import Peers
 from nervure.transformers.program_options import ProgramOptions
 
 
@@ -37,6 +38,10 @@ class DeviceTransformer(Transformer):
     def __init__(self, base: Transformer, follows_lists: bool = True, fuses: bool = True) -> None:
         self.base, self.cells, self.is_open = base, base.cells, base.is_open
         self.placing = Placing(base, follows_lists, fuses)
+
+    @property
+    def peers(self) -> Peers:
+        return self.base.peers
 
     def check_open(self) -> None:
         self.base.check_open()

@@ -26,6 +26,7 @@ from nervure.transformers.cells import Cell, store_together
 from nervure.transformers.xla.functions import Array
 from nervure.transformers.xla.placements import Place, distributed
 from nervure.types.ordered_arrays import in_order
+from nervure.types.pieces import Piece
 
 __all__ = ["DeviceCell", "Held", "Variable", "keep_together", "placed"]
 
@@ -66,6 +67,16 @@ class DeviceCell(Cell):
         self.held = None
         _ARRAY.__set__(self, array)
 
+    def pieces(self, is_first: bool) -> list[Piece]:
+        held = self.held
+        if held is None or held.version != self.version or self.lent.value or held.value.is_deleted():
+            return super().pieces(is_first)
+        value = held.value
+        if value.is_fully_addressable and not is_first:
+            return []  # each process has all of it
+        return [Piece(tuple([bounds.start or 0 for bounds in shard.index]), np.asarray(shard.data))
+                for shard in value.addressable_shards if shard.replica_id == 0]
+
     def on_device(self, place: Place) -> Array:
         """Returns the value at a place, copied there once for each version."""
         held = self.held
@@ -86,19 +97,27 @@ def placed(array: np.ndarray, place: Place) -> Array:
 
 
 def moved(value: Array, place: Place) -> Array:
-    """Returns a value at another place. Where several processes hold it, all of them do this."""
+    """Returns a value at another place. Where several processes hold it, or will, all of them do this."""
+    is_here = value.is_fully_addressable
     with jax.enable_x64(True):
-        if value.is_fully_addressable:
-            return jax.device_put(value, place, may_alias=False)
-        return jax.jit(jnp.copy, out_shardings=place)(value)
+        if not isinstance(place, NamedSharding):
+            return jax.device_put(value if is_here else whole(value).addressable_data(0), place, may_alias=False)
+        if place.is_fully_addressable is not is_here:
+            return distributed(fetched(value), place)
+        return jax.device_put(value, place, may_alias=False) if is_here else jax.jit(
+            jnp.copy, out_shardings=place)(value)
+
+
+def whole(value: Array) -> Array:
+    """Returns a value of which each device has all. Where several processes hold its parts, all of them do this."""
+    return value if value.is_fully_replicated else moved(value, NamedSharding(value.sharding.mesh, PartitionSpec()))
 
 
 def fetched(value: Array) -> np.ndarray:
     """Returns a copy of a value in memory. Where several processes hold its parts, all of them do this."""
     if value.is_fully_addressable:
         return np.array(value, order="C", copy=True)
-    whole = value if value.is_fully_replicated else moved(value, NamedSharding(value.sharding.mesh, PartitionSpec()))
-    return np.array(whole.addressable_data(0), order="C", copy=True)
+    return np.array(whole(value).addressable_data(0), order="C", copy=True)
 
 
 _ARRAY: Array = Cell.__dict__["array"]

@@ -24,6 +24,7 @@ from nervure.types.mesh import Sharding
 
 if TYPE_CHECKING:
     from nervure.transformers.binding import Bindings
+    from nervure.transformers.peers import Peers
     from nervure.transformers.xla.placements import Placement
 
 
@@ -48,6 +49,12 @@ class XlaTransformer(Transformer):
     def has_fused_attention(self) -> bool:
         """Whether the device has kernels for attention as a whole."""
         return self.device.platform == "gpu"
+
+    @property
+    def peers(self) -> Peers:
+        with forks.importing():
+            from nervure.transformers.xla.processes import peers
+        return peers()
 
     def supports(self, op_class: type[Op]) -> bool:
         if op_class is Attention:
