@@ -214,7 +214,6 @@ ERRORS = [
     (HEAD + "  for i 12:", "line 2: < is missing", "<"),
     (HEAD + "  for i < 12, j < 3:", "line 2: a loop has one index", None),
     (HEAD + "  for i < 12 scalar:", "line 2: this is not an operator", "one of + - * // % ** , )"),
-    (HEAD + "  for i < 12 vector lanes 8:", "line 2: masked is missing", "masked"),
     (HEAD + "  for i < 12 vector tile 64 8:", "line 2: lanes is missing", "lanes"),
     (HEAD + "  v0 = reduce add over i < 12 as usual:",
      "line 2: one of unrolled, stages, vector, registers, parts, memory, chain is missing",

@@ -21,7 +21,7 @@ grammar, which the printer, the parser and the verifier follow:
                 | "prefetch" buffer "[" address "]"
                 | "check" scalar "else" number "," scalar
     routine   ::= "product" | "transpose"
-    widths    ::= "lanes" number* "masked" number ["unrolled"]
+    widths    ::= ["lanes" number*] ["masked" number] ["unrolled"]
     tile      ::= "tile" number "lanes" number*
     strip     ::= "by" index "<=" number
     order     ::= "order" number "," number ["," number]
@@ -341,11 +341,11 @@ class Check(Simple):
 
 class Widths(NamedTuple):
     """The numbers of iterations of a vector loop that run at once. ``full`` are those of loops of full vectors, one
-    after the other; ``masked`` is that of a last vector, whose lanes may lack an iteration.
+    after the other; ``masked`` is that of a last vector, whose lanes may lack an iteration, or 0 if there is none.
     """
 
     full: tuple[int, ...]
-    masked: int
+    masked: int = 0
 
 
 class Tiling(NamedTuple):

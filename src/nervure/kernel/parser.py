@@ -175,7 +175,7 @@ class _Parser:
         strip = self._strip(line) if line.accept("by ") else []
         parallel, vector = line.accept("parallel"), line.accept("vector")
         tile = self._tile(line) if line.accept("tile ") else None
-        widths = self._widths(line) if line.accept("lanes ") else None
+        widths = self._widths(line)
         unrolled = widths is not None and line.accept("unrolled")
         routine = line.take(_ROUTINE, _ROUTINES) if line.accept("as ") else None
         if len(indices) > 1:
@@ -195,10 +195,10 @@ class _Parser:
         line.expect("lanes")
         return Tiling(columns, self._numbers(line))
 
-    def _widths(self, line: Scanner) -> Widths:
-        full = self._numbers(line)
-        line.expect("masked")
-        return Widths(full, line.integer("lanes"))
+    def _widths(self, line: Scanner) -> Widths | None:
+        full = self._numbers(line) if line.accept("lanes ") else ()
+        masked = line.integer("lanes") if line.accept("masked ") else 0
+        return Widths(full, masked) if full or masked else None
 
     def _numbers(self, line: Scanner) -> tuple[int, ...]:
         found = [line.integer("lanes")]

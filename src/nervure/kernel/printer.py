@@ -267,8 +267,9 @@ def _how(loop: For) -> str:
         return f" tile {loop.tile.columns} lanes {', '.join(map(str, loop.tile.lanes))}"
     if loop.widths is None:
         return "" if loop.routine is None else f" as {loop.routine}"
-    unrolled = " unrolled" if loop.unrolled else ""
-    return f" lanes {', '.join(map(str, loop.widths.full))} masked {loop.widths.masked}{unrolled}"
+    lanes = f" lanes {', '.join(map(str, loop.widths.full))}" if loop.widths.full else ""
+    masked = f" masked {loop.widths.masked}" if loop.widths.masked else ""
+    return f"{lanes}{masked}{' unrolled' if loop.unrolled else ''}"
 
 
 def _strategy(loop: Reduce | Fold) -> str:

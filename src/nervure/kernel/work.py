@@ -212,7 +212,7 @@ class _Counting:
         widths = loop.widths or Widths((self._lanes,), self._lanes)
         if loop.tile is not None:
             widths = Widths(loop.tile.lanes[-1:], loop.tile.lanes[-1])
-        together = max(*widths.full, widths.masked) / self._lanes
+        together = max((*widths.full, widths.masked)) / self._lanes
         for share, length in self._over(loop.index, loop.extent):
             self.work.entries += 0.0 if loop.unrolled else share * at.turns
             inside = _At(share * at.points * length, share * at.turns * self._vectors(length, widths), together,
@@ -225,7 +225,7 @@ class _Counting:
         for width in widths.full:
             vectors += length // width * max(width / self._lanes, 1.0)
             length %= width
-        return vectors + -(-length // widths.masked) * max(widths.masked / self._lanes, 1.0)
+        return vectors + (-(-length // widths.masked) * max(widths.masked / self._lanes, 1.0) if widths.masked else 0.0)
 
     def _add_reduction(self, loop: Reduce | Fold | Contract, at: _At) -> None:
         """A reduction outside of a vector loop runs in lanes along its innermost index, unless it is a chain."""

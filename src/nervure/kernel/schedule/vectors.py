@@ -29,6 +29,7 @@ from nervure.kernel.schedule.reduction_strategy import strategy_of, without_ones
 from nervure.kernel.schedule.short_rows import most_copies
 from nervure.kernel.schedule.vector_width import register_lanes, vector_widths
 from nervure.support.machine import Machine
+from nervure.types.dim import DimLike, bounds
 
 
 def with_vectors(kernel: Kernel, machine: Machine) -> Kernel:
@@ -87,9 +88,18 @@ def in_lanes(loop: For, lanes: int) -> For:
     widths = vector_widths(loop, lanes)
     extent, most = loop.extent, min(most_copies(loop.body) * widths.full[0], LANES)
     if not isinstance(extent, int) or not 0 < extent <= most:
-        return replace(loop, widths=widths)
+        return replace(loop, widths=_needed(widths, extent))
     width = _of_copies(extent, widths.full[0], lanes)
     return replace(loop, widths=Widths((width,), width), unrolled=True)
+
+
+def _needed(widths: Widths, extent: DimLike) -> Widths:
+    """Returns the ``widths`` at which a loop of this ``extent`` may have iterations."""
+    if extent % widths.full[0] == 0:
+        return Widths(widths.full[:1])
+    most = bounds(extent)[1]
+    full = tuple([width for width in widths.full if most is None or width <= most])
+    return Widths(full, 0 if full and extent % full[-1] == 0 else widths.masked)
 
 
 def _of_copies(extent: int, widest: int, lanes: int) -> int:

@@ -113,7 +113,7 @@ class _Waiting(MemoryRewrite):
     def _of_blocks(self, loop: Reduce, points: DimLike, part: int) -> Reduce:
         """Returns the chain of what blocks make."""
         block = self.index()
-        left = dim_min(points - block.dim * BLOCK, BLOCK)
+        left = _at_most(points - block.dim * BLOCK, BLOCK)
         rows = self.shared("rows", loop.results, LANES, key=self.depth)
         lanes = LaneAccumulators(loop, rows, self.index, self._machine, self._lanes)
         added = self._in_place(lanes, block.dim * BLOCK, left) if is_read_in_place(loop) else \
@@ -136,7 +136,7 @@ class _Waiting(MemoryRewrite):
         if most == BLOCK:
             return self._part(lanes, start, left, most)
         part = self.index()
-        body = self._part(lanes, start + part.dim * most, dim_min(left - part.dim * most, most), most)
+        body = self._part(lanes, start + part.dim * most, _at_most(left - part.dim * most, most), most)
         return (For(part, (left + (most - 1)) // most, body),)
 
     def _part(self, lanes: LaneAccumulators, start: DimLike, count: DimLike, most: int) -> Body:
@@ -156,6 +156,8 @@ class _Waiting(MemoryRewrite):
         for other, count in reversed(outer):
             inside[other] = number if other is outer[0][0] else number % count
             number = number // count
+        if start % extent == 0 and left % extent == 0:
+            return _Rows(row, left // extent, replace(loop, body=substituted(loop.body, inside)), 0, extent, base)
         rows = (start + left + (extent - 1)) // extent - start // extent
         return _Rows(row, rows, replace(loop, body=substituted(loop.body, inside)),
                      dim_max(-base, 0), dim_min(extent, left - base), dim_max(base, 0))
@@ -202,3 +204,8 @@ class _Waiting(MemoryRewrite):
         reduce = replace(rows.reduce, body=substituted(rows.reduce.body, {index: rows.low + index.dim}))
         place = Address(rows.before, ((index, 1),))
         return For(rows.index, rows.count, (self._along(reduce, rows.high - rows.low, place, waiting),))
+
+
+def _at_most(left: DimLike, most: int) -> DimLike:
+    """Returns the number of points of a part of ``most``, if so many are ``left`` for it and those behind it."""
+    return most if left % most == 0 else dim_min(left, most)

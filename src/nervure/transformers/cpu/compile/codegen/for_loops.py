@@ -132,10 +132,8 @@ def _emit_copies(context: Context, loop: For, width: int) -> None:
 def _emit_vector_loop(context: Context, loop: For, widths: Widths, begin: Register, end: Register,
                       is_certain: bool) -> None:
     preheader = Preheader(context.builder.region(), stored(loop), is_certain)
-    is_of_rows = bool(index_symbols(loop.extent))  # of accumulators; of all sizes that are numbers the text is the same
-    is_whole = is_of_rows and begin.text == "0" and loop.extent % widths.full[-1] == 0
     is_masked = needs_mask(context, loop.body, loop.index, widths.masked)
-    vector_iterations(context, loop.index, (begin, end), preheader, widths, partial(emit, context, loop.body), is_whole,
+    vector_iterations(context, loop.index, (begin, end), preheader, widths, partial(emit, context, loop.body),
                       is_masked)
 
 

@@ -89,20 +89,25 @@ def stored(loop: Loop) -> frozenset[Buffer]:
 
 
 def vector_iterations(context: Context, index: LoopIndex, ends: tuple[Register, Register], preheader: Preheader,
-                      widths: Widths, body: Callable[[], None], is_whole: bool = False, is_masked: bool = True) -> None:
-    """Builds a loop of many iterations at once, in up to three copies of ``body``. ``is_whole``: they fill vectors. If
-    no copy ``is_masked``, the one for the last iterations does for others in as many lanes.
+                      widths: Widths, body: Callable[[], None], is_masked: bool = True) -> None:
+    """Builds a loop of many iterations at once, in up to three copies of ``body``. If no copy ``is_masked``, the one
+    for the last iterations does for others in as many lanes.
     """
-    b, (start, end) = context.builder, ends
-    is_same = not is_whole and not is_masked and widths.full[-1] == widths.masked
-    for width in widths.full[:-1] if is_same else widths.full:
+    b, (start, end), (full, masked) = context.builder, ends, widths
+    if masked == 1:
+        masked = 0
+    if masked == 0 and len(full) == 1 and start.text == "0":
+        with b.loop(start, end, full[0], is_certain=True) as iterations:  # else the code in front is not reached
+            in_lanes(context, index, preheader, iterations.index, full[0], None, body)
+        return
+    for width in full[:-1] if full and full[-1] == masked and not is_masked else full:
         with b.loop(start, end - (width - 1), width) as iterations:
             in_lanes(context, index, preheader, iterations.index, width, None, body)
         start = iterations.index
-    if widths.full[-1] > 1 and not is_whole:
-        with b.loop(start, end, widths.masked) as iterations:
-            left = end - iterations.index if is_masked and widths.masked > 1 else None
-            in_lanes(context, index, preheader, iterations.index, widths.masked, left, body)
+    if masked > 0:
+        with b.loop(start, end, masked) as iterations:
+            left = end - iterations.index if is_masked else None
+            in_lanes(context, index, preheader, iterations.index, masked, left, body)
 
 
 def in_lanes(context: Context, index: LoopIndex, preheader: Preheader, start: Register, width: int,
