@@ -28,6 +28,7 @@ from nervure.kernel.ir import (
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.parser import parse_kernel
 from nervure.kernel.plan import make_plan
+from nervure.kernel.printer import print_kernel
 from nervure.passes.pipelines import standard
 from nervure.transformers.cpu.compile.codegen.generate import generate
 from nervure.transformers.cpu.compile.codegen.statements import FAILED
@@ -533,3 +534,33 @@ def test_lanes_that_avx2_has_no_masks_for_are_tested_in_one_place(dtype):
     text = generate(step.kernel, Target.avx2()).text
     assert len(re.findall(r"call .*@read_v64\w+\(", text)) >= 16
     assert len(re.findall(r"call .*@llvm.masked.load", text)) == 1
+
+
+def test_rows_that_fill_vectors_have_no_code_for_a_last_one():
+    def text(length: int | str) -> str:
+        return generate(parse_kernel(f"""
+kernel negatives(in x: f32[5*{length}], out y: f32[5*{length}]):
+  symbol N
+  for i < 5 parallel:
+    for j < {length} vector:
+      v0 = x[{length}*i + j]
+      v1 = negative(v0)
+      y[{length}*i + j] = v1
+"""), Target.avx2()).text
+
+    assert text(1024) == text(4096) and text(1001) == text(4097) and text(1024) != text(1001)
+    assert ["masked" in text(length) for length in (1024, 1001, "N")] == [False, True, True]
+
+
+def test_loops_shorter_than_a_vector_have_no_code_for_a_whole_one():
+    code = generate(parse_kernel("""
+kernel negatives(in x: f32[5*N], out y: f32[5*N]):
+  symbol N
+  for i < 5 parallel:
+    for j < N % 5 vector:
+      v0 = x[N*i + j]
+      v1 = negative(v0)
+      y[N*i + j] = v1
+"""), Target.avx2())
+    assert print_kernel(code.kernel).splitlines()[3].endswith("for j < N % 5 vector masked 8:")
+    assert code.text.count("fneg") == 1

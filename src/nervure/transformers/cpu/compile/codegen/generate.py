@@ -21,8 +21,8 @@ iterations of the sliced loop, memory of its own (``Code.scratch_bytes``), and t
 
 The text depends only on the structure: no name of a symbol or a buffer is in it. The only sizes in it are 0, 1, -1 and
 2, the extents of short reductions, and the lanes and blocks of others. It also depends on whether a loop certainly has
-an iteration and a reduction more than a block, whether a row or a result is larger than the caches, and whether its
-rows share lines. Equal texts are equal kernels.
+an iteration and a reduction more than a block, whether rows fill vectors or are larger than the caches, as results may
+be, and whether rows share lines. Equal texts are equal kernels.
 """
 
 from __future__ import annotations

@@ -94,8 +94,8 @@ def vector_iterations(context: Context, index: LoopIndex, ends: tuple[Register, 
     for the last iterations does for others in as many lanes.
     """
     b, (start, end), (full, masked) = context.builder, ends, widths
-    if masked == 1:
-        masked = 0
+    if full[-1:] == (1,):
+        masked = 0  # nothing is left
     if masked == 0 and len(full) == 1 and start.text == "0":
         with b.loop(start, end, full[0], is_certain=True) as iterations:  # else the code in front is not reached
             in_lanes(context, index, preheader, iterations.index, full[0], None, body)
@@ -106,7 +106,7 @@ def vector_iterations(context: Context, index: LoopIndex, ends: tuple[Register, 
         start = iterations.index
     if masked > 0:
         with b.loop(start, end, masked) as iterations:
-            left = end - iterations.index if is_masked else None
+            left = end - iterations.index if is_masked and masked > 1 else None
             in_lanes(context, index, preheader, iterations.index, masked, left, body)
 
 
