@@ -63,20 +63,28 @@ def resize(x: TensorLike, lengths: object, mode: str = "nearest", align_corners:
     has_ends = truth(align_corners, "resize", "align_corners")
     own = as_tensor(x, "resize") if mode == "nearest" else as_floats(x, "resize")
     for at, length in new_lengths(own, lengths, "resize"):
-        own = _resized(own, at, length, mode, has_ends)
+        own = resized(own, at, length, mode, has_ends)
     return own
 
 
-def _resized(x: Tensor, at: int, length: DimLike, mode: str, has_ends: bool) -> Tensor:
-    """Returns x with another length of one axis."""
+def resized(x: Tensor, at: int, length: DimLike, mode: str, has_ends: bool,
+            step: tuple[DimLike, DimLike] | None = None) -> Tensor:
+    """Returns x with another length of one axis.
+
+    ``step`` is the distance of places in elements of x, numerator and denominator; without it, it follows from both
+    lengths. Beside the modes of ``nv.resize`` there is "centre", the element whose cell has the centre of a place.
+    """
     before, place = x.type.shape[at], iota(length)
-    if mode == "nearest":
-        return _chosen(x, at, floordivide(multiply(place, before), length))
+    above, below = step or (before, length)
+    if mode in ("nearest", "centre"):
+        if mode == "centre":
+            place, below = add(multiply(place, 2), 1), 2 * below
+        return _chosen(x, at, clip(floordivide(multiply(place, above), below), 0, before - 1))
     # The position is numerator / denominator, in integers, so that no place is rounded to its neighbour.
     if has_ends:
         numerator, denominator = multiply(place, before - 1), _at_least_one(length - 1)
     else:
-        numerator, denominator = subtract(multiply(add(multiply(place, 2), 1), before), length), 2 * length
+        numerator, denominator = subtract(multiply(add(multiply(place, 2), 1), above), below), 2 * below
     if mode == "linear":
         numerator = clip(numerator, 0, None)
     first = floordivide(numerator, denominator)

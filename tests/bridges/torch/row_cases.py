@@ -410,3 +410,12 @@ cases("linalg_qr.default", [[drawn((4, 3))], [drawn((2, 3, 5))], [drawn((4, 3)),
 cases("linalg_householder_product.default", [[*torch.geqrf(drawn((4, 3)))], [*torch.geqrf(_squares[2])]])
 cases("_linalg_svd.default", [[drawn((4, 3))], [drawn((3, 3)), True], [_squares[2], False, False]])
 cases("_linalg_eigh.default", [[_positive[1]], [_positive[0], "U"], [_positive[2], "L", False]])
+
+_places = drawn((2, 4, 5, 2), low=-1.4, high=1.4)
+_cubes, _spots = drawn((1, 2, 3, 4, 5)), drawn((1, 2, 2, 3, 3), low=-1.4, high=1.4)
+for _choice in ((0, 0, False), (0, 1, True), (0, 2, False), (1, 0, True), (2, 2, True), (2, 0, False)):
+    cases("grid_sampler_2d.default", [[x4, _places, *_choice]])
+    cases("grid_sampler_2d_backward.default", [[drawn((2, 3, 4, 5)), x4, _places, *_choice, [True, True]]])
+for _choice in ((0, 0, False), (0, 2, True), (1, 1, False)):
+    cases("grid_sampler_3d.default", [[_cubes, _spots, *_choice]])
+    cases("grid_sampler_3d_backward.default", [[drawn((1, 2, 2, 2, 3)), _cubes, _spots, *_choice, [True, True]]])

@@ -83,7 +83,7 @@ def compare(name: str, case: list[Any]) -> None:
 
 
 def test_every_row_has_cases():
-    """But for ops of the bridge itself, which ``test_recurrent.py`` tries."""
+    """But for ops of the bridge itself, which ``test_recurrent.py`` and ``test_resizing.py`` try."""
     assert set(CASES) == {name for name in ROWS if not name.startswith("nervure.")}
 
 

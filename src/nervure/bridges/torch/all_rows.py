@@ -22,6 +22,7 @@ from nervure.bridges.torch import (  # noqa: F401  # each enters its rows
     product_rows,
     recurrent_rows,
     reduction_rows,
+    sampling_rows,
     scan_rows,
     strided_rows,
     view_rows,

@@ -22,8 +22,8 @@ from torch.fx import Graph, GraphModule, Node
 from nervure.bridges.torch.decompositions import decompositions
 from nervure.bridges.torch.fallback import compiled_in_parts, refusal
 from nervure.bridges.torch.freezing import program_of, static_inputs
+from nervure.bridges.torch.kept_whole import keep_whole
 from nervure.bridges.torch.random_ops import drawn_first
-from nervure.bridges.torch.recurrent_ops import keep_whole
 from nervure.bridges.torch.traced_program import with_updates
 from nervure.bridges.torch.unsupported import Foreign, Unsupported
 from nervure.errors import InvalidArgument, NervureError, did_you_mean

@@ -14,7 +14,7 @@ from functools import cache
 import torch
 from torch._decomp import core_aten_decompositions, get_decompositions
 
-from nervure.bridges.torch import recurrent_ops
+from nervure.bridges.torch import kept_whole
 from nervure.bridges.torch.all_rows import ROWS
 from nervure.bridges.torch.translation import name_of
 from nervure.bridges.torch.unsupported import Foreign
@@ -22,18 +22,11 @@ from nervure.bridges.torch.unsupported import Foreign
 aten = torch.ops.aten
 
 _FURTHER = ("upsample_bilinear2d", "upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d",
-            "upsample_bicubic2d", "upsample_linear1d", "upsample_trilinear3d", "grid_sampler_2d", "col2im",
+            "upsample_bicubic2d", "upsample_linear1d", "upsample_trilinear3d", "col2im",
             "native_layer_norm_backward", "native_group_norm_backward", "reflection_pad1d_backward",
             "reflection_pad2d_backward", "_native_batch_norm_legit_functional", "native_batch_norm_backward",
             "upsample_bilinear2d_backward", "upsample_nearest2d_backward", "log_sigmoid_forward",
             "_native_batch_norm_legit", "_batch_norm_with_update_functional", "glu", "prelu")
-
-
-def _unless_low_precision(decompose: Callable[..., Foreign]) -> Callable[..., Foreign]:
-    """Leaves an op to PyTorch if its decomposition would round in between where the op itself does not."""
-    def decomposed(x: torch.Tensor, *arguments: Foreign, **named: Foreign) -> Foreign:
-        return NotImplemented if x.dtype in (torch.bfloat16, torch.float16) else decompose(x, *arguments, **named)
-    return decomposed
 
 
 # -- random numbers are made of those that a shape alone decides, so that PyTorch draws them before the rest -----------
@@ -91,6 +84,7 @@ def decompositions() -> dict[Foreign, Callable[..., Foreign]]:
     """Returns PyTorch's decompositions of everything but the overloads that have a row."""
     further = get_decompositions([getattr(aten, name) for name in _FURTHER if hasattr(aten, name)])
     found = {**core_aten_decompositions(), **further}
-    found[aten.grid_sampler_2d.default] = _unless_low_precision(found[aten.grid_sampler_2d.default])
-    found.update({**_RANDOM, **recurrent_ops.decompositions()})
+    found.update({**_RANDOM, **kept_whole.decompositions()})
+    # A composite with a row for what it is made of, such as grid_sampler, comes to that by PyTorch's own dispatch.
+    found.pop(aten.grid_sampler.default, None)
     return {op: function for op, function in found.items() if name_of(op) not in ROWS}

@@ -19,7 +19,7 @@ from torch.utils._pytree import tree_map_only, tree_unflatten
 from nervure.bridges.torch.decompositions import decompositions
 from nervure.bridges.torch.fallback import refusal
 from nervure.bridges.torch.imported_module import Given, ImportedMode, ImportedModule
-from nervure.bridges.torch.recurrent_ops import KeptWhole
+from nervure.bridges.torch.kept_whole import KeptWhole
 from nervure.bridges.torch.torch_tensors import as_array
 from nervure.bridges.torch.translation import TracedFunction, translated
 from nervure.bridges.torch.unsupported import Foreign, Unsupported

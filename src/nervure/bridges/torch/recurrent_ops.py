@@ -17,8 +17,6 @@ from functools import cache
 
 import torch
 from torch import Tensor
-from torch.fx import GraphModule
-from torch.overrides import TorchFunctionMode
 
 from nervure.bridges.torch.all_rows import ROWS
 from nervure.bridges.torch.torch_tensors import as_array, as_tensor
@@ -145,41 +143,22 @@ gru, rnn_tanh, rnn_relu = [_of_one_state(kind) for kind in ("gru", "rnn_tanh", "
 _WHOLE = {"lstm": lstm, "gru": gru, "rnn_tanh": rnn_tanh, "rnn_relu": rnn_relu}
 
 
-def decompositions() -> dict[Foreign, Callable[..., Foreign]]:
-    """Returns what is to stand for PyTorch's overloads in a graph that has them still, as those of torch.export do."""
-    return {getattr(torch.ops.aten, kind).input: function for kind, function in _WHOLE.items()}
+WHOLE_OF = {getattr(torch, kind): function for kind, function in _WHOLE.items()}
+"""The function of ops for each of PyTorch's functions."""
 
-
-_OF_PYTORCH = {getattr(torch, kind): function for kind, function in _WHOLE.items()}
 _ARGUMENTS = 9
 """The number of arguments for sequences that are not packed; those that are have eight."""
 
 
-def keep_whole(graph: GraphModule) -> None:
-    """Puts ops of a layer in the place of PyTorch's functions in a graph of dynamo's, before it is traced further.
+def is_said(arguments: Sequence[Foreign], x: object) -> bool:
+    """Returns whether ops say what a call of one of PyTorch's functions does, of which x is the first argument.
 
     Packed sequences, other devices and sparse tensors are left to PyTorch.
     """
-    for node in graph.graph.nodes:
-        function = _OF_PYTORCH.get(node.target) if node.op == "call_function" else None
-        if function is not None and len(node.args) == _ARGUMENTS and _is_plain(node.args[0].meta.get("example_value")):
-            node.target = function
-    graph.recompile()
+    return (len(arguments) == _ARGUMENTS and isinstance(x, Tensor) and x.dim() == 3 and x.is_floating_point()
+            and x.device.type == "cpu")
 
 
-def _is_plain(x: object) -> bool:
-    return isinstance(x, Tensor) and x.dim() == 3 and x.is_floating_point() and x.device.type == "cpu"
-
-
-class KeptWhole(TorchFunctionMode):
-    """While it is entered, PyTorch's functions for recurrent layers call ops of a layer, which torch.export traces."""
-
-    def __torch_function__(self, function: Foreign, types: Foreign, arguments: tuple[Foreign, ...] = (),
-                           named: dict[str, Foreign] | None = None) -> Foreign:
-        whole = _OF_PYTORCH.get(function)
-        if whole is not None and len(arguments) == _ARGUMENTS and _is_plain(arguments[0]):
-            function = whole
-        return function(*arguments, **(named or {}))
-
-
-__all__ = ["KeptWhole", "decompositions", "gru", "keep_whole", "lstm", "rnn_relu", "rnn_tanh"]
+def decompositions() -> dict[Foreign, Callable[..., Foreign]]:
+    """Returns what is to stand for PyTorch's overloads in a graph that has them still, as those of torch.export do."""
+    return {getattr(torch.ops.aten, kind).input: function for kind, function in _WHOLE.items()}

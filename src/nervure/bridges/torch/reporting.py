@@ -19,7 +19,7 @@ from torch.fx import GraphModule
 
 from nervure.bridges.torch.decompositions import decompositions
 from nervure.bridges.torch.fallback import lack
-from nervure.bridges.torch.recurrent_ops import keep_whole
+from nervure.bridges.torch.kept_whole import keep_whole
 from nervure.bridges.torch.translation import location_of
 from nervure.bridges.torch.unsupported import Foreign
 from nervure.errors import Location
