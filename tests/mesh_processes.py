@@ -4,6 +4,7 @@ PORT FOLDER``. The first prints facts as lines of JSON.
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 
@@ -13,7 +14,7 @@ if __name__ == "__main__":
 import numpy as np
 
 import nervure as nv
-from tests.mesh_facts import tell
+from tests.mesh_facts import message, tell
 from tests.mesh_training import INPUTS, STEPS, bits, fit, new, trainer
 
 
@@ -31,6 +32,8 @@ def main(index: int, count: int, port: str, folder: str) -> None:
     own.module.eval()
     run = nv.computation(own.module(x), x, transformer=xla)
     nv.save(os.path.join(folder, "run"), run)
+    small = functools.partial(nv.computation, transformer=xla, mesh=nv.Mesh({"data": 2}))
+    tell("a mesh of one process", "none of process 1" in message(small, own.module(x), x))
     tell(f"one device of process {index}", bool(np.allclose(run(INPUTS[:3]), predicted, rtol=1e-5)))
     if index:
         return

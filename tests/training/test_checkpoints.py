@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import signal
 
+import numpy as np
 import pytest
 
 import nervure as nv
 from nervure import nn
 from nervure.errors import FormatError
+from nervure.files.state_dict import SpreadState
 from nervure.training import checkpoints as files
 from nervure.training.checkpoints import Folder
 from nervure.training.standing import Standing
+from nervure.transformers.peers import ALONE
+from tests.jobs import job, spread
 from tests.training.samples import DATA, SETTINGS, STEPS, checkpoints
 
 
@@ -109,3 +114,28 @@ def test_the_best_stays_beside_the_newest(tmp_path):
     for steps, best in [(1, 1), (2, 2), (3, 2), (4, 2), (5, 2), (6, 6), (7, 6)]:
         add(kept, steps, best)
         assert left(tmp_path) == sorted({best, *range(max(steps - 1, 1), steps + 1)})
+
+
+def test_parts_are_removed_with_their_checkpoint(tmp_path):
+    """J8: also those that a kill has left behind; those of other files stay."""
+    folder, standing = Folder(str(tmp_path), keep=1), Standing({})
+    state = SpreadState({"param:linearlayer.0.bias": spread(np.zeros(4), (2,), 0, 1)}, {})
+    left = [tmp_path / f"{name}.0123456789abcdef.part" for name in (
+        "checkpoint-00000001.safetensors", "checkpoint-00000009.safetensors", "weights")]
+    for path in left:
+        path.write_bytes(b"")
+    for steps in (2, 3):
+        folder.add(steps, lambda path: files.write_together(path, state, standing, (0, 0, 0), ALONE), None)
+    first, second, third = sorted(os.listdir(tmp_path))
+    assert first == "checkpoint-00000003.safetensors" and second.startswith(first) and third == left[2].name
+    assert folder.newest().state.table["param:linearlayer.0.bias"].tolist() == [0] * 4
+    files.write(str(tmp_path / first), nv.StateDict({}), standing, (0, 0, 0))
+    assert len(os.listdir(tmp_path)) == 2
+
+
+def test_processes_that_find_different_checkpoints(tmp_path):
+    """J7: where they share no folder."""
+    files.write(files.path_in(str(tmp_path), 3), nv.StateDict({}), Standing({}), (0, 0, 0))
+    found = job(2, lambda peers: Folder(str(tmp_path / ("" if peers.index else "other")), 2, peers).newest())
+    assert all("the processes find different checkpoints" in str(error) for error in found)
+    assert "none, checkpoint-00000003.safetensors" in str(found[0])

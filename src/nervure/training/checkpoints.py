@@ -56,6 +56,7 @@ def write(path: str, state: StateDict, standing: Standing, random: Random) -> No
     name.
     """
     write_tensors(path, {**state.arrays(), **standing.arrays()}, _strings(state, standing, random))
+    remove_parts(path)
 
 
 def write_together(path: str, state: SpreadState, standing: Standing, random: Random, peers: Peers) -> None:

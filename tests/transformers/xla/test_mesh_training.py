@@ -45,7 +45,7 @@ def test_what_a_trainer_refuses_of_a_mesh(facts):
 
 
 def test_two_processes_write_what_each_has(tmp_path):
-    """J7: and everything is read by one."""
+    """J5, J7: and everything is read by one."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
@@ -57,7 +57,8 @@ def test_two_processes_write_what_each_has(tmp_path):
         json.loads, [line for line in text.splitlines() if line.startswith("{")])}
     assert facts.pop("files") == 4  # of a checkpoint and of weights
     assert facts.pop("loss") > 0
-    assert all(facts.values()) and {"bits", "weights", "weights.npz", "run", "one device of process 1"} < facts.keys()
+    assert all(facts.values()) and {"bits", "weights", "weights.npz", "run", "a mesh of one process",
+                                         "one device of process 1"} < facts.keys()
 
 
 @pytest.mark.parametrize(("options", "text"), [

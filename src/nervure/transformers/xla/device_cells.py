@@ -74,7 +74,7 @@ class DeviceCell(Cell):
         value = held.value
         if value.is_fully_addressable and not is_first:
             return []  # each process has all of it
-        return [Piece(tuple([bounds.start or 0 for bounds in shard.index]), np.asarray(shard.data))
+        return [Piece(tuple([bounds.start or 0 for bounds in shard.index]), np.array(shard.data, order="C", copy=True))
                 for shard in value.addressable_shards if shard.replica_id == 0]
 
     def on_device(self, place: Place) -> Array:
@@ -102,10 +102,11 @@ def moved(value: Array, place: Place) -> Array:
     with jax.enable_x64(True):
         if not isinstance(place, NamedSharding):
             return jax.device_put(value if is_here else whole(value).addressable_data(0), place, may_alias=False)
-        if place.is_fully_addressable is not is_here:
+        if is_here and place.is_fully_addressable:
+            return jax.device_put(value, place, may_alias=False)
+        if place.device_set != value.sharding.device_set:
             return distributed(fetched(value), place)
-        return jax.device_put(value, place, may_alias=False) if is_here else jax.jit(
-            jnp.copy, out_shardings=place)(value)
+        return jax.jit(jnp.copy, out_shardings=place)(value)
 
 
 def whole(value: Array) -> Array:

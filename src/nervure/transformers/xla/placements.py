@@ -174,7 +174,9 @@ def distributed(array: np.ndarray | ChosenRows, place: NamedSharding) -> Array:
 
 
 def as_mesh(sharding: Sharding, op: str = "shard") -> jax.sharding.Mesh:
-    """Returns the mesh of jax's devices; InvalidArgument if there are fewer than it needs."""
+    """Returns the mesh of jax's devices; InvalidArgument if there are fewer than it needs, or if some process of a job
+    has none of them.
+    """
     mesh, devices = sharding.mesh, jax.devices()
     if mesh.size > len(devices):
         raise InvalidArgument("the mesh is larger than the number of devices", op=op, operand="mesh",
@@ -182,6 +184,13 @@ def as_mesh(sharding: Sharding, op: str = "shard") -> jax.sharding.Mesh:
                               help="make the mesh smaller, or start more processes: nervure launch -n 4 -- COMMAND; "
                                    "XLA_FLAGS=--xla_force_host_platform_device_count=8 gives 8 devices for a trial "
                                    "on one processor")
+    idle = sorted({device.process_index for device in devices[mesh.size:]}
+                  - {device.process_index for device in devices[:mesh.size]})
+    if idle:
+        raise InvalidArgument("the mesh leaves processes of the job without a device", op=op, operand="mesh",
+                              got=f"{mesh} of {mesh.size} devices, none of process {', '.join(map(str, idle))}",
+                              expected=f"more of the {len(devices)} devices, as jax lists them",
+                              help="make the mesh larger, or start fewer processes: all make each step together")
     grid = np.array(devices[:mesh.size]).reshape(list(mesh.axes.values()))
     return jax.sharding.Mesh(grid, tuple(mesh.axes))
 
