@@ -78,8 +78,8 @@ _WHOLE = tuple([f"nervure.front.{name}" for name in (
     "matrix_products",
     "differences", "quantisation",
     "convolution", "pooling", "sampling", "interpolation", "boxes", "unpooling", "deformable",
-    "normalization", "attention", "random", "facets", "gradients", "flexible", "iterators", "choices", "checkpointing",
-    "sharding", "loop_functions", "associative_scan")])
+    "normalization", "attention", "random", "dropping", "distances", "ragged", "facets", "gradients", "flexible",
+    "iterators", "choices", "checkpointing", "sharding", "loop_functions", "associative_scan")])
 _SUBMODULES = ("autodiff", "bridges", "data", "fft", "flags", "front", "ir", "linalg", "nn", "ops", "optim", "passes",
                "processes", "random", "special", "testing", "tools", "training", "transformers", "types")
 _WHERE = {name: module for module, names in _NAMES.items() for name in names.split()}

@@ -146,7 +146,12 @@ from nervure.front.differences import ptp as ptp
 from nervure.front.differences import trapezoid as trapezoid
 from nervure.front.differences import unwrap as unwrap
 from nervure.front.differences import var as var
+from nervure.front.distances import cdist as cdist
+from nervure.front.distances import pdist as pdist
 from nervure.front.dlpack import from_dlpack as from_dlpack
+from nervure.front.dropping import alpha_dropout as alpha_dropout
+from nervure.front.dropping import channel_dropout as channel_dropout
+from nervure.front.dropping import gumbel_softmax as gumbel_softmax
 from nervure.front.editing import delete as delete
 from nervure.front.editing import insert as insert
 from nervure.front.editing import trim_zeros as trim_zeros
@@ -398,6 +403,7 @@ from nervure.front.prefixes import nancumprod as nancumprod
 from nervure.front.prefixes import nancumsum as nancumsum
 from nervure.front.quantisation import dequantise_linear as dequantise_linear
 from nervure.front.quantisation import quantise_linear as quantise_linear
+from nervure.front.ragged import ragged_dot as ragged_dot
 from nervure.front.random import bernoulli as bernoulli
 from nervure.front.random import dropout as dropout
 from nervure.front.random import glorot as glorot

@@ -16,7 +16,8 @@ import tests.nn.torch_attention_cases
 import tests.nn.torch_image_cases
 import tests.nn.torch_loss_cases
 import tests.nn.torch_place_cases
-import tests.nn.torch_recurrent_cases  # noqa: F401  # all five add cases
+import tests.nn.torch_recurrent_cases
+import tests.nn.torch_stack_cases  # noqa: F401  # all six add cases
 from tests.nn.torch_cases import CASES, Case, cotangent
 
 FILE = Path(__file__).with_name("torch_figures.npz")

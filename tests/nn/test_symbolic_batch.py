@@ -44,6 +44,15 @@ class Spread(nn.Module):
         return self.inner(x, nv.full((x.shape[0], 2, 2), 0.3))
 
 
+class Labelled(nn.Module):
+    """A layer with a class number for each sample, from its own input."""
+
+    inner: nn.Module
+
+    def forward(self, x):
+        return self.inner(x, nv.floor(x[:, 0] * 5.9).astype(nv.int64))
+
+
 class Twice(nn.Module):
     """A layer of two inputs, on one and its square."""
 
@@ -88,6 +97,14 @@ LAYERS: Mapping[str, tuple[Callable[[], Any], tuple[int, ...]]] = {
     "MultiHeadAttention": (lambda: nn.MultiHeadAttention(4, 2, batch_first=True), (5, 4)),
     "TransformerEncoderLayer": (lambda: nn.TransformerEncoderLayer(4, 2, 8, 0.0, batch_first=True), (5, 4)),
     "TransformerDecoderLayer": (lambda: Decoder(nn.TransformerDecoderLayer(4, 2, 8, 0.0, batch_first=True)), (5, 4)),
+    "TransformerEncoder": (lambda: nn.TransformerEncoder(
+        nn.TransformerEncoderLayer(4, 2, 8, 0.0, batch_first=True), 2, nn.LayerNorm(4)), (5, 4)),
+    "TransformerDecoder": (lambda: Decoder(nn.TransformerDecoder(
+        nn.TransformerDecoderLayer(4, 2, 8, 0.0, batch_first=True), 1)), (5, 4)),
+    "Transformer": (lambda: Decoder(nn.Transformer(4, 2, 1, 1, 8, 0.0, batch_first=True)), (5, 4)),
+    "AdaptiveLogSoftmax": (lambda: Labelled(nn.AdaptiveLogSoftmax(3, 6, [2, 4], 1.5)), (3,)),
+    "WeightNorm": (lambda: nn.WeightNorm(nn.Linear(3, 4)), (3,)),
+    "SpectralNorm": (lambda: nn.SpectralNorm(nn.Linear(3, 4)).eval(), (3,)),
     "Residual": (lambda: nn.Residual(nn.Linear(3, 3)), (3,)),
     "Sequential": (lambda: nn.Sequential(nn.Conv(2, 3, (3, 3)), nn.BatchNorm(3), nn.ReLU(), nn.MaxPool((2, 2)),
                                          lambda x: x.reshape(-1, 3), nn.Linear(3, 2)), IMAGES)}

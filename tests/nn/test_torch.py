@@ -26,7 +26,7 @@ def ours(case: Case, transformer: nv.transformers.base.Transformer) -> dict[str,
 @pytest.mark.parametrize("transformer", ["cpu", "interpreter"])
 def test_values_and_gradients_are_those_of_torch(name, transformer):
     """T211, T212, T213, T214, T215, T216, T225, T226, T227, T413, T414, T416, T417, T419,
-    T420, T421, T440, T444: live, or against those kept.
+    T420, T421, T440, T444, T445, T446, T447, T449, T450: live, or against those kept.
     """
     expected = figures(name)
     with nv.transformers.make_transformer(transformer) as made:

@@ -9,8 +9,8 @@ import nervure as nv
 from nervure.errors import InvalidArgument, WrongKind
 from tests.optim.training import CASES, HAS_TORCH, STEPS, expected, figures, trained, trained_by_torch
 
-ROUNDED = {"clipped_norm", "nadam"}
-"""PyTorch divides by the norm plus 1e-6, and keeps NAdam's product of momenta in float32."""
+ROUNDED = {"asgd", "clipped_norm", "nadam"}
+"""PyTorch divides by the norm plus 1e-6, and keeps NAdam's product of momenta, and ASGD's rates, in float32."""
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -137,6 +137,18 @@ def test_curvature_takes_few_steps_to_a_minimum():
     step = nv.computation([loss, nv.optim.LBFGS(nv.optim.SGD(1.0), memory=4)(loss)])
     losses = [step()[0].item() for _ in range(25)]
     assert losses[-1] < 1e-9 and np.isfinite([*v.tolist(), w.item()]).all()
+
+
+def test_the_mean_of_parameters_is_kept():
+    """T243: from step start + 3 on; until then it is the parameter itself."""
+    rule, w = nv.optim.ASGD(0.1, shrinkage=0.0, start=2), nv.variable((), 0.0, nv.float64)
+    with nv.transformers.make_transformer("interpreter") as transformer:
+        step, values = transformer.computation(rule.update(w, -1.0)), []
+        for n in range(1, 8):
+            step()
+            values.append(float(transformer.get(w)))
+            mean = values[-1] if n <= 4 else np.mean(values[3:])
+            assert float(transformer.get(rule.slots(w)["average"])) == pytest.approx(mean)
 
 
 def test_muon_is_for_matrices():

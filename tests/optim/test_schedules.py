@@ -69,8 +69,8 @@ def test_larger_values_may_be_better(interpreter):
 @pytest.mark.parametrize("make", [
     lambda: nv.optim.multi_step(0.1, [5, 3]), lambda: nv.optim.sequential([nv.optim.constant(1.0)], [3]),
     lambda: nv.optim.polynomial(0.1, 5, 0.0), lambda: nv.optim.warm_restarts(0.1, 3, growth=0),
-    lambda: nv.optim.cyclic(-0.1, 1.0), lambda: nv.optim.Plateau(nv.optim.SGD(), 1.5),
-    lambda: nv.optim.Plateau(nv.optim.SGD())(nv.zeros((2,)))], ids=range(7))
+    lambda: nv.optim.cyclic(-0.1, 1.0), lambda: nv.optim.chained([]), lambda: nv.optim.Plateau(nv.optim.SGD(), 1.5),
+    lambda: nv.optim.Plateau(nv.optim.SGD())(nv.zeros((2,)))], ids=range(8))
 def test_schedules_of_parts_refuse_what_makes_no_sense(make):
     """T246."""
     with pytest.raises(InvalidArgument) as caught:

@@ -107,6 +107,17 @@ def scheduled(name: str, **settings: Any) -> Callable[[Any, list[Any]], Callable
     return make
 
 
+def chain(torch: Any, parameters: list[Any]) -> Callable[[], None]:
+    optimizer, schedules = torch.optim.SGD(parameters, lr=0.1), torch.optim.lr_scheduler
+    schedule = schedules.ChainedScheduler([schedules.ExponentialLR(optimizer, 0.9),
+                                           schedules.StepLR(optimizer, 4, 0.5)])
+
+    def step() -> None:
+        optimizer.step()
+        schedule.step()
+    return step
+
+
 def in_sequence(torch: Any, parameters: list[Any]) -> Callable[[], None]:
     optimizer, schedules = torch.optim.SGD(parameters, lr=0.1), torch.optim.lr_scheduler
     rising = schedules.LinearLR(optimizer, start_factor=0.25, total_iters=5)
@@ -141,6 +152,8 @@ CASES = {
     "rprop": Case(lambda: nv.optim.Rprop(0.05), plain("Rprop", lr=0.05)),
     "adafactor": Case(lambda: nv.optim.Adafactor(0.05, epsilon=2.0**-52, weight_decay=0.01),
                       plain("Adafactor", lr=0.05, weight_decay=0.01)),
+    "asgd": Case(lambda: nv.optim.ASGD(0.1, shrinkage=0.02, power=0.6, start=5, weight_decay=0.01),
+                 plain("ASGD", lr=0.1, lambd=0.02, alpha=0.6, t0=5, weight_decay=0.01)),
     "lbfgs": Case(lambda: nv.optim.LBFGS(nv.optim.SGD(0.1), memory=3), newton(lr=0.1, history_size=3, max_iter=1)),
     "clipped_norm": Case(lambda: nv.optim.Clipped(nv.optim.SGD(0.1), norm=0.5), clipped({"norm": 0.5})),
     "clipped_value": Case(lambda: nv.optim.Clipped(nv.optim.SGD(0.1), value=0.1), clipped({"value": 0.1})),
@@ -172,6 +185,12 @@ CASES = {
                                    cycle_momentum=False)),
     "sequential": Case(lambda: nv.optim.SGD(nv.optim.sequential(
         [nv.optim.warm_up(0.1, 5, start=0.025), nv.optim.exponential(0.1, 0.9)], [5])), in_sequence),
+    "formula": Case(lambda: nv.optim.SGD(nv.optim.Schedule(lambda n: 0.1 / (n + 1.0))),
+                    scheduled("LambdaLR", lr_lambda=lambda n: 1 / (n + 1))),
+    "multiplicative": Case(lambda: nv.optim.SGD(nv.optim.multiplicative(0.1, lambda n: 1.0 - 0.5 / n)),
+                           scheduled("MultiplicativeLR", lr_lambda=lambda n: 1 - 0.5 / n)),
+    "chained": Case(lambda: nv.optim.SGD(nv.optim.chained(
+        [nv.optim.exponential(0.1, 0.9), nv.optim.stepped(1.0, 4, 0.5)])), chain),
     "one_cycle": Case(lambda: nv.optim.SGD(nv.optim.one_cycle(0.1, steps=STEPS)),
                       scheduled("OneCycleLR", max_lr=0.1, total_steps=STEPS + 1, cycle_momentum=False)),
 }

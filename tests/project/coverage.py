@@ -37,7 +37,8 @@ MODULES = {
         "ConvTranspose": "ConvTranspose", "Dropout": "ChannelDropout", "InstanceNorm": "InstanceNorm",
         "LPPool": "LPPool", "MaxPool": "MaxPool", "ReflectionPad": "Pad", "ReplicationPad": "Pad", "ZeroPad": "Pad"
     }.items()},
-    "Softmax2d": "Softmax",
+    **{f"{name}{d}d": name for d in (1, 2, 3) for name in ("FractionalMaxPool", "MaxUnpool")},
+    "Softmax2d": "Softmax", "AdaptiveLogSoftmaxWithLoss": "AdaptiveLogSoftmax", "CrossMapLRN2d": "LocalResponseNorm",
     "Linear": "LinearLayer", "MultiheadAttention": "MultiHeadAttention", "SyncBatchNorm": "BatchNorm",
     "UpsamplingBilinear2d": "Upsample", "UpsamplingNearest2d": "Upsample", "FeatureAlphaDropout": "AlphaDropout",
     "ModuleList": "Module", "ModuleDict": "Module", "ParameterList": "Module", "ParameterDict": "Module",
@@ -54,7 +55,8 @@ LOSSES = {
     "MarginRankingLoss": "margin_ranking", "MultiLabelMarginLoss": "multilabel_margin",
     "MultiLabelSoftMarginLoss": "multilabel_soft_margin", "MultiMarginLoss": "multi_margin",
     "PoissonNLLLoss": "poisson", "SmoothL1Loss": "smooth_l1", "SoftMarginLoss": "soft_margin",
-    "TripletMarginLoss": "triplet_margin"}
+    "LinearCrossEntropyLoss": "linear_cross_entropy",
+    "TripletMarginLoss": "triplet_margin", "TripletMarginWithDistanceLoss": "triplet_margin"}
 """Losses of PyTorch by their names in ``nv.nn.losses``."""
 
 REASONS = {
@@ -86,6 +88,7 @@ REASONS = {
 
 SCHEDULES = {
     "ConstantLR": "constant", "CosineAnnealingLR": "cosine", "CosineAnnealingWarmRestarts": "warm_restarts",
+    "ChainedScheduler": "chained", "LambdaLR": "Schedule", "MultiplicativeLR": "multiplicative",
     "CyclicLR": "cyclic", "ExponentialLR": "exponential", "LinearLR": "polynomial", "MultiStepLR": "multi_step",
     "OneCycleLR": "one_cycle", "PolynomialLR": "polynomial", "ReduceLROnPlateau": "Plateau",
     "SequentialLR": "sequential", "StepLR": "stepped"}

@@ -31,6 +31,7 @@ from nervure.nn.activations import (
     Softplus,
     Tanh,
 )
+from nervure.nn.adaptive import AdaptiveLogSoftmax
 from nervure.nn.attention import KeyValueCache, MultiHeadAttention
 from nervure.nn.bilinear import Bilinear, CosineSimilarity, EmbeddingBag, PairwiseDistance
 from nervure.nn.composites import Functional, Residual, Sequential
@@ -71,22 +72,25 @@ from nervure.nn.places import (
     Upsample,
 )
 from nervure.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
+from nervure.nn.reparametrised import SpectralNorm, WeightNorm
 from nervure.nn.sliding import AveragePool, Conv, MaxPool
+from nervure.nn.stacks import Transformer, TransformerDecoder, TransformerEncoder
 from nervure.nn.transformer import TransformerDecoderLayer, TransformerEncoderLayer
 from nervure.nn.transposed import ConvTranspose
 from nervure.nn.unpooling import FractionalMaxPool, MaxUnpool
 from nervure.support.elsewhere import unknown_layer
 
-__all__ = ["AdaptiveAveragePool", "AdaptiveMaxPool", "AlphaDropout", "AveragePool", "BatchNorm", "Bilinear", "CELU",
-           "ChannelDropout", "ChannelShuffle", "Conv", "ConvTranspose", "CosineSimilarity", "Dropout", "ELU",
-           "Embedding", "EmbeddingBag", "Flatten", "Fold", "FractionalMaxPool", "Functional", "GELU", "GLU", "GRU",
-           "GRUCell", "GroupNorm", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "Identity", "InstanceNorm",
-           "KeyValueCache", "LPPool", "LSTM", "LSTMCell", "LayerNorm", "LeakyReLU", "Linear", "LinearLayer",
-           "LocalResponseNorm", "LogSigmoid", "LogSoftmax", "MaxPool", "MaxUnpool", "Mish", "Module",
+__all__ = ["AdaptiveAveragePool", "AdaptiveLogSoftmax", "AdaptiveMaxPool", "AlphaDropout", "AveragePool", "BatchNorm",
+           "Bilinear", "CELU", "ChannelDropout", "ChannelShuffle", "Conv", "ConvTranspose", "CosineSimilarity",
+           "Dropout", "ELU", "Embedding", "EmbeddingBag", "Flatten", "Fold", "FractionalMaxPool", "Functional", "GELU",
+           "GLU", "GRU", "GRUCell", "GroupNorm", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "Identity",
+           "InstanceNorm", "KeyValueCache", "LPPool", "LSTM", "LSTMCell", "LayerNorm", "LeakyReLU", "Linear",
+           "LinearLayer", "LocalResponseNorm", "LogSigmoid", "LogSoftmax", "MaxPool", "MaxUnpool", "Mish", "Module",
            "MultiHeadAttention", "PReLU", "Pad", "PairwiseDistance", "PixelShuffle", "PixelUnshuffle", "RMSNorm",
            "RNN", "RNNCell", "RReLU", "ReLU", "ReLU6", "Residual", "SELU", "Sequential", "SiLU", "Sigmoid", "Softmax",
-           "Softmin", "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold",
-           "TransformerDecoderLayer", "TransformerEncoderLayer", "Unflatten", "Unfold", "Upsample"]
+           "Softmin", "Softplus", "Softshrink", "Softsign", "SpectralNorm", "Tanh", "Tanhshrink", "Threshold",
+           "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
+           "TransformerEncoderLayer", "Unflatten", "Unfold", "Upsample", "WeightNorm"]
 
 
 if not TYPE_CHECKING:  # type checkers see missing attributes as missing

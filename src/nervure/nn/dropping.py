@@ -9,24 +9,16 @@
 
 from __future__ import annotations
 
-import math
-
 from nervure.errors import InvalidArgument
-from nervure.front.argument_parsing import fraction, position_of
+from nervure.front import dropping
+from nervure.front.argument_parsing import fraction
 from nervure.front.creation import expression
-from nervure.front.elementwise import as_floats, where
-from nervure.front.filled import ones
-from nervure.front.op_functions import add, multiply
-from nervure.front.random import bernoulli, dropout
+from nervure.front.elementwise import as_floats
 from nervure.front.tensor import Tensor, TensorLike
-from nervure.front.views import reshape
 from nervure.nn.module import Module
-from nervure.types.axes import Axes, AxisLike
+from nervure.types.axes import AxisLike
 
 HELP = "0.5 drops every other one"
-
-SATURATION = -1.7580993408473766
-"""The limit of SELU for small numbers, ``-scale * alpha`` (Klambauer et al. 2017)."""
 
 
 class ChannelDropout(Module):
@@ -48,29 +40,24 @@ class ChannelDropout(Module):
 
     def forward(self, x: TensorLike) -> Tensor:
         """Returns x, or in training x with channels dropped."""
-        own = as_floats(x, "ChannelDropout")
         if not self.training:
-            return expression(own)
-        at = position_of(own, self.channels, "ChannelDropout")
-        kept = [place for place, axis in enumerate(own.axes)
-                if place == at or (axis.is_batch or axis.is_recurrent if own.is_named else place == 0)]
-        if own.is_named:
-            return multiply(own, dropout(_ones(own, kept), self.rate))
-        lengths = [length if place in kept else 1 for place, length in enumerate(own.type.shape)]
-        return multiply(own, reshape(dropout(_ones(own, kept), self.rate), lengths))
+            return expression(as_floats(x, "ChannelDropout"))
+        return dropping.channel_dropout(x, self.rate, self.channels)
 
 
 class AlphaDropout(Module):
     """In training, sets elements to SELU's lower limit with probability ``rate``, then scales all so that mean 0 and
     variance 1 stay (Klambauer et al. 2017).
 
-    In evaluation it returns x.
+    With ``channels``, an axis, whole channels of a sample are set: 1 is PyTorch's FeatureAlphaDropout. In evaluation it
+    returns x.
 
     >>> nv.nn.AlphaDropout(0.5).eval()([1.0]).tolist(), len(set(nv.nn.AlphaDropout(0.5)(nv.ones((100,))).tolist()))
     ([1.0], 2)
     """
 
     rate: float = 0.5
+    channels: AxisLike | None = None
 
     def __post_init__(self) -> None:
         if fraction(self.rate, "AlphaDropout", "rate", HELP) == 1:
@@ -79,19 +66,9 @@ class AlphaDropout(Module):
 
     def forward(self, x: TensorLike) -> Tensor:
         """Returns x, or in training x with elements at the limit."""
-        own = as_floats(x, "AlphaDropout")
         if not self.training or self.rate == 0:
-            return expression(own)
-        stays = 1 - self.rate
-        scale = 1 / math.sqrt(stays * (1 + self.rate * SATURATION**2))
-        chosen = where(bernoulli(own, stays), own, SATURATION)
-        return add(multiply(chosen, scale), -scale * self.rate * SATURATION)
-
-
-def _ones(x: Tensor, places: list[int]) -> Tensor:
-    """Returns ones over some of the axes of x."""
-    axes = Axes([x.axes[place] for place in places]) if x.is_named else [x.type.shape[place] for place in places]
-    return ones(axes, x.dtype)
+            return expression(as_floats(x, "AlphaDropout"))
+        return dropping.alpha_dropout(x, self.rate, self.channels)
 
 
 __all__ = ["AlphaDropout", "ChannelDropout"]

@@ -18,10 +18,12 @@ weights and variances do not change it. A distance of complex numbers is real.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn
 
 from nervure import ops
 from nervure.front.argument_parsing import real, truth
+from nervure.front.creation import as_tensor
 from nervure.front.elementwise import convert, power, where
 from nervure.front.op_functions import (
     absolute,
@@ -32,6 +34,7 @@ from nervure.front.op_functions import (
     less_equal,
     log,
     maximum,
+    minimum,
     multiply,
     negative,
     not_equal,
@@ -40,12 +43,13 @@ from nervure.front.op_functions import (
     square,
     subtract,
 )
-from nervure.front.promotion import promote
+from nervure.front.promotion import floating, promote
 from nervure.front.reductions import L2_norm
 from nervure.front.reductions import max as max_over
 from nervure.front.reductions import sum as sum_over
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.nn.ctc import ctc
+from nervure.nn.linear_loss import linear_cross_entropy
 from nervure.nn.loss_parts import (
     classified,
     distance,
@@ -69,6 +73,7 @@ from nervure.nn.margin_losses import (
 )
 from nervure.support.elsewhere import explain_keywords, unknown_layer
 from nervure.types.axes import AxisLike
+from nervure.types.dtype import DType
 
 # -- classes -----------------------------------------------------------------------------------------
 
@@ -299,15 +304,26 @@ def hinge(scores: TensorLike, signs: TensorLike, margin: float = 1.0, reduction:
 
 
 def triplet_margin(anchor: TensorLike, like: TensorLike, unlike: TensorLike, margin: float = 1.0,
-                   axis: AxisLike | None = None, reduction: str = "mean") -> Tensor:
+                   axis: AxisLike | None = None, reduction: str = "mean",
+                   metric: Callable[[Tensor, Tensor], Tensor] | None = None, swap: bool = False) -> Tensor:
     """``max(0, |anchor - like| - |anchor - unlike| + margin)``, with distances along an ``axis``, as in
     ``cosine_similarity``. Each difference has 1e-6 added, as in PyTorch, so that equal points have a derivative: the
     distance of two equal points of n numbers is ``sqrt(n) * 1e-6``.
 
+    A ``metric``, a function of two tensors, takes the place of the distance. With ``swap`` the second distance is that
+    from unlike to like, if it is smaller (Balntas et al. 2016).
+
     >>> print(nv.nn.losses.triplet_margin([[0.0, 0.0]], [[3.0, 4.0]], [[0.0, 5.0]]).numpy().round(4))
     1.0
     """
-    (near, first), (far, second) = [distance(anchor, entry, axis) for entry in (like, unlike)]
+    def apart(x: TensorLike, y: TensorLike) -> tuple[Tensor, DType]:
+        if metric is None:
+            return distance(x, y, axis)
+        found = as_tensor(metric(as_tensor(x, "triplet_margin"), as_tensor(y, "triplet_margin")), "triplet_margin")
+        return convert(found, found.dtype.compute), floating(found.dtype)
+    (near, first), (far, second) = [apart(anchor, entry) for entry in (like, unlike)]
+    if truth(swap, "triplet_margin", "swap"):
+        far = minimum(far, apart(like, unlike)[0])
     losses = maximum(add(subtract(near, far), real(margin, "triplet_margin", "margin")), 0.0)
     return reduced(losses, reduction, promote([first, second], op="triplet_margin"), "triplet_margin")
 
@@ -318,7 +334,8 @@ def _huber(distance: Tensor, limit: float) -> Tensor:
 
 
 __all__ = ["binary_cross_entropy", "cosine_embedding", "cosine_similarity", "cross_entropy", "ctc", "dice",
-           "focal", "gaussian", "hinge", "hinge_embedding", "huber", "info_nce", "kl_divergence", "margin_ranking",
+           "focal", "gaussian", "hinge", "hinge_embedding", "huber", "info_nce", "kl_divergence",
+           "linear_cross_entropy", "margin_ranking",
            "mean_absolute_error", "mean_squared_error", "multi_margin", "multilabel_margin",
            "multilabel_soft_margin", "negative_log_likelihood", "pairwise_distance", "poisson", "smooth_l1",
            "soft_margin", "triplet_margin"]

@@ -13,17 +13,21 @@ from typing import TYPE_CHECKING, NoReturn
 
 from nervure.optim.adam import Adam, AdamW, Lion
 from nervure.optim.adam_variants import Adamax, NAdam, RAdam
+from nervure.optim.averaged import ASGD
 from nervure.optim.clipping import Clipped, clip_by_norm, clip_by_value, global_norm
 from nervure.optim.composed_schedules import (
     Plateau,
+    chained,
     cyclic,
     multi_step,
+    multiplicative,
     polynomial,
     sequential,
     warm_restarts,
 )
 from nervure.optim.descent import SGD, Adagrad, RMSProp
 from nervure.optim.layerwise import Lamb, Lars
+from nervure.optim.minimising import Minimum, minimise
 from nervure.optim.muon import Muon
 from nervure.optim.optimizer import Optimizer
 from nervure.optim.quasi_newton import LBFGS
@@ -33,11 +37,11 @@ from nervure.optim.schedules import Schedule, constant, cosine, exponential, one
 from nervure.optim.wrapper import Accumulated, Groups, MovingAverage
 from nervure.support.elsewhere import unknown_optimiser
 
-__all__ = ["Accumulated", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Clipped", "Groups",
-           "LBFGS", "Lamb", "Lars", "Lion", "MovingAverage", "Muon", "NAdam", "Optimizer", "Plateau", "RAdam",
-           "RMSProp", "Rprop", "Rule", "SGD", "Schedule", "clip_by_norm", "clip_by_value", "constant", "cosine",
-           "cyclic", "exponential", "global_norm", "multi_step", "one_cycle", "polynomial", "sequential",
-           "stepped", "warm_restarts", "warm_up"]
+__all__ = ["ASGD", "Accumulated", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Clipped", "Groups",
+           "LBFGS", "Lamb", "Lars", "Lion", "Minimum", "MovingAverage", "Muon", "NAdam", "Optimizer", "Plateau",
+           "RAdam", "RMSProp", "Rprop", "Rule", "SGD", "Schedule", "chained", "clip_by_norm", "clip_by_value",
+           "constant", "cosine", "cyclic", "exponential", "global_norm", "minimise", "multi_step", "multiplicative",
+           "one_cycle", "polynomial", "sequential", "stepped", "warm_restarts", "warm_up"]
 
 
 if not TYPE_CHECKING:  # type checkers see missing attributes as missing

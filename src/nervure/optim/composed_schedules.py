@@ -9,13 +9,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from nervure.errors import InvalidArgument, WrongKind
-from nervure.front.argument_parsing import members, real, shown
+from nervure.front.argument_parsing import members, real, require_function, shown
 from nervure.front.creation import as_tensor, persistent_tensor
 from nervure.front.effects import Effect, assign, doall
 from nervure.front.elementwise import convert, power, where
+from nervure.front.loop_functions import fori_loop
 from nervure.front.op_functions import floor, greater, less, log, maximum, minimum
 from nervure.front.tensor import Operand, Tensor
 from nervure.optim.hyperparameters import DECAY, NOT_NEGATIVE, POSITIVE, checked
@@ -49,7 +50,7 @@ def sequential(schedules: Sequence[Schedule], milestones: Sequence[int]) -> Sche
     >>> [halves.at(n).item() for n in range(6)]
     [1.0, 1.0, 1.0, 1.0, 0.5, 0.25]
     """
-    parts = [_schedule(entry) for entry in members(schedules, "sequential", "schedules")]
+    parts = [_schedule(entry, "sequential") for entry in members(schedules, "sequential", "schedules")]
     places = _milestones(milestones, "sequential")
     if len(parts) != len(places) + 1:
         raise InvalidArgument("there is a milestone between two schedules", op="sequential", operand="milestones",
@@ -62,6 +63,48 @@ def sequential(schedules: Sequence[Schedule], milestones: Sequence[int]) -> Sche
             result = where(less(n, place), result, part.at(maximum(n - place, 0.0)))
         return result
     return Schedule(at, f"sequential({parts!r}, {places!r})")
+
+
+def chained(schedules: Sequence[Schedule]) -> Schedule:
+    """Multiplies the rates of several ``schedules``: one has the rate, the others, which start from 1, change it.
+
+    It is PyTorch's ``ChainedScheduler`` of schedules that each multiply the rate.
+
+    >>> both = nv.optim.chained([nv.optim.constant(0.5), nv.optim.stepped(1.0, 2, 0.5), nv.optim.exponential(1.0, 0.5)])
+    >>> [both.at(n).item() for n in range(4)]
+    [0.5, 0.25, 0.0625, 0.03125]
+    """
+    parts = [_schedule(entry, "chained") for entry in members(schedules, "chained", "schedules")]
+    if not parts:
+        raise InvalidArgument("there is a schedule", op="chained", operand="schedules", got="none",
+                              expected="one or more", help="nv.optim.constant(rate) is one")
+
+    def at(n: Tensor) -> Tensor:
+        result = parts[0].at(n)
+        for part in parts[1:]:
+            result = result * part.at(n)
+        return result
+    return Schedule(at, f"chained({parts!r})")
+
+
+def multiplicative(learning_rate: float, factor: Callable[[Tensor], Tensor]) -> Schedule:
+    """Multiplies a rate by ``factor(n)`` after each step, for n from 1 on.
+
+    ``factor`` is a function of tensors, traced once. The rate after n steps is the product of n factors, which is
+    computed anew: a loop of some 10 ns a step. ``nv.optim.Schedule`` takes a formula for the product itself.
+
+    >>> halved = nv.optim.multiplicative(1.0, lambda n: nv.where(nv.mod(n, 2.0) == 0, 0.5, 1.0))
+    >>> [halved.at(n).item() for n in range(5)]
+    [1.0, 1.0, 0.5, 0.5, 0.25]
+    """
+    rate = checked_rate(learning_rate, "multiplicative")
+    require_function(factor, "multiplicative", "factor", ["n"])
+
+    def at(n: Tensor) -> Tensor:
+        def step(i: Tensor, product: Tensor) -> Tensor:
+            return product * convert(as_tensor(factor(convert(i, float64)), "multiplicative", dtype=float64), float64)
+        return fori_loop(as_tensor(1, dtype=int64), convert(n, int64) + 1, step, scalar(rate))
+    return Schedule(at, f"multiplicative({learning_rate!r}, factor)")
 
 
 def polynomial(learning_rate: float, steps: int, exponent: float = 1.0, end: float = 0.0) -> Schedule:
@@ -172,9 +215,9 @@ class Plateau:
                       *[assign(rate, where(is_due, maximum(rate * self.factor, self.least), rate)) for rate in rates]])
 
 
-def _schedule(entry: object) -> Schedule:
+def _schedule(entry: object, op: str) -> Schedule:
     if not isinstance(entry, Schedule):
-        raise WrongKind("this is no schedule", op="sequential", operand="schedules", got=shown(entry),
+        raise WrongKind("this is no schedule", op=op, operand="schedules", got=shown(entry),
                         expected="schedules", help="nv.optim.constant(rate) makes one of a number")
     return entry
 
@@ -188,6 +231,6 @@ def _milestones(values: Sequence[int], op: str) -> list[int]:
     return places
 
 
-__all__ = ["Plateau", "cyclic", "multi_step", "polynomial", "sequential", "warm_restarts"]
+__all__ = ["Plateau", "chained", "cyclic", "multi_step", "multiplicative", "polynomial", "sequential", "warm_restarts"]
 
 explain_keywords(globals(), [name for name in __all__ if name != "Plateau"])

@@ -39,8 +39,9 @@ class LBFGS(Wrapper):
     """Turns gradients into L-BFGS's directions (Liu and Nocedal 1989), with which ``optimizer`` takes the step.
 
     It is one direction a call, for all parameters together, as PyTorch's ``LBFGS(max_iter=1)`` has it; with
-    ``SGD(1.0)`` the step is Newton's. There is no line search. ``memory`` steps are remembered. The first step is no
-    longer than 1 in the sum of its absolute values. It is for losses without noise.
+    ``SGD(1.0)`` the step is Newton's. ``memory`` steps are remembered. The first step is no longer than 1 in the sum of
+    its absolute values. It is for losses without noise, and searches along no line: ``nv.optim.minimise`` does, for
+    functions.
 
     >>> w = nv.variable((), 3.0)
     >>> nv.evaluate(nv.optim.LBFGS(nv.optim.SGD(1.0))(w * w)), w.item()
@@ -66,38 +67,18 @@ class LBFGS(Wrapper):
         moves = [value - own["value"] for value, own in zip(values, slots, strict=True)]
         turns = [gradient - own["gradient"] for gradient, own in zip(gradients, slots, strict=True)]
         is_told = greater(_dot(moves, turns), LEAST_CURVATURE) & ~is_first
-        remembered = [_remembered(own["moves"], move, is_told) for own, move in zip(slots, moves, strict=True)]
-        changed = [_remembered(own["turns"], turn, is_told) for own, turn in zip(slots, turns, strict=True)]
-        directions = self._directions(gradients, remembered, changed)
+        told = [remembered(own["moves"], move, is_told) for own, move in zip(slots, moves, strict=True)]
+        changed = [remembered(own["turns"], turn, is_told) for own, turn in zip(slots, turns, strict=True)]
+        turned = directions(gradients, told, changed)
         whole = _total([sum(absolute(gradient)) for gradient in gradients])
         scale = where(is_first, minimum(1.0, 1.0 / where(greater(whole, 0.0), whole, 1.0)), 1.0)
         taken = [GradientStep(step.parameter, convert(Tensor((scale * direction).value, step.parameter._axes),
                                                       step.gradient.dtype))
-                 for step, direction in zip(steps, directions, strict=True)]
-        kept = [Change(own[name], value) for entry in zip(slots, values, gradients, remembered, changed, strict=True)
+                 for step, direction in zip(steps, turned, strict=True)]
+        kept = [Change(own[name], value) for entry in zip(slots, values, gradients, told, changed, strict=True)
                 for own, pairs in [(entry[0], zip(("value", "gradient", "moves", "turns"), entry[1:], strict=True))]
                 for name, value in pairs]
         return [*kept, *[Change(own["taken"], own["taken"] + 1) for own in slots], *self.optimizer.changes(taken)]
-
-    def _directions(self, gradients: Sequence[Tensor], moves: Sequence[Tensor],
-                    turns: Sequence[Tensor]) -> list[Tensor]:
-        """Returns the product of the inverse curvature with ``gradients`` (Nocedal 1980), from the ``moves`` and
-        ``turns`` of the steps that are remembered, the newest first. A place without a step has zeros.
-        """
-        pairs = [([entry[k] for entry in moves], [entry[k] for entry in turns]) for k in range(self.memory)]
-        curvatures = [_dot(move, turn) for move, turn in pairs]
-        inverse = [where(equal(entry, 0.0), 0.0, 1.0 / where(equal(entry, 0.0), 1.0, entry)) for entry in curvatures]
-        found, shares = list(gradients), []
-        for (move, turn), factor in zip(pairs, inverse, strict=True):
-            shares.append(factor * _dot(move, found))
-            found = [own - shares[-1] * entry for own, entry in zip(found, turn, strict=True)]
-        size = _dot(pairs[0][1], pairs[0][1])
-        scale = where(equal(size, 0.0), 1.0, curvatures[0] / where(equal(size, 0.0), 1.0, size))
-        found = [own * scale for own in found]
-        for (move, turn), factor, share in reversed(list(zip(pairs, inverse, shares, strict=True))):
-            rest = share - factor * _dot(turn, found)
-            found = [own + rest * entry for own, entry in zip(found, move, strict=True)]
-        return found
 
     def slots(self, parameter: AssignableTensorOp) -> Slots:
         return {**self.optimizer.slots(parameter), **self._kept.of(parameter)}
@@ -111,13 +92,34 @@ class LBFGS(Wrapper):
                    for slot, shape in shapes.items()}}
 
 
+def directions(gradients: Sequence[Tensor], moves: Sequence[Tensor], turns: Sequence[Tensor]) -> list[Tensor]:
+    """Returns the product of the inverse curvature with ``gradients`` (Nocedal 1980), from the ``moves`` and
+    ``turns`` of the steps that are remembered, the newest first. A place without a step has zeros.
+    """
+    pairs = [([entry[k] for entry in moves], [entry[k] for entry in turns])
+             for k in range(integer(moves[0].type.shape[0], "LBFGS", "memory"))]
+    curvatures = [_dot(move, turn) for move, turn in pairs]
+    inverse = [where(equal(entry, 0.0), 0.0, 1.0 / where(equal(entry, 0.0), 1.0, entry)) for entry in curvatures]
+    found, shares = list(gradients), []
+    for (move, turn), factor in zip(pairs, inverse, strict=True):
+        shares.append(factor * _dot(move, found))
+        found = [own - shares[-1] * entry for own, entry in zip(found, turn, strict=True)]
+    size = _dot(pairs[0][1], pairs[0][1])
+    scale = where(equal(size, 0.0), 1.0, curvatures[0] / where(equal(size, 0.0), 1.0, size))
+    found = [own * scale for own in found]
+    for (move, turn), factor, share in reversed(list(zip(pairs, inverse, shares, strict=True))):
+        rest = share - factor * _dot(turn, found)
+        found = [own + rest * entry for own, entry in zip(found, move, strict=True)]
+    return found
+
+
 def _plain(x: Tensor, own: Slots) -> Tensor:
     """Returns a tensor without names, in the type of the slots."""
     return convert(Tensor(x.value), own["value"].dtype)
 
 
-def _remembered(history: Tensor, entry: Tensor, is_told: Tensor) -> Tensor:
-    """Returns a history with a new first entry, and without its last one, where it is told."""
+def remembered(history: Tensor, entry: Tensor, is_told: Tensor) -> Tensor:
+    """Returns a ``history`` with a new first ``entry``, and without its last one, where it is told."""
     return where(is_told, concatenate([entry[None], history[:-1]], 0), history)
 
 

@@ -179,11 +179,24 @@ FUNCTIONS = {
     "nv.nn.losses.cosine_embedding": "cosine_embedding_loss",
     "nv.nn.losses.margin_ranking": "margin_ranking_loss",
     "nv.nn.losses.triplet_margin": "triplet_margin_loss",
+    "nv.nn.losses.triplet_margin(x, y, z, metric=f)": "triplet_margin_with_distance_loss TripletMarginWithDistanceLoss",
+    "nv.nn.losses.linear_cross_entropy(x, w, t)": "linear_cross_entropy LinearCrossEntropyLoss",
+    "nv.channel_dropout(x, rate)": "dropout1d dropout2d dropout3d",
+    "nv.alpha_dropout(x, rate, channels=1)": "feature_alpha_dropout",
+    "nv.max_unpool(x, index, lengths)": "max_unpool1d max_unpool2d max_unpool3d",
+    "nv.fractional_max_pooling(x, window, lengths)": "fractional_max_pool2d fractional_max_pool3d",
+    "nv.pooling(x, \"max\", window, return_index=True)": "max_pool1d_with_indices max_pool2d_with_indices "
+                                                     "max_pool3d_with_indices",
+    "nv.channel_shuffle": "native_channel_shuffle", "nv.ragged_dot(x, w, sizes)": "grouped_mm",
+    "nv.deformable_convolution": "deform_conv2d", "nv.nms(boxes, scores, classes=classes)": "batched_nms",
+    "nv.resize(x, lengths)": "upsample_nearest",
+    "nv.convolution(x, f, [\"T\"], padding=padding)": "conv_tbc",
+    "nv.nn.MultiHeadAttention": "multi_head_attention_forward",
     _NOT_HERE:
-    "lu lu_solve addr gumbel_softmax grid_sample "
+    "lu lu_solve addr "
     "nextafter frexp strided isnat ma ad flatiter dtypes "
     "as_strided "
-    "local_response_norm psum pmean pmax pmin all_gather cartesian_prod linear_transpose",
+    "psum pmean pmax pmin all_gather cartesian_prod linear_transpose",
     # derivatives and training
     _DERIVATIVE: "backward gradients GradientTape autograd",
     "nv.jacobian(function)": "jacfwd jacrev", "nv.vmap(function)": "pmap vectorized_map",
@@ -210,6 +223,8 @@ FUNCTIONS = {
     "nv.optim.cyclic(low, high)": "CyclicLR",
     "nv.optim.sequential(schedules, milestones)": "SequentialLR join_schedules",
     "nv.optim.Plateau(optimizer)": "ReduceLROnPlateau", "nv.optim.Schedule(formula)": "LambdaLR",
+    "nv.optim.chained(schedules)": "ChainedScheduler",
+    "nv.optim.multiplicative(rate, factor)": "MultiplicativeLR", "nv.optim.minimise(f, x)": "fmin_l_bfgs_b",
     "nv.optim.exponential(rate, factor)": "ExponentialLR ExponentialDecay",
     "nv.optim.one_cycle(peak, steps)": "OneCycleLR",
     "nv.optim.warm_up(schedule, steps)": "LinearLR lr_scheduler",
@@ -283,7 +298,13 @@ LAYERS = {
     "nv.nn.losses.kl_divergence": "kl kl_div KLDivLoss KLDivergence",
     "nv.nn.losses.poisson": "PoissonNLLLoss Poisson", "nv.nn.losses.gaussian": "GaussianNLLLoss",
     "nv.nn.losses.cosine_embedding": "CosineEmbeddingLoss",
-    "nv.nn.losses.margin_ranking": "MarginRankingLoss", "nv.nn.losses.triplet_margin": "TripletMarginLoss",
+    "nv.nn.losses.margin_ranking": "MarginRankingLoss",
+    "nv.nn.losses.triplet_margin": "TripletMarginLoss TripletMarginWithDistanceLoss",
+    "nv.nn.losses.linear_cross_entropy": "LinearCrossEntropyLoss",
+    "nv.nn.LocalResponseNorm": "CrossMapLRN2d", "nv.nn.AdaptiveLogSoftmax": "AdaptiveLogSoftmaxWithLoss",
+    "nv.nn.MaxUnpool": "MaxUnpool1d MaxUnpool2d MaxUnpool3d",
+    "nv.nn.FractionalMaxPool": "FractionalMaxPool2d FractionalMaxPool3d",
+    "nv.nn.WeightNorm": "weight_norm", "nv.nn.SpectralNorm": "spectral_norm",
     "a parameter is a variable that is an attribute of a module, as in self.scale = nv.variable(\"C=3\", 1.0)":
     "Parameter Variable ParameterList",
     "modules in a list or dict that is an attribute are found there: self.blocks = [...]":
