@@ -58,8 +58,10 @@ MOST_TRIALS = 25
 
 
 class Minimum(NamedTuple):
-    """A minimum that was found: ``x``, nested as the start was, the ``value`` there, the largest entry of the
-    ``gradient``, the numbers of steps and of evaluations, and whether the search ``converged``.
+    """A minimum that was found: ``x``, nested as the start was, and the ``value`` there.
+
+    ``gradient`` is the largest entry of the gradient, without its sign; ``steps`` and ``evaluations`` count, and
+    ``converged`` says whether the gradient is small enough.
     """
 
     x: Nested
@@ -148,7 +150,7 @@ class _Flat:
 
 
 class _State(NamedTuple):
-    """What a step begins with: a point, its value and gradient, and the last moves and turns of the gradient."""
+    """The state of a search between steps: a point, its value and gradient, and the last moves and turns of the gradient."""
 
     x: Tensor
     value: Tensor
