@@ -78,7 +78,7 @@ _WHOLE = tuple([f"nervure.front.{name}" for name in (
     "matrix_products",
     "differences", "quantisation",
     "convolution", "pooling", "sampling", "interpolation", "boxes", "unpooling", "deformable",
-    "normalization", "attention", "random", "dropping", "distances", "ragged", "facets", "gradients", "flexible",
+    "normalization", "attention", "random", "dropping", "distances", "facets", "gradients", "flexible",
     "iterators", "choices", "checkpointing", "sharding", "loop_functions", "associative_scan")])
 _SUBMODULES = ("autodiff", "bridges", "data", "fft", "flags", "front", "ir", "linalg", "nn", "ops", "optim", "passes",
                "processes", "random", "special", "testing", "tools", "training", "transformers", "types")

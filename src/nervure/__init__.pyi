@@ -403,7 +403,6 @@ from nervure.front.prefixes import nancumprod as nancumprod
 from nervure.front.prefixes import nancumsum as nancumsum
 from nervure.front.quantisation import dequantise_linear as dequantise_linear
 from nervure.front.quantisation import quantise_linear as quantise_linear
-from nervure.front.ragged import ragged_dot as ragged_dot
 from nervure.front.random import bernoulli as bernoulli
 from nervure.front.random import dropout as dropout
 from nervure.front.random import glorot as glorot

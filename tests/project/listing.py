@@ -29,7 +29,7 @@ FAMILIES = {
     "Reductions": ("front.reductions", "front.nan_reductions", "front.differences", "front.prefixes",
                    "front.ranks", "front.bins", "front.segments", "front.polynomials",
                    "front.polynomial_roots"),
-    "Sums of products": ("front.contraction", "front.matrix_products", "front.ragged", "front.distances"),
+    "Sums of products": ("front.contraction", "front.matrix_products", "front.distances"),
     "Shapes and axes of tensors": ("front.views", "front.rearranging", "front.joining", "front.stacking",
                                    "front.diagonals"),
     "Choosing elements": ("front.indexing", "front.gathering", "front.found", "front.sets", "front.sorts",

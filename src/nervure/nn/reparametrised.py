@@ -90,7 +90,7 @@ class WeightNorm(_Reparametrised):
     >>> layer = nv.nn.WeightNorm(nv.nn.LinearLayer("F=2", "K=3"))
     >>> [path for path, _ in layer.named_parameters()], print(layer(nv.ones("N=4, F=2")).axes)
     (N: 4, K: 3)
-    (['inner.weights', 'inner.bias', 'scale'], None)
+    (['scale', 'inner.weights', 'inner.bias'], None)
     """
 
     scale: AssignableTensorOp

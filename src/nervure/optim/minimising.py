@@ -82,8 +82,8 @@ def minimise(f: Callable[..., Tensor], x: Nested, steps: int = 100, memory: int 
     where a step changes x, or the value, by ``change_tolerance`` at most. It takes about as many steps as PyTorch's
     ``LBFGS(line_search_fn="strong_wolfe")``. float64 is advisable.
 
-    >>> found = nv.optim.minimise(lambda pair: (pair[0] - 3.0) ** 2 + (pair[1] + 1.0) ** 4, (0.0, 0.0))
-    >>> [round(entry.item(), 2) for entry in found.x], found.converged.item()
+    >>> found = nv.optim.minimise(lambda pair: (pair[0] - 3.0) ** 2 + (pair[1] + 1.0) ** 2, (0.0, 0.0))
+    >>> [round(entry.item(), 3) for entry in found.x], found.converged.item()
     ([3.0, -1.0], True)
     """
     require_function(f, "minimise", "f", ["x"])
@@ -150,7 +150,7 @@ class _Flat:
 
 
 class _State(NamedTuple):
-    """The state of a search between steps: a point, its value and gradient, and the last moves and turns of the gradient."""
+    """The state of a search between steps: a point, its value and gradient, and the last moves and turns."""
 
     x: Tensor
     value: Tensor
