@@ -14,7 +14,7 @@ import numpy as np
 
 import nervure as nv
 from nervure.transformers.peers import Peers
-from nervure.types.pieces import Piece, Spread
+from nervure.types.pieces import ArrayPiece, Spread
 
 Answer = TypeVar("Answer")
 
@@ -45,9 +45,9 @@ def job(count: int, act: Callable[[Peers], Answer]) -> list[Answer | BaseExcepti
 
 def spread(whole: np.ndarray, cuts: tuple[int, ...], index: int, count: int) -> Spread:
     """The pieces of an array, cut into so many along each axis, that one of ``count`` processes has, in turns."""
-    pieces = [Piece((0,) * whole.ndim, whole)]
+    pieces = [ArrayPiece((0,) * whole.ndim, whole)]
     for axis, parts in enumerate(cuts):
         length = whole.shape[axis] // parts
-        pieces = [Piece((*start[:axis], start[axis] + at * length, *start[axis + 1:]), part)
+        pieces = [ArrayPiece((*start[:axis], start[axis] + at * length, *start[axis + 1:]), part)
                   for start, array in pieces for at, part in enumerate(np.split(array, parts, axis))]
     return Spread(nv.BasicTensorDescription.of(whole), pieces[index::count])

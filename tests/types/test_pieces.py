@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nervure.types.pieces import Piece, is_grid
+from nervure.types.pieces import ArrayPiece, is_grid
 
 
 def test_the_place_of_a_piece():
-    assert Piece((2, 0), np.zeros((3, 4))).box == ((2, 5), (0, 4))
-    assert Piece((), np.zeros(())).box == ()
+    assert ArrayPiece((2, 0), np.zeros((3, 4))).box == ((2, 5), (0, 4))
+    assert ArrayPiece((), np.zeros(())).box == ()
 
 
 @pytest.mark.parametrize(("shape", "boxes", "fits"), [

@@ -2,9 +2,10 @@
 
 >>> import os, tempfile
 >>> import nervure as nv
+>>> from nervure.types.pieces import ArrayPiece
 >>> path = os.path.join(tempfile.mkdtemp(), "weights.safetensors")
 >>> whole = np.arange(6, dtype=np.float32).reshape(2, 3)
->>> pieces = [Piece((0, 0), whole[:, :2]), Piece((0, 2), whole[:, 2:])]
+>>> pieces = [ArrayPiece((0, 0), whole[:, :2]), ArrayPiece((0, 2), whole[:, 2:])]
 >>> write_parts(path, {"w": Spread(nv.BasicTensorDescription(nv.float32, (2, 3)), pieces)}, {}, {"made by": "hand"})
 >>> tensors, strings = read_arrays(path)
 >>> tensors["w"].tolist(), strings["made by"]

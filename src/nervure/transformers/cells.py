@@ -32,7 +32,7 @@ from nervure.support import forks
 from nervure.transformers.arguments import as_array
 from nervure.types.description import BasicTensorDescription
 from nervure.types.ordered_arrays import has_own_memory, in_order
-from nervure.types.pieces import Piece
+from nervure.types.pieces import ArrayPiece
 
 LENT, BORROWED = 1, 2
 """The values of a cell's ``lent``, besides 0."""
@@ -155,11 +155,11 @@ class Cell:
         """Returns the value of this moment, not to be written. The caller holds ``lock``."""
         return np.array(self.look(), order="C", copy=True) if self.is_lent() else self.array
 
-    def pieces(self, is_first: bool) -> list[Piece]:
+    def pieces(self, is_first: bool) -> list[ArrayPiece]:
         """Returns the pieces of the value that this process of a job keeps. The one that ``is_first`` keeps all of a
         value that each has. They are not to be written. The caller holds ``lock``.
         """
-        return [Piece((0,) * self.array.ndim, self.read())] if is_first else []
+        return [ArrayPiece((0,) * self.array.ndim, self.read())] if is_first else []
 
     def is_lent(self) -> bool:
         """Whether a lent array is still held elsewhere. The caller holds ``lock``."""

@@ -2,7 +2,7 @@
 
 >>> import numpy as np
 >>> whole = np.arange(6).reshape(2, 3)
->>> pieces = [Piece((0, 0), whole[:, :2]), Piece((0, 2), whole[:, 2:])]
+>>> pieces = [ArrayPiece((0, 0), whole[:, :2]), ArrayPiece((0, 2), whole[:, 2:])]
 >>> [piece.box for piece in pieces]
 [((0, 2), (0, 2)), ((0, 2), (2, 3))]
 >>> is_grid((2, 3), [piece.box for piece in pieces])
@@ -24,7 +24,7 @@ Box = tuple[tuple[int, int], ...]
 """The start and the end of a piece along each dimension."""
 
 
-class Piece(NamedTuple):
+class ArrayPiece(NamedTuple):
     """A part of an array, and the index of its first element in the whole."""
 
     start: tuple[int, ...]
@@ -40,7 +40,7 @@ class Spread(NamedTuple):
     """An array of a ``type``, as the ``pieces`` of it that one of several processes has to keep."""
 
     type: BasicTensorDescription
-    pieces: Sequence[Piece]
+    pieces: Sequence[ArrayPiece]
 
 
 def is_grid(shape: Sequence[int], boxes: Sequence[Box]) -> bool:
@@ -61,4 +61,4 @@ def is_grid(shape: Sequence[int], boxes: Sequence[Box]) -> bool:
     return len(starts) == len(boxes) == math.prod([len(step) for step in steps])
 
 
-__all__ = ["Box", "Piece", "Spread", "is_grid"]
+__all__ = ["Box", "ArrayPiece", "Spread", "is_grid"]

@@ -26,7 +26,7 @@ from nervure.transformers.cells import Cell, store_together
 from nervure.transformers.xla.functions import Array
 from nervure.transformers.xla.placements import Place, distributed
 from nervure.types.ordered_arrays import in_order
-from nervure.types.pieces import Piece
+from nervure.types.pieces import ArrayPiece
 
 __all__ = ["DeviceCell", "Held", "Variable", "keep_together", "placed"]
 
@@ -67,14 +67,15 @@ class DeviceCell(Cell):
         self.held = None
         _ARRAY.__set__(self, array)
 
-    def pieces(self, is_first: bool) -> list[Piece]:
+    def pieces(self, is_first: bool) -> list[ArrayPiece]:
         held = self.held
         if held is None or held.version != self.version or self.lent.value or held.value.is_deleted():
             return super().pieces(is_first)
         value = held.value
         if value.is_fully_addressable and not is_first:
             return []  # each process has all of it
-        return [Piece(tuple([bounds.start or 0 for bounds in shard.index]), np.array(shard.data, order="C", copy=True))
+        return [ArrayPiece(tuple([bounds.start or 0 for bounds in shard.index]),
+                           np.array(shard.data, order="C", copy=True))
                 for shard in value.addressable_shards if shard.replica_id == 0]
 
     def on_device(self, place: Place) -> Array:

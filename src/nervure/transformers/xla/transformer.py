@@ -53,7 +53,7 @@ class XlaTransformer(Transformer):
     @property
     def peers(self) -> Peers:
         with forks.importing():
-            from nervure.transformers.xla.processes import peers
+            from nervure.transformers.xla.job_peers import peers
         return peers()
 
     def supports(self, op_class: type[Op]) -> bool:
