@@ -47,7 +47,7 @@ class PlaceInJob(NamedTuple):
 
 
 _joined = False
-_points = 0  # at which the processes of a job may end, so far
+_points, _ends = 0, False  # how often this process came to where the job may end, and whether it does
 
 
 def join(timeout: float = 60) -> None:
@@ -118,14 +118,15 @@ def ends_here(is_asked: bool) -> bool:
     >>> ends_here(False)
     False
     """
-    global _points
+    global _points, _ends
     if count() == 1:
         return is_asked
     from jax.experimental import multihost_utils  # JAX documents it for this
     if is_asked:
         signal.raise_signal(signal.SIGTERM)  # JAX tells the others
     _points += 1
-    return bool(multihost_utils.reached_preemption_sync_point(_points))
+    _ends = _ends or bool(multihost_utils.reached_preemption_sync_point(_points))
+    return _ends
 
 
 def leave(status: int) -> NoReturn:
@@ -157,9 +158,11 @@ def lost(error: Exception) -> ProcessLost | None:
 
 
 def _leave_after_error() -> None:
-    """Leaves a program that an error has ended: the others would wait for this process, and it for them."""
+    """Leaves a program that an error has ended: the others would wait for this process, and it for them. Where all end
+    at one point, as they are asked to, they do wait for each other.
+    """
     error = getattr(sys, "last_value", None)
-    if error is not None:
+    if error is not None and not _ends:
         leave(status_after(error))
 
 

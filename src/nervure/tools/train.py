@@ -55,9 +55,15 @@ def train(name: str, data: RecipeData, settings: Settings) -> None:
         if not np.array_equal(recipe.answers(loaded, data.test), answers):
             raise InternalError(f"{weights} does not give the answers of the network that it was saved from")
         plot(trainer.history, picture, recipe.title)
-        print(f"saved, reloaded and checked: {weights}; plot: {picture}")
+        _tell(f"saved, reloaded and checked: {weights}; plot: {picture}")
         for line in recipe.report(served, answers, data.test, settings.out):
-            print(line)
+            _tell(line)
+
+
+def _tell(line: str) -> None:
+    """Prints a line, in the first process of a job."""
+    if nv.processes.index() == 0:
+        print(line)
 
 
 def _train(recipe: Recipe, data: RecipeData, settings: Settings, transformer: Transformer) -> nv.Trainer:
@@ -74,7 +80,7 @@ def _train(recipe: Recipe, data: RecipeData, settings: Settings, transformer: Tr
                 stop=None if settings.patience is None else EarlyStop(settings.patience))
     seconds = time.perf_counter() - compiled
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024  # kilobytes on Linux
-    print(f"{trainer.steps_taken / seconds:.1f} steps per second on {transformer.name}, "
+    _tell(f"{trainer.steps_taken / seconds:.1f} steps per second on {transformer.name}, "
           f"{trainer.seconds_computing / seconds:.0%} of the time arithmetic; compiled in {compiled - started:.1f} s, "
           f"peak memory {peak:.0f} MB")
     return trainer

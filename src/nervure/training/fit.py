@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from nervure import processes
 from nervure.data.nested import Batch, arrays_of
 from nervure.data.sources import Source
 from nervure.errors import InvalidArgument, NumericError, notice, warn_user
@@ -55,6 +56,8 @@ class Fit:
 
     def __init__(self, trainer: Trainer, plan: TrainingPlan, is_new: bool = True) -> None:
         self._trainer, self._plan, self._is_new = trainer, plan, is_new
+        self._is_first = trainer.transformer.peers.index == 0
+        self._shows = plan.shows and self._is_first
         self._is_pressed: Callable[[], bool] = lambda: False
         self._last: Batch | None = None
 
@@ -79,7 +82,10 @@ class Fit:
     def _train(self) -> None:
         plan, standing, trainer = self._plan, self._standing, self._trainer
         length = plan.data.length
-        with deferred() as self._is_pressed, Progress(standing, plan.epochs, length, plan.shows) as progress:
+        with deferred() as is_pressed, Progress(standing, plan.epochs, length, self._shows) as progress:
+            # Processes that make their steps together end after the same one.
+            is_alone = trainer.transformer.peers.count == 1
+            self._is_pressed = is_pressed if is_alone else lambda: processes.ends_here(is_pressed())
             try:
                 if not self._is_new:
                     plan.callbacks.restore(standing.callbacks)
@@ -104,7 +110,7 @@ class Fit:
         if not self._trainer.end_with_best(progressed, None if plan.folder is None else plan.folder.path):
             notice(f"the checkpoint with the best weights, after {progressed.steps} steps, is not there: "
                    "training ends with the last ones")
-        elif plan.shows:
+        elif self._shows:
             print(f"the weights are the best, those after {progressed.steps} steps", flush=True)
 
     def _epoch(self, progress: Progress) -> None:
@@ -130,7 +136,7 @@ class Fit:
             trainer.note_best(standing.steps)
         progress.epoch(entry)
         self._save()
-        if plan.folder is not None:
+        if plan.folder is not None and self._is_first:
             write_logs(plan.folder.path, standing.history)
         self._pause()
 
@@ -184,7 +190,7 @@ class Fit:
                                standing.progressed.steps)
 
     def _pause(self) -> None:
-        """Ends the training here if Ctrl-C was pressed: the state of the model and the counts agree."""
+        """Ends the training here if Ctrl-C was pressed, in any process of a job: the state of the model and the counts agree."""
         if not self._is_pressed():
             return
         standing = self._standing

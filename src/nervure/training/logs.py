@@ -16,6 +16,7 @@ import math
 import os
 from collections.abc import Sequence
 
+from nervure import processes
 from nervure.errors import InvalidArgument, NotSupported
 from nervure.files.saving import file_name
 from nervure.support.atomic_file import replace_file
@@ -61,7 +62,8 @@ def _finite(value: object) -> object:
 
 
 def plot(history: History, path: str | os.PathLike[str], title: str = "") -> None:
-    """Plots losses and metrics by epoch to ``path``, whose extension names the format. It needs matplotlib.
+    """Plots losses and metrics by epoch to ``path``, whose extension names the format. It needs matplotlib. In a job
+    of several processes the first one writes the file.
 
     >>> nv.training.plot([{"epoch": 1, "loss": 0.5}, {"epoch": 2, "loss": 0.25}], "history.png")
     """
@@ -88,7 +90,8 @@ def plot(history: History, path: str | os.PathLike[str], title: str = "") -> Non
                 (left if kind == "loss" else right).plot(*zip(*points, strict=True), style, color=f"C{color}",
                                                          label=column.replace("_", " "))
     figure.legend(loc="outside lower center", ncols=4)
-    figure.savefig(name, dpi=120)
+    if processes.index() == 0:
+        figure.savefig(name, dpi=120)
 
 
 def _is_drawn(name: str, value: object) -> bool:

@@ -48,7 +48,9 @@ class TensorBoard(Callback):
         self._open, self._writer = SummaryWriter, None
 
     def fit_begin(self, trainer: Trainer) -> None:
-        """Opens a file; TensorBoard drops the data of other files from its first step on."""
+        """Opens a file, in the first process of a job; TensorBoard drops the data of others from its first step on."""
+        if trainer.transformer.peers.index:
+            return
         standing = trainer.standing
         steps = 0 if standing is None else standing.steps
         self._writer = self._open(self.folder, purge_step=steps + 1 if steps else None)
@@ -71,9 +73,8 @@ class TensorBoard(Callback):
             self._writer = None
 
     def _write(self, numbers: Mapping[str, object], steps: int) -> None:
-        assert self._writer is not None
         for name, value in numbers.items():
-            if isinstance(value, (int, float)):
+            if self._writer is not None and isinstance(value, (int, float)):
                 self._writer.add_scalar(name, value, steps)
 
 

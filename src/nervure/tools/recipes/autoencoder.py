@@ -95,4 +95,5 @@ def _draw(rows: list[np.ndarray], path: Path) -> None:
         for place, picture in zip(places, pictures, strict=True):
             place.imshow(picture, cmap="gray", vmin=0, vmax=1)
             place.set_axis_off()
-    figure.savefig(path)
+    if nv.processes.index() == 0:
+        figure.savefig(path)
