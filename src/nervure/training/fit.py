@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import zlib
 from collections.abc import Callable, Iterator
@@ -23,6 +24,8 @@ from nervure import processes
 from nervure.data.nested import Batch, arrays_of
 from nervure.data.sources import Source
 from nervure.errors import InvalidArgument, NumericError, notice, warn_user
+from nervure.files.state_dict import make_state_dict
+from nervure.front.random import SEED, STEP
 from nervure.training.callbacks import Callbacks, check_entry
 from nervure.training.checkpoints import Folder
 from nervure.training.early_stop import EarlyStop
@@ -68,6 +71,7 @@ class Fit:
         if plan.folder is not None:
             os.makedirs(plan.folder.path, exist_ok=True)
         if self._is_new:
+            self._check_alike()
             trainer.best.forget()
         trainer.begin(not self._is_new)
         try:
@@ -78,6 +82,27 @@ class Fit:
             for callback in plan.callbacks:
                 callback.fit_end(trainer)
         return standing.history
+
+    def _check_alike(self) -> None:
+        """Raises InvalidArgument if the processes of a job begin with other weights, or other data, than each other:
+        their results would be those of no training.
+        """
+        peers, plan = self._trainer.transformer.peers, self._plan
+        if peers.count == 1:
+            return
+        transformer = self._trainer.transformer
+        weights, random = make_state_dict(self._trainer, transformer=transformer).arrays(), transformer.snapshot([SEED, STEP])
+        own = {"epochs": plan.epochs, "data": dict(plan.data.kind), "first batch": _number_of(plan.data.first()),
+               "weights": _number_of(tuple(weights.values())), "random numbers": _number_of(tuple(random.values()))}
+        told = [json.loads(text) for text in peers.together(lambda: json.dumps(own).encode())]
+        for name, value in own.items():
+            for index, other in enumerate(told):
+                if other[name] != value:
+                    raise InvalidArgument("the processes of a job do not begin alike", op="fit", operand=name,
+                                          got=f"{other[name]} in process {index}, {value} in process {peers.index}",
+                                          expected="the same in all",
+                                          help="read the same files, and draw from generators with a seed: "
+                                               "np.random.default_rng(0), nv.seed(0)")
 
     def _train(self) -> None:
         plan, standing, trainer = self._plan, self._standing, self._trainer
@@ -190,7 +215,7 @@ class Fit:
                                standing.progressed.steps)
 
     def _pause(self) -> None:
-        """Ends the training here if Ctrl-C was pressed, in any process of a job: the state of the model and the counts agree."""
+        """Ends the training here if Ctrl-C was pressed, in any process: the state of the model and the counts agree."""
         if not self._is_pressed():
             return
         standing = self._standing

@@ -121,11 +121,12 @@ class Sharding(NamedTuple):
         """
         axes = tuple([axis for axis in self.parameters if all([axis not in own for own in split])])
         parts = self.parts(axes)
-        fitting = [at for at, length in enumerate(shape) if not split[at] and length and length % parts == 0]
+        fitting = [at for at, length in enumerate(shape)
+                   if self.parts(split[at]) == 1 and length and length % parts == 0]
         if parts == 1 or not fitting:
             return split
         chosen = max(fitting, key=lambda at: (shape[at], -at))
-        return tuple([axes if at == chosen else own for at, own in enumerate(split)])
+        return tuple([(*own, *axes) if at == chosen else own for at, own in enumerate(split)])
 
     def check_divided(self, split: Split, labels: Sequence[str | None] | None, shape: Sequence[int], what: str,
                       op: str = "shard", help: str | None = None) -> None:

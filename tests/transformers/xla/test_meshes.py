@@ -130,6 +130,8 @@ def test_splits():
     assert sharding.split_further(((), ()), (8, 16)) == ((), ("data",))
     assert sharding.split_further(((), ()), (3, 5)) == ((), ())
     assert sharding.split_further((), ()) == ()
+    narrow = read_sharding(nv.Mesh({"data": 4, "model": 1}), {"H": "model"}, "data", "test")
+    assert narrow.split_further((("model",),), (8,)) == (("model", "data"),)
 
 
 def test_shard_as_is_the_value_itself_elsewhere(transformer):
