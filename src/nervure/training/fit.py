@@ -91,7 +91,8 @@ class Fit:
         if peers.count == 1:
             return
         transformer = self._trainer.transformer
-        weights, random = make_state_dict(self._trainer, transformer=transformer).arrays(), transformer.snapshot([SEED, STEP])
+        weights = make_state_dict(self._trainer, transformer=transformer).arrays()
+        random = transformer.snapshot([SEED, STEP])
         own = {"epochs": plan.epochs, "data": dict(plan.data.kind), "first batch": _number_of(plan.data.first()),
                "weights": _number_of(tuple(weights.values())), "random numbers": _number_of(tuple(random.values()))}
         told = [json.loads(text) for text in peers.together(lambda: json.dumps(own).encode())]
