@@ -95,6 +95,8 @@ def _train(options: argparse.Namespace) -> None:
         print(f"nervure: {error.message}: {error.help}", file=sys.stderr)
         raise SystemExit(2) from None
     distribution = chosen_distribution(options)
+    if distribution.mesh is not None:
+        nv.processes.join()
     named = getattr(options, "transformer", "xla" if distribution.mesh else None)  # no other has several devices
     train(options.recipe, data, Settings(options.epochs, options.seed, options.out, named, options.resume,
                                          getattr(options, "patience", None), distribution))
