@@ -84,8 +84,8 @@ class Fit:
         return standing.history
 
     def _check_alike(self) -> None:
-        """Raises InvalidArgument if the processes of a job begin with other weights, or other data, than each other:
-        their results would be those of no training.
+        """Raises InvalidArgument if the processes of a job begin with different weights, data or random numbers: what
+        they computed together would be no training.
         """
         peers, plan = self._trainer.transformer.peers, self._plan
         if peers.count == 1:
