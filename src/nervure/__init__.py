@@ -76,7 +76,7 @@ _WHOLE = tuple([f"nervure.front.{name}" for name in (
     "views", "rearranging", "joining", "stacking",
     "indexing", "gathering", "found", "sets", "selecting", "editing", "filled", "diagonals", "grids", "index_grids",
     "matrix_products",
-    "differences", "quantisation",
+    "differences", "quantisation", "window_functions",
     "convolution", "pooling", "sampling", "interpolation", "boxes", "unpooling", "deformable",
     "normalization", "attention", "random", "dropping", "distances", "facets", "gradients", "flexible",
     "iterators", "choices", "checkpointing", "sharding", "loop_functions", "associative_scan")])

@@ -507,6 +507,11 @@ from nervure.front.views import reshape as reshape
 from nervure.front.views import reverse as reverse
 from nervure.front.views import squeeze as squeeze
 from nervure.front.views import unflatten as unflatten
+from nervure.front.window_functions import bartlett as bartlett
+from nervure.front.window_functions import blackman as blackman
+from nervure.front.window_functions import hamming as hamming
+from nervure.front.window_functions import hanning as hanning
+from nervure.front.window_functions import kaiser as kaiser
 from nervure.functions.directions import hvp as hvp
 from nervure.functions.directions import jvp as jvp
 from nervure.functions.directions import linearize as linearize

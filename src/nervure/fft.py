@@ -14,11 +14,15 @@ from nervure.front.fourier_transforms import (
     fftn,
     fftshift,
     hfft,
+    hfft2,
+    hfftn,
     ifft,
     ifft2,
     ifftn,
     ifftshift,
     ihfft,
+    ihfft2,
+    ihfftn,
     irfft,
     irfft2,
     irfftn,
@@ -27,6 +31,8 @@ from nervure.front.fourier_transforms import (
     rfftfreq,
     rfftn,
 )
+from nervure.front.short_transforms import istft, mel_filters, stft
 
-__all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft",
-           "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn"]
+__all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn",
+           "ifftshift", "ihfft", "ihfft2", "ihfftn", "irfft", "irfft2", "irfftn", "istft", "mel_filters", "rfft",
+           "rfft2", "rfftfreq", "rfftn", "stft"]

@@ -34,6 +34,8 @@ BYTES = nv.zeros((2, 2), nv.int8)
 SPELLED = {
     "arange": lambda d: nv.arange(3, dtype=d), "bernoulli": lambda d: nv.bernoulli((2,), 0.5, d),
     "bitcast": lambda d: nv.bitcast(nv.zeros((2,), nv.int16), d), "constant": lambda d: nv.constant(1, dtype=d),
+    **{name: lambda d, name=name: getattr(nv, name)(3, dtype=d)
+       for name in ("bartlett", "blackman", "hamming", "hanning", "kaiser")},
     "convert": lambda d: nv.convert(nv.zeros((2,)), d), "dot": lambda d: nv.dot(BYTES[0], BYTES[0], dtype=d),
     "dequantise_linear": lambda d: nv.dequantise_linear(BYTES[0], 0.5, dtype=d),
     "matmul": lambda d: nv.matmul(BYTES, BYTES, dtype=d), "outer": lambda d: nv.outer(BYTES[0], BYTES[0], dtype=d),

@@ -20,7 +20,8 @@ type checkers and editors read the same from the package's stubs.
 """
 
 FAMILIES = {
-    "Making tensors": ("front.creation", "front.facets", "front.filled", "front.grids", "front.random", "front.dlpack"),
+    "Making tensors": ("front.creation", "front.facets", "front.filled", "front.grids", "front.random", "front.dlpack",
+                       "front.window_functions"),
     "Computing now, gradients": ("eager", "tensor_storage", "front.gradients", "front.flexible"),
     "Quantised numbers": ("front.quantisation",),
     "Elementwise functions": ("front.elementwise", "front.op_functions", "front.elementary", "front.nonlinearities",

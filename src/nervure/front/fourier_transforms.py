@@ -31,8 +31,9 @@ from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxesLike, AxisLike
 from nervure.types.dtype import DTypeLike, as_dtype, complex64, complex128, float32, float64
 
-__all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft",
-           "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn"]
+__all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn",
+           "ifftshift", "ihfft", "ihfft2", "ihfftn", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq",
+           "rfftn"]
 
 _FORWARD = {None: "none", "backward": "none", "ortho": "root", "forward": "length"}
 _BACKWARD = {None: "length", "backward": "length", "ortho": "root", "forward": "none"}
@@ -171,6 +172,30 @@ def irfftn(x: TensorLike, s: Sequence[int] | None = None, axes: AxesLike | None 
     return irfft(own, points, last, norm)
 
 
+def hfftn(x: TensorLike, s: Sequence[int] | None = None, axes: AxesLike | None = None,
+          norm: str | None = None) -> Tensor:
+    """Returns the real spectrum of a signal x that is conjugated by turning it round in all ``axes``.
+
+    The last axis has the first half of the signal, as in ``hfft``; ``s`` has the lengths of the spectrum.
+
+    >>> nv.fft.hfftn([[1, 0], [0, 0]]).tolist()
+    [[1.0, 1.0], [1.0, 1.0]]
+    """
+    _division(norm, _FORWARD, "hfftn")
+    return irfftn(conj(_as_complex(x, "hfftn")), s, axes, _SWAPPED[norm])
+
+
+def ihfftn(x: TensorLike, s: Sequence[int] | None = None, axes: AxesLike | None = None,
+           norm: str | None = None) -> Tensor:
+    """Returns the inverse of ``hfftn`` along ``axes`` of real numbers x, after a change to the lengths ``s``.
+
+    >>> nv.fft.ihfftn([[1, 1], [1, 1]]).numpy().real.tolist()
+    [[1.0, 0.0], [0.0, 0.0]]
+    """
+    _division(norm, _FORWARD, "ihfftn")
+    return conj(rfftn(x, s, axes, _SWAPPED[norm]))
+
+
 def fft2(x: TensorLike, s: Sequence[int] | None = None, axes: AxesLike = (-2, -1), norm: str | None = None) -> Tensor:
     """Returns the Fourier transform of x along two ``axes``, the last ones unless they are given.
 
@@ -206,6 +231,25 @@ def irfft2(x: TensorLike, s: Sequence[int] | None = None, axes: AxesLike = (-2, 
     [[1.0, 2.0], [3.0, 4.0]]
     """
     return irfftn(x, s, axes, norm)
+
+
+def hfft2(x: TensorLike, s: Sequence[int] | None = None, axes: AxesLike = (-2, -1), norm: str | None = None) -> Tensor:
+    """Returns ``hfftn`` of x along two ``axes``.
+
+    >>> nv.fft.hfft2([[1, 0], [0, 0]]).tolist()
+    [[1.0, 1.0], [1.0, 1.0]]
+    """
+    return hfftn(x, s, axes, norm)
+
+
+def ihfft2(x: TensorLike, s: Sequence[int] | None = None, axes: AxesLike = (-2, -1),
+           norm: str | None = None) -> Tensor:
+    """Returns ``ihfftn`` of x along two ``axes``.
+
+    >>> nv.fft.ihfft2([[1, 1], [1, 1]]).numpy().real.tolist()
+    [[1.0, 0.0], [0.0, 0.0]]
+    """
+    return ihfftn(x, s, axes, norm)
 
 
 # -- frequencies -------------------------------------------------------------------------------------------------
