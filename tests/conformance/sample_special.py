@@ -12,3 +12,8 @@ from tests.conformance.sampling import M, N, Operand, Sample, of
 @of("SpecialFunction")
 def special_function(cls: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(lambda at, x: cls(x, function="i1e"), (Operand((N, M), dtype),))
+
+
+@of("ComplexFunction")
+def complex_function(cls: Any, dtype: DType) -> Iterator[Sample]:
+    yield Sample(lambda at, x: cls(x, function="sqrt"), (Operand((N, M), dtype),))

@@ -23,6 +23,7 @@ from nervure.front.promotion import floating, promote, weak_type
 from nervure.front.tensor import Operand, Tensor, value_only
 from nervure.front.traced_numbers import TracedNumber, is_number
 from nervure.ir.op import Op, Value
+from nervure.ops.formulas.complex_numbers import COMPLEX_FORMULAS
 from nervure.types.dim import Dim
 from nervure.types.dtype import DType, DTypeLike, as_dtype, bool_
 from nervure.types.foreign import is_array
@@ -69,8 +70,12 @@ def operate(name: str, core: Callable[..., Op], operands: tuple[Operand, ...], d
 
 
 def operate_real(name: str, core: Callable[..., Op], *operands: Operand, **attributes: object) -> Tensor:
-    """Applies a function of real numbers: integers and bool become float32."""
-    return operate(name, core, operands, floating(common_dtype(operands, name)), **attributes)
+    """Applies a function of real numbers, or of complex ones if there is a formula: integers and bool become float32.
+    """
+    dtype = floating(common_dtype(operands, name))
+    if dtype.is_complex and name in COMPLEX_FORMULAS:
+        return operate(name, partial(ops.ComplexFunction, function=name), operands, dtype)
+    return operate(name, core, operands, dtype, **attributes)
 
 
 def special(name: str, *operands: Operand) -> Tensor:

@@ -164,6 +164,8 @@ def power(x: Operand, y: Operand) -> Tensor:
         _exponent(y)
     if is_scalar(y) and y == 2:
         return operate("power", ops.Square, (x,), dtype)
+    if dtype.is_complex:
+        return operate_real("power", ops.Power, x, y)
     return operate("power", ops.Power, (x, y), dtype)
 
 

@@ -14,6 +14,7 @@ True
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -124,7 +125,8 @@ def mel_filters(bands: int, n_fft: int, rate: float, low: float = 0.0, high: flo
                               expected="'htk' or 'slaney'" if is_scale else f"0 <= low < high <= {per_second / 2}",
                               help="high is at most half of the rate of samples")
     to_mels, to_hertz = _SCALES[scale]
-    corners = to_hertz(np.linspace(to_mels(np.float64(bottom)), to_mels(np.float64(top)), count + 2))
+    first, last = to_mels(np.array([bottom, top])).tolist()
+    corners = to_hertz(np.linspace(first, last, count + 2))
     places = np.arange(points // 2 + 1) * (per_second / points)
     rising = (places - corners[:-2, None]) / np.diff(corners)[:-1, None]
     falling = (corners[2:, None] - places) / np.diff(corners)[1:, None]
@@ -147,8 +149,17 @@ def _slaney_hertz(mels: np.ndarray) -> np.ndarray:
     return np.where(mels < _BREAK / _STEP, mels * _STEP, above)
 
 
-_SCALES = {"htk": (lambda hertz: 2595 * np.log10(1 + hertz / 700), lambda mels: 700 * (10 ** (mels / 2595) - 1)),
-           "slaney": (_slaney_mels, _slaney_hertz)}
+def _htk_mels(hertz: np.ndarray) -> np.ndarray:
+    return np.asarray(2595 * np.log10(1 + hertz / 700))
+
+
+def _htk_hertz(mels: np.ndarray) -> np.ndarray:
+    return np.asarray(700 * (10 ** (mels / 2595) - 1))
+
+
+_Scale = Callable[[np.ndarray], np.ndarray]
+
+_SCALES: dict[str, tuple[_Scale, _Scale]] = {"htk": (_htk_mels, _htk_hertz), "slaney": (_slaney_mels, _slaney_hertz)}
 """The mels of frequencies, and the frequencies of mels."""
 
 

@@ -160,6 +160,7 @@ from nervure.ops.special import ErfInv as ErfInv
 from nervure.ops.special import Erfc as Erfc
 from nervure.ops.special import Lgamma as Lgamma
 from nervure.ops.special import Trigamma as Trigamma
+from nervure.ops.special_function import ComplexFunction as ComplexFunction
 from nervure.ops.special_function import SpecialFunction as SpecialFunction
 from nervure.ops.statistics import CountNonzero as CountNonzero
 from nervure.ops.statistics import Extent as Extent

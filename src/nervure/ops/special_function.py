@@ -4,14 +4,17 @@
 >>> x = nv.Parameter(nv.float32, (3,))
 >>> SpecialFunction(x, function="i0e")
 f32[3] SpecialFunction(Parameter)
+>>> ComplexFunction(nv.Parameter(nv.complex64, (3,)), function="exp")
+c64[3] ComplexFunction(Parameter)
 
-Every element type is computed in float64 and rounded once, so that a function has one set of coefficients, and all
-digits of the narrower types. The formulas stand in :mod:`nervure.ops.formulas`.
+Every element type is computed in the widest one and rounded once, so that a function has one set of coefficients, and
+all digits of the narrower types. The formulas stand in :mod:`nervure.ops.formulas`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 from nervure.errors import InvalidArgument, did_you_mean
 from nervure.ir import field
@@ -19,27 +22,29 @@ from nervure.ir.kinds import Composite, Pointwise
 from nervure.ir.op import Gradients, Operand, Value
 from nervure.ops import formulas
 from nervure.ops.conversion import converted
+from nervure.ops.formulas.complex_numbers import COMPLEX_FORMULAS
 from nervure.ops.formulas.table import FORMULAS, Row
 from nervure.types.description import BasicTensorDescription
-from nervure.types.dtype import float64
-from nervure.types.element_groups import FLOATS
+from nervure.types.dtype import DType, complex128, float64
+from nervure.types.element_groups import COMPLEX, FLOATS
 
 assert formulas  # which fills the table
 
 
-class SpecialFunction(Pointwise, Composite):
-    """The special function of the name ``function`` at every index."""
+class TabledFunction(Pointwise, Composite, abstract=True):
+    """The function with a name in a ``table`` of formulas, which are over the element type ``wide``."""
 
     operand_names = "*operands"
-    admits = FLOATS
+    table: ClassVar[Mapping[str, Row]]
+    wide: ClassVar[DType]
     function = field.string()
 
     def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
-        known = FORMULAS.get(self.function)
+        known = self.table.get(self.function)
         if known is None:
-            raise self.fail(InvalidArgument, "there is no such special function", operand="function",
-                            got=repr(self.function), expected="the name of a formula",
-                            help=did_you_mean(self.function, FORMULAS, "nv.special lists the functions"))
+            raise self.fail(InvalidArgument, "there is no such function", operand="function", got=repr(self.function),
+                            expected="the name of a formula",
+                            help=did_you_mean(self.function, self.table, ", ".join(self.table)))
         if len(types) != len(known.operands):
             raise self.fail(InvalidArgument, "the function has another number of operands", operand="function",
                             got=f"{len(types)} operands", expected=", ".join(known.operands),
@@ -49,20 +54,37 @@ class SpecialFunction(Pointwise, Composite):
     @property
     def row(self) -> Row:
         """The formula and what is known of it."""
-        return FORMULAS[self.function]
+        return self.table[self.function]
 
     @property
     def has_own_derivative(self) -> bool:
-        return self.row.slopes is not None and self.operands[0].dtype is float64
+        return self.row.slopes is not None and self.operands[0].dtype is self.wide
 
     def decompose(self, *operands: Value) -> Operand:
         dtype = operands[0].dtype
-        if dtype is float64:
+        if dtype is self.wide:
             return self.row.formula(*operands)
-        wide = self.with_operands([converted(operand, float64) for operand in operands])
+        wide = self.with_operands([converted(operand, self.wide) for operand in operands])
         return converted(wide.outputs[0], dtype)
 
     def vjp(self, gradient: Value, *operands: Value) -> Gradients:
         assert self.row.slopes is not None
         slopes = self.row.slopes(self.outputs[0], *operands)
         return tuple([None if slope is None else gradient * slope for slope in slopes])
+
+
+class SpecialFunction(TabledFunction):
+    """The special function of the name ``function`` at every index, of real numbers."""
+
+    admits = FLOATS
+    table, wide = FORMULAS, float64
+
+
+class ComplexFunction(TabledFunction):
+    """The elementary function of the name ``function`` at every index, of complex numbers.
+
+    Its derivative is that of a function of complex numbers.
+    """
+
+    admits = COMPLEX
+    table, wide = COMPLEX_FORMULAS, complex128

@@ -9,6 +9,14 @@
 
 from __future__ import annotations
 
-from nervure.ops.formulas import bessel, gamma, incomplete_beta, incomplete_gamma, normal_distribution, zeta
+from nervure.ops.formulas import (
+    bessel,
+    complex_numbers,
+    gamma,
+    incomplete_beta,
+    incomplete_gamma,
+    normal_distribution,
+    zeta,
+)
 
-__all__ = ["bessel", "gamma", "incomplete_beta", "incomplete_gamma", "normal_distribution", "zeta"]
+__all__ = ["bessel", "complex_numbers", "gamma", "incomplete_beta", "incomplete_gamma", "normal_distribution", "zeta"]
