@@ -41,6 +41,7 @@ _NAMES = {
     "nervure.front.creation": "AssignableTensorOp constant persistent_tensor placeholder temporary tensor variable",
     "nervure.front.devices": "CPUTensor NumPyTensor ScalarTensor XLATensor converts device_in_force devices implement "
                              "show_backends",
+    "nervure.front.bessel_functions": "i0",
     "nervure.front.dlpack": "from_dlpack",
     "nervure.front.effects": "assign doall fill host_call print_op sequential set_item value_of",
     "nervure.front.custom": "custom_vjp",

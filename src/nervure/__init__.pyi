@@ -81,6 +81,7 @@ from nervure.files.state_dict import parse_state_dict_key as parse_state_dict_ke
 from nervure.files.state_loading import load_from_state_dict as load_from_state_dict
 from nervure.front.associative_scan import associative_scan as associative_scan
 from nervure.front.attention import attention as attention
+from nervure.front.bessel_functions import i0 as i0
 from nervure.front.bins import bincount as bincount
 from nervure.front.bins import histogram as histogram
 from nervure.front.bins import histogram2d as histogram2d

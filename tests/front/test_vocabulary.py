@@ -86,6 +86,7 @@ CALLS = [
     ("nan_to_num", (ODD,), {"nan": 1.0, "posinf": 2.0, "neginf": 3.0}), ("nan_to_num", (np.arange(3),), {}),
     *[(name, (ODD,), {}) for name in ("isnan", "isinf", "isfinite", "isposinf", "isneginf", "degrees", "radians",
                                       "rad2deg", "deg2rad", "sinc", "rint", "fix", "positive")],
+    ("i0", (np.array([0.0, -2.5, 700.0]),), {}),
     ("isnan", (np.arange(3),), {}), ("invert", (np.arange(3),), {}), ("remainder", (np.array([-3, 3]), 2), {}),
     *[(name, PAIRS, {}) for name in ("logaddexp", "logaddexp2", "fmax", "fmin", "heaviside", "isclose")],
     ("fmax", (np.arange(3), 1), {}), ("isclose", PAIRS, {"equal_nan": True, "rtol": 0.5}),

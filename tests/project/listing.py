@@ -25,7 +25,7 @@ FAMILIES = {
     "Computing now, gradients": ("eager", "tensor_storage", "front.gradients", "front.flexible"),
     "Quantised numbers": ("front.quantisation",),
     "Elementwise functions": ("front.elementwise", "front.op_functions", "front.elementary", "front.nonlinearities",
-                              "front.special_functions",
+                              "front.special_functions", "front.bessel_functions",
                               "front.predicates", "front.complex_parts", "front.bits"),
     "Reductions": ("front.reductions", "front.nan_reductions", "front.differences", "front.prefixes",
                    "front.ranks", "front.bins", "front.segments", "front.polynomials",

@@ -307,7 +307,7 @@ GRAPH: dict[str, Callable[..., object]] = {
     **{name: _extremum(name) for name in ("max", "min")},
     "amax": _extremum("max"), "amin": _extremum("min"),
     **{f"fft.{name}": _fourier(name) for name in fourier_transforms.__all__
-       if not name.endswith(("freq", "shift"))},
+       if hasattr(np.fft, name) and not name.endswith(("freq", "shift"))},
     "fft.fftshift": fourier_transforms.fftshift, "fft.ifftshift": fourier_transforms.ifftshift,
     "linalg.norm": matrix_functions.norm,
     **{f"linalg.{name}": getattr(factorisations, name) for name in (

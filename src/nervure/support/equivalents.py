@@ -51,7 +51,7 @@ FUNCTIONS = {
     "nv.special.gammainc(a, x)": "igamma gammainc", "nv.special.gammaincc(a, x)": "igammac gammaincc",
     "nv.special.betainc(a, b, x)": "betainc regularized_incomplete_beta", "nv.special.zeta(x, q)": "zeta",
     "nv.special.polygamma(n, x)": "polygamma", "nv.digamma": "psi", "nv.special.ndtri": "ndtri",
-    "nv.special.i0": "i0 modified_bessel_i0", "nv.special.i0e": "i0e bessel_i0e",
+    "nv.special.i0": "modified_bessel_i0", "nv.special.i0e": "i0e bessel_i0e",
     "nv.special.i1": "i1 modified_bessel_i1", "nv.special.i1e": "i1e bessel_i1e",
     "nv.special.k0": "k0 modified_bessel_k0", "nv.special.k1": "k1 modified_bessel_k1",
     "nv.special.k0e": "k0e scaled_modified_bessel_k0", "nv.special.k1e": "k1e scaled_modified_bessel_k1",
