@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -153,6 +154,14 @@ def test_slurm_is_known_by_jax():
         for child in children:
             child.kill()
             child.wait()
+
+
+def test_one_that_gives_no_sign_is_taken_for_dead():
+    """J27: JAX is told for how long it waits."""
+    told = {}
+    library = SimpleNamespace(distributed=SimpleNamespace(initialize=lambda **given: told.update(given)))
+    assert processes._initialized(library, {"num_processes": 2}, 5, "")
+    assert told["heartbeat_timeout_seconds"] == 20 and told["num_processes"] == 2
 
 
 def test_what_other_processes_have_caused():

@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from nervure import processes
 from nervure.tools.cli import main
+from nervure.tools.train import _tell
 
 TELL = ("import os; "
         "print(*[os.environ[f'JAX_{name}'] for name in ('COORDINATOR_ADDRESS', 'NUM_PROCESSES', 'PROCESS_ID')])")
@@ -93,3 +95,24 @@ def test_what_is_refused(arguments, status, message, capsys):
     """J20"""
     assert main(["launch", *arguments]) == status
     assert message in capsys.readouterr().err
+
+
+def test_a_recipe_on_a_mesh_joins_its_job(monkeypatch, capsys):
+    """J26: before anything of it uses JAX; and its lines are those of the first process."""
+    called = []
+    monkeypatch.setattr(processes, "join", lambda: called.append("join"))
+    monkeypatch.setattr("nervure.tools.train.train", lambda *given: called.append("train"))
+    monkeypatch.setattr("nervure.tools.recipes.RECIPES", dict.fromkeys(["digits"], NoData()))
+    assert main(["train", "digits"]) == 0 and main(["train", "digits", "--mesh", "data=2", "--shard", "N=data"]) == 0
+    assert called == ["train", "join", "train"]
+    for number in (0, 1):
+        monkeypatch.setattr(processes, "index", lambda number=number: number)
+        _tell(f"line of {number}")
+    assert capsys.readouterr().out == "line of 0\n"
+
+
+class NoData:
+    """A recipe that loads nothing."""
+
+    def load(self, *given: object) -> None:
+        pass
