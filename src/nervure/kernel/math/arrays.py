@@ -61,7 +61,11 @@ class Arrays:
         return np.asarray(x != y)
 
     def where(self, condition: np.ndarray, x: np.ndarray | float, y: np.ndarray | float) -> np.ndarray:
-        return np.where(condition, x if isinstance(x, np.ndarray) else self.constant(x), y)
+        number = y.dtype if isinstance(y, np.ndarray) else self._type
+        return np.where(condition, x if isinstance(x, np.ndarray) else np.array([x], number), y)
+
+    def below(self, x: np.ndarray | int, y: np.ndarray | int) -> np.ndarray:
+        return np.asarray(x < y)
 
     def bits(self, x: np.ndarray) -> np.ndarray:
         return x.view(f"u{x.itemsize}")
@@ -84,7 +88,7 @@ class Arrays:
         return x.astype(object if bits == 128 else f"u{bits // 8}")
 
     def from_integer(self, x: np.ndarray) -> np.ndarray:
-        return x.view(np.int64).astype(self._type)
+        return x.view(f"i{x.itemsize}").astype(self._type)
 
     def widened(self, x: np.ndarray) -> np.ndarray:
         return x.astype(np.float64)

@@ -60,7 +60,7 @@ class MathValue(Protocol):
     """Floats, integers of equally many bits, or truth values, in any number of lanes; a number of Python is a
     constant.
 
-    Arithmetic on floats follows IEEE 754, rounded to nearest even; integers wrap, and are never compared.
+    Arithmetic on floats follows IEEE 754, rounded to nearest even; integers wrap, and no operator compares them.
     """
 
     def __add__(self, other: Self | float, /) -> Self: ...
@@ -116,10 +116,13 @@ class Namespace(Protocol[V]):
         """Returns the nearest integer, halves to the even one."""
 
     def equal(self, x: V, y: V | float, /) -> V:
-        """x == y of floats."""
+        """x == y of floats or integers."""
 
     def not_equal(self, x: V, y: V | float, /) -> V:
-        """x != y of floats; true for NaN."""
+        """x != y of floats or integers; true for NaN."""
+
+    def below(self, x: V | int, y: V | int, /) -> V:
+        """x < y of unsigned integers, one of which may be a constant."""
 
     def is_nan(self, x: V, /) -> V:
         """Whether a float is NaN."""
@@ -146,7 +149,7 @@ class Namespace(Protocol[V]):
         """Resizes an integer to 32, 64 or 128 bits: the upper ones are cut off, or are 0."""
 
     def from_integer(self, x: V) -> V:
-        """Returns the float nearest to a signed integer of 64 bits."""
+        """Returns the float nearest to a signed integer, of any number of bits."""
 
     def widened(self, x: V) -> V:
         """A float as one of float64."""

@@ -9,7 +9,8 @@
 i8 <8 x i8> %v0
 
 Functions defined by IEEE 754 and integer arithmetic are here, in a table for each kind of elements; library functions
-(exp, sin, erf, ...) are in :mod:`nervure.kernel.math`.
+(exp, sin, erf, ...), those of complex numbers and the formats of low-precision floats are in
+:mod:`nervure.kernel.math`.
 """
 
 from __future__ import annotations
@@ -18,13 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from nervure.errors import InternalError
 from nervure.transformers.cpu.compile.codegen.element import Element, aligned, select
-from nervure.transformers.cpu.compile.codegen.scalars import (
-    complex_numbers,
-    conversions,
-    floats,
-    integers,
-    mathematics,
-)
+from nervure.transformers.cpu.compile.codegen.scalars import conversions, floats, integers, mathematics
 from nervure.transformers.cpu.compile.llvm.register import Register
 from nervure.types.dtype import DType
 
@@ -66,7 +61,7 @@ def _functions_of(dtype: DType) -> Mapping[str, Callable[..., Register | tuple[R
     if dtype.kind == "bool":
         return integers.BOOLEANS
     if dtype.is_complex:
-        return complex_numbers.FUNCTIONS
+        return mathematics.COMPLEX
     if dtype.is_float:
         return _FLOATS
     return integers.SIGNED if dtype.is_signed else integers.UNSIGNED

@@ -19,13 +19,14 @@ f64 <8 x double> %v3
 
 from __future__ import annotations
 
+from nervure.kernel.math import low_precision
 from nervure.transformers.convert import limits
 from nervure.transformers.cpu.compile.codegen.element import Element, register_types
 from nervure.transformers.cpu.compile.codegen.scalars.floats import floor, truncate
-from nervure.transformers.cpu.compile.codegen.scalars.low_precision import decode, encode, rounded_to_odd
+from nervure.transformers.cpu.compile.codegen.scalars.mathematics import Registers
 from nervure.transformers.cpu.compile.llvm.register import Register
-from nervure.transformers.cpu.compile.llvm.types import F32, F64, I8, I32, I64, Type, make_type
-from nervure.types.dtype import DType, complex64, float32, float64, int8, uint8
+from nervure.transformers.cpu.compile.llvm.types import F16, F32, F64, I8, I32, I64, Type, make_type
+from nervure.types.dtype import DType, complex64, float16, float32, float64, int8, uint8
 
 _INTEGER = 0x4330000000000000  # the bits of 2.0**52, whose last place is 1
 _UPPER = 0x4530000000000000  # the bits of 2.0**84, whose last place is 2**32
@@ -96,7 +97,7 @@ def _widened(x: Element) -> Element:
     if x.dtype.kind == "bool":
         return Element(uint8, (x.register.cast("zext", I8),))
     if x.dtype.is_low_precision:
-        return Element(float32, (decode(x.register, x.dtype),))
+        return Element(float32, (_decoded(x.register, x.dtype),))
     if x.dtype.bits < 8:
         return Element(int8 if x.dtype.is_signed else uint8, (_from_lower_bits(x.register, x.dtype),))
     return x
@@ -105,7 +106,7 @@ def _widened(x: Element) -> Element:
 def _narrowed(x: Register, dtype: DType) -> Element:
     """Converts from the type for arithmetic to the form in which an element is carried."""
     if dtype.is_low_precision:
-        return Element(dtype, (encode(x, dtype),))
+        return Element(dtype, (_encoded(x, dtype),))
     return Element(dtype, (x & (1 << dtype.bits) - 1 if dtype.bits < 8 else x,))  # the upper bits of a byte are 0
 
 
@@ -125,7 +126,26 @@ def _number(x: Element, dtype: DType) -> Register:
     if x.dtype.is_integer:
         exact = _sticky(register, is_signed=x.dtype.is_signed) if x.dtype.bits == 64 else register
         register = _from_integer(exact, F64, is_signed=x.dtype.is_signed)
-    return register if register.type.element is F32 else rounded_to_odd(register)
+    return register if register.type.element is F32 else low_precision.rounded_to_odd(_singles(register), register)
+
+
+def _decoded(x: Register, dtype: DType) -> Register:
+    """Returns the float32 of a low-precision float. Processors have instructions for float16."""
+    if dtype is float16:
+        return x.bitcast(F16).cast("fpext", F32)
+    return low_precision.decode(_singles(x), x.cast("zext", I32), dtype)
+
+
+def _encoded(x: Register, dtype: DType) -> Register:
+    """Returns the bits of the low-precision float nearest to a float32."""
+    if dtype is float16:
+        return x.cast("fptrunc", F16).bits()
+    return low_precision.encode(_singles(x), x, dtype).cast("trunc", make_type(f"i{8 * dtype.itemsize}", 1))
+
+
+def _singles(like: Register) -> Registers:
+    """Returns the namespace over float32, in as many lanes as a register has."""
+    return Registers(like.builder, F32.vector(like.type.lanes))
 
 
 # -- integers and floats -------------------------------------------------------------------------------------------

@@ -15,10 +15,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nervure.kernel.math import FUNCTIONS as _FUNCTIONS
+from nervure.kernel.math import complex_functions
 from nervure.kernel.math.namespace import DOUBLE, FLOAT, AnyFunction, MathFunction
-from nervure.transformers.cpu.compile.codegen.scalars import floats
+from nervure.transformers.cpu.compile.codegen.scalars import floats as ieee
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Operand, Register
 from nervure.transformers.cpu.compile.llvm.types import F64, I8, I64, PTR, Type, make_type
+
+Pair = tuple[Register, Register]
 
 GROUP = 8
 """The lanes of rare arguments that are computed at once: for doubles, which most of them need, a register or two."""
@@ -30,7 +33,7 @@ class Registers:
     bits, is_nan = staticmethod(Register.bits), staticmethod(Register.is_nan)
     equal, not_equal = staticmethod(Register.equal), staticmethod(Register.not_equal)
     shift_left, shift_right = staticmethod(Register.shift_left), staticmethod(Register.shift_right)
-    absolute, floor = staticmethod(floats.absolute), staticmethod(floats.floor)
+    absolute, floor = staticmethod(ieee.absolute), staticmethod(ieee.floor)
 
     def __init__(self, builder: Builder, type: Type) -> None:
         self.builder, self.type, self.format = builder, type, DOUBLE if type.bits == 64 else FLOAT
@@ -55,6 +58,12 @@ class Registers:
         if not isinstance(x, Register) and not isinstance(y, Register):
             x = self.constant(x)
         return self.builder.where(condition, x, y)
+
+    def below(self, x: Operand, y: Operand) -> Register:
+        if isinstance(x, Register):
+            return x.below(y)
+        assert isinstance(y, Register)
+        return self.builder.constant(y.type, x).below(y)
 
     def from_bits(self, x: Register) -> Register:
         return x.bitcast(self.type.element)
@@ -107,8 +116,20 @@ def _group_by_group(name: str, group: Type, needs: MathFunction, slow: MathFunct
     return b
 
 
+def floats(like: Register) -> Registers:
+    """Returns the namespace of the type of a register."""
+    return Registers(like.builder, like.type)
+
+
 def _over_registers(function: AnyFunction) -> Callable[..., Register]:
-    return lambda *registers: function(Registers(registers[0].builder, registers[0].type), *registers)
+    return lambda *registers: function(floats(registers[0]), *registers)
+
+
+def _over_pairs(function: Callable[..., Register | Pair]) -> Callable[..., Register | Pair]:
+    return lambda *pairs: function(floats(pairs[0][0]), *pairs)
 
 
 FUNCTIONS: dict[str, Callable[..., Register]] = {name: _over_registers(entry) for name, entry in _FUNCTIONS.items()}
+
+COMPLEX: dict[str, Callable[..., Register | Pair]] = {
+    name: _over_pairs(entry) for name, entry in complex_functions.FUNCTIONS.items()}
