@@ -52,7 +52,8 @@ class Arrays:
     def fma(self, x: np.ndarray, y: np.ndarray | float, z: np.ndarray | float) -> np.ndarray:
         return fused_multiply_add(*np.broadcast_arrays(*[np.asarray(entry, self._type) for entry in (x, y, z)]))
 
-    sqrt, absolute, floor, round, is_nan = map(staticmethod, (np.sqrt, np.abs, np.floor, np.rint, np.isnan))
+    sqrt, absolute, floor, truncate, round, is_nan = map(
+        staticmethod, (np.sqrt, np.abs, np.floor, np.trunc, np.rint, np.isnan))
 
     def equal(self, x: np.ndarray, y: np.ndarray | float) -> np.ndarray:
         return np.asarray(x == y)
@@ -99,6 +100,12 @@ class Arrays:
     def table_word(self, name: str, content: bytes, start: np.ndarray) -> np.ndarray:
         found = np.frombuffer(content, np.uint8)[start[:, None] + np.arange(8, dtype=start.dtype)]
         return found.view(">u8")[:, 0].astype(np.uint64)
+
+    def repeated(self, x: np.ndarray, goes_on: Callable[[np.ndarray], np.ndarray],
+                 change: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        while goes_on(x).any():
+            x = change(x)
+        return x
 
     def rarely(self, needs: MathFunction, slow: MathFunction, x: np.ndarray, usual: np.ndarray) -> np.ndarray:
         lanes, result = needs(self, x), usual.copy()

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Callable
 from typing import NamedTuple, Protocol, Self, TypeVar
 
 
@@ -112,6 +113,9 @@ class Namespace(Protocol[V]):
     def floor(self, x: V) -> V:
         """Returns the greatest integer that is not above x."""
 
+    def truncate(self, x: V) -> V:
+        """Returns x rounded toward zero."""
+
     def round(self, x: V) -> V:
         """Returns the nearest integer, halves to the even one."""
 
@@ -159,6 +163,9 @@ class Namespace(Protocol[V]):
 
     def table_word(self, name: str, content: bytes, start: V) -> V:
         """Returns the 8 bytes of a table from the integer ``start`` on, the uppermost first, as an integer."""
+
+    def repeated(self, x: V, goes_on: Callable[[V], V], change: Callable[[V], V]) -> V:
+        """Returns x after as many changes as it takes until ``goes_on(x)`` holds in no lane, which seldom are any."""
 
     def rarely(self, needs: MathFunction, slow: MathFunction, x: V, usual: V) -> V:
         """Returns ``usual``, but ``slow(s, x)`` in the lanes for which ``needs(s, x)`` holds; it is computed

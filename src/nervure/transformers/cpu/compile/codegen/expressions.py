@@ -18,9 +18,11 @@ from collections.abc import Hashable
 
 from nervure.errors import InternalError
 from nervure.kernel.loop_index import LoopIndex, index_named
+from nervure.kernel.math import long_integers
 from nervure.transformers.cpu.compile.codegen.context import Context, Value
 from nervure.transformers.cpu.compile.codegen.element import Element
-from nervure.transformers.cpu.compile.codegen.scalars.integers import MIDDLE, SIGNED, double_of, integer_of
+from nervure.transformers.cpu.compile.codegen.scalars.integers import SIGNED
+from nervure.transformers.cpu.compile.codegen.scalars.mathematics import doubles
 from nervure.transformers.cpu.compile.llvm.builder import Register
 from nervure.transformers.cpu.compile.llvm.types import F64, I64
 from nervure.types.dim import DimLike, bounds, index_symbols
@@ -163,27 +165,15 @@ def _divide_down(x: Register, y: Register) -> Register:
 
 
 def _divide_lanes(context: Context, x: Value, y: Value, key: Hashable) -> Value:
-    """Divides lanes by one number >= 0.
-
-    x * (1 / y) is within 1/2 of x / y, so rounding it to nearest gives the quotient or one more; an exact remainder
-    tells which.
-    """
+    """Divides lanes by one number >= 0."""
     def reciprocal(divisor: Register) -> Register:
         b = divisor.builder
         return 1.0 / b.where(divisor.equal(0), 1, divisor).cast("sitofp", F64)
 
-    def floating(divisor: Register) -> Register:
-        return divisor.cast("sitofp", F64)
-
     def quotient(dividend: Register, factor: Register, divisor: Register) -> Register:
-        b = dividend.builder
-        number = double_of(dividend)
-        nearest = b.fma(number, factor, MIDDLE) - MIDDLE
-        rest = b.fma(-nearest, divisor, number)
-        floor = b.where(rest < 0.0, nearest - 1.0, nearest)
-        return integer_of(b.where(divisor.equal(0.0), 0.0, floor))
+        return long_integers.quotient_by(doubles(dividend), dividend, factor, divisor)
 
     name = _name(y)
     factor = context.compute(("1/", *name), [y], reciprocal, float64)
-    divisor = context.compute(("float", *name), [y], floating, float64)
+    divisor = context.compute(("float", *name), [y], lambda number: number.cast("sitofp", F64), float64)
     return context.compute(key, [x, factor, divisor], quotient)

@@ -3,9 +3,7 @@
 Types are converted through those of arithmetic (*wide*: float32 for low-precision floats, 8 bits for smaller integers),
 and are rounded once.
 
-Processors lack some vector instructions between integers and floats. The last place of a double of 2**52 or more,
-below 2**53, is 1: its lower bits are the digits of an integer. So 32 bits become a float by being joined to the bits
-of 2**52, and an integer by adding 2**52; and 64 bits are two such halves, the upper of which has the unit 2**32.
+Processors lack some vector instructions between integers and floats: see :mod:`nervure.kernel.math.long_integers`.
 
 >>> from nervure.transformers.cpu.compile.codegen.element import literal
 >>> from nervure.transformers.cpu.compile.llvm.builder import Builder
@@ -19,17 +17,13 @@ f64 <8 x double> %v3
 
 from __future__ import annotations
 
-from nervure.kernel.math import low_precision
+from nervure.kernel.math import long_integers, low_precision
 from nervure.transformers.convert import limits
 from nervure.transformers.cpu.compile.codegen.element import Element, register_types
-from nervure.transformers.cpu.compile.codegen.scalars.floats import floor, truncate
-from nervure.transformers.cpu.compile.codegen.scalars.mathematics import Registers
+from nervure.transformers.cpu.compile.codegen.scalars.mathematics import doubles, singles
 from nervure.transformers.cpu.compile.llvm.register import Register
 from nervure.transformers.cpu.compile.llvm.types import F16, F32, F64, I8, I32, I64, Type, make_type
 from nervure.types.dtype import DType, complex64, float16, float32, float64, int8, uint8
-
-_INTEGER = 0x4330000000000000  # the bits of 2.0**52, whose last place is 1
-_UPPER = 0x4530000000000000  # the bits of 2.0**84, whose last place is 2**32
 
 
 def convert(x: Element, dtype: DType) -> Element:
@@ -124,28 +118,24 @@ def _number(x: Element, dtype: DType) -> Register:
     if x.dtype.is_integer and x.dtype.bits < 32:
         return _from_integer(register, F32, is_signed=x.dtype.is_signed)
     if x.dtype.is_integer:
-        exact = _sticky(register, is_signed=x.dtype.is_signed) if x.dtype.bits == 64 else register
-        register = _from_integer(exact, F64, is_signed=x.dtype.is_signed)
-    return register if register.type.element is F32 else low_precision.rounded_to_odd(_singles(register), register)
+        if x.dtype.bits == 64:
+            register = long_integers.sticky(doubles(register), register, x.dtype.is_signed)
+        register = _from_integer(register, F64, is_signed=x.dtype.is_signed)
+    return register if register.type.element is F32 else low_precision.rounded_to_odd(singles(register), register)
 
 
 def _decoded(x: Register, dtype: DType) -> Register:
     """Returns the float32 of a low-precision float. Processors have instructions for float16."""
     if dtype is float16:
         return x.bitcast(F16).cast("fpext", F32)
-    return low_precision.decode(_singles(x), x.cast("zext", I32), dtype)
+    return low_precision.decode(singles(x), x.cast("zext", I32), dtype)
 
 
 def _encoded(x: Register, dtype: DType) -> Register:
     """Returns the bits of the low-precision float nearest to a float32."""
     if dtype is float16:
         return x.cast("fptrunc", F16).bits()
-    return low_precision.encode(_singles(x), x, dtype).cast("trunc", make_type(f"i{8 * dtype.itemsize}", 1))
-
-
-def _singles(like: Register) -> Registers:
-    """Returns the namespace over float32, in as many lanes as a register has."""
-    return Registers(like.builder, F32.vector(like.type.lanes))
+    return low_precision.encode(singles(x), x, dtype).cast("trunc", make_type(f"i{8 * dtype.itemsize}", 1))
 
 
 # -- integers and floats -------------------------------------------------------------------------------------------
@@ -156,27 +146,8 @@ def _from_integer(x: Register, type: Type, *, is_signed: bool) -> Register:
     if x.type.bits < 64 or x.type.lanes == 1:
         return x.cast("sitofp" if is_signed else "uitofp", type)
     if type is F32:
-        return _from_long(_sticky(x, is_signed=is_signed), is_signed).cast("fptrunc", F32)
-    return _from_long(x, is_signed)
-
-
-def _sticky(x: Register, *, is_signed: bool) -> Register:
-    """Returns a 64-bit integer as a double can hold it, which rounds to less than 53 bits as x itself does. In large
-    numbers the 11 lowest bits become one that says whether any was set (rounding to odd).
-    """
-    reduced = (x | ((x & 0x7FF) + 0x7FF)) & ~0x7FF
-    is_large = (x + 2**53).shift_right(54) if is_signed else x.shift_right(53)
-    return x.builder.where(is_large.equal(0), x, reduced)
-
-
-def _from_long(x: Register, is_signed: bool) -> Register:
-    """Converts by two exact halves and one rounded sum. The sign is a bit of weight -2**63 rather than 2**63: flipped,
-    it counts 2**63 too much.
-    """
-    excess = 2.0**63 if is_signed else 0.0
-    lower = (x & 0xFFFFFFFF | _INTEGER).bitcast(F64)
-    upper = (x.shift_right(32) ^ (_UPPER | (1 << 31 if is_signed else 0))).bitcast(F64)
-    return (upper - (2.0**84 + 2.0**52 + excess)) + lower
+        x = long_integers.sticky(doubles(x), x, is_signed)
+    return long_integers.nearest(doubles(x), x, is_signed).cast("fptrunc", type)
 
 
 def _to_integer(x: Register, dtype: DType) -> Register:
@@ -200,21 +171,10 @@ def _below(past: float, maximum: int, type: Type) -> float:
 
 def _to_integer_inside(x: Register, bits: int, is_signed: bool) -> Register:
     if bits == 64 and x.type.lanes > 1:
-        return _to_long(x.cast("fpext", F64))
+        return long_integers.digits(doubles(x), x.cast("fpext", F64))
     if bits < 32:
         return _resized(x.cast("fptosi", I32), make_type(f"i{bits}", 1), is_signed=True)
     return x.cast("fptosi" if is_signed else "fptoui", I64 if bits == 64 else I32)
-
-
-def _to_long(x: Register) -> Register:
-    """Returns 64-bit integers, signed or not, from doubles that fit. The upper half is rounded down, the lower is
-    positive.
-    """
-    whole = truncate(x)
-    upper = floor(whole * 2.0**-32)
-    lower = x.builder.fma(upper, -(2.0**32), whole)
-    digits = (upper + (2.0**52 + 2.0**51)).bits().shift_left(32)
-    return digits | ((lower + 2.0**52).bits() ^ _INTEGER)
 
 
 # -- other widths --------------------------------------------------------------------------------------------------

@@ -1,9 +1,4 @@
-"""Functions of float32 and float64 defined by IEEE 754, and floor division as NumPy's, from the exact remainder.
-
-The remainder of x by y is exact in floats: with the quotient q = x / y rounded to nearest, x - q * y is a float (J.-M.
-Muller et al., "Handbook of Floating-Point Arithmetic"), and a fused multiply-add computes it. If q is so large that it
-is an integer, x - q * y has the same remainder as x, and is smaller by as many bits as a float has. So a loop that
-hardly ever runs makes quotients small, and one truncated quotient does the rest.
+"""Functions of float32 and float64 defined by IEEE 754.
 
 >>> from nervure.transformers.cpu.compile.llvm.builder import Builder
 >>> from nervure.transformers.cpu.compile.llvm.types import F32
@@ -21,9 +16,6 @@ import operator
 from collections.abc import Callable
 
 from nervure.transformers.cpu.compile.llvm.register import Register
-
-_DIGITS = {"float": 23, "double": 52}  # quotients of at least 2**DIGITS have no fraction
-_UNIT = {"float": 2.0**75, "double": 2.0**538}  # its cube exceeds any quotient
 
 
 def absolute(x: Register) -> Register:
@@ -89,58 +81,6 @@ def _intrinsic(name: str) -> Callable[..., Register]:
     return lambda x: x.builder.intrinsic(name, x)
 
 
-# -- floor division ------------------------------------------------------------------------------------------------
-
-
-def _floordivide(x: Register, y: Register) -> Register:
-    """Returns the floor of x / y; x / y for y = 0."""
-    b = x.builder
-    rest = _remainder(x, y)
-    quotient = (x - rest) / y
-    quotient = b.where(_is_opposite(rest, y), quotient - 1.0, quotient)
-    lower = floor(quotient)
-    nearest = b.where(quotient - lower > 0.5, lower + 1.0, lower)
-    nearest = b.where(quotient.equal(0.0), with_sign_of(0.0, x / y), nearest)
-    return b.where(y.equal(0.0), x / y, nearest)
-
-
-def _modulo(x: Register, y: Register) -> Register:
-    """Returns x - y * floor(x / y), with the sign of y; NaN for y = 0."""
-    b = x.builder
-    rest = _remainder(x, y)
-    moved = b.where(_is_opposite(rest, y), rest + y, rest)
-    return b.where(rest.equal(0.0), with_sign_of(0.0, y), moved)
-
-
-def _is_opposite(rest: Register, y: Register) -> Register:
-    return rest.not_equal(0.0) & ((y < 0.0) ^ (rest < 0.0))
-
-
-def _remainder(x: Register, y: Register) -> Register:
-    """Returns x - y * n, exact, where n is x / y rounded toward zero; NaN for an infinite ``x`` or y = 0."""
-    b, size = x.builder, absolute(y)
-    left = _with_small_quotient(x, size)
-    rest = b.fma(-truncate(left / size), size, left)
-    rest = b.where(absolute(left) < size, left, rest)  # in particular if y is infinite
-    # A quotient that was rounded up leaves a remainder on the other side of zero.
-    return b.where(rest * with_sign_of(1.0, x) < 0.0, rest + with_sign_of(size, x), rest)
-
-
-def _with_small_quotient(x: Register, size: Register) -> Register:
-    """Returns a number with the remainder of x, modulo ``size``, and a quotient of at most 2**DIGITS."""
-    b, unit = x.builder, _UNIT[x.type.scalar]
-    limit, far = size * 2.0 ** _DIGITS[x.type.scalar], size * unit
-    farther = far * unit
-
-    def iteration(left: Register) -> list[Register]:
-        length = absolute(left)
-        # In steps of such units no quotient overflows.
-        step = b.where(length >= farther, farther, b.where(length >= far, far, size))
-        return [b.where(length > limit, b.fma(-(left / step), step, left), left)]
-
-    return b.repeat([x], lambda left: b.any_lane(absolute(left) > limit), iteration, unlikely=True)[0]
-
-
 FUNCTIONS: dict[str, Callable[..., Register]] = {
     "equal": Register.equal, "not_equal": Register.not_equal, "less": operator.lt, "less_equal": operator.le,
     "negative": operator.neg, "absolute": absolute, "sign": sign,
@@ -149,5 +89,4 @@ FUNCTIONS: dict[str, Callable[..., Register]] = {
     "maximum": maximum, "minimum": minimum,
     "floor": floor, "ceil": _intrinsic("ceil"), "round": _intrinsic("roundeven"), "truncate": truncate,
     "is_nan": Register.is_nan, "is_inf": is_infinite, "is_finite": is_finite,
-    "floordivide": _floordivide, "modulo": _modulo,
 }

@@ -24,15 +24,11 @@ import operator
 from collections.abc import Callable
 from functools import partial
 
+from nervure.kernel.math import long_integers
+from nervure.kernel.math.long_integers import MIDDLE
+from nervure.transformers.cpu.compile.codegen.scalars.mathematics import doubles
 from nervure.transformers.cpu.compile.llvm.register import Register
 from nervure.transformers.cpu.compile.llvm.types import F32, F64, I1, I32
-
-MIDDLE = 2.0**52 + 2.0**51
-"""Its last place is 1, and so is that of its sum with any number from -2**51 to 2**51: added to a double it rounds that
-to an integer, which is then in the lowest bits.
-"""
-
-_BITS_OF_MIDDLE = 0x4338000000000000
 
 
 def _itself(x: Register) -> Register:
@@ -93,7 +89,8 @@ def _quotient(x: Register, y: Register, is_signed: bool) -> Register:
         return _by_instruction(x, y, is_signed)
     digits = ((x + 2**51) | (y + 2**51)).shift_right(52) if is_signed else (x | y).shift_right(51)
     is_long = b.any_lane(digits.not_equal(0))
-    return b.choose(is_long, lambda: _by_instruction(x, y, is_signed), lambda: _in_doubles(x, y), unlikely=True)
+    return b.choose(is_long, lambda: _by_instruction(x, y, is_signed),
+                    lambda: long_integers.quotient(doubles(x), x, y), unlikely=True)
 
 
 def _known(x: Register, is_signed: bool = True) -> int | None:
@@ -115,22 +112,6 @@ def _in_floats(x: Register, y: Register, is_signed: bool) -> Register:
     if bits < 32:
         return quotient.cast("fptosi", I32).cast("trunc", x.type.element)
     return (quotient + MIDDLE).bits().cast("trunc", I32)  # the digits below 2**32, where MIDDLE has zeros
-
-
-def _in_doubles(x: Register, y: Register) -> Register:
-    """Returns the quotient of 64-bit integers from -2**51 to 2**51."""
-    b = x.builder
-    return integer_of(b.where(y.equal(0), 0.0, b.intrinsic("floor", double_of(x) / double_of(y))))
-
-
-def double_of(x: Register) -> Register:
-    """Returns the double equal to an integer from -2**51 to 2**51."""
-    return (x + _BITS_OF_MIDDLE).bitcast(F64) - MIDDLE
-
-
-def integer_of(x: Register) -> Register:
-    """Returns the 64-bit integer equal to a double from -2**51 to 2**51."""
-    return (x + MIDDLE).bits() - _BITS_OF_MIDDLE
 
 
 def _by_instruction(x: Register, y: Register, is_signed: bool) -> Register:

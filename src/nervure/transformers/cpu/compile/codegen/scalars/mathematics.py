@@ -17,9 +17,9 @@ from collections.abc import Callable
 from nervure.kernel.math import FUNCTIONS as _FUNCTIONS
 from nervure.kernel.math import complex_functions
 from nervure.kernel.math.namespace import DOUBLE, FLOAT, AnyFunction, MathFunction
-from nervure.transformers.cpu.compile.codegen.scalars import floats as ieee
+from nervure.transformers.cpu.compile.codegen.scalars import floats
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Operand, Register
-from nervure.transformers.cpu.compile.llvm.types import F64, I8, I64, PTR, Type, make_type
+from nervure.transformers.cpu.compile.llvm.types import F32, F64, I8, I64, PTR, Type, make_type
 
 Pair = tuple[Register, Register]
 
@@ -33,7 +33,7 @@ class Registers:
     bits, is_nan = staticmethod(Register.bits), staticmethod(Register.is_nan)
     equal, not_equal = staticmethod(Register.equal), staticmethod(Register.not_equal)
     shift_left, shift_right = staticmethod(Register.shift_left), staticmethod(Register.shift_right)
-    absolute, floor = staticmethod(ieee.absolute), staticmethod(ieee.floor)
+    absolute, floor, truncate = staticmethod(floats.absolute), staticmethod(floats.floor), staticmethod(floats.truncate)
 
     def __init__(self, builder: Builder, type: Type) -> None:
         self.builder, self.type, self.format = builder, type, DOUBLE if type.bits == 64 else FLOAT
@@ -87,6 +87,11 @@ class Registers:
         b = self.builder
         return b.intrinsic("bswap", b.gather(b.offset(b.table(name, content), start, I8), I64))
 
+    def repeated(self, x: Register, goes_on: Callable[[Register], Register],
+                 change: Callable[[Register], Register]) -> Register:
+        b = self.builder
+        return b.repeat([x], lambda left: b.any_lane(goes_on(left)), lambda left: [change(left)], unlikely=True)[0]
+
     def rarely(self, needs: MathFunction, slow: MathFunction, x: Register, usual: Register) -> Register:
         b, group = self.builder, x.type.element.vector(min(x.type.lanes, GROUP))
         name = f"{slow.__name__.strip('_')}.{group.suffix}"
@@ -116,17 +121,22 @@ def _group_by_group(name: str, group: Type, needs: MathFunction, slow: MathFunct
     return b
 
 
-def floats(like: Register) -> Registers:
-    """Returns the namespace of the type of a register."""
-    return Registers(like.builder, like.type)
+def singles(like: Register) -> Registers:
+    """Returns the namespace over float32, in as many lanes as a register has."""
+    return Registers(like.builder, F32.vector(like.type.lanes))
+
+
+def doubles(like: Register) -> Registers:
+    """Returns the namespace over float64, in as many lanes as a register has."""
+    return Registers(like.builder, F64.vector(like.type.lanes))
 
 
 def _over_registers(function: AnyFunction) -> Callable[..., Register]:
-    return lambda *registers: function(floats(registers[0]), *registers)
+    return lambda *registers: function(Registers(registers[0].builder, registers[0].type), *registers)
 
 
 def _over_pairs(function: Callable[..., Register | Pair]) -> Callable[..., Register | Pair]:
-    return lambda *pairs: function(floats(pairs[0][0]), *pairs)
+    return lambda *pairs: function(Registers(pairs[0][0].builder, pairs[0][0].type), *pairs)
 
 
 FUNCTIONS: dict[str, Callable[..., Register]] = {name: _over_registers(entry) for name, entry in _FUNCTIONS.items()}
