@@ -17,14 +17,12 @@ from nervure.kernel.math import (
     inverse_trigonometric,
     logarithm,
     power,
-    remainder,
     trigonometric,
 )
 from nervure.kernel.math.namespace import AnyFunction
 from nervure.ops.scalar import SCALAR_FUNCTIONS
 
-_FAMILIES = (error_function, exponential, gamma, hyperbolic, inverse_trigonometric, logarithm, power, remainder,
-             trigonometric)
+_FAMILIES = (error_function, exponential, gamma, hyperbolic, inverse_trigonometric, logarithm, power, trigonometric)
 
 FUNCTIONS: dict[str, AnyFunction] = {
     name: vars(family)[name] for family in _FAMILIES for name in SCALAR_FUNCTIONS if name in vars(family)}

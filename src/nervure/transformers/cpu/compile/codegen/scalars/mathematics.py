@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nervure.kernel.math import FUNCTIONS as _FUNCTIONS
-from nervure.kernel.math import complex_functions
-from nervure.kernel.math.namespace import DOUBLE, FLOAT, AnyFunction, MathFunction
+from nervure.kernel.math import complex_functions, remainder
+from nervure.kernel.math.namespace import DOUBLE, FLOAT, MathFunction
 from nervure.transformers.cpu.compile.codegen.scalars import floats
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Operand, Register
 from nervure.transformers.cpu.compile.llvm.types import F32, F64, I8, I64, PTR, Type, make_type
@@ -131,7 +131,7 @@ def doubles(like: Register) -> Registers:
     return Registers(like.builder, F64.vector(like.type.lanes))
 
 
-def _over_registers(function: AnyFunction) -> Callable[..., Register]:
+def _over_registers(function: Callable[..., Register]) -> Callable[..., Register]:
     return lambda *registers: function(Registers(registers[0].builder, registers[0].type), *registers)
 
 
@@ -139,7 +139,9 @@ def _over_pairs(function: Callable[..., Register | Pair]) -> Callable[..., Regis
     return lambda *pairs: function(Registers(pairs[0][0].builder, pairs[0][0].type), *pairs)
 
 
-FUNCTIONS: dict[str, Callable[..., Register]] = {name: _over_registers(entry) for name, entry in _FUNCTIONS.items()}
+FUNCTIONS: dict[str, Callable[..., Register]] = {
+    **{name: _over_registers(entry) for name, entry in _FUNCTIONS.items()},
+    "floordivide": _over_registers(remainder.floordivide), "modulo": _over_registers(remainder.modulo)}
 
 COMPLEX: dict[str, Callable[..., Register | Pair]] = {
     name: _over_pairs(entry) for name, entry in complex_functions.FUNCTIONS.items()}
