@@ -29,8 +29,8 @@ from nervure.memory.storage import Storage, StorageKind
 from nervure.ops.branching import Branches
 from nervure.ops.looping import LoopOp, Scan, While
 from nervure.transformers.cpu.cache.library_cache import kernel_key
-from nervure.transformers.cpu.compile.scalar_loops import generate_scalar_loop
 from nervure.transformers.cpu.compile.compiler import Compilations
+from nervure.transformers.cpu.compile.scalar_loops import generate_scalar_loop
 from nervure.transformers.cpu.compiled import (
     CompiledFunction,
     CompiledKernel,
