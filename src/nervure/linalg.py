@@ -17,6 +17,7 @@ from nervure.front.factorisations import (
     eigh,
     eigvals,
     eigvalsh,
+    householder_product,
     inv,
     lstsq,
     pinv,
@@ -27,6 +28,7 @@ from nervure.front.factorisations import (
     svd,
     svdvals,
 )
+from nervure.front.lu_factors import lu, lu_factor, lu_solve
 from nervure.front.matrix_functions import (
     cond,
     matrix_exp,
@@ -35,9 +37,13 @@ from nervure.front.matrix_functions import (
     matrix_rank,
     multi_dot,
     norm,
+    sqrtm,
     vector_norm,
 )
+from nervure.front.subspaces import null_space, orth
+from nervure.front.tensor_systems import kron_sum, tensorinv, tensorsolve
 
-__all__ = ["cholesky", "cholesky_solve", "cond", "det", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq",
-           "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet",
-           "solve", "solve_triangular", "svd", "svdvals", "vector_norm"]
+__all__ = ["cholesky", "cholesky_solve", "cond", "det", "eig", "eigh", "eigvals", "eigvalsh", "householder_product",
+           "inv", "kron_sum", "lstsq", "lu", "lu_factor", "lu_solve", "matrix_exp", "matrix_norm", "matrix_power",
+           "matrix_rank", "multi_dot", "norm", "null_space", "orth", "pinv", "qr", "slogdet", "solve",
+           "solve_triangular", "sqrtm", "svd", "svdvals", "tensorinv", "tensorsolve", "vector_norm"]

@@ -164,6 +164,8 @@ def _permuted(value: Vector, numbers: np.ndarray) -> Vector:
 def _folded(structure: Structure, points: Points, s: JaxScalars, values: Sequence[Vector],
             operands: Sequence[np.ndarray], outputs: Outputs) -> list[np.ndarray]:
     """A custom combiner over tuples, applied from the left in the order of the points."""
+    if not math.prod(outputs[0][0]):
+        return [np.zeros(shape, dtype.numpy) for shape, dtype in outputs]
     rounds = _rounds(points, structure.writes[0], outputs[0][0], operands)
     assert rounds, "a custom combiner has no unit"
     state: Any = None

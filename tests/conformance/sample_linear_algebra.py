@@ -56,6 +56,12 @@ def qr(cls: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(lambda at, a: cls(a), (Operand((N, A, A), dtype),))
 
 
+@of("Lu", types=SINGLES_AND_DOUBLES)
+def lu(cls: Any, dtype: DType) -> Iterator[Sample]:
+    for shape in ((A, A), (N, A, A)):
+        yield Sample(lambda at, a: cls(regular(a)), (Operand(shape, dtype),))
+
+
 @of("SingularValues", types=SINGLES_AND_DOUBLES)
 def singular_values(cls: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(lambda at, a: cls(a), (Operand((N, A, B), dtype),))

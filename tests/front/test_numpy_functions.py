@@ -66,6 +66,8 @@ CALLS = [
     ("linalg.det", lambda v: np.linalg.det(v + 9 * np.eye(3))), ("linalg.svdvals", lambda v: np.linalg.svdvals(v)),
     ("linalg.eigvalsh", lambda v: np.linalg.eigvalsh(v + v.T)),
     ("linalg.eigvals", lambda v: np.real(np.linalg.eigvals(v + v.T).sum())),
+    ("linalg.tensorinv", lambda v: np.linalg.tensorinv(np.reshape(v + 9 * np.eye(3), (3, 3, 1)), 1)),
+    ("linalg.tensorsolve", lambda v: np.linalg.tensorsolve(np.reshape(v + 9 * np.eye(3), (3, 1, 3)), v[:, :1])),
     ("linalg.cond", lambda v: np.linalg.cond(v + 9 * np.eye(3))),
     ("linalg.matrix_rank", lambda v: np.linalg.matrix_rank(v)),
     ("amax", lambda v: np.amax(v, 1, keepdims=True)), ("amin", lambda v: np.amin(v)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -13,6 +15,8 @@ from nervure.errors import AxisMismatch, DtypeMismatch, InvalidArgument, WrongKi
 COUNT = 20_000
 LEAST = 1e-4
 """The least chance of a sample, or a worse one, that passes: seeds are fixed, so that it is decided once."""
+
+TWO_SIDED = SimpleNamespace(cdf=lambda x: (1 + np.sign(x - 1) * stats.maxwell(scale=2).cdf(np.abs(x - 1))) / 2)
 
 CONTINUOUS = {
     "exponential": (lambda axes: random.exponential(axes, 2.0), stats.expon(scale=2)),
@@ -32,6 +36,14 @@ CONTINUOUS = {
     "beta": (lambda axes: random.beta(axes, 0.7, 2.0), stats.beta(0.7, 2)),
     "chi-square": (lambda axes: random.chisquare(axes, 3.0), stats.chi2(3)),
     "student": (lambda axes: random.t(axes, 2.5), stats.t(2.5)),
+    "maxwell": (lambda axes: random.maxwell(axes, 2.0), stats.maxwell(scale=2)),
+    "double-sided maxwell": (lambda axes: random.double_sided_maxwell(axes, 1.0, 2.0), TWO_SIDED),
+    **{f"wald {mean} {scale}": (lambda axes, mean=mean, scale=scale: random.wald(axes, mean, scale),
+                                stats.invgauss(mean / scale, scale=scale))
+       for mean, scale in ((1.0, 1.0), (3.0, 0.5), (2.0, 40.0))},
+    **{f"loggamma {a}": (lambda axes, a=a: random.loggamma(axes, a), stats.loggamma(a)) for a in (0.01, 1.5)},
+    **{f"generalised normal {p}": (lambda axes, p=p: random.generalized_normal(axes, p, 1.0, 2.0),
+                                   stats.gennorm(p, 1, 2)) for p in (0.5, 1.0, 3.0)},
     "fisher": (lambda axes: random.f(axes, 3.0, 6.0), stats.f(3, 6))}
 
 WHOLE = {

@@ -139,7 +139,7 @@ EXAMPLES: dict[str, Example] = {
     "Solve": example(tensor(3, 3), tensor(3, 2)),
     "ReflectionProduct": example(tensor(4, 3, dtype=nv.float64), tensor(3, dtype=nv.float64)),
     **{name: example(tensor(3, 3, dtype=nv.float64)) for name in (
-        "Cholesky", "Reflections", "Qr", "Svd", "SingularValues", "EigenHermitian", "Eigen", "LogDeterminant")},
+        "Cholesky", "Reflections", "Qr", "Lu", "Svd", "SingularValues", "EigenHermitian", "Eigen", "LogDeterminant")},
 }
 
 

@@ -27,15 +27,20 @@ from nervure.front.contraction import matmul
 from nervure.front.elementwise import as_floats, convert, where
 from nervure.front.filled import eye, tril, triu
 from nervure.front.joining import concatenate
+from nervure.front.loop_functions import scan
+from nervure.front.matrix_axes import matrices_of, sides_of
 from nervure.front.op_functions import divide, exp, greater, multiply
 from nervure.front.promotion import promote
+from nervure.front.rearranging import moveaxis
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.front.views import broadcast, expand_dims, matrix_transposed, squeeze
 from nervure.support.elsewhere import explain_keywords
+from nervure.types.axes import AxesLike
 from nervure.types.dim import equal, less_equal
 from nervure.types.dtype import complex64, complex128, float64
 
-__all__ = ["cholesky", "cholesky_solve", "det", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "pinv", "qr",
+__all__ = ["cholesky", "cholesky_solve", "det", "eig", "eigh", "eigvals", "eigvalsh", "householder_product", "inv",
+           "lstsq", "pinv", "qr",
            "slogdet", "solve", "solve_triangular", "svd", "svdvals"]
 
 
@@ -84,14 +89,20 @@ def as_matrix(x: TensorLike, op: str, position: int = 1, rank: int = 2) -> Tenso
     """Returns x, the operand of ``op`` at ``position``, as floats of at least single precision; it has no names and
     ``rank`` axes or more.
     """
-    own = as_floats(x, op, position)
-    if own.is_named and own.ndim:
-        raise AxisMismatch(f"{op} goes by positions", op=op, operand=position, got=str(own.axes),
-                           expected="anonymous axes", help="nv.cast_axes(x, shape) leaves the names out")
+    own = without_names(as_floats(x, op, position), op, position)
     if own.ndim < rank:
         raise ShapeMismatch("matrices have two axes", op=op, operand=position, got=str(own.type),
                             expected=f"{rank} axes or more", help="nv.expand_dims(x, 1) makes a column of a vector")
     return convert(own, own.dtype.compute)
+
+
+def without_names(x: Tensor, op: str, position: int = 1) -> Tensor:
+    """Returns x; AxisMismatch if its axes have names, which the result of ``op`` would lack."""
+    if x.is_named and x.ndim:
+        raise AxisMismatch(f"{op} goes by positions", op=op, operand=position, got=str(x.axes),
+                           expected="anonymous axes",
+                           help="its results have axes of their own; nv.cast_axes(x, shape) leaves the names out")
+    return x
 
 
 def as_square(x: TensorLike, op: str, position: int = 1) -> Tensor:
@@ -111,7 +122,8 @@ def in_type_of(x: Tensor, given: TensorLike, op: str) -> Tensor:
     return convert(x, dtype.part if dtype.is_complex else dtype)
 
 
-def _in_doubles(x: Tensor) -> Tensor:
+def in_doubles(x: Tensor) -> Tensor:
+    """Returns x in float64 or complex128."""
     return convert(x, complex128 if x.dtype.is_complex else float64)
 
 
@@ -120,8 +132,8 @@ def adjoint(x: Tensor) -> Tensor:
     return conj(matrix_transposed(x))
 
 
-def _pair(a: TensorLike, b: TensorLike, op: str) -> tuple[Tensor, Tensor, bool]:
-    """Returns square matrices, right sides as matrices of the same type and batch, and whether these were one vector.
+def broadcast_pair(a: TensorLike, b: TensorLike, op: str) -> tuple[Tensor, Tensor, bool]:
+    """Returns the matrices a, right sides b as matrices of one type and batch with them, and whether b is one vector.
     """
     left, right = as_square(a, op), as_matrix(b, op, 2, 1)
     is_vector = right.ndim == 1
@@ -139,15 +151,22 @@ def _pair(a: TensorLike, b: TensorLike, op: str) -> tuple[Tensor, Tensor, bool]:
 # -- systems of equations --------------------------------------------------------------------------------------------
 
 
-def solve(a: TensorLike, b: TensorLike) -> Tensor:
+def solve(a: TensorLike, b: TensorLike, axes: AxesLike | None = None) -> Tensor:
     """Solves a @ x = b for x, by LU with partial pivoting. b is a vector, or has the systems as columns.
 
-    A singular matrix is a NumericError when the call runs, which names its place in the batch.
+    By names, ``axes`` are those of the rows and the columns of a, by default its last two. b has that of the rows, in
+    whose place the result has that of the columns; other axes that both have number the systems, and those that b alone
+    has are right sides. A singular matrix is a NumericError when the call runs, which names its place in the batch.
 
     >>> nv.linalg.solve([[2.0, 0.0], [0.0, 4.0]], [2.0, 4.0]).tolist()
     [1.0, 1.0]
+    >>> print(nv.linalg.solve(nv.eye("H=2", "W=2"), nv.ones("N=3, H=2")).axes)
+    (N: 3, W: 2)
     """
-    left, right, is_vector = _pair(a, b, "solve")
+    if axes is not None or any([isinstance(entry, Tensor) and entry.is_named and entry.ndim for entry in (a, b)]):
+        sides = sides_of(a, b, axes, "solve")
+        return sides.back(solve(sides.left, sides.right))
+    left, right, is_vector = broadcast_pair(a, b, "solve")
     found = Tensor(ops.Solve(left.value, right.value))
     return in_type_of(squeeze(found, -1) if is_vector else found, b, "solve")
 
@@ -174,28 +193,34 @@ def solve_triangular(a: TensorLike, b: TensorLike, lower: bool = False, trans: i
     return solve(turned, b)
 
 
-def inv(a: TensorLike) -> Tensor:
+def inv(a: TensorLike, axes: AxesLike | None = None) -> Tensor:
     """Returns the inverse of square matrices a. A singular one is a NumericError when the call runs.
+
+    Rows and columns of a are over ``axes``, by default the last two; those of the inverse have each other's.
 
     >>> nv.linalg.inv([[2.0, 0.0], [0.0, 4.0]]).tolist()
     [[0.5, 0.0], [0.0, 0.25]]
     """
-    own = as_square(a, "inv")
-    return in_type_of(solve(own, eye(own.shape[-1], dtype=own.dtype)), a, "inv")
+    given, axes_of = matrices_of(a, axes, "inv")
+    own = as_square(given, "inv")
+    return axes_of.transposed(in_type_of(solve(own, eye(own.shape[-1], dtype=own.dtype)), a, "inv"))
 
 
-def pinv(a: TensorLike, rcond: float | None = None, hermitian: bool = False) -> Tensor:
+def pinv(a: TensorLike, rcond: float | None = None, hermitian: bool = False,
+         axes: AxesLike | None = None) -> Tensor:
     """Returns the Moore-Penrose inverse of a: singular values up to ``rcond`` times the largest one count as 0.
 
-    By default ``rcond`` is the larger length times the precision of the type.
+    By default ``rcond`` is the larger length times the precision of the type. ``axes`` are those of ``nv.linalg.inv``.
 
     >>> nv.linalg.pinv([[1.0], [1.0]]).numpy().round(4).tolist()
     [[0.5, 0.5]]
     """
-    own = as_matrix(a, "pinv")
+    given, axes_of = matrices_of(a, axes, "pinv")
+    own = as_matrix(given, "pinv")
     u, s, vh = svd(own, hermitian=hermitian)
     inverse = _inverted(s, own, rcond)
-    return in_type_of(matmul(adjoint(vh), multiply(expand_dims(inverse, -1), adjoint(u))), a, "pinv")
+    found = matmul(adjoint(vh), multiply(expand_dims(inverse, -1), adjoint(u)))
+    return axes_of.transposed(in_type_of(found, a, "pinv"))
 
 
 def tolerance(x: Tensor, rcond: float | None) -> float | Tensor:
@@ -240,42 +265,51 @@ def _square_size(x: Tensor) -> Tensor:
 # -- determinants ----------------------------------------------------------------------------------------------------
 
 
-def slogdet(a: TensorLike) -> SignAndLogarithm:
+def slogdet(a: TensorLike, axes: AxesLike | None = None) -> SignAndLogarithm:
     """Returns the sign of the determinant of a, and the logarithm of its magnitude: 0 and -inf for a singular matrix.
+
+    The matrices are over two ``axes`` of a, by default the last two.
 
     >>> [entry.item() for entry in nv.linalg.slogdet([[1.0, 0.0], [0.0, -1.0]])]
     [-1.0, 0.0]
     """
-    own = as_square(a, "slogdet")
-    sign, logarithm = [Tensor(value) for value in ops.LogDeterminant(own.value).outputs]
-    return SignAndLogarithm(in_type_of(sign, a, "slogdet"), in_type_of(logarithm, a, "slogdet"))
+    given, axes_of = matrices_of(a, axes, "slogdet")
+    made = ops.LogDeterminant(as_square(given, "slogdet").value).outputs
+    return SignAndLogarithm(*[axes_of.numbers(in_type_of(Tensor(value), a, "slogdet")) for value in made])
 
 
-def det(a: TensorLike) -> Tensor:
+def det(a: TensorLike, axes: AxesLike | None = None) -> Tensor:
     """Returns the determinant of square matrices a. The derivative at a singular matrix is a NumericError.
+
+    The matrices are over two ``axes`` of a, by default the last two.
 
     >>> nv.linalg.det([[2.0, 0.0], [0.0, 4.0]]).numpy().round(4).tolist()
     8.0
     """
-    sign, logarithm = slogdet(as_square(a, "det"))
-    return in_type_of(multiply(sign, exp(logarithm)), a, "det")
+    given, axes_of = matrices_of(a, axes, "det")
+    sign, logarithm = slogdet(as_square(given, "det"))
+    return axes_of.numbers(in_type_of(multiply(sign, exp(logarithm)), a, "det"))
 
 
 # -- factorisations --------------------------------------------------------------------------------------------------
 
 
-def cholesky(a: TensorLike, upper: bool = False) -> Tensor:
+def cholesky(a: TensorLike, upper: bool = False, axes: AxesLike | None = None) -> Tensor:
     """Returns the lower triangle l with l @ l^H = a, or with ``upper`` its adjoint.
 
     The lower triangle of a is read, and has the derivative. A matrix that is not positive definite is a NumericError.
+    The matrices are over two ``axes`` of a, which the result has too, by default the last two.
 
     >>> nv.linalg.cholesky([[4.0, 2.0], [2.0, 5.0]]).tolist()
     [[2.0, 0.0], [1.0, 2.0]]
     """
-    own = as_square(a, "cholesky")
+    given, axes_of = matrices_of(a, axes, "cholesky")
+    own = as_square(given, "cholesky")
     if truth(upper, "cholesky", "upper"):
-        return in_type_of(adjoint(Tensor(ops.Cholesky(adjoint(own).value))), a, "cholesky")
-    return in_type_of(Tensor(ops.Cholesky(own.value)), a, "cholesky")
+        found = adjoint(Tensor(ops.Cholesky(adjoint(own).value)))
+    else:
+        found = Tensor(ops.Cholesky(own.value))
+    return axes_of.matrices(in_type_of(found, a, "cholesky"))
 
 
 def cholesky_solve(factor: TensorLike, b: TensorLike) -> Tensor:
@@ -294,7 +328,7 @@ def qr(a: TensorLike) -> QrResult:
     >>> [entry.numpy().round(4).tolist() for entry in nv.linalg.qr(np.array([[3.0], [4.0]]))]
     [[[-0.6], [-0.8]], [[-5.0]]]
     """
-    own = _in_doubles(as_matrix(a, "qr"))
+    own = in_doubles(as_matrix(a, "qr"))
     rows, columns = own.type.shape[-2:]
     if less_equal(columns, rows) is True:
         q, r = [Tensor(value) for value in ops.Qr(own.value).outputs]
@@ -305,6 +339,35 @@ def qr(a: TensorLike) -> QrResult:
         q, first = [Tensor(value) for value in ops.Qr(own[..., :rows].value).outputs]
         r = concatenate([first, matmul(adjoint(q), own[..., rows:])], -1)
     return QrResult(in_type_of(q, a, "qr"), in_type_of(r, a, "qr"))
+
+
+def householder_product(a: TensorLike, tau: TensorLike) -> Tensor:
+    """Returns the first columns of the product of reflections I - tau v v^H, as many as a has, as LAPACK's orgqr does.
+
+    Each v is a column of a below its diagonal, with a 1 on it and zeros above; ``tau`` has a factor for each of the
+    first ones.
+
+    >>> nv.linalg.householder_product([[9.0], [1.0]], [1.0]).tolist()
+    [[0.0], [-1.0]]
+    """
+    own, factors = as_matrix(a, "householder_product"), as_matrix(tau, "householder_product", 2, 1)
+    rows, columns = own.type.shape[-2:]
+    count = factors.type.shape[-1]
+    fits = less_equal(columns, rows) is not False and less_equal(count, columns) is not False
+    if not fits or factors.ndim != own.ndim - 1:
+        raise ShapeMismatch("each reflection has a column and a factor", op="householder_product", operand=2,
+                            got=f"{own.type} and {factors.type}", expected="no more columns than rows, and factors "
+                            "for the first of them", help="the axes in front are the same for both")
+    wide = promote([own.dtype, factors.dtype], op="householder_product")
+    below = tril(convert(own, wide), -1) + eye(rows, columns, dtype=wide)
+    start = broadcast(eye(rows, columns, dtype=wide), own.type.shape)
+
+    def reflected(q: Tensor, step: tuple[Tensor, Tensor]) -> tuple[Tensor, None]:
+        v, factor = expand_dims(step[0], -1), expand_dims(expand_dims(step[1], -1), -1)
+        return q - multiply(factor, matmul(v, matmul(adjoint(v), q))), None
+    vectors = moveaxis(below[..., :count], -1, 0)
+    found = scan(reflected, start, (vectors, moveaxis(convert(factors, wide), -1, 0)), reverse=True)[0]
+    return in_type_of(found, a, "householder_product")
 
 
 def svd(a: TensorLike, full_matrices: bool = False, hermitian: bool = False) -> SvdResult:
@@ -364,7 +427,7 @@ def eig(a: TensorLike) -> EighResult:
     >>> nv.linalg.eig([[0.0, -1.0], [1.0, 0.0]]).eigenvalues.tolist()
     [1j, -1j]
     """
-    own = _in_doubles(as_square(a, "eig"))
+    own = in_doubles(as_square(a, "eig"))
     values, vectors = [in_type_of(Tensor(value), a, "eig") for value in ops.Eigen(own.value).outputs]
     return EighResult(values, vectors)
 

@@ -17,26 +17,53 @@ from nervure.front.argument_parsing import integer, members, positions_of
 from nervure.front.contraction import matmul
 from nervure.front.creation import as_tensor
 from nervure.front.elementwise import as_floats, clip, convert, power, stop_gradient, where
-from nervure.front.factorisations import as_matrix, as_square, in_type_of, inv, solve, svdvals, tolerance
+from nervure.front.factorisations import (
+    as_matrix,
+    as_square,
+    in_doubles,
+    in_type_of,
+    inv,
+    slogdet,
+    solve,
+    svdvals,
+    tolerance,
+)
 from nervure.front.filled import eye
-from nervure.front.op_functions import absolute, ceil, divide, exp2, greater, less, log2, multiply
-from nervure.front.rearranging import moveaxis
+from nervure.front.loop_functions import fori_loop
+from nervure.front.matrix_axes import matrices_of
+from nervure.front.op_functions import (
+    absolute,
+    ceil,
+    divide,
+    exp,
+    exp2,
+    greater,
+    less,
+    less_equal,
+    log2,
+    multiply,
+    sqrt,
+)
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.front.views import expand_dims
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import AxesLike
 
-__all__ = ["cond", "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "vector_norm"]
+__all__ = ["cond", "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "sqrtm",
+           "vector_norm"]
 
 
-def matrix_power(a: TensorLike, n: int) -> Tensor:
+def matrix_power(a: TensorLike, n: int, axes: AxesLike | None = None) -> Tensor:
     """Multiplies a square matrix a with itself, ``n`` factors; those of a negative n are the inverse.
+
+    Rows and columns are over two ``axes``, which the result has too, by default the last two.
 
     >>> nv.linalg.matrix_power([[2.0, 0.0], [0.0, 4.0]], -1).tolist()
     [[0.5, 0.0], [0.0, 0.25]]
     """
     count = integer(n, "matrix_power", "n")
-    factor = as_square(a, "matrix_power")
+    given, axes_of = matrices_of(a, axes, "matrix_power")
+    factor = as_square(given, "matrix_power")
     if count < 0:
         factor, count = inv(factor), -count
     found: Tensor | None = None
@@ -48,7 +75,7 @@ def matrix_power(a: TensorLike, n: int) -> Tensor:
     if found is None:
         identity = eye(factor.shape[-1], dtype=factor.dtype)
         found = multiply(identity, where(factor == factor, 1.0, 1.0))
-    return in_type_of(found, a, "matrix_power")
+    return axes_of.matrices(in_type_of(found, a, "matrix_power"))
 
 
 _PADE = (64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0, 129060195264000.0,
@@ -57,16 +84,18 @@ _LARGEST = 5.371920351148152
 _SQUARINGS = 16
 
 
-def matrix_exp(a: TensorLike) -> Tensor:
+def matrix_exp(a: TensorLike, axes: AxesLike | None = None) -> Tensor:
     """Returns the exponential of square matrices a, by a rational function of a part of a that is then squared.
 
     See N. Higham, "The scaling and squaring method for the matrix exponential revisited", 2005. It is squared 16 times
-    at most; a matrix whose columns sum to more than 350,000 gives NaN.
+    at most; a matrix whose columns sum to more than 350,000 gives NaN. ``axes`` are those of
+    ``nv.linalg.matrix_power``.
 
     >>> nv.linalg.matrix_exp([[0.0, 1.0], [0.0, 0.0]]).tolist()
     [[1.0, 1.0], [0.0, 1.0]]
     """
-    own = as_square(a, "matrix_exp")
+    given, axes_of = matrices_of(a, axes, "matrix_exp")
+    own = as_square(given, "matrix_exp")
     size = stop_gradient(reductions.max(reductions.sum(absolute(own), axis=-2), axis=-1))
     wanted = clip(ceil(log2(divide(where(greater(size, 0), size, 1.0), _LARGEST))), 0, None)
     count = expand_dims(expand_dims(wanted, -1), -1)
@@ -83,7 +112,40 @@ def matrix_exp(a: TensorLike) -> Tensor:
     for done in range(_SQUARINGS):
         found = where(less(done, count), matmul(found, found), found)
     found = where(greater(count, _SQUARINGS), float("nan"), found)
-    return in_type_of(found, a, "matrix_exp")
+    return axes_of.matrices(in_type_of(found, a, "matrix_exp"))
+
+
+_STEPS = 20
+
+
+def sqrtm(a: TensorLike, axes: AxesLike | None = None) -> Tensor:
+    """Returns the principal square root of square matrices a, by a scaled iteration of Denman and Beavers, in doubles.
+
+    See N. Higham, "Functions of Matrices", 2008, (6.29). The root of real matrices is real. A matrix with an eigenvalue
+    that is 0 or a negative number has none that it finds: NaN, or a NumericError. The relative error is some eps times
+    the condition of the root. ``axes`` are those of ``nv.linalg.matrix_power``.
+
+    >>> nv.linalg.sqrtm([[4.0, 5.0], [0.0, 9.0]]).numpy().round(4).tolist()
+    [[2.0, 1.0], [0.0, 3.0]]
+    """
+    given, axes_of = matrices_of(a, axes, "sqrtm")
+    own = in_doubles(as_square(given, "sqrtm"))
+    length = own.type.shape[-1]
+    identity = eye(length, dtype=own.dtype)
+
+    def step(_: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        m, x = state
+        inverse = inv(m)
+        log_size = divide(stop_gradient(slogdet(m).logabsdet), length)
+        square = expand_dims(expand_dims(exp(multiply(log_size, -1.0)), -1), -1)
+        root, back = sqrt(square), divide(inverse, square)
+        return ((identity + (multiply(square, m) + back) * 0.5) * 0.5,
+                multiply(matmul(x, identity + back), root * 0.5))
+    _, found = fori_loop(0, _STEPS, step, (own, own))
+    rest, size = [matrix_norm(entry) for entry in (matmul(found, found) - own, found)]
+    is_root = less_equal(rest, 1e-7 * (matrix_norm(own) + size * size * 1e-3))
+    found = where(expand_dims(expand_dims(is_root, -1), -1), found, float("nan"))
+    return axes_of.matrices(in_type_of(found, a, "sqrtm"))
 
 
 # -- norms -----------------------------------------------------------------------------------------------------------
@@ -118,16 +180,19 @@ def vector_norm(x: TensorLike, ord: float = 2, axis: AxesLike | None = None, kee
 _MATRIX_NORMS = ("fro", "nuc", 1, -1, 2, -2, float("inf"), float("-inf"))
 
 
-def matrix_norm(x: TensorLike, ord: float | str = "fro", keepdims: bool = False) -> Tensor:
+def matrix_norm(x: TensorLike, ord: float | str = "fro", keepdims: bool = False,
+                axes: AxesLike | None = None) -> Tensor:
     """Returns the norm of matrices x that ``ord`` names.
 
     "fro" is the root of the sum of squares, "nuc" the sum of the singular values, 2 and -2 are the largest and the
-    smallest of them, 1 and -1 those sums of magnitudes along columns, inf and -inf along rows.
+    smallest of them, 1 and -1 those sums of magnitudes along columns, inf and -inf along rows. The rows and the columns
+    are over two ``axes`` of x, by default the last two.
 
     >>> nv.linalg.matrix_norm([[1.0, -2.0], [3.0, 4.0]], 1).item()
     6.0
     """
-    own = as_matrix(x, "matrix_norm")
+    given, axes_of = matrices_of(x, axes, "matrix_norm")
+    own = as_matrix(given, "matrix_norm")
     if isinstance(ord, bool) or ord not in _MATRIX_NORMS:
         raise InvalidArgument("there is no such norm of matrices", op="matrix_norm", operand="ord", got=f"{ord!r:.40}",
                               expected=", ".join(map(str, _MATRIX_NORMS)), help="leave it out: the root of the squares")
@@ -141,7 +206,7 @@ def matrix_norm(x: TensorLike, ord: float | str = "fro", keepdims: bool = False)
         sums = reductions.sum(absolute(own), axis=-2 if abs(float(ord)) == 1 else -1)
         found = (reductions.max if float(ord) > 0 else reductions.min)(sums, axis=-1)
     found = in_type_of(found, x, "matrix_norm")
-    return expand_dims(expand_dims(found, -1), -1) if keepdims else found
+    return axes_of.matrices(expand_dims(expand_dims(found, -1), -1)) if keepdims else axes_of.numbers(found)
 
 
 def norm(x: TensorLike, ord: float | str | None = None, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
@@ -161,41 +226,45 @@ def norm(x: TensorLike, ord: float | str | None = None, axis: AxesLike | None = 
     if len(along) != 2:
         raise InvalidArgument("a norm is one of vectors or of matrices", op="norm", operand="ord", got=f"{ord!r:.40}",
                               expected="one axis, or two; without an order any", help="axis= chooses axes")
-    found = matrix_norm(moveaxis(own, along, (-2, -1)), ord)
-    for at in sorted(along) if keepdims else ():
-        found = expand_dims(found, at)
-    return found
+    return matrix_norm(own, ord, keepdims, along)
 
 
 # -- singular values -------------------------------------------------------------------------------------------------
 
 
-def cond(x: TensorLike, p: float | str | None = None) -> Tensor:
+def cond(x: TensorLike, p: float | str | None = None, axes: AxesLike | None = None) -> Tensor:
     """Returns the condition of matrices x: the norm ``p`` of x times that of its inverse, by default of order 2.
+
+    The matrices are over two ``axes`` of x, by default the last two.
 
     >>> nv.linalg.cond([[4.0, 0.0], [0.0, 1.0]]).item()
     4.0
     """
-    own = as_matrix(x, "cond")
+    given, axes_of = matrices_of(x, axes, "cond")
+    own = as_matrix(given, "cond")
     if p is None or p in (2, -2):
         values = svdvals(own)
         ends = reductions.max(values, axis=-1), reductions.min(values, axis=-1)
-        return in_type_of(divide(*ends[::-1 if p == -2 else 1]), x, "cond")
-    return in_type_of(multiply(matrix_norm(own, p), matrix_norm(inv(own), p)), x, "cond")
+        found = divide(*ends[::-1 if p == -2 else 1])
+    else:
+        found = multiply(matrix_norm(own, p), matrix_norm(inv(own), p))
+    return axes_of.numbers(in_type_of(found, x, "cond"))
 
 
-def matrix_rank(a: TensorLike, rcond: float | None = None) -> Tensor:
+def matrix_rank(a: TensorLike, rcond: float | None = None, axes: AxesLike | None = None) -> Tensor:
     """Counts the singular values of a that are larger than ``rcond`` times the largest one; int64.
 
-    By default ``rcond`` is the larger length times the precision of the type.
+    By default ``rcond`` is the larger length times the precision of the type. The matrices are over two ``axes`` of a,
+    by default the last two.
 
     >>> nv.linalg.matrix_rank([[1.0, 1.0], [1.0, 1.0]]).item()
     1
     """
-    own = as_matrix(a, "matrix_rank")
+    given, axes_of = matrices_of(a, axes, "matrix_rank")
+    own = as_matrix(given, "matrix_rank")
     values = svdvals(own)
     limit = multiply(reductions.max(values, axis=-1, keepdims=True), tolerance(own, rcond))
-    return reductions.count_nonzero(greater(values, limit), axis=-1)
+    return axes_of.numbers(reductions.count_nonzero(greater(values, limit), axis=-1))
 
 
 def multi_dot(arrays: object) -> Tensor:

@@ -56,6 +56,7 @@ from nervure.front import (
     sets,
     sorts,
     stacking,
+    tensor_systems,
     views,
 )
 from nervure.front import bins as counts
@@ -316,6 +317,7 @@ GRAPH: dict[str, Callable[..., object]] = {
         "cond", "matrix_power", "matrix_rank", "multi_dot")},
     "linalg.cholesky": lambda a, /, *, upper=False: factorisations.cholesky(a, upper),
     "linalg.lstsq": factorisations.lstsq,
+    **{f"linalg.{name}": getattr(tensor_systems, name) for name in ("tensorinv", "tensorsolve")},
     "where": lambda condition, x, y, /: elementwise.where(condition, x, y),
     "clip": _clip,
     "round": lambda a, decimals=0: elementwise.round(a, decimals),

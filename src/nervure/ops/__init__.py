@@ -55,6 +55,7 @@ from nervure.ops import (
     special,
     special_function,
     statistics,
+    triangles,
     trigonometric,
     update,
     views,

@@ -172,6 +172,7 @@ from nervure.ops.statistics import Mean as Mean
 from nervure.ops.statistics import SquaredL2 as SquaredL2
 from nervure.ops.statistics import Std as Std
 from nervure.ops.statistics import Variance as Variance
+from nervure.ops.triangles import Lu as Lu
 from nervure.ops.trigonometric import Acos as Acos
 from nervure.ops.trigonometric import Acosh as Acosh
 from nervure.ops.trigonometric import Asin as Asin

@@ -18,11 +18,13 @@ from typing import TYPE_CHECKING, NoReturn
 from nervure.front.random import bernoulli, normal, uniform
 from nervure.random.continuous import (
     cauchy,
+    double_sided_maxwell,
     exponential,
     gumbel,
     laplace,
     logistic,
     lognormal,
+    maxwell,
     pareto,
     rayleigh,
     triangular,
@@ -30,14 +32,17 @@ from nervure.random.continuous import (
     weibull,
 )
 from nervure.random.counts import binomial, geometric, negative_binomial, poisson, rademacher, randint
-from nervure.random.gammas import beta, chisquare, dirichlet, f, gamma, t
+from nervure.random.gammas import beta, chisquare, dirichlet, f, gamma, generalized_normal, loggamma, t
+from nervure.random.inverse_gaussian import wald
 from nervure.random.picks import categorical, choice, permutation
+from nervure.random.vectors import ball, multinomial, multivariate_normal, orthogonal
 from nervure.support.elsewhere import unknown_distribution
 
-__all__ = ["bernoulli", "beta", "binomial", "categorical", "cauchy", "chisquare", "choice", "dirichlet", "exponential",
-           "f", "gamma", "geometric", "gumbel", "laplace", "logistic", "lognormal", "negative_binomial", "normal",
-           "pareto", "permutation", "poisson", "rademacher", "randint", "rayleigh", "t", "triangular",
-           "truncated_normal", "uniform", "weibull"]
+__all__ = ["ball", "bernoulli", "beta", "binomial", "categorical", "cauchy", "chisquare", "choice", "dirichlet",
+           "double_sided_maxwell", "exponential", "f", "gamma", "generalized_normal", "geometric", "gumbel", "laplace",
+           "loggamma", "logistic", "lognormal", "maxwell", "multinomial", "multivariate_normal", "negative_binomial",
+           "normal", "orthogonal", "pareto", "permutation", "poisson", "rademacher", "randint", "rayleigh", "t",
+           "triangular", "truncated_normal", "uniform", "wald", "weibull"]
 
 
 if not TYPE_CHECKING:  # type checkers see missing attributes as missing

@@ -25,6 +25,7 @@ from nervure.front.op_functions import (
     multiply,
     negative,
     sqrt,
+    square,
     subtract,
     tan,
 )
@@ -32,8 +33,8 @@ from nervure.front.random import bernoulli, normal, uniform
 from nervure.front.tensor import Operand, Tensor, is_scalar
 from nervure.random.numbers import exponentials, finished, floats, inner, parameter
 from nervure.support.elsewhere import explain_keywords
-from nervure.types.axes import AxesLike
-from nervure.types.dtype import DTypeLike, float32
+from nervure.types.axes import Axes, AxesLike
+from nervure.types.dtype import DType, DTypeLike, float32
 
 
 def exponential(axes: AxesLike, scale: Operand = 1.0, dtype: DTypeLike = float32) -> Tensor:
@@ -105,6 +106,30 @@ def rayleigh(axes: AxesLike, scale: Operand = 1.0, dtype: DTypeLike = float32) -
     own, wanted, working = floats(axes, dtype, "rayleigh")
     return finished(multiply(sqrt(multiply(2.0, exponentials(own, working))),
                              parameter(scale, "rayleigh", "scale", 0.0)), own, wanted, "rayleigh")
+
+
+def maxwell(axes: AxesLike, scale: Operand = 1.0, dtype: DTypeLike = float32) -> Tensor:
+    """Draws from Maxwell's distribution of speeds: ``scale`` times the length of a vector of three normal numbers.
+
+    >>> x = nv.evaluate(nv.random.maxwell((10_000,)))
+    >>> bool(abs(x.mean() - 1.5958) < 0.05)
+    True
+    """
+    own, wanted, working = floats(axes, dtype, "maxwell")
+    return finished(multiply(_speeds(own, working), parameter(scale, "maxwell", "scale", 0.0)), own, wanted, "maxwell")
+
+
+def double_sided_maxwell(axes: AxesLike, loc: Operand = 0.0, scale: Operand = 1.0,
+                         dtype: DTypeLike = float32) -> Tensor:
+    """Draws numbers ``loc`` plus or minus ``scale`` times one of Maxwell's distribution.
+
+    >>> x = nv.evaluate(nv.random.double_sided_maxwell((10_000,), 1.0))
+    >>> bool(abs(x.mean() - 1) < 0.1), bool(abs(x.var() - 3) < 0.3)
+    (True, True)
+    """
+    own, wanted, working = floats(axes, dtype, "double_sided_maxwell")
+    size = _speeds(own, working)
+    return _placed(where(bernoulli(own), size, negative(size)), own, loc, scale, wanted, "double_sided_maxwell")
 
 
 def weibull(axes: AxesLike, shape: Operand, scale: Operand = 1.0, dtype: DTypeLike = float32) -> Tensor:
@@ -192,6 +217,12 @@ def truncated_normal(axes: AxesLike, low: Operand = -2.0, high: Operand = 2.0, l
     return _placed(found, own, loc, scale, wanted, "truncated_normal")
 
 
+def _speeds(axes: Axes, dtype: DType) -> Tensor:
+    """Draws lengths of vectors of three normal numbers."""
+    x, y, z = [square(normal(axes, dtype=dtype)) for _ in range(3)]
+    return sqrt(add(add(x, y), z))
+
+
 def _ascend(*numbers: Operand) -> bool:
     low, peak, high = [real(number, "triangular", "low") for number in numbers]
     return low <= peak <= high and low < high
@@ -206,7 +237,7 @@ def _placed(numbers: Tensor, axes: AxesLike, loc: Operand, scale: Operand, dtype
     return finished(moved, own, wanted, op)
 
 
-__all__ = ["cauchy", "exponential", "gumbel", "laplace", "logistic", "lognormal", "pareto", "rayleigh", "triangular",
-           "truncated_normal", "weibull"]
+__all__ = ["cauchy", "double_sided_maxwell", "exponential", "gumbel", "laplace", "logistic", "lognormal", "maxwell",
+           "pareto", "rayleigh", "triangular", "truncated_normal", "weibull"]
 
 explain_keywords(globals(), __all__)

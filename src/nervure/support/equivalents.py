@@ -78,7 +78,9 @@ FUNCTIONS = {
     "nv.min(x) and nv.max(x)": "aminmax",
     "nv.variance(x) and nv.mean(x)": "var_mean", "nv.std(x) and nv.mean(x)": "std_mean",
     "nv.all(nv.equal(x, y))": "array_equiv",
-    **{f"nv.linalg.{name}": name for name in "svd qr cholesky det slogdet eig matrix_exp matrix_power".split()},
+    **{f"nv.linalg.{name}": name for name in "svd qr cholesky det slogdet eig matrix_exp matrix_power lu lu_factor "
+                                             "lu_solve sqrtm householder_product null_space tensorsolve tensorinv"
+                                             .split()},
     "nv.linalg.inv": "inverse", "nv.linalg.pinv": "pinverse", "nv.linalg.solve_triangular": "triangular_solve",
     "nv.linalg.slogdet(x).logabsdet": "logdet",
     "nv.diff(nv.ravel(x))": "ediff1d", "nv.trapezoid": "trapz",
@@ -104,7 +106,8 @@ FUNCTIONS = {
     "x itself: a tensor never changes; x.numpy() copies its elements": "copy clone",
     "nv.uniform(axes)": "random_uniform", "nv.normal(axes)": "random_normal standard_normal",
     "nv.random.randint(axes, low, high)": "randint random_int", "nv.random.permutation(n)": "randperm permutation",
-    "nv.random.permutation(x)": "shuffle", "nv.random.categorical(logits)": "categorical multinomial",
+    "nv.random.permutation(x)": "shuffle", "nv.random.categorical(logits)": "categorical",
+    "nv.random.multinomial(axes, n, p), or nv.random.categorical(logits)": "multinomial",
     "nv.random.poisson(axes, rate)": "poisson", "nv.random.exponential(axes, scale)": "exponential",
     "nv.random.binomial(axes, n, p)": "binomial", "nv.random.gamma(axes, shape)": "random_gamma",
     "nv.random.weibull(axes, shape, scale)": "weibull_min",
@@ -198,7 +201,7 @@ FUNCTIONS = {
     "nv.convolution(x, f, [\"T\"], padding=padding)": "conv_tbc",
     "nv.nn.MultiHeadAttention": "multi_head_attention_forward",
     _NOT_HERE:
-    "lu lu_solve addr "
+    "addr "
     "nextafter frexp strided isnat ma ad flatiter dtypes "
     "as_strided "
     "psum pmean pmax pmin all_gather cartesian_prod linear_transpose",

@@ -44,15 +44,18 @@ class CallCode(NamedTuple):
     def step(self, bindings: Bindings) -> runtime.ProgramStep:
         """Returns the step for these sizes."""
         call, launch = self.call, self.kernel.launch
-        sizes = most(launch.sizes, bindings)
+        sizes, found = most(launch.sizes, bindings), self.found
         if call.loop:
-            sizes = (*addresses(call.loop, call.types), *sizes[2:])
+            known = addresses(call.loop, call.types)
+            sizes = (*known, *sizes[2:])
+            found = None if found is None else found._replace(
+                sizes=(found.sizes[0], *enumerate(known), *found.sizes[3:]))
         nanoseconds = launch.duration.nanoseconds(bindings)
         return runtime.ProgramStep(
             0, self.kernel.buffers, sizes, nanoseconds=nanoseconds,
             runner=runtime_library.library(PARTS[call.function]).address(call.function),
             longest=nanoseconds if call.is_shared else 0,
-            found=() if self.found is None else self.found.instructions(bindings))
+            found=() if found is None else found.instructions(bindings))
 
 
 def addresses(name: str, types: str) -> tuple[int, int]:
