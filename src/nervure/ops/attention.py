@@ -152,15 +152,29 @@ class Attention(Composite):
         query, key, value, *again = [later(x, (gradient,)) for x in (query, key, value, *mask)]
         bias = again[0] if again else None
         weights = known.weights(self.scores(query, key, bias), rows)
-        slopes = weights * (scores_of(gradient, value) - spread(mean, rows, weights.shape))
         scores = scores_of(key, query)
         scores = masked(masked(scores, None if bias is None else transposed(bias)),
                         visible(scores, self.before, self.after, of_keys=True))
-        turned = known.weights(scores, columns)
+        *found, slopes = attention_gradients(gradient, mean, query, key, value, weights, known.weights(scores, columns))
+        return (*found, *[None if x.dtype is bool_ else slopes for x in mask])
+
+
+def attention_gradients(gradient: Value, mean: Value, query: Value, key: Value, value: Value, weights: Value,
+                        turned: Value | None = None) -> tuple[Value, Value, Value, Value]:
+    """Returns the gradients of queries, keys, values and scores, the last with a row for each query.
+
+    ``mean`` is, for each query, the sum of the ``gradient`` times the result; ``weights`` are the softmax of scores
+    with a row for each query, and ``turned`` with one for each key, if they are not to be read in the other order.
+    """
+    rows, columns = (query.rank - 1,), (query.rank - 2,)
+    slopes = weights * (scores_of(gradient, value) - spread(mean, rows, weights.shape))
+    if turned is None:
+        turned, turned_slopes = transposed(weights), transposed(slopes)
+    else:
         turned_slopes = turned * (scores_of(value, gradient) - spread(mean, columns, turned.shape))
-        found = MatMul(slopes, key), MatMul(turned_slopes, query), MatMul(turned, gradient)
-        of_mask = [None if x.dtype is bool_ else slopes for x in mask]
-        return (*[each.output for each in found], *of_mask)
+    found = MatMul(slopes, key), MatMul(turned_slopes, query), MatMul(turned, gradient)
+    of_query, of_key, of_value = [each.output for each in found]
+    return of_query, of_key, of_value, slopes
 
 
 def attended(scores: Value, value: Value, may_see_nothing: bool = False) -> Value:

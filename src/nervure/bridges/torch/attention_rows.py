@@ -18,7 +18,7 @@ from nervure.bridges.torch.fitting import converted, expanded, fitted
 from nervure.bridges.torch.row_table import row
 from nervure.bridges.torch.unsupported import Unsupported
 from nervure.ir.op import Value
-from nervure.ops.attention import attended, for_each_head, scores_of, visible
+from nervure.ops.attention import attended, attention_gradients, for_each_head, scores_of, visible
 from nervure.ops.selection import where
 from nervure.types import dtype as types
 from nervure.types.description import BasicTensorDescription as Type
@@ -97,10 +97,7 @@ def attention_backward(result: tuple[Type, ...], gradient: Value, query: Value, 
     sees_nothing = ops.Equal(logarithms, logarithms.full(-math.inf)).output
     shift = ops.Broadcast(where(sees_nothing, 0, logarithms), scores.shape, [3]).output
     weights = ops.Exp(scores - shift).output
-    by_weight = ops.MatMul(gradient, ops.Permute(value, (0, 1, 3, 2))).output
-    mean = ops.Broadcast(ops.Sum(gradient * attended, axes=[3]), scores.shape, [3]).output
-    by_score = weights * (by_weight - mean) * factor
-    found = (ops.MatMul(by_score, key), ops.MatMul(ops.Permute(by_score, (0, 1, 3, 2)), query),
-             ops.MatMul(ops.Permute(weights, (0, 1, 3, 2)), gradient))
-    each = found[0].output, _of_groups(found[1].output, heads), _of_groups(found[2].output, heads)
+    mean = ops.Sum(gradient * attended, axes=[3]).output
+    of_query, of_key, of_value, _ = attention_gradients(gradient, mean, query, key, value, weights)
+    each = of_query * factor, _of_groups(of_key * factor, heads), _of_groups(of_value, heads)
     return tuple([converted(x, own) for x in each])
