@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Mapping
 
 WITHOUT_OPTIONS = ("extremes", "scaling", "startup", "workloads")
-BENCHMARKS = ("against", *WITHOUT_OPTIONS, "torch", "tune", "xla", "gpu")
+BENCHMARKS = ("against", *WITHOUT_OPTIONS, "orders", "torch", "tune", "xla", "gpu")
 
 
 def table(rows: Iterable[Mapping[str, object]]) -> str:

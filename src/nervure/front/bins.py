@@ -35,7 +35,7 @@ from nervure.front.views import axes_with_order, flatten, renamed, reshape
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.dim import DimLike, less_equal, product
 from nervure.types.dim import equal as same_length
-from nervure.types.dtype import int64
+from nervure.types.dtype import int32, int64
 
 __all__ = ["bincount", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd", "interp"]
 
@@ -94,7 +94,8 @@ def histogram(x: TensorLike, bins: int | TensorLike = 10, range: Sequence[float]
     own = as_tensor(x, "histogram")
     edges = histogram_bin_edges(own, bins, range)
     given = None if weights is None else _weights(as_tensor(weights, "histogram", 4), own, "histogram")
-    return _counted([_plain(own)], [edges], given, truth(density, "histogram", "density")), edges
+    is_even = [as_integer(bins) is not None]
+    return _counted([_plain(own)], [edges], is_even, given, truth(density, "histogram", "density")), edges
 
 
 def histogram2d(x: TensorLike, y: TensorLike, bins: int | Sequence[int | TensorLike] = 10,
@@ -143,7 +144,8 @@ def _histogram(columns: Sequence[Tensor], bins: object, range: Sequence[Sequence
                               expected=f"a number, or a list of {len(columns)}", help="a list may have lists of edges")
     edges = [histogram_bin_edges(column, one, ends) for column, one, ends in zip(columns, each, ranges, strict=True)]
     given = None if weights is None else _weights(as_tensor(weights, name, 5), columns[0], name)
-    return _counted(columns, edges, given, truth(density, name, "density")), edges
+    is_even = [as_integer(one) is not None for one in each]
+    return _counted(columns, edges, is_even, given, truth(density, name, "density")), edges
 
 
 def _weights(weights: Tensor, x: Tensor, name: str) -> Tensor:
@@ -161,15 +163,19 @@ def _plain(x: Tensor) -> Tensor:
     return Tensor(flatten(x).value)
 
 
-def _counted(columns: Sequence[Tensor], edges: Sequence[Tensor], weights: Tensor | None, is_density: bool) -> Tensor:
-    """Returns the counts of points, with an axis for each of their coordinates."""
+def _counted(columns: Sequence[Tensor], edges: Sequence[Tensor], are_even: Sequence[bool], weights: Tensor | None,
+             is_density: bool) -> Tensor:
+    """Returns the counts of points, with an axis for each of their coordinates. Bins may be even, of one width."""
     position: Tensor | int = 0
     lengths: list[DimLike] = []
-    for row, ends in zip(columns, edges, strict=True):
+    for row, ends, is_even in zip(columns, edges, are_even, strict=True):
         count = ends.type.shape[0] - 1
         # What lies before the first edge and behind the last one is counted at both ends, which are left out.
-        place = searchsorted(ends, row, "right")
-        place = where(equal(row, ends[-1]), count, place)
+        if is_even:
+            place = _even_bin(row, ends)
+        else:
+            place = searchsorted(ends, row, "right")
+            place = where(equal(row, ends[-1]), count, place)
         position = position * (count + 2) + place
         lengths.append(count + 2)
     whole = zeros((product(lengths),), int64 if weights is None else weights.dtype)
@@ -181,6 +187,23 @@ def _counted(columns: Sequence[Tensor], edges: Sequence[Tensor], weights: Tensor
     for at, ends in enumerate(edges):
         found = divide(found, reshape(diff(ends), [-1 if d == at else 1 for d in range(len(edges))]))
     return found
+
+
+def _even_bin(row: Tensor, ends: Tensor) -> Tensor:
+    """Returns the number of the bin of each element, from 1 on; 0 outside of all.
+
+    The distance from the first edge says which, but for a rounding: both edges are compared with the element.
+    """
+    dtype, count = promote([row.dtype, ends.dtype], op="histogram"), ends.type.shape[0] - 1
+    assert isinstance(count, int)  # even edges are those of a number of bins
+    own, edges = convert(row, dtype), convert(ends, dtype)
+    low, high = edges[0], edges[-1]
+    is_inside = logical_and(own >= low, own <= high)
+    share = (where(is_inside, own, low) - low) * float(count) / (high - low)
+    near = minimum(convert(share, int32), count - 1)
+    near = where(own < gather(edges, near, 0), near - 1, near)
+    near = where(logical_and(own >= gather(edges, near + 1, 0), near < count - 1), near + 1, near)
+    return convert(where(is_inside, near + 1, 0), int64)
 
 
 def histogram_bin_edges(x: TensorLike, bins: int | TensorLike = 10, range: Sequence[float] | None = None) -> Tensor:

@@ -29,6 +29,7 @@ CASES: list[tuple[tuple[int, ...], dict[str, Any]]] = [
 
 @pytest.mark.parametrize("shape, settings", CASES)
 def test_results_and_gradients_are_those_of_pytorch(shape, settings):
+    """Y10."""
     for dtype in (torch.float32, torch.bfloat16)[:1 + (settings["mode"] == "bilinear")]:
         torch._dynamo.reset()
         x = torch.randn(*shape, dtype=dtype, requires_grad=True)

@@ -1,0 +1,55 @@
+"""Linear algebra of compiled models: gradients, matrices for which an op fails, and what stays with PyTorch."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+import nervure as nv  # noqa: E402
+from nervure.bridges.torch import backend  # noqa: E402
+from tests.bridges.torch.comparing import assert_alike  # noqa: E402
+
+STRICT = {"strict": True}
+
+
+def matrix() -> torch.Tensor:
+    torch.manual_seed(0)
+    a = torch.randn(4, 4, dtype=torch.float64)
+    return (a @ a.T + 2 * torch.eye(4)).requires_grad_()
+
+
+def test_gradients_go_through_factorisations():
+    def function(a):
+        return torch.linalg.inv(a).sum() + torch.linalg.cholesky(a).sum() + torch.linalg.slogdet(a)[1]
+    a = matrix()
+    found = [torch.autograd.grad(run(a), a)[0] for run in (torch.compile(function, backend=backend), function)]
+    assert_alike(*found, scale=100)
+
+
+def test_a_matrix_for_which_an_op_fails_is_an_error_of_the_call():
+    """Y9."""
+    singular = torch.zeros(3, 3)
+    for function in (torch.linalg.inv, torch.linalg.cholesky):
+        torch._dynamo.reset()
+        compiled = torch.compile(lambda a, function=function: function(a) * 2, backend=backend, options=STRICT)
+        assert_alike(compiled(torch.eye(3)), torch.eye(3) * 2)
+        with pytest.raises(nv.NumericError):
+            compiled(singular)
+
+
+def test_what_pytorch_says_of_a_failure_is_its_own():
+    """Y9."""
+    def function(a):
+        found, info = torch.linalg.inv_ex(a)
+        return found * 2, info
+    for a in (torch.eye(3), torch.zeros(3, 3)):
+        torch._dynamo.reset()
+        got, expected = torch.compile(function, backend=backend)(a), function(a)
+        assert_alike(got[1], expected[1])
+
+
+def test_pivots_stay_with_pytorch():
+    a = matrix().detach()
+    got = torch.compile(lambda a: torch.linalg.lu_factor(a * 2), backend=backend)(a)
+    assert_alike(list(got), list(torch.linalg.lu_factor(a * 2)), scale=10)
