@@ -54,8 +54,8 @@ def quotient_by(s: Namespace[V], x: V, factor: V, divisor: V) -> V:
 
 
 def nearest(s: Namespace[V], x: V, is_signed: bool) -> V:
-    """Returns the double nearest to an integer by two exact halves and one rounded sum. The sign is a bit of weight
-    -2**63 rather than 2**63: flipped, it counts 2**63 too much.
+    """Returns the double nearest to an integer ``x``, by two exact halves and one rounded sum. The sign is a bit of
+    weight -2**63 rather than 2**63: flipped, it counts 2**63 too much.
     """
     excess = 2.0**63 if is_signed else 0.0
     lower = s.from_bits(x & 0xFFFFFFFF | _INTEGER)

@@ -70,7 +70,7 @@ def decode(s: Namespace[V], x: V, dtype: DType) -> V:
 
 
 def encode(s: Namespace[V], x: V, dtype: DType) -> V:
-    """Returns the bits of the number of the type nearest to a float32; those above its width are not defined."""
+    """Returns the bits of the number of ``dtype`` nearest to a float32; those above its width are not defined."""
     if dtype is bfloat16:
         return _encode_bfloat16(s, x)
     return _encode_exponent(s, x) if dtype is float8_e8m0fnu else _encode_byte(s, x, format_of(dtype))

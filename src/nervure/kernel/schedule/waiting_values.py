@@ -207,5 +207,6 @@ class _Waiting(MemoryRewrite):
 
 
 def _at_most(left: DimLike, most: int) -> DimLike:
-    """Returns the number of points of a part of ``most``, if so many are ``left`` for it and those behind it."""
+    """Returns the number of points of a part of at most ``most``, where ``left`` are those of it and of parts behind it.
+    """
     return most if left % most == 0 else dim_min(left, most)
