@@ -207,6 +207,5 @@ class _Waiting(MemoryRewrite):
 
 
 def _at_most(left: DimLike, most: int) -> DimLike:
-    """Returns the number of points of a part of at most ``most``, where ``left`` are those of it and of parts behind it.
-    """
+    """Returns the points of a part of at most ``most``, where ``left`` are those of it and of the parts behind it."""
     return most if left % most == 0 else dim_min(left, most)
