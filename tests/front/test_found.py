@@ -185,6 +185,56 @@ def test_inside_of_loops():
         assert [each.tolist() for each in compute(given)] == [[3, 0, 3], (given > 0).tolist()]
     with pytest.raises(nv.NotSupported, match="gives a length that it finds"):
         nv.map(lambda row: row[row > 0], rows)
+    x = nv.placeholder((N,))
+    for wrong in (lambda: nv.scan(lambda h, row: (h[h > 0], None), rows[0], rows),
+                  lambda: nv.cond(nv.sum(x) > 0, lambda: x[x > 0], lambda: x[x < 0]),
+                  lambda: nv.while_loop(lambda h: nv.sum(h) < 3, lambda h: h[h > 0], x)):
+        with pytest.raises(nv.InvalidArgument, match="reduce over it inside, or keep the shape"):
+            wrong()
+    with pytest.raises(nv.NotSupported, match="each element that is mapped over would find another length"):
+        nv.vmap(lambda row: row[row > 0])(rows)
+
+
+def loops_over_found(x, table):
+    """Loops and branches of tensors whose lengths are found outside, and a number that depends on all of them."""
+    mask = x > 0
+    chosen, wide = x[mask], nv.outer(x, x[mask])
+    last, stacked = nv.scan(lambda h, row: (h * 0.5 + row, h * row), nv.zeros((3,)), table[mask], reverse=True)
+    each = nv.scan(lambda h, row: (nv.tanh(h + row * chosen), h), chosen * 0, wide)
+    pairs = nv.map(lambda v: nv.fori_loop(0, 2, lambda k, t: t + nv.sum(chosen * v), 0.0), chosen)
+    grown = nv.while_loop(lambda h: nv.sum(h[0]) < 5, lambda h: (h[0] + 1, h[1] + chosen + 1), (nv.zeros(()), chosen))[1]
+    branch = nv.cond(nv.sum(x) > 1, lambda: chosen * 2, lambda: nv.sort(chosen))
+    inner = nv.scan(lambda h, v: (nv.cond(v > 1, lambda: h + nv.sum(chosen * v), lambda: h - v), None), 0.0, chosen)[0]
+    total = nv.sum(stacked) + nv.sum(each[0]) + nv.sum(each[1]) + nv.sum(pairs) + nv.sum(branch ** 2) + inner
+    return [last, stacked, *each, pairs, grown, branch, inner], total
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 9])
+def test_loops_take_found_lengths(size):
+    """A400: as slices, carries, captured values and numbers of iterations, with derivatives, on each transformer."""
+    arrays = np.random.default_rng(size).normal(size=size), np.random.default_rng(3).normal(size=(size, 3))
+    arrays = [array.astype(np.float32) for array in arrays]
+    found = []
+    for name in TRANSFORMERS:
+        x, table = nv.placeholder((N,)), nv.placeholder((N, 3))
+        results, total = loops_over_found(x, table)
+        own = transformer(name)
+        compute = nv.computation([*results, *[nv.deriv(total, each) for each in (x, table)]], x, table, transformer=own)
+        found.append(compute(*arrays))
+    for mine, theirs in zip(*found, strict=True):
+        assert mine.shape == theirs.shape
+        np.testing.assert_allclose(mine, theirs, rtol=2e-5, atol=1e-5)
+
+
+def test_loops_over_found_lengths_run_without_python(monkeypatch):
+    """A373, A400: and their code is kept on disk, as that of others is."""
+    x, table = nv.placeholder((N,)), nv.placeholder((N, 3))
+    results, _ = loops_over_found(x, table)
+    executable = nv.computation(results, x, table, transformer=transformer("cpu")).executable
+    loaded = executable.compilation.loaded
+    assert "HostCode" not in [type(code).__name__ for each in loaded.functions() for code in each.codes]
+    for each in loaded.compiled.functions():
+        assert each.is_sound()
 
 
 def test_text_and_saving(tmp_path):

@@ -23,10 +23,11 @@ from nervure.front.creation import as_tensor
 from nervure.front.effects import Effect
 from nervure.front.promotion import promote
 from nervure.front.pytrees import Nested
-from nervure.front.tensor import Tensor, TensorLike, described_type
+from nervure.front.tensor import Tensor, TensorLike, described_type, has_found_length
 from nervure.front.traced_numbers import is_number
 from nervure.ir.function import Function
 from nervure.ir.op import Value
+from nervure.ir.region import INSTEAD_OF_LENGTHS
 from nervure.ir.variable import Variable
 from nervure.ops.branching import Branches, If, Switch
 from nervure.support.elsewhere import explain_keywords
@@ -124,9 +125,11 @@ def _fitted(mine: Tensor, theirs: Tensor, dtype: DType | None, name: str, path: 
 
 def _differ(name: str, path: str, mine: object, theirs: object) -> InvalidArgument:
     shown = [described_type(entry) if isinstance(entry, Tensor) else f"{entry!r:.80}" for entry in (mine, theirs)]
+    help = "all branches give results of the same nesting, types and axes"
+    if any([isinstance(entry, Tensor) and has_found_length(entry) for entry in (mine, theirs)]):
+        help = f"each branch finds a length of its own: {INSTEAD_OF_LENGTHS}"
     return InvalidArgument(f"the branches differ in {path}", op=name, operand=path, got=shown[0],
-                           expected=f"{shown[1]}, as the first branch gives it",
-                           help="all branches give results of the same nesting, types and axes")
+                           expected=f"{shown[1]}, as the first branch gives it", help=help)
 
 
 def _choose(name: str, chooser: Tensor, functions: Mapping[str, object], operands: Sequence[object]) -> Nested:

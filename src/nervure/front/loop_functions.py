@@ -29,11 +29,12 @@ from nervure.front.effects import Effect
 from nervure.front.promotion import promote, weak_type
 from nervure.front.pytrees import Nested
 from nervure.front.random import SEED
-from nervure.front.tensor import Tensor, described_type
+from nervure.front.tensor import Tensor, described_type, has_found_length
 from nervure.front.traced_numbers import is_number
 from nervure.ir.function import Function
 from nervure.ir.leaves import Full, Parameter
 from nervure.ir.op import Value
+from nervure.ir.region import INSTEAD_OF_LENGTHS
 from nervure.ir.variable import Variable
 from nervure.ops.branching import If
 from nervure.ops.looping import Scan, While
@@ -309,11 +310,12 @@ class _Traced:
 
     def _changed(self, at: int, got: object, first: object) -> InvalidArgument:
         shown = [described_type(entry) if isinstance(entry, Tensor) else repr(entry) for entry in (got, first)]
+        help = "a carry keeps its element type, shape and axes: convert the result, or make the first carry like it"
+        if isinstance(got, Tensor) and has_found_length(got):
+            help = f"each iteration may find another length: {INSTEAD_OF_LENGTHS}"
         return InvalidArgument(f"{self.paths[at]} comes out of the body as something else", op=self.name,
                                operand=self.paths[at], got=f"{shown[0]} came out",
-                               expected=f"{shown[1]}, which came in",
-                               help="a carry keeps its element type, shape and axes: convert the result, or make the "
-                                    "first carry like it")
+                               expected=f"{shown[1]}, which came in", help=help)
 
     # -- the ops -------------------------------------------------------------------------------------------
 

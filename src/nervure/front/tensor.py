@@ -37,7 +37,7 @@ from nervure.support import forks
 from nervure.support.elsewhere import unknown_attribute
 from nervure.types.axes import Axes, make_axes
 from nervure.types.description import BasicTensorDescription
-from nervure.types.dim import Dim, DimLike, product
+from nervure.types.dim import Dim, DimLike, found_symbols, product
 from nervure.types.dtype import DType, DTypeLike
 from nervure.types.foreign import ForeignArray, is_array
 from nervure.types.frozen import Frozen, put
@@ -335,6 +335,11 @@ def known_elements(op: Op) -> str:
         return ""
     text = np.array2string(op.array, precision=4, threshold=8, edgeitems=2 if op.array.ndim < 3 else 1)
     return shorten(text, 72, placeholder=" ...")
+
+
+def has_found_length(x: Tensor) -> bool:
+    """Whether an axis of a tensor has a length that an op finds."""
+    return any([found_symbols(length) for length in x.type.shape])
 
 
 def described_type(x: Tensor) -> str:

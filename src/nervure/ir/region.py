@@ -35,6 +35,9 @@ from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import DimLike, equal
 from nervure.types.frozen import Frozen, put
 
+INSTEAD_OF_LENGTHS = "reduce over it inside, or keep the shape: nv.where(mask, x, 0)"
+"""What to do where a function that an op holds would give a length that it finds."""
+
 
 class Region(Frozen):
     """``body`` is a pure Function of the region's own parameters, followed by one parameter for each captured value.
@@ -241,8 +244,7 @@ class RegionOp(Op, abstract=True):
                 if not lengths.keys().isdisjoint(value.type.symbols):
                     raise self.fail(NotSupported, "a function that it runs gives a length that it finds",
                                     operand=self.body_fields[-1], got=value.type, expected="lengths known outside",
-                                    help="each run may find another length: reduce over it inside, or keep the shape: "
-                                         "nv.where(mask, x, 0)")
+                                    help=f"each run may find another length: {INSTEAD_OF_LENGTHS}")
 
     def require_type(self, what: str, operand: str, got: BasicTensorDescription, expected: BasicTensorDescription,
                      help: str = "insert ops.Convert, ops.Broadcast or a reshape") -> None:

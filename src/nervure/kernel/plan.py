@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -176,10 +177,11 @@ class Plan(NamedTuple):
 
 
 def make_plan(function: Function, machine: Machine = GENERIC, begin: Callable[[KernelStep], None] = lambda step: None,
-              invariant: Collection[int] = ()) -> Plan:
+              invariant: Collection[int] = (), lengths: Mapping[str, Storage] = MappingProxyType({})) -> Plan:
     """Makes the plan of a function without composites. ``begin`` is called with each kernel as soon as it exists.
 
-    ``invariant`` are the parameters that are the same in all iterations of the loop whose body this is.
+    ``invariant`` are the parameters that are the same in all iterations of the loop whose body this is. ``lengths`` is
+    the memory of lengths that were found outside, by their names: arguments behind the parameters.
     """
     producers = ProducerAnalysis(function)
     clusters = cluster(function, producers, machine)
@@ -191,7 +193,7 @@ def make_plan(function: Function, machine: Machine = GENERIC, begin: Callable[[K
     _place_values(clusters, memory, lasting)
     sharing = KernelSharing(memory, lasting, lambda step: list(map(_simplified, lower_step(step, memory))))
     made = [Made(lowered, step) for step in clusters for lowered in sharing.kernels(step)]
-    steps = list(_steps(made, memory, lasting, machine, begin, _lengths(function, memory)))
+    steps = list(_steps(made, memory, lasting, machine, begin, {**lengths, **_lengths(function, memory)}))
     if flags.debug:
         _show(function, clusters, steps)
     ordered, in_place = updates_in_place(
@@ -304,7 +306,8 @@ def _lasting(function: Function, memory: BufferAssignment, invariant: Collection
     written = {variable for variable, _ in function.updates}
     ops = [op for op in function.operations if isinstance(op, Constant)
            or isinstance(op, ReadVariable) and op.variable not in written]
-    values = [*[op.value for op in ops], *[function.parameters[number].value for number in invariant]]
+    same = [parameter for number, parameter in enumerate(function.parameters) if number in invariant]
+    values = [op.value for op in (*ops, *same)]
     return {memory.places[value]: value for value in values}
 
 

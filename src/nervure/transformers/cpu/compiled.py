@@ -77,6 +77,11 @@ class CompiledRegion:
     stacked: tuple[DimLike, ...] = ()
     saved: tuple[int, ...] = ()
 
+    @property
+    def sizes(self) -> tuple[DimLike, ...]:
+        """The sizes of its step."""
+        return (self.trips, *self.carries, *self.slices, *self.stacked)
+
     def is_sound(self, buffers: int) -> bool:
         """Whether every number names something; ``buffers`` is the number of those of the step."""
         count, carries = len(self.operands), len(self.carries)

@@ -20,7 +20,7 @@ import numpy as np
 from nervure.ir.function import Function
 from nervure.transformers.cpu.cache.loader import Library
 from nervure.transformers.cpu.call_code import CallCode
-from nervure.transformers.cpu.compiled import PARTS, CompiledFunction, CompiledKernel
+from nervure.transformers.cpu.compiled import PARTS, CompiledFunction, CompiledKernel, LaunchParameters
 from nervure.transformers.cpu.loaded import LoadedFunction, StepCode, found_sizes, kernel_code
 from nervure.transformers.cpu.region_code import RegionCode
 from nervure.transformers.cpu.runtime import runtime_library
@@ -45,7 +45,7 @@ def code_of(compiled: CompiledFunction, kernel: CompiledKernel, libraries: Mappi
             functions: tuple[LoadedFunction, ...]) -> StepCode:
     """Returns the code of one step of a function, which runs these ``functions`` if it is a branch or a loop."""
     if kernel.region is not None:
-        return RegionCode(kernel, functions)
+        return RegionCode(kernel, functions, found_sizes(compiled, LaunchParameters(kernel.region.sizes)))
     if kernel.call is not None:
         runtime_library.begin(PARTS[kernel.call.function])
         return CallCode(kernel, found_sizes(compiled, kernel.launch))

@@ -31,7 +31,7 @@ from nervure.transformers.cpu import runtime
 from nervure.transformers.cpu.compiled import CompiledKernel, CompiledRegion, RegionKind
 from nervure.transformers.cpu.loaded import LoadedFunction
 from nervure.transformers.cpu.runtime import records, runtime_library
-from nervure.transformers.memory_estimate import numbers
+from nervure.transformers.memory_estimate import most
 from nervure.types.dim import DimLike
 from nervure.types.duration import MOST_NANOSECONDS
 
@@ -43,10 +43,13 @@ ITERATION = 50
 
 
 class RegionCode(NamedTuple):
-    """A branch or a loop as the code of a compiled function: its step, and its functions with their code."""
+    """A branch or a loop as the code of a compiled function: its step, its functions with their code, and the sizes
+    that depend on found lengths.
+    """
 
     kernel: CompiledKernel
     functions: tuple[LoadedFunction, ...]
+    found: runtime.FoundSizes | None = None
 
     @property
     def region(self) -> CompiledRegion:
@@ -60,14 +63,15 @@ class RegionCode(NamedTuple):
         programs = [function.program(bindings, function.panels(())) for function in self.functions]
         record = _Record(self.region, bindings, programs, self.functions[-1].compiled.preheader)
         each = sum([program.record.nanoseconds for program in programs]) + ITERATION
-        times = record.trips if kind is RegionKind.SCAN else ITERATIONS if kind is RegionKind.WHILE else 1
+        times = record.sizes[0] if kind is RegionKind.SCAN else ITERATIONS if kind is RegionKind.WHILE else 1
         return runtime.ProgramStep(
-            ctypes.addressof(record.record), self.kernel.buffers,
+            ctypes.addressof(record.record), self.kernel.buffers, record.sizes,
             nanoseconds=min(each * max(times, 1), MOST_NANOSECONDS),
             scratch=max([program.record.scratch_bytes for program in programs]), owner=record,
             runner=runtime_library.library().address(f"run_{kind}"),
             longest=max([program.record.longest for program in programs]),
-            borrowed=record.bytes + max([program.borrowed for program in programs]))
+            borrowed=record.bytes + max([program.borrowed for program in programs]),
+            found=() if self.found is None else self.found.instructions(bindings))
 
     def most_borrowed(self) -> DimLike:
         """Returns a bound of the bytes that a run takes, in symbols: every value of its functions, and its carries."""
@@ -104,16 +108,15 @@ class _Record:
             *others, whole = programs
             programs = *others, whole.part(preheader, whole.record.step_count - preheader), whole.part(0, preheader)
         self._kept: list[object] = [*programs]
-        self.trips, = numbers((region.trips,), bindings)
-        self.record = record = records.RegionRecord(trips=self.trips, reverse=region.reverse, is_bool=region.is_bool)
+        self.sizes = most(region.sizes, bindings)
+        self.record = record = records.RegionRecord(reverse=region.reverse, is_bool=region.is_bool)
         if is_branch:
             record.choice = region.operands[0]
-        sizes = numbers(region.carries, bindings)
+        sizes = self.sizes[1:1 + len(region.carries)]
         fields: Mapping[str, Sequence[int]] = {
             "arguments": region.operands[is_branch:],
             "results": region.outputs or (0,),  # never read from, but there is room for a flag
-            "carry_bytes": sizes, "argument_strides": numbers(region.slices, bindings),
-            "result_strides": numbers(region.stacked, bindings), "saved": region.saved}
+            "saved": region.saved}
         for name, entries in fields.items():
             setattr(record, name, self._integers(entries))
         record.argument_count, record.carries = len(fields["arguments"]), len(sizes)

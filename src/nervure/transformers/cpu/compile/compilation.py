@@ -11,10 +11,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from nervure import flags
-from nervure.errors import NotSupported
 from nervure.ir.function import Function
 from nervure.ir.region import RegionOp
 from nervure.ir.whole_op import WholeOp, found_lengths
@@ -50,14 +50,21 @@ class Compilation(NamedTuple):
     loaded: LoadedFunction
 
 
-def compile_function(function: Function, target: Target, invariant: Collection[int] = ()) -> Compilation:
-    """Compiles a function without composites. ``invariant`` are the parameters of a loop's body that stay the same."""
-    plan, texts, libraries, early = _machine_code(function, target, invariant)
+def compile_function(function: Function, target: Target, invariant: Collection[int] = (),
+                     lengths: Mapping[str, Storage] = MappingProxyType({})) -> Compilation:
+    """Compiles a function without composites. ``invariant`` are the parameters of a loop's body that stay the same,
+    ``lengths`` the memory of lengths that were found outside.
+    """
+    plan, texts, libraries, early = _machine_code(function, target, invariant, lengths)
     if flags.debug:
         _show(plan, texts, target)
+    touched = [each for step in plan.steps for each in (*step.storages, *step.read)]
     storages = {storage: number for number, storage in enumerate(dict.fromkeys(
-        [*[each for step in plan.steps for each in step.storages], *plan.roots, *plan.in_place.values()]))}
-    regions = {number: _region(step, target) for number, step in enumerate(plan.steps)
+        [*touched, *plan.roots, *plan.in_place.values()]))}
+    own = {name: plan.places[length.value] for name, length in found_lengths(function.effects).items()}
+    found = {**lengths, **own}
+    names = {place: name for name, place in found.items()}
+    regions = {number: _region(step, names, target) for number, step in enumerate(plan.steps)
                if isinstance(step, OpaqueStep) and isinstance(step.op, RegionOp)}
     durations = _Durations(target)
     wanted = frozenset([*plan.roots, *[storage for step in plan.steps for storage in step.read]])
@@ -69,24 +76,20 @@ def compile_function(function: Function, target: Target, invariant: Collection[i
         tuple([(storages[root], storages[argument]) for root, argument in plan.replaceable]),
         max([number + 1 for number, step in enumerate(plan.steps) if step.may_fail], default=0),
         memory_estimate(function, plan.stored), early,
-        tuple([(name, storages[plan.places[length.value]])
-               for name, length in found_lengths(function.effects).items()]))
+        tuple([(name, storages[place]) for name, place in found.items() if place in storages]))
     codes = [HostCode(step, kernel.buffers) if isinstance(step, OpaqueStep) and not kernel.is_data
              else code_of(compiled, kernel, libraries, regions[number].functions if number in regions else ())
              for number, (step, kernel) in enumerate(zip(plan.steps, kernels, strict=True))]
     return Compilation(plan, texts, LoadedFunction(compiled, function, codes, plan.constants))
 
 
-def _region(step: OpaqueStep, target: Target) -> Region:
+def _region(step: OpaqueStep, names: Mapping[Storage, str], target: Target) -> Region:
     """Returns a branch or a loop, with its functions compiled."""
-    if step.lengths:
-        raise step.op.fail(NotSupported, "its sizes depend on a length that another op finds", got=step.op,
-                           expected="sizes that are known before a call runs",
-                           help="compute what depends on the length outside of it, or keep the shape: nv.where")
-    return region_of(step, target, lambda body, same: compile_function(body, target, same).loaded)
+    return region_of(step, names, target, lambda body, same, lengths: compile_function(
+        body, target, same, lengths).loaded)
 
 
-def _machine_code(function: Function, target: Target, invariant: Collection[int],
+def _machine_code(function: Function, target: Target, invariant: Collection[int], lengths: Mapping[str, Storage],
                   ) -> tuple[Plan, tuple[Code | None, ...], dict[bytes, Library], int]:
     """Returns the plan, the texts of kernels, their machine code by its keys, and the number of steps before a loop.
 
@@ -96,7 +99,7 @@ def _machine_code(function: Function, target: Target, invariant: Collection[int]
     with Compilations(target) as compilations:
         tiles = TileLibrary(target, compilations)
         texts = _Texts(target, compilations, tiles)
-        plan = make_plan(function, target.machine, texts.begin, invariant)
+        plan = make_plan(function, target.machine, texts.begin, invariant, lengths)
         steps, early = preheader(plan.steps, invariant) if invariant else (plan.steps, 0)
         plan = plan._replace(steps=tuple(steps))
         codes = texts.of(plan)

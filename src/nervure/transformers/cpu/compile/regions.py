@@ -16,7 +16,7 @@ A while loop over single numbers is one kernel: then that kernel is its only fun
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from nervure.errors import InternalError
@@ -41,7 +41,7 @@ from nervure.transformers.cpu.compiled import (
 from nervure.transformers.cpu.loaded import LoadedFunction, kernel_code
 from nervure.transformers.cpu.target import Target
 from nervure.transformers.memory_estimate import MemoryEstimate
-from nervure.types.dtype import bool_
+from nervure.types.dtype import bool_, int64
 from nervure.types.duration import Duration
 
 AT_ONCE = 1 << 14
@@ -51,6 +51,10 @@ STATEMENT = 2
 """The nanoseconds of an op on single numbers."""
 
 
+Compiled = Callable[[Function, range, Mapping[str, Storage]], LoadedFunction]
+"""A compiler of a function with these invariant parameters, and with the memory of lengths that were found outside."""
+
+
 class Region(NamedTuple):
     """A branch or a loop as data, and its functions with their code."""
 
@@ -58,18 +62,22 @@ class Region(NamedTuple):
     functions: tuple[LoadedFunction, ...]
 
 
-def region_of(step: OpaqueStep, target: Target, compiled: Callable[[Function, range], LoadedFunction]) -> Region:
-    """Returns the branch or the loop of a step; ``compiled`` compiles a function with these invariant parameters."""
+def region_of(step: OpaqueStep, names: Mapping[Storage, str], target: Target, compiled: Compiled) -> Region:
+    """Returns the branch or the loop of a step. ``names`` has those of found lengths by their memory; where sizes
+    depend on them, they are further arguments of the functions. ``compiled`` compiles a function.
+    """
     op = step.op
     assert isinstance(op, RegionOp)
     loop = _scalar_loop(op, target) if isinstance(op, While) else None
     if loop is not None:
         return Region(_described(step, RegionKind.SCALAR_WHILE, (loop,)), (loop,))
-    same = [range(0)] * len(op.bodies)
+    same, count = [range(0)] * len(op.bodies), len(op.operands) - isinstance(op, Branches)
+    lengths = {names[storage]: Storage(StorageKind.ARGUMENT, int64, (), count + at)
+               for at, storage in enumerate(step.lengths)}
     if isinstance(op, LoopOp):
-        same[-1] = range(op.carries + (op.slices if isinstance(op, Scan) else 0), len(op.operands))
+        same[-1] = range(op.carries + (op.slices if isinstance(op, Scan) else 0), count + len(lengths))
     pairs = list(zip(op.bodies, same, strict=True))
-    known = {pair: compiled(*pair) for pair in dict.fromkeys(pairs)}
+    known = {pair: compiled(*pair, lengths) for pair in dict.fromkeys(pairs)}
     functions = tuple([known[pair] for pair in pairs])
     kind = RegionKind.BRANCH if isinstance(op, Branches) else RegionKind.SCAN if isinstance(op, Scan) \
         else RegionKind.WHILE
@@ -80,6 +88,7 @@ def _described(step: OpaqueStep, kind: RegionKind, functions: Sequence[LoadedFun
     op = step.op
     counters = op.counters if isinstance(op, Scan) else ()
     places = [-1 if at in counters else place_of(step, value) for at, value in enumerate(op.operands)]
+    places += [step.storages.index(storage) for storage in step.lengths]
     outputs = [step.storages.index(storage) for storage in step.outputs]
     compiled = tuple([function.compiled for function in functions])
     if isinstance(op, Scan):
@@ -89,7 +98,7 @@ def _described(step: OpaqueStep, kind: RegionKind, functions: Sequence[LoadedFun
             kind, tuple(places), tuple(outputs[:results]), compiled, trips=op.length, reverse=op.reverse,
             carries=tuple([value.type.nbytes for value in op.operands[:op.carries]]),
             slices=tuple([parameter.value.type.nbytes if op.carries <= at < first and at not in counters else 0
-                          for at, parameter in enumerate(op.body.parameters)]),
+                          for at, parameter in enumerate(op.body.parameters)]) + (0,) * len(step.lengths),
             stacked=tuple([value.type.nbytes if at >= op.carries else 0
                            for at, value in enumerate(op.body.results)]) or (0,),
             saved=tuple([kept.get(at, -1) for at in range(op.carries)]))

@@ -76,6 +76,9 @@ class StepRecord(ctypes.Structure):
 class RegionRecord(ctypes.Structure):
     """A branch or a loop: programs of its functions, and the places of their arguments and results.
 
+    The sizes of its step are the number of a scan's iterations, the bytes of each carry, and the bytes from slice to
+    slice of each argument and each result; 0 for what stays the same.
+
     Places are numbers in the table of the step's buffers. The carries are the first arguments and the first results of
     a body.
     """
@@ -86,15 +89,11 @@ class RegionRecord(ctypes.Structure):
         ("preheader", _integer),       # 1 if the last program runs once, before the first iteration
         ("condition_at", _integer),    # in a while loop, the offset of the condition's values in the arena
         ("arguments", _address),       # the place of each argument, i64 each
-        ("argument_strides", _address),  # its bytes from slice to slice; 0 for what stays the same
         ("argument_count", _integer),
         ("results", _address),         # the place of each result, i64 each
-        ("result_strides", _address),
         ("result_count", _integer),
         ("carries", _integer),
-        ("carry_bytes", _address),
         ("saved", _address),           # the place where each carry is kept before each iteration, or -1
-        ("trips", _integer),
         ("reverse", _integer),         # 1 if the first iteration has the last slice
         ("choice", _integer),          # the place of what chooses a branch
         ("is_bool", _integer),         # 1 if that is a bool, else it is an int64

@@ -41,7 +41,7 @@ class _Memory(NamedTuple):
     """The memory of one run of a region.
 
     It has tables for arguments, results and current carries, and one for the addresses of buffers; ``spare`` is for
-    carries between iterations, ``counter`` for the number of a scan's position.
+    carries between iterations, ``counter`` for the number of a scan's position. The rest are the sizes of the step.
     """
 
     region: At[RegionRecord]
@@ -52,6 +52,10 @@ class _Memory(NamedTuple):
     spare: Register
     arena: Register
     counter: Table
+    trips: Register
+    carry_bytes: Table
+    argument_strides: Table
+    result_strides: Table
 
 
 @contextmanager
@@ -70,10 +74,11 @@ def _opened(b: Builder, step: At[StepRecord], status: At[Status]) -> Iterator[_M
         with b.if_(block.equal(0)):
             status["code"] = StatusCode.NO_MEMORY
             b.ret()
-        table = Table(block)
+        table, sizes = Table(block), Table(step["sizes"], I64)
         yield _Memory(region, table, table.after(arguments), table.after(arguments + results),
                       table.after(arguments + results + carries), b.offset(block, spare_at, I8),
-                      b.offset(block, arena_at, I8), counter)
+                      b.offset(block, arena_at, I8), counter, sizes[0], sizes.after(1), sizes.after(carries + 1),
+                      sizes.after(carries + arguments + 1))
     status["step"] = outside
 
 
@@ -142,7 +147,7 @@ def run_scan(b: Builder, step: At[StepRecord], table: Table, count: Word, call: 
              status: At[Status]) -> None:
     """Runs a body once for each slice in the ``table`` of buffers, as part of a ``call``."""
     with _opened(b, step, status) as memory:
-        region, trips = memory.region, memory.region["trips"]
+        region, trips = memory.region, memory.trips
         with b.if_(region["preheader"].not_equal(0) & (trips > 0)):
             _point_at_wholes(b, memory, table)
             _run(b, memory, 1, call, status)
@@ -150,7 +155,7 @@ def run_scan(b: Builder, step: At[StepRecord], table: Table, count: Word, call: 
         done = LocalVariable(b.constant(I64, 0))
         with b.while_(lambda: (done.value < trips) & _is_done(status)):
             number = done.value
-            position = _position(b, region, number)
+            position = _position(b, memory, number)
             memory.counter[0] = position
             _point_at_slices(b, memory, table, position)
             _point_at_carries(b, memory, table, number)
@@ -161,9 +166,9 @@ def run_scan(b: Builder, step: At[StepRecord], table: Table, count: Word, call: 
             _finish(b, memory, table)
 
 
-def _position(b: Builder, region: At[RegionRecord], number: Register) -> Register:
+def _position(b: Builder, memory: _Memory, number: Register) -> Register:
     """Returns the number of the slice that an iteration has."""
-    return b.where(region["reverse"].equal(0), number, region["trips"] - 1 - number)
+    return b.where(memory.region["reverse"].equal(0), number, memory.trips - 1 - number)
 
 
 def _start(b: Builder, memory: _Memory, table: Table) -> None:
@@ -171,9 +176,9 @@ def _start(b: Builder, memory: _Memory, table: Table) -> None:
     region = memory.region
     with b.loop(0, region["carries"]) as loop:
         first = LocalVariable(_place(b, memory, table, "arguments", loop.index))
-        saved, size = Table(region["saved"], I64)[loop.index], Table(region["carry_bytes"], I64)[loop.index]
-        with b.if_((saved >= 0) & (region["trips"] > 0)):
-            kept = b.offset(table[saved], _position(b, region, b.constant(I64, 0)) * size, I8)
+        saved, size = Table(region["saved"], I64)[loop.index], memory.carry_bytes[loop.index]
+        with b.if_((saved >= 0) & (memory.trips > 0)):
+            kept = b.offset(table[saved], _position(b, memory, b.constant(I64, 0)) * size, I8)
             _copy(b, kept, first.value, size)
             first.value = kept
         memory.current[loop.index] = first.value
@@ -182,9 +187,9 @@ def _start(b: Builder, memory: _Memory, table: Table) -> None:
 def _point_at_slices(b: Builder, memory: _Memory, table: Table, position: Register) -> None:
     """Emits code that points arguments and results behind the carries at their slices."""
     region = memory.region
-    for target, kind, total in ((memory.arguments, "argument", region["argument_count"]),
-                                (memory.results, "result", region["result_count"])):
-        strides = Table(region[f"{kind}_strides"], I64)
+    for target, kind, strides in ((memory.arguments, "argument", memory.argument_strides),
+                                  (memory.results, "result", memory.result_strides)):
+        total = region[f"{kind}_count"]
         with b.loop(region["carries"], total) as loop:
             whole = _place(b, memory, table, f"{kind}s", loop.index)
             target[loop.index] = b.offset(whole, position * strides[loop.index], I8)
@@ -195,14 +200,14 @@ def _point_at_carries(b: Builder, memory: _Memory, table: Table, number: Registe
 
     These are where carries are kept, else by turns spare memory and the result, which the last iteration writes.
     """
-    region, left = memory.region, memory.region["trips"] - 1 - number
+    region, left = memory.region, memory.trips - 1 - number
     spare = LocalVariable(memory.spare)
     with b.loop(0, region["carries"]) as loop:
-        size, saved = Table(region["carry_bytes"], I64)[loop.index], Table(region["saved"], I64)[loop.index]
+        size, saved = memory.carry_bytes[loop.index], Table(region["saved"], I64)[loop.index]
         result = _place(b, memory, table, "results", loop.index)
         following = LocalVariable(b.where((left & 1).equal(0), result, spare.value))
         with b.if_((saved >= 0) & (left > 0)):
-            following.value = b.offset(table[saved], _position(b, region, number + 1) * size, I8)
+            following.value = b.offset(table[saved], _position(b, memory, number + 1) * size, I8)
         with b.if_((saved >= 0) & left.equal(0)):
             following.value = result
         memory.arguments[loop.index] = memory.current[loop.index]
@@ -214,7 +219,7 @@ def _point_at_carries(b: Builder, memory: _Memory, table: Table, number: Registe
 def _finish(b: Builder, memory: _Memory, table: Table) -> None:
     """Emits code that copies the current carries to the results."""
     with b.loop(0, memory.region["carries"]) as loop:
-        size = Table(memory.region["carry_bytes"], I64)[loop.index]
+        size = memory.carry_bytes[loop.index]
         _copy(b, _place(b, memory, table, "results", loop.index), memory.current[loop.index], size)
 
 
@@ -243,7 +248,7 @@ def run_while(b: Builder, step: At[StepRecord], table: Table, count: Word, call:
                 _look(b, call, status)
                 goes_on.value = _is_done(status).cast("zext", I64)
         with b.if_(_is_done(status)), b.loop(0, region["carries"]) as loop:
-            size = Table(region["carry_bytes"], I64)[loop.index]
+            size = memory.carry_bytes[loop.index]
             _copy(b, _place(b, memory, table, "results", loop.index), memory.arguments[loop.index], size)
 
 
@@ -260,7 +265,7 @@ def run_scalar_while(b: Builder, step: At[StepRecord], table: Table, count: Word
             memory.arguments[loop.index] = _place(b, memory, table, "arguments", loop.index)
         with b.loop(0, region["carries"]) as loop:
             target = _place(b, memory, table, "results", loop.index)
-            size = Table(region["carry_bytes"], I64)[loop.index]
+            size = memory.carry_bytes[loop.index]
             _copy(b, target, memory.arguments[loop.index], size)
             memory.arguments[loop.index] = target
         memory.results[0] = flag
@@ -274,6 +279,6 @@ def _point_at_turns(b: Builder, memory: _Memory, turn: Register) -> None:
     """Emits code that points results at the spare memory, of which each carry has two places by turns."""
     spare = LocalVariable(memory.spare)
     with b.loop(0, memory.region["carries"]) as loop:
-        size = (Table(memory.region["carry_bytes"], I64)[loop.index] + (LINE - 1)) & -LINE
+        size = (memory.carry_bytes[loop.index] + (LINE - 1)) & -LINE
         memory.results[loop.index] = b.offset(spare.value, turn * size, I8)
         spare.value = b.offset(spare.value, size + size, I8)
