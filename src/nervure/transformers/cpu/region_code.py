@@ -43,8 +43,9 @@ ITERATION = 50
 
 
 class RegionCode(NamedTuple):
-    """A branch or a loop as the code of a compiled function: its step, its functions with their code, and the sizes
-    that depend on found lengths.
+    """A branch or a loop as the code of a compiled function: its step, and its functions with their code.
+
+    ``found`` are the sizes of the step, if they depend on found lengths.
     """
 
     kernel: CompiledKernel
