@@ -202,7 +202,7 @@ def loops_over_found(x, table):
     last, stacked = nv.scan(lambda h, row: (h * 0.5 + row, h * row), nv.zeros((3,)), table[mask], reverse=True)
     each = nv.scan(lambda h, row: (nv.tanh(h + row * chosen), h), chosen * 0, wide)
     pairs = nv.map(lambda v: nv.fori_loop(0, 2, lambda k, t: t + nv.sum(chosen * v), 0.0), chosen)
-    grown = nv.while_loop(lambda h: nv.sum(h[0]) < 5, lambda h: (h[0] + 1, h[1] + chosen + 1), (nv.zeros(()), chosen))[1]
+    grown = nv.while_loop(lambda h: h[0] < 5, lambda h: (h[0] + 1, h[1] + chosen + 1), (nv.zeros(()), chosen))[1]
     branch = nv.cond(nv.sum(x) > 1, lambda: chosen * 2, lambda: nv.sort(chosen))
     inner = nv.scan(lambda h, v: (nv.cond(v > 1, lambda: h + nv.sum(chosen * v), lambda: h - v), None), 0.0, chosen)[0]
     total = nv.sum(stacked) + nv.sum(each[0]) + nv.sum(each[1]) + nv.sum(pairs) + nv.sum(branch ** 2) + inner

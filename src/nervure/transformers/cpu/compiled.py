@@ -16,7 +16,7 @@ from enum import StrEnum
 from nervure.memory.arena import Interval, pack
 from nervure.memory.storage import Storage, StorageKind
 from nervure.transformers.binding import Bindings
-from nervure.transformers.cpu.runtime.runtime_library import RUNTIME
+from nervure.transformers.cpu.runtime.records import RUNTIME
 from nervure.transformers.memory_estimate import MemoryEstimate, most
 from nervure.types.dim import DimLike
 from nervure.types.duration import Duration

@@ -35,8 +35,7 @@ from nervure.transformers.cpu.runtime import (
     whole_ops,
 )
 from nervure.transformers.cpu.runtime.native import Native, functions_of
-from nervure.transformers.cpu.runtime.records import RECORDS
-from nervure.transformers.cpu.runtime.runtime_library import RUNTIME
+from nervure.transformers.cpu.runtime.records import RECORDS, RUNTIME
 from nervure.transformers.cpu.settings import COLD_LEVEL, LEVEL
 
 PARTS = {

@@ -22,12 +22,9 @@ from nervure.transformers.cpu.cache.fingerprint import package_fingerprint
 from nervure.transformers.cpu.cache.library_cache import load_or_make
 from nervure.transformers.cpu.cache.loader import Library
 from nervure.transformers.cpu.runtime import cores, forking
-from nervure.transformers.cpu.runtime.records import FLOATS, RECORDS, MemoryPool, ThreadPool
+from nervure.transformers.cpu.runtime.records import FLOATS, RECORDS, RUNTIME, MemoryPool, ThreadPool
 from nervure.transformers.cpu.settings import SETTINGS
 from nervure.transformers.cpu.target import Target
-
-RUNTIME = "runtime"
-"""The part that every call runs; the module of its code lists the others, which few programs need."""
 
 _TEMPERATURES = ("hot", "cold")
 _loading = forks.lock()
