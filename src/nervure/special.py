@@ -41,10 +41,28 @@ from nervure.front.gamma_functions import (
     polygamma,
     zeta,
 )
+from nervure.front.integral_functions import dawsn, exp1, expi, expn, fresnel, owens_t, sici, spence
 from nervure.front.op_functions import digamma, erf, erf_inv, erfc, lgamma
+from nervure.front.orthogonal_polynomials import (
+    chebyshev_t,
+    chebyshev_u,
+    chebyshev_v,
+    chebyshev_w,
+    hermite_h,
+    hermite_he,
+    laguerre_l,
+    legendre_p,
+    shifted_chebyshev_t,
+    shifted_chebyshev_u,
+    shifted_chebyshev_v,
+    shifted_chebyshev_w,
+)
 from nervure.front.special_functions import betaln, log_ndtr, multigammaln, ndtr, rel_entr
 
-__all__ = ["beta", "betainc", "betaln", "boxcox", "boxcox1p", "comb", "digamma", "entr", "erf", "erf_inv", "erfc",
-           "erfcx", "factorial", "gamma", "gammainc", "gammaincc", "gammasgn", "i0", "i0e", "i1", "i1e", "j0", "j1",
-           "k0", "k0e", "k1", "k1e", "lgamma", "log_ndtr", "logit", "multigammaln", "ndtr", "ndtri", "poch",
-           "polygamma", "rel_entr", "sinc", "spherical_bessel_j0", "xlog1py", "xlogy", "y0", "y1", "zeta"]
+__all__ = ["beta", "betainc", "betaln", "boxcox", "boxcox1p", "chebyshev_t", "chebyshev_u", "chebyshev_v",
+           "chebyshev_w", "comb", "dawsn", "digamma", "entr", "erf", "erf_inv", "erfc", "erfcx", "exp1", "expi",
+           "expn", "factorial", "fresnel", "gamma", "gammainc", "gammaincc", "gammasgn", "hermite_h", "hermite_he",
+           "i0", "i0e", "i1", "i1e", "j0", "j1", "k0", "k0e", "k1", "k1e", "laguerre_l", "legendre_p", "lgamma",
+           "log_ndtr", "logit", "multigammaln", "ndtr", "ndtri", "owens_t", "poch", "polygamma", "rel_entr",
+           "shifted_chebyshev_t", "shifted_chebyshev_u", "shifted_chebyshev_v", "shifted_chebyshev_w", "sici",
+           "sinc", "spence", "spherical_bessel_j0", "xlog1py", "xlogy", "y0", "y1", "zeta"]

@@ -15,8 +15,10 @@ from nervure.ops.formulas import (
     gamma,
     incomplete_beta,
     incomplete_gamma,
+    integrals,
     normal_distribution,
     zeta,
 )
 
-__all__ = ["bessel", "complex_numbers", "gamma", "incomplete_beta", "incomplete_gamma", "normal_distribution", "zeta"]
+__all__ = ["bessel", "complex_numbers", "gamma", "incomplete_beta", "incomplete_gamma", "integrals",
+           "normal_distribution", "zeta"]
