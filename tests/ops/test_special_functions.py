@@ -87,7 +87,7 @@ ROWS: dict[str, Row] = {
     "exp1": Row(mp.e1, (POSITIVE[POSITIVE < 600],), 2e-13),
     "expi": Row(mp.ei, (REAL[np.abs(REAL) < 600],), 2e-13),
     "expn": Row(lambda n, x: mp.expint(int(n), x), (np.arange(30.0) % 9, RNG.uniform(0.01, 20, 30)), 5e-13),
-    "dawsn": Row(lambda x: mp.exp(-x * x) * mp.erfi(x) * mp.sqrt(mp.pi) / 2, (REAL[np.abs(REAL) < 20],), 1e-13),
+    "dawsn": Row(lambda x: mp.exp(-x * x) * mp.erfi(x) * mp.sqrt(mp.pi) / 2, (REAL[np.abs(REAL) < 20],), 2e-13),
     "sine_integral": Row(mp.si, (REAL,), 2e-14, True), "cosine_integral": Row(mp.ci, (POSITIVE,), 2e-14, True),
     "spherical": Row(lambda x: mp.sin(x) / x, (REAL,), 1e-15, True),
     "fresnel_sine": Row(mp.fresnels, (REAL[np.abs(REAL) < 50],), 5e-14),

@@ -80,8 +80,9 @@ def expn(n: Value, x: Value) -> Operand:
 
 @formula(lambda y, x: [Exp(x) / x], "positive")
 def expi(x: Value) -> Operand:
-    """The principal value of the integral of exp(t) / t up to x: Euler's constant, log(x), and the integral of
-    (exp(x u) - 1) / u over [0, 1].
+    """The principal value of the integral of exp(t) / t up to x.
+
+    It is Euler's constant, log(x), and the integral of (exp(x u) - 1) / u over [0, 1].
     """
     is_negative = less(x, 0.0)
     place = where(is_negative, 1.0, where(exactly(x, 0.0), 1.0, x))
@@ -122,7 +123,10 @@ _NEAR = 6.0
 
 
 def _auxiliary(x: Value, is_second: bool) -> Value:
-    """Returns f or g of DLMF 6.7.13 and 6.7.14: the integral of exp(-s) / (1 + (s / x)**2), over x, or s / x of it."""
+    """Returns f or g of DLMF 6.7.13 and 6.7.14.
+
+    f is the integral of exp(-s) / (1 + (s / x)**2) / x over positive s, and g has a further factor s / x in it.
+    """
     def integrand(node: Value, x: Value) -> Operand:
         root = node * math.sqrt(_RANGE)  # s is its square, so that nodes are dense near 0
         s = root * root
@@ -216,7 +220,7 @@ def _logarithm_over_rest(x: Value) -> Value:
 
 @formula(lambda y, x: [_logarithm_over_rest(x)], "positive")
 def spence(x: Value) -> Operand:
-    """The integral of log(t) / (1 - t) from 1 to x, by the relations of DLMF 25.12 for 1 / x and 1 - x."""
+    """The integral of log(t) / (1 - t) from 1 to x; far from 1 by the relations of DLMF 25.12."""
     is_inside = both(greater(x, 0.0), less(x, math.inf))
     place = where(is_inside, x, 1.0)
     is_far, is_near = greater(place, 2.0), less(place, 0.5)
@@ -244,7 +248,9 @@ def _owen(h: Value, a: Value) -> Value:
 @formula(lambda y, h, a: [Exp(h * h * -0.5) * Erf(a * h * math.sqrt(0.5)) * (-0.5 / math.sqrt(2 * math.pi)),
                           Exp(h * h * (a * a + 1) * -0.5) / (a * a + 1) * (0.5 / math.pi)])
 def owens_t(h: Value, a: Value) -> Operand:
-    """The integral of exp(-h**2 (1 + t**2) / 2) / (1 + t**2) from 0 to a, over 2 pi; above 1 by Owen's relation (1956).
+    """The integral of exp(-h**2 (1 + t**2) / 2) / (1 + t**2) from 0 to a, over 2 pi.
+
+    Above 1 it follows from Owen's relation (1956).
     """
     size, slope = Absolute(h).output, Absolute(a).output
     is_steep = greater(slope, 1.0)
