@@ -63,7 +63,7 @@ resize.register_autograd(_gradients, setup_context=_keep)
 def interpolate(input: Tensor, size: Foreign = None, scale_factor: Foreign = None, mode: str = "nearest",
                 align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
                 antialias: bool = False) -> Tensor:
-    """Returns what ``torch.nn.functional.interpolate`` does, by the op where it says the same."""
+    """Returns what ``torch.nn.functional.interpolate`` makes of ``input``, by the op where it says the same."""
     is_said = (isinstance(input, Tensor) and input.dim() in _OVERLOADS.get(mode, ()) and not antialias
                and input.is_floating_point() and input.device.type == "cpu" and (size is None) != (scale_factor is None)
                and not (align_corners is not None and "nearest" in mode))

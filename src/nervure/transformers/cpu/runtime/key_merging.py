@@ -1,4 +1,4 @@
-"""A long row sorted by all threads, where nobody asks for positions: keys in runs, and merges of two runs at a time.
+"""A long row sorted by all threads, where no positions are read: keys in runs, and merges of two runs at a time.
 
 The runs are the rows of ``row_networks``. A merge takes a vector of the row whose next key is smaller, and compares it
 with the larger half of what came before, as a bitonic network does: the smaller half is next (H. Inoue and others,
@@ -85,7 +85,7 @@ def _phase(b: Builder, buffers: Table, sizes: Register, build: Callable[[_LongRo
 
 def sort_long_rows(b: Builder, step: At[StepRecord], table: Table, sizes: Table, call: At[CallRecord],
                    status: At[Status]) -> None:
-    """Emits code that sorts each row by phases that the threads share. The ``sizes`` are those of ``run_sort``."""
+    """Emits code that sorts each row by phases, which threads share; ``sizes`` are those of ``run_sort``."""
     length, width = sizes[LENGTH], sizes[ORDER]
     own = Table(b.allocate(I64, _SPECIAL + 1), I64)
     for number in range(_FIELDS):
@@ -133,7 +133,7 @@ def _sort_long_row(b: Builder, step: At[StepRecord], table: Table, own: Table, m
 @hot
 def fill_keys(b: Builder, buffers: Table, sizes: Pointer, begin: Word, end: Word, scratch: Pointer,
               status: At[Status]) -> None:
-    """Makes the keys of some blocks, and says whether there are zeros with a sign, or NaN."""
+    """Makes the keys of the blocks ``begin`` to ``end``, and says whether there are zeros with a sign, or NaN."""
     def build(row: _LongRow) -> None:
         special = LocalVariable(b.constant(I64, 0))
         stop = least(b, end * BLOCK, row.length)
@@ -155,7 +155,7 @@ def fill_keys(b: Builder, buffers: Table, sizes: Pointer, begin: Word, end: Word
 @hot
 def merge_keys(b: Builder, buffers: Table, sizes: Pointer, begin: Word, end: Word, scratch: Pointer,
                status: At[Status]) -> None:
-    """Merges pairs of neighbouring runs, for some blocks of the result."""
+    """Merges pairs of neighbouring runs, for the blocks ``begin`` to ``end`` of the result."""
     def build(row: _LongRow) -> None:
         padded = (row.length + (RUN - 1)) & -RUN
         with b.loop(begin, end) as loop:
@@ -224,7 +224,7 @@ def _merged(b: Builder, x: Register, y: Register) -> tuple[Register, Register]:
 @hot
 def write_elements(b: Builder, buffers: Table, sizes: Pointer, begin: Word, end: Word, scratch: Pointer,
                    status: At[Status]) -> None:
-    """Writes some blocks of the sorted row as elements."""
+    """Writes the blocks ``begin`` to ``end`` of the sorted row as elements."""
     def build(row: _LongRow) -> None:
         start, stop = begin * BLOCK, least(b, end * BLOCK, row.length)
         whole = stop - ((stop - start) & (row.type.lanes - 1))

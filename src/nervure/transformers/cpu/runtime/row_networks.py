@@ -1,4 +1,4 @@
-"""Rows sorted side by side, a row in each lane, where nobody asks for positions.
+"""Rows sorted side by side, a row in each lane, where no positions are read.
 
 A *network* compares elements at places that do not depend on what they are: so each comparison is one for all lanes,
 the smaller keys to one place and the larger ones to another. It is Batcher's bitonic one (K. Batcher, "Sorting networks
