@@ -10,6 +10,12 @@ import nervure as nv
 from tests.front.test_linalg import RNG, TYPES, adjoint, bound, matrices
 
 
+@pytest.fixture(autouse=True)
+def oracle(monkeypatch):
+    """What is asked for at once is interpreted, so that little is compiled; tests of transformers name theirs."""
+    monkeypatch.setattr(nv.flags, "transformer", "interpreter")
+
+
 @pytest.mark.parametrize(("shape", "dtype"), [
     *[((4, 4), dtype) for dtype in TYPES], ((5, 3), np.float32), ((3, 5), np.complex128), ((2, 3, 6, 6), np.float64),
     ((1, 1), np.float64), ((2, 1, 7), np.complex64)])
@@ -249,3 +255,17 @@ def test_names_that_do_not_fit(program, message):
     with pytest.raises(nv.AxisMismatch, match=message) as caught:
         program(nv.constant(PLAIN, "N=2, H=3, W=3"))
     assert caught.value.help
+
+
+@pytest.mark.parametrize("transformer", ["interpreter", "cpu"])
+def test_lengths_that_are_found(transformer):
+    """A441: matrices of rows that a mask selects, where a loop of the library gets its sizes while the call runs."""
+    a, mask = nv.placeholder((5, 3), dtype=nv.float64), nv.placeholder((5,), dtype=nv.bool_)
+    rows = nv.compress(mask, a, 0)
+    with nv.transformers.make_transformer(transformer) as made:
+        run = made.computation([nv.linalg.solve(rows @ rows.T + 0.0, rows), nv.linalg.svdvals(rows)], a, mask)
+        for chosen in ([True, False, True, False, False], [False, True, True, False, True]):
+            x = matrices(5, 3)
+            found, values = run(x, np.array(chosen))
+            np.testing.assert_allclose(x[chosen] @ x[chosen].T @ found, x[chosen], atol=1e-10)
+            np.testing.assert_allclose(values, np.linalg.svdvals(x[chosen]), rtol=1e-10)
