@@ -8,17 +8,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from nervure import ops
+from nervure.autodiff.derivative import deriv
 from nervure.errors import InvalidArgument, ShapeMismatch, did_you_mean
 from nervure.front import alignment
 from nervure.front.argument_parsing import shown
 from nervure.front.contraction import matmul
 from nervure.front.creation import as_tensor
+from nervure.front.custom import custom_vjp
 from nervure.front.elementwise import as_floats, convert
-from nervure.front.filled import ones, zeros
+from nervure.front.filled import ones, zeros, zeros_like
 from nervure.front.gathering import as_index
 from nervure.front.loop_functions import map as each
-from nervure.front.op_functions import add, divide
+from nervure.front.loop_functions import scan
+from nervure.front.op_functions import add, divide, multiply
 from nervure.front.reductions import sum as total
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.front.views import pad, reshape
@@ -26,7 +31,7 @@ from nervure.front.windows import step
 from nervure.nn.loss_parts import REDUCTIONS, classified, reduced
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes
-from nervure.types.dim import equal, product
+from nervure.types.dim import DimLike, equal, product
 from nervure.types.dtype import int64
 
 
@@ -38,7 +43,7 @@ def linear_cross_entropy(x: TensorLike, weights: TensorLike, targets: TensorLike
     last.
 
     ``weights`` is (features, classes). With ``rows`` there are at most that many rows of logits at a time; derivatives
-    compute them again, and no tensor of all logits exists. ``class_weights``, ``smoothing``, ``ignore_index`` and
+    keep none of them, and compute them again. ``class_weights``, ``smoothing``, ``ignore_index`` and
     ``reduction`` are those of ``cross_entropy``. It is PyTorch's ``linear_cross_entropy``, with transposed weights.
 
     >>> nv.nn.losses.linear_cross_entropy([[1.0, 2.0]], [[0.0], [0.0]], [0]).item()
@@ -62,27 +67,55 @@ def linear_cross_entropy(x: TensorLike, weights: TensorLike, targets: TensorLike
     count = product(own.type.shape[:-1])
     numbers = reshape(Tensor(alignment.fitted(goal, place, op)), (count,))
     vectors = reshape(Tensor(own.value), (count, own.type.shape[-1]))
-    shift = None if bias is None else Tensor(as_tensor(bias, op).value)
+    others = {name: Tensor(as_tensor(entry, op).value) for name, entry in (
+        ("bias", bias), ("class_weights", class_weights)) if entry is not None}
 
-    def of_rows(part: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    def of_rows(vectors: Tensor, numbers: Tensor, matrix: Tensor, *beside: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the loss of each row, and how much each counts."""
-        logits = matmul(part[0], matrix)
-        made, goal = classified(op, logits if shift is None else add(logits, shift), part[1], 1, class_weights,
-                                smoothing, ignore_index)
+        given, logits = dict(zip(others, beside, strict=True)), matmul(vectors, matrix)
+        made, goal = classified(op, add(logits, given["bias"]) if "bias" in given else logits, numbers, 1,
+                                given.get("class_weights"), smoothing, ignore_index)
         found = Tensor(ops.SoftmaxCrossEntropy(made.value, goal.targets.value, [1]))
         counts = ones(found.type.shape, found.dtype) if goal.counted is None else total(goal.counted, axis=1)
         return found, counts
-    if rows is None:
-        found, counts = of_rows((vectors, numbers))
-    else:
-        size = step(op, "rows", rows)
-        blocks = (count + size - 1) // size
-        longer = [pad(vectors, [(0, blocks * size - count), (0, 0)]), pad(numbers, [(0, blocks * size - count)])]
-        parts = reshape(longer[0], (blocks, size, own.type.shape[-1])), reshape(longer[1], (blocks, size))
-        found, counts = [reshape(entry, (blocks * size,))[:count] for entry in each(of_rows, parts, checkpoint=1)]
+    compute = of_rows if rows is None else _in_blocks(of_rows, count, step(op, "rows", rows))
+    found, counts = compute(vectors, numbers, matrix, *others.values())
     if reduction == "mean":
         return convert(divide(total(found), total(counts)), own.dtype)
     return reduced(Tensor(reshape(found, own.type.shape[:-1]).value, place._axes), reduction, own.dtype, op)
+
+
+def _in_blocks(of_rows: Callable[..., tuple[Tensor, Tensor]], count: DimLike,
+               size: int) -> Callable[..., tuple[Tensor, Tensor]]:
+    """Returns a function of all ``count`` rows that runs ``of_rows`` for ``size`` of them at a time.
+
+    Its derivative runs it again for each block, and adds up the gradients of what all blocks share: a loop's own
+    derivative would keep one for each.
+    """
+    blocks = (count + size - 1) // size
+
+    def cut(x: Tensor) -> Tensor:
+        longer = pad(x, [(0, blocks * size - count), *[(0, 0)] * (x.ndim - 1)])
+        return reshape(longer, (blocks, size, *x.type.shape[1:]))
+
+    def joined(x: Tensor) -> Tensor:
+        return reshape(x, (blocks * size, *x.type.shape[2:]))[:count]
+
+    def forward(vectors: Tensor, numbers: Tensor, *others: Tensor) -> tuple[Tensor, Tensor]:
+        found = each(lambda part: of_rows(part[0], part[1], *others), (cut(vectors), cut(numbers)))
+        return joined(found[0]), joined(found[1])
+
+    def backward(gradients: tuple[Tensor, Tensor], vectors: Tensor, numbers: Tensor,
+                 *others: Tensor) -> list[Tensor | None]:
+        def add_block(totals: tuple[Tensor, ...], part: tuple[Tensor, ...]) -> tuple[tuple[Tensor, ...], Tensor]:
+            found = of_rows(part[0], part[1], *others)
+            whole = add(*[total(multiply(entry, slope)) for entry, slope in zip(found, part[2:], strict=True)])
+            own, *shared = deriv(whole, [part[0], *others])
+            return tuple([add(before, entry) for before, entry in zip(totals, shared, strict=True)]), own
+        parts = tuple([cut(entry) for entry in (vectors, numbers, *gradients)])
+        totals, slopes = scan(add_block, tuple([zeros_like(entry) for entry in others]), parts)
+        return [joined(slopes), None, *totals]
+    return custom_vjp(forward, backward)
 
 
 __all__ = ["linear_cross_entropy"]
