@@ -21,10 +21,13 @@ from nervure.types.dtype import DType, as_dtype, float32, uint4
 
 def wide(x: Array) -> Array:
     """The same values in the type that is computed with: float32 for low-precision floats, bytes for 2 or 4 bits."""
+    return x.astype(jnp.float32) if as_dtype(x.dtype).is_low_precision else wide_integer(x)
+
+
+def wide_integer(x: Array) -> Array:
+    """The same values, integers of 2 or 4 bits as bytes."""
     dtype = as_dtype(x.dtype)
-    if dtype.is_low_precision:
-        return x.astype(jnp.float32)
-    return x.astype(np.dtype(f"{'i' if dtype.is_signed else 'u'}1")) if dtype.bits < 8 else x
+    return x.astype(np.dtype(f"{'i' if dtype.is_signed else 'u'}1")) if dtype.is_integer and dtype.bits < 8 else x
 
 
 def convert(x: Array, dtype: DType) -> Array:

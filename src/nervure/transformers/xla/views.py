@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from nervure.transformers.xla.element_types import wide_integer
 from nervure.transformers.xla.functions import Array
 from nervure.transformers.xla.sizes import numbers
 from nervure.types.dim import Dim, DimLike, evaluate_arrays, index_symbols, substitute
@@ -147,7 +148,8 @@ def view(description: SimpleView | ComplexView, operands: Sequence[Array], bindi
     if isinstance(description, SimpleView):
         return _mapped(operands[0], shape, description.index_map.coordinates, bindings)
     if isinstance(description, ConcatenateView):
-        return jnp.concatenate(operands, axis=description.axis)
+        # XLA's CPU device ends the process when it compiles one of elements of 2 bits: bytes are moved in their place.
+        return jnp.concatenate([wide_integer(x) for x in operands], axis=description.axis).astype(operands[0].dtype)
     if isinstance(description, PadView):
         padding = [(*numbers(pair, bindings), 0) for pair in description.padding]
         value = np.asarray(description.value if operands[0].dtype.kind == "c" else description.value.real)
