@@ -49,6 +49,9 @@ NOT_COMPARED = {
     "nn.functional.rrelu"}
 """What PyTorch leaves undefined, or draws otherwise when it is compiled."""
 
+GRADIENTS_NOT_COMPARED = {"logcumsumexp"}
+"""Ops whose samples lie so far from 0, at 10,000, that eager mode's own gradients are off by more than the tolerance."""
+
 
 UP_TO_PHASES = {"svd", "linalg.svd", "linalg.eig", "linalg.eigh", "symeig", "svd_lowrank", "pca_lowrank"}
 """Ops with vectors of which libraries choose the signs. Their gradients are those of results without signs."""
@@ -145,7 +148,7 @@ def samples(dtype: torch.dtype, limit: int, gradients: bool, names: Collection[s
     for op in op_db:
         supported = op.supported_backward_dtypes("cpu") if gradients else op.supported_dtypes("cpu")
         if names and op.name not in names or op.name in NOT_COMPARED or dtype not in supported or (
-                gradients and not op.supports_autograd):
+                gradients and (not op.supports_autograd or op.name in GRADIENTS_NOT_COMPARED)):
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
