@@ -41,7 +41,7 @@ _NAMES = {
     "nervure.front.creation": "AssignableTensorOp constant persistent_tensor placeholder temporary tensor variable",
     "nervure.front.devices": "CPUTensor NumPyTensor ScalarTensor XLATensor converts device_in_force devices implement "
                              "show_backends",
-    "nervure.front.bessel_functions": "i0",
+    "nervure.front.special.bessel_functions": "i0",
     "nervure.front.dlpack": "from_dlpack",
     "nervure.front.effects": "assign doall fill host_call print_op sequential set_item value_of",
     "nervure.front.custom": "custom_vjp",
@@ -70,17 +70,19 @@ _NAMES = {
 """The modules of the public names, except those of the modules below, which list theirs in ``__all__``."""
 
 _WHOLE = tuple([f"nervure.front.{name}" for name in (
-    "elementwise", "op_functions", "elementary", "nonlinearities", "special_functions",
-    "complex_parts", "reductions", "predicates",
-    "nan_reductions", "contraction", "sorts", "prefixes", "ranks", "bins", "segments", "polynomials",
-    "polynomial_roots", "bits",
-    "views", "rearranging", "joining", "stacking",
-    "indexing", "gathering", "found", "sets", "selecting", "editing", "filled", "diagonals", "grids", "index_grids",
-    "matrix_products",
-    "differences", "quantisation", "window_functions",
-    "convolution", "pooling", "sampling", "interpolation", "boxes", "unpooling", "deformable",
-    "normalization", "attention", "random", "dropping", "distances", "facets", "gradients", "flexible",
-    "iterators", "choices", "checkpointing", "sharding", "loop_functions", "associative_scan")])
+    "pointwise.elementwise", "op_functions", "pointwise.elementary", "networks.nonlinearities",
+    "special.special_functions", "pointwise.complex_parts", "statistics.reductions", "pointwise.predicates",
+    "statistics.nan_reductions", "matrices.contraction", "statistics.sorts", "statistics.prefixes",
+    "statistics.ranks", "statistics.bins", "statistics.segment_reductions", "signals.polynomials",
+    "signals.polynomial_roots", "pointwise.bits", "arranging.views", "arranging.rearranging", "arranging.joining",
+    "arranging.stacking", "arranging.indexing", "arranging.gathering", "arranging.found", "statistics.sets",
+    "arranging.selecting", "arranging.editing", "arranging.filled", "arranging.diagonals", "arranging.grids",
+    "arranging.index_grids", "matrices.matrix_products", "statistics.differences", "pointwise.quantisation",
+    "signals.window_functions", "images.convolution", "images.pooling", "images.sampling", "images.interpolation",
+    "images.regions_of_interest", "images.pool_positions", "images.deformable", "networks.normalization",
+    "networks.attention", "random", "networks.noise", "statistics.distances", "facets", "gradients", "flexible",
+    "iterators", "loops.choices", "loops.checkpointing", "sharding", "loops.loop_functions",
+    "loops.associative_scan")])
 _SUBMODULES = ("autodiff", "bridges", "data", "fft", "flags", "front", "ir", "linalg", "nn", "ops", "optim", "passes",
                "processes", "random", "special", "testing", "tools", "training", "transformers", "types")
 _WHERE = {name: module for module, names in _NAMES.items() for name in names.split()}

@@ -32,7 +32,7 @@ from nervure.front.creation import AssignableTensorOp, as_tensor, variables_belo
 from nervure.front.effects import Effect
 from nervure.front.gradients import checked_update, gradient_of
 from nervure.front.record import held_value
-from nervure.front.reductions import sum as sum_of
+from nervure.front.statistics.reductions import sum as sum_of
 from nervure.front.tensor import Operand, Tensor, described_type, is_operand
 from nervure.ir.function import Function
 from nervure.ir.identity import Uncopyable

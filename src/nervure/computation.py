@@ -20,9 +20,9 @@ import numpy as np
 
 from nervure import transformers
 from nervure.errors import InvalidArgument, WrongKind, did_you_mean
+from nervure.front.arranging.found import makers_of
 from nervure.front.creation import AssignableTensorOp, as_tensor, handle_of
 from nervure.front.effects import Effect
-from nervure.front.found import makers_of
 from nervure.front.placement import Placement
 from nervure.front.random import SEED, STEP, begin_streams, seed_words
 from nervure.front.record import held_value

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from nervure.front.fourier_transforms import (
+from nervure.front.signals.fourier_transforms import (
     fft,
     fft2,
     fftfreq,
@@ -31,7 +31,7 @@ from nervure.front.fourier_transforms import (
     rfftfreq,
     rfftn,
 )
-from nervure.front.short_transforms import istft, mel_filters, stft
+from nervure.front.signals.short_transforms import istft, mel_filters, stft
 
 __all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn",
            "ifftshift", "ihfft", "ihfft2", "ihfftn", "irfft", "irfft2", "irfftn", "istft", "mel_filters", "rfft",

@@ -9,7 +9,7 @@ Matrices are the last two axes of tensors without names; the axes in front numbe
 
 from __future__ import annotations
 
-from nervure.front.factorisations import (
+from nervure.front.matrices.factorisations import (
     cholesky,
     cholesky_solve,
     det,
@@ -28,8 +28,8 @@ from nervure.front.factorisations import (
     svd,
     svdvals,
 )
-from nervure.front.lu_factors import lu, lu_factor, lu_solve
-from nervure.front.matrix_functions import (
+from nervure.front.matrices.lu_factors import lu, lu_factor, lu_solve
+from nervure.front.matrices.matrix_functions import (
     cond,
     matrix_exp,
     matrix_norm,
@@ -40,8 +40,8 @@ from nervure.front.matrix_functions import (
     sqrtm,
     vector_norm,
 )
-from nervure.front.subspaces import null_space, orth
-from nervure.front.tensor_systems import kron_sum, tensorinv, tensorsolve
+from nervure.front.matrices.subspaces import null_space, orth
+from nervure.front.matrices.tensor_systems import kron_sum, tensorinv, tensorsolve
 
 __all__ = ["cholesky", "cholesky_solve", "cond", "det", "eig", "eigh", "eigvals", "eigvalsh", "householder_product",
            "inv", "kron_sum", "lstsq", "lu", "lu_factor", "lu_solve", "matrix_exp", "matrix_norm", "matrix_power",

@@ -9,7 +9,9 @@ All take tensors and arrays of real numbers with named or numbered axes, which t
 
 from __future__ import annotations
 
-from nervure.front.bessel_functions import (
+from nervure.front.op_functions import digamma, erf, erf_inv, erfc, lgamma
+from nervure.front.pointwise.elementary import entr, logit, sinc, xlog1py, xlogy
+from nervure.front.special.bessel_functions import (
     i0,
     i0e,
     i1,
@@ -24,9 +26,8 @@ from nervure.front.bessel_functions import (
     y0,
     y1,
 )
-from nervure.front.elementary import entr, logit, sinc, xlog1py, xlogy
-from nervure.front.error_functions import erfcx, ndtri
-from nervure.front.gamma_functions import (
+from nervure.front.special.error_functions import erfcx, ndtri
+from nervure.front.special.gamma_functions import (
     beta,
     betainc,
     boxcox,
@@ -41,9 +42,8 @@ from nervure.front.gamma_functions import (
     polygamma,
     zeta,
 )
-from nervure.front.integral_functions import dawsn, exp1, expi, expn, fresnel, owens_t, sici, spence
-from nervure.front.op_functions import digamma, erf, erf_inv, erfc, lgamma
-from nervure.front.orthogonal_polynomials import (
+from nervure.front.special.integral_functions import dawsn, exp1, expi, expn, fresnel, owens_t, sici, spence
+from nervure.front.special.orthogonal_polynomials import (
     chebyshev_t,
     chebyshev_u,
     chebyshev_v,
@@ -57,7 +57,7 @@ from nervure.front.orthogonal_polynomials import (
     shifted_chebyshev_v,
     shifted_chebyshev_w,
 )
-from nervure.front.special_functions import betaln, log_ndtr, multigammaln, ndtr, rel_entr
+from nervure.front.special.special_functions import betaln, log_ndtr, multigammaln, ndtr, rel_entr
 
 __all__ = ["beta", "betainc", "betaln", "boxcox", "boxcox1p", "chebyshev_t", "chebyshev_u", "chebyshev_v",
            "chebyshev_w", "comb", "dawsn", "digamma", "entr", "erf", "erf_inv", "erfc", "erfcx", "exp1", "expi",

@@ -27,7 +27,7 @@ from nervure.front.argument_parsing import integer, members, real, shown
 from nervure.front.creation import as_tensor, constant, placeholder
 from nervure.front.given_arrays import numpy_array
 from nervure.front.op_functions import multiply
-from nervure.front.reductions import sum as sum_over
+from nervure.front.statistics.reductions import sum as sum_over
 from nervure.front.tensor import Tensor
 from nervure.types.dtype import as_dtype, float64
 

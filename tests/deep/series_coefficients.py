@@ -1,6 +1,6 @@
-"""The coefficients of ``nervure/ops/formulas/coefficients.py``, computed.
+"""The coefficients of ``nervure/ops/formulas/fitted_polynomials.py``, computed.
 
-    python -m tests.deep.series_coefficients > src/nervure/ops/formulas/coefficients.py
+    python -m tests.deep.series_coefficients > src/nervure/ops/formulas/fitted_polynomials.py
 
 Each row of ``TARGETS`` is a function of t in [-1, 1]. The polynomial in t that meets it at the zeros of a Chebyshev
 polynomial is written by its powers of t, rounded once: its error is within a small factor of the least one (DLMF 3.11).

@@ -7,7 +7,7 @@ import pytest
 import scipy.spatial.distance
 
 import nervure as nv
-from nervure.front.dropping import SATURATION
+from nervure.front.networks.noise import SATURATION
 
 RNG = np.random.default_rng(12)
 

@@ -7,7 +7,8 @@ import pytest
 from scipy import special
 
 import nervure as nv
-from nervure.front import elementwise, op_functions
+from nervure.front import op_functions
+from nervure.front.pointwise import elementwise
 from nervure.ops.scalar import SCALAR_FUNCTIONS
 from nervure.types.element_groups import FLOATS
 from tests.conformance.meaning import meaning

@@ -6,25 +6,11 @@ import numpy as np
 import pytest
 
 import nervure as nv
-from nervure.front import (
-    bins,
-    bits,
-    diagonals,
-    differences,
-    editing,
-    elementary,
-    grids,
-    index_grids,
-    matrix_products,
-    nan_reductions,
-    polynomial_roots,
-    polynomials,
-    predicates,
-    rearranging,
-    selecting,
-    sets,
-    stacking,
-)
+from nervure.front.arranging import diagonals, editing, grids, index_grids, rearranging, selecting, stacking
+from nervure.front.matrices import matrix_products
+from nervure.front.pointwise import bits, elementary, predicates
+from nervure.front.signals import polynomial_roots, polynomials
+from nervure.front.statistics import bins, differences, nan_reductions, sets
 
 MODULES = (bins, bits, diagonals, differences, editing, elementary, grids, index_grids, matrix_products,
            nan_reductions, polynomial_roots, polynomials, predicates, rearranging, selecting, sets, stacking)

@@ -29,7 +29,7 @@ def test_functions_made_by_functions_are_declared_with_their_signatures():
     assert 'def exp(x: Operand) -> Tensor:\n    """e ** x; -inf gives 0, inf gives inf.\n' in text
     text = stubs.package()
     assert "from nervure.front.op_functions import exp as exp\n" in text and "def sum(" in text
-    assert "from nervure.front.normalization import softmax as softmax\n" in text and "def softmax" not in text
+    assert "from nervure.front.networks.normalization import softmax as softmax\n" in text and "def softmax" not in text
 
 
 def test_methods_are_declared_as_they_are_called():

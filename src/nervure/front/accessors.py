@@ -20,10 +20,10 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from nervure.errors import InvalidArgument
+from nervure.front.arranging.views import base_of
 from nervure.front.creation import AssignableTensorOp, handle_of
 from nervure.front.record import known_record, memory_order
 from nervure.front.tensor import Tensor
-from nervure.front.views import base_of
 from nervure.ir.kinds import Elementwise, View
 from nervure.ir.leaves import Constant, Full, Leaf, ReadVariable
 from nervure.ir.op import Op, Value

@@ -19,11 +19,11 @@ from nervure import ops
 from nervure.errors import InvalidArgument, WrongKind, warn_user
 from nervure.front import alignment, argument_parsing
 from nervure.front.apply import converted_to
+from nervure.front.arranging.index_expressions import choose
+from nervure.front.arranging.views import base_of
 from nervure.front.creation import AssignableTensorOp, as_tensor, received
-from nervure.front.index_expressions import choose
 from nervure.front.tensor import Number, Operand, Tensor, TensorLike, is_operand, value_only
 from nervure.front.traced_numbers import is_number
-from nervure.front.views import base_of
 from nervure.ir.identity import Uncopyable
 from nervure.ir.leaves import ReadVariable
 from nervure.ir.op import Op, Value

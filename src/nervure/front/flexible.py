@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import cast
 
 from nervure.front.argument_parsing import integer
+from nervure.front.arranging.views import new_position
 from nervure.front.creation import as_tensor
 from nervure.front.tensor import Tensor, TensorLike, known_elements
-from nervure.front.views import new_position
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.frozen import put
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import ml_dtypes
 
-from nervure.front.elementwise import where
 from nervure.front.op_functions import absolute, less
+from nervure.front.pointwise.elementwise import where
 from nervure.front.tensor import Tensor
 
 

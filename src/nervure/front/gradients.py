@@ -17,7 +17,7 @@ from nervure.errors import WrongKind, warn_user
 from nervure.front.argument_parsing import shown
 from nervure.front.creation import AssignableTensorOp, make_place, variables_below
 from nervure.front.effects import Effect
-from nervure.front.elementwise import stop_gradient
+from nervure.front.pointwise.elementwise import stop_gradient
 from nervure.front.record import record_of
 from nervure.front.tensor import Tensor
 from nervure.support.elsewhere import explain_keywords

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 from collections.abc import Sequence
+from nervure.front.arranging.indexing import AtIndexer
 from nervure.front.creation import AssignableTensorOp
-from nervure.front.indexing import AtIndexer
 from nervure.front.tensor import Number
 from nervure.front.tensor import Operand
 from nervure.front.tensor import Tensor

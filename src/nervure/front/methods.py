@@ -18,28 +18,14 @@ from typing import Any
 from numpy import ndarray, ufunc
 
 from nervure.errors import WrongKind
-from nervure.front import (
-    accessors,
-    contraction,
-    creation,
-    display,
-    dlpack,
-    elementary,
-    elementwise,
-    facets,
-    flexible,
-    gradients,
-    indexing,
-    op_functions,
-    predicates,
-    prefixes,
-    reductions,
-    sorts,
-    special_functions,
-    views,
-)
+from nervure.front import accessors, creation, display, dlpack, facets, flexible, gradients, op_functions
 from nervure.front.apply import Made
+from nervure.front.arranging import indexing, views
+from nervure.front.matrices import contraction
 from nervure.front.numpy_functions import array_function, not_into
+from nervure.front.pointwise import elementary, elementwise, predicates
+from nervure.front.special import special_functions
+from nervure.front.statistics import prefixes, reductions, sorts
 from nervure.front.tensor import Operand, Tensor, is_operand, upward
 from nervure.support.elsewhere import explains_keywords
 from nervure.types.dtype import DTypeLike

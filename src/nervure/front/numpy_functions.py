@@ -25,43 +25,33 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nervure.errors import InvalidArgument, WrongKind
-from nervure.front import (
-    bessel_functions,
-    bits,
-    complex_parts,
-    contraction,
+from nervure.front.argument_parsing import position_of
+from nervure.front.arranging import (
     diagonals,
-    differences,
     editing,
-    elementary,
-    elementwise,
-    factorisations,
     filled,
-    fourier_transforms,
     gathering,
     grids,
     index_grids,
     joining,
-    matrix_functions,
-    matrix_products,
-    nan_reductions,
-    polynomial_roots,
-    polynomials,
-    predicates,
-    prefixes,
-    ranks,
     rearranging,
-    reductions,
     selecting,
-    sets,
-    sorts,
     stacking,
-    tensor_systems,
     views,
 )
-from nervure.front import bins as counts
-from nervure.front.argument_parsing import position_of
 from nervure.front.creation import as_tensor
+from nervure.front.matrices import (
+    contraction,
+    factorisations,
+    matrix_functions,
+    matrix_products,
+    tensor_systems,
+)
+from nervure.front.pointwise import bits, complex_parts, elementary, elementwise, predicates
+from nervure.front.signals import fourier_transforms, polynomial_roots, polynomials
+from nervure.front.special import bessel_functions
+from nervure.front.statistics import bins as counts
+from nervure.front.statistics import differences, nan_reductions, prefixes, ranks, reductions, sets, sorts
 from nervure.front.tensor import Number, Operand, Tensor, TensorLike
 from nervure.types.axes import AxesLike, AxisLike
 from nervure.types.dtype import DTypeLike

@@ -37,8 +37,8 @@ from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.apply import converted_to, operate
 from nervure.front.argument_parsing import integer, positions_of
 from nervure.front.creation import as_tensor, read_axes
-from nervure.front.elementwise import where
 from nervure.front.op_functions import add, multiply
+from nervure.front.pointwise.elementwise import where
 from nervure.front.promotion import floating
 from nervure.front.tensor import Operand, Tensor, TensorLike, is_scalar
 from nervure.ir.leaves import ReadVariable

@@ -71,13 +71,13 @@ from nervure.nn.places import (
     Unfold,
     Upsample,
 )
+from nervure.nn.position_pools import FractionalMaxPool, MaxUnpool
 from nervure.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 from nervure.nn.reparametrised import SpectralNorm, WeightNorm
 from nervure.nn.sliding import AveragePool, Conv, MaxPool
 from nervure.nn.stacks import Transformer, TransformerDecoder, TransformerEncoder
 from nervure.nn.transformer import TransformerDecoderLayer, TransformerEncoderLayer
 from nervure.nn.transposed import ConvTranspose
-from nervure.nn.unpooling import FractionalMaxPool, MaxUnpool
 from nervure.support.elsewhere import unknown_layer
 
 __all__ = ["AdaptiveAveragePool", "AdaptiveLogSoftmax", "AdaptiveMaxPool", "AlphaDropout", "AveragePool", "BatchNorm",

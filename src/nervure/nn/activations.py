@@ -11,10 +11,12 @@ A function itself may stand in a sequence, too: ``nv.nn.Sequential(..., nv.relu)
 from __future__ import annotations
 
 from nervure.errors import ShapeMismatch
-from nervure.front import elementwise, normalization, op_functions
+from nervure.front import op_functions
+from nervure.front.arranging.views import reshape
 from nervure.front.creation import AssignableTensorOp, as_tensor, expression
+from nervure.front.networks import normalization
+from nervure.front.pointwise import elementwise
 from nervure.front.tensor import Operand, Tensor, TensorLike
-from nervure.front.views import reshape
 from nervure.nn.module import Module
 from nervure.nn.parameters import Initial, layer_axes, parameter
 from nervure.types.axes import AxesLike

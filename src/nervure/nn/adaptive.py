@@ -14,18 +14,18 @@ from collections.abc import Sequence
 from nervure.errors import InvalidArgument, ShapeMismatch
 from nervure.front import alignment
 from nervure.front.argument_parsing import integer, members
+from nervure.front.arranging.filled import zeros
+from nervure.front.arranging.found import flatnonzero
+from nervure.front.arranging.gathering import as_index, gather, gather_elements, scatter
+from nervure.front.arranging.joining import concatenate
+from nervure.front.arranging.views import reshape
 from nervure.front.creation import as_tensor
-from nervure.front.elementwise import as_floats, where
-from nervure.front.filled import zeros
-from nervure.front.found import flatnonzero
-from nervure.front.gathering import as_index, gather, gather_elements, scatter
-from nervure.front.joining import concatenate
-from nervure.front.normalization import log_softmax
+from nervure.front.images.windows import step
+from nervure.front.networks.normalization import log_softmax
 from nervure.front.op_functions import add, greater_equal, less, logical_and, subtract
-from nervure.front.reductions import argmax
+from nervure.front.pointwise.elementwise import as_floats, where
+from nervure.front.statistics.reductions import argmax
 from nervure.front.tensor import Tensor, TensorLike
-from nervure.front.views import reshape
-from nervure.front.windows import step
 from nervure.nn.composites import Sequential
 from nervure.nn.layers import LinearLayer
 from nervure.nn.module import Module

@@ -17,18 +17,18 @@ import numpy as np
 from nervure import ops
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
 from nervure.front.argument_parsing import fraction, members, real, truth
-from nervure.front.attention import attention
-from nervure.front.contraction import matmul
+from nervure.front.arranging.gathering import scatter
+from nervure.front.arranging.joining import concatenate, split
+from nervure.front.arranging.views import axes_with_order, reshape
 from nervure.front.creation import AssignableTensorOp, as_tensor, constant
 from nervure.front.effects import Effect, assign, sequential
-from nervure.front.elementwise import where
-from nervure.front.gathering import scatter
-from nervure.front.joining import concatenate, split
+from nervure.front.images.windows import step as whole_number
+from nervure.front.matrices.contraction import matmul
+from nervure.front.networks.attention import attention
 from nervure.front.op_functions import add, cos, less, less_equal, logical_and, sin
+from nervure.front.pointwise.elementwise import where
 from nervure.front.random import dropout
 from nervure.front.tensor import Tensor, TensorLike
-from nervure.front.views import axes_with_order, reshape
-from nervure.front.windows import step as whole_number
 from nervure.nn.initialisers import xavier_uniform
 from nervure.nn.layers import LinearLayer
 from nervure.nn.module import Module

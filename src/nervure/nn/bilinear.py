@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from nervure.errors import InvalidArgument, did_you_mean
 from nervure.front.argument_parsing import position_of
-from nervure.front.contraction import dot, matmul
+from nervure.front.arranging.views import expand_dims, permuted, reshape
 from nervure.front.creation import AssignableTensorOp, as_tensor
-from nervure.front.elementwise import convert, where
+from nervure.front.matrices.contraction import dot, matmul
 from nervure.front.op_functions import add, equal, maximum, multiply, not_equal
-from nervure.front.reductions import max as largest
-from nervure.front.reductions import sum as total
+from nervure.front.pointwise.elementwise import convert, where
+from nervure.front.statistics.reductions import max as largest
+from nervure.front.statistics.reductions import sum as total
 from nervure.front.tensor import Tensor, TensorLike
-from nervure.front.views import expand_dims, permuted, reshape
 from nervure.nn import losses
 from nervure.nn.layers import Embedding
 from nervure.nn.module import Module

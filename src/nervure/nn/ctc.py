@@ -14,13 +14,13 @@ import numpy as np
 
 from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind
 from nervure.front.argument_parsing import integer, truth
+from nervure.front.arranging.filled import full, iota
+from nervure.front.arranging.gathering import gather_elements
+from nervure.front.arranging.joining import concatenate, stack
+from nervure.front.arranging.views import axes_with_order, broadcast, expand_dims, reshape
 from nervure.front.creation import as_tensor
-from nervure.front.elementwise import as_floats, convert, where
-from nervure.front.filled import full, iota
-from nervure.front.gathering import gather_elements
 from nervure.front.given_arrays import numpy_array
-from nervure.front.joining import concatenate, stack
-from nervure.front.loop_functions import scan
+from nervure.front.loops.loop_functions import scan
 from nervure.front.op_functions import (
     add,
     exp,
@@ -33,9 +33,9 @@ from nervure.front.op_functions import (
     not_equal,
     subtract,
 )
-from nervure.front.reductions import sum as sum_over
+from nervure.front.pointwise.elementwise import as_floats, convert, where
+from nervure.front.statistics.reductions import sum as sum_over
 from nervure.front.tensor import Operand, Tensor, TensorLike
-from nervure.front.views import axes_with_order, broadcast, expand_dims, reshape
 from nervure.nn.loss_parts import reduced
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.dim import DimLike

@@ -10,10 +10,10 @@
 from __future__ import annotations
 
 from nervure.errors import InvalidArgument
-from nervure.front import dropping
 from nervure.front.argument_parsing import fraction
 from nervure.front.creation import expression
-from nervure.front.elementwise import as_floats
+from nervure.front.networks import noise as dropping
+from nervure.front.pointwise.elementwise import as_floats
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.nn.module import Module
 from nervure.types.axes import AxisLike

@@ -14,9 +14,9 @@ import numpy as np
 
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
 from nervure.front.argument_parsing import fraction, integer
-from nervure.front.contraction import dot, matmul
+from nervure.front.arranging.gathering import lookuptable
 from nervure.front.creation import AssignableTensorOp, as_tensor, expression
-from nervure.front.gathering import lookuptable
+from nervure.front.matrices.contraction import dot, matmul
 from nervure.front.op_functions import add
 from nervure.front.random import dropout
 from nervure.front.tensor import Tensor, TensorLike

@@ -15,19 +15,19 @@ from nervure.autodiff.derivative import deriv
 from nervure.errors import InvalidArgument, ShapeMismatch, did_you_mean
 from nervure.front import alignment
 from nervure.front.argument_parsing import shown
-from nervure.front.contraction import matmul
+from nervure.front.arranging.filled import ones, zeros, zeros_like
+from nervure.front.arranging.gathering import as_index
+from nervure.front.arranging.views import pad, reshape
 from nervure.front.creation import as_tensor
 from nervure.front.custom import custom_vjp
-from nervure.front.elementwise import as_floats, convert
-from nervure.front.filled import ones, zeros, zeros_like
-from nervure.front.gathering import as_index
-from nervure.front.loop_functions import map as each
-from nervure.front.loop_functions import scan
+from nervure.front.images.windows import step
+from nervure.front.loops.loop_functions import map as each
+from nervure.front.loops.loop_functions import scan
+from nervure.front.matrices.contraction import matmul
 from nervure.front.op_functions import add, divide, multiply
-from nervure.front.reductions import sum as total
+from nervure.front.pointwise.elementwise import as_floats, convert
+from nervure.front.statistics.reductions import sum as total
 from nervure.front.tensor import Tensor, TensorLike
-from nervure.front.views import pad, reshape
-from nervure.front.windows import step
 from nervure.nn.loss_parts import REDUCTIONS, classified, reduced
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes

@@ -15,10 +15,10 @@ from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKi
 from nervure.front import alignment
 from nervure.front.apply import common_dtype, converted_to
 from nervure.front.argument_parsing import fraction, position_of, real
+from nervure.front.arranging.views import reshape
 from nervure.front.creation import as_tensor
-from nervure.front.elementwise import convert, where
 from nervure.front.given_arrays import numpy_array
-from nervure.front.normalization import paired
+from nervure.front.networks.normalization import paired
 from nervure.front.op_functions import (
     add,
     divide,
@@ -28,12 +28,12 @@ from nervure.front.op_functions import (
     square,
     subtract,
 )
+from nervure.front.pointwise.elementwise import convert, where
 from nervure.front.promotion import floating
-from nervure.front.reductions import batch_size
-from nervure.front.reductions import mean as mean_over
-from nervure.front.reductions import sum as sum_over
+from nervure.front.statistics.reductions import batch_size
+from nervure.front.statistics.reductions import mean as mean_over
+from nervure.front.statistics.reductions import sum as sum_over
 from nervure.front.tensor import Number, Operand, Tensor, TensorLike, is_scalar
-from nervure.front.views import reshape
 from nervure.ir.op import Value
 from nervure.types.axes import Axes, AxisLike
 from nervure.types.dim import DimLike

@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, NoReturn
 from nervure import ops
 from nervure.front.argument_parsing import real, truth
 from nervure.front.creation import as_tensor
-from nervure.front.elementwise import convert, power, where
 from nervure.front.op_functions import (
     absolute,
     add,
@@ -43,10 +42,11 @@ from nervure.front.op_functions import (
     square,
     subtract,
 )
+from nervure.front.pointwise.elementwise import convert, power, where
 from nervure.front.promotion import floating, promote
-from nervure.front.reductions import L2_norm
-from nervure.front.reductions import max as max_over
-from nervure.front.reductions import sum as sum_over
+from nervure.front.statistics.reductions import L2_norm
+from nervure.front.statistics.reductions import max as max_over
+from nervure.front.statistics.reductions import sum as sum_over
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.nn.ctc import ctc
 from nervure.nn.linear_loss import linear_cross_entropy

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from nervure.errors import InvalidArgument, ShapeMismatch
 from nervure.front.argument_parsing import integer, real
+from nervure.front.arranging.diagonals import diagonal
+from nervure.front.arranging.views import expand_dims
 from nervure.front.creation import as_tensor
-from nervure.front.diagonals import diagonal
-from nervure.front.elementwise import power, where
-from nervure.front.matrix_products import tensordot
-from nervure.front.normalization import log_softmax
+from nervure.front.matrices.matrix_products import tensordot
+from nervure.front.networks.normalization import log_softmax
 from nervure.front.op_functions import (
     add,
     divide,
@@ -26,11 +26,11 @@ from nervure.front.op_functions import (
     softplus,
     subtract,
 )
-from nervure.front.reductions import L2_norm
-from nervure.front.reductions import mean as mean_over
-from nervure.front.reductions import sum as sum_over
+from nervure.front.pointwise.elementwise import power, where
+from nervure.front.statistics.reductions import L2_norm
+from nervure.front.statistics.reductions import mean as mean_over
+from nervure.front.statistics.reductions import sum as sum_over
 from nervure.front.tensor import Tensor, TensorLike
-from nervure.front.views import expand_dims
 from nervure.nn.loss_parts import (
     classified,
     number_pair,

@@ -17,16 +17,16 @@ from __future__ import annotations
 
 from nervure.errors import InvalidArgument, ShapeMismatch
 from nervure.front.argument_parsing import fraction, position_of, real
+from nervure.front.arranging.views import reshape
 from nervure.front.creation import AssignableTensorOp, as_tensor
 from nervure.front.effects import assign, sequential
-from nervure.front.elementwise import where
 from nervure.front.flushing import without_denormals
-from nervure.front.normalization import batch_norm, layer_norm, local_response_norm, rms_norm
+from nervure.front.images.windows import step
+from nervure.front.networks.normalization import batch_norm, layer_norm, local_response_norm, rms_norm
 from nervure.front.op_functions import add, divide, greater, multiply
-from nervure.front.reductions import chosen_axes, mean, variance
+from nervure.front.pointwise.elementwise import where
+from nervure.front.statistics.reductions import chosen_axes, mean, variance
 from nervure.front.tensor import Tensor, TensorLike
-from nervure.front.views import reshape
-from nervure.front.windows import step
 from nervure.nn.module import Module
 from nervure.nn.parameters import (
     Initial,

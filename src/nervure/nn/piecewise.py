@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from nervure.front import elementwise, nonlinearities, op_functions
+from nervure.front import op_functions
+from nervure.front.networks import nonlinearities
+from nervure.front.pointwise import elementwise
 from nervure.front.tensor import Operand, Tensor
 from nervure.nn.module import Module
 from nervure.types.axes import AxesLike, AxisLike

@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, cast
 
 from nervure.errors import InvalidArgument
-from nervure.front import sampling
 from nervure.front.argument_parsing import as_integer, positions_of
+from nervure.front.arranging.views import flatten_at, pad, reshape
 from nervure.front.creation import as_tensor
+from nervure.front.images import sampling
+from nervure.front.images.windows import step
 from nervure.front.tensor import Tensor, TensorLike
-from nervure.front.views import flatten_at, pad, reshape
-from nervure.front.windows import step
 from nervure.nn.module import Module
 from nervure.nn.parameters import layer_axes
 from nervure.types.axes import Axes, AxesLike, AxisLike

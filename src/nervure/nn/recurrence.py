@@ -16,14 +16,14 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, cast
 
 from nervure import ops
-from nervure.front.contraction import matmul
-from nervure.front.elementwise import where
-from nervure.front.joining import concatenate, split, stack
-from nervure.front.loop_functions import scan
+from nervure.front.arranging.joining import concatenate, split, stack
+from nervure.front.arranging.views import reshape
+from nervure.front.loops.loop_functions import scan
+from nervure.front.matrices.contraction import matmul
 from nervure.front.op_functions import add, less, relu, sigmoid, tanh
+from nervure.front.pointwise.elementwise import where
 from nervure.front.random import dropout
 from nervure.front.tensor import Tensor
-from nervure.front.views import reshape
 from nervure.types.dtype import int64
 
 States = tuple[Tensor, ...]

@@ -19,11 +19,11 @@ from collections.abc import Sequence
 
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.argument_parsing import fraction, shown, truth
+from nervure.front.arranging.filled import zeros
 from nervure.front.creation import as_tensor
-from nervure.front.filled import zeros
+from nervure.front.images.windows import step as whole_number
 from nervure.front.promotion import promote
 from nervure.front.tensor import Tensor, TensorLike
-from nervure.front.windows import step as whole_number
 from nervure.nn.module import Module
 from nervure.nn.parameters import check_both_named, count, evenly, parameter
 from nervure.nn.recurrence import (

@@ -16,15 +16,15 @@ import numpy as np
 
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.argument_parsing import positions_of, shown
+from nervure.front.arranging.views import permuted, reshape
 from nervure.front.creation import AssignableTensorOp, persistent_tensor, variable
 from nervure.front.effects import assign, sequential
-from nervure.front.elementwise import convert, stop_gradient
+from nervure.front.images.windows import step
 from nervure.front.op_functions import divide, maximum, multiply, square
-from nervure.front.reductions import L2_norm
-from nervure.front.reductions import sum as total
+from nervure.front.pointwise.elementwise import convert, stop_gradient
+from nervure.front.statistics.reductions import L2_norm
+from nervure.front.statistics.reductions import sum as total
 from nervure.front.tensor import Tensor
-from nervure.front.views import permuted, reshape
-from nervure.front.windows import step
 from nervure.nn.loss_parts import positive
 from nervure.nn.module import Module
 from nervure.nn.sliding import Conv

@@ -15,13 +15,13 @@ from typing import ClassVar
 
 from nervure.errors import InvalidArgument, ShapeMismatch
 from nervure.front.argument_parsing import truth
-from nervure.front.convolution import convolution
+from nervure.front.arranging.views import reshape
 from nervure.front.creation import AssignableTensorOp, as_tensor, placeholder
+from nervure.front.images.convolution import convolution
+from nervure.front.images.pooling import pooling
+from nervure.front.images.windows import step, window_settings
 from nervure.front.op_functions import add
-from nervure.front.pooling import pooling
 from nervure.front.tensor import Tensor, TensorLike
-from nervure.front.views import reshape
-from nervure.front.windows import step, window_settings
 from nervure.nn.module import Module
 from nervure.nn.parameters import (
     Initial,

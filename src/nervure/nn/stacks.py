@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.argument_parsing import shown
 from nervure.front.creation import as_tensor
+from nervure.front.images.windows import step
 from nervure.front.tensor import Tensor, TensorLike
-from nervure.front.windows import step
 from nervure.nn.attention import KeyValueCache
 from nervure.nn.module import Module
 from nervure.nn.normalisers import LayerNorm

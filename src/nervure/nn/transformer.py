@@ -14,8 +14,8 @@ from typing import cast
 from nervure.errors import InvalidArgument
 from nervure.front.argument_parsing import shown, truth
 from nervure.front.creation import as_tensor
-from nervure.front.elementwise import gelu
 from nervure.front.op_functions import add, relu
+from nervure.front.pointwise.elementwise import gelu
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.nn.attention import KeyValueCache, MultiHeadAttention
 from nervure.nn.layers import Dropout, LinearLayer

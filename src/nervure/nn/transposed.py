@@ -9,12 +9,12 @@
 from __future__ import annotations
 
 from nervure.errors import InvalidArgument
-from nervure.front.convolution import deconvolution
+from nervure.front.arranging.views import reshape
 from nervure.front.creation import AssignableTensorOp, as_tensor
+from nervure.front.images.convolution import deconvolution
+from nervure.front.images.windows import step
 from nervure.front.op_functions import add
 from nervure.front.tensor import Tensor, TensorLike
-from nervure.front.views import reshape
-from nervure.front.windows import step
 from nervure.nn.module import Module
 from nervure.nn.parameters import (
     Initial,

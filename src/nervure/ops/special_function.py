@@ -23,7 +23,7 @@ from nervure.ir.op import Gradients, Operand, Value
 from nervure.ops import formulas
 from nervure.ops.conversion import converted
 from nervure.ops.formulas.complex_numbers import COMPLEX_FORMULAS
-from nervure.ops.formulas.table import FORMULAS, Row
+from nervure.ops.formulas.table import FORMULAS, FormulaRow
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dtype import DType, complex128, float64
 from nervure.types.element_groups import COMPLEX, FLOATS
@@ -35,7 +35,7 @@ class TabledFunction(Pointwise, Composite, abstract=True):
     """The function with a name in a ``table`` of formulas, which are over the element type ``wide``."""
 
     operand_names = "*operands"
-    table: ClassVar[Mapping[str, Row]]
+    table: ClassVar[Mapping[str, FormulaRow]]
     wide: ClassVar[DType]
     function = field.string()
 
@@ -52,7 +52,7 @@ class TabledFunction(Pointwise, Composite, abstract=True):
         return {}
 
     @property
-    def row(self) -> Row:
+    def row(self) -> FormulaRow:
         """The formula and what is known of it."""
         return self.table[self.function]
 

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from nervure.front.elementwise import power
 from nervure.front.op_functions import rsqrt, sign, sqrt
+from nervure.front.pointwise.elementwise import power
 from nervure.front.tensor import Tensor
 from nervure.optim.descent import Rate, decayed
 from nervure.optim.hyperparameters import DECAY, NOT_NEGATIVE, number, optional

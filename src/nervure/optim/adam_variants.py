@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from nervure.front.creation import AssignableTensorOp, persistent_tensor
-from nervure.front.elementwise import power, where
 from nervure.front.op_functions import absolute, greater, maximum, sqrt
+from nervure.front.pointwise.elementwise import power, where
 from nervure.front.tensor import Tensor
 from nervure.optim.adam import Adam
 from nervure.optim.descent import Rate, decayed

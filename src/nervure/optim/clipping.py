@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from nervure.errors import InvalidArgument
 from nervure.front.argument_parsing import members
 from nervure.front.creation import AssignableTensorOp, as_tensor
-from nervure.front.elementwise import clip, convert
 from nervure.front.op_functions import minimum, sqrt
-from nervure.front.reductions import sum  # of tensors
+from nervure.front.pointwise.elementwise import clip, convert
+from nervure.front.statistics.reductions import sum  # of tensors
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.optim.hyperparameters import POSITIVE, number
 from nervure.optim.kept import Slots

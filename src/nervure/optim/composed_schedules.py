@@ -15,9 +15,9 @@ from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.argument_parsing import members, real, require_function, shown
 from nervure.front.creation import as_tensor, persistent_tensor
 from nervure.front.effects import Effect, assign, doall
-from nervure.front.elementwise import convert, power, where
-from nervure.front.loop_functions import fori_loop
+from nervure.front.loops.loop_functions import fori_loop
 from nervure.front.op_functions import floor, greater, less, log, maximum, minimum
+from nervure.front.pointwise.elementwise import convert, power, where
 from nervure.front.tensor import Operand, Tensor
 from nervure.optim.hyperparameters import DECAY, NOT_NEGATIVE, POSITIVE, checked
 from nervure.optim.optimizer import Optimizer

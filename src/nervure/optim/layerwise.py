@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from nervure.front.elementwise import power, where
 from nervure.front.op_functions import greater, sqrt
-from nervure.front.reductions import sum  # of tensors
+from nervure.front.pointwise.elementwise import power, where
+from nervure.front.statistics.reductions import sum  # of tensors
 from nervure.front.tensor import Tensor
 from nervure.optim.adam import Adam
 from nervure.optim.descent import Rate

@@ -19,11 +19,11 @@ from nervure.autodiff.derivative import deriv
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front import pytrees
 from nervure.front.argument_parsing import integer, require_function, shown
+from nervure.front.arranging.filled import zeros
+from nervure.front.arranging.joining import concatenate
+from nervure.front.arranging.views import reshape
 from nervure.front.creation import as_tensor
-from nervure.front.elementwise import clip, convert, where
-from nervure.front.filled import zeros
-from nervure.front.joining import concatenate
-from nervure.front.loop_functions import while_loop
+from nervure.front.loops.loop_functions import while_loop
 from nervure.front.op_functions import (
     absolute,
     greater,
@@ -34,13 +34,13 @@ from nervure.front.op_functions import (
     minimum,
     sqrt,
 )
-from nervure.front.predicates import isfinite
+from nervure.front.pointwise.elementwise import clip, convert, where
+from nervure.front.pointwise.predicates import isfinite
 from nervure.front.promotion import promote
 from nervure.front.pytrees import Nested
-from nervure.front.reductions import max as largest
-from nervure.front.reductions import sum as total
+from nervure.front.statistics.reductions import max as largest
+from nervure.front.statistics.reductions import sum as total
 from nervure.front.tensor import Tensor
-from nervure.front.views import reshape
 from nervure.optim.hyperparameters import NOT_NEGATIVE, checked
 from nervure.optim.quasi_newton import MOST_STEPS, directions, remembered
 from nervure.support.elsewhere import explain_keywords

@@ -19,9 +19,9 @@ from collections.abc import Mapping, Sequence
 
 from nervure.errors import InvalidArgument
 from nervure.front.argument_parsing import integer, truth
-from nervure.front.contraction import matmul
+from nervure.front.matrices.contraction import matmul
 from nervure.front.op_functions import sqrt
-from nervure.front.reductions import sum  # of tensors
+from nervure.front.statistics.reductions import sum  # of tensors
 from nervure.front.tensor import Tensor
 from nervure.optim.adam import shrunk
 from nervure.optim.descent import Rate

@@ -16,11 +16,11 @@ from collections.abc import Sequence
 
 from nervure.errors import InvalidArgument
 from nervure.front.argument_parsing import integer
+from nervure.front.arranging.joining import concatenate
 from nervure.front.creation import AssignableTensorOp, persistent_tensor
-from nervure.front.elementwise import convert, where
-from nervure.front.joining import concatenate
 from nervure.front.op_functions import absolute, equal, greater, minimum
-from nervure.front.reductions import sum  # of tensors
+from nervure.front.pointwise.elementwise import convert, where
+from nervure.front.statistics.reductions import sum  # of tensors
 from nervure.front.tensor import Tensor
 from nervure.optim.kept import Kept, Slots
 from nervure.optim.optimizer import Change, GradientStep, Optimizer, working_type

@@ -18,8 +18,8 @@ from abc import abstractmethod
 from collections.abc import Container, Mapping, Sequence
 
 from nervure.front.creation import AssignableTensorOp, persistent_tensor
-from nervure.front.elementwise import convert
 from nervure.front.flushing import without_denormals
+from nervure.front.pointwise.elementwise import convert
 from nervure.front.tensor import Tensor
 from nervure.optim.hyperparameters import NOT_NEGATIVE, number
 from nervure.optim.kept import Kept, Slots, slot_like

@@ -14,12 +14,12 @@ import math
 from collections.abc import Mapping
 
 from nervure.errors import InvalidArgument
+from nervure.front.arranging.views import reshape
 from nervure.front.creation import AssignableTensorOp, persistent_tensor
-from nervure.front.elementwise import clip, power, where
 from nervure.front.op_functions import equal, greater, less, maximum, minimum, rsqrt, sign, sqrt
-from nervure.front.reductions import mean, sum  # of tensors
+from nervure.front.pointwise.elementwise import clip, power, where
+from nervure.front.statistics.reductions import mean, sum  # of tensors
 from nervure.front.tensor import Tensor
-from nervure.front.views import reshape
 from nervure.optim.adam import shrunk
 from nervure.optim.descent import Rate, decayed
 from nervure.optim.hyperparameters import DECAY, NOT_NEGATIVE, POSITIVE, number, optional

@@ -22,8 +22,8 @@ from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.argument_parsing import integer, shown
 from nervure.front.creation import AssignableTensorOp, as_tensor, persistent_tensor
 from nervure.front.effects import Effect, assign, doall
-from nervure.front.elementwise import convert, power, where
 from nervure.front.op_functions import cos, floor, less, minimum
+from nervure.front.pointwise.elementwise import convert, power, where
 from nervure.front.tensor import Operand, Tensor
 from nervure.front.traced_numbers import is_number
 from nervure.ir.identity import Uncopyable

@@ -15,9 +15,9 @@ from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.argument_parsing import integer, members, shown
 from nervure.front.creation import AssignableTensorOp, persistent_tensor
 from nervure.front.effects import Effect, assign, doall
-from nervure.front.elementwise import convert, where
 from nervure.front.flushing import without_denormals
 from nervure.front.op_functions import equal, greater_equal
+from nervure.front.pointwise.elementwise import convert, where
 from nervure.front.tensor import Tensor
 from nervure.ir.variable import Variable
 from nervure.optim.hyperparameters import DECAY, number

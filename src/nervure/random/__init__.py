@@ -34,8 +34,8 @@ from nervure.random.continuous import (
 from nervure.random.counts import binomial, geometric, negative_binomial, poisson, rademacher, randint
 from nervure.random.gammas import beta, chisquare, dirichlet, f, gamma, generalized_normal, loggamma, t
 from nervure.random.inverse_gaussian import wald
+from nervure.random.multivariate import ball, multinomial, multivariate_normal, orthogonal
 from nervure.random.picks import categorical, choice, permutation
-from nervure.random.vectors import ball, multinomial, multivariate_normal, orthogonal
 from nervure.support.elsewhere import unknown_distribution
 
 __all__ = ["ball", "bernoulli", "beta", "binomial", "categorical", "cauchy", "chisquare", "choice", "dirichlet",

@@ -12,7 +12,6 @@ import math
 
 from nervure.errors import InvalidArgument
 from nervure.front.argument_parsing import real
-from nervure.front.elementwise import clip, power, where
 from nervure.front.op_functions import (
     add,
     divide,
@@ -29,6 +28,7 @@ from nervure.front.op_functions import (
     subtract,
     tan,
 )
+from nervure.front.pointwise.elementwise import clip, power, where
 from nervure.front.random import bernoulli, normal, uniform
 from nervure.front.tensor import Operand, Tensor, is_scalar
 from nervure.random.numbers import exponentials, finished, floats, inner, parameter

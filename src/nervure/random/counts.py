@@ -15,10 +15,9 @@ import numpy as np
 from nervure import ops
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.argument_parsing import fraction, integer
+from nervure.front.arranging.filled import full
 from nervure.front.creation import as_tensor, read_axes
-from nervure.front.elementwise import bitcast, convert, where
-from nervure.front.filled import full
-from nervure.front.loop_functions import while_loop
+from nervure.front.loops.loop_functions import while_loop
 from nervure.front.op_functions import (
     absolute,
     add,
@@ -42,8 +41,9 @@ from nervure.front.op_functions import (
     sqrt,
     subtract,
 )
+from nervure.front.pointwise.elementwise import bitcast, convert, where
 from nervure.front.random import bernoulli, draw, uniform
-from nervure.front.reductions import any as some
+from nervure.front.statistics.reductions import any as some
 from nervure.front.tensor import Operand, Tensor
 from nervure.random.gammas import gamma
 from nervure.random.numbers import exponentials, finished, inner, parameter

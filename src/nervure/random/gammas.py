@@ -19,10 +19,10 @@ import math
 import numpy as np
 
 from nervure.front.argument_parsing import position_of
+from nervure.front.arranging.filled import full
+from nervure.front.arranging.views import broadcast, expand_dims
 from nervure.front.custom import custom_vjp
-from nervure.front.elementwise import power, stop_gradient, where
-from nervure.front.filled import full
-from nervure.front.loop_functions import while_loop
+from nervure.front.loops.loop_functions import while_loop
 from nervure.front.op_functions import (
     add,
     digamma,
@@ -39,11 +39,11 @@ from nervure.front.op_functions import (
     square,
     subtract,
 )
+from nervure.front.pointwise.elementwise import power, stop_gradient, where
 from nervure.front.random import bernoulli, normal
-from nervure.front.reductions import any as some
-from nervure.front.reductions import sum as total
+from nervure.front.statistics.reductions import any as some
+from nervure.front.statistics.reductions import sum as total
 from nervure.front.tensor import Operand, Tensor, TensorLike
-from nervure.front.views import broadcast, expand_dims
 from nervure.random.numbers import exponentials, finished, floats, inner, parameter
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxesLike, AxisLike

@@ -15,9 +15,8 @@ from __future__ import annotations
 
 import math
 
+from nervure.front.arranging.filled import full
 from nervure.front.custom import custom_vjp
-from nervure.front.elementwise import stop_gradient, where
-from nervure.front.filled import full
 from nervure.front.op_functions import (
     add,
     divide,
@@ -29,8 +28,9 @@ from nervure.front.op_functions import (
     square,
     subtract,
 )
+from nervure.front.pointwise.elementwise import stop_gradient, where
 from nervure.front.random import normal, uniform
-from nervure.front.special_functions import log_ndtr
+from nervure.front.special.special_functions import log_ndtr
 from nervure.front.tensor import Operand, Tensor
 from nervure.random.numbers import finished, floats, parameter
 from nervure.support.elsewhere import explain_keywords

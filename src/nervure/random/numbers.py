@@ -14,8 +14,8 @@ import ml_dtypes
 from nervure.errors import AxisMismatch, DtypeMismatch, InvalidArgument
 from nervure.front.argument_parsing import real
 from nervure.front.creation import as_tensor, read_axes
-from nervure.front.elementwise import convert
 from nervure.front.op_functions import log1p, maximum, negative
+from nervure.front.pointwise.elementwise import convert
 from nervure.front.random import uniform
 from nervure.front.tensor import Operand, Tensor, TensorLike, is_scalar
 from nervure.types.axes import Axes, AxesLike

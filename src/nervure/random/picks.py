@@ -12,16 +12,16 @@ import numpy as np
 from nervure import ops
 from nervure.errors import InvalidArgument
 from nervure.front.argument_parsing import integer, position_of, truth
+from nervure.front.arranging.filled import iota
+from nervure.front.arranging.gathering import gather
+from nervure.front.arranging.views import broadcast
 from nervure.front.creation import as_tensor, read_axes
-from nervure.front.elementwise import as_floats, convert
-from nervure.front.filled import iota
-from nervure.front.gathering import gather
 from nervure.front.op_functions import add, log, negative
+from nervure.front.pointwise.elementwise import as_floats, convert
 from nervure.front.random import draw
-from nervure.front.reductions import argmax
-from nervure.front.sorts import argsort
+from nervure.front.statistics.reductions import argmax
+from nervure.front.statistics.sorts import argsort
 from nervure.front.tensor import Tensor, TensorLike
-from nervure.front.views import broadcast
 from nervure.random.continuous import gumbel
 from nervure.random.counts import randint
 from nervure.support.elsewhere import explain_keywords

@@ -14,15 +14,15 @@ import math
 import numpy as np
 
 from nervure.errors import AxisMismatch, InvalidArgument
-from nervure.front.contraction import matmul
+from nervure.front.arranging.filled import ones_like
+from nervure.front.arranging.gathering import one_hot
+from nervure.front.arranging.views import reshape, transposed
 from nervure.front.creation import as_tensor
-from nervure.front.elementwise import convert, where
-from nervure.front.filled import ones_like
-from nervure.front.gathering import one_hot
+from nervure.front.matrices.contraction import matmul
 from nervure.front.op_functions import multiply, not_equal
-from nervure.front.reductions import sum as sum_over
+from nervure.front.pointwise.elementwise import convert, where
+from nervure.front.statistics.reductions import sum as sum_over
 from nervure.front.tensor import Tensor
-from nervure.front.views import reshape, transposed
 from nervure.nn.losses import cross_entropy
 from nervure.training.metrics import Metric, class_axis, predicted
 from nervure.training.weighting import spread

@@ -30,9 +30,9 @@ import numpy as np
 from nervure.errors import AxisMismatch, NotSupported, WrongKind
 from nervure.front.argument_parsing import shown
 from nervure.front.creation import as_tensor
-from nervure.front.elementwise import convert
 from nervure.front.op_functions import equal
-from nervure.front.reductions import argmax, mean
+from nervure.front.pointwise.elementwise import convert
+from nervure.front.statistics.reductions import argmax, mean
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.ir.identity import Uncopyable
 from nervure.training.weighting import weighted_mean

@@ -26,10 +26,10 @@ from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.argument_parsing import members, shown
 from nervure.front.creation import AssignableTensorOp, as_tensor, placeholder, variables_below
 from nervure.front.effects import Effect
-from nervure.front.elementwise import convert
 from nervure.front.gradients import checked_update
+from nervure.front.pointwise.elementwise import convert
 from nervure.front.pytrees import Pattern, flatten, unflatten
-from nervure.front.reductions import sum as sum_over
+from nervure.front.statistics.reductions import sum as sum_over
 from nervure.front.tensor import Tensor
 from nervure.ir.function import Function
 from nervure.ir.identity import Uncopyable

@@ -15,14 +15,14 @@ import inspect
 from collections.abc import Callable
 
 from nervure.errors import AxisMismatch, WrongKind
+from nervure.front.arranging.filled import ones_like
+from nervure.front.arranging.views import reshape
 from nervure.front.creation import as_tensor
-from nervure.front.elementwise import convert, where
-from nervure.front.filled import ones_like
 from nervure.front.op_functions import divide, equal, multiply
-from nervure.front.reductions import mean
-from nervure.front.reductions import sum as sum_over
+from nervure.front.pointwise.elementwise import convert, where
+from nervure.front.statistics.reductions import mean
+from nervure.front.statistics.reductions import sum as sum_over
 from nervure.front.tensor import Tensor, TensorLike
-from nervure.front.views import reshape
 from nervure.types.dtype import DType, float32
 
 

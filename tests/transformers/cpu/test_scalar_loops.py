@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import nervure as nv
 from nervure import ops
 from nervure.ops.looping import While
-from nervure.transformers.cpu.compile.regions import AT_ONCE
+from nervure.transformers.cpu.compile.region_data import AT_ONCE
 from nervure.transformers.cpu.compiled import RegionKind
 from nervure.transformers.cpu.region_code import RegionCode
 from tests.passes.agreement import assert_same_bits

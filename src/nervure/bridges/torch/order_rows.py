@@ -16,7 +16,7 @@ from nervure import ops
 from nervure.bridges.torch.fitting import Given, axis_of, common, converted, expanded, fitted
 from nervure.bridges.torch.row_table import row
 from nervure.bridges.torch.unsupported import Foreign, Unsupported
-from nervure.front import prefixes, ranks
+from nervure.front.statistics import prefixes, ranks
 from nervure.front.tensor import Tensor
 from nervure.ir.op import Value
 from nervure.ops.selection import where

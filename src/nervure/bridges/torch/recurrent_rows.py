@@ -19,13 +19,13 @@ from typing import cast
 from nervure.autodiff.derivative import deriv
 from nervure.bridges.torch.fitting import converted
 from nervure.bridges.torch.row_table import row
-from nervure.front.contraction import matmul
-from nervure.front.joining import concatenate
-from nervure.front.loop_functions import scan
+from nervure.front.arranging.joining import concatenate
+from nervure.front.arranging.views import reshape
+from nervure.front.loops.loop_functions import scan
+from nervure.front.matrices.contraction import matmul
 from nervure.front.op_functions import add, multiply
-from nervure.front.reductions import sum as sum_over
+from nervure.front.statistics.reductions import sum as sum_over
 from nervure.front.tensor import Tensor
-from nervure.front.views import reshape
 from nervure.ir.op import Value
 from nervure.nn.recurrence import (
     CellWeights,

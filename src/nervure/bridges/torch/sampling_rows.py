@@ -18,8 +18,8 @@ from nervure.autodiff.reverse import gradients
 from nervure.bridges.torch.fitting import converted
 from nervure.bridges.torch.row_table import row
 from nervure.bridges.torch.unsupported import Unsupported
-from nervure.front.interpolation import grid_sample
-from nervure.front.sampling import resized
+from nervure.front.images.interpolation import grid_sample
+from nervure.front.images.sampling import resized
 from nervure.front.tensor import Tensor
 from nervure.ir.op import Value
 from nervure.types.description import BasicTensorDescription as Type

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from nervure import ops
 from nervure.bridges.torch.fitting import axis_of, converted
 from nervure.bridges.torch.row_table import row
-from nervure.front import prefixes
+from nervure.front.statistics import prefixes
 from nervure.front.tensor import Tensor
 from nervure.ir.op import Value
 from nervure.types import dtype as types

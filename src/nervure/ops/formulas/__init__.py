@@ -12,13 +12,13 @@ from __future__ import annotations
 from nervure.ops.formulas import (
     bessel,
     complex_numbers,
-    gamma,
     incomplete_beta,
     incomplete_gamma,
     integrals,
     normal_distribution,
     zeta,
 )
+from nervure.ops.formulas import gamma_function as gamma
 
 __all__ = ["bessel", "complex_numbers", "gamma", "incomplete_beta", "incomplete_gamma", "integrals",
            "normal_distribution", "zeta"]

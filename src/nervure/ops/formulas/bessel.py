@@ -16,8 +16,8 @@ import math
 from nervure.ir.op import Operand, Value
 from nervure.ops.arithmetic import Absolute, Sign
 from nervure.ops.exponential import Exp, Log, Sqrt
-from nervure.ops.formulas import coefficients as c
-from nervure.ops.formulas.parts import exactly, less, not_a_number, polynomial, where
+from nervure.ops.formulas import fitted_polynomials as c
+from nervure.ops.formulas.formula_parts import exactly, less, not_a_number, polynomial, where
 from nervure.ops.formulas.table import formula, special
 from nervure.ops.selection import Clip
 from nervure.ops.trigonometric import Cos, Sin

@@ -17,12 +17,12 @@ from collections.abc import Callable, Sequence
 from nervure.ir.op import Operand, Value, registry
 from nervure.ops.arithmetic import Absolute, Complex, Fma, Imaginary, Real
 from nervure.ops.exponential import Exp, Expm1, Log, Log1p, Sqrt
-from nervure.ops.formulas.parts import both, either, exactly, greater, less, negation, where
-from nervure.ops.formulas.table import Row, Slopes
+from nervure.ops.formulas.formula_parts import both, either, exactly, greater, less, negation, where
+from nervure.ops.formulas.table import FormulaRow, Slopes
 from nervure.ops.selection import Clip, Maximum, Minimum
 from nervure.ops.trigonometric import Asinh, Atan2, Cos, Cosh, Sin, Sinh, Tan
 
-COMPLEX_FORMULAS: dict[str, Row] = {}
+COMPLEX_FORMULAS: dict[str, FormulaRow] = {}
 """The functions by name."""
 
 
@@ -40,7 +40,7 @@ def formula(slopes: Slopes) -> Callable[[Callable[..., Operand]], Callable[..., 
     def declare(function: Callable[..., Operand]) -> Callable[..., Operand]:
         code = function.__code__
         name = function.__name__.rstrip("_")
-        COMPLEX_FORMULAS[name] = Row(function, slopes, ("normal",), code.co_varnames[:code.co_argcount])
+        COMPLEX_FORMULAS[name] = FormulaRow(function, slopes, ("normal",), code.co_varnames[:code.co_argcount])
         return function
     return declare
 

@@ -12,7 +12,7 @@ import math
 from nervure.ir.op import Operand, Value
 from nervure.ops.arithmetic import Absolute
 from nervure.ops.exponential import Log
-from nervure.ops.formulas.parts import greater, less, polynomial, where
+from nervure.ops.formulas.formula_parts import greater, less, polynomial, where
 from nervure.ops.special import Lgamma
 
 RAISED = 8

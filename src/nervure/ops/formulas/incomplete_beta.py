@@ -19,8 +19,7 @@ from nervure.ir.op import Operand, Value
 from nervure.ops.arithmetic import Absolute
 from nervure.ops.conversion import StopGradient
 from nervure.ops.exponential import Exp, Expm1, Log, Log1p, Sqrt
-from nervure.ops.formulas.gamma_parts import RAISED, RANGE, beside_stirling, deviation
-from nervure.ops.formulas.parts import (
+from nervure.ops.formulas.formula_parts import (
     both,
     either,
     exactly,
@@ -32,6 +31,7 @@ from nervure.ops.formulas.parts import (
     not_a_number,
     where,
 )
+from nervure.ops.formulas.gamma_parts import RAISED, RANGE, beside_stirling, deviation
 from nervure.ops.formulas.table import formula, special
 from nervure.ops.selection import Maximum
 from nervure.ops.special import Digamma

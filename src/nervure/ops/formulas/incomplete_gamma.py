@@ -20,9 +20,8 @@ from nervure.ir.op import Operand, Value
 from nervure.ops.arithmetic import Absolute, Power
 from nervure.ops.conversion import StopGradient
 from nervure.ops.exponential import Exp, Expm1, Log, Log1p, Sqrt
-from nervure.ops.formulas import coefficients as c
-from nervure.ops.formulas.gamma_parts import RAISED, RANGE, beside_stirling, deviation
-from nervure.ops.formulas.parts import (
+from nervure.ops.formulas import fitted_polynomials as c
+from nervure.ops.formulas.formula_parts import (
     both,
     either,
     exactly,
@@ -36,6 +35,7 @@ from nervure.ops.formulas.parts import (
     polynomial,
     where,
 )
+from nervure.ops.formulas.gamma_parts import RAISED, RANGE, beside_stirling, deviation
 from nervure.ops.formulas.table import formula, special
 from nervure.ops.selection import Maximum, Minimum
 from nervure.ops.special import Digamma, Lgamma

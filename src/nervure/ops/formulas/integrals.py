@@ -13,7 +13,7 @@ from nervure.ir.op import Operand, Value
 from nervure.ops.arithmetic import Absolute, Round, Sign
 from nervure.ops.conversion import StopGradient
 from nervure.ops.exponential import Exp, Expm1, Log, Log1p, Sqrt
-from nervure.ops.formulas.parts import (
+from nervure.ops.formulas.formula_parts import (
     both,
     either,
     exactly,

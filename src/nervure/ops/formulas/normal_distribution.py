@@ -12,8 +12,17 @@ import math
 from nervure.ir.op import Operand, Value
 from nervure.ops.arithmetic import Absolute, Round
 from nervure.ops.exponential import Exp, Log, Sqrt
-from nervure.ops.formulas import coefficients as c
-from nervure.ops.formulas.parts import both, either, exactly, greater, less, not_a_number, polynomial, where
+from nervure.ops.formulas import fitted_polynomials as c
+from nervure.ops.formulas.formula_parts import (
+    both,
+    either,
+    exactly,
+    greater,
+    less,
+    not_a_number,
+    polynomial,
+    where,
+)
 from nervure.ops.formulas.table import formula
 from nervure.ops.selection import Minimum
 

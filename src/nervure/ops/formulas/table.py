@@ -17,7 +17,7 @@ Slopes = Callable[..., Sequence[Operand | None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FormulaRow:
     """The ``formula`` of a function gives its value from values of float64.
 
     ``slopes`` are its derivatives; without them those of the formula are taken. ``sample`` says for each operand where
@@ -30,7 +30,7 @@ class Row:
     operands: tuple[str, ...]
 
 
-FORMULAS: dict[str, Row] = {}
+FORMULAS: dict[str, FormulaRow] = {}
 """The special functions by name."""
 
 
@@ -39,7 +39,7 @@ def formula(slopes: Slopes | None = None, *sample: str) -> Callable[[Callable[..
     def declare(function: Callable[..., Operand]) -> Callable[..., Operand]:
         code = function.__code__
         operands = code.co_varnames[:code.co_argcount]
-        FORMULAS[function.__name__] = Row(function, slopes, sample or ("normal",), operands)
+        FORMULAS[function.__name__] = FormulaRow(function, slopes, sample or ("normal",), operands)
         return function
     return declare
 

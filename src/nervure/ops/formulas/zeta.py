@@ -19,7 +19,7 @@ from nervure.ir.op import Operand, Value
 from nervure.ops.arithmetic import Floor, Power, Round
 from nervure.ops.conversion import StopGradient
 from nervure.ops.exponential import Exp
-from nervure.ops.formulas.parts import (
+from nervure.ops.formulas.formula_parts import (
     both,
     exactly,
     greater,

@@ -30,9 +30,9 @@ from nervure.transformers.cpu.cache.loader import Library
 from nervure.transformers.cpu.compile.codegen.generate import Code, generate
 from nervure.transformers.cpu.compile.compiler import Compilations, assembly
 from nervure.transformers.cpu.compile.host import HostCode
-from nervure.transformers.cpu.compile.regions import Region, region_of
+from nervure.transformers.cpu.compile.region_data import RegionData, region_of
 from nervure.transformers.cpu.compile.tiles.tile_library import TileLibrary
-from nervure.transformers.cpu.compile.whole_ops import call_of
+from nervure.transformers.cpu.compile.whole_op_data import call_of
 from nervure.transformers.cpu.compiled import CompiledCall, CompiledFunction, CompiledKernel, LaunchParameters
 from nervure.transformers.cpu.loaded import LoadedFunction
 from nervure.transformers.cpu.loading import code_of
@@ -83,7 +83,7 @@ def compile_function(function: Function, target: Target, invariant: Collection[i
     return Compilation(plan, texts, LoadedFunction(compiled, function, codes, plan.constants))
 
 
-def _region(step: OpaqueStep, names: Mapping[Storage, str], target: Target) -> Region:
+def _region(step: OpaqueStep, names: Mapping[Storage, str], target: Target) -> RegionData:
     """Returns a branch or a loop, with its functions compiled."""
     return region_of(step, names, target, lambda body, same, lengths: compile_function(
         body, target, same, lengths).loaded)
@@ -176,7 +176,7 @@ class _Durations:
 
 
 def _compiled(step: PlanStep, code: Code | None, storages: Mapping[Storage, int], durations: _Durations,
-              region: Region | None, wanted: frozenset[Storage]) -> CompiledKernel:
+              region: RegionData | None, wanted: frozenset[Storage]) -> CompiledKernel:
     """Returns a step as data, which names ``storages`` by number. Memory that is not ``wanted`` is not read."""
     key = kernel_key(code.text, durations.target) if code else b""
     launch = _launch(step, code, durations) if code and step.kernel else LaunchParameters()

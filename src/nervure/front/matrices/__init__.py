@@ -1,0 +1,1 @@
+"""Sums of products, and matrices: their factors, functions, subspaces and systems of equations."""

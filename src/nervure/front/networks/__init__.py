@@ -1,0 +1,1 @@
+"""Functions that networks are made of, beside convolutions: attention, normalisation, nonlinearities and noise."""

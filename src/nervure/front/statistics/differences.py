@@ -1,0 +1,241 @@
+"""Statistics of neighbours and of pairs: differences along an axis, slopes, areas, covariances, weighted means.
+
+>>> import nervure as nv
+>>> nv.diff([1, 4, 9]).tolist(), nv.trapezoid([1, 2, 3]).item(), nv.average([1, 2], weights=[3, 1]).item()
+([3.0, 5.0], 4.0, 1.25)
+"""
+
+from __future__ import annotations
+
+import math
+
+from nervure import ops
+from nervure.errors import InvalidArgument, ShapeMismatch
+from nervure.front.argument_parsing import integer, position_of, positions_of, real, truth
+from nervure.front.arranging.diagonals import diagonal
+from nervure.front.arranging.joining import concatenate
+from nervure.front.arranging.rearranging import matrix_transpose
+from nervure.front.arranging.views import broadcast, expand_dims, reshape
+from nervure.front.creation import as_tensor, expression
+from nervure.front.matrices.contraction import matmul
+from nervure.front.op_functions import (
+    absolute,
+    add,
+    divide,
+    equal,
+    logical_and,
+    mod,
+    multiply,
+    not_equal,
+    sqrt,
+    subtract,
+)
+from nervure.front.pointwise.elementwise import as_floats, convert, where
+from nervure.front.promotion import floating
+from nervure.front.statistics import reductions
+from nervure.front.statistics.prefixes import cumsum
+from nervure.front.tensor import Operand, Tensor, TensorLike
+from nervure.support.elsewhere import explain_keywords
+from nervure.types.axes import AxesLike, AxisLike
+from nervure.types.dim import less_equal
+from nervure.types.dtype import bool_
+
+__all__ = ["average", "corrcoef", "cov", "diff", "gradient", "ptp", "trapezoid", "unwrap", "var"]
+
+
+# -- neighbours --------------------------------------------------------------------------------------------------
+
+
+def diff(x: TensorLike, n: int = 1, axis: AxisLike = -1) -> Tensor:
+    """Returns the differences of neighbours along an ``axis``, ``n`` times over. Of truth values they are ``!=``.
+
+    >>> nv.diff([1, 4, 9, 16]).tolist(), nv.diff([1, 4, 9, 16], 2).tolist()
+    ([3.0, 5.0, 7.0], [2.0, 2.0])
+    """
+    own, times = as_tensor(x, "diff"), integer(n, "diff", "n")
+    at = position_of(own, axis, "diff")
+    if times < 0:
+        raise InvalidArgument("differences are taken 0 times or more", op="diff", operand="n", got=times,
+                              expected="0 or more", help="0 gives the tensor itself")
+    for _ in range(times):
+        pair = _part(own, at, 1, None), _part(own, at, 0, -1)
+        own = not_equal(*pair) if own.dtype is bool_ else subtract(*pair)
+    return expression(own)
+
+
+def gradient(x: TensorLike, *spacing: Operand, axis: AxesLike | None = None) -> Tensor | list[Tensor]:
+    """Returns slopes along each ``axis``, by central differences inside and by differences of two at both ends.
+
+    ``spacing`` is the distance of neighbours: none is 1, one number serves all axes, and there may be one for each. A
+    list has one tensor for each axis, a single axis gives a tensor.
+
+    >>> nv.gradient([1, 4, 9, 16]).tolist(), nv.gradient([1, 4, 9], 2.0).tolist()
+    ([3.0, 4.0, 6.0, 7.0], [1.5, 2.0, 2.5])
+    """
+    own = as_floats(x, "gradient")
+    places = tuple(range(own.ndim)) if axis is None else positions_of(own, axis, "gradient")
+    if len(spacing) not in (0, 1, len(places)):
+        raise InvalidArgument("a distance is given for each axis, or one for all", op="gradient", operand="spacing",
+                              got=f"{len(spacing)} distances", expected=f"0, 1 or {len(places)}",
+                              help="axis= chooses axes")
+    steps: list[Operand | None] = [*(spacing or (None,))]
+    steps = steps * len(places) if len(steps) == 1 else steps
+    found = [_slopes(own, at, step) for at, step in zip(places, steps, strict=True)]
+    return found[0] if len(found) == 1 else found
+
+
+def _slopes(x: Tensor, at: int, step: Operand | None) -> Tensor:
+    length = x.type.shape[at]
+    if less_equal(2, length) is not True:
+        raise ShapeMismatch("a slope needs two neighbours", op="gradient", operand=1, got=str(x.type),
+                            expected=f"a length of 2 or more along axis {at}", help='nv.dim("n", min=2) is a symbol')
+    if step is not None and as_tensor(step, "gradient", 2).ndim:
+        raise ShapeMismatch("the distance of neighbours is a number", op="gradient", operand="spacing",
+                            got=str(as_tensor(step, "gradient", 2).type), expected="a number",
+                            help="nv.diff(x) / nv.diff(places) takes any places")
+    inner = subtract(_part(x, at, 2, None), _part(x, at, 0, -2)) / 2
+    first = subtract(_part(x, at, 1, 2), _part(x, at, 0, 1))
+    last = subtract(_part(x, at, -1, None), _part(x, at, -2, -1))
+    value = ops.Concatenate(first.value, inner.value, last.value, axis=at)
+    slopes = Tensor(value, x._axes)
+    return slopes if step is None else slopes / step
+
+
+def trapezoid(y: TensorLike, x: Operand | None = None, dx: Operand = 1.0, axis: AxisLike = -1) -> Tensor:
+    """The area under y along an ``axis``, by the trapezoidal rule: between places ``x``, or at equal distances ``dx``.
+
+    ``x`` has one axis, or those of y.
+
+    >>> nv.trapezoid([1, 2, 3]).item(), nv.trapezoid([1, 2, 3], x=[4, 6, 8]).item()
+    (4.0, 8.0)
+    """
+    own = as_floats(y, "trapezoid")
+    at = position_of(own, axis, "trapezoid")
+    means = (_part(own, at, 1, None) + _part(own, at, 0, -1)) / 2
+    if x is None:
+        return reductions.sum(multiply(means, dx), axis=[at])
+    places = as_tensor(x, "trapezoid", 2)
+    steps = diff(places, axis=-1 if places.ndim == 1 else at)
+    if places.ndim == 1 and not places.is_named:
+        steps = reshape(steps, [means.shape[at] if d == at else 1 for d in range(own.ndim)])
+    return reductions.sum(multiply(means, steps), axis=[at])
+
+
+def unwrap(x: TensorLike, discont: float | None = None, axis: AxisLike = -1, period: float = 2 * math.pi) -> Tensor:
+    """Adds multiples of the ``period`` to x, so that neighbours along an ``axis`` differ by half of it at most.
+
+    Neighbours that differ by less than ``discont``, by default half a period, stay as they are.
+
+    >>> nv.unwrap([0, 5, 2], period=4).tolist()
+    [0.0, 1.0, 2.0]
+    """
+    own = as_floats(x, "unwrap")
+    at, length = position_of(own, axis, "unwrap"), real(period, "unwrap", "period")
+    if not length > 0:
+        raise InvalidArgument("a period is positive", op="unwrap", operand="period", got=length,
+                              expected="more than 0", help="2 * math.pi is that of an angle in radians")
+    steps, half = diff(own, axis=at), length / 2
+    near = mod(steps + half, length) - half
+    near = where(logical_and(equal(near, -half), steps > 0), half, near)
+    is_small = absolute(steps) < max(half, half if discont is None else real(discont, "unwrap", "discont"))
+    moves = cumsum(where(is_small, 0, near - steps), at)
+    front = [(1, 0) if d == at else (0, 0) for d in range(own.ndim)]
+    return add(own, Tensor(ops.Pad(moves.value, tuple(front), 0).output, own._axes))
+
+
+def _part(x: Tensor, at: int, start: int, stop: int | None) -> Tensor:
+    """Returns a range of positions along one axis."""
+    return x[(*(slice(None),) * at, slice(start, stop))]
+
+
+# -- statistics --------------------------------------------------------------------------------------------------
+
+
+def var(x: TensorLike, axis: AxesLike | None = None, keepdims: bool = False, ddof: int = 0) -> Tensor:
+    """Returns the variance of x along an ``axis``, as ``nv.variance`` does.
+
+    >>> nv.var([1, 2, 3, 4]).item()
+    1.25
+    """
+    return reductions.variance(x, axis=axis, keepdims=keepdims, ddof=ddof)
+
+
+def ptp(x: TensorLike, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
+    """Returns the distance from the smallest element of x along an ``axis`` to the largest one.
+
+    >>> nv.ptp([[1, 5], [2, 2]], axis=1).tolist()
+    [4.0, 0.0]
+    """
+    own = as_tensor(x, "ptp")
+    return subtract(reductions.max(own, axis=axis, keepdims=keepdims),
+                    reductions.min(own, axis=axis, keepdims=keepdims))
+
+
+def average(x: TensorLike, axis: AxesLike | None = None, weights: Operand | None = None,
+            keepdims: bool = False) -> Tensor:
+    """The mean with ``weights``, which have the axes of x or the one axis that is reduced.
+
+    >>> nv.average([[1, 2], [3, 4]], axis=1, weights=[3, 1]).tolist()
+    [1.25, 3.25]
+    """
+    own = as_tensor(x, "average")
+    if weights is None:
+        return reductions.mean(own, axis=axis, keepdims=keepdims)
+    heavy = as_tensor(weights, "average", 2)
+    if axis is not None and heavy.ndim == 1 and own.ndim > 1 and not heavy.is_named:
+        places = positions_of(own, axis, "average")
+        if len(places) != 1:
+            raise ShapeMismatch("weights of one axis belong to one axis of x", op="average", operand="weights",
+                                got=str(heavy.type), expected="the axes of x", help="broadcast the weights")
+        heavy = reshape(heavy, [heavy.shape[0] if at == places[0] else 1 for at in range(own.ndim)])
+    product = multiply(own, heavy)
+    product = convert(product, floating(product.dtype))
+    whole = broadcast(convert(heavy, product.dtype), own.axes if own.is_named else own.shape)
+    return divide(reductions.sum(product, axis=axis, keepdims=keepdims),
+                  reductions.sum(whole, axis=axis, keepdims=keepdims))
+
+
+def cov(x: TensorLike, y: TensorLike | None = None, rowvar: bool = True, bias: bool = False,
+        ddof: int | None = None) -> Tensor:
+    """The covariances of variables, whose observations are the rows of x (the columns unless ``rowvar``), and of y.
+
+    They are divided by n - ``ddof``: 1 by default, 0 with ``bias``.
+
+    >>> nv.cov([[0, 1, 2], [2, 1, 0]]).tolist()
+    [[1.0, -1.0], [-1.0, 1.0]]
+    """
+    rows = _variables(x, rowvar, "cov", 1)
+    if y is not None:
+        rows = concatenate([rows, _variables(y, rowvar, "cov", 2)], 0)
+    less_by = (0 if truth(bias, "cov", "bias") else 1) if ddof is None else integer(ddof, "cov", "ddof")
+    centred = subtract(rows, reductions.mean(rows, axis=1, keepdims=True))
+    found = divide(matmul(centred, matrix_transpose(centred)), rows.shape[1] - less_by)
+    scalar = y is None and as_tensor(x, "cov").ndim < 2
+    return reshape(found, ()) if scalar else found
+
+
+def corrcoef(x: TensorLike, y: TensorLike | None = None, rowvar: bool = True) -> Tensor:
+    """Returns the correlations of the variables of x and y: covariances over products of deviations (``nv.cov``).
+
+    >>> nv.corrcoef([[0, 1, 2], [2, 1, 0]]).numpy().round(4).tolist()
+    [[1.0, -1.0], [-1.0, 1.0]]
+    """
+    found = cov(x, y, rowvar)
+    if found.ndim == 0:
+        return divide(found, found)
+    deviations = sqrt(diagonal(found))
+    return divide(divide(found, expand_dims(deviations, 1)), expand_dims(deviations, 0))
+
+
+def _variables(x: TensorLike, rowvar: bool, name: str, operand: int) -> Tensor:
+    """Returns floats with a row for each variable."""
+    own = as_tensor(x, name, operand)
+    if own.ndim > 2 or own.is_named:
+        raise ShapeMismatch("variables are the rows of a matrix without names", op=name, operand=operand,
+                            got=str(own.type), expected="one or two axes", help="nv.reshape(x, (variables, -1))")
+    own = as_floats(own, name)
+    rows = own if own.ndim == 2 else reshape(own, (1, -1))
+    return rows if truth(rowvar, name, "rowvar") or own.ndim < 2 else matrix_transpose(rows)
+
+
+explain_keywords(globals(), __all__)
