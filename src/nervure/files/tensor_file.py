@@ -6,7 +6,7 @@ and returns the arrays that were written or raises FormatError: a digest over ev
 
 >>> import os, tempfile
 >>> path = os.path.join(tempfile.mkdtemp(), "weights.safetensors")
->>> write_tensors(path, {"w": np.arange(3, dtype=np.float32)}, {"made by": "hand"})
+>>> digest = write_tensors(path, {"w": np.arange(3, dtype=np.float32)}, {"made by": "hand"})
 >>> tensors, strings = read_tensors(path)
 >>> tensors["w"], strings["made by"]
 (array([0., 1., 2.], dtype=float32), 'hand')

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from typing import cast
 
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.argument_parsing import shown
@@ -54,7 +55,7 @@ class _Stack(Module):
         >>> len(nv.nn.TransformerEncoder(layer, 2).caches(1, 16))
         2
         """
-        return [layer.self_attn.cache(batch, length, dtype)  # type: ignore[attr-defined]  # a layer's own
+        return [cast("TransformerEncoderLayer", layer).self_attn.cache(batch, length, dtype)
                 for layer in self.layers]
 
     def _each(self, caches: Caches | None) -> list[KeyValueCache | None]:

@@ -62,6 +62,10 @@ class Minimum(NamedTuple):
 
     ``gradient`` is the largest entry of the gradient, without its sign; ``steps`` and ``evaluations`` count, and
     ``converged`` says whether the gradient is small enough.
+
+    >>> found = nv.optim.minimise(lambda x: nv.sum(nv.square(x - 3.0)), nv.zeros(2))
+    >>> found.x.tolist(), found.value.item(), found.converged.item()
+    ([3.0, 3.0], 0.0, True)
     """
 
     x: Nested

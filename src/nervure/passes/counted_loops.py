@@ -9,7 +9,7 @@ A while loop over single numbers is one kernel, whose carries stay in registers;
 >>> start = nv.Parameter(nv.int64, ())
 >>> scan = Scan(start, Iota((9,)), body=body, carries=1, slices=1, length=9)
 >>> counted_loops(nv.Function(scan.outputs, [start])).results
-(i64[] While(Parameter, Full, Full),)
+(i64[], i64[] While(Parameter, Full, Full)[0],)
 
 Bodies that have effects, or that do more than a few ops on numbers, stay scans.
 """

@@ -8,6 +8,26 @@ f32[2, 3] Add(Parameter, Full)
 
 from __future__ import annotations
 
+from nervure.bridges.torch import (  # noqa: F401  # each enters its rows
+    attention_rows,
+    bag_rows,
+    creation_rows,
+    distance_rows,
+    elementwise_rows,
+    fft_rows,
+    index_rows,
+    linear_algebra_rows,
+    norm_rows,
+    order_rows,
+    product_rows,
+    recurrent_rows,
+    reduction_rows,
+    sampling_rows,
+    scan_rows,
+    strided_rows,
+    view_rows,
+    window_rows,
+)
 from nervure.bridges.torch.row_table import ROWS
 
 __all__ = ["ROWS"]
