@@ -74,15 +74,15 @@ _WHOLE = tuple([f"nervure.front.{name}" for name in (
     "special.special_functions", "pointwise.complex_parts", "statistics.reductions", "pointwise.predicates",
     "statistics.nan_reductions", "matrices.contraction", "statistics.sorts", "statistics.prefixes",
     "statistics.ranks", "statistics.bins", "statistics.segment_reductions", "signals.polynomials",
-    "signals.polynomial_roots", "pointwise.bits", "arranging.views", "arranging.rearranging", "arranging.joining",
-    "arranging.stacking", "arranging.indexing", "arranging.gathering", "arranging.found", "statistics.sets",
-    "arranging.selecting", "arranging.editing", "arranging.filled", "arranging.diagonals", "arranging.grids",
-    "arranging.index_grids", "matrices.matrix_products", "statistics.differences", "pointwise.quantisation",
-    "signals.window_functions", "images.convolution", "images.pooling", "images.sampling", "images.interpolation",
-    "images.regions_of_interest", "images.pool_positions", "images.deformable", "networks.normalization",
-    "networks.attention", "random", "networks.noise", "statistics.distances", "facets", "gradients", "flexible",
-    "iterators", "loops.choices", "loops.checkpointing", "sharding", "loops.loop_functions",
-    "loops.associative_scan")])
+    "signals.polynomial_roots", "pointwise.bits", "pointwise.float_bits", "arranging.views",
+    "arranging.rearranging", "arranging.joining", "arranging.stacking", "arranging.indexing", "arranging.gathering",
+    "arranging.found", "statistics.sets", "arranging.selecting", "arranging.editing", "arranging.filled",
+    "arranging.diagonals", "arranging.grids", "arranging.index_grids", "matrices.matrix_products",
+    "statistics.differences", "pointwise.quantisation", "signals.window_functions", "images.convolution",
+    "images.pooling", "images.sampling", "images.interpolation", "images.regions_of_interest",
+    "images.pool_positions", "images.deformable", "networks.normalization", "networks.attention", "random",
+    "networks.noise", "statistics.distances", "facets", "gradients", "flexible", "iterators", "loops.choices",
+    "loops.checkpointing", "sharding", "loops.loop_functions", "loops.associative_scan")])
 _SUBMODULES = ("autodiff", "bridges", "data", "fft", "flags", "front", "ir", "linalg", "nn", "ops", "optim", "passes",
                "processes", "random", "special", "testing", "tools", "training", "transformers", "types")
 _WHERE = {name: module for module, names in _NAMES.items() for name in names.split()}

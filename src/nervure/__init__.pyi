@@ -396,6 +396,9 @@ from nervure.front.pointwise.elementwise import round as round
 from nervure.front.pointwise.elementwise import safelog as safelog
 from nervure.front.pointwise.elementwise import stop_gradient as stop_gradient
 from nervure.front.pointwise.elementwise import where as where
+from nervure.front.pointwise.float_bits import frexp as frexp
+from nervure.front.pointwise.float_bits import nextafter as nextafter
+from nervure.front.pointwise.float_bits import spacing as spacing
 from nervure.front.pointwise.predicates import allclose as allclose
 from nervure.front.pointwise.predicates import array_equal as array_equal
 from nervure.front.pointwise.predicates import isclose as isclose

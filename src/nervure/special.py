@@ -26,7 +26,7 @@ from nervure.front.special.bessel_functions import (
     y0,
     y1,
 )
-from nervure.front.special.error_functions import erfcx, ndtri
+from nervure.front.special.error_functions import erfcx, ndtri, wofz
 from nervure.front.special.gamma_functions import (
     beta,
     betainc,
@@ -43,6 +43,7 @@ from nervure.front.special.gamma_functions import (
     zeta,
 )
 from nervure.front.special.integral_functions import dawsn, exp1, expi, expn, fresnel, owens_t, sici, spence
+from nervure.front.special.orders import bessel_jn, sph_harm_y
 from nervure.front.special.orthogonal_polynomials import (
     chebyshev_t,
     chebyshev_u,
@@ -59,10 +60,10 @@ from nervure.front.special.orthogonal_polynomials import (
 )
 from nervure.front.special.special_functions import betaln, log_ndtr, multigammaln, ndtr, rel_entr
 
-__all__ = ["beta", "betainc", "betaln", "boxcox", "boxcox1p", "chebyshev_t", "chebyshev_u", "chebyshev_v",
+__all__ = ["bessel_jn", "beta", "betainc", "betaln", "boxcox", "boxcox1p", "chebyshev_t", "chebyshev_u", "chebyshev_v",
            "chebyshev_w", "comb", "dawsn", "digamma", "entr", "erf", "erf_inv", "erfc", "erfcx", "exp1", "expi",
            "expn", "factorial", "fresnel", "gamma", "gammainc", "gammaincc", "gammasgn", "hermite_h", "hermite_he",
            "i0", "i0e", "i1", "i1e", "j0", "j1", "k0", "k0e", "k1", "k1e", "laguerre_l", "legendre_p", "lgamma",
            "log_ndtr", "logit", "multigammaln", "ndtr", "ndtri", "owens_t", "poch", "polygamma", "rel_entr",
            "shifted_chebyshev_t", "shifted_chebyshev_u", "shifted_chebyshev_v", "shifted_chebyshev_w", "sici",
-           "sinc", "spence", "spherical_bessel_j0", "xlog1py", "xlogy", "y0", "y1", "zeta"]
+           "sinc", "spence", "sph_harm_y", "spherical_bessel_j0", "wofz", "xlog1py", "xlogy", "y0", "y1", "zeta"]

@@ -25,6 +25,7 @@ FAMILIES = {
     "Computing now, gradients": ("eager", "tensor_storage", "front.gradients", "front.flexible"),
     "Quantised numbers": ("front.pointwise.quantisation",),
     "Elementwise functions": ("front.pointwise.elementwise", "front.op_functions", "front.pointwise.elementary",
+                              "front.pointwise.float_bits",
                               "front.networks.nonlinearities", "front.special.special_functions",
                               "front.special.bessel_functions", "front.pointwise.predicates",
                               "front.pointwise.complex_parts", "front.pointwise.bits"),

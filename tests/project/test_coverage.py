@@ -33,6 +33,7 @@ def test_tables_name_what_there_is():
 @pytest.mark.parametrize(("library", "name", "expected"), [
     ("numpy", "sum", "here"), ("numpy.linalg", "solve", "here"), ("numpy", "amax", "otherwise"),
     ("torch.nn", "Conv2d", "otherwise"), ("torch.optim", "lr_scheduler.StepLR", "otherwise"),
-    ("numpy", "savetxt", "not relevant"), ("numpy", "no_such_function", "absent"), ("numpy", "frexp", "absent")])
+    ("numpy", "savetxt", "not relevant"), ("numpy", "no_such_function", "absent"),
+    ("torch.special", "airy_ai", "absent")])
 def test_names_are_told_apart(library, name, expected):
     assert coverage.state(library, name) == expected

@@ -214,7 +214,7 @@ FUNCTIONS = {
     "nv.nn.MultiHeadAttention": "multi_head_attention_forward",
     _NOT_HERE:
     "addr "
-    "nextafter frexp strided isnat ma ad flatiter dtypes "
+    "strided sparse isnat ma ad flatiter dtypes "
     "as_strided "
     "psum pmean pmax pmin all_gather cartesian_prod linear_transpose",
     # derivatives and training
