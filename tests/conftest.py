@@ -52,7 +52,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
                      help="run N of the collected tests, evenly spread over all of them")
 
 
-XLA_SHARE = 10
+XLA_SHARE = 40
 """XLA takes long to compile: without DEEP_TESTS, one of these many tests that several transformers share runs on it."""
 
 

@@ -201,7 +201,7 @@ class Jitted(Generic[Result]):
                             got=f"{self.__name__} on {self._transformer.name}", expected="jit without transformer=",
                             help="the variables of the transformer would stay behind; jit the function where it is "
                                  "read")
-        return Jitted, (self._function, self._dynamic, self._static, None, *self._options)
+        return Jitted, (self._function, self._dynamic, self._static, None, self._options)
 
     def _take_apart(self, arguments: tuple[object, ...], keywords: dict[str, object]) -> _Call:
         named = self._bind(arguments, keywords)

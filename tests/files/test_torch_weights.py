@@ -48,7 +48,7 @@ def test_the_block_has_every_layer_with_parameters():
     """T334: so that none is forgotten here."""
     kinds = {type(module).__name__ for module in Block(False).modules()}
     sources = {name: vars(getattr(nn, name)).get("__annotations__", {}) for name in nn.__all__ if
-               name not in ("Linear", "KeyValueCache")}
+               name not in ("Linear", "KeyValueCache", "WeightNorm", "SpectralNorm")}  # the last two hold a layer
     assert {name for name, own in sources.items() if "AssignableTensorOp" in str(own)} <= kinds
     assert {"RMSNorm", "LayerNorm", "GroupNorm"} <= kinds
 

@@ -18,7 +18,7 @@ from tests.conformance.running import DEEP
 from tests.real_sizes.cases import STAGES, Case, Program, arguments, check, draw_case, program
 from tests.real_sizes.elements import elements_of
 
-CASES, WORK = (400, 6e9) if DEEP else (100, 2e9)
+CASES, WORK = (400, 6e9) if DEEP else (50, 2e9)
 
 FOUND = [
     # A block of a symbolic number of rows did not hold whole images.

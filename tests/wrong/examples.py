@@ -60,6 +60,8 @@ BRANCHES = (function(X, X, results="0"), function(X, X, results="1"))
 COUNT = tensor(dtype=nv.int64)
 
 EXAMPLES: dict[str, Example] = {
+    "SpecialFunction": example(tensor(3), function="i0e"),
+    "ComplexFunction": example(tensor(3, dtype=nv.complex64), function="exp"),
     "Parameter": example(dtype=nv.float32, shape=(2,)),
     "Constant": example(array=np.zeros(3)),
     "Full": example(number=1, dtype=nv.float32, shape=(2,)),

@@ -159,6 +159,7 @@ def make_input(shape: AxesLike, name: str | None, dtype: DTypeLike | None = None
     if dtype is None and like is not None:
         dtype = like.dtype
     role = "temporary" if name is None else "placeholder"
+    scalar = truth(scalar, "make_input", "scalar")
     axes = read_axes(_lengths(shape, scalar))
     device = device_of_numbers() if scalar else device_in_force()
     made = make_place(role, axes, dtype, None, place_class(device), _layout(order, like, axes.lengths))
@@ -228,7 +229,7 @@ def _layout(order: str, like: Tensor | None, shape: Shape) -> Layout | str:
 
 
 def _check_order(order: object, op: str) -> None:
-    if order not in ("C", "F"):
+    if not isinstance(order, str) or order not in ("C", "F"):
         raise InvalidArgument("there is no such order", op=op, operand="order", got=repr(order), expected="'C' or 'F'",
                               help="'C' lets the last axis move fastest through memory, 'F' the first")
 

@@ -51,9 +51,8 @@ def test_infinite_parts_and_zeros():
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 @pytest.mark.parametrize("name", OPS)
-def test_the_cpu_has_the_same_bits(name, dtype):
+def test_the_cpu_has_the_same_bits(name, dtype, cpu):
     arrays = [numbers(dtype, seed) for seed in range(1 + (name in ("multiply", "divide")))]
     parameters = [nv.Parameter(getattr(nv, dtype), (64,)) for _ in arrays]
-    with nv.transformers.make_transformer("cpu") as cpu:
-        made, = cpu.compile(nv.Function([OPS[name](*parameters)], parameters))(arrays)
+    made, = cpu.compile(nv.Function([OPS[name](*parameters)], parameters))(arrays)
     assert made.tobytes() == over_arrays(name, *arrays).tobytes()

@@ -177,7 +177,11 @@ def local_response_norm(x: TensorLike, size: int, alpha: float = 1e-4, beta: flo
     [[0.30000001192092896, 0.0]]
     """
     own, _, dtype = _computing("local_response_norm", as_tensor(x, "local_response_norm"))
-    at, = _channels(own, channels)
+    found = _channels(own, channels)
+    if len(found) != 1:
+        raise InvalidArgument("channels are one axis", op="local_response_norm", operand="channels",
+                              got=f"{channels!r:.60}", expected="one axis", help='as in channels="C"')
+    at, = found
     width = step("local_response_norm", "size", size)
     means = pooling(multiply(own, own), "avg", {at: width}, 1, {at: (width // 2, (width - 1) // 2)},
                     count_padding=True)

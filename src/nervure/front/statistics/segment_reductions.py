@@ -10,7 +10,7 @@ A segment is all slices that carry one number, such as the neighbours of a node 
 from __future__ import annotations
 
 from nervure import ops
-from nervure.errors import ShapeMismatch
+from nervure.errors import NotSupported, ShapeMismatch
 from nervure.front.argument_parsing import position_of
 from nervure.front.arranging.filled import full, iota, ones
 from nervure.front.arranging.gathering import as_index, from_front, gather
@@ -84,7 +84,7 @@ def segment_max(x: TensorLike, segments: TensorLike, count: DimLike, axis: AxisL
     >>> nv.segment_max([2, 3, 4], [1, 0, 1], 3).tolist()
     [3.0, 4.0, -inf]
     """
-    own = as_tensor(x, "segment_max")
+    own = _ordered(x, "segment_max")
     least = float("-inf") if own.dtype.is_float else own.dtype.limits[0]
     return _reduced(own, segments, count, axis, "maximum", least, "segment_max")
 
@@ -98,9 +98,18 @@ def segment_min(x: TensorLike, segments: TensorLike, count: DimLike, axis: AxisL
     >>> nv.segment_min([2, 3, 4], [1, 0, 1], 3).tolist()
     [3.0, 2.0, inf]
     """
-    own = as_tensor(x, "segment_min")
+    own = _ordered(x, "segment_min")
     largest = float("inf") if own.dtype.is_float else own.dtype.limits[1]
     return _reduced(own, segments, count, axis, "minimum", largest, "segment_min")
+
+
+def _ordered(x: TensorLike, name: str) -> Tensor:
+    """Returns a tensor whose elements have an order."""
+    own = as_tensor(x, name)
+    if own.dtype.is_complex:
+        raise NotSupported("complex numbers have no order", op=name, operand=1, got=str(own.type),
+                           expected="real numbers", help="nv.absolute(x) has an order")
+    return own
 
 
 def segment_mean(x: TensorLike, segments: TensorLike, count: DimLike, axis: AxisLike = 0) -> Tensor:

@@ -241,6 +241,9 @@ class CompiledFunction:
         unchanged. They may depend on no call and on no size.
         """
         new_values = {variable for root, variable in self.in_place}
+        if not all([self.storages[storage].variable is None for number, storage in self.packs.items()
+                    if number not in self.lasting_packs]):
+            return False
         for number, storage in self.lasting_packs.items():
             kernel, derived = self.kernels[number], self.storages[storage]
             sources = [self.storages[each] for each in kernel.reads]
