@@ -27,6 +27,7 @@ from nervure.front.special.bessel_functions import (
     y1,
 )
 from nervure.front.special.error_functions import erfcx, ndtri, wofz
+from nervure.front.special.functions_of_orders import bessel_jn, sph_harm_y
 from nervure.front.special.gamma_functions import (
     beta,
     betainc,
@@ -43,7 +44,6 @@ from nervure.front.special.gamma_functions import (
     zeta,
 )
 from nervure.front.special.integral_functions import dawsn, exp1, expi, expn, fresnel, owens_t, sici, spence
-from nervure.front.special.orders import bessel_jn, sph_harm_y
 from nervure.front.special.orthogonal_polynomials import (
     chebyshev_t,
     chebyshev_u,

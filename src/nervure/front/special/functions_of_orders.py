@@ -1,7 +1,7 @@
 """Functions of an order that is a number: Bessel functions of several orders, spherical harmonics.
 
 >>> import nervure as nv
->>> nv.special.bessel_jn(1.0, 2).numpy().round(4).tolist()
+>>> nv.special.bessel_jn(np.array([1.0]), 2).numpy()[:, 0].round(4).tolist()
 [0.7652, 0.4401, 0.1149]
 >>> round(nv.real(nv.special.sph_harm_y(1, 0, 0.0, 0.0)).item(), 4)
 0.4886
@@ -97,8 +97,8 @@ def sph_harm_y(n: int, m: int, theta: Operand, phi: Operand) -> Tensor:
 
     It is complex, and orthonormal with the phase of Condon and Shortley, as scipy's (DLMF 14.30.1).
 
-    >>> nv.special.sph_harm_y(1, 1, np.pi / 2, 0.0).numpy().round(4).item()
-    (-0.3455+0j)
+    >>> nv.special.sph_harm_y(1, 1, np.array([np.pi / 2]), np.array([0.0])).numpy().real.round(4).tolist()
+    [-0.3455]
     """
     degree, order = integer(n, "sph_harm_y", "n"), integer(m, "sph_harm_y", "m")
     if not 0 <= degree <= MOST_PARTS or abs(order) > degree:
