@@ -23,7 +23,6 @@ from nervure.front.promotion import floating, promote, weak_type
 from nervure.front.tensor import Operand, Tensor, value_only
 from nervure.front.traced_numbers import TracedNumber, is_number
 from nervure.ir.op import Op, Value
-from nervure.ops.formulas.complex_numbers import COMPLEX_FORMULAS
 from nervure.types.dim import Dim
 from nervure.types.dtype import DType, DTypeLike, as_dtype, bool_
 from nervure.types.foreign import is_array
@@ -73,7 +72,7 @@ def operate_real(name: str, core: Callable[..., Op], *operands: Operand, **attri
     """Applies a function of real numbers, or of complex ones if there is a formula: integers and bool become float32.
     """
     dtype = floating(common_dtype(operands, name))
-    if dtype.is_complex and name in COMPLEX_FORMULAS:
+    if dtype.is_complex and name in ops.ComplexFunction.table():
         return operate(name, partial(ops.ComplexFunction, function=name), operands, dtype)
     return operate(name, core, operands, dtype, **attributes)
 

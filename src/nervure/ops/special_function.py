@@ -14,37 +14,41 @@ all digits of the narrower types. The formulas stand in :mod:`nervure.ops.formul
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from nervure.errors import InvalidArgument, did_you_mean
 from nervure.ir import field
 from nervure.ir.kinds import Composite, Pointwise
 from nervure.ir.op import Gradients, Operand, Value
-from nervure.ops import formulas
 from nervure.ops.conversion import converted
-from nervure.ops.formulas.complex_numbers import COMPLEX_FORMULAS
-from nervure.ops.formulas.table import FORMULAS, FormulaRow
+from nervure.support import forks
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dtype import DType, complex128, float64
 from nervure.types.element_groups import COMPLEX, FLOATS
 
-assert formulas  # which fills the table
+if TYPE_CHECKING:
+    from nervure.ops.formulas.table import FormulaRow
 
 
 class TabledFunction(Pointwise, Composite, abstract=True):
-    """The function with a name in a ``table`` of formulas, which are over the element type ``wide``."""
+    """The function with a name in a table of formulas, which are over the element type ``wide``."""
 
     operand_names = "*operands"
-    table: ClassVar[Mapping[str, FormulaRow]]
     wide: ClassVar[DType]
     function = field.string()
 
+    @classmethod
+    def table(cls) -> Mapping[str, FormulaRow]:
+        """Returns the formulas by name. They are loaded when an op asks for one: most programs have none."""
+        raise NotImplementedError
+
     def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
-        known = self.table.get(self.function)
+        table = self.table()
+        known = table.get(self.function)
         if known is None:
             raise self.fail(InvalidArgument, "there is no such function", operand="function", got=repr(self.function),
                             expected="the name of a formula",
-                            help=did_you_mean(self.function, self.table, ", ".join(self.table)))
+                            help=did_you_mean(self.function, table, ", ".join(table)))
         if len(types) != len(known.operands):
             raise self.fail(InvalidArgument, "the function has another number of operands", operand="function",
                             got=f"{len(types)} operands", expected=", ".join(known.operands),
@@ -54,7 +58,7 @@ class TabledFunction(Pointwise, Composite, abstract=True):
     @property
     def row(self) -> FormulaRow:
         """The formula and what is known of it."""
-        return self.table[self.function]
+        return self.table()[self.function]
 
     @property
     def has_own_derivative(self) -> bool:
@@ -77,7 +81,13 @@ class SpecialFunction(TabledFunction):
     """The special function of the name ``function`` at every index, of real numbers."""
 
     admits = FLOATS
-    table, wide = FORMULAS, float64
+    wide = float64
+
+    @classmethod
+    def table(cls) -> Mapping[str, FormulaRow]:
+        with forks.importing():
+            from nervure.ops.formulas import FORMULAS
+        return FORMULAS
 
 
 class ComplexFunction(TabledFunction):
@@ -87,4 +97,10 @@ class ComplexFunction(TabledFunction):
     """
 
     admits = COMPLEX
-    table, wide = COMPLEX_FORMULAS, complex128
+    wide = complex128
+
+    @classmethod
+    def table(cls) -> Mapping[str, FormulaRow]:
+        with forks.importing():
+            from nervure.ops.formulas import COMPLEX_FORMULAS
+        return COMPLEX_FORMULAS

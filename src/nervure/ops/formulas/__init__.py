@@ -3,8 +3,8 @@
 :mod:`.table` has the rows that the op ``SpecialFunction`` reads; the other modules fill it.
 
 >>> from nervure.ops import formulas
->>> formulas.bessel.i0e.__name__
-'i0e'
+>>> formulas.bessel.i0e.__name__, formulas.FORMULAS["i0e"].operands
+('i0e', ('x',))
 """
 
 from __future__ import annotations
@@ -12,13 +12,15 @@ from __future__ import annotations
 from nervure.ops.formulas import (
     bessel,
     complex_numbers,
+    gamma_function,
     incomplete_beta,
     incomplete_gamma,
     integrals,
     normal_distribution,
     zeta,
 )
-from nervure.ops.formulas import gamma_function as gamma
+from nervure.ops.formulas.complex_numbers import COMPLEX_FORMULAS
+from nervure.ops.formulas.table import FORMULAS
 
-__all__ = ["bessel", "complex_numbers", "gamma", "incomplete_beta", "incomplete_gamma", "integrals",
-           "normal_distribution", "zeta"]
+__all__ = ["COMPLEX_FORMULAS", "FORMULAS", "bessel", "complex_numbers", "gamma_function", "incomplete_beta",
+           "incomplete_gamma", "integrals", "normal_distribution", "zeta"]
