@@ -84,6 +84,7 @@ def test_largest_elements_of_parts():
     np.testing.assert_allclose(nv.roi_pool(IMAGES, BOXES, ROWS, [3, 2], 0.5).numpy(), pooled((3, 2), 0.5))
     half = nv.roi_pool(np.arange(5.0).reshape(1, 1, 5), [[0.5, 2.5]], [0], [2])
     assert half.tolist() == [[[2.0, 3.0]]]      # 0.5 and 2.5 are rounded to 1 and 3, away from 0
+    assert nv.roi_pool([[[-np.inf, -np.inf]]], [[0, 1]], [0], [1]).item() == -np.inf
 
 
 @pytest.mark.parametrize("lengths", [(3, 4), (1, 5)])

@@ -21,6 +21,7 @@ from nervure.ops import AssumeShape, Broadcast, Permute, Reshape
 from nervure.types.axes import Axes, make_axes
 from nervure.types.axis import match, same_role
 from nervure.types.dim import DimLike, equal
+from nervure.types.shape import inverse_permutation
 
 Shape = tuple[DimLike, ...]
 
@@ -108,7 +109,7 @@ def move_to(value: Value, own: Axes, axes: Axes, op: str) -> Value:
         return value
     pairs = pairing(own, axes)
     where = [pairs[at] for at in range(len(own))]
-    value = reordered(value, sorted(range(len(where)), key=where.__getitem__))
+    value = reordered(value, inverse_permutation(where))
     missing = [position for position in range(len(axes)) if position not in set(where)]
     target = axes.lengths
     present = tuple([target[position] for position in sorted(where)])

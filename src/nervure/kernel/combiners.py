@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-from nervure.errors import InternalError
 from nervure.kernel.ir import Literal, Reduce
 from nervure.types.dtype import DType
 
@@ -21,7 +20,7 @@ def unit(combine: str, dtype: DType) -> Literal:
     which turns -0.0 into 0.0.
     """
     if combine in ("maximum", "minimum"):
-        return Literal(_end(dtype, lowest=combine == "maximum"), dtype)
+        return Literal(dtype.extremes[combine == "minimum"], dtype)
     if combine == "and" and dtype.is_integer:
         return Literal(-1 if dtype.is_signed else int(dtype.maximum or 0), dtype)
     number = combine in ("multiply", "and")
@@ -44,12 +43,3 @@ def is_associative(reduce: Reduce) -> bool:
     """
     return not any([combine in ("add", "multiply") and not variable.dtype.is_integer and variable.dtype.kind != "bool"
                     for combine, variable in zip(reduce.combine, reduce.results, strict=True)])
-
-
-def _end(dtype: DType, lowest: bool) -> bool | int | float:
-    if dtype.is_float:
-        return float("-inf") if lowest else float("inf")
-    end = dtype.minimum if lowest else dtype.maximum
-    if end is None:
-        raise InternalError(f"{dtype} has no order")
-    return end

@@ -17,8 +17,6 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import ClassVar
 
-import numpy as np
-
 from nervure.errors import InvalidArgument
 from nervure.ir import field
 from nervure.ir.function import Assumption
@@ -143,7 +141,7 @@ class MaxPool(Pooling, Composite):
     admits = REALS
 
     def decompose(self, x: Value) -> Value:
-        return self.over_windows(Max, x, self.axes, smallest(x.dtype))
+        return self.over_windows(Max, x, self.axes, x.dtype.extremes[0])
 
 
 class AveragePool(Pooling, InComputeType):
@@ -190,10 +188,3 @@ def places_of_largest(shown: Value, x: Value, axes: Sequence[int], windows: Sequ
 
 def _length(length: DimLike, like: Value) -> Value:
     return Extent(length, like.dtype, like.shape).output if isinstance(length, Dim) else like.full(length)
-
-
-def smallest(dtype: DType) -> Number:
-    """Returns minus infinity, or the smallest number of a type without infinities."""
-    if dtype.is_float and np.isneginf(np.float64(dtype.numpy.type(-np.inf))):
-        return -float("inf")
-    return dtype.limits[0]

@@ -28,6 +28,7 @@ from nervure.types import view as views
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import DimLike, dim_max, dim_min, equal, found_symbols, index
 from nervure.types.index_map import IndexMap, indices
+from nervure.types.shape import inverse_permutation
 from nervure.types.view import ComplexView, SimpleView
 
 Shape = tuple[DimLike, ...]
@@ -91,8 +92,7 @@ class Permute(Described):
         return views.PermuteView(types[0].shape, self.order)
 
     def vjp(self, gradient: Value, x: Value) -> Gradients:
-        inverse = sorted(range(len(self.order)), key=self.order.__getitem__)
-        return (Permute(gradient, inverse),)
+        return (Permute(gradient, inverse_permutation(self.order)),)
 
     def raised(self, length: DimLike) -> Mapping[str, object]:
         return {"order": (0, *behind(self.order))}

@@ -26,8 +26,9 @@ from nervure.ir.op import Op, Value
 from nervure.ir.provenance import set_override
 from nervure.ops.contraction import Contract
 from nervure.ops.views import Permute
-from nervure.passes.orders import Operands, Ordered, channels_last, in_order, inverse
+from nervure.passes.orders import Operands, Ordered, channels_last, in_order
 from nervure.passes.rewrite import Inheritance
+from nervure.types.shape import inverse_permutation
 
 Lowering = Callable[[Any, Operands], Ordered | Value | None]
 """What an op becomes, whose operands lie so: a value, or what stands for it; None for an op that stays."""
@@ -83,7 +84,7 @@ class _Walk:
     def _note_view(self, op: Op, fresh: Op) -> None:
         """A view that shows something with its channels in front, which lies in memory with channels last."""
         if type(fresh) is Permute and len(fresh.order) > 2:
-            order = inverse(fresh.order)
+            order = inverse_permutation(fresh.order)
             if order == channels_last(len(order)):
                 self._laid[op.outputs[0]] = Ordered(fresh.operands[0], order)
 

@@ -33,6 +33,7 @@ from nervure.passes.canonical_views import composes, simplest_view
 from nervure.passes.rearranged import in_memory
 from nervure.types.dim import index, index_symbols, less_equal, product, substitute
 from nervure.types.index_map import IndexMap, indices
+from nervure.types.shape import inverse_permutation
 
 Order = tuple[int, ...]
 
@@ -51,7 +52,7 @@ class Ordered(NamedTuple):
     @property
     def plain(self) -> Value:
         """A view of it that has the dimensions of the original in their order."""
-        return self.value if self.is_plain else Permute(self.value, inverse(self.order)).output
+        return self.value if self.is_plain else Permute(self.value, inverse_permutation(self.order)).output
 
 
 Operands = Sequence[Ordered | None]
@@ -61,11 +62,6 @@ Operands = Sequence[Ordered | None]
 def channels_last(rank: int) -> Order:
     """The order (N, lengths, C) of the dimensions of (N, C, lengths)."""
     return (0, *range(2, rank), 1)
-
-
-def inverse(order: Order) -> Order:
-    """The order that leads back."""
-    return tuple(sorted(range(len(order)), key=order.__getitem__))
 
 
 def goes_on(op: Op) -> bool:
@@ -184,7 +180,7 @@ def _permute(op: Permute, laid: Operands) -> Ordered | None:
     entry, = laid
     if entry is None:
         return None
-    places = inverse(op.order)
+    places = inverse_permutation(op.order)
     found = Ordered(entry.value, tuple([places[own] for own in entry.order]))
     return found if found.is_plain or found.order == channels_last(len(places)) else None
 

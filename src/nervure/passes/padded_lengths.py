@@ -19,7 +19,6 @@ An op that reads other places, the more of them the longer the array, such as a 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Never
 
@@ -52,7 +51,7 @@ from nervure.ops.selection import Maximum, Minimum, Where
 from nervure.ops.statistics import Extent
 from nervure.ops.views import AssumeShape, Broadcast
 from nervure.types.dim import Dim, DimLike, dim, evaluate_with, index, less_equal, substitute, symbols
-from nervure.types.dtype import DType, bool_, int64
+from nervure.types.dtype import int64
 from nervure.types.view import SimpleView
 
 
@@ -181,12 +180,12 @@ class _Padding:
         """Returns the number that changes nothing where elements are combined."""
         dtype = op.operands[0].dtype
         if isinstance(op, Position):
-            return _extreme(dtype, 0 if isinstance(op, ArgMax) else 1)
+            return dtype.extremes[0 if isinstance(op, ArgMax) else 1]
         if structure.body is multiply_body:
             return 0 if structure.combine == "add" else self._refuse(op)
         units = {"add": 0, "multiply": 1, "and": True, "or": False}
         if structure.combine in ("maximum", "minimum"):
-            return _extreme(dtype, 0 if structure.combine == "maximum" else 1)
+            return dtype.extremes[0 if structure.combine == "maximum" else 1]
         return units[structure.combine] if structure.combine in units else self._refuse(op)
 
     # -- masks ---------------------------------------------------------------------------------------------------
@@ -223,10 +222,3 @@ def _by(op: type[Op]) -> Callable[[Any, Any], Value]:
         assert isinstance(known, Value)
         return op(*[known.full(each) if isinstance(each, int) else each for each in (left, right)]).outputs[0]
     return operate
-
-
-def _extreme(dtype: DType, end: int) -> int | float | bool:
-    """Returns the least (0) or the largest (1) element of a type."""
-    if dtype is bool_:
-        return end == 1
-    return (-math.inf, math.inf)[end] if dtype.is_float else dtype.limits[end]

@@ -53,7 +53,7 @@ def ball(axes: AxesLike, p: float = 2.0, axis: AxisLike = -1, dtype: DTypeLike =
     at = position_of(numbers, axis, "ball")
     plain = Tensor(numbers.value)
     sums = total(power(absolute(plain), p), axis=at, keepdims=True)
-    rest = Tensor(exponentials(Axes([each.resized(1) if d == at else each for d, each in enumerate(own)]),
+    rest = Tensor(exponentials(own.resized(at, 1),
                                working).value)
     found = divide(plain, power(add(sums, rest), 1 / p))
     return finished(Tensor(found.value, numbers._axes), own, wanted, "ball")

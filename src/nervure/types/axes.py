@@ -256,6 +256,10 @@ class Axes(Frozen):
         return Axes([axis if axis.length is length else axis.resized(length)
                      for axis, length in zip(self._axes, lengths, strict=True)])
 
+    def resized(self, position: int, length: DimLike) -> Axes:
+        """Returns these axes with another length of the one at a position."""
+        return Axes([axis.resized(length) if at == position else axis for at, axis in enumerate(self._axes)])
+
     def __str__(self) -> str:
         return list_text(self._axes)
 

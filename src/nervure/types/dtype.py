@@ -11,6 +11,7 @@ not here.
 
 from __future__ import annotations
 
+import math
 import warnings
 
 import ml_dtypes
@@ -36,8 +37,9 @@ class DType(Frozen):
     (8, -128, 127, True, nervure.float32)
     """
 
-    __slots__ = ("_hash", "bits", "is_complex", "is_float", "is_inexact", "is_integer", "is_low_precision",
-                 "is_signed", "itemsize", "kind", "maximum", "minimum", "name", "numpy", "short", "storage_only")
+    __slots__ = ("_has_infinities", "_hash", "bits", "is_complex", "is_float", "is_inexact", "is_integer",
+                 "is_low_precision", "is_signed", "itemsize", "kind", "maximum", "minimum", "name", "numpy", "short",
+                 "storage_only")
     _plural = "element types"
     _instead = "take another of the types that there are, such as nv.float32"
     name: str
@@ -55,6 +57,7 @@ class DType(Frozen):
     is_low_precision: bool
     storage_only: bool
     _hash: int
+    _has_infinities: bool
     minimum: bool | int | float | None
     maximum: bool | int | float | None
 
@@ -66,6 +69,7 @@ class DType(Frozen):
         parts = {
             "name": name, "short": short, "kind": kind, "bits": bits, "numpy": native,
             "itemsize": native.itemsize, "minimum": minimum, "maximum": maximum, "_hash": hash(native),
+            "_has_infinities": is_float and bool(np.isneginf(np.float64(native.type(-np.inf)))),
             "is_float": is_float, "is_integer": kind in ("int", "uint"), "is_complex": is_complex,
             "is_inexact": is_float or is_complex, "is_signed": is_complex or (minimum is not None and minimum < 0),
             "is_low_precision": is_float and bits <= 16,
@@ -86,6 +90,12 @@ class DType(Frozen):
         if self.minimum is None or self.maximum is None:
             raise InternalError(f"{self.name} has no limits")
         return self.minimum, self.maximum
+
+    @property
+    def extremes(self) -> tuple[int | float, int | float]:
+        """The ends of the order: infinities, or the limits of a type without them. InternalError for complex types."""
+        low, high = self.limits
+        return (-math.inf, math.inf) if self._has_infinities else (low, high)
 
     @property
     def part(self) -> DType:

@@ -95,6 +95,15 @@ def checked_permutation(permutation: Iterable[int], rank: int, op: str | None = 
     return positions
 
 
+def inverse_permutation(order: Sequence[int]) -> tuple[int, ...]:
+    """Returns the order of dimensions that undoes an ``order``.
+
+    >>> inverse_permutation((2, 0, 1))
+    (1, 2, 0)
+    """
+    return tuple(sorted(range(len(order)), key=order.__getitem__))
+
+
 def check_index(index: Sequence[int], shape: Sequence[DimLike]) -> Shape:
     """Returns the index of one element, with negative entries counted from the end (once).
 

@@ -17,15 +17,13 @@ from nervure.bridges.torch.fitting import Given, axis_of, converted, expanded, f
 from nervure.bridges.torch.row_table import row
 from nervure.bridges.torch.scan_rows import running_sum
 from nervure.bridges.torch.unsupported import Unsupported
-from nervure.ir.notation import Number
 from nervure.ir.op import Value
-from nervure.ops.pooling import smallest
 from nervure.ops.selection import where
 from nervure.types import dtype as types
 from nervure.types.description import BasicTensorDescription as Type
 from nervure.types.dim import DimLike, equal, index, product
-from nervure.types.dtype import DType
 from nervure.types.index_map import IndexMap
+from nervure.types.shape import inverse_permutation
 
 
 @row("embedding.default")
@@ -121,10 +119,6 @@ def _permuted(x: Value, order: Sequence[int]) -> Value:
     return x if list(order) == list(range(x.rank)) else ops.Permute(x, list(order)).output
 
 
-def _inverse(order: Sequence[int]) -> list[int]:
-    return sorted(range(len(order)), key=order.__getitem__)
-
-
 @row("index.Tensor", "_unsafe_index.Tensor")
 def take(result: Type, x: Value, indices: Sequence[Value | None]) -> Value:
     known = [d for d, entry in enumerate(indices) if entry is not None]
@@ -151,9 +145,10 @@ def put(result: Type, x: Value, indices: Sequence[Value | None], values: Value, 
     shown = _permuted(x, found.order)
     rest = shown.shape[found.indexed:]
     there = (*found.places.shape[:-1], *rest)
-    updates = _permuted(expanded(converted(values, x.dtype), [there[d] for d in found.back]), _inverse(found.back))
+    spread = expanded(converted(values, x.dtype), [there[d] for d in found.back])
+    updates = _permuted(spread, inverse_permutation(found.back))
     written = ops.ScatterNd(shown, found.places, updates, mode=mode).output
-    return _permuted(written, _inverse(found.order))
+    return _permuted(written, inverse_permutation(found.order))
 
 
 def _put_where(x: Value, mask: Value, values: Value, accumulate: bool) -> Value:
@@ -212,12 +207,6 @@ def scatter_add(result: Type, x: Value, axis: int, places: Value, source: Value)
     return _scattered(x, axis, places, source, "add")
 
 
-def _largest(dtype: DType) -> Number:
-    """Returns infinity, or the largest number of a type without infinities."""
-    least = smallest(dtype)
-    return -least if isinstance(least, float) else dtype.limits[1]
-
-
 _MODES = {"sum": "add", "mean": "add", "prod": "multiply", "amax": "maximum", "amin": "minimum"}
 
 
@@ -227,7 +216,8 @@ def scatter_reduce(result: Type, x: Value, axis: int, places: Value, source: Val
     mode = _MODES[reduce]
     old = x
     if not include_self:  # elements that are written begin with what changes nothing
-        neutral = {"add": 0, "multiply": 1, "maximum": smallest(x.dtype), "minimum": _largest(x.dtype)}[mode]
+        low, high = x.dtype.extremes
+        neutral = {"add": 0, "multiply": 1, "maximum": low, "minimum": high}[mode]
         old = where(_scattered(converted(x.full(0), types.bool_), axis, places, places.full(True), "set"), neutral, x)
     found = _scattered(old, axis, places, source, mode)
     if reduce != "mean":

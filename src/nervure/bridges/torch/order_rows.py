@@ -23,6 +23,7 @@ from nervure.ops.selection import where
 from nervure.types import dtype as types
 from nervure.types.description import BasicTensorDescription as Type
 from nervure.types.dim import DimLike, product
+from nervure.types.shape import inverse_permutation
 
 Pair = tuple[Value, Value]
 Types = tuple[Type, Type]
@@ -82,7 +83,7 @@ def _in_rows(function: Callable[[Value], Sequence[Value]], x: Value, axis: int) 
         return ops.Reshape(values, ()).output, ops.Reshape(places, ()).output
     axis, last = axis_of(axis, x.rank), x.rank - 1
     order = [*[d for d in range(x.rank) if d != axis], axis]
-    back = sorted(range(x.rank), key=order.__getitem__)
+    back = inverse_permutation(order)
     values, places = function(x if axis == last else ops.Permute(x, order).output)
     return (values, places) if axis == last else (ops.Permute(values, back).output, ops.Permute(places, back).output)
 

@@ -24,6 +24,7 @@ from nervure.ir.op import Value
 from nervure.types.description import BasicTensorDescription as Type
 from nervure.types.dim import DimLike, equal, index, product
 from nervure.types.index_map import IndexMap
+from nervure.types.shape import inverse_permutation
 
 
 @memory_row("as_strided.default", "as_strided_copy.default")
@@ -100,8 +101,7 @@ def _flat(x: Value, memory: TracedMemory) -> Value:
 
 def _shaped(flat: Value, shape: Sequence[DimLike], order: Sequence[int]) -> Value:
     """Returns elements in the order of memory in a shape, whose dimensions lie there from the outermost."""
-    inverse = sorted(range(len(order)), key=order.__getitem__)
-    return _permuted(ops.Reshape(flat, [shape[d] for d in order]).output, inverse)
+    return _permuted(ops.Reshape(flat, [shape[d] for d in order]).output, inverse_permutation(order))
 
 
 def _permuted(x: Value, order: Sequence[int]) -> Value:

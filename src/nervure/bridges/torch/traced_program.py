@@ -26,6 +26,7 @@ from nervure.bridges.torch.unsupported import Foreign
 from nervure.ir.identity import Uncopyable
 from nervure.transformers.tensor_calls import TensorArgument, TensorCall, TensorResult
 from nervure.types.dim import Dim, evaluate
+from nervure.types.shape import inverse_permutation
 
 
 class TracedProgram(Uncopyable):
@@ -135,11 +136,7 @@ def _as_traced(array: np.ndarray, order: tuple[int, ...] | None) -> torch.Tensor
     """Returns a result as a tensor with the dimensions that the graph has."""
     if order is None:
         return as_tensor(array)
-    return as_tensor(array).permute(_inverse(order))
-
-
-def _inverse(order: Sequence[int]) -> list[int]:
-    return sorted(range(len(order)), key=order.__getitem__)
+    return as_tensor(array).permute(inverse_permutation(order))
 
 
 def _writes(traced: TracedFunction, updates: Sequence[tuple[TracedOutput, int]]) -> dict[int, int] | None:

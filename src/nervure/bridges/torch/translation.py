@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -36,6 +36,7 @@ from nervure.ir.variable import Variable
 from nervure.types import dtype as types
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import Dim, DimLike, equal, symbols
+from nervure.types.shape import inverse_permutation
 
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 
@@ -169,7 +170,7 @@ def _read_input(node: Node, values: dict[Node, Foreign], parameters: list[Parame
         with on_behalf_of(provenance_of(node)):
             leaf = Parameter(type_.dtype, shape) if variable is None else ReadVariable(variable)
             leaf.name = node.name
-            values[node] = leaf.output if order is None else ops.Permute(leaf, _inverse(order)).output
+            values[node] = leaf.output if order is None else ops.Permute(leaf, inverse_permutation(order)).output
         if not isinstance(leaf, Parameter):
             return TracedInput(None, order, False)
         parameters.append(leaf)
@@ -189,10 +190,6 @@ def _read_input(node: Node, values: dict[Node, Foreign], parameters: list[Parame
     else:
         values[node] = value
     return TracedInput(None, None, True)
-
-
-def _inverse(order: Sequence[int]) -> list[int]:
-    return sorted(range(len(order)), key=order.__getitem__)
 
 
 def _constant(graph: GraphModule, node: Node) -> Value:

@@ -22,7 +22,7 @@ from nervure.bridges.torch.row_table import row
 from nervure.bridges.torch.unsupported import Foreign, Unsupported
 from nervure.ir.notation import Number
 from nervure.ir.op import Value
-from nervure.ops.pooling import places_of_largest, smallest
+from nervure.ops.pooling import places_of_largest
 from nervure.types import dtype as types
 from nervure.types.description import BasicTensorDescription as Type
 from nervure.types.dim import Dim, DimLike
@@ -155,7 +155,7 @@ class Pooled(NamedTuple):
 def max_pool(result: tuple[Type, Type], x: Value, window: Ints, stride: Ints, padding: Ints, dilation: Ints,
              ceil: bool) -> tuple[Value, Value]:
     pool = Pooled.of(x, result[0], len(window) if len(window) > 1 else 2, window, stride, padding, dilation)
-    shown = pool.shown(x, smallest(x.dtype))
+    shown = pool.shown(x, x.dtype.extremes[0])
     places = places_of_largest(shown, x, pool.axes, pool.windows, pool.strides, pool.dilations, pool.before)
     return ops.Max(shown, axes=pool.positions).output, places
 

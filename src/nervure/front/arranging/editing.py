@@ -25,7 +25,7 @@ from nervure.front.pointwise.elementwise import convert
 from nervure.front.statistics.prefixes import cumsum
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.support.elsewhere import explain_keywords
-from nervure.types.axes import Axes, AxisLike
+from nervure.types.axes import AxisLike
 from nervure.types.dtype import int64
 
 __all__ = ["delete", "insert", "trim_zeros"]
@@ -139,8 +139,7 @@ def _resized(x: Tensor, at: int, found: Tensor) -> Tensor:
     """Returns slices along an axis of x under its names."""
     if not x.is_named:
         return found
-    return Tensor(found.value, Axes([axis.resized(found.type.shape[d]) if d == at else axis
-                                     for d, axis in enumerate(x.axes)]))
+    return Tensor(found.value, x.axes.resized(at, found.type.shape[at]))
 
 
 explain_keywords(globals(), __all__)

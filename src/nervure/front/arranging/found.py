@@ -39,7 +39,7 @@ from nervure.ops.order import kept, placed_operands
 from nervure.ops.random import Random
 from nervure.support import forks
 from nervure.support.elsewhere import explain_keywords
-from nervure.types.axes import Axes, AxisLike
+from nervure.types.axes import AxisLike
 from nervure.types.dim import DimLike, equal, found_symbols, product
 from nervure.types.dtype import int64
 
@@ -169,8 +169,7 @@ def compress(condition: TensorLike, x: TensorLike, axis: AxisLike | None = None)
     picked = ops.Gather(value, positions_of(mask.value), at or 0).output
     if at is None or not own.is_named:
         return Tensor(picked)
-    return Tensor(picked, Axes([each.resized(picked.shape[at]) if d == at else each
-                                for d, each in enumerate(own.axes)]))
+    return Tensor(picked, own.axes.resized(at, picked.shape[at]))
 
 
 def repeat(x: TensorLike, repeats: TensorLike | int | Sequence[int], axis: AxisLike | None = None,
@@ -200,8 +199,7 @@ def repeat(x: TensorLike, repeats: TensorLike | int | Sequence[int], axis: AxisL
         picked = ops.Gather(value, _repeated(repeats, length, max_length), place).output
     if at is None or not own.is_named:
         return Tensor(picked)
-    return Tensor(picked, Axes([each.resized(picked.shape[d]) if d == at else each
-                                for d, each in enumerate(own.axes)]))
+    return Tensor(picked, own.axes.resized(at, picked.shape[at]))
 
 
 def _repeated(repeats: object, length: DimLike, bound: DimLike | None) -> Value:

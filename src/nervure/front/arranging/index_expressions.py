@@ -24,7 +24,6 @@ from nervure.front.alignment import reordered
 from nervure.front.apply import converted_to
 from nervure.front.argument_parsing import as_integer, integer, position_of
 from nervure.front.arranging.found import coordinates
-from nervure.front.arranging.views import inverse
 from nervure.front.creation import as_tensor
 from nervure.front.given_arrays import numpy_array
 from nervure.front.promotion import weak_type
@@ -36,6 +35,7 @@ from nervure.types.axis import Axis, make_axis
 from nervure.types.dim import Dim, DimLike, equal, less_equal
 from nervure.types.dtype import bool_, int64
 from nervure.types.foreign import is_array
+from nervure.types.shape import inverse_permutation
 from nervure.types.view import Range, clip
 
 FULL = slice(None)
@@ -63,9 +63,9 @@ class Picks(NamedTuple):
         if len(self.dimensions) == 1:
             return ops.Scatter(x, self.indices[0], updates, self.dimensions[0], mode).output
         order = self._in_front(x.rank)
-        updates = reordered(updates, inverse(self._from_front(updates.rank)))
+        updates = reordered(updates, inverse_permutation(self._from_front(updates.rank)))
         written = ops.ScatterNd(reordered(x, order), self._positions(), updates, mode).output
-        return reordered(written, inverse(order))
+        return reordered(written, inverse_permutation(order))
 
     def remaining(self, view: Tensor) -> Axes | None:
         """Returns the axes of the gathered elements. Index arrays pick from a named tensor only by single positions."""

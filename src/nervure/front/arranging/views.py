@@ -73,11 +73,6 @@ def axes_with_order(x: TensorLike, axes: AxesLike) -> Tensor:
     return permuted(own, order)
 
 
-def inverse(order: Sequence[int]) -> list[int]:
-    """Returns the permutation that undoes an order."""
-    return sorted(range(len(order)), key=order.__getitem__)
-
-
 def permuted(x: Tensor, order: Sequence[int]) -> Tensor:
     """Returns x with its axes permuted: axis ``order[i]`` moves to position i."""
     if list(order) == list(range(x.ndim)):

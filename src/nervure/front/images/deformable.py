@@ -18,9 +18,8 @@ from nervure.front.apply import promoted_pair
 from nervure.front.argument_parsing import integer
 from nervure.front.arranging.filled import iota
 from nervure.front.arranging.views import permuted, reshape
-from nervure.front.creation import constant
+from nervure.front.creation import as_tensor, constant
 from nervure.front.images.interpolation import sampled
-from nervure.front.images.sampling import length_tensor
 from nervure.front.images.windows import Window, step, window_settings
 from nervure.front.matrices.contraction import matmul
 from nervure.front.op_functions import add, multiply, subtract
@@ -29,6 +28,7 @@ from nervure.front.tensor import Tensor, TensorLike
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.dim import Dim, DimLike, product
 from nervure.types.dim import equal as equal_lengths
+from nervure.types.dtype import int64
 
 __all__ = ["deformable_convolution"]
 
@@ -105,7 +105,7 @@ def _undeformed(x: Tensor, entry: Window, window: list[int], lengths: Sequence[D
                             operand="offsets", got=f"length {lengths[k]}", expected=str(reach // entry.stride + 1),
                             help="they have the lengths that nv.convolution would give")
     tap = np.indices(window)[k].reshape(-1, *[1] * len(window)) * entry.dilation
-    places = subtract(multiply(iota(lengths[k]), entry.stride), length_tensor(before))
+    places = subtract(multiply(iota(lengths[k]), entry.stride), as_tensor(before, dtype=int64))
     return add(constant(tap), reshape(places, (*[1] * k, -1, *[1] * (len(window) - 1 - k))))
 
 

@@ -25,7 +25,7 @@ from nervure.front.arranging.filled import iota
 from nervure.front.arranging.gathering import gather_nd
 from nervure.front.arranging.views import expand_dims, permuted, reshape
 from nervure.front.creation import as_tensor, read_axes
-from nervure.front.images.sampling import cubic_weights, length_tensor
+from nervure.front.images.sampling import cubic_weights
 from nervure.front.images.windows import step
 from nervure.front.op_functions import (
     absolute,
@@ -193,7 +193,7 @@ def affine_grid(theta: TensorLike, lengths: object, align_corners: bool = False)
 
 def _line(length: DimLike, dtype: DType, has_ends: bool) -> Tensor:
     """Returns the coordinates of the elements of an axis."""
-    place, whole = convert(iota(length), dtype), convert(length_tensor(length), dtype)
+    place, whole = convert(iota(length), dtype), convert(as_tensor(length, dtype=int64), dtype)
     if not has_ends:
         return subtract(divide(add(multiply(place, 2.0), 1.0), whole), 1.0)
     ends = subtract(whole, 1.0)
@@ -202,7 +202,7 @@ def _line(length: DimLike, dtype: DType, has_ends: bool) -> Tensor:
 
 def _in_elements(coordinate: Tensor, length: DimLike, has_ends: bool) -> Tensor:
     """Returns a coordinate from -1 to 1 as a place among the elements of an axis, from 0 on."""
-    whole, moved = convert(length_tensor(length), coordinate.dtype), add(coordinate, 1.0)
+    whole, moved = convert(as_tensor(length, dtype=int64), coordinate.dtype), add(coordinate, 1.0)
     if has_ends:
         return multiply(moved, multiply(subtract(whole, 1.0), 0.5))
     return multiply(subtract(multiply(moved, whole), 1.0), 0.5)
@@ -265,7 +265,7 @@ def _taps(coordinate: Tensor, length: DimLike, mode: str, padding: str, has_ends
 
 
 def _tap(place: Tensor, weight: Tensor, length: DimLike) -> _Tap:
-    last = convert(length_tensor(length - 1), place.dtype)
+    last = convert(as_tensor(length - 1, dtype=int64), place.dtype)
     inside = logical_and(greater_equal(place, 0.0), less_equal(place, last))
     return _Tap(clip(convert(place, int64), 0, length - 1), where(inside, weight, 0.0), inside)
 
@@ -274,7 +274,7 @@ def _folded(coordinate: Tensor, length: DimLike, padding: str, has_ends: bool) -
     """Returns coordinates inside of x, except with zeros outside."""
     if padding == "zeros":
         return coordinate
-    whole = convert(length_tensor(length), coordinate.dtype)
+    whole = convert(as_tensor(length, dtype=int64), coordinate.dtype)
     last = subtract(whole, 1.0)
     if padding == "reflection":
         low, span = (0.0, maximum(last, 1.0)) if has_ends else (-0.5, whole)

@@ -21,7 +21,7 @@ from nervure.front.arranging.gathering import as_index, gather_elements
 from nervure.front.arranging.views import broadcast, permuted, reshape
 from nervure.front.creation import as_tensor
 from nervure.front.images.pooling import pooling_window
-from nervure.front.images.sampling import length_tensor, new_lengths, with_lengths
+from nervure.front.images.sampling import new_lengths, with_lengths
 from nervure.front.op_functions import add, divide, equal, floordivide, mod, multiply, subtract, trunc
 from nervure.front.pointwise.elementwise import convert, where
 from nervure.front.random import uniform
@@ -32,6 +32,7 @@ from nervure.support.elsewhere import explain_keywords
 from nervure.types.dim import Dim, DimLike, product
 from nervure.types.dim import equal as equal_lengths
 from nervure.types.dtype import int64
+from nervure.types.shape import inverse_permutation
 
 __all__ = ["fractional_max_pooling", "max_unpool"]
 
@@ -68,7 +69,7 @@ def max_unpool(x: TensorLike, index: TensorLike, lengths: object) -> Tensor:
                                          mode="set"))
     order = [*others, *places]
     found = permuted(reshape(written, (*outer, *[length for _, length in sizes])),
-                     sorted(range(own.ndim), key=order.__getitem__))
+                     inverse_permutation(order))
     return with_lengths(own, found)
 
 
@@ -113,7 +114,7 @@ def fractional_max_pooling(x: TensorLike, window: object, lengths: object = None
     parts = reshape(found, (*outer, *[entry for pair in zip(sizes, windows, strict=True) for entry in pair]))
     inner = [len(outer) + 2 * k + 1 for k in range(len(places))]
     order = [*others, *places]
-    back = sorted(range(own.ndim), key=order.__getitem__)
+    back = inverse_permutation(order)
     values = with_lengths(own, permuted(largest(parts, reduction_axes=inner), back))
     if not with_index:
         return values
@@ -125,12 +126,17 @@ def fractional_max_pooling(x: TensorLike, window: object, lengths: object = None
     return values, with_lengths(own, permuted(index, back))
 
 
-def _new_sizes(x: Tensor, places: list[int], lengths: object, ratio: object) -> list[DimLike]:
-    """Returns the new length of each place."""
+def check_one_is_given(lengths: object, ratio: object, op: str) -> None:
+    """Raises InvalidArgument unless the new ``lengths`` are given, or their ``ratio`` to the old ones."""
     if (lengths is None) == (ratio is None):
-        raise InvalidArgument("the new lengths, or their share of the old ones, are given", op="fractional_max_pooling",
+        raise InvalidArgument("the new lengths, or their share of the old ones, are given", op=op,
                               got="both" if lengths is not None else "neither", expected="lengths= or ratio=",
                               help="ratio=0.7 makes each length 0.7 times as long")
+
+
+def _new_sizes(x: Tensor, places: list[int], lengths: object, ratio: object) -> list[DimLike]:
+    """Returns the new length of each place."""
+    check_one_is_given(lengths, ratio, "fractional_max_pooling")
     if lengths is not None:
         given = dict(new_lengths(x, lengths, "fractional_max_pooling"))
         if sorted(given) != sorted(places):
@@ -166,7 +172,7 @@ def _starts(sample: Tensor, length: DimLike, size: int, count: DimLike) -> Tenso
         raise InvalidArgument("there are more windows than places", op="fractional_max_pooling", operand="lengths",
                               got=count, expected=f"at most {length - size + 1}",
                               help="a smaller window, or fewer of them")
-    free, steps = [convert(length_tensor(entry), sample.dtype) for entry in (length - size, count - 1)]
+    free, steps = [convert(as_tensor(entry, dtype=int64), sample.dtype) for entry in (length - size, count - 1)]
     step = divide(free, where(equal(steps, 0.0), 1.0, steps))
     first = reshape(sample, (*sample.type.shape, 1))
     place = iota(count)

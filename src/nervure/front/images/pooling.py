@@ -19,7 +19,7 @@ from nervure.front.creation import as_tensor
 from nervure.front.images.windows import step, window_settings, with_length
 from nervure.front.promotion import floating
 from nervure.front.tensor import Tensor, TensorLike
-from nervure.ops.pooling import places_of_largest, smallest
+from nervure.ops.pooling import places_of_largest
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes
 
@@ -74,7 +74,7 @@ def pooling(x: TensorLike, kind: str, window: object, strides: object = None, pa
     if not with_index:
         return Tensor(op, axes)
     around = [paddings[places.index(at)] if at in places else (0, 0) for at in range(own.ndim)]
-    padded = ops.Pad(own.value, around, smallest(own.dtype))
+    padded = ops.Pad(own.value, around, own.dtype.extremes[0])
     shown = ops.Windows(padded, axes=places, windows=lengths, strides=steps).output
     index = places_of_largest(shown, own.value, places, lengths, steps, [1] * len(places), [
         pair[0] for pair in paddings])

@@ -26,7 +26,6 @@ from nervure.front.arranging.gathering import as_index, gather
 from nervure.front.arranging.views import expand_dims, pad, permuted, reshape
 from nervure.front.creation import as_tensor, constant
 from nervure.front.images.interpolation import held, sampled
-from nervure.front.images.sampling import length_tensor
 from nervure.front.images.windows import step
 from nervure.front.loops.loop_functions import fori_loop, scan
 from nervure.front.op_functions import (
@@ -55,7 +54,7 @@ from nervure.front.tensor import Tensor, TensorLike
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.dim import DimLike
 from nervure.types.dim import equal as equal_lengths
-from nervure.types.dtype import bool_
+from nervure.types.dtype import bool_, int64
 
 __all__ = ["crop_and_resize", "nms", "roi_align", "roi_pool"]
 
@@ -82,7 +81,7 @@ def crop_and_resize(x: TensorLike, boxes: TensorLike, rows: TensorLike, lengths:
     plan = _planned("crop_and_resize", x, boxes, rows, lengths)
     outside, is_inside, coordinates = real(fill, "crop_and_resize", "fill"), None, []
     for k, count in enumerate(plan.lengths):
-        last = convert(subtract(length_tensor(plan.places[k]), 1), plan.boxes.dtype)
+        last = convert(subtract(as_tensor(plan.places[k], dtype=int64), 1), plan.boxes.dtype)
         start, end = plan.boxes[:, k], plan.boxes[:, plan.rank + k]
         if count > 1:
             share = divide(convert(iota(count), start.dtype), float(count - 1))
@@ -129,7 +128,7 @@ def roi_align(x: TensorLike, boxes: TensorLike, rows: TensorLike, lengths: Seque
         place = add(_column(ends[0], 2), multiply(_column(part, 2), add(
             reshape(convert(iota(count), part.dtype), (-1, 1)),
             divide(add(convert(iota(number.most), part.dtype), 0.5), _column(number.each, 2)))))
-        whole = convert(length_tensor(plan.places[k]), part.dtype)
+        whole = convert(as_tensor(plan.places[k], dtype=int64), part.dtype)
         is_own = logical_and(greater_equal(place, -1.0), less_equal(place, whole))
         is_own = logical_and(is_own, less(convert(iota(number.most), part.dtype), _column(number.each, 2)))
         coordinates.append(plan.along(held(place, subtract(whole, 1.0)), k, 2))
@@ -169,7 +168,7 @@ def roi_pool(x: TensorLike, boxes: TensorLike, rows: TensorLike, lengths: Sequen
         count, length = plan.lengths[k], plan.places[k]
         part = _column(divide(maximum(add(subtract(last, first), 1.0), 1.0), float(count)), 1)
         number = convert(iota(count), part.dtype)
-        limit = convert(length_tensor(length), part.dtype)
+        limit = convert(as_tensor(length, dtype=int64), part.dtype)
         start = minimum(maximum(add(floor(multiply(part, number)), _column(first, 1)), 0.0), limit)
         stop = minimum(maximum(add(ceil(multiply(part, add(number, 1.0))), _column(first, 1)), 0.0), limit)
         place = convert(iota(length), part.dtype)
@@ -179,7 +178,7 @@ def roi_pool(x: TensorLike, boxes: TensorLike, rows: TensorLike, lengths: Sequen
         # Along axis k + 1 of (boxes, places, C): the parts are a new axis in front of it.
         own = expand_dims(found, k + 1)
         mask = reshape(chosen, (chosen.type.shape[0], *[1] * k, *chosen.type.shape[1:], *[1] * (own.ndim - k - 3)))
-        found = largest(where(mask, own, plan.x.dtype.limits[0]), axis=k + 2)
+        found = largest(where(mask, own, plan.x.dtype.extremes[0]), axis=k + 2)
     assert is_empty is not None
     return plan.result(where(expand_dims(is_empty, is_empty.ndim), 0, found))
 

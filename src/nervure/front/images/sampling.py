@@ -17,7 +17,7 @@ import numpy as np
 
 from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind, did_you_mean
 from nervure.front.argument_parsing import integer, members, position_of, positions_of, real, shown, truth
-from nervure.front.arranging.filled import full, iota, zeros
+from nervure.front.arranging.filled import iota, zeros
 from nervure.front.arranging.gathering import gather, scatter
 from nervure.front.arranging.views import pad, permuted, reshape
 from nervure.front.creation import as_tensor, constant
@@ -89,7 +89,7 @@ def resized(x: Tensor, at: int, length: DimLike, mode: str, has_ends: bool,
         numerator = clip(numerator, 0, None)
     first = floordivide(numerator, denominator)
     part = divide(convert(mod(numerator, denominator), x.dtype.compute),
-                  convert(length_tensor(denominator), x.dtype.compute))
+                  convert(as_tensor(denominator, dtype=int64), x.dtype.compute))
     weights = [subtract(1.0, part), part] if mode == "linear" else cubic_weights(part)
     taps = range(2) if mode == "linear" else range(-1, 3)
     result = None
@@ -125,10 +125,6 @@ def _chosen(x: Tensor, at: int, index: Tensor) -> Tensor:
 
 def _at_least_one(length: DimLike) -> DimLike:
     return 1 if equal_lengths(length, 0) is True else length
-
-
-def length_tensor(length: DimLike) -> Tensor:
-    return full((), length, int64) if not isinstance(length, Dim) else multiply(full((), 1, int64), length)
 
 
 def new_lengths(x: Tensor, lengths: object, op: str) -> list[tuple[int, DimLike]]:

@@ -27,7 +27,7 @@ from nervure.front.loops.loop_functions import scan
 from nervure.front.pytrees import Nested
 from nervure.front.tensor import Tensor, described_type
 from nervure.support.elsewhere import explain_keywords
-from nervure.types.axes import Axes, AxisLike
+from nervure.types.axes import AxisLike
 from nervure.types.dim import equal
 from nervure.types.dtype import int64
 
@@ -149,7 +149,7 @@ class _Prefixes:
         found = []
         for row, x, at in zip(rows, self._first, self._at, strict=True):
             shape = (*row.type.shape[:at], 1, *row.type.shape[at:])
-            axes = Axes([own.resized(1) if d == at else own for d, own in enumerate(x.axes)]) if x.is_named else None
+            axes = x.axes.resized(at, 1) if x.is_named else None
             found.append(Tensor(ops.Reshape(row.value, shape), axes))
         return found
 
@@ -166,7 +166,7 @@ def _interleaved(even: Tensor, odd: Tensor, at: int) -> Tensor:
     pairs = ops.Concatenate(*[ops.Reshape(x.value, apart) for x in (slice_along_axis(even, at, slice(0, count)), odd)],
                             axis=at + 1)
     shape = (*odd.type.shape[:at], 2 * count, *odd.type.shape[at + 1:])
-    axes = Axes([own.resized(2 * count) if d == at else own for d, own in enumerate(odd.axes)]) \
+    axes = odd.axes.resized(at, 2 * count) \
         if odd.is_named else None
     merged = Tensor(ops.Reshape(pairs, shape), axes)
     if even.type.shape[at] == count:

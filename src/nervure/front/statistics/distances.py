@@ -15,7 +15,7 @@ from nervure.front.argument_parsing import real
 from nervure.front.arranging.filled import arange
 from nervure.front.arranging.gathering import gather
 from nervure.front.arranging.views import expand_dims
-from nervure.front.images.sampling import length_tensor
+from nervure.front.creation import as_tensor
 from nervure.front.op_functions import (
     absolute,
     equal,
@@ -54,7 +54,7 @@ def pdist(x: TensorLike, p: float = 2.0) -> Tensor:
                             got=str(own.axes), expected="(n, features)", help="nv.cdist takes batches, and all pairs")
     n = own.type.shape[0]
     # Row i begins at i * (count - i) / 2. The root of that is put right by one where it is rounded.
-    number, count = arange(n * (n - 1) // 2, dtype=int64), length_tensor(2 * n - 1)
+    number, count = arange(n * (n - 1) // 2, dtype=int64), as_tensor(2 * n - 1, dtype=int64)
     root = sqrt(convert(subtract(multiply(count, count), multiply(number, 8)), float64))
     first = convert(floor(multiply(subtract(convert(count, float64), root), 0.5)), int64)
     first = where(greater(_begin(first, count), number), first - 1, first)

@@ -24,7 +24,7 @@ from nervure.front.statistics.prefixes import cumsum
 from nervure.front.statistics.ranks import searchsorted
 from nervure.front.tensor import Number, Tensor, TensorLike
 from nervure.support.elsewhere import explain_keywords
-from nervure.types.axes import Axes, AxisLike
+from nervure.types.axes import AxisLike
 from nervure.types.dim import DimLike
 from nervure.types.dim import equal as same_length
 from nervure.types.dtype import int64
@@ -85,8 +85,7 @@ def segment_max(x: TensorLike, segments: TensorLike, count: DimLike, axis: AxisL
     [3.0, 4.0, -inf]
     """
     own = _ordered(x, "segment_max")
-    least = float("-inf") if own.dtype.is_float else own.dtype.limits[0]
-    return _reduced(own, segments, count, axis, "maximum", least, "segment_max")
+    return _reduced(own, segments, count, axis, "maximum", own.dtype.extremes[0], "segment_max")
 
 
 def segment_min(x: TensorLike, segments: TensorLike, count: DimLike, axis: AxisLike = 0) -> Tensor:
@@ -99,8 +98,7 @@ def segment_min(x: TensorLike, segments: TensorLike, count: DimLike, axis: AxisL
     [3.0, 2.0, inf]
     """
     own = _ordered(x, "segment_min")
-    largest = float("inf") if own.dtype.is_float else own.dtype.limits[1]
-    return _reduced(own, segments, count, axis, "minimum", largest, "segment_min")
+    return _reduced(own, segments, count, axis, "minimum", own.dtype.extremes[1], "segment_min")
 
 
 def _ordered(x: TensorLike, name: str) -> Tensor:
@@ -143,7 +141,7 @@ def _reduced(x: Tensor, segments: TensorLike, count: DimLike, axis: AxisLike, mo
                           at, mode)
     if not x.is_named:
         return Tensor(written)
-    return Tensor(written, Axes([own.resized(count) if d == at else own for d, own in enumerate(x.axes)]))
+    return Tensor(written, x.axes.resized(at, count))
 
 
 def ragged_dot(x: TensorLike, y: TensorLike, sizes: TensorLike) -> Tensor:

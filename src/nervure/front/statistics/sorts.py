@@ -21,12 +21,13 @@ from nervure import ops
 from nervure.errors import InvalidArgument, NotSupported
 from nervure.front.argument_parsing import integer, members, position_of, truth
 from nervure.front.arranging.joining import stack
-from nervure.front.arranging.views import flatten, inverse, permuted, renamed
+from nervure.front.arranging.views import flatten, permuted, renamed
 from nervure.front.creation import as_tensor
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.ir.op import Value
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxisLike
+from nervure.types.shape import inverse_permutation
 
 __all__ = ["argpartition", "argsort", "lexsort", "partition", "sort", "top_k"]
 
@@ -73,7 +74,7 @@ def top_k(x: TensorLike, k: int, axis: AxisLike = -1, largest: bool = True) -> t
     values, positions = ops.TopK(moved.value, k=wanted, descending=is_largest).outputs
     axes = None
     if own.is_named:
-        axes = Axes([each.resized(wanted) if d == at else each for d, each in enumerate(own.axes)])
+        axes = own.axes.resized(at, wanted)
     return _put_back(values, order, axes), _put_back(positions, order, axes)
 
 
@@ -169,7 +170,7 @@ def _with_last(x: Tensor, at: int) -> tuple[Tensor, list[int]]:
 
 def _put_back(value: Value, order: Sequence[int], axes: Axes | None) -> Tensor:
     """Returns a value whose axes have an ``order`` as a tensor of these ``axes``."""
-    return renamed(permuted(Tensor(value), inverse(order)), axes)
+    return renamed(permuted(Tensor(value), inverse_permutation(order)), axes)
 
 
 def _by_all(keys: Sequence[Value], descending: bool) -> Value:
