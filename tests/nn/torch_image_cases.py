@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 import nervure as nv
@@ -65,11 +67,11 @@ case(lambda torch, x: torch.nn.functional.channel_shuffle(x.permute(0, 2, 1), 2)
 
 def unpooled(spatial: int) -> None:
     """Through the largest elements and back."""
-    def there(torch: object, x: object) -> object:
-        layers = [getattr(torch.nn, f"{name}{spatial}d")(2, **settings)  # type: ignore[attr-defined]
+    def there(torch: Any, x: Any) -> object:
+        layers = [getattr(torch.nn, f"{name}{spatial}d")(2, **settings)
                   for name, settings in (("MaxPool", {"return_indices": True}), ("MaxUnpool", {}))]
         values, index = layers[0](x)
-        return layers[1](values * values, index, output_size=x.shape)  # type: ignore[attr-defined]
+        return layers[1](values * values, index, output_size=x.shape)
 
     def here(x: nv.Tensor) -> nv.Tensor:
         values, index = nn.MaxPool(2).with_index(x)

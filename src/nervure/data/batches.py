@@ -10,8 +10,8 @@ So reading can go back to any place of any epoch, and two numbers are enough to 
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import cast
 
 import numpy as np
@@ -69,16 +69,25 @@ class Batches(Uncopyable):
         """Yields the batches of an epoch, from number ``start`` on; both count from 0."""
         count = self._count
         order = np.random.default_rng([self.seed, number]).permutation(count) if self.shuffled else np.arange(count)
-        read = ChosenRows if processes.count() > 1 else operator.getitem
+        read = _later if processes.count() > 1 else _now
         for first in range(start * self.size, count, self.size):
             chosen = order[first:first + self.size]
-            yield cast("Batch", mapped(lambda array: read(cast("np.ndarray", array), chosen), self.arrays))  # noqa: B023
+            yield cast("Batch", mapped(partial(read, chosen), self.arrays))
 
     def __iter__(self) -> Iterator[Batch]:
         return self.epoch(0)
 
     def __repr__(self) -> str:
         return f"Batches({self._count} examples, size={self.size}, seed={self.seed})"
+
+
+def _now(chosen: np.ndarray, array: np.ndarray) -> np.ndarray:
+    rows: np.ndarray = array[chosen]
+    return rows
+
+
+def _later(chosen: np.ndarray, array: np.ndarray) -> ChosenRows:
+    return ChosenRows(array, chosen)
 
 
 def _checked_length(structure: Batch) -> int:

@@ -12,11 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nervure.errors import InvalidArgument, ShapeMismatch
-from nervure.front import alignment
 from nervure.front.argument_parsing import integer, members
 from nervure.front.arranging.filled import zeros
 from nervure.front.arranging.found import flatnonzero
-from nervure.front.arranging.gathering import as_index, gather, gather_elements, scatter
+from nervure.front.arranging.gathering import gather, gather_elements, scatter
 from nervure.front.arranging.joining import concatenate
 from nervure.front.arranging.views import reshape
 from nervure.front.creation import as_tensor
@@ -28,12 +27,13 @@ from nervure.front.statistics.reductions import argmax
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.nn.composites import Sequential
 from nervure.nn.layers import LinearLayer
+from nervure.nn.loss_parts import numbered
 from nervure.nn.module import Module
 from nervure.support.elsewhere import explains_keywords
 from nervure.types.axes import Axes
 from nervure.types.axis import axis as named_axis
 from nervure.types.dim import equal, product
-from nervure.types.dtype import DTypeLike, int64
+from nervure.types.dtype import DTypeLike
 
 
 class AdaptiveLogSoftmax(Module):
@@ -75,7 +75,7 @@ class AdaptiveLogSoftmax(Module):
         last, which has the features.
         """
         own, rows = self._rows(x)
-        numbers = self._numbers(own, targets)
+        numbers, _ = numbered(own, targets, "AdaptiveLogSoftmax", 2)
         first = self.cutoffs[0]
         shares = log_softmax(self.head(rows), axis=-1)
         is_class = logical_and(greater_equal(numbers, 0), less(numbers, self.cutoffs[-1]))
@@ -126,17 +126,6 @@ class AdaptiveLogSoftmax(Module):
                                 got=str(own.axes), expected=f"{width} as the last length",
                                 help="make the layer for the last axis of its input")
         return own, reshape(Tensor(own.value), (product(own.type.shape[:-1]), width))
-
-    def _numbers(self, x: Tensor, targets: TensorLike) -> Tensor:
-        """Returns a class number for each row."""
-        goal = as_index(targets, "AdaptiveLogSoftmax", 2)
-        place = Tensor(zeros(x.type.shape[:-1], int64).value, Axes(x.axes[:-1]) if x.is_named else None)
-        if goal.ndim != place.ndim:
-            raise ShapeMismatch("each vector has a class number", op="AdaptiveLogSoftmax", operand="targets",
-                                got=str(goal.type), expected=str(place.type),
-                                help="integers over all axes but the last")
-        fitted = alignment.fitted(goal, place, "AdaptiveLogSoftmax")
-        return reshape(Tensor(fitted), (product(place.type.shape),))
 
     def _outside(self, x: Tensor, found: Tensor) -> Tensor:
         """Returns a number for each row over the axes of x but the last."""

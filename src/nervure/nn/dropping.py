@@ -9,16 +9,13 @@
 
 from __future__ import annotations
 
-from nervure.errors import InvalidArgument
 from nervure.front.argument_parsing import fraction
 from nervure.front.creation import expression
-from nervure.front.networks import noise as dropping
+from nervure.front.networks.noise import alpha_dropout, channel_dropout, share_dropped
 from nervure.front.pointwise.elementwise import as_floats
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.nn.module import Module
 from nervure.types.axes import AxisLike
-
-HELP = "0.5 drops every other one"
 
 
 class ChannelDropout(Module):
@@ -36,13 +33,13 @@ class ChannelDropout(Module):
     channels: AxisLike = 1
 
     def __post_init__(self) -> None:
-        fraction(self.rate, "ChannelDropout", "rate", HELP)
+        fraction(self.rate, "ChannelDropout", "rate", "0.5 drops every other one")
 
     def forward(self, x: TensorLike) -> Tensor:
         """Returns x, or in training x with channels dropped."""
         if not self.training:
             return expression(as_floats(x, "ChannelDropout"))
-        return dropping.channel_dropout(x, self.rate, self.channels)
+        return channel_dropout(x, self.rate, self.channels)
 
 
 class AlphaDropout(Module):
@@ -60,15 +57,13 @@ class AlphaDropout(Module):
     channels: AxisLike | None = None
 
     def __post_init__(self) -> None:
-        if fraction(self.rate, "AlphaDropout", "rate", HELP) == 1:
-            raise InvalidArgument("a share of the elements stays", op="AlphaDropout", operand="rate", got=self.rate,
-                                  expected="less than 1", help="0.05 is usual")
+        share_dropped(self.rate, "AlphaDropout")
 
     def forward(self, x: TensorLike) -> Tensor:
         """Returns x, or in training x with elements at the limit."""
         if not self.training or self.rate == 0:
             return expression(as_floats(x, "AlphaDropout"))
-        return dropping.alpha_dropout(x, self.rate, self.channels)
+        return alpha_dropout(x, self.rate, self.channels)
 
 
 __all__ = ["AlphaDropout", "ChannelDropout"]

@@ -13,10 +13,8 @@ from collections.abc import Callable
 from nervure import ops
 from nervure.autodiff.derivative import deriv
 from nervure.errors import InvalidArgument, ShapeMismatch, did_you_mean
-from nervure.front import alignment
 from nervure.front.argument_parsing import shown
-from nervure.front.arranging.filled import ones, zeros, zeros_like
-from nervure.front.arranging.gathering import as_index
+from nervure.front.arranging.filled import ones, zeros_like
 from nervure.front.arranging.views import pad, reshape
 from nervure.front.creation import as_tensor
 from nervure.front.custom import custom_vjp
@@ -28,11 +26,9 @@ from nervure.front.op_functions import add, divide, multiply
 from nervure.front.pointwise.elementwise import as_floats, convert
 from nervure.front.statistics.reductions import sum as total
 from nervure.front.tensor import Tensor, TensorLike
-from nervure.nn.loss_parts import REDUCTIONS, classified, reduced
+from nervure.nn.loss_parts import REDUCTIONS, classified, numbered, reduced
 from nervure.support.elsewhere import explain_keywords
-from nervure.types.axes import Axes
 from nervure.types.dim import DimLike, equal, product
-from nervure.types.dtype import int64
 
 
 def linear_cross_entropy(x: TensorLike, weights: TensorLike, targets: TensorLike, bias: TensorLike | None = None,
@@ -59,13 +55,8 @@ def linear_cross_entropy(x: TensorLike, weights: TensorLike, targets: TensorLike
         raise ShapeMismatch("the weights are (features, classes)", op=op, operand="weights",
                             got=f"{matrix.type} for {own.type}", expected="the last length of x, and the classes",
                             help="PyTorch's are transposed: weights.T")
-    place = Tensor(zeros(own.type.shape[:-1], int64).value, Axes(own.axes[:-1]) if own.is_named else None)
-    goal = as_index(targets, op, 3)
-    if goal.ndim != place.ndim:
-        raise ShapeMismatch("each vector has a class number", op=op, operand="targets", got=str(goal.type),
-                            expected=str(place.type), help="integers over all axes of x but its last")
+    numbers, axes = numbered(own, targets, op, 3)
     count = product(own.type.shape[:-1])
-    numbers = reshape(Tensor(alignment.fitted(goal, place, op)), (count,))
     vectors = reshape(Tensor(own.value), (count, own.type.shape[-1]))
     others = {name: Tensor(as_tensor(entry, op).value) for name, entry in (
         ("bias", bias), ("class_weights", class_weights)) if entry is not None}
@@ -82,7 +73,7 @@ def linear_cross_entropy(x: TensorLike, weights: TensorLike, targets: TensorLike
     found, counts = compute(vectors, numbers, matrix, *others.values())
     if reduction == "mean":
         return convert(divide(total(found), total(counts)), own.dtype)
-    return reduced(Tensor(reshape(found, own.type.shape[:-1]).value, place._axes), reduction, own.dtype, op)
+    return reduced(Tensor(reshape(found, own.type.shape[:-1]).value, axes), reduction, own.dtype, op)
 
 
 def _in_blocks(of_rows: Callable[..., tuple[Tensor, Tensor]], count: DimLike,

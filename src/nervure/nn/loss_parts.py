@@ -15,6 +15,8 @@ from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKi
 from nervure.front import alignment
 from nervure.front.apply import common_dtype, converted_to
 from nervure.front.argument_parsing import fraction, position_of, real
+from nervure.front.arranging.filled import zeros
+from nervure.front.arranging.gathering import as_index
 from nervure.front.arranging.views import reshape
 from nervure.front.creation import as_tensor
 from nervure.front.given_arrays import numpy_array
@@ -36,7 +38,7 @@ from nervure.front.statistics.reductions import sum as sum_over
 from nervure.front.tensor import Number, Operand, Tensor, TensorLike, is_scalar
 from nervure.ir.op import Value
 from nervure.types.axes import Axes, AxisLike
-from nervure.types.dim import DimLike
+from nervure.types.dim import DimLike, product
 from nervure.types.dim import equal as equal_lengths
 from nervure.types.dtype import DType, int64
 
@@ -52,6 +54,26 @@ class Goal(NamedTuple):
     axis: int
     counted: Tensor | None
     dtype: DType
+
+
+class Numbered(NamedTuple):
+    """A class ``number`` for each vector in the last axis of a tensor, one after another, and the other ``axes``."""
+
+    number: Tensor
+    axes: Axes | None
+
+
+def numbered(x: Tensor, targets: TensorLike, op: str, operand: int) -> Numbered:
+    """Returns ``targets``, class numbers over all axes of ``x`` but its last, in the order of its vectors.
+
+    Raises ShapeMismatch where they have other axes.
+    """
+    goal, axes = as_index(targets, op, operand), Axes(x.axes[:-1]) if x.is_named else None
+    place = Tensor(zeros(x.type.shape[:-1], int64).value, axes)
+    if goal.ndim != place.ndim:
+        raise ShapeMismatch("each vector has a class number", op=op, operand="targets", got=str(goal.type),
+                            expected=str(place.type), help="integers over all axes of x but its last")
+    return Numbered(reshape(Tensor(alignment.fitted(goal, place, op)), (product(place.type.shape),)), axes)
 
 
 def classified(op: str, logits: TensorLike, targets: TensorLike, axis: AxisLike | None, weights: TensorLike | None,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from nervure.errors import InvalidArgument
 from nervure.front.creation import as_tensor
-from nervure.front.images import pool_positions as unpooling
+from nervure.front.images.pool_positions import check_one_is_given, fractional_max_pooling, max_unpool
 from nervure.front.images.pooling import pooling_window
 from nervure.front.images.windows import window_settings
 from nervure.front.tensor import Tensor, TensorLike
@@ -34,7 +34,7 @@ class MaxUnpool(Module):
     def forward(self, x: TensorLike, index: TensorLike, lengths: object = None) -> Tensor:
         """Returns x with more places."""
         own = as_tensor(x, "MaxUnpool")
-        return unpooling.max_unpool(own, index, self._lengths(own) if lengths is None else lengths)
+        return max_unpool(own, index, self._lengths(own) if lengths is None else lengths)
 
     def _lengths(self, x: Tensor) -> object:
         """Returns the lengths of which the pooling makes those of x, without what its windows leave out."""
@@ -65,15 +65,11 @@ class FractionalMaxPool(Module):
     ratio: object = None
 
     def __post_init__(self) -> None:
-        if (self.lengths is None) == (self.ratio is None):
-            raise InvalidArgument("the new lengths, or their share of the old ones, are given", op="FractionalMaxPool",
-                                  got="both" if self.lengths is not None else "neither",
-                                  expected="lengths= or ratio=",
-                                  help="nv.nn.FractionalMaxPool(2, ratio=0.7)")
+        check_one_is_given(self.lengths, self.ratio, "FractionalMaxPool")
 
     def forward(self, x: TensorLike, samples: TensorLike | None = None) -> Tensor:
         """Returns x with fewer places; ``samples`` are those of the function."""
-        return unpooling.fractional_max_pooling(x, self.window, self.lengths, self.ratio, samples)
+        return fractional_max_pooling(x, self.window, self.lengths, self.ratio, samples)
 
 
 __all__ = ["FractionalMaxPool", "MaxUnpool"]

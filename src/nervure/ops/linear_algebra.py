@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 
 from nervure.errors import ShapeMismatch
 from nervure.ir.kinds import Composite, require_admitted
-from nervure.ir.op import Gradient, Gradients, Operand, Value
+from nervure.ir.op import Gradient, Gradients, Op, Operand, Value
 from nervure.ops.arithmetic import Complex, Conjugate, Imaginary, Real
 from nervure.ops.comparison import Equal, GreaterEqual
 from nervure.ops.contraction import Contract
@@ -86,6 +86,13 @@ class ReflectionProduct(LibraryOp):
     admits = DOUBLES
 
 
+def require_tall(op: Op, a: BasicTensorDescription, help: str) -> None:
+    """Raises ShapeMismatch, with a ``help``, unless a matrix has no more columns than rows."""
+    if len(a.shape) < 2 or less_equal(a.shape[-1], a.shape[-2]) is not True:
+        raise op.fail(ShapeMismatch, "the matrix has more columns than rows", got=a, operand=op.operand_label(0),
+                      expected="at least as many rows as columns", help=help)
+
+
 class Qr(Composite):
     """The product a = q @ r of a matrix with orthonormal columns and an upper triangle; a has no more columns than
     rows. A wide a has no derivative.
@@ -97,10 +104,7 @@ class Qr(Composite):
     def infer(self, *types: BasicTensorDescription) -> tuple[BasicTensorDescription, ...]:
         a, = types
         require_admitted(self, a, self.admits)
-        if len(a.shape) < 2 or less_equal(a.shape[-1], a.shape[-2]) is not True:
-            raise self.fail(ShapeMismatch, "the matrix has more columns than rows", got=a,
-                            operand=self.operand_label(0), expected="at least as many rows as columns",
-                            help="nv.linalg.qr takes wide matrices, too")
+        require_tall(self, a, "nv.linalg.qr takes wide matrices, too")
         return a.with_(layout=None), a.with_(shape=(*a.shape[:-2], a.shape[-1], a.shape[-1]), layout=None)
 
     def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[None, ...]:

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from nervure.errors import ShapeMismatch
 from nervure.ir.function import Function
 from nervure.ir.kinds import Composite, require_admitted
 from nervure.ir.leaves import Parameter
@@ -30,6 +29,7 @@ from nervure.ops.linear_algebra import (
     identity_like,
     on_triangle,
     product,
+    require_tall,
 )
 from nervure.ops.looping import Scan
 from nervure.ops.reductions import ArgMax
@@ -37,7 +37,7 @@ from nervure.ops.selection import where
 from nervure.ops.sorting import Sort
 from nervure.ops.views import Broadcast, Concatenate, Permute, Reshape, Slice
 from nervure.types.description import BasicTensorDescription
-from nervure.types.dim import DimLike, less_equal
+from nervure.types.dim import DimLike
 from nervure.types.dtype import int64
 
 
@@ -54,10 +54,7 @@ class Lu(Composite):
     def infer(self, *types: BasicTensorDescription) -> tuple[BasicTensorDescription, ...]:
         a, = types
         require_admitted(self, a, self.admits)
-        if len(a.shape) < 2 or less_equal(a.shape[-1], a.shape[-2]) is not True:
-            raise self.fail(ShapeMismatch, "the matrix has more columns than rows", got=a,
-                            operand=self.operand_label(0), expected="at least as many rows as columns",
-                            help="nv.linalg.lu takes wide matrices, too")
+        require_tall(self, a, "nv.linalg.lu takes wide matrices, too")
         *batch, rows, columns = a.shape
         plain = a.with_(dtype=int64, layout=None)
         return a.with_(layout=None), plain.with_(shape=(*batch, columns)), plain.with_(shape=(*batch, rows))

@@ -25,9 +25,11 @@ from nervure.front.alignment import reordered
 from nervure.front.apply import converted_to
 from nervure.front.argument_parsing import position_of
 from nervure.front.arranging.found import is_constant, known_array
-from nervure.front.arranging.views import inverse, permuted, renamed
+from nervure.front.arranging.views import permuted, renamed
 from nervure.front.creation import as_tensor, received
 from nervure.front.given_arrays import numpy_array
+from nervure.front.op_functions import mod
+from nervure.front.pointwise.elementwise import clip
 from nervure.front.promotion import weak_type
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.front.traced_numbers import TracedNumber
@@ -38,6 +40,7 @@ from nervure.types.axis import Axis
 from nervure.types.axis import axis as named_axis
 from nervure.types.dim import DimLike, equal
 from nervure.types.dtype import DTypeLike, as_dtype, float32, int64
+from nervure.types.shape import inverse_permutation
 
 MODES = {"set": "set", "add": "add", "multiply": "multiply", "mul": "multiply", "minimum": "minimum", "min": "minimum",
          "maximum": "maximum", "max": "maximum"}
@@ -69,15 +72,21 @@ def scatter(x: TensorLike, index: TensorLike, updates: TensorLike, axis: AxisLik
     >>> nv.scatter([1, 2, 3], [0, 0], [10, 20], axis=0, mode="add").tolist()
     [31.0, 2.0, 3.0]
     """
-    if not isinstance(mode, str) or mode not in MODES:
-        raise InvalidArgument("unknown mode", op="scatter", operand="mode", got=repr(mode), expected=", ".join(MODES),
-                              help=did_you_mean(str(mode), MODES, "the mode says how an update meets what is there"))
+    written = mode_of(mode, "scatter")
     own = as_tensor(x, "scatter")
     plan = _plan(own, index, axis, "scatter")
     given = received(updates, own.dtype, "scatter", 3)
     place = plan.result(plan.gather(own.value))
     fresh = alignment.fitted(given, place, "scatter", 3)
-    return Tensor(plan.scatter(own.value, converted_to(fresh, own.dtype), MODES[mode]), own._axes)
+    return Tensor(plan.scatter(own.value, converted_to(fresh, own.dtype), written), own._axes)
+
+
+def mode_of(mode: object, op: str) -> str:
+    """Returns the mode of a core op by one of its names."""
+    if not isinstance(mode, str) or mode not in MODES:
+        raise InvalidArgument("unknown mode", op=op, operand="mode", got=repr(mode), expected=", ".join(MODES),
+                              help=did_you_mean(str(mode), MODES, "the mode says how an update meets what is there"))
+    return MODES[mode]
 
 
 def gather_elements(x: TensorLike, index: TensorLike, axis: AxisLike) -> Tensor:
@@ -110,7 +119,7 @@ def gather_elements(x: TensorLike, index: TensorLike, axis: AxisLike) -> Tensor:
     op = ops.GatherElements(own.value, chosen, axis=at)
     if not own.is_named:
         return Tensor(op)
-    return Tensor(op, Axes([axis.resized(op.shape[d]) if d == at else axis for d, axis in enumerate(own.axes)]))
+    return Tensor(op, own.axes.resized(at, op.shape[at]))
 
 
 def gather_nd(x: TensorLike, index: TensorLike, batch: int = 0) -> Tensor:
@@ -188,12 +197,12 @@ class _Plan(NamedTuple):
 
     def scatter(self, x: Value, updates: Value, mode: str) -> Value:
         """Returns x with ``updates``, in the order of the result, written to the chosen elements."""
-        moved, updates = reordered(x, self.x_order), reordered(updates, inverse(self.order))
+        moved, updates = reordered(x, self.x_order), reordered(updates, inverse_permutation(self.order))
         if self.batch:
             written: ops.Scatter | ops.ScatterNd = ops.ScatterNd(moved, self._coordinates(), updates, mode, self.batch)
         else:
             written = ops.Scatter(moved, self.positions, updates, 0, mode)
-        return reordered(written.output, inverse(self.x_order))
+        return reordered(written.output, inverse_permutation(self.x_order))
 
     def result(self, picked: Value) -> Tensor:
         """Returns the gathered elements as a tensor, with the index's own dimensions in the place of the axis."""
@@ -263,6 +272,20 @@ def within(index: Tensor, length: DimLike) -> Tensor:
     """Returns an index as it is: a number below 0, or from ``length`` on, is an IndexOutOfRange when the graph runs."""
     places = ops.Iota((length,), 0, int64)
     return Tensor(ops.Gather(places, from_front(index, length).value, 0), index._axes)
+
+
+OUTSIDE = ("raise", "wrap", "clip")
+"""The ways to take a position outside of an axis."""
+
+
+def inside(index: Tensor, length: DimLike, mode: str, name: str) -> Tensor:
+    """Returns positions below a ``length``; ``mode`` says what one outside is."""
+    if mode not in OUTSIDE:
+        raise InvalidArgument("there is no such mode", op=name, operand="mode", got=f"{mode!r:.40}",
+                              expected=", ".join(OUTSIDE), help="it says what a coordinate outside is")
+    if mode == "wrap":
+        return mod(index, length)
+    return clip(index, 0, length - 1) if mode == "clip" else within(index, length)
 
 
 def _extent(like: Tensor, length: DimLike) -> Value:

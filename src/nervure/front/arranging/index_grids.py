@@ -19,12 +19,11 @@ from nervure.front.argument_parsing import integer, members, require_function, t
 from nervure.front.arranging.diagonals import tri
 from nervure.front.arranging.filled import iota, ones
 from nervure.front.arranging.found import nonzero
-from nervure.front.arranging.gathering import as_index, within
+from nervure.front.arranging.gathering import as_index, inside, within
 from nervure.front.arranging.views import reshape
 from nervure.front.creation import as_tensor, read_axes
 from nervure.front.given_arrays import numpy_array
 from nervure.front.op_functions import add, floordivide, mod, multiply
-from nervure.front.pointwise.elementwise import clip
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import AxesLike
@@ -33,9 +32,6 @@ from nervure.types.dtype import DTypeLike, as_dtype, float32, int64
 
 __all__ = ["diag_indices", "diag_indices_from", "fromfunction", "indices", "ix_", "mask_indices", "ravel_multi_index",
            "tril_indices", "tril_indices_from", "triu_indices", "triu_indices_from", "unravel_index"]
-
-MODES = ("raise", "wrap", "clip")
-
 
 # -- triangles and diagonals -----------------------------------------------------------------------------------------
 
@@ -192,7 +188,7 @@ def ravel_multi_index(multi_index: Sequence[TensorLike], dims: AxesLike, mode: s
                               help="dims are the lengths of all axes")
     found: Tensor | None = None
     for index, length in zip(given, lengths, strict=True):
-        place = _inside(index, length, mode, "ravel_multi_index")
+        place = inside(index, length, mode, "ravel_multi_index")
         found = place if found is None else add(multiply(found, length), place)
     assert found is not None
     return found
@@ -212,16 +208,6 @@ def unravel_index(index: TensorLike, shape: AxesLike) -> tuple[Tensor, ...]:
         found.append(mod(place, length))
         place = floordivide(place, length)
     return tuple(reversed(found))
-
-
-def _inside(index: Tensor, length: DimLike, mode: str, name: str) -> Tensor:
-    """Returns coordinates below a length, by the ``mode``."""
-    if mode not in MODES:
-        raise InvalidArgument("there is no such mode", op=name, operand="mode", got=f"{mode!r:.40}",
-                              expected=", ".join(MODES), help="it says what a coordinate outside is")
-    if mode == "wrap":
-        return mod(index, length)
-    return clip(index, 0, length - 1) if mode == "clip" else within(index, length)
 
 
 def _matrix(x: TensorLike, name: str) -> Tensor:

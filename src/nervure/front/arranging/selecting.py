@@ -18,13 +18,12 @@ from nervure import ops
 from nervure.errors import InvalidArgument, ShapeMismatch
 from nervure.front.apply import converted_to
 from nervure.front.argument_parsing import members, position_of
-from nervure.front.arranging.gathering import MODES, as_index, gather_elements, within
+from nervure.front.arranging.gathering import OUTSIDE, as_index, gather_elements, inside, mode_of
 from nervure.front.arranging.joining import stack
 from nervure.front.arranging.rearranging import broadcast_arrays
 from nervure.front.arranging.views import broadcast, expand_dims, squeeze
 from nervure.front.creation import as_tensor, received
-from nervure.front.op_functions import mod
-from nervure.front.pointwise.elementwise import clip, convert, where
+from nervure.front.pointwise.elementwise import convert, where
 from nervure.front.tensor import Operand, Tensor, TensorLike
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import AxisLike
@@ -43,17 +42,13 @@ def choose(index: TensorLike, choices: Sequence[TensorLike], mode: str = "raise"
     [7.0, 2.0, 6.0]
     """
     listed: list[Any] = members(choices, "choose", "choices", "a list of tensors")
-    if not listed or mode not in ("raise", "wrap", "clip"):
+    if not listed or mode not in OUTSIDE:
         what = ("mode", f"{mode!r:.40}", "raise, wrap or clip") if listed else ("choices", "none", "one or more")
         raise InvalidArgument("there is nothing to choose by", op="choose", operand=what[0], got=what[1],
                               expected=what[2], help="nv.choose([0, 1], [x, y]) takes x first, then y")
     own, count = as_tensor(index, "choose"), len(listed)
     own = as_index(convert(own, int64) if own.dtype is bool_ else index, "choose")
-    if mode == "raise":
-        own = within(own, count)
-    else:
-        own = mod(own, count) if mode == "wrap" else clip(own, 0, count - 1)
-    own, *spread = broadcast_arrays(own, *listed)
+    own, *spread = broadcast_arrays(inside(own, count, mode, "choose"), *listed)
     if own.is_named:
         plain = [Tensor(entry.value) for entry in spread]
         return Tensor(_picked(Tensor(own.value), plain).value, own._axes)
@@ -121,9 +116,7 @@ def put_along_axis(x: TensorLike, index: TensorLike, updates: TensorLike, axis: 
     [[1.0, 9.0], [9.0, 4.0]]
     """
     own, positions = as_tensor(x, "put_along_axis"), as_index(index, "put_along_axis", 2)
-    if mode not in MODES:
-        raise InvalidArgument("unknown mode", op="put_along_axis", operand="mode", got=f"{mode!r:.40}",
-                              expected=", ".join(MODES), help="the mode says how an update meets what is there")
+    written = mode_of(mode, "put_along_axis")
     at = position_of(own, axis, "put_along_axis")
     if positions.ndim != own.ndim or positions.is_named:
         raise ShapeMismatch("the index has as many axes as x, without names", op="put_along_axis", operand=2,
@@ -134,7 +127,7 @@ def put_along_axis(x: TensorLike, index: TensorLike, updates: TensorLike, axis: 
     spread = broadcast(positions, shape)
     coordinates = [spread.value if d == at else ops.Iota(shape, d, int64).output for d in range(own.ndim)]
     index_of_all = ops.Stack(*coordinates, axes=(own.ndim,), counts=(own.ndim,))
-    return Tensor(ops.ScatterNd(own.value, index_of_all, fresh.value, MODES[mode], 0), own._axes)
+    return Tensor(ops.ScatterNd(own.value, index_of_all, fresh.value, written, 0), own._axes)
 
 
 explain_keywords(globals(), __all__)

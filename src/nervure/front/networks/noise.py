@@ -53,10 +53,7 @@ def alpha_dropout(x: TensorLike, rate: float = 0.5, channels: AxisLike | None = 
     >>> len(set(nv.alpha_dropout(nv.ones((100,)), 0.5).tolist()))
     2
     """
-    own, share = as_floats(x, "alpha_dropout"), fraction(rate, "alpha_dropout", "rate", "0.05 is usual")
-    if share == 1:
-        raise InvalidArgument("a share of the elements stays", op="alpha_dropout", operand="rate", got=rate,
-                              expected="less than 1", help="0.05 is usual")
+    own, share = as_floats(x, "alpha_dropout"), share_dropped(rate, "alpha_dropout")
     if share == 0:
         return own
     stays = 1 - share
@@ -64,6 +61,15 @@ def alpha_dropout(x: TensorLike, rate: float = 0.5, channels: AxisLike | None = 
     places = list(range(own.ndim)) if channels is None else _of_channels(own, channels, "alpha_dropout")
     kept = _spread(bernoulli(_axes_at(own, places), stays), own, places)
     return add(multiply(where(kept, own, SATURATION), scale), -scale * share * SATURATION)
+
+
+def share_dropped(rate: float, op: str) -> float:
+    """Returns the ``rate`` of elements that alpha dropout sets; InvalidArgument if none would stay."""
+    share = fraction(rate, op, "rate", "0.05 is usual")
+    if share == 1:
+        raise InvalidArgument("a share of the elements stays", op=op, operand="rate", got=rate, expected="less than 1",
+                              help="0.05 is usual")
+    return share
 
 
 def gumbel_softmax(logits: TensorLike, temperature: float = 1.0, hard: bool = False, axis: AxisLike = -1) -> Tensor:

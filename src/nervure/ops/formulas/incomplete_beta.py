@@ -98,11 +98,16 @@ def _integral(a: Value, b: Value, x: Value, length: Value, wanted: str) -> Value
     return integral(integrand, _NODES, a, a + b, x, length) * length
 
 
-def _found(a: Value, b: Value, x: Value, wanted: str) -> tuple[Value, Value]:
-    """Returns a part of finite operands inside of their domain, and where they are that."""
+def _inside(a: Value, b: Value, x: Value) -> tuple[Value, Value, Value, Value]:
+    """Returns where operands are finite and inside of their domain, and numbers that are these there."""
     is_inside = both(greater(a, 0.0), greater(b, 0.0), greater(x, 0.0), less(x, 1.0), less(a, math.inf),
                      less(b, math.inf))
-    a, b, x = where(is_inside, a, 1.0), where(is_inside, b, 1.0), where(is_inside, x, 0.5)
+    return is_inside, where(is_inside, a, 1.0), where(is_inside, b, 1.0), where(is_inside, x, 0.5)
+
+
+def _found(a: Value, b: Value, x: Value, wanted: str) -> tuple[Value, Value]:
+    """Returns a part of finite operands inside of their domain, and where they are that."""
+    is_inside, a, b, x = _inside(a, b, x)
     y = 1 - x
     turned = greater(x * (a + b + _MARGIN), a + _MARGIN)
     first, second = where(turned, b, a), where(turned, a, b)
@@ -116,9 +121,7 @@ def _found(a: Value, b: Value, x: Value, wanted: str) -> tuple[Value, Value]:
 
 
 def _slope_in_x(a: Value, b: Value, x: Value) -> Value:
-    is_inside = both(greater(a, 0.0), greater(b, 0.0), greater(x, 0.0), less(x, 1.0), less(a, math.inf),
-                     less(b, math.inf))
-    own, other, place = where(is_inside, a, 1.0), where(is_inside, b, 1.0), where(is_inside, x, 0.5)
+    is_inside, own, other, place = _inside(a, b, x)
     return where(is_inside, density(own, other, place, 1 - place) / place / (1 - place), 0.0)
 
 

@@ -240,11 +240,11 @@ class CompiledFunction:
         """Whether derived storages depend only on their variable, or on a constant, and the function leaves both
         unchanged. They may depend on no call and on no size.
         """
-        new_values = {variable for root, variable in self.in_place}
-        if not all([self.storages[storage].variable is None for number, storage in self.packs.items()
-                    if number not in self.lasting_packs]):
+        new_values, lasting = {variable for root, variable in self.in_place}, self.lasting_packs
+        if any([self.storages[storage].variable is not None for number, storage in self.packs.items()
+                if number not in lasting]):
             return False
-        for number, storage in self.lasting_packs.items():
+        for number, storage in lasting.items():
             kernel, derived = self.kernels[number], self.storages[storage]
             sources = [self.storages[each] for each in kernel.reads]
             kind = StorageKind.CONSTANT if derived.variable is None else StorageKind.VARIABLE

@@ -48,6 +48,8 @@ class RoundedLengths:
 
     def rounded(self, bindings: Bindings) -> Bindings:
         """Returns the lengths of the program for a call with these ``bindings``."""
+        if not self._names:
+            return bindings
         return {**bindings, **{name: self._multiple(name, bindings[name]) for name in self._names}}
 
     def _multiple(self, name: str, length: int) -> int:

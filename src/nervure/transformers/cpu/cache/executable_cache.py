@@ -165,11 +165,12 @@ def read(content: bytes, function: Function) -> LoadedFunction | None:
         constants = _read_constants(parts["constants"], memoryview(content)[end:], _constants(function))
     except (struct.error, ValueError, TypeError, KeyError, NervureError, RecursionError):
         return None
-    if len(constants) != len(functions) or not _belongs(compiled, with_lengths(function), constants):
+    whole = with_lengths(function)
+    if len(constants) != len(functions) or not _belongs(compiled, whole, constants):
         return None
     keys = [kernel.key for each in functions for kernel in each.kernels if kernel.key]
     libraries = find_libraries(keys)
-    return load(compiled, with_lengths(function), libraries, iter(constants)) if {*keys} <= libraries.keys() else None
+    return load(compiled, whole, libraries, iter(constants)) if {*keys} <= libraries.keys() else None
 
 
 def _read_constants(listed: Sequence[Sequence[int | tuple[str, list[int]]]], content: memoryview,
