@@ -88,7 +88,7 @@ class DType(Frozen):
     def limits(self) -> tuple[int | float, int | float]:
         """The smallest and the largest number. InternalError for complex types, which have no order."""
         if self.minimum is None or self.maximum is None:
-            raise InternalError(f"{self.name} has no limits")
+            raise InternalError(f"{self.name} has no limits: complex numbers have no order")
         return self.minimum, self.maximum
 
     @property
