@@ -119,7 +119,7 @@ class CompiledCall:
 
 LIBRARY_RUNNER = "run_library"
 PARTS = {"run_positions": RUNTIME, LIBRARY_RUNNER: RUNTIME, "run_cumulative": "accumulating",
-         "run_sort": "row_sorting", "run_top_k": "row_sorting"}
+         "run_sort": "row_sorting", "run_sort_keys": "key_sorting", "run_top_k": "row_sorting"}
 """The functions of the runtime that compute whole ops, each with the part of the runtime that has it."""
 
 

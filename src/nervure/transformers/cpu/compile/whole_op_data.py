@@ -36,6 +36,7 @@ from nervure.transformers.cpu.compile.llvm.types import F32, F64, I32, I64
 from nervure.transformers.cpu.compile.region_data import place_of
 from nervure.transformers.cpu.compiled import LIBRARY_RUNNER, CompiledCall, LaunchParameters
 from nervure.transformers.cpu.runtime import accumulating
+from nervure.transformers.cpu.runtime.key_sorting import KINDS
 from nervure.transformers.cpu.runtime.ordering import KeyKind
 from nervure.types.dim import DimLike, product
 from nervure.types.dtype import DType, bool_, float32, float64, int32, int64, uint64
@@ -67,10 +68,10 @@ def call_of(step: OpaqueStep, wanted: Container[Storage]) -> tuple[CompiledCall,
     runner, own = _SIZES[type(op)]
     if isinstance(op, Cumulative):
         places = places[:1] + places  # in the place of factors, which are not read
-    sizes = (*places, *own(op))
-    if isinstance(op, Sort):
-        sizes = (*sizes, int(step.outputs[1] in wanted))
-    return CompiledCall(runner, is_shared=type(op) in _SHARED), LaunchParameters(sizes, duration=duration)
+    if isinstance(op, Sort) and step.outputs[1] not in wanted and op.operands[0].dtype.itemsize in KINDS:
+        runner = "run_sort_keys"
+    call = CompiledCall(runner, is_shared=type(op) in _SHARED)
+    return call, LaunchParameters((*places, *own(op)), duration=duration)
 
 
 def _of_positions(op: FindPositions) -> tuple[DimLike, ...]:

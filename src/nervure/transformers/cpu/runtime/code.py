@@ -23,10 +23,10 @@ from nervure.transformers.cpu.runtime import (
     chunks,
     entry,
     key_merging,
+    key_sorting,
     library_calls,
     memory_pool,
     resizing,
-    row_networks,
     row_sorting,
     runners,
     tensor_entry,
@@ -41,7 +41,8 @@ from nervure.transformers.cpu.settings import COLD_LEVEL, LEVEL
 PARTS = {
     RUNTIME: (chunks, thread_pool, memory_pool, array_headers, resizing, call, runners, whole_ops, library_calls, entry,
               tensor_headers, tensor_entry),
-    "row_sorting": (row_networks, key_merging, row_sorting),
+    "key_sorting": (key_sorting, key_merging),
+    "row_sorting": (row_sorting,),
     "accumulating": (accumulating,),
 }
 """The modules of each part. The other parts use the functions and the records of the first."""

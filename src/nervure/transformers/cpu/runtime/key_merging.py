@@ -1,65 +1,50 @@
-"""A long row sorted by all threads, where no positions are read: keys in runs, and merges of two runs at a time.
+"""Sorts where no positions are read: threads share rows, or one long row.
 
-The runs are the rows of ``row_networks``. A merge takes a vector of the row whose next key is smaller, and compares it
-with the larger half of what came before, as a bitonic network does: the smaller half is next (H. Inoue and others,
-"AA-sort", 2007). Each thread merges blocks of the result, for which it finds by halving where they begin. Behind the
-last run keys are larger than all others, so that all runs have one length.
+Of a long row each thread sorts a run, and two runs at a time are merged. A merge takes a vector of the row whose next
+key is smaller, and compares it with the larger half of what came before, as a bitonic network does: the smaller half is
+next (H. Inoue and others, "AA-sort", 2007). Each thread merges blocks of the result, for which it finds by halving
+where they begin. Behind the row keys are larger than all others, so that all runs have one length.
 
->>> [each.name for each in (fill_keys, merge_keys, write_elements)]
-['fill_keys', 'merge_keys', 'write_elements']
+>>> [each.name for each in (run_sort_keys, fill_keys, sort_key_runs, merge_keys)]
+['run_sort_keys', 'fill_keys', 'sort_key_runs', 'merge_keys']
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
 from nervure.transformers.cpu.compile.llvm.types import I8, I64, PTR, Type
 from nervure.transformers.cpu.runtime.call import run_in_chunks
-from nervure.transformers.cpu.runtime.memory_pool import borrowed
-from nervure.transformers.cpu.runtime.native import At, LocalVariable, Pointer, Table, Word, hot, least
-from nervure.transformers.cpu.runtime.ordering import KeyKind, Ordering, taken_from_first
-from nervure.transformers.cpu.runtime.records import CallRecord, Status, StatusCode, StepRecord
-from nervure.transformers.cpu.runtime.row_networks import (
+from nervure.transformers.cpu.runtime.key_sorting import (
     KINDS,
+    KeyRow,
+    make_keys,
+    restore_equals,
+    sort_key_rows,
+    sort_keys,
+    write_elements,
+)
+from nervure.transformers.cpu.runtime.memory_pool import borrowed
+from nervure.transformers.cpu.runtime.native import At, Pointer, Table, Word, hot, least, native
+from nervure.transformers.cpu.runtime.ordering import (
     LENGTH,
+    LONG,
     ORDER,
-    POSITIONS,
     ROWS,
     SOURCE,
     VALUES,
-    lanes_of,
-    restore_equals,
-    sort_side_by_side,
+    Ordering,
+    taken_from_first,
 )
-from nervure.transformers.cpu.target import Target
+from nervure.transformers.cpu.runtime.records import CallRecord, Status, StatusCode, StepRecord
 
-RUN = 1 << 10
-"""The keys of a run, whose columns with those beside them lie in the first caches."""
-
-BLOCK = RUN
-"""The keys that a thread makes, merges or writes at a time: runs have no others."""
+BLOCK = 1 << 10
+"""The keys that a thread makes, merges or writes at a time: runs are made of blocks."""
 
 _ROOM = 64
 _FIELDS = ORDER + len(Ordering._fields)
-_ROW, _KEYS, _SPARE, _RUN, _SPECIAL = range(_FIELDS, _FIELDS + 5)
-
-
-class KeyRow(NamedTuple):
-    """Consecutive keys in memory, in code that is being built."""
-
-    b: Builder
-    pointer: Register
-    kind: Type
-
-    def after(self, count: Register) -> KeyRow:
-        """Returns the keys from a place on."""
-        return self._replace(pointer=self.b.offset(self.pointer, count, self.kind))
-
-    def word(self, index: Register) -> Register:
-        """Returns a key as a number of 64 bits without sign."""
-        return self.b.load(self.after(index).pointer, self.kind).cast("zext", I64)
+_ROW, _KEYS, _SPARE, _RUN, _PADDED, _SPECIAL = range(_FIELDS, _FIELDS + 6)
 
 
 class _LongRow:
@@ -67,8 +52,7 @@ class _LongRow:
 
     def __init__(self, b: Builder, buffers: Table, given: Table, kind: Type) -> None:
         self.b, self.kind, self.given = b, kind, given
-        self.type = kind.vector(lanes_of(kind.bits // 8))
-        self.length, self.run = given[LENGTH], given[_RUN]
+        self.length, self.run, self.padded = given[LENGTH], given[_RUN], given[_PADDED]
         self.order = Ordering.read(given, ORDER)
         self.keys, self.spare = [KeyRow(b, given[number].cast("inttoptr", PTR), kind) for number in (_KEYS, _SPARE)]
         self.source, self.values = [b.offset(buffers[given[number]], given[_ROW] * self.length, kind)
@@ -83,47 +67,48 @@ def _phase(b: Builder, buffers: Table, sizes: Register, build: Callable[[_LongRo
             build(_LongRow(b, buffers, given, kind))
 
 
-def sort_long_rows(b: Builder, step: At[StepRecord], table: Table, sizes: Table, call: At[CallRecord],
-                   status: At[Status]) -> None:
-    """Emits code that sorts each row by phases, which threads share; ``sizes`` are those of ``run_sort``."""
-    length, width = sizes[LENGTH], sizes[ORDER]
+@native
+def run_sort_keys(b: Builder, step: At[StepRecord], table: Table, count: Word, call: At[CallRecord],
+                  status: At[Status]) -> None:
+    """Sorts each row. The sizes of the ``step`` are those of ``run_sort``; no positions are written."""
+    sizes = Table(step["sizes"], I64)
+    rows, length, width = sizes[ROWS], sizes[LENGTH], sizes[ORDER]
+    with b.if_((rows >= call["threads"]) | (length < LONG)):
+        run_in_chunks(b, step, sort_key_rows.address(b), rows, sizes, table, call, status)
+        b.ret()
     own = Table(b.allocate(I64, _SPECIAL + 1), I64)
     for number in range(_FIELDS):
         own[number] = sizes[number]
-    runs = (length + (RUN - 1)).quotient(b.constant(I64, RUN))
-    with borrowed(b, runs * RUN * width * 2, _ROOM) as block:
+    run = (length + call["threads"] - 1).quotient(call["threads"])
+    run = (run + (BLOCK - 1)) & -BLOCK
+    runs = (length + run - 1).quotient(run)
+    own[_PADDED] = run * runs
+    with borrowed(b, run * runs * width * 2, _ROOM) as block:
         with b.if_(block.equal(0)):
             status["code"] = StatusCode.NO_MEMORY
             b.ret()
         with b.loop(0, sizes[ROWS]) as loop:
-            own[_ROW], own[_SPECIAL] = loop.index, b.constant(I64, 0)
-            _sort_long_row(b, step, table, own, (block, b.offset(block, runs * RUN * width, I8)), runs, call, status)
+            own[_ROW], own[_RUN], own[_SPECIAL] = loop.index, run, b.constant(I64, 0)
+            own[_KEYS] = block.cast("ptrtoint", I64)
+            own[_SPARE] = own[_KEYS] + run * runs * width
+            _sort_long_row(b, step, table, own, runs, call, status)
 
 
-def _sort_long_row(b: Builder, step: At[StepRecord], table: Table, own: Table, memory: tuple[Register, Register],
-                   runs: Register, call: At[CallRecord], status: At[Status]) -> None:
-    blocks, width = (runs * RUN).quotient(b.constant(I64, BLOCK)), own[ORDER]
-    for number, pointer in ((_KEYS, memory[0]), (_SPARE, memory[1])):
-        own[number] = pointer.cast("ptrtoint", I64)
+def _sort_long_row(b: Builder, step: At[StepRecord], table: Table, own: Table, runs: Register, call: At[CallRecord],
+                   status: At[Status]) -> None:
+    width, blocks = own[ORDER], own[_PADDED].quotient(b.constant(I64, BLOCK))
 
-    def phase(kernel: Register, extent: Register, buffers: Table = table, sizes: Table = own) -> None:
+    def phase(kernel: Register, extent: Register) -> None:
         with b.if_(status["code"].equal(StatusCode.DONE)):
-            run_in_chunks(b, step, kernel, extent, sizes, buffers, call, status)
+            run_in_chunks(b, step, kernel, extent, own, table, call, status)
 
     phase(fill_keys.address(b), blocks)
-    keys, columns = Table(b.allocate(PTR, 1)), Table(b.allocate(I64, _FIELDS), I64)
-    keys[0] = memory[0]
-    for number, value in ((SOURCE, 0), (VALUES, 0), (POSITIONS, 0), (ROWS, runs), (LENGTH, RUN), (ORDER, width),
-                          (ORDER + 1, KeyKind.UNSIGNED), (ORDER + 2, 0), (ORDER + 3, 0), (ORDER + 4, 0)):
-        columns[number] = value if isinstance(value, Register) else b.constant(I64, int(value))
-    lanes = b.constant(I64, Target.host().vector_bytes).quotient(width)
-    phase(sort_side_by_side.address(b), (runs + lanes - 1).quotient(lanes), keys, columns)
-    own[_RUN] = b.constant(I64, RUN)
-    with b.while_(lambda: (own[_RUN] < own[LENGTH]) & status["code"].equal(StatusCode.DONE)):
+    phase(sort_key_runs.address(b), runs)
+    with b.while_(lambda: (own[_RUN] < own[_PADDED]) & status["code"].equal(StatusCode.DONE)):
         phase(merge_keys.address(b), blocks)
         here = own[_KEYS]
         own[_KEYS], own[_SPARE], own[_RUN] = own[_SPARE], here, own[_RUN] * 2
-    phase(write_elements.address(b), blocks)
+    phase(write_blocks_of_keys.address(b), blocks)
     with b.if_(own[_SPECIAL].not_equal(0) & status["code"].equal(StatusCode.DONE), unlikely=True):
         start = own[_ROW] * own[LENGTH] * width
         source, values = [b.offset(table[own[number]], start, I8) for number in (SOURCE, VALUES)]
@@ -135,19 +120,24 @@ def fill_keys(b: Builder, buffers: Table, sizes: Pointer, begin: Word, end: Word
               status: At[Status]) -> None:
     """Makes the keys of the blocks ``begin`` to ``end``, and says whether there are zeros with a sign, or NaN."""
     def build(row: _LongRow) -> None:
-        special = LocalVariable(b.constant(I64, 0))
-        stop = least(b, end * BLOCK, row.length)
-        whole = stop - ((stop - begin * BLOCK) & (row.type.lanes - 1))
-        for type, first, last in ((row.type, begin * BLOCK, whole), (row.kind, whole, stop)):
-            keys = row.order.keys(b, type)
-            with b.loop(first, last, type.lanes) as loop:
-                bits = b.load(b.offset(row.source, loop.index, row.kind), type, align=row.kind.bits // 8)
-                special.value = special.value | keys.any_special([bits]).cast("zext", I64)
-                b.store(keys.of(bits), row.keys.after(loop.index).pointer, align=row.kind.bits // 8)
-        with b.loop(stop, end * BLOCK) as loop:
+        first, last = least(b, begin * BLOCK, row.length), least(b, end * BLOCK, row.length)
+        special = make_keys(row.order, row.source, row.keys, first, last)
+        with b.loop(last, end * BLOCK) as loop:
             b.store(b.constant(row.kind, -1), row.keys.after(loop.index).pointer)
-        with b.if_(special.value.not_equal(0)):
-            row.given[_SPECIAL] = special.value
+        with b.if_(special.not_equal(0)):
+            row.given[_SPECIAL] = special
+
+    _phase(b, buffers, sizes, build)
+
+
+@hot
+def sort_key_runs(b: Builder, buffers: Table, sizes: Pointer, begin: Word, end: Word, scratch: Pointer,
+                  status: At[Status]) -> None:
+    """Sorts the runs ``begin`` to ``end``."""
+    def build(row: _LongRow) -> None:
+        with b.loop(begin, end) as loop:
+            start = loop.index * row.run
+            sort_keys(row.keys.after(start), row.spare.after(start).pointer, row.run)
 
     _phase(b, buffers, sizes, build)
 
@@ -157,37 +147,35 @@ def merge_keys(b: Builder, buffers: Table, sizes: Pointer, begin: Word, end: Wor
                status: At[Status]) -> None:
     """Merges pairs of neighbouring runs, for the blocks ``begin`` to ``end`` of the result."""
     def build(row: _LongRow) -> None:
-        padded = (row.length + (RUN - 1)) & -RUN
         with b.loop(begin, end) as loop:
             start = loop.index * BLOCK
             base = start.quotient(row.run * 2) * (row.run * 2)
-            middle = least(b, base + row.run, padded)
+            middle = least(b, base + row.run, row.padded)
             first, second = row.keys.after(base), row.keys.after(middle)
-            counts = middle - base, least(b, middle + row.run, padded) - middle
+            counts = middle - base, least(b, middle + row.run, row.padded) - middle
             taken = taken_from_first(first, second, counts, start - base)
-            _merge(row, first, second, (taken, start - base - taken), counts, row.spare.after(start))
+            _merge(first, second, (taken, start - base - taken), counts, row.spare.after(start))
 
     _phase(b, buffers, sizes, build)
 
 
-def _merge(row: _LongRow, first: KeyRow, second: KeyRow, starts: tuple[Register, Register],
-           ends: tuple[Register, Register], target: KeyRow) -> None:
+def _merge(first: KeyRow, second: KeyRow, starts: tuple[Register, Register], ends: tuple[Register, Register],
+           target: KeyRow) -> None:
     """Emits code that merges a block of two sorted rows, from ``starts`` on."""
-    b, type, lanes = row.b, row.type, row.type.lanes
-    last = b.constant(row.kind, -1)
+    b, kind, lanes = first.b, first.kind, first.type.lanes
+    last = b.constant(kind, -1)
 
     def load(keys: KeyRow, place: Register, end: Register) -> Register:
         """Returns a vector of keys, with the largest of all behind the end."""
-        return b.choose(place + lanes <= end, lambda: b.load(keys.after(place).pointer, type, align=row.kind.bits // 8),
-                        lambda: _part(b, keys, place, end, type))
+        return b.choose(place + lanes <= end, lambda: keys.load(place), lambda: keys.load_first(place, end - place)[0])
 
     def head(keys: KeyRow, place: Register, end: Register) -> Register:
         safe = b.where(place < end, place, 0)
-        return b.where(place < end, b.load(keys.after(safe).pointer, row.kind), last)
+        return b.where(place < end, b.load(keys.after(safe).pointer, kind), last)
 
     one, other = starts
     low, high = _merged(b, load(first, one, ends[0]), load(second, other, ends[1]))
-    b.store(low, target.pointer, align=row.kind.bits // 8)
+    target.store(low, b.constant(I64, 0))
     carried = [one + lanes, other + lanes, high]
     with b.loop(lanes, BLOCK, lanes, carried=carried) as loop:
         one, other, high = loop.carried
@@ -195,15 +183,8 @@ def _merge(row: _LongRow, first: KeyRow, second: KeyRow, starts: tuple[Register,
         pointer = b.where(is_first, first.pointer, second.pointer)
         place, end = b.where(is_first, one, other), b.where(is_first, ends[0], ends[1])
         low, high = _merged(b, high, load(first._replace(pointer=pointer), place, end))
-        b.store(low, target.after(loop.index).pointer, align=row.kind.bits // 8)
+        target.store(low, loop.index)
         loop.carried = [b.where(is_first, one + lanes, one), b.where(is_first, other, other + lanes), high]
-
-
-def _part(b: Builder, keys: KeyRow, place: Register, end: Register, type: Type) -> Register:
-    count = b.where(end > place, end - place, 0)
-    mask = b.first_lanes(count, type.lanes)
-    found = b.load_masked(keys.after(b.where(end > place, place, 0)).pointer, type, mask)
-    return b.where(mask, found, b.constant(type, -1))
 
 
 def _merged(b: Builder, x: Register, y: Register) -> tuple[Register, Register]:
@@ -222,16 +203,11 @@ def _merged(b: Builder, x: Register, y: Register) -> tuple[Register, Register]:
 
 
 @hot
-def write_elements(b: Builder, buffers: Table, sizes: Pointer, begin: Word, end: Word, scratch: Pointer,
-                   status: At[Status]) -> None:
+def write_blocks_of_keys(b: Builder, buffers: Table, sizes: Pointer, begin: Word, end: Word, scratch: Pointer,
+                         status: At[Status]) -> None:
     """Writes the blocks ``begin`` to ``end`` of the sorted row as elements."""
     def build(row: _LongRow) -> None:
-        start, stop = begin * BLOCK, least(b, end * BLOCK, row.length)
-        whole = stop - ((stop - start) & (row.type.lanes - 1))
-        for type, first, last in ((row.type, start, whole), (row.kind, whole, stop)):
-            keys = row.order.keys(b, type)
-            with b.loop(first, last, type.lanes) as loop:
-                found = b.load(row.keys.after(loop.index).pointer, type, align=row.kind.bits // 8)
-                b.store(keys.elements(found), b.offset(row.values, loop.index, row.kind), align=row.kind.bits // 8)
+        first, last = least(b, begin * BLOCK, row.length), least(b, end * BLOCK, row.length)
+        write_elements(row.order, row.keys, row.values, first, last)
 
     _phase(b, buffers, sizes, build)

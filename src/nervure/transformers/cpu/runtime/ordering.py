@@ -30,6 +30,13 @@ LANES = 8
 DIGITS = 256
 
 
+LONG = 1 << 15
+"""The length from which threads share a row, where there are fewer rows than threads."""
+
+SOURCE, VALUES, POSITIONS, ROWS, LENGTH, ORDER = range(6)
+"""The numbers of what a sort is told, in the order of its sizes."""
+
+
 class KeyKind(IntEnum):
     """The ways in which the bits of elements are ordered."""
 
@@ -62,17 +69,17 @@ class Ordering(NamedTuple):
         """Returns the order that stands in a table of sizes, from one of them on."""
         return cls(*[sizes[first + number] for number in range(len(cls._fields))])
 
-    def keys(self, b: Builder, type: Type) -> _Keys:
+    def keys(self, b: Builder, type: Type) -> Keys:
         """Returns what makes keys of bits in a ``type``; emits what is the same for all of them."""
         element = type.element
         narrow = [x if element is I64 else x.cast("trunc", element) for x in (self.sign, self.largest, self.inverted)]
         is_single = self.kind.equal(KeyKind.FLOAT_WITHOUT_NEGATIVE_ZERO)
         flags = self.kind >= KeyKind.FLOAT, self.kind.equal(KeyKind.SIGNED), is_single
         wide = [b.splat(x, type.lanes) for x in narrow]
-        return _Keys(b, flags, *wide)
+        return Keys(b, flags, *wide)
 
 
-class _Keys(NamedTuple):
+class Keys(NamedTuple):
     """The registers that are the same for all keys of a row."""
 
     b: Builder

@@ -15,7 +15,6 @@ from collections.abc import Callable
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
 from nervure.transformers.cpu.compile.llvm.types import I1, I64, PTR
 from nervure.transformers.cpu.runtime.call import run_in_chunks
-from nervure.transformers.cpu.runtime.key_merging import sort_long_rows
 from nervure.transformers.cpu.runtime.memory_pool import borrowed
 from nervure.transformers.cpu.runtime.native import (
     At,
@@ -30,7 +29,14 @@ from nervure.transformers.cpu.runtime.native import (
 )
 from nervure.transformers.cpu.runtime.ordering import (
     DIGITS,
+    LENGTH,
+    LONG,
+    ORDER,
+    POSITIONS,
+    ROWS,
+    SOURCE,
     TYPES,
+    VALUES,
     Entries,
     Ordering,
     fill,
@@ -41,18 +47,6 @@ from nervure.transformers.cpu.runtime.ordering import (
     write_out,
 )
 from nervure.transformers.cpu.runtime.records import CallRecord, Status, StatusCode, StepRecord
-from nervure.transformers.cpu.runtime.row_networks import (
-    KINDS,
-    LENGTH,
-    LONGEST_COLUMN,
-    ORDER,
-    POSITIONS,
-    ROWS,
-    SOURCE,
-    VALUES,
-    lanes_of,
-    sort_side_by_side,
-)
 
 ROOM = 4096
 """The bytes on the stack for the entries of a row; a longer one takes memory of the pool."""
@@ -63,15 +57,12 @@ FEW = 40
 BLOCK = 1 << 13
 """The entries that a thread merges at a time."""
 
-LONG = 1 << 15
-"""The length from which threads share a row, where there are fewer rows than threads."""
-
 LONGEST_RUN = 1 << 20
 """The most entries of a run, whose scattered writes then stay near the caches."""
 
 _WIDE_FROM = 1 << 32  # elements of a row, whose positions need more than half a word
 _LINE = 64            # bytes that are compared with the bound at a time
-_COUNT = ORDER + len(Ordering._fields)  # of a row's elements that are wanted, or whether positions are
+_COUNT = ORDER + len(Ordering._fields)  # of a row's elements that are wanted
 _ENTRIES, _SPARE, _ROW, _RUN = range(_COUNT, _COUNT + 4)
 
 
@@ -163,20 +154,10 @@ def run_sort(b: Builder, step: At[StepRecord], table: Table, count: Word, call: 
     """Sorts each row, and writes the position that each element had.
 
     The sizes of the ``step`` are the places of elements, sorted elements and positions, the number of rows, their
-    length, the :class:`Ordering`, and whether positions are wanted.
+    length, and the :class:`Ordering`.
     """
     sizes = Table(step["sizes"], I64)
     rows, length, width = sizes[ROWS], sizes[LENGTH], sizes[ORDER]
-    for bytes in KINDS:
-        lanes = lanes_of(bytes)
-        is_short = (length >= lanes) & (length <= LONGEST_COLUMN)
-        with b.if_(sizes[_COUNT].equal(0) & width.equal(bytes) & is_short & (rows * 2 >= lanes)):
-            groups = (rows + (lanes - 1)).quotient(b.constant(I64, lanes))
-            run_in_chunks(b, step, sort_side_by_side.address(b), groups, sizes, table, call, status)
-            b.ret()
-        with b.if_(sizes[_COUNT].equal(0) & width.equal(bytes) & (length > LONGEST_COLUMN)):
-            sort_long_rows(b, step, table, sizes, call, status)
-            b.ret()
     with b.if_((rows >= call["threads"]) | (length < LONG)):
         run_in_chunks(b, step, sort_rows.address(b), rows, sizes, table, call, status)
         b.ret()
