@@ -100,3 +100,13 @@ def test_powers():
     assert zero.tolist() == [1, 0, 0]
     slope = nv.grad(lambda x: nv.real(nv.sum(x ** 3)))(z)
     np.testing.assert_allclose(slope, 3 * z ** 2, rtol=1e-12)
+
+
+def test_numbers_with_one_real_part_are_told_apart():
+    """A521: in one kernel, which broadcasts each number to its lanes; the signs of zeros count."""
+    numbers = [0j, 1j, complex(0, -0.0), complex(-0.0, 0), 2 + 1j, 2 - 1j]
+    z = nv.Parameter(nv.complex128, (9,))
+    function = nv.Function([ops.Multiply(z, ops.Full(number, nv.complex128, (9,))) for number in numbers], [z])
+    points = POINTS[:9]
+    for found, expected in zip(run("cpu", function, [points]), run("interpreter", function, [points])):
+        np.testing.assert_array_equal(found.view(np.uint64), expected.view(np.uint64))

@@ -260,7 +260,7 @@ class Context:
         """Broadcasts a value of one lane to all lanes."""
         if x.lanes == width:
             return x
-        return self.once(("spread", x.element.dtype, x.element.registers[0].text, width), x.depth,
+        return self.once(("spread", x.element.dtype, *[part.text for part in x.element.registers], width), x.depth,
                          lambda: broadcast(x.element, width))
 
     def here(self, element: Element) -> Value:
