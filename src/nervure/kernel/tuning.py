@@ -61,6 +61,9 @@ RECOMPUTED_DEPTH = 8
 STORE = 2
 """Loads that storing a value is worth, beside the one of each reader: its lines are read before they are written."""
 
+ONE_BY_ONE = 2
+"""How many times the cost of an op counts in a scatter, whose iterations are no lanes of vectors."""
+
 PACKING = STORE // 2
 """The cost of an element that is packed for a product, beside what it takes to compute it: its line is in a cache."""
 

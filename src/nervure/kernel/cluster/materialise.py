@@ -29,13 +29,15 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from nervure.ir.function import Function
+from nervure.ir.kinds import Element
 from nervure.ir.op import Op, Value
 from nervure.kernel.analysis import Level, OpAnalysis, OpKind
 from nervure.kernel.cluster.prologues import has_edges, is_widened, repetitions
-from nervure.kernel.cluster.steps import Loops, Step
+from nervure.kernel.cluster.steps import Loops, Scatter, Step
 from nervure.kernel.producers import ProducerAnalysis, Read, dense_base
-from nervure.kernel.tuning import CHEAP, PACKING, RECOMPUTED_DEPTH, STORE
+from nervure.kernel.tuning import CHEAP, ONE_BY_ONE, PACKING, RECOMPUTED_DEPTH, STORE
 from nervure.support.machine import Machine
+from nervure.types.dim import product
 
 
 def materialise(function: Function, steps: Sequence[Step], producers: ProducerAnalysis, machine: Machine) -> None:
@@ -93,6 +95,11 @@ class _Materialisation:
                 for operand, times in zip(op.operands, counts, strict=False):
                     for read in self._producers.reads_of_values((operand,), True):
                         yield _Reader(step, read, 1 if is_widened(read.value) or has_edges(read.value) else times, True)
+        if isinstance(step, Scatter):
+            for operand, times in zip(step.op.operands, _times_of_scatter(step.op, ops), strict=True):
+                for read in self._producers.reads_of_values((operand,), True):
+                    yield _Reader(step, read, times, False)
+            return
         for op, read in step.reads(self._producers):
             if not ops.is_contraction(op) and not _has_parts_at_hand(step, op, ops):
                 yield _Reader(step, read, 1 if step.computes_again else None, False)
@@ -128,6 +135,8 @@ class _Materialisation:
         if not self._can_be_again(value):
             return False
         cost, loads = self._again(value, 0)
+        if any([isinstance(reader.step, Scatter) for reader in outside]):
+            cost *= ONE_BY_ONE
         readers = len({id(reader.step) for reader in outside})
         packed = [reader.times or 0 for reader in outside if reader.is_product]
         more = sum([(times - 1) * (cost + loads) + times * PACKING for times in packed])
@@ -165,6 +174,17 @@ class _Materialisation:
         """Whether a value has an element for each point of the loops of its step, or of the result of a product."""
         step = self._maker[value]
         return step.level(value.op) is (Level.ROW if _is_product(step) else Level.FULL)
+
+
+def _times_of_scatter(op: Op, ops: OpAnalysis) -> list[int | None]:
+    """Returns how often a scatter computes each element of its operands: once those of an index that each iteration has
+    for itself. Updates are not computed by it: they may be made of what it changes in place.
+    """
+    structure = ops.structure(op)
+    entries = [entry for access in structure.writes for entry in access.coordinates]
+    indices = {entry.operand for entry in entries if isinstance(entry, Element)}
+    return [1 if number in indices and product(operand.shape) == product(structure.domain) else None
+            for number, operand in enumerate(op.operands)]
 
 
 def _has_parts_at_hand(step: Step, op: Op, ops: OpAnalysis) -> bool:
