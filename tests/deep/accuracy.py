@@ -16,6 +16,7 @@ from tests.transformers.cpu.math_accuracy import ROWS, Row, doubles
 from tests.transformers.cpu.math_harness import exact_parts, on_arrays, ulps
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "accuracy.md"
+HEADING = "## Special functions"
 PART = 1 << 14  # fits the cache
 PAIRS, DOUBLES = 10_000_000, 20_000
 
@@ -80,9 +81,10 @@ def line(name: str, stride: int) -> str:
 
 def write(measured: str) -> None:
     """Puts one row in the document, in place of the one that is there."""
-    known = DOCUMENT.read_text().splitlines() if DOCUMENT.exists() else []
-    lines = {entry.split()[1]: entry for entry in [*known, measured] if entry.startswith("| ")}
-    DOCUMENT.write_text(TEXT + "".join([f"{lines[entry]}\n" for entry in ROWS if entry in lines]))
+    known, heading, others = (DOCUMENT.read_text() if DOCUMENT.exists() else "").partition(HEADING)
+    lines = {entry.split()[1]: entry for entry in [*known.splitlines(), measured] if entry.startswith("| ")}
+    rows = "".join([f"{lines[entry]}\n" for entry in ROWS if entry in lines])
+    DOCUMENT.write_text(TEXT + rows + (f"\n{heading}{others}" if heading else ""))
 
 
 def main() -> None:

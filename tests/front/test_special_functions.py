@@ -16,7 +16,7 @@ WHOLE = [RNG.integers(-2**40, 2**40, 300), RNG.integers(-2**20, 2**20, 300)]
 TYPES = [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64]
 
 
-@pytest.mark.parametrize(("dtype", "digits"), [(np.float32, 2e-5), (np.float64, 2e-14)])
+@pytest.mark.parametrize(("dtype", "digits"), [(np.float32, 1e-7), (np.float64, 1e-13)])
 def test_the_normal_distribution(dtype, digits):
     """A433: in both tails, and the logarithm where the chance is no float any more."""
     x = np.linspace(-60, 12, 2001).astype(dtype)
@@ -30,7 +30,7 @@ def test_the_normal_distribution(dtype, digits):
     slope = nv.deriv(nv.sum(nv.log_ndtr(variable)), variable).numpy()
     expected = np.exp(-exact**2 / 2 - 0.5 * np.log(2 * np.pi) - logarithms)
     np.testing.assert_allclose(slope, expected, rtol=max(20 * digits, 2e-12), atol=1e-30)
-    assert nv.log_ndtr(np.array([-1e200, np.inf, -np.inf], dtype)).numpy().tolist()[1:] == [0.0, -np.inf]
+    assert nv.log_ndtr(np.array([np.inf, -np.inf], dtype)).tolist() == [0.0, -np.inf]
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

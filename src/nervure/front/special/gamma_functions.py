@@ -16,19 +16,13 @@ from nervure.front.creation import as_tensor
 from nervure.front.op_functions import (
     add,
     equal,
-    exp,
-    expm1,
     floor,
     is_nan,
     less,
-    lgamma,
-    log,
-    log1p,
     multiply,
 )
 from nervure.front.pointwise.elementwise import as_floats, convert, where
 from nervure.front.promotion import floating
-from nervure.front.special.special_functions import betaln
 from nervure.front.tensor import Operand, Tensor
 from nervure.support.elsewhere import explain_keywords
 
@@ -96,8 +90,7 @@ def beta(a: Operand, b: Operand) -> Tensor:
     >>> round(nv.special.beta(2.0, 3.0).item(), 4)
     0.0833
     """
-    sign = multiply(multiply(gammasgn(a), gammasgn(b)), gammasgn(add(a, b)))
-    return multiply(sign, exp(betaln(a, b)))
+    return special("beta", a, b)
 
 
 def zeta(x: Operand, q: Operand = 1.0) -> Tensor:
@@ -141,9 +134,7 @@ def factorial(n: Operand) -> Tensor:
     >>> nv.special.factorial([0, 1, 5, -1]).tolist()
     [1.0, 1.0, 120.0, 0.0]
     """
-    own = as_floats(n, "factorial")
-    is_negative = less(own, 0.0)
-    return where(is_negative, 0.0, gamma(add(where(is_negative, 0.0, own), 1.0)))
+    return special("factorial", n)
 
 
 def comb(n: Operand, k: Operand, repetition: bool = False) -> Tensor:
@@ -166,8 +157,7 @@ def poch(z: Operand, m: Operand) -> Tensor:
     >>> round(nv.special.poch(3.0, 2.0).item(), 4)
     12.0
     """
-    total = add(z, m)
-    return multiply(multiply(gammasgn(total), gammasgn(z)), exp(lgamma(total) - lgamma(z)))
+    return special("poch", z, m)
 
 
 def boxcox(x: Operand, lmbda: Operand) -> Tensor:
@@ -176,8 +166,7 @@ def boxcox(x: Operand, lmbda: Operand) -> Tensor:
     >>> nv.special.boxcox(np.array([1.0, 3.0]), 2.0).numpy().round(4).tolist()
     [0.0, 4.0]
     """
-    dtype = floating(common_dtype((x, lmbda), "boxcox"))
-    return _boxcox(log(convert(as_tensor(x, "boxcox"), dtype)), convert(as_tensor(lmbda, "boxcox", 2), dtype))
+    return special("boxcox", x, lmbda)
 
 
 def boxcox1p(x: Operand, lmbda: Operand) -> Tensor:
@@ -186,14 +175,7 @@ def boxcox1p(x: Operand, lmbda: Operand) -> Tensor:
     >>> nv.special.boxcox1p(np.array([0.0, 2.0]), 2.0).numpy().round(4).tolist()
     [0.0, 4.0]
     """
-    dtype = floating(common_dtype((x, lmbda), "boxcox1p"))
-    return _boxcox(log1p(convert(as_tensor(x, "boxcox1p"), dtype)), convert(as_tensor(lmbda, "boxcox1p", 2), dtype))
-
-
-def _boxcox(logarithm: Tensor, power: Tensor) -> Tensor:
-    is_zero = equal(power, 0.0)
-    safe = where(is_zero, 1.0, power)
-    return where(is_zero, add(logarithm, multiply(power, logarithm * logarithm / 2)), expm1(safe * logarithm) / safe)
+    return special("boxcox1p", x, lmbda)
 
 
 explain_keywords(globals(), __all__)

@@ -12,7 +12,7 @@ import math
 from nervure import ops
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.alignment import aligned
-from nervure.front.apply import common_dtype
+from nervure.front.apply import common_dtype, special
 from nervure.front.argument_parsing import integer
 from nervure.front.creation import as_tensor
 from nervure.front.loops.loop_functions import while_loop
@@ -21,15 +21,10 @@ from nervure.front.op_functions import (
     add,
     divide,
     equal,
-    erfc,
     floordivide,
     greater,
     less,
-    lgamma,
     log,
-    log1p,
-    maximum,
-    minimum,
     mod,
     multiply,
     negative,
@@ -51,19 +46,12 @@ __all__ = ["betaln", "bitwise_count", "clz", "copysign", "fmod", "gcd", "lcm", "
 
 
 def ndtr(x: Operand) -> Tensor:
-    """The chance that a normal number is at most x: erfc(-x / sqrt(2)) / 2, without cancellation in either tail.
+    """The chance that a normal number is at most x, with all digits in either tail.
 
     >>> nv.ndtr([0.0, 40.0]).tolist()
     [0.5, 1.0]
     """
-    return multiply(0.5, erfc(multiply(as_floats(x, "ndtr"), -math.sqrt(0.5))))
-
-
-_FAR = {"float64": -25.0}
-"""The arguments below which the series has the digits of an element type; -8 for others."""
-
-_TAIL = (1.0, -1.0, 3.0, -15.0, 105.0, -945.0, 10395.0, -135135.0, 2027025.0)
-"""Coefficients of the asymptotic series in 1 / x**2 (Abramowitz and Stegun 26.2.12)."""
+    return special("ndtr", x)
 
 
 def log_ndtr(x: Operand) -> Tensor:
@@ -72,18 +60,7 @@ def log_ndtr(x: Operand) -> Tensor:
     >>> nv.log_ndtr(np.array([-100.0, 0.0])).numpy().round(3).tolist()
     [-5005.524, -0.693]
     """
-    own = as_floats(x, "log_ndtr")
-    far = _FAR.get(own.dtype.name, -8.0)
-    is_far, is_high = less(own, far), greater(own, 1.0)
-    near = maximum(own, far)
-    half = multiply(0.5, erfc(multiply(minimum(near, 1.0), -math.sqrt(0.5))))
-    rest = multiply(0.5, erfc(multiply(maximum(near, 1.0), math.sqrt(0.5))))
-    tail = minimum(own, far)
-    inverse, series = divide(divide(1.0, tail), tail), as_tensor(0.0, dtype=own.dtype)
-    for coefficient in reversed(_TAIL):
-        series = add(coefficient, multiply(inverse, series))
-    low = subtract(multiply(multiply(-0.5, tail), tail), subtract(log(negative(tail)), log(series)))
-    return where(is_far, subtract(low, 0.5 * math.log(2 * math.pi)), where(is_high, log1p(negative(rest)), log(half)))
+    return special("log_ndtr", x)
 
 
 # -- entropies and gamma functions -------------------------------------------------------------------------------
@@ -104,14 +81,12 @@ def rel_entr(x: Operand, y: Operand) -> Tensor:
 
 
 def betaln(x: Operand, y: Operand) -> Tensor:
-    """The logarithm of the beta function of x and y: lgamma(x) + lgamma(y) - lgamma(x + y).
+    """The logarithm of the size of the beta function of x and y, also where its parts would cancel.
 
     >>> round(nv.betaln(2.0, 3.0).item(), 4)
     -2.4849
     """
-    left, right = _floats(x, y, "betaln")
-    small, large = minimum(left, right), maximum(left, right)
-    return add(lgamma(small), subtract(lgamma(large), lgamma(add(small, large))))
+    return special("betaln", x, y)
 
 
 def multigammaln(x: Operand, d: int) -> Tensor:

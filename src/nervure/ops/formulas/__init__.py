@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from nervure.ops.formulas import (
     bessel,
+    box_cox,
     complex_numbers,
     gamma_function,
     incomplete_beta,
@@ -22,5 +23,5 @@ from nervure.ops.formulas import (
 from nervure.ops.formulas.complex_numbers import COMPLEX_FORMULAS
 from nervure.ops.formulas.table import FORMULAS
 
-__all__ = ["COMPLEX_FORMULAS", "FORMULAS", "bessel", "complex_numbers", "gamma_function", "incomplete_beta",
+__all__ = ["COMPLEX_FORMULAS", "FORMULAS", "bessel", "box_cox", "complex_numbers", "gamma_function", "incomplete_beta",
            "incomplete_gamma", "integrals", "normal_distribution", "zeta"]

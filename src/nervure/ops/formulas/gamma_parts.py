@@ -1,4 +1,4 @@
-"""Two parts of the incomplete gamma and beta functions: gamma beside Stirling's formula, and a logarithm's rest.
+"""Parts of functions around gamma: what is beside Stirling's formula, quotients, signs, and a logarithm's rest.
 
 >>> import nervure as nv
 >>> beside_stirling(nv.Parameter(nv.float64, (3,)).value)
@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 
 from nervure.ir.op import Operand, Value
-from nervure.ops.arithmetic import Absolute
-from nervure.ops.exponential import Log
-from nervure.ops.formulas.formula_parts import greater, less, polynomial, where
+from nervure.ops.arithmetic import Absolute, Floor
+from nervure.ops.exponential import Log, Log1p
+from nervure.ops.formulas.formula_parts import both, exactly, greater, less, not_a_number, polynomial, where
 from nervure.ops.special import Lgamma
 
 RAISED = 8
@@ -34,6 +34,27 @@ def beside_stirling(z: Value) -> Value:
     far = polynomial(inverse * inverse, _STIRLING) * inverse
     small = where(is_large, 1.0, z)
     return where(is_large, far, Lgamma(small) - (small - 0.5) * Log(small) + small - math.log(2 * math.pi) / 2)
+
+
+def logarithm_of_quotient(z: Value, m: Value) -> Value:
+    """Returns log(gamma(z + m) / gamma(z)), of their sizes: for large numbers from what is beside Stirling's formula.
+
+    There the logarithms of the two would cancel.
+    """
+    is_far = both(greater(z, _LARGE), greater(z + m, _LARGE), less(z, math.inf), less(m, math.inf))
+    far, step = where(is_far, z, _LARGE), where(is_far, m, 0.0)
+    end = far + step
+    grown = (end - 0.5) * Log1p(step / far) + step * (Log(far) - 1)
+    near, other = where(is_far, 1.0, z), where(is_far, 1.0, z + m)
+    return where(is_far, grown + (beside_stirling(end) - beside_stirling(far)), Lgamma(other) - Lgamma(near))
+
+
+def sign_of_gamma(x: Value) -> Value:
+    """Returns 1 or -1, and NaN at the poles below 0."""
+    whole = Floor(x).output
+    is_negative = less(x, 0.0)
+    is_odd = exactly(Floor(whole * 0.5) * 2, whole - 1)
+    return not_a_number(both(is_negative, exactly(whole, x)), where(both(is_negative, is_odd), -1.0, x.full(1.0)))
 
 
 def deviation(distance: Value, ratio: Operand) -> Value:

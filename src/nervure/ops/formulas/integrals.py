@@ -187,9 +187,10 @@ def _fresnel(x: Value, is_sine: bool) -> Value:
             value = Exp(square * x * x * (-math.pi / 2)) / (square * square + 1)
             return value * square if power else value
         return integral(integrand, _NODES, finite, length) * length * (math.sqrt(2) / math.pi)
-    # The angle pi x**2 / 2 less whole turns: x**2 / 4 less an integer is exact where x is moderate.
-    turns = finite * finite * 0.25
-    angle = (turns - Round(turns)) * (2 * math.pi)
+    # The angle pi x**2 / 2 less whole turns, of which one part of x**2 / 4 is exact where x is moderate.
+    whole = Round(finite * 64).output * (1 / 64)
+    turns = whole * whole * 0.25
+    angle = (turns - Round(turns) + (finite - whole) * (finite + whole) * 0.25) * (2 * math.pi)
     f, g, cosine, sine = part(0), part(1), Cos(angle), Sin(angle)
     distant = 0.5 - f * cosine - g * sine if is_sine else 0.5 + f * sine - g * cosine
     return Sign(x) * where(is_near, close, where(less(far, 1e8), distant, 0.5))

@@ -1,4 +1,4 @@
-"""The scaled tail of the error function, and the quantiles of the normal distribution.
+"""The normal distribution: its chances, their logarithms, its quantiles, and the scaled tail of the error function.
 
 >>> import nervure as nv
 >>> ndtri(nv.Parameter(nv.float64, (3,)).value)
@@ -11,7 +11,7 @@ import math
 
 from nervure.ir.op import Operand, Value
 from nervure.ops.arithmetic import Absolute, Round
-from nervure.ops.exponential import Exp, Log, Sqrt
+from nervure.ops.exponential import Exp, Log, Log1p, Sqrt
 from nervure.ops.formulas import fitted_polynomials as c
 from nervure.ops.formulas.formula_parts import (
     both,
@@ -23,7 +23,7 @@ from nervure.ops.formulas.formula_parts import (
     polynomial,
     where,
 )
-from nervure.ops.formulas.table import formula
+from nervure.ops.formulas.table import formula, special
 from nervure.ops.selection import Minimum
 
 _CENTER = 4.0
@@ -45,13 +45,52 @@ def _slope(value: Value, x: Value) -> Value:
 @formula(lambda y, x: [_slope(y, x)])
 def erfcx(x: Value) -> Operand:
     """exp(x**2) erfc(x): a polynomial in (x - 4) / (x + 4), after M. Shepherd and J. Laframboise (1981); below 0 by
-    erfc(-x) = 2 - erfc(x), with the square in two parts, of which one is exact.
+    erfc(-x) = 2 - erfc(x).
     """
     size = Absolute(x).output
     tail = polynomial(1 - 2 * _CENTER / (size + _CENTER), c.ERFCX) / (size + _CENTER)
     below = Minimum(where(less(x, 0.0), size, 0.0), x.full(_LARGEST)).output
-    whole = Round(below * 16).output * (1 / 16)
-    return where(less(x, 0.0), Exp(whole * whole) * Exp((below - whole) * (below + whole)) * 2 - tail, tail)
+    return where(less(x, 0.0), _exp_of_square(below, 1.0) * 2 - tail, tail)
+
+
+def _exp_of_square(x: Value, factor: float) -> Value:
+    """Returns exp(factor x**2), whose exponent is added from two parts, of which one is exact."""
+    whole = Round(x * 16).output * (1 / 16)
+    return Exp(whole * whole * factor) * Exp((x - whole) * (x + whole) * factor)
+
+
+# -- chances and quantiles -------------------------------------------------------------------------------------------
+
+_FARTHEST = 40.0  # beyond, a chance is 0
+_DENSITY = 1 / math.sqrt(2 * math.pi)
+
+
+def _tail(x: Value) -> tuple[Value, Value]:
+    """Returns the chance of a normal number above the size of x, and the factor of exp(-x**2 / 2) in it."""
+    size = Absolute(x).output
+    factor = special("erfcx", size * math.sqrt(0.5)) * 0.5
+    return factor * _exp_of_square(Minimum(size, size.full(_FARTHEST)).output, -0.5), factor
+
+
+@formula(lambda y, x: [Exp(x * x * -0.5) * _DENSITY])
+def ndtr(x: Value) -> Operand:
+    """The chance that a normal number is at most x."""
+    tail, _ = _tail(x)
+    return where(less(x, 0.0), tail, 1 - tail)
+
+
+def _hazard(x: Value) -> Value:
+    """Returns the density of the normal distribution over the chance of what is at most x."""
+    tail, factor = _tail(x)
+    is_low = less(x, 0.0)
+    return where(is_low, _DENSITY / where(is_low, factor, 0.5), Exp(x * x * -0.5) * _DENSITY / (1 - tail))
+
+
+@formula(lambda y, x: [_hazard(x)])
+def log_ndtr(x: Value) -> Operand:
+    """The logarithm of ``ndtr``, finite where that is 0."""
+    tail, factor = _tail(x)
+    return where(less(x, 0.0), Log(factor) - x * x * 0.5, Log1p(-tail))
 
 
 @formula(lambda y, p: [Exp(y * y * 0.5) * math.sqrt(2 * math.pi)], "unit")
