@@ -10,6 +10,7 @@ from nervure.kernel.interpret import interpret
 from nervure.kernel.loop_index import substitute_indices
 from nervure.kernel.parser import parse_kernel
 from nervure.kernel.plan import make_plan
+from nervure.kernel.routines import filling_of
 from nervure.kernel.schedule.products import packed_apart, with_matrix_products
 from nervure.kernel.schedule.products.blocking import blocking_of
 from nervure.kernel.schedule.products.matrices import Matrices, matrices_of
@@ -133,6 +134,35 @@ kernel product(in x: f32[2000], in y: f32[40000], out z: f32[64]):
     assert dict(contract.body[0].address.steps) == {outer: 450, channel: 1}
     assert contract.body[0].address.base == 225 * (position.dim % 2)
     assert dict(contract.body[1].address.steps)[outer] == 64 * 192
+
+
+@pytest.mark.parametrize(("value", "place", "steps"), [
+    ("3*i + 40*j + 7", "j + 4*i", ((4, 3), (1, 40))),
+    ("i", "j + 9*i", ((9, 1), (1, 0))),
+    ("i//2 + j", "j + 4*i", None),
+    ("i + j", "i + 5*j", None)])
+def test_loops_fill_a_table_if_both_the_place_and_the_value_are_affine(value, place, steps):
+    loop = parse_kernel(f"""
+kernel table(scratch t: i64[100]):
+  for i < 5:
+    for j < 4 vector:
+      v0 = index {value}
+      t[{place}] = v0
+""").body[0]
+    filling = filling_of(loop)
+    assert (filling and (filling.extents, filling.tables[0].steps)) == (steps and ((5, 4), steps))
+
+
+def test_loops_whose_lengths_depend_on_each_other_fill_no_table_as_one():
+    loop = parse_kernel("""
+kernel table(scratch t: i64[100]):
+  for i < 5:
+    for j < i + 1 vector:
+      v0 = index j
+      t[j + 5*i] = v0
+""").body[0]
+    assert filling_of(loop) is None
+    assert filling_of(loop.body[0]).extents == (loop.body[0].extent,)
 
 
 def test_loops_whose_rows_are_joined_are_no_lines_of_columns():

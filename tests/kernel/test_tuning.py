@@ -14,8 +14,8 @@ CODEGEN, TILES = PACKAGE / "transformers/cpu/compile/codegen", PACKAGE / "transf
 
 # Numbers that nobody would tune: they are part of a meaning or of a notation.
 MEANT = {"ir.BLOCK", "ir.GROUP", "ir.GROUPS", "ir.CONTRACT_BLOCK", "ir.CONTRACT_GROUP", "group_totals.MOST_GROUPS",
-         "routines.FEW_ROWS", "folding._EXACT_FLOAT", "legality._TOTAL", "parser.MAX_DEPTH", "parser.INDENT",
-         "context.ALIGNMENT", "context.NUMBERS", "access.NATIVE_MASKS"}
+         "routines.FEW_ROWS", "routines.DEEPEST_OFFSETS", "folding._EXACT_FLOAT", "legality._TOTAL",
+         "parser.MAX_DEPTH", "parser.INDENT", "context.ALIGNMENT", "context.NUMBERS", "access.NATIVE_MASKS"}
 
 # The bounds of rewriting, by which it ends soon; the largest numbers of types.
 REWRITING = {"cut.AGAIN", "pattern._SEEN_THROUGH", "rewrite.VISITS", "rewrite._SPARE", "rewrite._DEEPEST", "fold.LIMIT",

@@ -20,7 +20,7 @@ grammar, which the printer, the parser and the verifier follow:
                 | buffer "[" address "]" "=" scalar "," scalar ["streaming" dim]
                 | "prefetch" buffer "[" address "]"
                 | "check" scalar "else" number "," scalar
-    routine   ::= "product" | "transpose"
+    routine   ::= "product" | "transpose" | "offsets"
     widths    ::= ["lanes" number*] ["masked" number] ["unrolled"]
     tile      ::= "tile" number "lanes" number*
     strip     ::= "by" index "<=" number
@@ -368,7 +368,7 @@ class Strip(NamedTuple):
 @dataclass(frozen=True, eq=False, slots=True)
 class For(Loop):
     """A loop. Its form may be set by ``widths`` (``unrolled``: without a loop) or ``tile``. A loop that is a matrix
-    product or a transpose (:mod:`nervure.kernel.routines`) may be marked as such a ``routine``.
+    product, a transpose or the filling of tables (:mod:`nervure.kernel.routines`) may be marked as such a ``routine``.
     """
 
     DIMS, BODIES = ("extent",), ("body",)

@@ -4,6 +4,7 @@ A *product* is a loop over rows, around one over columns, around a contraction o
 floats, or bytes that are widened to int32. A *transpose* is a loop over rows, around one over columns, that copies
 contiguous columns to rows with contiguous elements. The operands of a product may lie anywhere: then four tables hold
 the offsets of each row of the left one, of each k of it, of each k of the right one, and of each row of the result.
+*Offsets* are up to three loops, inside each other, that fill such tables with affine expressions of their indices.
 
 >>> from nervure.kernel.parser import parse_kernel
 >>> kernel = parse_kernel('''
@@ -23,13 +24,14 @@ the offsets of each row of the left one, of each k of it, of each k of the right
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from nervure.kernel.ir import (
     CONTRACT_BLOCK,
     Access,
+    Address,
     Apply,
     Body,
     Buffer,
@@ -44,13 +46,16 @@ from nervure.kernel.ir import (
 )
 from nervure.kernel.loop_index import LoopIndex
 from nervure.support.machine import Machine
-from nervure.types.dim import DimLike, bounds, index_symbols, symbols
+from nervure.types.dim import DimLike, affine, bounds, index_symbols, symbols
 from nervure.types.dtype import DType, float32, float64, int8, int32, int64, uint8
 
 FEW_ROWS = 8
 """The most rows of a product whose right operand may lie across memory."""
 
-ROUTINES = ("product", "transpose")
+DEEPEST_OFFSETS = 3
+"""The most loops that fill tables as one routine."""
+
+ROUTINES = ("product", "transpose", "offsets")
 
 TYPES: tuple[DType, ...] = (float32, float64)
 """The element types that routines exist for."""
@@ -140,11 +145,64 @@ class Transpose(NamedTuple):
         return access.at(access.address.substitute({self.row: 0, self.column: 0}))
 
 
+class FilledTable(NamedTuple):
+    """A table that loops fill: the store of its first entry, and the ``value`` there.
+
+    ``steps`` has for each loop, from the outside in, the distances between the places and the values of two iterations.
+    """
+
+    first: Store
+    value: DimLike
+    steps: tuple[tuple[DimLike, DimLike], ...]
+
+
+class Filling(NamedTuple):
+    """The parts of loops that fill tables: their ``extents`` from the outside in, and the tables."""
+
+    extents: tuple[DimLike, ...]
+    tables: tuple[FilledTable, ...]
+
+
 def is_routine(loop: For) -> bool:
     """Whether a loop is the routine that it is marked as, if any."""
-    if loop.routine is None:
-        return True
-    return (product_of(loop) if loop.routine == "product" else transpose_of(loop)) is not None
+    return loop.routine is None or routine_of(loop) is not None
+
+
+def routine_of(loop: For) -> Product | Transpose | Filling | None:
+    """Returns the parts of the routine that a loop is marked as; None without a mark, or if it is no such routine."""
+    return None if loop.routine is None else _READERS[loop.routine](loop)
+
+
+def filling_of(loop: For) -> Filling | None:
+    """Returns the tables that a loop fills, with the loops inside of it; None if it does anything else."""
+    indices: list[LoopIndex] = []
+    extents: list[DimLike] = []
+    body: Body = (loop,)
+    while len(body) == 1 and isinstance(body[0], For):
+        indices.append(body[0].index)
+        extents.append(body[0].extent)
+        body = body[0].body
+    pairs = list(zip(body[::2], body[1::2], strict=False))
+    tables = [_filled_table(index, store, indices) for index, store in pairs]
+    are_fixed = not any([index.occurs_in(extent) for index in indices for extent in extents])
+    if not pairs or 2 * len(pairs) != len(body) or len(indices) > DEEPEST_OFFSETS or not are_fixed:
+        return None
+    found = tuple([table for table in tables if table is not None])
+    return Filling(tuple(extents), found) if len(found) == len(tables) else None
+
+
+def _filled_table(value: Statement, store: Statement, indices: Sequence[LoopIndex]) -> FilledTable | None:
+    """Returns the table that two statements fill inside of loops; None unless they go through it along the last one."""
+    if not isinstance(value, Index) or not isinstance(store, Store) or store.value is not value.result:
+        return None
+    address, names = store.address, [index.name for index in indices]
+    place = address.base + sum([step * index.dim for index, step in address.steps])
+    parts, places = affine(value.expression, names), affine(place, names)
+    is_plain = not address.terms and store.valid is None and store.combine is None and store.buffer.dtype is int64
+    if parts is None or places is None or not is_plain or places[0][names[-1]] != 1:
+        return None
+    first = replace(store, address=Address(places[1]))
+    return FilledTable(first, parts[1], tuple([(places[0][name], parts[0][name]) for name in names]))
 
 
 def transpose_of(loop: For) -> Transpose | None:
@@ -323,3 +381,7 @@ def _lies_along_memory(product: Product) -> bool:
     return (store.address.step(product.column) == 1 and is_along and is_in_order
             and not right.address.mentions(product.row) and not store.address.mentions(product.point)
             and all([is_affine(access, product.row, product.column) for access in (left, right, store)]))
+
+
+_READERS: Mapping[str, Callable[[For], Product | Transpose | Filling | None]] = {
+    "product": product_of, "transpose": transpose_of, "offsets": filling_of}

@@ -48,7 +48,7 @@ from nervure.kernel.ir import (
     walk,
 )
 from nervure.kernel.loop_index import LoopIndex
-from nervure.kernel.routines import FEW_ROWS, Product, Transpose, product_of, transpose_of
+from nervure.kernel.routines import FEW_ROWS, Filling, Product, Transpose, routine_of
 from nervure.kernel.tuning import FEW_ITERATIONS, SAMPLED_ITERATIONS
 from nervure.ops.scalar import SCALAR_FUNCTIONS
 from nervure.support.machine import Machine
@@ -124,7 +124,7 @@ class _Counting:
         self._decisive = frozenset[str]().union(*map(index_symbols, lengths))
         self._sampled = 0  # loops around of which some iterations count for all
         self.work = Work()
-        self._routines = dict[For, Product | Transpose | None]()
+        self._routines = dict[For, Product | Transpose | Filling | None]()
         self._lengths = dict[DimLike, Callable[[Bindings], int]]()
         self._touched = defaultdict[tuple[Buffer, bool], float](float)  # elements of a buffer, read (or written)
 
@@ -200,12 +200,10 @@ class _Counting:
             for share, length in self._over(loop.index, loop.extent):
                 self._add_all(loop.body, at.over(share * length))
 
-    def _routine(self, loop: For) -> Product | Transpose | None:
-        """The product or transpose that a loop is marked as."""
-        if loop.routine is None:
-            return None
+    def _routine(self, loop: For) -> Product | Transpose | Filling | None:
+        """The routine that a loop is marked as."""
         if loop not in self._routines:
-            self._routines[loop] = product_of(loop) or transpose_of(loop)
+            self._routines[loop] = routine_of(loop)
         return self._routines[loop]
 
     def _add_vectors(self, loop: For, at: _At) -> None:

@@ -34,6 +34,7 @@ from typing import NamedTuple
 
 from nervure.kernel.ir import Address, Body, Buffer, For, Index, Load, Statement, Store, Variable
 from nervure.kernel.loop_index import LoopIndex, substitute_indices
+from nervure.kernel.routines import filling_of
 from nervure.kernel.schedule.products.blocking import Blocking
 from nervure.kernel.schedule.products.boxes import Box, Grid
 from nervure.kernel.schedule.products.offsets import Offsets, offsets_of
@@ -112,4 +113,14 @@ def filled(tables: Mapping[Buffer, Offset], box: Box, start: DimLike, count: Dim
         at = {**walk.at, grid.number: number - start if offset.is_local else number}
         value = Variable(int64)
         body += [Index(value, substitute_indices(offset.value, at)), Store(table, entry, value)]
-    return walk.around((For(index, extent, tuple(body), vector=vector),))
+    return as_offsets(walk.around((For(index, extent, tuple(body), vector=vector),)))
+
+
+def as_offsets(loops: Body) -> Body:
+    """Loops that fill tables, with the outermost of them that is such a routine marked."""
+    loop, = loops
+    assert isinstance(loop, For)
+    if filling_of(loop) is not None:
+        return (replace(loop, routine="offsets"),)
+    inner = loop.body[0]
+    return (replace(loop, body=as_offsets(loop.body)),) if isinstance(inner, For) else loops

@@ -18,6 +18,8 @@ from nervure.transformers.cpu.compile.compiler import assembly, compile_object
 from nervure.transformers.cpu.compile.llvm.builder import Builder, assemble
 from nervure.transformers.cpu.compile.llvm.types import F32, F64, I64, Type
 from nervure.transformers.cpu.compile.tiles.across import across_function
+from nervure.transformers.cpu.compile.tiles.filling import ARGUMENTS as TABLE
+from nervure.transformers.cpu.compile.tiles.filling import filling_function
 from nervure.transformers.cpu.compile.tiles.kernel import ARGUMENTS, PLACES_ARGUMENTS, Block, tile_function
 from nervure.transformers.cpu.compile.tiles.stream import stream_function
 from nervure.transformers.cpu.compile.tiles.tile_library import (
@@ -249,3 +251,16 @@ def test_lanes_are_compared_before_the_points(target, type):
         products = [number for number, line in enumerate(lines) if "vfmadd" in line]
         inside = lines[max(number for number in range(products[0]) if lines[number].endswith(":")):products[-1]]
         assert not [line for line in inside if re.search(r"\tv?p?cmp\w* .*mm|\tvpcmp", line)]
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=[target.name for target in TARGETS])
+def test_tables_have_their_offsets_and_nothing_else(target):
+    loaded = load(compile_object(assemble([filling_function(target.vector_bytes)]), target))
+    fill = function_type(TABLE)(loaded.address("fill_offsets"))
+    for outer, rows, count in product((0, 1, 2), (0, 1, 3), (0, 1, 3, 4, 7, 8, 9, 17)):
+        table = np.full((4, 5, 20), -1, np.int64)
+        expected = table.copy()
+        i, j, k = np.ogrid[:outer, :rows, :count]
+        expected[1:outer + 1, 1:rows + 1, 2:count + 2] = 7 + 1000 * i - 30 * j + 5 * k
+        fill(table[1, 1, 2:].ctypes.data, 7, outer, 100, 1000, rows, 20, -30, count, 5)
+        np.testing.assert_array_equal(table, expected)

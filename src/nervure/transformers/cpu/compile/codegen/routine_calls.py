@@ -23,37 +23,51 @@ If a product certainly has more than a few rows, that is ``multiply_many_f32``: 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 from nervure.errors import InternalError
 from nervure.kernel.ir import Access, For
-from nervure.kernel.routines import Product, Tables, product_of, transpose_of
+from nervure.kernel.routines import DEEPEST_OFFSETS, Filling, Product, Transpose, routine_of
 from nervure.transformers.cpu.compile.codegen.addressing import locate
 from nervure.transformers.cpu.compile.codegen.context import Context
 from nervure.transformers.cpu.compile.codegen.element import memory_types
 from nervure.transformers.cpu.compile.codegen.expressions import dimension
+from nervure.transformers.cpu.compile.tiles.filling import FILLING
 from nervure.types.dim import DimLike
 
 
 def emit_routine(context: Context, loop: For) -> None:
     """Emits a loop that is marked as a routine."""
-    product, transpose = product_of(loop), transpose_of(loop)
-    if product is not None and product.tables is not None:
-        _emit_by_tables(context, product, product.tables)
-    elif product is not None:
-        left, right, store = product.left, product.right, product.store
-        between = right.address.step(product.column) if product.is_across else product.point_step(right)
-        _call(context, _name(product), [
-            product.start(left), product.row_step(left), product.point_step(left),
-            product.start(right), between, product.start(store), product.row_step(store),
-            product.rows, product.columns, product.points, int(store.combine is not None)])
-    elif transpose is not None:
-        load, store = transpose.load, transpose.store
+    routine = routine_of(loop)
+    if isinstance(routine, Product):
+        _emit_product(context, routine)
+    elif isinstance(routine, Transpose):
+        load, store = routine.load, routine.store
         type, = memory_types(store.buffer.dtype)
         _call(context, f"transpose_{type.suffix}", [
-            transpose.start(load), load.address.step(transpose.column), transpose.start(store),
-            store.address.step(transpose.row), transpose.columns, transpose.rows])
+            routine.start(load), load.address.step(routine.column), routine.start(store),
+            store.address.step(routine.row), routine.columns, routine.rows])
+    elif isinstance(routine, Filling):
+        _emit_filling(context, routine)
     else:
         raise InternalError(f"a loop is marked as {loop.routine}, and is none")
+
+
+def _emit_product(context: Context, product: Product) -> None:
+    """Emits a ``product``, which may read its operands by offset tables."""
+    left, right, store, tables = product.left, product.right, product.store, product.tables
+    adds = int(store.combine is not None)
+    if tables is not None:
+        type, = product.types
+        _call(context, f"multiply_by_places_{type.short}", [
+            product.start(left), product.start(tables.rows), product.start(tables.left), product.start(right),
+            product.start(tables.right), product.start(store), product.start(tables.results),
+            product.rows, product.columns, product.points, adds])
+        return
+    between = right.address.step(product.column) if product.is_across else product.point_step(right)
+    _call(context, _name(product), [
+        product.start(left), product.row_step(left), product.point_step(left), product.start(right), between,
+        product.start(store), product.row_step(store), product.rows, product.columns, product.points, adds])
 
 
 def _name(product: Product) -> str:
@@ -62,14 +76,14 @@ def _name(product: Product) -> str:
     return "_".join([f"multiply{way}", *[x.short for x in product.types]])
 
 
-def _emit_by_tables(context: Context, product: Product, tables: Tables) -> None:
-    """Emits a ``product`` whose operands are read by offset tables."""
-    type, = product.types
-    _call(context, f"multiply_by_places_{type.short}", [
-        product.start(product.left), product.start(tables.rows), product.start(tables.left),
-        product.start(product.right), product.start(tables.right), product.start(product.store),
-        product.start(tables.results), product.rows, product.columns, product.points,
-        int(product.store.combine is not None)])
+def _emit_filling(context: Context, filling: Filling) -> None:
+    """Emits loops that fill tables: a call for each table, with a single turn of the loops that are missing."""
+    missing = DEEPEST_OFFSETS - len(filling.extents)
+    for first, value, steps in filling.tables:
+        loops: list[tuple[DimLike, ...]] = [(1, 0, 0)] * missing
+        loops += [(extent, *step) for extent, step in zip(filling.extents, steps, strict=True)]
+        *outer, (count, _, step) = loops
+        _call(context, FILLING, [first, value, *chain.from_iterable(outer), count, step])
 
 
 def _call(context: Context, name: str, arguments: Sequence[Access | DimLike]) -> None:

@@ -30,6 +30,7 @@ from nervure.transformers.cpu.compile.llvm.types import F32, F64, I8, I32, I64, 
 from nervure.transformers.cpu.compile.tiles.across import Across, across_function
 from nervure.transformers.cpu.compile.tiles.bundles import Bundles
 from nervure.transformers.cpu.compile.tiles.byte_products import Cover, cover_function
+from nervure.transformers.cpu.compile.tiles.filling import FILLING, filling_function
 from nervure.transformers.cpu.compile.tiles.kernel import (
     ARGUMENTS,
     PLACES_ARGUMENTS,
@@ -315,6 +316,7 @@ class TileLibrary:
                                                                          self.link),
                                f"transpose_{type.suffix}": partial(transpose_function, type, machine.vector_bytes)}
         self._builders["transpose_i8"] = partial(transpose_function, I8, 16)
+        self._builders[FILLING] = partial(filling_function, machine.vector_bytes)
         for bundles, is_across in product(bundles_of(target), (False, True)):
             covers = covers_of(bundles, machine, is_across)
             self._builders |= {cover.tile.name: partial(tile_function, cover.tile) for cover in covers}
