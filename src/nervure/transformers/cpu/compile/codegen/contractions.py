@@ -25,7 +25,7 @@ from nervure.kernel.ir import CONTRACT_BLOCK, CONTRACT_GROUP, Contract
 from nervure.transformers.cpu.compile.codegen.access import read_apart, write_apart
 from nervure.transformers.cpu.compile.codegen.context import Context, emit, emit_statement
 from nervure.transformers.cpu.compile.codegen.element import Element, literal, shaped
-from nervure.transformers.cpu.compile.codegen.iterations import guarded, nest, stored
+from nervure.transformers.cpu.compile.codegen.iterations import nest, stored
 from nervure.transformers.cpu.compile.codegen.scalars import apply
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
 from nervure.transformers.cpu.compile.llvm.types import I64
@@ -52,21 +52,21 @@ def emit_contract(contract: Contract, context: Context) -> None:
 
         def end_block() -> Registers:
             with_block = _with_block(b, number, total, block)
-            group = guarded(b, (number & (GROUP_POINTS - 1)).equal(0), with_block,
-                            lambda: _end_group(b, number, with_block, groups, zero), unlikely=True)
+            group = b.choose_each((number & (GROUP_POINTS - 1)).equal(0), with_block,
+                                  lambda: _end_group(b, number, with_block, groups, zero), unlikely=True)
             return [*group, *zero.registers]
 
-        ended = guarded(b, (number & (CONTRACT_BLOCK - 1)).equal(0), [*total, *block.registers], end_block,
-                        unlikely=True)
+        ended = b.choose_each((number & (CONTRACT_BLOCK - 1)).equal(0), [*total, *block.registers], end_block,
+                              unlikely=True)
         return [number, *ended]
 
     start = [b.constant(I64, 0), *zero.registers, *zero.registers]
     number, *sums = nest(context, contract.indices, stored(contract), start, point)
     total, block = sums[:parts], shaped([zero], sums[parts:])[0]
-    last = guarded(b, (number & (CONTRACT_BLOCK - 1)).not_equal(0), total,
-                   lambda: _with_block(b, number, total, block))
-    results = guarded(b, number >= GROUP_POINTS, last, lambda: _with_groups(b, number, last, groups, zero),
-                      unlikely=True)
+    last = b.choose_each((number & (CONTRACT_BLOCK - 1)).not_equal(0), total,
+                         lambda: _with_block(b, number, total, block))
+    results = b.choose_each(number >= GROUP_POINTS, last, lambda: _with_groups(b, number, last, groups, zero),
+                            unlikely=True)
     context.keep(contract.result, context.here(shaped([zero], results)[0]))
 
 

@@ -43,7 +43,7 @@ def counted(context: Context, index: LoopIndex, ends: tuple[Register, Register],
             iterations.carried = list(body(iterations.carried))
         return iterations.results
 
-    return build() if preheader.is_certain else guarded(b, begin < end, carried, build)
+    return build() if preheader.is_certain else b.choose_each(begin < end, carried, build)
 
 
 def nest(context: Context, indices: Sequence[tuple[LoopIndex, DimLike]], written: frozenset[Buffer], carried: Registers,
@@ -58,18 +58,6 @@ def nest(context: Context, indices: Sequence[tuple[LoopIndex, DimLike]], written
                       lambda inner: nest(context, others, written, inner, body))
     context.loops.pop()
     return results
-
-
-def guarded(b: Builder, condition: Register, otherwise: Registers, build: Callable[[], Registers],
-            unlikely: bool = False) -> Registers:
-    """Returns the registers of ``build`` if a ``condition`` holds, else ``otherwise``; only then does its code run."""
-    yes, done, before = b.label("then"), b.label("done"), b.current
-    b.branch(condition, yes, done, unlikely)
-    b.block(yes)
-    results = build()
-    end = b.current
-    b.block(done)
-    return [b.phi(x.type, (x, end), (y, before)) for x, y in zip(results, otherwise, strict=True)]
 
 
 def has_iterations(extent: DimLike, around: Iterable[tuple[LoopIndex, DimLike]] = ()) -> bool:

@@ -35,7 +35,6 @@ from nervure.transformers.cpu.compile.codegen import access
 from nervure.transformers.cpu.compile.codegen.addressing import LaneAddress, address_of, locate
 from nervure.transformers.cpu.compile.codegen.context import Context, Value, emit_statement
 from nervure.transformers.cpu.compile.codegen.element import Element, broadcast, select
-from nervure.transformers.cpu.compile.codegen.iterations import guarded
 from nervure.transformers.cpu.compile.codegen.scalars import apply
 from nervure.transformers.cpu.compile.llvm.builder import Register
 from nervure.transformers.cpu.compile.llvm.types import I8, I64
@@ -75,8 +74,9 @@ def _read_if(context: Context, buffer: Buffer, place: LaneAddress, valid: Value,
     """Reads an element if a condition holds that is the same in the whole kernel, by a predictable branch; else
     returns ``fill``.
     """
-    found = guarded(context.builder, valid.register, fill.element.registers,
-                    lambda: access.read_one(place.pointer.register, buffer.dtype).registers, unlikely=True)
+    found = context.builder.choose_each(
+        valid.register, fill.element.registers,
+        lambda: access.read_one(place.pointer.register, buffer.dtype).registers, unlikely=True)
     return Element(buffer.dtype, tuple(found))
 
 

@@ -38,7 +38,6 @@ from nervure.transformers.cpu.compile.codegen.context import Context, Preheader,
 from nervure.transformers.cpu.compile.codegen.element import Element, flat, literal, select, shaped
 from nervure.transformers.cpu.compile.codegen.expressions import dimension
 from nervure.transformers.cpu.compile.codegen.iterations import (
-    guarded,
     has_iterations,
     in_lanes,
     nest,
@@ -113,11 +112,11 @@ def _in_registers(context: Context, reduce: Reduce, lanes: int) -> Elements:
         with b.loop(0, end - (lanes - 1), lanes, flat(wide)) as chunks:
             chunks.carried = list(points(chunks.carried, chunks.index))
         at, whole = chunks.index, chunks.results
-        total = _tree(reduce, [shaped(wide, guarded(b, at < end, whole, lambda: points(whole, at, end - at)))])
+        total = _tree(reduce, [shaped(wide, b.choose_each(at < end, whole, lambda: points(whole, at, end - at)))])
         is_all = keeps_units(reduce) or reduce.order == BLOCK_ORDER
         return flat(total if is_all else _combined(reduce, start, total))
 
-    results = build() if is_certain else guarded(b, 0 < end, flat(start), build)
+    results = build() if is_certain else b.choose_each(0 < end, flat(start), build)
     context.loops.pop()
     return shaped(start, results)
 

@@ -326,6 +326,17 @@ class Builder:
         self.block(done)
         return self.phi(left.type, (left, left_end), (right, right_end))
 
+    def choose_each(self, condition: Register, otherwise: Sequence[Register], build: Callable[[], Sequence[Register]],
+                    unlikely: bool = False) -> list[Register]:
+        """Returns the registers of ``build`` if a condition holds, else ``otherwise``; only then does its code run."""
+        yes, done, before = self.label("then"), self.label("done"), self.current
+        self.branch(condition, yes, done, unlikely)
+        self.block(yes)
+        results = build()
+        end = self.current
+        self.block(done)
+        return [self.phi(x.type, (x, end), (y, before)) for x, y in zip(results, otherwise, strict=True)]
+
     @contextmanager
     def while_(self, condition: Callable[[], Register]) -> Iterator[None]:
         """Repeats the code built inside as long as the condition, evaluated before each iteration, holds."""

@@ -190,25 +190,27 @@ class _Strip:
         self.b, self.tile, self.block = b, tile, block
         self.vector = tile.type.vector(tile.lanes)
         self.remaining = block.rows - row
-        # A missing row is read as the last existing one; its results are dropped.
-        rows = [b.intrinsic("smin", self.remaining - 1, number) for number in range(tile.rows)]
+        last = self.remaining - 1  # a missing row is read as the last existing one
+        rows = [row + b.intrinsic("smin", last, number) for number in range(tile.rows)]
         self.unit = tile.type if tile.bundles is None else I8
-        self.left = [b.offset(block.left, self._row(row + number), self.unit) for number in rows]
+        self.left = [b.offset(block.left, self._row(number), self.unit) for number in rows]
         self.right = self._at(block.right, column)
-        self.targets = [self._at(block.target, self._target_row(row + number) + column) for number in rows]
+        self.targets = [self._at(block.target, self._target_row(number) + column) for number in rows]
         self.mask = self._mask(block.columns - column) if tile.masked else None
         self.together = tile.tuning.turn_points if tile.is_whole and tile.has_short_vectors else 1
         self.ahead = tile.tuning.prefetched_points
 
     def build(self) -> None:
-        """Builds all points, then the stores."""
+        """Builds all points, then the stores. A missing row has the results of the last one, and is stored there."""
         b, tile = self.b, self.tile
         for target in self.targets:
             self._prefetch(target)
         sums = self._over_points()
-        for number, target in enumerate(self.targets):
-            with b.if_(self.remaining > number):
-                self._store(sums[number * tile.vectors:(number + 1) * tile.vectors], target)
+        places = [(target, v) for target in self.targets for v in range(tile.vectors)]
+        sums = b.choose_each(self.block.adds.not_equal(0), sums, lambda: [
+            self._load(*place) + total for place, total in zip(places, sums, strict=True)])
+        for place, total in zip(places, sums, strict=True):
+            self._write(total, *place)
 
     def _row(self, row: Register) -> Register:
         """Returns the offset of a row of the left operand."""
@@ -278,16 +280,6 @@ class _Strip:
     def _with_product(self, left: Register, right: Register, total: Register) -> Register:
         bundles = self.tile.bundles
         return self.b.fma(left, right, total) if bundles is None else bundles.with_products(left, right, total)
-
-    def _store(self, sums: Sequence[Register], target: Register) -> None:
-        """Stores a row of results."""
-        b = self.b
-        with b.if_(self.block.adds.equal(0)):
-            for v, total in enumerate(sums):
-                self._write(total, target, v)
-        with b.if_(self.block.adds.not_equal(0)):
-            for v, total in enumerate(sums):
-                self._write(self._load(target, v) + total, target, v)
 
     # -- memory ----------------------------------------------------------------------------------------------
 
