@@ -51,7 +51,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_recipe(sets, "digits", "1,797 handwritten digits of 8x8 pixels", 30)
     fashion = _add_recipe(sets, "fashion", "Fashion-MNIST: 70,000 pictures of clothing, 28x28 pixels", 5)
     fashion.add_argument("--data", type=Path, default=DEBIAN, metavar="FOLDER", help="folder of the four files")
-    text = _add_recipe(sets, "charlm", "a language model of characters, on Python's standard library", 20)
+    text = _add_recipe(sets, "charlm", "a language model of characters, on Python's standard library", 12)
     text.add_argument("--data", type=Path, default=argparse.SUPPRESS, metavar="FOLDER",
                       help="folder of Python files (default: the standard library)")
     _add_recipe(sets, "lstm", "a recurrent network that adds two of sixty numbers", 30)
