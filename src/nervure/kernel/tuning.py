@@ -75,6 +75,11 @@ STRIPE = 64
 STRIPES = 4
 """Threads for which there are to be stripes: wider ones read longer pieces of memory."""
 
+PRIVATE_COPIES = 8
+"""Copies of the output of a scatter whose order does not matter, each for a share of at least as many iterations as it
+has elements.
+"""
+
 # -- schedules -------------------------------------------------------------------------------------------------
 
 JOINED_ROWS = 8

@@ -2,7 +2,8 @@
 
 Axes of the domain whose index is itself a coordinate of the writes never meet in one place: threads share them, and
 the last one runs in lanes. The other axes run in order, inside of the shared ones, so that the last write wins and
-sums add up in one order.
+sums add up in one order. Where no order matters, as for integers, and there are many iterations for each element, each
+thread has a private copy of the output, and the copies are combined behind.
 
 Where the new value of a variable is made of its old one, a kernel of its own checks all indices before: what writes
 cannot fail any more, and may write in place.
@@ -14,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from nervure.ir.kinds import Element, Structure
-from nervure.ir.op import Value
+from nervure.ir.op import Op, Value
 from nervure.kernel.cluster.steps import Scatter
 from nervure.kernel.ir import Check, For, Scalar, Statement
 from nervure.kernel.loop_index import LoopIndex
@@ -30,7 +31,7 @@ from nervure.kernel.lower.kernel_builder import (
     unit,
 )
 from nervure.kernel.lower.scalars import converted
-from nervure.kernel.tuning import STRIPE, STRIPES
+from nervure.kernel.tuning import PRIVATE_COPIES, STRIPE, STRIPES
 from nervure.memory.storage import Storage, StorageKind
 from nervure.types.dim import DimLike, dim_min, index_symbols, product
 
@@ -41,6 +42,8 @@ def lower_scatter(step: Scatter, memory: BufferAssignment) -> list[LoweredKernel
     In front of these stands one that checks the indices, if the outputs may lie in place of a variable.
     """
     structure = memory.ops.structure(step.op)
+    if _has_private_copies(step.op, structure):
+        return _by_private_copies(step, memory, structure)
     targets = [_target(memory, structure, output) for output in step.op.outputs]
     filled = [_filled(step, memory, structure, *pair) for pair in zip(step.op.outputs, targets, strict=True)]
     rounded = [_rounded(step, memory, output, target) for output, target in zip(step.op.outputs, targets, strict=True)
@@ -96,6 +99,38 @@ def _target(memory: BufferAssignment, structure: Structure, output: Value) -> St
     return memory.temporary(output.dtype.compute, output.shape, output)
 
 
+def _has_private_copies(op: Op, structure: Structure) -> bool:
+    """Whether threads write to copies of the output, between which iterations may be divided in any way."""
+    length, size = (structure.domain or (1,))[0], product(op.outputs[0].shape)
+    if structure.combine in (None, "set") or callable(structure.combine) or structure.initial is None:
+        return False
+    if len(op.outputs) > 1 or op.outputs[0].dtype.is_inexact or _shared_axes(structure):
+        return False
+    return isinstance(length, int) and isinstance(size, int) and length >= PRIVATE_COPIES * max(size, STRIPE)
+
+
+def _by_private_copies(step: Scatter, memory: BufferAssignment, structure: Structure) -> list[LoweredKernel]:
+    """Returns a kernel that clears the copies, one that writes into them, and one that combines them."""
+    output, combine = step.op.outputs[0], str(structure.combine)
+    shape, point = (PRIVATE_COPIES, *output.shape), here(output.shape)
+    copies = memory.temporary(output.dtype, shape, output)
+
+    def combined(builder: KernelBuilder) -> Scalar:
+        statements, buffer = builder.elements.statements, builder.buffer(copies)
+        total = builder.elements.of(step.op.operands[structure.initial or 0], point)
+        for number in range(PRIVATE_COPIES):
+            one = builder.elements.load(buffer, place_in(copies, (number, *point), shape))
+            total = statements.apply(combine, (total, one), output.dtype)
+        return total
+
+    place = place_in(copies, here(shape), shape)
+    cleared = lower_store(memory, "clear", step.op, {step.op: None}, shape, copies, place,
+                          lambda _: unit(combine, output.dtype))
+    return [cleared, _written(step, memory, structure, [copies], PRIVATE_COPIES),
+            lower_store(memory, "combine", step.op, {step.op: None}, output.shape, memory.of(output),
+                        memory.position(output, point), combined)]
+
+
 def _filled(step: Scatter, memory: BufferAssignment, structure: Structure, output: Value,
             target: Storage) -> LoweredKernel:
     point = here(output.shape)
@@ -121,18 +156,20 @@ def _rounded(step: Scatter, memory: BufferAssignment, output: Value, target: Sto
                        memory.position(output, point), element)
 
 
-def _written(step: Scatter, memory: BufferAssignment, structure: Structure, targets: list[Storage]) -> LoweredKernel:
+def _written(step: Scatter, memory: BufferAssignment, structure: Structure, targets: list[Storage],
+             copies: int = 1) -> LoweredKernel:
+    """Returns the kernel of the iterations; each of some private ``copies`` gets those of a piece of the first axis."""
     op, domain, rank = step.op, structure.domain, len(structure.domain)
     shared = _shared_axes(structure)
-    stripe, lane = LoopIndex(rank), LoopIndex(rank + 1)
+    piece, within = LoopIndex(rank), LoopIndex(rank + 1)  # of an axis that is cut
     striped = shared == [rank - 1] and rank > 1
-    width = _stripe(domain[-1]) if striped else STRIPE
-    more = [(stripe, -(-domain[-1] // width)), (lane, width)] if striped else []
-    builder = KernelBuilder(memory, domain, {op: None}, more)
+    cut = 0 if copies > 1 else rank - 1 if striped else None
+    width = _stripe(domain[-1]) if striped else -(-(domain or (1,))[0] // copies)
+    pieces = [] if cut is None else [(piece, -(-domain[cut] // width)), (within, width)]
+    builder = KernelBuilder(memory, domain, {op: None}, pieces)
     elements = builder.elements
-    point: tuple[DimLike, ...] = here(domain)
-    if striped:
-        point = (*point[:-1], stripe.dim * width + lane.dim)
+    point = tuple([piece.dim * width + within.dim if axis == cut else place for axis, place in enumerate(here(domain))])
+    front = (piece.dim,) if copies > 1 else ()
     combine = None if structure.combine in (None, "set") else str(structure.combine)
     with elements.body() as body:
         given = elements.body_at(op, point)
@@ -141,16 +178,18 @@ def _written(step: Scatter, memory: BufferAssignment, structure: Structure, targ
             place = elements.place(op, access, elements.at(point))
             valid = elements.inside(place, output.shape) if access.drop else None
             element = converted(elements.statements, value, target.dtype)
-            offset = place_in(target, place, output.shape)
+            offset = place_in(target, (*front, *place), (copies, *output.shape) if front else output.shape)
             builder.store(builder.buffer(target, "inout"), offset, element, combine, valid)
-    loops: tuple[Statement, ...]
-    if striped:
-        inner = (For(lane, dim_min(width, domain[-1] - stripe.dim * width), tuple(body.list), vector=True),)
-        outer = [(stripe, more[0][1]), *loops_over(domain, range(rank - 1))]
-        loops = nested(outer, inner, vector=False, parallel=more[0][1] != 1)
+    if cut is None:
+        return builder.finish("scatter", _ordered_loops(domain, shared, body.list), product(domain), [op])
+    extent, others = dim_min(width, domain[cut] - piece.dim * width), [axis for axis in range(rank) if axis != cut]
+    if striped:  # the others run in order, outside of the lanes
+        inner: tuple[Statement, ...] = (For(within, extent, tuple(body.list), vector=True),)
+        loops = [pieces[0], *loops_over(domain, others)]
     else:
-        loops = _ordered_loops(domain, shared, body.list)
-    return builder.finish("scatter", loops, product(domain), [op])
+        inner, loops = tuple(body.list), [pieces[0], (within, extent), *loops_over(domain, others)]
+    nest = nested(loops, inner, vector=False, parallel=pieces[0][1] != 1)
+    return builder.finish("scatter", nest, product(domain), [op])
 
 
 def _stripe(length: DimLike) -> int:
