@@ -93,6 +93,12 @@ class Transformer(Uncopyable, ABC):
         """Returns the function as it is, as a callable. NotSupported names an op that it can neither run nor
         decompose.
         """
+        return self.make_executable(self.prepared(function))
+
+    def prepared(self, function: Function) -> Function:
+        """Returns the function with ops alone that this transformer runs. NotSupported names one that it can neither
+        run nor decompose.
+        """
         self.check_open()
         if not isinstance(function, Function):
             raise WrongKind("only a Function can be compiled", op="compile", got=type(function).__name__,
@@ -105,7 +111,7 @@ class Transformer(Uncopyable, ABC):
                 raise op.fail(NotSupported, f"{self.name} cannot run this op", got=type(op).__name__,
                               help="give the op a decomposition, or a forward: @nv.implement(..., device=...)",
                               expected="ops that it supports, or that decompose into such")
-        return self.make_executable(ready)
+        return ready
 
     def within(self, memory_limit: int) -> Transformer:
         """Returns a transformer over the same variables whose programs need at most ``memory_limit`` bytes.

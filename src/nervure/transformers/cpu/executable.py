@@ -74,11 +74,10 @@ class CpuExecutable(Executable):
     transformer: CpuTransformer
 
     def __init__(self, function: Function, transformer: CpuTransformer, gate: runtime.Gate, loaded: LoadedFunction,
-                 compilation: Compilation | None = None, made_again: Sequence[Dropped] = ()) -> None:
+                 compilation: Compilation | None = None) -> None:
         super().__init__(function, transformer)
         self._variables = loaded.variables  # the last passes may find that one is not read
         self._gate, self._loaded, self._compilation = gate, loaded, compilation
-        self.made_again = tuple(made_again)
         self._panels: Panels | None = None
         self._fast: runtime.FastEntry | None = None
         self._call: Callable[..., tuple[np.ndarray, ...]] | None = None
@@ -90,11 +89,20 @@ class CpuExecutable(Executable):
     def compilation(self) -> Compilation:
         """The plan and the texts from which it was made."""
         if self._compilation is None:
-            with forks.importing():
-                from nervure.transformers.cpu.compile.compilation import compile_function
-            optimised = with_lengths(self.transformer.optimised(self.function))
-            self._compilation = compile_function(optimised, self.transformer.target)
+            self._compilation = self.compiled_again()
         return self._compilation
+
+    def compiled_again(self) -> Compilation:
+        """Returns what was compiled when the entry of the cache was made."""
+        with forks.importing():
+            from nervure.transformers.cpu.compile.compilation import compile_function
+        optimised = with_lengths(self.transformer.optimised(self.function))
+        return compile_function(optimised, self.transformer.target)
+
+    @property
+    def made_again(self) -> tuple[Dropped, ...]:
+        """The values that a limit of memory does not let it keep."""
+        return ()
 
     @property
     def is_from_cache(self) -> bool:

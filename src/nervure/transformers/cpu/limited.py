@@ -34,53 +34,119 @@ from nervure.support import forks
 from nervure.support.lazy import lazy
 from nervure.transformers.base import Executable
 from nervure.transformers.binding import Bindings
+from nervure.transformers.cpu.cache import executable_cache
+from nervure.transformers.cpu.cache.codec import encode
 from nervure.transformers.cpu.executable import CpuExecutable
 from nervure.transformers.given_memory import GivenMemory
 
 if TYPE_CHECKING:
     from nervure.ir.op import Value
-    from nervure.kernel.memory_limit import Spared
+    from nervure.kernel.memory_limit import Dropped, Spared
+    from nervure.kernel.plan import Plan
     from nervure.transformers.call_memory import CallMemory
     from nervure.transformers.cpu.compile.compilation import Compilation
+    from nervure.transformers.cpu.loaded import LoadedFunction
     from nervure.transformers.cpu.transformer import LimitedTransformer
     from nervure.transformers.report import CompilationReport, Times
     from nervure.types.description import TensorDescription
 
 
-class LimitedExecutable(Executable):
-    """A function with symbols under a limit: a program for each set of values that are made again."""
+class LimitedProgram(CpuExecutable):
+    """A function under a limit for some values of symbols.
+
+    One from the cache has everything that calls need. Its plan is found again when a call fails or its report is asked
+    for.
+    """
 
     transformer: LimitedTransformer
 
-    def __init__(self, function: Function, transformer: LimitedTransformer) -> None:
+    def __init__(self, function: Function, transformer: LimitedTransformer, bindings: Bindings, loaded: LoadedFunction,
+                 made: tuple[Compilation, Spared] | None = None) -> None:
+        super().__init__(function, transformer, transformer._gate, loaded, made and made[0])
+        self._bindings, self._spared = bindings, made and made[1]
+
+    @property
+    def made_again(self) -> tuple[Dropped, ...]:
+        if self._spared is None:
+            self._spared = LimitedExecutable(self.function, self.transformer, self.function).spared(self._bindings)
+        return self._spared.dropped
+
+    def compiled_again(self) -> Compilation:
+        from nervure.transformers.cpu.compile.compilation import compile_function
+        found = LimitedExecutable(self.function, self.transformer, self.function).spared(self._bindings)
+        self._spared = found
+        return compile_function(found.plan.function, self.transformer.target)
+
+    def runs_as(self, other: LimitedProgram) -> bool:
+        """Whether calls of another program run the same code on the same memory."""
+        return self._described == other._described
+
+    @lazy
+    def _described(self) -> tuple[object, list[bytes]]:
+        """The kernels, the memory and the bytes of constants, by which programs of one function differ."""
+        constants = [array.tobytes() for each in self._loaded.functions() for array in each.constants]
+        return encode(self._loaded.compiled), constants
+
+
+def read(function: Function, transformer: LimitedTransformer, bindings: Bindings) -> LimitedProgram | None:
+    """Returns the program of a function as it was built that the cache has for some values of symbols."""
+    loaded = executable_cache.find(function, transformer.target, _limits(transformer.memory_limit, bindings))
+    return None if loaded is None else LimitedProgram(function, transformer, bindings, loaded)
+
+
+def _limits(limit: int, bindings: Bindings) -> tuple[object, ...]:
+    return (limit, *sorted(bindings.items()))
+
+
+class LimitedExecutable(Executable):
+    """A function with symbols under a limit: a program for each set of values that are made again.
+
+    ``built`` is the function in front of all passes, under which programs are kept on disk; ``function`` may be that
+    one.
+    """
+
+    transformer: LimitedTransformer
+
+    def __init__(self, function: Function, transformer: LimitedTransformer, built: Function | None = None) -> None:
         super().__init__(function, transformer)
-        with forks.importing():
-            from nervure.kernel.plan import make_plan
-            from nervure.passes.pipelines import native_minimal
+        self._built = built
         if found_lengths(function.operations):
             raise NotSupported("a limit of memory needs lengths that are known in front of a call", op=function.name,
                                operand="memory_limit", got="a length that the call finds", expected="other lengths",
                                help="leave the limit out, or find positions in another computation")
-        machine = transformer.target.machine
-        self._plan_of = lambda other: make_plan(other, machine)
-        self._plan = make_plan(native_minimal(function, machine), machine)
-        self._chosen: dict[tuple[tuple[str, int], ...], CpuExecutable] = {}
-        self._programs: dict[object, CpuExecutable] = {}
+        self._chosen: dict[tuple[tuple[str, int], ...], LimitedProgram] = {}
+        self._programs: dict[object, LimitedProgram] = {}
+        if function is not built:
+            self._plan  # noqa: B018  # what cannot be planned is an error here
 
-    def program(self, bindings: Bindings) -> CpuExecutable:
+    @lazy
+    def _plan(self) -> Plan:
+        with forks.importing():
+            from nervure.passes.pipelines import native_minimal
+        function, own = self.function, self.transformer
+        ready = own.prepared(own.optimised(function)) if function is self._built else function
+        return self._plan_of(native_minimal(ready, own.target.machine))
+
+    def _plan_of(self, function: Function) -> Plan:
+        from nervure.kernel.plan import make_plan
+        return make_plan(function, self.transformer.target.machine)
+
+    def program(self, bindings: Bindings) -> LimitedProgram:
         """Returns the program for some values of the symbols. InvalidArgument if none is found that fits."""
         key = tuple(bindings.items())
         if key not in self._chosen:
             self._chosen[key] = self._found(bindings)
         return self._chosen[key]
 
-    def _found(self, bindings: Bindings) -> CpuExecutable:
-        from nervure.kernel.memory_limit import spared
-        limit = self.transformer.memory_limit
-        room = limit - (self._inside.loaded.borrowed(bindings) if self._inside else 0)
-        found = spared(self._plan, room, bindings, self._plan_of, self.transformer.target.machine)
+    def _found(self, bindings: Bindings) -> LimitedProgram:
+        limit, built = self.transformer.memory_limit, self._built
+        program = read(built, self.transformer, bindings) if built else None
+        if program is not None:
+            same = [each for each in self._programs.values() if each.runs_as(program)]
+            return same[0] if same else self._programs.setdefault(program, program)
+        found = self.spared(bindings)
         if found.key not in self._programs:
-            self._programs[found.key] = self._compiled(found)
+            self._programs[found.key] = self._compiled(found, bindings)
         program = self._programs[found.key]
         needed = program.memory(bindings).bytes
         if needed > limit:
@@ -88,7 +154,15 @@ class LimitedExecutable(Executable):
                                   got=f"{needed:,} bytes at least, as far as was found",
                                   expected=f"at most {limit:,} bytes",
                                   help="allow more, or compute with fewer examples at a time")
+        if built:
+            executable_cache.keep(built, program.compilation, self.transformer.target, _limits(limit, bindings))
         return program
+
+    def spared(self, bindings: Bindings) -> Spared:
+        """Returns the plan for some values of the symbols that needs least, or little enough."""
+        from nervure.kernel.memory_limit import spared
+        room = self.transformer.memory_limit - (self._inside.loaded.borrowed(bindings) if self._inside else 0)
+        return spared(self._plan, room, bindings, self._plan_of, self.transformer.target.machine)
 
     @lazy
     def _inside(self) -> Compilation | None:
@@ -100,11 +174,10 @@ class LimitedExecutable(Executable):
         has_regions = any([isinstance(op, RegionOp) for op in function.operations])
         return compile_function(function, self.transformer.target) if has_regions else None
 
-    def _compiled(self, found: Spared) -> CpuExecutable:
+    def _compiled(self, found: Spared, bindings: Bindings) -> LimitedProgram:
         from nervure.transformers.cpu.compile.compilation import compile_function
-        own = self.transformer
-        compilation = compile_function(found.plan.function, own.target)
-        return CpuExecutable(found.plan.function, own, own._gate, compilation.loaded, compilation, found.dropped)
+        compilation = compile_function(found.plan.function, self.transformer.target)
+        return LimitedProgram(found.plan.function, self.transformer, bindings, compilation.loaded, (compilation, found))
 
     # -- calls -------------------------------------------------------------------------------------------------
 
@@ -130,11 +203,11 @@ class LimitedExecutable(Executable):
     # -- reports -----------------------------------------------------------------------------------------------
 
     @property
-    def _usual(self) -> CpuExecutable:
+    def _usual(self) -> LimitedProgram:
         """The program of the last binding, or without a limit."""
         from nervure.kernel.memory_limit import Spared
         known = list(self._programs.values())
-        return known[-1] if known else self._compiled(Spared(self._plan, 0, ()))
+        return known[-1] if known else self._compiled(Spared(self._plan, 0, ()), {})
 
     @property
     def optimised(self) -> Function:

@@ -18,6 +18,7 @@ from weakref import WeakSet
 from nervure import flags
 from nervure.errors import InvalidArgument, NotSupported
 from nervure.ir.function import Function
+from nervure.ir.gc_paused import gc_paused
 from nervure.ir.leaves import Leaf
 from nervure.ir.op import Op
 from nervure.support import forks
@@ -52,12 +53,12 @@ class CpuTransformer(Transformer):
 
     def build(self, function: Function) -> Executable:
         self.check_open()
-        loaded = executable_cache.find(function, self.target) if type(self) is CpuTransformer else None
+        loaded = executable_cache.find(function, self.target)
         if loaded is not None:
             return self._within_switch(CpuExecutable(function, self, self._gate, loaded))
         runtime.begin()
         executable = super().build(function)
-        if type(self) is CpuTransformer and isinstance(executable, CpuExecutable):
+        if isinstance(executable, CpuExecutable):
             executable_cache.keep(function, executable.compilation, self.target)
             return self._within_switch(executable)
         return executable
@@ -111,9 +112,22 @@ class LimitedTransformer(CpuTransformer):
     def within(self, memory_limit: int) -> Transformer:
         return self._base.within(memory_limit)
 
+    def build(self, function: Function) -> Executable:
+        self.check_open()
+        from nervure.transformers.cpu.limited import LimitedExecutable, read
+        if not function.symbols:
+            program = read(function, self, {})
+            if program is not None:
+                return program
+        elif executable_cache.has_some(function, self.target, (self.memory_limit,)):
+            return LimitedExecutable(function, self, function)
+        runtime.begin()
+        with gc_paused():
+            limited = LimitedExecutable(self.prepared(self.optimised(function)), self, function)
+            return limited if function.symbols else limited.program({})
+
     def make_executable(self, function: Function) -> Executable:
-        with forks.importing():
-            from nervure.transformers.cpu.limited import LimitedExecutable
+        from nervure.transformers.cpu.limited import LimitedExecutable
         limited = LimitedExecutable(function, self)
         return limited if function.symbols else limited.program({})
 

@@ -16,7 +16,8 @@ with other names and lines share an entry, and a change of any pass makes all of
 
 Python code in a function (host calls, prints, ops of users) has no text, so a function with such an op is not kept. A
 function is not kept, either, if passes change the checks or the updates of its calls: other bounds, assumptions or
-updates.
+updates. A program within a limit of memory is kept under that limit, and under the values of symbols for which it was
+found.
 """
 
 from __future__ import annotations
@@ -60,22 +61,37 @@ if TYPE_CHECKING:
 MOST_BYTES = 1 << 16
 """The most bytes of constants that passes have made, together; a function with more is compiled each time."""
 
+Limits = tuple[object, ...]
+
+_SOME = b"for some values of symbols"
+"""What stands under a limit alone, where entries are for values of symbols."""
+
 _LENGTH = struct.Struct("<Q")  # of the description, which is followed by the bytes of constants
 
 
-def find(function: Function, target: Target) -> LoadedFunction | None:
-    """Returns the entry of a function as it was built, ready to run; None without one."""
+def find(function: Function, target: Target, limits: Limits = ()) -> LoadedFunction | None:
+    """Returns the entry of a function as it was built, ready to run; None without one.
+
+    ``limits`` are those that it was compiled for: a limit of memory, and the values of symbols for which it holds.
+    """
     cache = _cache_for(function)
-    content = cache.get(_key(function, target)) if cache else None
+    content = cache.get(_key(function, target, limits)) if cache else None
     return read(content, function) if content else None
 
 
-def keep(function: Function, compilation: Compilation, target: Target) -> None:
-    """Puts a compiled function into the cache, if it can be kept."""
+def keep(function: Function, compilation: Compilation, target: Target, limits: Limits = ()) -> None:
+    """Puts a compiled function into the cache, if it can be kept. ``limits`` are those that it was compiled for."""
     cache = _cache_for(function)
     content = describe(function, compilation) if cache else None
     if cache and content:
-        cache.put(_key(function, target), content)
+        cache.put_all({_key(function, target, limits): content,
+                       **({_key(function, target, limits[:1]): _SOME} if limits[1:] else {})})
+
+
+def has_some(function: Function, target: Target, limits: Limits) -> bool:
+    """Whether an entry was kept for the first one of the ``limits`` and some values of symbols."""
+    cache = _cache_for(function)
+    return cache is not None and cache.get(_key(function, target, limits[:1])) == _SOME
 
 
 def _cache_for(function: Function) -> CodeCache | None:
@@ -91,11 +107,11 @@ def _cache_for(function: Function) -> CodeCache | None:
 _fingerprints: WeakKeyDictionary[Function, str] = WeakKeyDictionary()
 
 
-def _key(function: Function, target: Target) -> bytes:
+def _key(function: Function, target: Target, limits: Limits) -> bytes:
     digest = _fingerprints.get(function)  # a function that was not found is soon kept under it
     if digest is None:
         digest = _fingerprints[function] = fingerprint(function)
-    return make_key("executable", package_fingerprint(), SETTINGS, target.key, digest)
+    return make_key("executable", package_fingerprint(), SETTINGS, target.key, digest, *map(str, limits))
 
 
 # -- writing -------------------------------------------------------------------------------------------------
