@@ -35,12 +35,13 @@ from nervure.transformers.cpu.runtime import (
     whole_ops,
 )
 from nervure.transformers.cpu.runtime.native import Native, functions_of
-from nervure.transformers.cpu.runtime.records import RECORDS, RUNTIME
+from nervure.transformers.cpu.runtime.records import RECORDS, RUNTIME, TENSORS
 from nervure.transformers.cpu.settings import COLD_LEVEL, LEVEL
 
 PARTS = {
-    RUNTIME: (chunks, thread_pool, memory_pool, array_headers, resizing, call, runners, whole_ops, library_calls, entry,
-              tensor_headers, tensor_entry),
+    RUNTIME: (chunks, thread_pool, memory_pool, array_headers, resizing, call, runners, whole_ops, library_calls,
+              entry),
+    TENSORS: (tensor_headers, tensor_entry),
     "key_sorting": (key_sorting, key_merging),
     "row_sorting": (row_sorting,),
     "accumulating": (accumulating,),

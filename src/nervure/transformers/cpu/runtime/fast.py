@@ -86,7 +86,7 @@ class FastEntry:
         otherwise = SlowWay(slow)
         if not pooled_arrays.is_known():
             return otherwise
-        return native_function("entry", self.record(otherwise, is_single), self, otherwise)
+        return native_function(records.RUNTIME, "entry", self.record(otherwise, is_single), self, otherwise)
 
     def record(self, slow: object, is_single: bool = False) -> records.EntryRecord:
         """Returns the record of an entry that passes on to ``slow`` what does not fit. It holds nothing."""
@@ -95,9 +95,11 @@ class FastEntry:
             cell_count=len(self._cells), slow=id(slow), failed=id(self._fail), single=is_single)
 
 
-def native_function(name: str, record: ctypes.Structure, *kept: object) -> Callable[..., Any]:
-    """Returns a native entry as a function of Python, which holds its record and what is ``kept``."""
-    method = _MethodDef(b"run", runtime_library.library().address(name), _FASTCALL_WITH_KEYWORDS, None)
+def native_function(part: str, name: str, record: ctypes.Structure, *kept: object) -> Callable[..., Any]:
+    """Returns a native entry, which a ``part`` of the runtime has under a ``name``, as a function of Python. It holds
+    its record and what is ``kept``.
+    """
+    method = _MethodDef(b"run", runtime_library.library(part).address(name), _FASTCALL_WITH_KEYWORDS, None)
     itself = (ctypes.addressof(record), record, method, *kept)
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]

@@ -35,6 +35,9 @@ C_CONTIGUOUS, OWNS_DATA, ALIGNED, WRITEABLE = 0x1, 0x4, 0x100, 0x400
 RUNTIME = "runtime"
 """The part of the runtime that every call runs; the module of its code lists the others, which few programs need."""
 
+TENSORS = "tensors"
+"""The part that reads and makes tensors of other libraries."""
+
 
 class BufferKind(IntEnum):
     """The kinds of memory that a buffer may lie in, which define the meaning of its number."""

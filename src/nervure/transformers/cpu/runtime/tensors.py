@@ -61,7 +61,7 @@ class TensorEntry(FastEntry):
         entry = self.record(otherwise)
         record = records.TensorEntryRecord.from_buffer_copy(self._tensors)
         record.entry = ctypes.addressof(entry)
-        return native_function("tensor_entry", record, self, otherwise, entry)
+        return native_function(records.TENSORS, "tensor_entry", record, self, otherwise, entry)
 
     def _order(self, order: Dimensions) -> int:
         return 0 if order is None else self._keep((ctypes.c_int64 * len(order))(*order))

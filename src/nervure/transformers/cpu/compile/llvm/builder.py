@@ -314,6 +314,13 @@ class Builder:
     def choose(self, condition: Register, yes: Callable[[], Register], no: Callable[[], Register],
                unlikely: bool = False) -> Register:
         """Returns the value of one of two pieces of code, only one of which runs; if ``unlikely``, seldom the first."""
+        result, = self.choose_all(condition, lambda: [yes()], lambda: [no()], unlikely)
+        return result
+
+    def choose_all(self, condition: Register, yes: Callable[[], Sequence[Register]],
+                   no: Callable[[], Sequence[Register]], unlikely: bool = False) -> list[Register]:
+        """Returns the values of one of two pieces of code, only one of which runs; if ``unlikely``, seldom the first.
+        """
         first, second, done = self.label("then"), self.label("else"), self.label("done")
         self.branch(condition, first, second, unlikely)
         self.block(first)
@@ -324,7 +331,7 @@ class Builder:
         right = no()
         right_end = self.current
         self.block(done)
-        return self.phi(left.type, (left, left_end), (right, right_end))
+        return [self.phi(x.type, (x, left_end), (y, right_end)) for x, y in zip(left, right, strict=True)]
 
     def choose_each(self, condition: Register, otherwise: Sequence[Register], build: Callable[[], Sequence[Register]],
                     unlikely: bool = False) -> list[Register]:

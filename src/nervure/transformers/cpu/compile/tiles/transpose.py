@@ -3,16 +3,17 @@
 ``target[k, j] = source[j, k]``; the columns of both are contiguous. Nothing outside of the block is read or written.
 
 >>> from nervure.transformers.cpu.compile.llvm.types import F32
->>> transpose_function(F32, 32).text().count("shufflevector <8 x float>") // 2     # of whole squares, and at the edges
+>>> transpose_function(F32, 32).text().count("shufflevector <8 x float>")
 24
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
-from nervure.transformers.cpu.compile.llvm.types import I64, PTR, Type
+from nervure.transformers.cpu.compile.llvm.types import I8, I64, PTR, Type
 
 ARGUMENTS = (("source", PTR), ("source_row", I64), ("target", PTR), ("target_row", I64), ("rows", I64),
              ("columns", I64))
@@ -28,20 +29,76 @@ def transpose_function(type: Type, vector_bytes: int) -> Builder:
         start = b.offset(source, down.index * source_row + across.index, type)
         end = b.offset(target, across.index * target_row + down.index, type)
         high, wide = rows - down.index, columns - across.index
-        whole, edge, done = b.label("whole"), b.label("edge"), b.label("next")
-        b.branch((high >= lanes) & (wide >= lanes), whole, edge)
-        b.block(whole)
-        vector, numbers = type.vector(lanes), range(lanes)
-        places = [b.offset(start, source_row * number, type) for number in numbers]
-        for number, row in enumerate(transposed([b.load(place, vector) for place in places])):
-            b.store(row, b.offset(end, target_row * number, type))
-        b.jump(done)
-        b.block(edge)
-        edges = _bytes if type.bits == 8 else _edge
-        edges(b, (start, source_row, wide), (end, target_row, high), vector)
-        b.block(done)
+        square = _Square(b, type.vector(lanes), (start, source_row), (end, target_row), high, wide)
+        square.build_bytes() if type.bits == 8 else square.build()
     b.ret()
     return b
+
+
+class _Square(NamedTuple):
+    """A square of as many rows as a vector has lanes, of which only ``high`` rows and ``wide`` columns may exist.
+
+    ``source`` and ``target`` are its first element on each side, and the distance to the next row.
+    """
+
+    b: Builder
+    vector: Type
+    source: tuple[Register, Register]
+    target: tuple[Register, Register]
+    high: Register
+    wide: Register
+
+    @property
+    def is_whole(self) -> Register:
+        """Whether all rows and columns exist."""
+        return (self.high >= self.vector.lanes) & (self.wide >= self.vector.lanes)
+
+    def build(self) -> None:
+        """Transposes it. The last row stands for the missing ones."""
+        b, lanes, is_whole = self.b, self.vector.lanes, self.is_whole
+        columns = transposed(b.choose_all(is_whole, self._rows, self._rows_of_edge))
+        whole, edge, done = b.label("whole"), b.label("edge"), b.label("next")
+        b.branch(is_whole, whole, edge)
+        b.block(whole)
+        self._store(columns)
+        b.jump(done)
+        b.block(edge)
+        mask = first_lanes(b, self.high, lanes)
+        for number, column in enumerate(columns):
+            with b.if_(self.wide > number):
+                b.store_masked(column, self._at(self.target, number), mask)
+        b.block(done)
+
+    def build_bytes(self) -> None:
+        """Transposes bytes: those of an edge one by one, since masks for bytes do not exist everywhere."""
+        b = self.b
+        whole, edge, done = b.label("whole"), b.label("edge"), b.label("next")
+        b.branch(self.is_whole, whole, edge)
+        b.block(whole)
+        self._store(transposed(self._rows()))
+        b.jump(done)
+        b.block(edge)
+        with (b.loop(0, b.intrinsic("smin", self.wide, self.vector.lanes)) as across,
+              b.loop(0, b.intrinsic("smin", self.high, self.vector.lanes)) as down):
+            byte = b.load(b.offset(self._at(self.source, down.index), across.index, I8), I8)
+            b.store(byte, b.offset(self._at(self.target, across.index), down.index, I8))
+        b.block(done)
+
+    def _at(self, side: tuple[Register, Register], row: int | Register) -> Register:
+        first, step = side
+        return self.b.offset(first, step * row, self.vector.element)
+
+    def _rows(self) -> list[Register]:
+        return [self.b.load(self._at(self.source, number), self.vector) for number in range(self.vector.lanes)]
+
+    def _rows_of_edge(self) -> list[Register]:
+        mask = first_lanes(self.b, self.wide, self.vector.lanes)
+        numbers = [self.b.intrinsic("smin", self.high - 1, number) for number in range(self.vector.lanes)]
+        return [self.b.load_masked(self._at(self.source, number), self.vector, mask) for number in numbers]
+
+    def _store(self, columns: Sequence[Register]) -> None:
+        for number, column in enumerate(columns):
+            self.b.store(column, self._at(self.target, number))
 
 
 def transposed(rows: Sequence[Register]) -> list[Register]:
@@ -55,33 +112,6 @@ def transposed(rows: Sequence[Register]) -> list[Register]:
         rows = [row for x, y in zip(rows[:half], rows[half:], strict=True)
                 for row in (x.builder.shuffle(x, y, low), x.builder.shuffle(x, y, [lane + lanes // 2 for lane in low]))]
     return list(rows)
-
-
-def _edge(b: Builder, source: tuple[Register, Register, Register], target: tuple[Register, Register, Register],
-          vector: Type) -> None:
-    """Transposes a square with missing rows or columns of ``source`` to ``target``: the last row stands for the
-    missing ones.
-    """
-    start, source_row, wide = source
-    end, target_row, high = target
-    numbers = [b.intrinsic("smin", high - 1, number) for number in range(vector.lanes)]
-    mask = first_lanes(b, wide, vector.lanes)
-    rows = [b.load_masked(b.offset(start, source_row * number, vector.element), vector, mask) for number in numbers]
-    mask = first_lanes(b, high, vector.lanes)
-    for number, row in enumerate(transposed(rows)):
-        with b.if_(wide > number):
-            b.store_masked(row, b.offset(end, target_row * number, vector.element), mask)
-
-
-def _bytes(b: Builder, source: tuple[Register, Register, Register], target: tuple[Register, Register, Register],
-           vector: Type) -> None:
-    """Transposes bytes from ``source`` to ``target`` one by one, since masks for bytes do not exist everywhere."""
-    start, source_row, wide = source
-    end, target_row, high = target
-    with (b.loop(0, b.intrinsic("smin", wide, vector.lanes)) as across,
-          b.loop(0, b.intrinsic("smin", high, vector.lanes)) as down):
-        byte = b.load(b.offset(start, source_row * down.index + across.index, vector.element), vector.element)
-        b.store(byte, b.offset(end, target_row * across.index + down.index, vector.element))
 
 
 def first_lanes(b: Builder, count: Register, lanes: int) -> Register:
