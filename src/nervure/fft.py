@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NoReturn
+
 from nervure.front.signals.fourier_transforms import (
     fft,
     fft2,
@@ -32,7 +34,15 @@ from nervure.front.signals.fourier_transforms import (
     rfftn,
 )
 from nervure.front.signals.short_transforms import istft, mel_filters, stft
+from nervure.support.elsewhere import unknown_name
 
 __all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn",
            "ifftshift", "ihfft", "ihfft2", "ihfftn", "irfft", "irfft2", "irfftn", "istft", "mel_filters", "rfft",
            "rfft2", "rfftfreq", "rfftn", "stft"]
+
+
+if not TYPE_CHECKING:  # type checkers see missing attributes as missing
+    def __getattr__(name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(f"module 'nervure.fft' has no attribute {name!r}")
+        raise unknown_name("nv.fft", name, __all__)

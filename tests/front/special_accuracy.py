@@ -219,6 +219,8 @@ ROWS: dict[str, Row] = {
     "entr": _plain("entr", lambda x: -x * mp.log(x), "0.001 to 0.9", sizes(1e-3, 0.9)),
     "rel_entr": _plain("rel_entr", lambda x, y: x * mp.log(x / y), "0.01 to 1, 2 to 100", sizes(0.01, 1),
                        sizes(2, 100)),
+    "kl_div": _plain("kl_div", lambda x, y: x * mp.log(x / y) - x + y, "0.01 to 1, 0.01 to 1", sizes(0.01, 1),
+                     sizes(0.01, 1)),
     "logit": _plain("logit", lambda x: mp.log(x / (1 - x)), "1e-6 to 0.4", sizes(1e-6, 0.4)),
     "xlogy": _plain("xlogy", lambda x, y: x * mp.log(y), "±10, 1e-3 to 1e3", between(-10, 10), sizes(1e-3, 1e3)),
     "xlog1py": _plain("xlog1py", lambda x, y: x * mp.log1p(y), "±10, 1e-6 to 1e3", between(-10, 10),

@@ -35,7 +35,7 @@ from nervure.optim.rule import Rule
 from nervure.optim.scaled import Adadelta, Adafactor, Rprop
 from nervure.optim.schedules import Schedule, constant, cosine, exponential, one_cycle, stepped, warm_up
 from nervure.optim.wrapper import Accumulated, Groups, MovingAverage
-from nervure.support.elsewhere import unknown_optimiser
+from nervure.support.elsewhere import unknown_name
 
 __all__ = ["ASGD", "Accumulated", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Clipped", "Groups",
            "LBFGS", "Lamb", "Lars", "Lion", "Minimum", "MovingAverage", "Muon", "NAdam", "Optimizer", "Plateau",
@@ -48,4 +48,4 @@ if not TYPE_CHECKING:  # type checkers see missing attributes as missing
     def __getattr__(name: str) -> NoReturn:
         if name.startswith("__"):
             raise AttributeError(f"module 'nervure.optim' has no attribute {name!r}")
-        raise unknown_optimiser(name, __all__)
+        raise unknown_name("nv.optim", name, __all__)

@@ -36,7 +36,7 @@ from nervure.random.gammas import beta, chisquare, dirichlet, f, gamma, generali
 from nervure.random.inverse_gaussian import wald
 from nervure.random.multivariate import ball, multinomial, multivariate_normal, orthogonal
 from nervure.random.picks import categorical, choice, permutation
-from nervure.support.elsewhere import unknown_distribution
+from nervure.support.elsewhere import unknown_name
 
 __all__ = ["ball", "bernoulli", "beta", "binomial", "categorical", "cauchy", "chisquare", "choice", "dirichlet",
            "double_sided_maxwell", "exponential", "f", "gamma", "generalized_normal", "geometric", "gumbel", "laplace",
@@ -49,4 +49,4 @@ if not TYPE_CHECKING:  # type checkers see missing attributes as missing
     def __getattr__(name: str) -> NoReturn:
         if name.startswith("__"):
             raise AttributeError(f"module 'nervure.random' has no attribute {name!r}")
-        raise unknown_distribution(name, __all__)
+        raise unknown_name("nv.random", name, __all__)

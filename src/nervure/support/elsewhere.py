@@ -40,7 +40,8 @@ def _by_name(table: dict[str, str]) -> dict[str, str]:
     return {name: advice for advice, names in table.items() for name in names.split()}
 
 
-_functions, _layers, _members = _by_name(FUNCTIONS), _by_name(LAYERS), _by_name(MEMBERS)
+_functions, _members = _by_name(FUNCTIONS), _by_name(MEMBERS)
+_layers = {**_functions, **_by_name(LAYERS)}
 _optimisers, _keyword_advice = _by_name(OPTIMISERS), _by_name(KEYWORD_ADVICE)
 _tensors = {**_functions, **{name: f"nv.{name}(x)" for name in METHODS_ELSEWHERE}, **_by_name(TENSORS)}
 
@@ -56,14 +57,9 @@ def unknown_attribute(thing: object, name: str) -> UnknownName:
     return _unknown("Tensor", f"a tensor has no {name}", name, table, dir(type(thing)))
 
 
-def unknown_optimiser(name: str, known: Iterable[str]) -> UnknownName:
-    """Returns the error for a name that ``nv.optim`` does not have."""
-    return _unknown("nv.optim", f"there is no {name}", name, _functions, known)
-
-
-def unknown_distribution(name: str, known: Iterable[str]) -> UnknownName:
-    """Returns the error for a name that ``nv.random`` does not have."""
-    return _unknown("nv.random", f"there is no {name}", name, _functions, known)
+def unknown_name(module: str, name: str, known: Iterable[str]) -> UnknownName:
+    """Returns the error for a name that a ``module`` of functions does not have, such as ``nv.special``."""
+    return _unknown(module, f"there is no {name}", name, _functions, known)
 
 
 def unknown_layer(name: str, known: Iterable[str], module: str = "nv.nn") -> UnknownName:
@@ -147,4 +143,4 @@ _TAKES_ANY_KEYWORD = 0x08  # inspect.CO_VARKEYWORDS
 
 
 __all__ = ["explain_keywords", "explains_keywords", "unknown_attribute", "unknown_function", "unknown_keyword",
-           "unknown_layer", "unknown_member", "unknown_method", "unknown_optimiser"]
+           "unknown_layer", "unknown_member", "unknown_method", "unknown_name"]

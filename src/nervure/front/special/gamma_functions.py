@@ -27,7 +27,7 @@ from nervure.front.tensor import Operand, Tensor
 from nervure.support.elsewhere import explain_keywords
 
 __all__ = ["beta", "betainc", "boxcox", "boxcox1p", "comb", "factorial", "gamma", "gammainc", "gammaincc", "gammasgn",
-           "poch", "polygamma", "zeta"]
+           "kl_div", "poch", "polygamma", "zeta"]
 
 
 def gamma(x: Operand) -> Tensor:
@@ -125,7 +125,7 @@ def polygamma(n: Operand, x: Operand) -> Tensor:
     return special("polygamma", convert(order, own.dtype), own)
 
 
-# -- factorials and powers ---------------------------------------------------------------------------------------
+# -- factorials, powers and entropies --------------------------------------------------------------------------------
 
 
 def factorial(n: Operand) -> Tensor:
@@ -176,6 +176,17 @@ def boxcox1p(x: Operand, lmbda: Operand) -> Tensor:
     [0.0, 4.0]
     """
     return special("boxcox1p", x, lmbda)
+
+
+def kl_div(x: Operand, y: Operand) -> Tensor:
+    """Returns x log(x / y) - x + y, whose sum over two distributions is the divergence of Kullback and Leibler.
+
+    It is ``y`` where x is 0, and infinite where one of them is negative.
+
+    >>> nv.special.kl_div(np.array([0.0, 1.0, 1.0]), np.array([2.0, 1.0, 2.0])).numpy().round(4).tolist()
+    [2.0, 0.0, 0.3069]
+    """
+    return special("kl_div", x, y)
 
 
 explain_keywords(globals(), __all__)

@@ -13,6 +13,7 @@ from nervure.ops.formulas import (
     bessel,
     box_cox,
     complex_numbers,
+    entropies,
     gamma_function,
     incomplete_beta,
     incomplete_gamma,
@@ -23,5 +24,5 @@ from nervure.ops.formulas import (
 from nervure.ops.formulas.complex_numbers import COMPLEX_FORMULAS
 from nervure.ops.formulas.table import FORMULAS
 
-__all__ = ["COMPLEX_FORMULAS", "FORMULAS", "bessel", "box_cox", "complex_numbers", "gamma_function", "incomplete_beta",
-           "incomplete_gamma", "integrals", "normal_distribution", "zeta"]
+__all__ = ["COMPLEX_FORMULAS", "FORMULAS", "bessel", "box_cox", "complex_numbers", "entropies", "gamma_function",
+           "incomplete_beta", "incomplete_gamma", "integrals", "normal_distribution", "zeta"]
