@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NoReturn
 from nervure.front.op_functions import digamma, erf, erf_inv, erfc, lgamma
 from nervure.front.pointwise.elementary import entr, logit, sinc, xlog1py, xlogy
 from nervure.front.special.bessel_functions import (
+    airy_ai,
     i0,
     i0e,
     i1,
@@ -64,13 +65,14 @@ from nervure.front.special.orthogonal_polynomials import (
 from nervure.front.special.special_functions import betaln, log_ndtr, multigammaln, ndtr, rel_entr
 from nervure.support.elsewhere import unknown_name
 
-__all__ = ["bessel_jn", "beta", "betainc", "betaln", "boxcox", "boxcox1p", "chebyshev_t", "chebyshev_u", "chebyshev_v",
-           "chebyshev_w", "comb", "dawsn", "digamma", "entr", "erf", "erf_inv", "erfc", "erfcx", "exp1", "expi", "expn",
-           "factorial", "fresnel", "gamma", "gammainc", "gammaincc", "gammasgn", "hermite_h", "hermite_he", "i0", "i0e",
-           "i1", "i1e", "j0", "j1", "k0", "k0e", "k1", "k1e", "kl_div", "laguerre_l", "legendre_p", "lgamma",
-           "log_ndtr", "logit", "multigammaln", "ndtr", "ndtri", "owens_t", "poch", "polygamma", "rel_entr",
-           "shifted_chebyshev_t", "shifted_chebyshev_u", "shifted_chebyshev_v", "shifted_chebyshev_w", "sici", "sinc",
-           "spence", "sph_harm_y", "spherical_bessel_j0", "wofz", "xlog1py", "xlogy", "y0", "y1", "zeta"]
+__all__ = ["airy_ai", "bessel_jn", "beta", "betainc", "betaln", "boxcox", "boxcox1p", "chebyshev_t", "chebyshev_u",
+           "chebyshev_v", "chebyshev_w", "comb", "dawsn", "digamma", "entr", "erf", "erf_inv", "erfc", "erfcx",
+           "exp1", "expi", "expn", "factorial", "fresnel", "gamma", "gammainc", "gammaincc", "gammasgn", "hermite_h",
+           "hermite_he", "i0", "i0e", "i1", "i1e", "j0", "j1", "k0", "k0e", "k1", "k1e", "kl_div", "laguerre_l",
+           "legendre_p", "lgamma", "log_ndtr", "logit", "multigammaln", "ndtr", "ndtri", "owens_t", "poch",
+           "polygamma", "rel_entr", "shifted_chebyshev_t", "shifted_chebyshev_u", "shifted_chebyshev_v",
+           "shifted_chebyshev_w", "sici", "sinc", "spence", "sph_harm_y", "spherical_bessel_j0", "wofz", "xlog1py",
+           "xlogy", "y0", "y1", "zeta"]
 
 
 if not TYPE_CHECKING:  # type checkers see missing attributes as missing

@@ -87,6 +87,29 @@ def wave(order: int, is_sine: bool) -> Function:
     return part
 
 
+def airy_tail(derivative: int) -> Function:
+    """The slowly changing factor of Airy's function, or of its derivative, as one of zeta (DLMF 9.7.5, 9.7.6)."""
+    def part(zeta: Any) -> Any:
+        x = (3 * zeta / 2) ** (mpf(2) / 3)
+        root = x ** (mpf(1) / 4)
+        value = mp.airyai(x, derivative=derivative) * mp.exp(zeta)
+        return -value / root if derivative else value * root
+    return part
+
+
+def airy_wave(derivative: int, is_sine: bool) -> Function:
+    """The factors of cosine and sine in Ai(-x) or Ai'(-x), as functions of zeta; that of sine times it (DLMF 9.7.9)."""
+    def part(zeta: Any) -> Any:
+        x, angle = (3 * zeta / 2) ** (mpf(2) / 3), zeta - mp.pi / 4
+        root = x ** (mpf(1) / 4)
+        scale = 1 / root if derivative else root
+        a, b = mp.airyai(-x, derivative=derivative) * scale, mp.airybi(-x, derivative=derivative) * scale
+        if is_sine:
+            return (a * mp.sin(angle) + b * mp.cos(angle)) * (1 if derivative else zeta)
+        return (a * mp.cos(angle) - b * mp.sin(angle)) * (zeta if derivative else 1)
+    return part
+
+
 def regular(order: int) -> Function:
     """What is left of Y0, or of Y1 / x, without its logarithm and its pole (DLMF 10.8)."""
     def part(x: Any) -> Any:
@@ -115,6 +138,9 @@ def _quantile_near(square: Any) -> Any:
     return quantile(mpf(1) / 2 - distance) / distance
 
 
+AIRY_LEFT, AIRY_RIGHT = 2 / mpf(3) * mpf(5) ** mpf("1.5"), 2 / mpf(3)
+"""zeta at -5 and at 1, between which Airy's functions are polynomials."""
+
 TARGETS: dict[str, Function] = {
     "I0_FAR": of_inverse(8, lambda x: mp.besseli(0, x) * mp.exp(-x) * mp.sqrt(x) if x < 1e30
                          else 1 / mp.sqrt(2 * mp.pi)),
@@ -132,6 +158,14 @@ TARGETS: dict[str, Function] = {
     "QUANTILE_NEAR": between(1e-30, 0.14, _quantile_near),
     "QUANTILE_FAR": between(1.4, 5.2, lambda r: quantile(mp.exp(-r * r))),
     "QUANTILE_FARTHEST": between(5.2, 27.4, lambda r: quantile(mp.exp(-r * r))),
+    "AIRY_BELOW": between(-5, -2, mp.airyai), "AIRY_NEAR": between(-2, 1, mp.airyai),
+    "AIRY_SLOPE_BELOW": between(-5, -2, lambda x: mp.airyai(x, derivative=1)),
+    "AIRY_SLOPE_NEAR": between(-2, 1, lambda x: mp.airyai(x, derivative=1)),
+    "AIRY_FAR": of_inverse(AIRY_RIGHT, airy_tail(0)), "AIRY_SLOPE_FAR": of_inverse(AIRY_RIGHT, airy_tail(1)),
+    "AIRY_COSINE": of_inverse_square(AIRY_LEFT, airy_wave(0, False)),
+    "AIRY_SINE": of_inverse_square(AIRY_LEFT, airy_wave(0, True)),
+    "AIRY_SLOPE_COSINE": of_inverse_square(AIRY_LEFT, airy_wave(1, False)),
+    "AIRY_SLOPE_SINE": of_inverse_square(AIRY_LEFT, airy_wave(1, True)),
     "LGAMMA_OF_1_MORE": between(0, 1, lambda a: mp.loggamma(1 + a) / a if a else -mp.euler),
 }
 

@@ -181,6 +181,8 @@ ROWS: dict[str, Row] = {
     "spherical_bessel_j0": _plain("spherical_bessel_j0", lambda x: mp.sin(x) / x, "0.001 to 3", sizes(1e-3, 3)),
     "bessel_jn(x, 10), the last": Row(lambda x: mp.besselj(10, x), lambda x: nv.special.bessel_jn(x, 10)[10], "±50",
                                       (between(-50, 50),), True),
+    "airy_ai, to the right": _plain("airy_ai", mp.airyai, "-1 to 20", between(-1, 20)),
+    "airy_ai, with zeros": _plain("airy_ai", mp.airyai, "-50 to 0", between(-50, 0), is_absolute=True),
     # gamma functions
     "gamma": _plain("gamma", mp.gamma, "0.001 to 34", sizes(1e-3, 34)),
     "gamma, below 0": _plain("gamma", mp.gamma, "-10 to 0", between(-10, 0)),

@@ -73,6 +73,9 @@ ROWS: dict[str, Row] = {
     "j0": Row((REAL,), 2e-15, True), "j1": Row((REAL,), 1e-15, True),
     "y0": Row((POSITIVE,), 8e-15, True, EXACT["y0, with zeros"]),
     "y1": Row((POSITIVE[POSITIVE > 0.1],), 4e-15, True),
+    "airy_ai": Row((np.r_[_up_to(40), -1.7, -2.0, 1.0, -5.0],), 2e-15, True, mp.airyai),
+    "airy_ai_slope": Row((np.r_[_up_to(40), -1.7, -2.0, 1.0, -5.0],), 1e-14, True,
+                         lambda x: mp.airyai(x, derivative=1)),
     "erfcx": Row((np.r_[POSITIVE, -RNG.uniform(0, 26, 30)],), 2e-15),
     "ndtr": Row((np.r_[REAL[REAL > -37]],), 2e-15), "log_ndtr": Row((REAL,), 2e-15),
     "ndtri": Row((CHANCES,), 2e-15, False, lambda p: mp.findroot(

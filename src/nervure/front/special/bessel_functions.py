@@ -1,4 +1,4 @@
-"""Bessel functions of the orders 0 and 1.
+"""Bessel functions of the orders 0 and 1, and Airy's function.
 
 >>> import nervure as nv
 >>> nv.special.i0(0.0).item(), round(nv.special.j0(2.404825557695773).item(), 6)
@@ -13,7 +13,7 @@ from nervure.front.pointwise.elementwise import as_floats, where
 from nervure.front.tensor import Operand, Tensor
 from nervure.support.elsewhere import explain_keywords
 
-__all__ = ["i0", "i0e", "i1", "i1e", "j0", "j1", "k0", "k0e", "k1", "k1e", "spherical_bessel_j0", "y0", "y1"]
+__all__ = ["airy_ai", "i0", "i0e", "i1", "i1e", "j0", "j1", "k0", "k0e", "k1", "k1e", "spherical_bessel_j0", "y0", "y1"]
 
 
 def i0(x: Operand) -> Tensor:
@@ -134,6 +134,15 @@ def spherical_bessel_j0(x: Operand) -> Tensor:
     at_zero = equal(own, 0.0)
     safe = where(at_zero, 1.0, own)
     return where(at_zero, subtract(1.0, own * own / 6), sin(safe) / safe)
+
+
+def airy_ai(x: Operand) -> Tensor:
+    """Returns Airy's function of the first kind at x, which solves y'' = x y and vanishes for large x.
+
+    >>> nv.special.airy_ai(np.array([-2.0, 0.0, 1.0])).numpy().round(4).tolist()
+    [0.2274, 0.355, 0.1353]
+    """
+    return special("airy_ai", x)
 
 
 explain_keywords(globals(), __all__)

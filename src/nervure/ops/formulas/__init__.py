@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from nervure.ops.formulas import (
+    airy,
     bessel,
     box_cox,
     complex_numbers,
@@ -24,5 +25,5 @@ from nervure.ops.formulas import (
 from nervure.ops.formulas.complex_numbers import COMPLEX_FORMULAS
 from nervure.ops.formulas.table import FORMULAS
 
-__all__ = ["COMPLEX_FORMULAS", "FORMULAS", "bessel", "box_cox", "complex_numbers", "entropies", "gamma_function",
-           "incomplete_beta", "incomplete_gamma", "integrals", "normal_distribution", "zeta"]
+__all__ = ["COMPLEX_FORMULAS", "FORMULAS", "airy", "bessel", "box_cox", "complex_numbers", "entropies",
+           "gamma_function", "incomplete_beta", "incomplete_gamma", "integrals", "normal_distribution", "zeta"]
