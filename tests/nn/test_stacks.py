@@ -111,6 +111,11 @@ def test_rows_of_logits_at_a_time(transformer):
             forward = transformer.computation(loss, x, targets).optimised
             assert {value.type.shape for op in forward.operations for value in op.outputs
                     if 200 in value.type.shape} == {(4, 200)}
+            step = transformer.computation([loss, *nv.deriv(loss, [x, weights])], x, targets)
+            assert not any([200 in value.type.shape and value.type.symbols for op in step.optimised.operations
+                            for value in op.outputs])
+            if transformer.name == "cpu":
+                assert step.executable.memory({"n": 3000}).bytes < 3000 * 200 * 4 / 4
     for other in results[1:]:
         for one, expected in zip(other, results[0], strict=True):
             np.testing.assert_allclose(one, expected, rtol=1e-4, atol=1e-6)

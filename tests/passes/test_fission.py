@@ -227,3 +227,22 @@ def test_random_bodies(data):
             np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-4)
         else:
             assert_same_bits(mine, theirs)
+
+
+@pytest.mark.parametrize("is_read", [False, True])
+def test_totals_make_no_room(is_read):
+    """A377: what an iteration only adds to is there once; a carry that it reads is passed on."""
+    h, x, w = parameter(1, 40), parameter(1, 2), parameter(2, 40)
+    part = ops.Exp(product(x, w)).output
+    body = Function([h + (part * h if is_read else part)], [h, x, w])
+    given = [parameter(1, 40), parameter(N, 1, 2), parameter(2, 40)]
+    function = Function(Scan(*given, body=body, carries=1, slices=1, length=N).outputs, given)
+    assert ("Contract" in classes(loop(fission(function)).body)) is not is_read
+
+
+def test_what_exists_in_an_iteration_alone_stays():
+    """A377: products of what a checkpoint makes again, and what is made of them."""
+    def cell(h, x, w, v):
+        return [ops.Tanh(h).output, product(product(ops.After(x).output, w), v)]
+    function = layer(N, cell)
+    assert fission(function) is function

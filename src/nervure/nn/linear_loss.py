@@ -85,6 +85,10 @@ def _in_blocks(of_rows: Callable[..., tuple[Tensor, Tensor]], count: DimLike,
     """
     blocks = (count + size - 1) // size
 
+    def alone(x: Tensor) -> Tensor:
+        """Returns x, as a value of which nothing is made for other blocks at the same time."""
+        return Tensor(ops.After(x.value))
+
     def cut(x: Tensor) -> Tensor:
         longer = pad(x, [(0, blocks * size - count), *[(0, 0)] * (x.ndim - 1)])
         return reshape(longer, (blocks, size, *x.type.shape[1:]))
@@ -93,13 +97,13 @@ def _in_blocks(of_rows: Callable[..., tuple[Tensor, Tensor]], count: DimLike,
         return reshape(x, (blocks * size, *x.type.shape[2:]))[:count]
 
     def forward(vectors: Tensor, numbers: Tensor, *others: Tensor) -> tuple[Tensor, Tensor]:
-        found = each(lambda part: of_rows(part[0], part[1], *others), (cut(vectors), cut(numbers)))
+        found = each(lambda part: of_rows(alone(part[0]), part[1], *others), (cut(vectors), cut(numbers)))
         return joined(found[0]), joined(found[1])
 
     def backward(gradients: tuple[Tensor, Tensor], vectors: Tensor, numbers: Tensor,
                  *others: Tensor) -> list[Tensor | None]:
         def add_block(totals: tuple[Tensor, ...], part: tuple[Tensor, ...]) -> tuple[tuple[Tensor, ...], Tensor]:
-            found = of_rows(part[0], part[1], *others)
+            found = of_rows(alone(part[0]), part[1], *others)
             whole = add(*[total(multiply(entry, slope)) for entry, slope in zip(found, part[2:], strict=True)])
             own, *shared = deriv(whole, [part[0], *others])
             return tuple([add(before, entry) for before, entry in zip(totals, shared, strict=True)]), own

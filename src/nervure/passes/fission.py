@@ -18,7 +18,8 @@ A row of a product has the bits of that row alone, so that all bits stay. An exc
 its place, in the order of that product.
 
 Nothing moves that may fail or that has an effect, and nothing whose values for all iterations take much more memory
-than what the loop reads and stacks anyway.
+than what an iteration reads and stacks anyway. A total that it adds to is no part of that.
+What is made of an ``After``, such as the values that a checkpoint makes again, stays in its iteration.
 """
 
 from __future__ import annotations
@@ -38,13 +39,14 @@ from nervure.ops.arithmetic import Add
 from nervure.ops.contraction import Contract
 from nervure.ops.looping import Scan
 from nervure.ops.reductions import Fold, Sum
+from nervure.ops.rematerialising import After
 from nervure.ops.update import AccumulateView, FilledView
 from nervure.ops.views import Broadcast, Permute, Reshape
 from nervure.passes.extended_scans import extended, further_outputs, outputs_of
 from nervure.types.dim import DimLike, less_equal
 
 ROOM = 8
-"""How many times the bytes that an iteration reads and stacks may move out of it."""
+"""How many times the bytes that an iteration reads and stacks, totals apart, may move out of it."""
 
 CHEAP = 5
 """The cost of one point of an elementwise op up to which it is computed again rather than stacked."""
@@ -93,13 +95,16 @@ class _Fission:
         self.sliced = dict(zip(parameters[op.carries:first], operands[op.carries:first], strict=True))
         self.captured = dict(zip(parameters[first:], operands[first:], strict=True))
         self.rank = self._ranks()
-        stacked = [*parameters[:first], *body.results[op.carries:]]
-        self.room: DimLike = ROOM * sum([_bytes(value) for value in stacked], start=0)
         self.users: dict[Value, list[Op]] = {}
         for user in body.operations:
             for value in user.operands:
                 self.users.setdefault(value, []).append(user)
-        self.sums = {number: part for number in op.sums if (part := self._part(number)) is not None}
+        added = {number: part for number in range(op.carries) if (part := self._added(number)) is not None}
+        passed = [value for number, value in enumerate(parameters[:first]) if number not in added]
+        self.room: DimLike = ROOM * sum([_bytes(value) for value in (*passed, *body.results[op.carries:])], start=0)
+        self.apart = _behind_after(body)
+        self.sums = {number: added[number] for number in op.sums if number in added
+                     and added[number].op not in self.apart and self._is_sum(added[number])}
         roots = [*body.effects, *[body.results[at] for at in range(op.carries) if at not in self.sums]]
         self.kept = set(postorder(roots))
         self.front = self._in_front()
@@ -143,7 +148,7 @@ class _Fission:
         """Returns the products that stacked results alone need, and everything that is computed of them."""
         movable: dict[Op, bool] = {}
         for op in reversed(self.op.body.operations):
-            if op not in self.kept and op.outputs and may_move(op):
+            if op not in self.kept and op not in self.apart and op.outputs and may_move(op):
                 users = [user for value in op.outputs for user in self.users.get(value, ())]
                 movable[op] = all([movable.get(user, False) or user in self._adding for user in users])
         found: dict[Op, None] = {}
@@ -161,15 +166,15 @@ class _Fission:
         """The ops that add to the carries that leave the loop."""
         return {self.op.body.results[number].op for number in self.sums}
 
-    def _part(self, number: int) -> Value | None:
-        """Returns what an iteration adds to a carry, if that is a sum of products and nothing else reads the carry."""
+    def _added(self, number: int) -> Value | None:
+        """Returns what an iteration adds to a carry, if nothing else reads the carry."""
         op = self.op
         total, new = op.body.parameters[number].output, op.body.results[number]
         if not isinstance(new.op, Add) or number in op.saved or self.users.get(total) != [new.op] \
                 or self.users.get(new) or op.body.results.count(new) > 1:
             return None
         part = new.op.operands[1] if new.op.operands[0] is total else new.op.operands[0]
-        return part if part is not total and self._is_sum(part) else None
+        return None if part is total else part
 
     def _is_sum(self, part: Value) -> bool:
         """Whether a value is a sum of products, or of rows, for which there is one product for all iterations."""
@@ -278,8 +283,17 @@ class _Fission:
 
 
 def may_move(op: Op) -> bool:
-    """Whether an op has a form for all iterations, no effect, and cannot fail."""
-    return isinstance(op, (Elementwise, View, Fold, Contract, FilledView, AccumulateView, Constant, Full))
+    """Whether an op has a form for all iterations, no effect, cannot fail, and is not to wait for an iteration."""
+    return not isinstance(op, After) and isinstance(op, (Elementwise, View, Fold, Contract, FilledView, AccumulateView, Constant, Full))
+
+
+def _behind_after(body: Function) -> set[Op]:
+    """Returns the ops of a body that read what exists only in its iteration, directly or through others."""
+    found: set[Op] = set()
+    for op in body.operations:
+        if isinstance(op, After) or any([operand.op in found for operand in op.operands]):
+            found.add(op)
+    return found
 
 
 def _is_zero(value: Value) -> bool:
