@@ -284,7 +284,8 @@ class _Fission:
 
 def may_move(op: Op) -> bool:
     """Whether an op has a form for all iterations, no effect, cannot fail, and is not to wait for an iteration."""
-    return not isinstance(op, After) and isinstance(op, (Elementwise, View, Fold, Contract, FilledView, AccumulateView, Constant, Full))
+    return not isinstance(op, After) and isinstance(op, (
+        Elementwise, View, Fold, Contract, FilledView, AccumulateView, Constant, Full))
 
 
 def _behind_after(body: Function) -> set[Op]:

@@ -32,14 +32,13 @@ from nervure.ops.library_op import LibraryOp
 from nervure.ops.sorting import Sort, TopK
 from nervure.transformers.call_memory import total
 from nervure.transformers.cpu.compile.library_loops import library_sizes
-from nervure.transformers.cpu.compile.llvm.types import F32, F64, I32, I64
 from nervure.transformers.cpu.compile.region_data import place_of
 from nervure.transformers.cpu.compiled import LIBRARY_RUNNER, CompiledCall, LaunchParameters
-from nervure.transformers.cpu.runtime import accumulating
+from nervure.transformers.cpu.runtime.accumulating import part_of
 from nervure.transformers.cpu.runtime.key_sorting import KINDS
 from nervure.transformers.cpu.runtime.ordering import KeyKind
 from nervure.types.dim import DimLike, product
-from nervure.types.dtype import DType, bool_, float32, float64, int32, int64, uint64
+from nervure.types.dtype import DType, bool_
 from nervure.types.duration import Duration
 
 _MANY = 1 << 20
@@ -65,7 +64,8 @@ def call_of(step: OpaqueStep, wanted: Container[Storage]) -> tuple[CompiledCall,
     if type(op) not in _SIZES:
         raise op.fail(NotSupported, "the cpu has no code for this op", got=type(op).__name__,
                       expected="an op of nervure.ops", help="the interpreter runs it")
-    runner, own = _SIZES[type(op)]
+    name_of, own = _SIZES[type(op)]
+    runner = name_of(op)
     if isinstance(op, Cumulative):
         places = places[:1] + places  # in the place of factors, which are not read
     if isinstance(op, Sort) and step.outputs[1] not in wanted and op.operands[0].dtype.itemsize in KINDS:
@@ -94,10 +94,8 @@ def _of_top_k(op: TopK) -> tuple[DimLike, ...]:
 
 
 def _of_cumulative(op: Cumulative | Recurrence) -> tuple[DimLike, ...]:
-    shape, dtype = op.operands[0].shape, op.operands[0].dtype
-    kind = op.kind if isinstance(op, Cumulative) else "linear"
-    code = accumulating.code_of(kind, _TYPES[dtype], not dtype.is_signed and not dtype.is_float)
-    return product(shape[:op.axis]), shape[op.axis], product(shape[op.axis + 1:]), int(op.reverse), code
+    shape = op.operands[0].shape
+    return product(shape[:op.axis]), shape[op.axis], product(shape[op.axis + 1:]), int(op.reverse)
 
 
 def _ordering(dtype: DType, is_descending: bool) -> tuple[int, ...]:
@@ -120,13 +118,16 @@ def _largest(dtype: DType) -> int:
     return int.from_bytes(number.tobytes(), "little")
 
 
-_SIZES: dict[type[Op], tuple[str, Callable[[Any], tuple[DimLike, ...]]]] = {
-    Cumulative: ("run_cumulative", _of_cumulative), Recurrence: ("run_cumulative", _of_cumulative),
-    FindPositions: ("run_positions", _of_positions),
-    Sort: ("run_sort", _of_sort), TopK: ("run_top_k", _of_top_k)}
-"""The runtime's function for each whole op, and what it is told behind the places of operands and outputs."""
+def _name_of_cumulative(op: Cumulative | Recurrence) -> str:
+    way = op.kind if isinstance(op, Cumulative) else "linear"
+    return f"run_{part_of(way, op.operands[0].dtype.name)}"
 
-_TYPES = {float32: F32, float64: F64, int32: I32, int64: I64, uint64: I64}
+
+_SIZES: dict[type[Op], tuple[Callable[[Any], str], Callable[[Any], tuple[DimLike, ...]]]] = {
+    Cumulative: (_name_of_cumulative, _of_cumulative), Recurrence: (_name_of_cumulative, _of_cumulative),
+    FindPositions: (lambda op: "run_positions", _of_positions),
+    Sort: (lambda op: "run_sort", _of_sort), TopK: (lambda op: "run_top_k", _of_top_k)}
+"""The runtime's function for each whole op, and what it is told behind the places of operands and outputs."""
 
 _ELEMENT: dict[type[Op], int] = {Cumulative: 1, Recurrence: 1, FindPositions: 2, Sort: 8, TopK: 1}
 """The nanoseconds that an op is expected to take for an element of its operand."""

@@ -4,8 +4,12 @@ The elements along the axis are combined in order, whatever the threads: these s
 axis is not the last one. Rows are taken a few at a time, since each addition waits for the one before it; columns go
 side by side in lanes.
 
->>> [form.name for form in FORMS][:3], code_of("add", F32)
-(['add', 'multiply', 'maximum'], 0)
+Each way to combine elements of a type is a part of the runtime, which is made for programs that have it. Its functions
+are told the places of factors, elements and results, the number of rows in front of the axis, its length, the number
+of columns behind it, and whether it goes backwards.
+
+>>> part_of("add", "uint64"), [function.name for function in functions_of_form("add_int64")]
+('add_int64', ['run_add_int64', 'accumulate_add_int64'])
 """
 
 from __future__ import annotations
@@ -16,8 +20,18 @@ from typing import NamedTuple
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
 from nervure.transformers.cpu.compile.llvm.types import F32, F64, I32, I64, Type
 from nervure.transformers.cpu.runtime.call import run_in_chunks
-from nervure.transformers.cpu.runtime.native import At, Pointer, Table, Word, greatest, hot, least, native
-from nervure.transformers.cpu.runtime.records import CallRecord, Status, StepRecord
+from nervure.transformers.cpu.runtime.native import (
+    At,
+    Native,
+    Pointer,
+    Table,
+    Word,
+    greatest,
+    hot,
+    least,
+    native,
+)
+from nervure.transformers.cpu.runtime.records import RUNNING, CallRecord, Status, StepRecord
 
 ROWS = 4
 """The rows that are taken together."""
@@ -52,53 +66,55 @@ class Form(NamedTuple):
         return b.where(exceeds, x, before)
 
 
-FORMS = tuple([Form(name, type) for type in (F32, F64, I32, I64)
-               for name in ("add", "multiply", "maximum", "minimum", "linear")] + [
-    Form(name, I64, True) for name in ("maximum", "minimum")])
+_TYPES = {"float32": F32, "float64": F64, "int32": I32, "int64": I64, "uint64": I64}
+_FACTOR, _SOURCE, _TARGET, _OUTER, _LENGTH, _INNER, _REVERSE = range(7)
 
 
-def code_of(name: str, type: Type, is_unsigned: bool = False) -> int:
-    """Returns the number of the form of this ``name`` and ``type``, by which native code is told."""
-    return FORMS.index(Form(name, type, is_unsigned and name in ("maximum", "minimum")))
+def form_of(part: str) -> Form:
+    """Returns the form that a ``part`` of the runtime is named for."""
+    name, kind = part.split("_")
+    return Form(name, _TYPES[kind], kind == "uint64")
 
 
-_FACTOR, _SOURCE, _TARGET, _OUTER, _LENGTH, _INNER, _REVERSE, _FORM = range(8)
+def part_of(name: str, kind: str) -> str:
+    """Returns the part of the runtime for a form of this ``name`` and elements of a ``kind``."""
+    return next(part for part in (f"{name}_{kind}", f"{name}_{kind.removeprefix('u')}") if part in RUNNING)
 
 
-@native
-def run_cumulative(b: Builder, step: At[StepRecord], table: Table, count: Word, call: At[CallRecord],
+def functions_of_form(part: str) -> list[Native]:
+    """Returns the functions of a ``part``: one that a step calls, and one that threads share."""
+    form = form_of(part)
+
+    def run(b: Builder, step: At[StepRecord], table: Table, count: Word, call: At[CallRecord],
+            status: At[Status]) -> None:
+        sizes = Table(step["sizes"], I64)
+        outer, inner = sizes[_OUTER], sizes[_INNER]
+        by_rows, by_columns = (outer + (ROWS - 1)).quotient(ROWS), outer * (inner + (COLUMNS - 1)).quotient(COLUMNS)
+        with b.if_(sizes[_LENGTH] > 0):
+            run_in_chunks(b, step, shared.address(b), b.where(inner.equal(1), by_rows, by_columns), sizes, table, call,
+                          status)
+
+    def accumulate(b: Builder, buffers: Table, sizes: Pointer, begin: Word, end: Word, scratch: Pointer,
                    status: At[Status]) -> None:
-    """Writes running values.
-
-    The sizes of the ``step`` are the places of factors, elements and results, the number of rows in front of the axis,
-    its length, the number of columns behind it, whether it goes backwards, and the form.
-    """
-    sizes = Table(step["sizes"], I64)
-    outer, inner = sizes[_OUTER], sizes[_INNER]
-    by_rows, by_columns = (outer + (ROWS - 1)).quotient(ROWS), outer * (inner + (COLUMNS - 1)).quotient(COLUMNS)
-    with b.if_(sizes[_LENGTH] > 0):
-        run_in_chunks(b, step, accumulate.address(b), b.where(inner.equal(1), by_rows, by_columns), sizes, table, call,
-                      status)
+        _accumulate(_Work(b, form, buffers, Table(sizes, I64)), begin, end)
+    run.__name__, accumulate.__name__ = f"run_{part}", f"accumulate_{part}"
+    shared = hot(accumulate)
+    return [native(run), shared]
 
 
-@hot
-def accumulate(b: Builder, buffers: Table, sizes: Pointer, begin: Word, end: Word, scratch: Pointer,
-               status: At[Status]) -> None:
-    """Writes the running values of the groups ``begin`` to ``end`` of rows or columns."""
-    given = Table(sizes, I64)
-    for code, form in enumerate(FORMS):
-        with b.if_(given[_FORM].equal(code)):
-            work = _Work(b, form, buffers, given)
-            with b.if_(work.inner.equal(1)), b.loop(begin, end) as loop:
-                first = loop.index * ROWS
-                with b.if_(first + ROWS <= work.outer):
-                    work.rows([first + number for number in range(ROWS)])
-                with b.if_(first + ROWS > work.outer), b.loop(first, work.outer) as single:
-                    work.rows([single.index])
-            with b.if_(work.inner.not_equal(1)), b.loop(begin, end) as loop:
-                blocks = greatest(b, (work.inner + (COLUMNS - 1)).quotient(COLUMNS), 1)
-                outer = loop.index.quotient(blocks)
-                work.columns(outer, (loop.index - outer * blocks) * COLUMNS)
+def _accumulate(work: _Work, begin: Register, end: Register) -> None:
+    """Emits code that writes the running values of the groups ``begin`` to ``end`` of rows or columns."""
+    b = work.b
+    with b.if_(work.inner.equal(1)), b.loop(begin, end) as loop:
+        first = loop.index * ROWS
+        with b.if_(first + ROWS <= work.outer):
+            work.rows([first + number for number in range(ROWS)])
+        with b.if_(first + ROWS > work.outer), b.loop(first, work.outer) as single:
+            work.rows([single.index])
+    with b.if_(work.inner.not_equal(1)), b.loop(begin, end) as loop:
+        blocks = greatest(b, (work.inner + (COLUMNS - 1)).quotient(COLUMNS), 1)
+        outer = loop.index.quotient(blocks)
+        work.columns(outer, (loop.index - outer * blocks) * COLUMNS)
 
 
 class _Work:

@@ -5,8 +5,8 @@ Each part is two modules of LLVM IR: hot functions, which every call runs or whi
 >>> [text.count("define ") for text, _ in modules(RUNTIME)] == [
 ...     len([each for each in functions(RUNTIME) if each.is_hot is is_hot]) for is_hot in (True, False)]
 True
->>> [function.name for function in functions("accumulating")]
-['run_cumulative', 'accumulate']
+>>> [function.name for function in functions("add_float32")]
+['run_add_float32', 'accumulate_add_float32']
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from nervure.transformers.cpu.runtime import (
     whole_ops,
 )
 from nervure.transformers.cpu.runtime.native import Native, functions_of
-from nervure.transformers.cpu.runtime.records import RECORDS, RUNTIME, TENSORS
+from nervure.transformers.cpu.runtime.records import RECORDS, RUNNING, RUNTIME, TENSORS
 from nervure.transformers.cpu.settings import COLD_LEVEL, LEVEL
 
 PARTS = {
@@ -44,9 +44,8 @@ PARTS = {
     TENSORS: (tensor_headers, tensor_entry),
     "key_sorting": (key_sorting, key_merging),
     "row_sorting": (row_sorting,),
-    "accumulating": (accumulating,),
 }
-"""The modules of each part. The other parts use the functions and the records of the first."""
+"""The modules of each part, beside those of ``RUNNING``. All use the functions and the records of the first."""
 
 
 class RuntimeModule(NamedTuple):
@@ -63,6 +62,8 @@ def compile_modules(part: str) -> list[bytes]:
 
 def functions(part: str) -> list[Native]:
     """Returns all functions of a ``part`` of the runtime."""
+    if part in RUNNING:
+        return accumulating.functions_of_form(part)
     return [function for module in PARTS[part] for function in functions_of(module)]
 
 

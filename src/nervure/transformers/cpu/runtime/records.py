@@ -32,6 +32,10 @@ LIST_SIZE, LIST_ITEMS, TUPLE_ITEMS = 16, 24, 24
 
 C_CONTIGUOUS, OWNS_DATA, ALIGNED, WRITEABLE = 0x1, 0x4, 0x100, 0x400
 
+RUNNING = (*[f"{way}_{kind}" for kind in ("float32", "float64", "int32", "int64")
+             for way in ("add", "multiply", "maximum", "minimum", "linear")], "maximum_uint64", "minimum_uint64")
+"""The ways to combine elements to running values, with their types. Each is a part of the runtime."""
+
 RUNTIME = "runtime"
 """The part of the runtime that every call runs; the module of its code lists the others, which few programs need."""
 

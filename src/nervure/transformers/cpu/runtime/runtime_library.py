@@ -2,7 +2,7 @@
 
 >>> record(ThreadPool).limit >= 1
 True
->>> library("accumulating").address("accumulate") > 0
+>>> library("add_int32").address("run_add_int32") > 0
 True
 """
 
