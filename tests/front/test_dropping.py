@@ -103,7 +103,7 @@ def test_products_of_groups(transformer):
     (nv.InvalidArgument, lambda: nv.gumbel_softmax([1.0], 0.0)),
     (nv.ShapeMismatch, lambda: nv.pdist([1.0])), (nv.InvalidArgument, lambda: nv.pdist([[1.0]], -1.0)),
     (nv.ShapeMismatch, lambda: nv.cdist([[1.0]], [[1.0, 2.0]])),
-    (nv.ShapeMismatch, lambda: nv.ragged_dot([[1.0]], [[1.0]], [1])),
+    (nv.ShapeMismatch, lambda: nv.ragged_dot([[1.0]], [1.0], [1])),
     (nv.ShapeMismatch, lambda: nv.ragged_dot([[1.0]], [[[1.0]]], [1, 1]))], ids=range(7))
 def test_mistakes_are_explained(kind, call):
     """T448, T449."""

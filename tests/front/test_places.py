@@ -64,6 +64,14 @@ def test_ragged_products(sizes):
     y = RNG.standard_normal((3, 3, 4)).astype(np.float32)
     expected = jax.lax.ragged_dot(X, y, jnp.array(sizes))
     np.testing.assert_allclose(nv.ragged_dot(X, y, sizes).numpy(), expected, rtol=1e-5, atol=1e-6)
+    inner = jax.lax.RaggedDotDimensionNumbers((([1], [0]), ([], [])), [1], [])
+    expected = jax.lax.ragged_dot_general(X.T, X, jnp.array(sizes), inner)
+    np.testing.assert_allclose(nv.ragged_dot(X.T, X, sizes).numpy(), expected, rtol=1e-5, atol=1e-6)
+    batch = np.stack([X, -X])
+    outer = jax.lax.RaggedDotDimensionNumbers((([2], [2]), ([0], [1])), [1], [0])
+    expected = jax.lax.ragged_dot_general(batch, np.stack([y, 2 * y], 1), jnp.array([sizes, sizes]), outer)
+    found = nv.vmap(nv.ragged_dot)(batch, np.stack([y, 2 * y]), np.array([sizes, sizes]))
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int32, np.uint32, np.int64, np.uint64])
@@ -134,7 +142,8 @@ def test_lengths_may_be_symbols(transformer):
     (lambda x: nv.segment_prod(x, [0, 1, 0, 0], 3, axis=1), [[[1.0, 2.0, 3.0, 0.5]]]),
     (lambda x: nv.segment_mean(x, [0, 1, 0], 3), [[1.0, 2.0, 3.0]]),
     (lambda x: nv.segment_max(x, [0, 1, 0], 2), [[1.0, 2.0, 3.0]]),
-    (lambda x, y: nv.ragged_dot(x, y, [1, 2]), [[[1.0, 2.0]] * 3, [[[1.0], [2.0]], [[3.0], [0.5]]]])])
+    (lambda x, y: nv.ragged_dot(x, y, [1, 2]), [[[1.0, 2.0]] * 3, [[[1.0], [2.0]], [[3.0], [0.5]]]]),
+    (lambda x, y: nv.ragged_dot(x, y, [1, 2]), [[[1.0, 2.0, 4.0]] * 2, [[3.0], [0.5], [2.0]]])])
 def test_derivatives(function, points):
     nv.testing.check_grads(function, [np.array(point) for point in points], order=2)
 

@@ -212,14 +212,15 @@ FUNCTIONS = {
     "nv.fractional_max_pooling(x, window, lengths)": "fractional_max_pool2d fractional_max_pool3d",
     "nv.pooling(x, \"max\", window, return_index=True)": "max_pool1d_with_indices max_pool2d_with_indices "
                                                      "max_pool3d_with_indices",
-    "nv.channel_shuffle": "native_channel_shuffle", "nv.ragged_dot(x, y, sizes)": "grouped_mm",
+    "nv.channel_shuffle": "native_channel_shuffle",
+    "nv.ragged_dot(x, y, sizes), and nv.vmap of it for batches": "ragged_dot_general grouped_mm",
     "nv.deformable_convolution": "deform_conv2d", "nv.nms(boxes, scores, classes=classes)": "batched_nms",
     "nv.resize(x, lengths)": "upsample_nearest",
     "nv.convolution(x, f, [\"T\"], padding=padding)": "conv_tbc",
     "nv.nn.MultiHeadAttention": "multi_head_attention_forward",
     _NOT_HERE:
     "addr "
-    "strided sparse isnat ma ad flatiter dtypes "
+    "strided sparse isnat ma ad flatiter dtypes hyp1f1 hyp2f1 "
     "as_strided "
     "psum pmean pmax pmin all_gather cartesian_prod linear_transpose",
     # derivatives and training

@@ -147,23 +147,28 @@ def _reduced(x: Tensor, segments: TensorLike, count: DimLike, axis: AxisLike, mo
 def ragged_dot(x: TensorLike, y: TensorLike, sizes: TensorLike) -> Tensor:
     """Multiplies groups of rows of x, (m, k), with a matrix each, of ``y``, (groups, k, n); ``sizes`` counts the rows.
 
-    Rows behind the last group give zeros. It takes as many products as a matrix of x's rows with all groups.
+    Rows behind the last group give zeros. With a matrix ``y``, (k, n), the sizes divide k, the axis that is summed, and
+    each group gives a product: (groups, m, n). It takes as many products as a matrix of x's rows with all groups, so
+    that an element that is not finite reaches other groups, as NaN.
 
     >>> nv.ragged_dot([[1.0], [1.0], [1.0]], [[[2.0]], [[3.0]]], [1, 2]).tolist()
     [[2.0], [3.0], [3.0]]
+    >>> nv.ragged_dot([[1.0, 1.0, 1.0]], [[1.0], [2.0], [3.0]], [1, 2]).tolist()
+    [[[1.0]], [[5.0]]]
     """
     own, other, counts = as_floats(x, "ragged_dot"), as_floats(y, "ragged_dot", 2), as_index(sizes, "ragged_dot", 3)
-    fits = own.ndim == 2 and other.ndim == 3 and counts.ndim == 1 and not (
+    fits = own.ndim == 2 and other.ndim in (2, 3) and counts.ndim == 1 and not (
         own.is_named or other.is_named or counts.is_named)
-    if not fits or same_length(own.type.shape[1], other.type.shape[1]) is False or same_length(
+    if not fits or same_length(own.type.shape[1], other.type.shape[-2]) is False or other.ndim == 3 and same_length(
             other.type.shape[0], counts.type.shape[0]) is False:
         raise ShapeMismatch("the operands do not fit together", op="ragged_dot", operand=2,
                             got=f"{own.type}, {other.type} and {counts.type}",
-                            expected="(m, k), (groups, k, n) and (groups,), without names",
-                            help="sizes has the number of rows of each group")
-    group = searchsorted(cumsum(counts, 0), iota(own.type.shape[0]), "right")
-    is_in = equal(expand_dims(group, 1), iota(other.type.shape[0]))
-    return einsum("mg,mk,gkn->mn", convert(is_in, own.dtype), own, other)
+                            expected="(m, k), (groups, k, n) or (k, n), and (groups,), without names",
+                            help="sizes has the number of rows of each group, or of the elements of k")
+    divided = own.type.shape[1 if other.ndim == 2 else 0]
+    group = searchsorted(cumsum(counts, 0), iota(divided), "right")
+    is_in = convert(equal(expand_dims(group, 1), iota(counts.type.shape[0])), own.dtype)
+    return einsum("kg,mk,kn->gmn" if other.ndim == 2 else "mg,mk,gkn->mn", is_in, own, other)
 
 
 explain_keywords(globals(), __all__)
