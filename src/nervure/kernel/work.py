@@ -27,6 +27,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import NamedTuple
 
 from nervure.kernel.ir import (
@@ -194,6 +195,8 @@ class _Counting:
             self._add_product(routine, at)
         elif isinstance(routine, Transpose):
             self._add_transpose(routine, at)
+        elif isinstance(routine, Filling):
+            self._add_filling(routine, at)
         elif loop.vector:
             self._add_vectors(loop, at)
         else:
@@ -278,6 +281,15 @@ class _Counting:
         self.work.transposed += every
         for access in (transpose.load, transpose.store):
             self._touch(access, every)
+
+    def _add_filling(self, filling: Filling, at: _At) -> None:
+        """Entries are computed and stored in vectors; nothing outside of the kernel's own memory is touched."""
+        *outer, count = [self._length(extent) for extent in filling.extents]
+        rows = at.turns * prod(outer) * len(filling.tables)
+        vectors = rows * -(-count // self._lanes)
+        self.work.entries += rows
+        self.work.additions += 2 * vectors
+        self.work.loads += 2 * vectors
 
     def _add_all(self, body: Body, at: _At) -> None:
         for statement in body:

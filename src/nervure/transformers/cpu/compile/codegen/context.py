@@ -33,6 +33,7 @@ from typing import NamedTuple
 from nervure.errors import InternalError
 from nervure.kernel.ir import BLOCK, GROUP, LANES, Buffer, Definition, Literal, Scalar, Statement
 from nervure.kernel.loop_index import LoopIndex
+from nervure.support.lazy import lazy
 from nervure.support.machine import Machine
 from nervure.transformers.cpu.compile.codegen.element import Element, broadcast, literal
 from nervure.transformers.cpu.compile.llvm.builder import Builder, InsertionPoint, Register
@@ -163,8 +164,12 @@ class Context:
         self.inside_strips: dict[LoopIndex, LoopIndex] = {}  # where we are in a strip of a loop
         self.failures: set[int] = set()
         self.rooms: Mapping[Buffer, int] = {}  # the lanes for which scratch buffers have room behind each row
-        self.spare = b.allocate(I64, 8)  # memory that may always be read
         self.scratch_bytes: DimLike = 0  # bytes of the scratch buffers
+
+    @lazy
+    def spare(self) -> Register:
+        """Memory that may always be read."""
+        return self.builder.allocate(I64, 8)
 
     # -- depths ------------------------------------------------------------------------------------------
 
