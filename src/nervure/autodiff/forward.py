@@ -22,13 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from nervure.autodiff.reverse import (
-    call_vjp,
-    checked_gradient,
-    differentiable,
-    gradients,
-    is_differentiable,
-)
+from nervure.autodiff.reverse import call_vjp, checked_gradient, differentiable, gradients, is_differentiable
 from nervure.errors import DtypeMismatch, InvalidArgument, NotSupported, ShapeMismatch, WrongKind
 from nervure.ir.gc_paused import gc_paused
 from nervure.ir.kinds import Composite, Elementwise

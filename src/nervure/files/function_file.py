@@ -25,13 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nervure import flags, ops, transformers  # noqa: F401  # a file may hold any op: all classes have to be known
-from nervure.errors import (
-    DtypeMismatch,
-    FormatError,
-    InvalidArgument,
-    NotSupported,
-    did_you_mean,
-)
+from nervure.errors import DtypeMismatch, FormatError, InvalidArgument, NotSupported, did_you_mean
 from nervure.files.tensor_file import DIGEST, from_json, read_tensors, write_tensors
 from nervure.ir.field import function_of_host
 from nervure.ir.function import Function

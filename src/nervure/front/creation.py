@@ -49,13 +49,7 @@ from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxesLike, make_axes
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import Dim, DimLike
-from nervure.types.dtype import (
-    DType,
-    DTypeLike,
-    as_dtype,
-    float32,
-    is_same_kind,
-)
+from nervure.types.dtype import DType, DTypeLike, as_dtype, float32, is_same_kind
 from nervure.types.foreign import is_array
 from nervure.types.frozen import put
 from nervure.types.layout import Layout, column_major, dense, memory_of

@@ -27,13 +27,7 @@ from nervure.ir.provenance import INSIDE
 from nervure.ir.scanner import Scanner
 from nervure.ir.traverse import Transform, postorder, rebuild
 from nervure.ir.variable import Variable
-from nervure.ir.whole_op import (
-    FoundLength,
-    WholeOp,
-    fresh_lengths,
-    numbered_lengths,
-    rebuild_with,
-)
+from nervure.ir.whole_op import FoundLength, WholeOp, fresh_lengths, numbered_lengths, rebuild_with
 from nervure.types.dim import Dim, DimLike, substitute, symbols
 from nervure.types.frozen import Frozen, put, refuse_setting
 

@@ -21,15 +21,7 @@ from nervure.front.arranging.views import reshape
 from nervure.front.creation import as_tensor
 from nervure.front.given_arrays import numpy_array
 from nervure.front.networks.normalization import paired
-from nervure.front.op_functions import (
-    add,
-    divide,
-    multiply,
-    not_equal,
-    sqrt,
-    square,
-    subtract,
-)
+from nervure.front.op_functions import add, divide, multiply, not_equal, sqrt, square, subtract
 from nervure.front.pointwise.elementwise import convert, where
 from nervure.front.promotion import floating
 from nervure.front.statistics.reductions import batch_size

@@ -24,13 +24,7 @@ from nervure.ir.kinds import Composite, require_admitted
 from nervure.ir.leaves import Full
 from nervure.ir.notation import Number
 from nervure.ir.op import Op, Value
-from nervure.ops.checking import (
-    behind,
-    checked_axes,
-    fitting_windows,
-    window_attributes,
-    window_extent,
-)
+from nervure.ops.checking import behind, checked_axes, fitting_windows, window_attributes, window_extent
 from nervure.ops.composite import InComputeType
 from nervure.ops.iota import Iota
 from nervure.ops.reductions import ArgMax, Max, Sum

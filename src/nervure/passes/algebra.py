@@ -28,16 +28,7 @@ from nervure.ir.function import Function
 from nervure.ir.leaves import Full
 from nervure.ir.op import Op, Value
 from nervure.ops.arithmetic import Multiply
-from nervure.ops.comparison import (
-    Equal,
-    Greater,
-    GreaterEqual,
-    IsNan,
-    Less,
-    LessEqual,
-    LogicalNot,
-    NotEqual,
-)
+from nervure.ops.comparison import Equal, Greater, GreaterEqual, IsNan, Less, LessEqual, LogicalNot, NotEqual
 from nervure.ops.conversion import Bitcast, Convert
 from nervure.ops.selection import Where
 from nervure.passes import reduction_algebra

@@ -18,13 +18,7 @@ from typing import TYPE_CHECKING, Any, Never, TypeVar
 
 import numpy as np
 
-from nervure.errors import (
-    InternalError,
-    InvalidArgument,
-    NotSupported,
-    WrongKind,
-    did_you_mean,
-)
+from nervure.errors import InternalError, InvalidArgument, NotSupported, WrongKind, did_you_mean
 from nervure.ir.function import Function
 from nervure.ir.gc_paused import gc_paused
 from nervure.ir.identity import Uncopyable

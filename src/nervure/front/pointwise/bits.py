@@ -17,14 +17,7 @@ from nervure.front.arranging.filled import arange, full
 from nervure.front.arranging.rearranging import moveaxis
 from nervure.front.arranging.views import flatten, pad, reshape
 from nervure.front.creation import as_tensor
-from nervure.front.op_functions import (
-    bitwise_and,
-    left_shift,
-    less,
-    multiply,
-    not_equal,
-    right_shift,
-)
+from nervure.front.op_functions import bitwise_and, left_shift, less, multiply, not_equal, right_shift
 from nervure.front.pointwise.elementwise import bitcast, convert, where
 from nervure.front.statistics.reductions import sum as total
 from nervure.front.tensor import Operand, Tensor, TensorLike

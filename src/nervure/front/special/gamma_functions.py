@@ -13,14 +13,7 @@ from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.apply import common_dtype, is_weak, special
 from nervure.front.argument_parsing import integer
 from nervure.front.creation import as_tensor
-from nervure.front.op_functions import (
-    add,
-    equal,
-    floor,
-    is_nan,
-    less,
-    multiply,
-)
+from nervure.front.op_functions import add, equal, floor, is_nan, less, multiply
 from nervure.front.pointwise.elementwise import as_floats, convert, where
 from nervure.front.promotion import floating
 from nervure.front.tensor import Operand, Tensor

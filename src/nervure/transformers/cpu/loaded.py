@@ -29,12 +29,7 @@ from nervure.transformers.binding import Bindings
 from nervure.transformers.cells import Cell
 from nervure.transformers.cpu import runtime
 from nervure.transformers.cpu.cache.loader import Library
-from nervure.transformers.cpu.compiled import (
-    CompiledFunction,
-    CompiledKernel,
-    LaunchParameters,
-    byte_size,
-)
+from nervure.transformers.cpu.compiled import CompiledFunction, CompiledKernel, LaunchParameters, byte_size
 from nervure.transformers.given_memory import GivenMemory
 from nervure.transformers.memory_estimate import most, numbers
 from nervure.types.dim import DimLike, compile_dim, symbols

@@ -49,12 +49,7 @@ from nervure.transformers.cpu.runtime.records import (
     TensorRecord,
     TensorResultRecord,
 )
-from nervure.transformers.cpu.runtime.tensor_headers import (
-    lies_apart,
-    make_tensor,
-    read_tensor,
-    tensor_fits,
-)
+from nervure.transformers.cpu.runtime.tensor_headers import lies_apart, make_tensor, read_tensor, tensor_fits
 from nervure.transformers.cpu.runtime.thread_pool import thread_pool
 
 

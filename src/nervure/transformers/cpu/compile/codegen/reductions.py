@@ -37,12 +37,7 @@ from nervure.kernel.rewriting import fresh_copy
 from nervure.transformers.cpu.compile.codegen.context import Context, Preheader, emit, emit_statement
 from nervure.transformers.cpu.compile.codegen.element import Element, flat, literal, select, shaped
 from nervure.transformers.cpu.compile.codegen.expressions import dimension
-from nervure.transformers.cpu.compile.codegen.iterations import (
-    has_iterations,
-    in_lanes,
-    nest,
-    stored,
-)
+from nervure.transformers.cpu.compile.codegen.iterations import has_iterations, in_lanes, nest, stored
 from nervure.transformers.cpu.compile.codegen.scalars import apply
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
 from nervure.transformers.cpu.compile.llvm.types import I1, I64
