@@ -195,6 +195,53 @@ def test_inside_of_loops():
         nv.vmap(lambda row: row[row > 0])(rows)
 
 
+def back_in_place(row):
+    """A row whose positive elements grow: what is found goes back, scaled by what all of it adds up to."""
+    mask = row > 0
+    chosen = row[mask]
+    return row.at[mask].add(chosen * nv.exp(nv.sum(chosen) * 0.1))
+
+
+INSIDE: dict[str, Callable[[Any], Any]] = {
+    "gathered": lambda row: nv.sum(nv.gather(row, nv.nonzero(row > 0)[0], 0) ** 2),
+    "put back": back_in_place,
+    "product": lambda row: nv.sum(nv.outer(row[row > 0], row[row > 0])),
+    "inverse": lambda row: nv.gather(*nv.unique(row, return_inverse=True), 0) * row,
+    "found twice": lambda row: nv.sum(twice(row[row > 0]) ** 2),
+    "loop": lambda row: nv.scan(lambda h, v: (h * 0.5 + v, None), 0.0, row[row > 0])[0],
+    "branch": lambda row: nv.cond(nv.sum(row) > 0, lambda: nv.sum(row[row > 0]), lambda: nv.sum(nv.sort(row[row < 0]))),
+}
+
+
+@pytest.mark.parametrize("case", INSIDE)
+def test_lengths_that_each_example_finds(case):
+    """A400: by ``nv.map`` and ``nv.vmap``, with derivatives, in native code; as one example after the other."""
+    body, rows, found = INSIDE[case], nv.placeholder((N, 6)), []
+    given = np.random.default_rng(4).integers(-3, 4, (4, 6)).astype(np.float32)
+    for run in (nv.map, lambda body, rows: nv.vmap(body)(rows)):
+        several = run(body, rows)
+        slope = nv.deriv(nv.sum(several ** 2), rows)
+        for name in TRANSFORMERS:
+            compute = nv.computation([several, slope], rows, transformer=transformer(name))
+            found.append(compute(given))
+        functions = compute.executable.compilation.loaded.functions()
+        assert "HostCode" not in [type(code).__name__ for each in functions for code in each.codes]
+    one = nv.placeholder((6,))
+    alone = nv.computation([body(one), nv.deriv(nv.sum(body(one) ** 2), one)], one)
+    expected = [np.stack(parts) for parts in zip(*map(alone, given), strict=True)]
+    for results in found:
+        for mine, theirs in zip(results, expected, strict=True):
+            np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-5)
+
+
+def test_what_needs_no_found_length_stays_outside_of_the_loop():
+    """A400: of a function of examples, what is in front of the lengths and behind them runs for all at once."""
+    rows, weights = nv.placeholder((N, 6)), nv.placeholder((6, 5))
+    several = nv.vmap(lambda row: nv.exp(nv.sum(nv.dot(row, weights)[row[:5] > 0])))(rows)
+    kinds = [type(op).__name__ for op in nv.computation(several, rows, weights).function.operations]
+    assert {"Contract", "MatMul"} & {*kinds} and {"Scan", "Exp"} < {*kinds} and "FindPositions" not in kinds
+
+
 def loops_over_found(x, table):
     """Loops and branches of tensors whose lengths are found outside, and a number that depends on all of them."""
     mask = x > 0

@@ -7,6 +7,8 @@ What does not depend on a mapped value stays as it is, and is computed once. The
   moved attributes (``Op.raised``).
 * An op that knows better what a dimension in front is, such as a contraction, says so (``Op.vmap``).
 * A composite is replaced by its decomposition. A derivative of its own stays that of each element.
+* Lengths that each element finds for itself stay inside of a loop over the elements
+  (:mod:`nervure.autodiff.found_batches`).
 
 >>> import nervure as nv
 >>> x, many, weights = nv.Parameter(nv.float32, (3,)), nv.Parameter(nv.float32, (5, 3)), nv.Parameter(nv.float32, (3,))
@@ -21,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from nervure.autodiff.found_batches import Apart
 from nervure.autodiff.reverse import call_vjp
 from nervure.errors import DtypeMismatch, NotSupported, ShapeMismatch
 from nervure.ir.gc_paused import gc_paused
@@ -30,6 +33,7 @@ from nervure.ir.op import Op, Operand, Value, as_value, in_front
 from nervure.ir.provenance import set_override
 from nervure.ir.region import RegionOp
 from nervure.ir.traverse import postorder
+from nervure.ir.whole_op import found_lengths
 from nervure.ops.custom import CustomDerivative
 from nervure.ops.random import Random
 from nervure.ops.tracing import traced
@@ -49,7 +53,7 @@ def batched(outputs: Sequence[Operand], mapped: Mapping[Value, Value], length: D
     sources = [as_value(output) for output in outputs]
     walk = _Walk(dict(mapped), length, set(draws))
     with gc_paused():
-        walk.run(postorder(sources))
+        walk.run(postorder(sources), sources)
     return [walk.known.get(source) for source in sources]
 
 
@@ -59,8 +63,26 @@ class _Walk:
     def __init__(self, known: dict[Value, Value], length: DimLike, draws: set[Op]) -> None:
         self.known, self.length, self.draws = known, length, draws
 
-    def run(self, order: Iterable[Op]) -> None:
-        """Visits ops, operands before users, each on behalf of the user's line that made it."""
+    def run(self, order: Sequence[Op], roots: Sequence[Value]) -> None:
+        """Visits ops, operands before users. Those around lengths that each element finds run in a loop."""
+        apart = Apart.of(order, self.known)
+        if apart is None:
+            self._visit_all(order)
+            return
+        self._visit_all(apart.front)
+        finder = apart.finders[0]
+        names = found_lengths(apart.finders).keys()
+        if any([not names.isdisjoint(root.type.symbols) for root in roots]) or not self.draws.isdisjoint(apart.inside):
+            self._applied(finder)  # an error
+        before = set_override(finder.provenance)
+        try:
+            self.known.update(apart.outputs(roots, self.known, self.length))
+        finally:
+            set_override(before)
+        self._visit_all(apart.behind)
+
+    def _visit_all(self, order: Iterable[Op]) -> None:
+        """Visits ops, each on behalf of the user's line that made it."""
         before = set_override(None)
         try:
             for op in order:
@@ -99,7 +121,7 @@ class _Walk:
                           help="compute it outside of what is mapped, or give the op a decompose or a vmap") from None
 
     def _decomposed(self, op: Op, results: Sequence[Value], has_own_derivative: bool) -> Sequence[Value]:
-        self.run(postorder(results, {operand.op for operand in op.operands}))
+        self.run(postorder(results, {operand.op for operand in op.operands}), results)
         found = [self.known[result] if result in self.known else in_front(result, self.length) for result in results]
         return self._with_own_derivative(op, found) if has_own_derivative else found
 

@@ -20,6 +20,7 @@ import numpy as np
 from nervure.errors import DtypeMismatch, InvalidArgument, NotSupported, ShapeMismatch
 from nervure.ir import field
 from nervure.ir.op import Gradient, Gradients, Value
+from nervure.ir.region import INSTEAD_OF_LENGTHS
 from nervure.ir.whole_op import FoundLength, WholeOp
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import DimLike, found_symbols
@@ -101,4 +102,4 @@ class FindPositions(WholeOp):
     def vmap(self, length: DimLike, mapped: Sequence[bool], *operands: Value) -> Never:
         raise self.fail(NotSupported, "each element that is mapped over would find another length", got="nv.vmap",
                         operand=self.operand_label(0), expected="one length for all elements",
-                        help="keep the shape: nv.where(mask, x, 0); or write a loop over the elements in Python")
+                        help=f"{INSTEAD_OF_LENGTHS}; or write a loop over the elements in Python")

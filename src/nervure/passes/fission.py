@@ -19,7 +19,8 @@ its place, in the order of that product.
 
 Nothing moves that may fail or that has an effect, and nothing whose values for all iterations take much more memory
 than what an iteration reads and stacks anyway. A total that it adds to is no part of that.
-What is made of an ``After``, such as the values that a checkpoint makes again, stays in its iteration.
+What is made of an ``After``, such as the values that a checkpoint makes again, stays in its iteration, and so does what
+is made of a length that the iteration finds.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from nervure.ir.leaves import Constant, Full, Parameter
 from nervure.ir.op import Op, Value
 from nervure.ir.provenance import set_override
 from nervure.ir.traverse import postorder, rebuild
+from nervure.ir.whole_op import found_lengths
 from nervure.ops.arithmetic import Add
 from nervure.ops.contraction import Contract
 from nervure.ops.looping import Scan
@@ -102,7 +104,7 @@ class _Fission:
         added = {number: part for number in range(op.carries) if (part := self._added(number)) is not None}
         passed = [value for number, value in enumerate(parameters[:first]) if number not in added]
         self.room: DimLike = ROOM * sum([_bytes(value) for value in (*passed, *body.results[op.carries:])], start=0)
-        self.apart = _behind_after(body)
+        self.apart = _apart(body)
         self.sums = {number: added[number] for number in op.sums if number in added
                      and added[number].op not in self.apart and self._is_sum(added[number])}
         roots = [*body.effects, *[body.results[at] for at in range(op.carries) if at not in self.sums]]
@@ -288,11 +290,15 @@ def may_move(op: Op) -> bool:
         Elementwise, View, Fold, Contract, FilledView, AccumulateView, Constant, Full))
 
 
-def _behind_after(body: Function) -> set[Op]:
-    """Returns the ops of a body that read what exists only in its iteration, directly or through others."""
-    found: set[Op] = set()
+def _apart(body: Function) -> set[Op]:
+    """Returns the ops of a body that read, through others too, what exists only in its iteration.
+
+    That is an ``After``, or has a length that the iteration finds.
+    """
+    found, names = set[Op](), found_lengths(body.effects).keys()
     for op in body.operations:
-        if isinstance(op, After) or any([operand.op in found for operand in op.operands]):
+        if isinstance(op, After) or any([operand.op in found for operand in op.operands]) or names and any(
+                [not names.isdisjoint(value.type.symbols) for value in op.outputs]):
             found.add(op)
     return found
 
