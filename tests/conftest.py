@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import importlib
 import importlib.util
 import os
@@ -56,14 +57,33 @@ XLA_SHARE = 40
 """XLA takes long to compile: without DEEP_TESTS, one of these many tests that several transformers share runs on it."""
 
 
+CPU_SHARE = 3
+"""A derivative is a graph, which the interpreter computes for all ops: without DEEP_TESTS the cpu compiles one in
+these many of them."""
+
+OF_DERIVATIVES = {
+    "test_first_and_second_derivatives", "test_derivatives_of_complex_numbers", "test_derivatives_in_every_type",
+    "test_derivatives_with_symbols", "test_tangents_are_differences_and_transposed_gradients",
+    "test_tangents_of_complex_numbers"}
+"""The tests of tests/conformance that take derivatives of each op."""
+
+
+def _share(item: pytest.Item, transformer: object) -> int:
+    """The number of tests of which one runs on a transformer: all of them, where it is 1."""
+    if transformer == "xla":
+        return XLA_SHARE
+    return CPU_SHARE if transformer == "cpu" and getattr(item, "originalname", None) in OF_DERIVATIVES else 1
+
+
 def _runs(item: pytest.Item) -> bool:
-    """Whether a test runs: all do, but of those of ops on xla a share, chosen by their names."""
+    """Whether a test runs: all do, but of those of ops on xla and of derivatives a share, chosen by their names."""
     parameters = getattr(getattr(item, "callspec", None), "params", {})
-    if parameters.get("transformer") != "xla":
+    share = _share(item, parameters.get("transformer"))
+    if share == 1:
         return True
-    if parameters.get("name") in ("HostCall", "PrintOp"):
+    if share == XLA_SHARE and parameters.get("name") in ("HostCall", "PrintOp"):
         return False  # they are left to the cpu
-    return os.environ.get("DEEP_TESTS") == "1" or zlib.crc32(item.nodeid.encode()) % XLA_SHARE == 0
+    return os.environ.get("DEEP_TESTS") == "1" or zlib.crc32(item.nodeid.encode()) % share == 0
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -76,6 +96,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     chosen = {position * len(items) // count for position in range(count)}
     config.hook.pytest_deselected(items=[item for at, item in enumerate(items) if at not in chosen])
     items[:] = [item for at, item in enumerate(items) if at in chosen]
+
+
+def pytest_collection_finish() -> None:
+    """Thirty thousand tests and all modules stay to the end: collections of garbage need not look at them."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -17,7 +17,7 @@ from tests.fuzz.checks import failure
 from tests.fuzz.graphs import Case, random_case, random_regions, random_rows
 from tests.fuzz.kept_cases import KEPT
 
-GRAPHS, CHUNK = 120, 10
+GRAPHS, CHUNK = 120 if DEEP else 60, 10
 MODULES = ("growth", "recipes", "regions", "unrolled", "programs", "graphs", "comparison", "checks", "work", "minimise",
            "kept_cases")
 
