@@ -15,6 +15,7 @@ import tempfile
 import threading
 import zlib
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,8 @@ from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from nervure.transformers.base import Transformer
+
+HERE = Path(__file__).parent
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -53,9 +56,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
                      help="run N of the collected tests, evenly spread over all of them")
 
 
+DEEP = os.environ.get("DEEP_TESTS") == "1"
+
 XLA_SHARE = 40
 """XLA takes long to compile: without DEEP_TESTS, one of these many tests that several transformers share runs on it."""
-
 
 CPU_SHARE = 3
 """A derivative is a graph, which the interpreter computes for all ops: without DEEP_TESTS the cpu compiles one in
@@ -67,23 +71,30 @@ OF_DERIVATIVES = {
     "test_tangents_of_complex_numbers"}
 """The tests of tests/conformance that take derivatives of each op."""
 
+SHARES = {
+    "conformance/test_mapped.py": 2, "functions/test_compositions.py": 2, "nn/test_symbolic_batch.py": 2,
+    "nn/test_torch.py": 2, "passes/test_convolution_kernels.py": 2, "passes/test_convolutions.py": 2,
+    "transformers/cpu/test_long_products.py": 2, "transformers/xla/test_mesh_training.py": 3,
+    "transformers/xla/test_meshes.py": 3, "wrong/test_fuzz.py": 2}
+"""Files of many like tests, of which one in these many runs without DEEP_TESTS."""
 
-def _share(item: pytest.Item, transformer: object) -> int:
-    """The number of tests of which one runs on a transformer: all of them, where it is 1."""
-    if transformer == "xla":
+
+def _share(item: pytest.Item) -> int:
+    """Returns the number of tests like this one of which one runs: 1 if all do."""
+    parameters = getattr(getattr(item, "callspec", None), "params", {})
+    runner = parameters.get("transformer", parameters.get("provider"))
+    if runner == "xla":
         return XLA_SHARE
-    return CPU_SHARE if transformer == "cpu" and getattr(item, "originalname", None) in OF_DERIVATIVES else 1
+    own = CPU_SHARE if runner == "cpu" and getattr(item, "originalname", None) in OF_DERIVATIVES else 1
+    return own * SHARES.get(item.path.relative_to(HERE).as_posix(), 1)
 
 
 def _runs(item: pytest.Item) -> bool:
-    """Whether a test runs: all do, but of those of ops on xla and of derivatives a share, chosen by their names."""
+    """Whether a test runs: all do in a deep run, else a share of some, chosen by their names."""
     parameters = getattr(getattr(item, "callspec", None), "params", {})
-    share = _share(item, parameters.get("transformer"))
-    if share == 1:
-        return True
-    if share == XLA_SHARE and parameters.get("name") in ("HostCall", "PrintOp"):
+    if parameters.get("transformer") == "xla" and parameters.get("name") in ("HostCall", "PrintOp"):
         return False  # they are left to the cpu
-    return os.environ.get("DEEP_TESTS") == "1" or zlib.crc32(item.nodeid.encode()) % share == 0
+    return DEEP or zlib.crc32(item.nodeid.encode()) % _share(item) == 0
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
