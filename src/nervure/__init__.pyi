@@ -397,6 +397,7 @@ from nervure.front.pointwise.elementwise import safelog as safelog
 from nervure.front.pointwise.elementwise import stop_gradient as stop_gradient
 from nervure.front.pointwise.elementwise import where as where
 from nervure.front.pointwise.float_bits import frexp as frexp
+from nervure.front.pointwise.float_bits import ldexp as ldexp
 from nervure.front.pointwise.float_bits import nextafter as nextafter
 from nervure.front.pointwise.float_bits import spacing as spacing
 from nervure.front.pointwise.predicates import allclose as allclose

@@ -59,6 +59,25 @@ def test_a_mantissa_has_a_derivative_and_symbols_are_served():
     assert np.nextafter(nv.constant(np.float32(1)), np.float32(2)).item() == 1 + 2**-23
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("integers", [np.int8, np.int64, np.uint64])
+def test_numbers_times_powers_of_two_are_rounded_once(dtype, integers):
+    x = random(dtype, 3)[:200]
+    exponent = np.concatenate([np.arange(-120, 121), [-2200, -1080, -1022, -300, -149, 127, 128, 1023, 3000]])
+    exponent = exponent[(exponent >= np.iinfo(integers).min) & (exponent <= np.iinfo(integers).max)].astype(integers)
+    got = nv.ldexp(x[:, None], exponent)
+    exact = np.ldexp(x.astype(np.longdouble)[:, None], exponent.astype(np.int64))
+    np.testing.assert_array_equal(wide(got), wide(exact.astype(np.float64).astype(x.dtype)))
+
+
+def test_ldexp_has_a_derivative_and_refuses_broken_exponents():
+    slope = nv.grad(lambda x: nv.sum(nv.ldexp(x, [1, -2])))(np.float32([3, 5]))
+    np.testing.assert_array_equal(slope, np.float32([2, 0.25]))
+    with pytest.raises(nv.errors.WrongKind, match="whole number"):
+        nv.ldexp(np.float32([1]), np.float32([0.5]))
+
+
 def test_floats_of_a_byte_are_refused():
     with pytest.raises(nv.NervureError, match="8 bits and less") as caught:
         nv.frexp(nv.constant(np.ones(3, ml_dtypes.float8_e5m2)))

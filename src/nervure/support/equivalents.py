@@ -46,7 +46,6 @@ FUNCTIONS = {
     "nv.conj": "conj_physical resolve_conj", "nv.real": "real_if_close", "nv.complex(x, y)": "Complex",
     "nv.fmod": "rem", "x - nv.trunc(x), nv.trunc(x)": "modf",
     "x - nv.trunc(x)": "frac",
-    "x * nv.exp2(y.astype(x.dtype))": "ldexp",
     "nv.bitwise_count": "population_count", "nv.ndtr": "normal_cdf", "nv.multigammaln": "mvlgamma",
     "nv.special.gammainc(a, x)": "igamma gammainc", "nv.special.gammaincc(a, x)": "igammac gammaincc",
     "nv.special.betainc(a, b, x)": "betainc regularized_incomplete_beta", "nv.special.zeta(x, q)": "zeta",

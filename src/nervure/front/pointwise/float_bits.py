@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import ml_dtypes
 
-from nervure.errors import NotSupported
+from nervure.errors import NotSupported, WrongKind
 from nervure.front.apply import promoted_pair
-from nervure.front.creation import constant
+from nervure.front.creation import as_tensor, constant
+from nervure.front.given_arrays import numpy_array
 from nervure.front.op_functions import (
     absolute,
     bitwise_and,
@@ -25,17 +26,18 @@ from nervure.front.op_functions import (
     less,
     logical_and,
     logical_or,
+    minimum,
     multiply,
     not_equal,
     right_shift,
     subtract,
 )
-from nervure.front.pointwise.elementwise import as_floats, bitcast, convert, where
+from nervure.front.pointwise.elementwise import as_floats, bitcast, clip, convert, where
 from nervure.front.tensor import Operand, Tensor
 from nervure.support.elsewhere import explain_keywords
-from nervure.types.dtype import DType, as_dtype, int32
+from nervure.types.dtype import DType, as_dtype, int32, int64, uint64
 
-__all__ = ["frexp", "nextafter", "spacing"]
+__all__ = ["frexp", "ldexp", "nextafter", "spacing"]
 
 
 def nextafter(x: Operand, y: Operand) -> Tensor:
@@ -93,6 +95,34 @@ def frexp(x: Operand) -> tuple[Tensor, Tensor]:
     scaled = multiply(multiply(wide, _power(-half, own.dtype)), _power(half - exponent, own.dtype))
     exponent = where(is_small, exponent - (digits + 1), exponent)
     return where(is_number, scaled, own), where(is_number, exponent, 0)
+
+
+def ldexp(x: Operand, exponent: Operand) -> Tensor:
+    """Returns x times 2 to the power of a whole ``exponent``, rounded once: ``nv.frexp`` turned round.
+
+    The power itself may be too large or too small for a float. The derivative in x is that power.
+
+    >>> nv.ldexp([0.75, 3.0], [3, -1]).tolist(), nv.ldexp(np.float32(1e-30), 130).item() > 1e9
+    ([6.0, 1.5], True)
+    """
+    given = numpy_array(exponent, "ldexp") if isinstance(exponent, (list, tuple)) else exponent
+    own, left = as_floats(x, "ldexp"), as_tensor(given, "ldexp", 2)
+    if not left.dtype.is_integer:
+        raise WrongKind("an exponent is a whole number", op="ldexp", operand=2, got=str(left.type),
+                        expected="integers", help="x * nv.exp2(y) takes other exponents")
+    _word(own.dtype, "ldexp")
+    info = ml_dtypes.finfo(own.dtype.numpy)
+    lowest, highest = int(info.minexp), int(info.maxexp) - 1
+    farthest = highest - lowest + info.nmant + 2
+    within = minimum(left, farthest) if left.dtype is uint64 else convert(left, int64)
+    left = convert(clip(convert(within, int64), -farthest, farthest), int32)
+    powers = []
+    for _ in range(2):
+        part = clip(left, lowest, highest)
+        powers.append(_power(part, own.dtype))
+        left = left - part
+    # The farthest power comes last: what came before it is a normal float, or of no account.
+    return multiply(multiply(multiply(own, _power(left, own.dtype)), powers[1]), powers[0])
 
 
 def _power(exponent: Tensor, dtype: DType) -> Tensor:
