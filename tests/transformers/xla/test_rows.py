@@ -120,3 +120,18 @@ def test_a_scatter_of_nothing_leaves_what_was_there(xla):
     one, nowhere = nv.Parameter(nv.float32, ()), nv.Parameter(nv.int64, (0, 0))
     last = nv.Function([nv.ops.ScatterNd(one, nowhere, y)], [one, nowhere, y])
     assert xla.compile(last)(np.float32(5), np.zeros((0, 0), np.int64), given[2])[0].tolist() == 5
+
+
+def test_a_matrix_that_serves_a_whole_batch_has_a_softmax(xla, interpreter):
+    """X1: jaxlib 0.10.2 fuses the product with the exponential, and then gives equal weights."""
+    keys, queries = nv.placeholder((65, 8)), nv.placeholder((3, 40, 8))
+    scores = nv.softmax(queries @ keys.T, axis=-1)
+    rng = np.random.default_rng(0)
+    given = [rng.standard_normal(each.shape, dtype=np.float32) for each in (keys, queries)]
+    mine, theirs = [nv.computation(scores, keys, queries, transformer=each)(*given) for each in (xla, interpreter)]
+    np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-6)
+    spread = nv.ops.Broadcast(keys.value, (3, 65, 8), (0,))
+    product = nv.ops.Contract(queries.value, spread.output, (0, 1, 3), (0, 2, 3), (0, 1, 2))
+    weights = nv.Tensor(nv.ops.Softmax(product.output, (2,)))
+    np.testing.assert_allclose(nv.computation(weights, keys, queries, transformer=xla)(*given), theirs, rtol=1e-4,
+                               atol=1e-6)

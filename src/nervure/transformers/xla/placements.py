@@ -44,11 +44,10 @@ _PRODUCTS_ALONE = {"xla_cpu_experimental_ynn_fusion_type": "LIBRARY_FUSION_TYPE_
 
 @cache
 def compiler_options() -> dict[str, object]:
-    """Returns what XLA must not do: leave out the rounding of a value to its own type; on the CPU, fuse a product with
-    what follows.
+    """Returns the options by which XLA rounds each value to its own type, and fuses no product with what follows.
 
-    That of jaxlib 0.10.2 is wrong if one matrix serves a whole batch: all scores of a softmax are then equal. Versions
-    that do not know the option have no such fusion.
+    That fusion, which the CPU of jaxlib 0.10.2 has, is wrong if one matrix serves a whole batch: all scores of a
+    softmax are then equal. Versions that do not know the option have no such fusion.
     """
     try:
         jax.jit(jnp.negative, compiler_options=_PRODUCTS_ALONE).lower(0.0).compile()
