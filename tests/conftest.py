@@ -86,7 +86,7 @@ def _share(item: pytest.Item) -> int:
     if runner == "xla":
         return XLA_SHARE
     own = CPU_SHARE if runner == "cpu" and getattr(item, "originalname", None) in OF_DERIVATIVES else 1
-    return own * SHARES.get(item.path.relative_to(HERE).as_posix(), 1)
+    return own * SHARES.get(Path(os.path.relpath(item.path, HERE)).as_posix(), 1)
 
 
 def _runs(item: pytest.Item) -> bool:

@@ -49,7 +49,7 @@ from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxesLike, make_axes
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import Dim, DimLike
-from nervure.types.dtype import DType, DTypeLike, as_dtype, float32, is_same_kind
+from nervure.types.dtype import DType, DTypeLike, as_dtype, float32, int64, is_same_kind
 from nervure.types.foreign import is_array
 from nervure.types.frozen import put
 from nervure.types.layout import Layout, column_major, dense, memory_of
@@ -265,6 +265,16 @@ def constant(value: object, axes: AxesLike | None = None, dtype: DTypeLike | Non
     if array.ndim == 0:
         return AssignableTensorOp.over("constant", own, Full(array[()], as_dtype(array.dtype), ()).value)
     return AssignableTensorOp.over("constant", own, Constant(array).value)
+
+
+def read_integers(operand: object, op: str, position: int | str = 1) -> Tensor:
+    """Returns an ``operand`` as ``as_tensor`` does, but Python's own integers, and empty lists, as int64."""
+    if isinstance(operand, Tensor):
+        return operand
+    if isinstance(operand, TracedNumber) and weak_type(operand) is int:
+        return operand.tensor(int64)
+    array = operand if isinstance(operand, np.ndarray) else numpy_array(operand, op)
+    return as_tensor(array.astype(np.int64) if array.size == 0 else array, op, position)
 
 
 def as_tensor(operand: object, op: str = "operand", position: int | str = 1,

@@ -16,8 +16,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from nervure import ops
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind, did_you_mean
 from nervure.front import alignment
@@ -26,13 +24,10 @@ from nervure.front.apply import converted_to
 from nervure.front.argument_parsing import position_of
 from nervure.front.arranging.found import is_constant, known_array
 from nervure.front.arranging.views import permuted, renamed
-from nervure.front.creation import as_tensor, received
-from nervure.front.given_arrays import numpy_array
+from nervure.front.creation import as_tensor, read_integers, received
 from nervure.front.op_functions import mod
 from nervure.front.pointwise.elementwise import clip
-from nervure.front.promotion import weak_type
 from nervure.front.tensor import Tensor, TensorLike
-from nervure.front.traced_numbers import TracedNumber
 from nervure.ir.op import Value
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxesLike, AxisLike, make_axes
@@ -249,11 +244,7 @@ def _result_axes(x: Tensor, index: Tensor, at: int, own: Sequence[int]) -> Axes:
 
 def as_index(index: TensorLike, op: str, position: int = 1) -> Tensor:
     """Reads an index as an integer tensor; a list of Python's integers is one too."""
-    if isinstance(index, TracedNumber) and weak_type(index) is int:
-        index = index.tensor(int64)
-    if not isinstance(index, Tensor):
-        array = index if isinstance(index, np.ndarray) else numpy_array(index, op)
-        index = as_tensor(array.astype(np.int64) if array.size == 0 else array, op, position)
+    index = read_integers(index, op, position)
     if not index.dtype.is_integer:
         raise WrongKind("an index is of integers", op=op, operand=position, got=str(index.type),
                         help="convert it: index.astype(nv.int64)", expected="integers")

@@ -14,8 +14,7 @@ import ml_dtypes
 
 from nervure.errors import NotSupported, WrongKind
 from nervure.front.apply import promoted_pair
-from nervure.front.creation import as_tensor, constant
-from nervure.front.given_arrays import numpy_array
+from nervure.front.creation import constant, read_integers
 from nervure.front.op_functions import (
     absolute,
     bitwise_and,
@@ -102,11 +101,10 @@ def ldexp(x: Operand, exponent: Operand) -> Tensor:
 
     The power itself may be too large or too small for a float. The derivative in x is that power.
 
-    >>> nv.ldexp([0.75, 3.0], [3, -1]).tolist(), nv.ldexp(np.float32(1e-30), 130).item() > 1e9
+    >>> nv.ldexp([0.75, 3.0], [3, -1]).tolist(), nv.ldexp(1e-30, 130).item() > 1e9
     ([6.0, 1.5], True)
     """
-    given = numpy_array(exponent, "ldexp") if isinstance(exponent, (list, tuple)) else exponent
-    own, left = as_floats(x, "ldexp"), as_tensor(given, "ldexp", 2)
+    own, left = as_floats(x, "ldexp"), read_integers(exponent, "ldexp", 2)
     if not left.dtype.is_integer:
         raise WrongKind("an exponent is a whole number", op="ldexp", operand=2, got=str(left.type),
                         expected="integers", help="x * nv.exp2(y) takes other exponents")
