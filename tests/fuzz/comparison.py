@@ -26,6 +26,7 @@ from nervure.ir.region import RegionOp
 from nervure.ir.variable import Variable
 from nervure.ops import Contract, Prod, ProductChains
 from nervure.ops.convolution import ConvolutionForm
+from nervure.ops.cumulative import Cumulative, Recurrence
 from nervure.ops.scalar import SCALAR_FUNCTIONS
 from nervure.passes.pipelines import minimal
 from nervure.transformers.binding import Bindings
@@ -91,7 +92,7 @@ class _NoisySteps(StepList):
         return lambda arguments: [np.asarray(result) for result in steps.run(arguments, {})]
 
     def results_of(self, op: Op, operands: Arrays, bindings: Bindings) -> Arrays:
-        if is_rounding(op) and not isinstance(op, RegionOp):
+        if _is_open(op, self._contracts) and not isinstance(op, RegionOp):
             return self._noisy(op, operands, bindings)
         results = super().results_of(op, operands, bindings)
         if self._contracts and type(op).__name__ in SUMS:
@@ -134,6 +135,8 @@ class _NoisySteps(StepList):
                    for value in super().results_of(op, operands, bindings)]
         if isinstance(op, Prod):
             results[0] = np.where(_may_leave_range(np.asarray(kept[0]), op.axes), np.nan, results[0])
+        if self._contracts and self._rng.random() < 0.5:  # a denormal is 0 there, whatever it is multiplied by
+            results = [np.where(np.abs(result) < _least(result), 0, result).astype(result.dtype) for result in results]
         return results
 
 
@@ -215,12 +218,17 @@ def _least(value: np.ndarray) -> float:
     return 64 * float(ml_dtypes.finfo(parts.numpy).smallest_normal) if parts.is_float else 0.0
 
 
+def _is_open(op: Op, contracts: bool) -> bool:
+    """Whether an op rounds in an open way; running values do on a device that takes them in its own order."""
+    return is_rounding(op) or contracts and isinstance(op, (Cumulative, Recurrence))
+
+
 def rounded_values(function: Function, contracts: bool = False) -> set[Value]:
     """The values below which some op rounds in an open way; products are among them if a device ``contracts``."""
     found: set[Value] = set()
     for op in function.operations:
-        is_open = is_rounding(op) or contracts and (isinstance(op, RegionOp) or type(op).__name__ in PRODUCTS + SUMS)
-        if is_open or any([operand in found for operand in op.operands]):
+        is_contracted = contracts and (isinstance(op, RegionOp) or type(op).__name__ in PRODUCTS + SUMS)
+        if is_contracted or _is_open(op, contracts) or any([operand in found for operand in op.operands]):
             found.update(op.outputs)
     return found
 
