@@ -71,7 +71,23 @@ cases("elu.default", of_each(FLOATS, 1.5, 0.5, 2.0))
 cases("leaky_relu.default", of_each(FLOATS, 0.2), [[SPECIAL, 0.2]])
 cases("gelu.default", of_each(FLOATS))
 CASES["gelu.default"] += [[x23, {"approximate": "tanh"}]]
-cases("polygamma.default", [[0, drawn((4,), low=0.3)], [1, drawn((4,), low=0.3)]])
+cases("polygamma.default", [[order, drawn((4,), low=0.3)] for order in range(4)])
+cases("i0.default special_i0e.default special_i1.default special_i1e.default special_erfcx.default "
+      "special_modified_bessel_i0.default special_modified_bessel_i1.default special_spherical_bessel_j0.default "
+      "special_bessel_j0.default special_bessel_j1.default",
+      [[drawn((3, 5), dtype, -4, 4)] for dtype in FLOATS])
+cases("special_modified_bessel_k0.default special_modified_bessel_k1.default special_scaled_modified_bessel_k0.default "
+      "special_scaled_modified_bessel_k1.default", [[drawn((3, 5), dtype, 0.5, 4)] for dtype in FLOATS])
+# PyTorch's own are off by 7e-10 in float64.
+cases("special_bessel_y0.default special_bessel_y1.default", [[drawn((3, 5), torch.float32, 0.5, 2)]])
+cases("special_ndtri.default", [[drawn((3, 5), dtype, 0.05, 0.95)] for dtype in FLOATS])
+cases("special_zeta.default igamma.default igammac.default",
+      [[drawn((3, 1), dtype, 1.2, 4), drawn((1, 5), dtype, 0.5, 3)] for dtype in FLOATS])
+cases("nextafter.default", [[drawn((3, 1), dtype), drawn((1, 5), dtype)] for dtype in FLOATS])
+cases("ldexp.Tensor", [[x23, torch.tensor([3, -2, 0])], [x23, drawn((3,))]])
+cases("frexp.Tensor", [[drawn((3, 5), dtype)] for dtype in FLOATS])
+cases("signbit.default", NUMBERS_AND_SPECIAL, of_each(ALL))
+cases("angle.default", NUMBERS_AND_SPECIAL, of_each(NUMBERS), [[drawn((3,), torch.complex64)]])
 cases("round.decimals", [[x23, {"decimals": 1}], [x23 * 100, {"decimals": -1}]])
 cases("fmax.default fmin.default copysign.Tensor", pairs(FLOATS), [[SPECIAL, SPECIAL.flip(0)]])
 cases("copysign.Scalar", [[x23, -1.0]])
@@ -419,3 +435,11 @@ for _choice in ((0, 0, False), (0, 1, True), (0, 2, False), (1, 0, True), (2, 2,
 for _choice in ((0, 0, False), (0, 2, True), (1, 1, False)):
     cases("grid_sampler_3d.default", [[_cubes, _spots, *_choice]])
     cases("grid_sampler_3d_backward.default", [[drawn((1, 2, 2, 2, 3)), _cubes, _spots, *_choice, [True, True]]])
+
+_factored = [torch.linalg.lu_factor(_a) for _a in _squares]
+cases("linalg_lu_factor_ex.default", [[_a] for _a in _squares], [[drawn((5, 3))], [drawn((2, 3, 5))]])
+cases("linalg_lu.default", [[_a] for _a in _squares], [[drawn((5, 3))]])
+cases("lu_unpack.default", [list(_pair) for _pair in _factored])
+cases("linalg_lu_solve.default", [[*_factored[0], drawn((2, 3, 2))], [*_factored[1], drawn((3, 2)).double()],
+                                  [*_factored[2], drawn((3, 2), torch.complex64), {"adjoint": True}],
+                                  [*_factored[0], drawn((2, 2, 3)), {"left": False}]])

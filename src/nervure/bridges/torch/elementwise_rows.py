@@ -84,13 +84,6 @@ def copysign(result: Type, x: Given, y: Given) -> Value:
     return pointwise(formula, result, x, y)
 
 
-@row("polygamma.default")
-def polygamma(result: Type, order: int, x: Value) -> Value:
-    if order > 1:
-        raise Unsupported(f"the polygamma function of order {order}")
-    return pointwise(ops.Trigamma if order else ops.Digamma, result, x)
-
-
 @row("round.decimals")
 def round_to_decimals(result: Type, x: Value, decimals: int) -> Value:
     if result.dtype.is_integer:

@@ -1,7 +1,7 @@
 """Rows of linear algebra. A matrix for which an op fails, such as a singular one, is an error when the call runs.
 
 So what PyTorch would look at afterwards, ``info``, is no result of a row, and a graph that gives it away runs in
-PyTorch. The same holds for factors with pivots.
+PyTorch.
 
 >>> import nervure as nv
 >>> a = nv.Parameter(nv.float64, (3, 3)).output

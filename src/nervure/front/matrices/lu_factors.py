@@ -37,8 +37,8 @@ from nervure.front.statistics.reductions import sum as total
 from nervure.front.statistics.sorts import argsort
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.support.elsewhere import explain_keywords
+from nervure.types.dim import DimLike, less_equal
 from nervure.types.dim import equal as same_length
-from nervure.types.dim import less_equal
 
 __all__ = ["lu", "lu_factor", "lu_solve"]
 
@@ -106,7 +106,7 @@ def lu_solve(factors: Any, b: TensorLike, trans: int = 0) -> Tensor:
                             expected=f"{packed.type.shape[-1]} pivots, for each matrix of {packed.type}",
                             help="nv.linalg.lu_factor(a) gives them")
     left, right, is_vector = broadcast_pair(packed, b, "lu_solve")
-    order = broadcast(_order(pivots, packed), left.type.shape[:-1])
+    order = broadcast(order_of_rows(pivots, packed.type.shape[-1]), left.type.shape[:-1])
     if trans == 0:
         middle = solve_triangular(left, _rows(right, order), lower=True, unit_diagonal=True)
         found = solve_triangular(left, middle)
@@ -137,16 +137,17 @@ def _rows(x: Tensor, order: Tensor) -> Tensor:
     return gather_elements(x, broadcast(expand_dims(order, -1), (*order.type.shape, x.type.shape[-1])), -2)
 
 
-def _order(pivots: Tensor, packed: Tensor) -> Tensor:
-    """Returns the order of rows that exchanges make."""
-    places = iota(packed.type.shape[-1])
+def order_of_rows(pivots: Tensor, rows: DimLike) -> Tensor:
+    """Returns the order in which exchanges with the ``pivots``, which count from 0, bring some ``rows``."""
+    places = iota(rows)
     count = pivots.type.shape[-1]
 
     def exchanged(order: Tensor, step: tuple[Tensor, Tensor]) -> tuple[Tensor, None]:
         is_own, is_other = equal(places, step[0]), equal(places, expand_dims(step[1], -1))
         own, other = [total(where(mask, order, 0), axis=-1, keepdims=True) for mask in (is_own, is_other)]
         return where(is_own, other, where(is_other, own, order)), None
-    return scan(exchanged, broadcast(places, pivots.type.shape), (iota(count), moveaxis(pivots, -1, 0)))[0]
+    start = broadcast(places, (*pivots.type.shape[:-1], rows))
+    return scan(exchanged, start, (iota(count), moveaxis(pivots, -1, 0)))[0]
 
 
 explain_keywords(globals(), __all__)
