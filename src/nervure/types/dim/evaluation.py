@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Mapping
+from itertools import groupby
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -81,15 +82,17 @@ def compiled(polynomial: Polynomial, arithmetic: Arithmetic[Number]) -> Evaluato
     offset = polynomial.terms.get((), 0)
     if polynomial.atom is not None:
         return _compiled_atom(polynomial.atom, arithmetic)
-    terms: list[tuple[Any, list[Evaluator[Number]]]] = [
-        (coefficient, [_compiled_atom(atom, arithmetic) for atom in monomial])
-        for monomial, coefficient in polynomial.terms.items() if monomial]
+    terms = [(coefficient, [(_compiled_atom(atom, arithmetic), len(list(repeats)))
+                            for atom, repeats in groupby(monomial)])
+             for monomial, coefficient in polynomial.terms.items() if monomial]
 
     def value(bindings: Mapping[str, Number]) -> Number:
         total: Any = offset
-        for term, factors in terms:
-            for factor in factors:
-                term = term * factor(bindings)
+        for coefficient, factors in terms:
+            term: Any = coefficient
+            for factor, exponent in factors:
+                base: Any = factor(bindings)
+                term = term * (base if exponent == 1 else base**exponent)
             total = total + term
         return total
 
@@ -104,7 +107,7 @@ def _compiled_atom(atom: Atom, arithmetic: Arithmetic[Number]) -> Evaluator[Numb
     if len(operands) == 2:
         left, right = operands
         return lambda bindings: operation(left(bindings), right(bindings))
-    return lambda bindings: functools.reduce(operation, [operand(bindings) for operand in operands])
+    return lambda bindings: functools.reduce(operation, (operand(bindings) for operand in operands))
 
 
 def evaluate(x: DimLike, bindings: Mapping[str, int]) -> int:
