@@ -85,8 +85,8 @@ def test_memory_of_its_own_needs_numbers():
 
 
 def test_where_lengths_are_not_found():
-    """Q8: in bodies that find one, and in functions that are mapped."""
-    for refused in (lambda: nv.vmap(lambda row: nv.sum(row[row > 0]))(nv.ones((2, 3))),
+    """Q8: in results of bodies and of functions that are mapped."""
+    for refused in (lambda: nv.vmap(lambda row: row[row > 0])(nv.ones((2, 3))),
                     lambda: nv.map(lambda row: row[row > 0], nv.ones((2, 3)))):
         with pytest.raises(nv.NotSupported):
             refused()
