@@ -72,10 +72,12 @@ OF_DERIVATIVES = {
 """The tests of tests/conformance that take derivatives of each op."""
 
 SHARES = {
-    "conformance/test_mapped.py": 2, "functions/test_compositions.py": 2, "nn/test_symbolic_batch.py": 2,
-    "nn/test_torch.py": 2, "passes/test_convolution_kernels.py": 2, "passes/test_convolutions.py": 2,
+    "conformance/test_mapped.py": 2, "conformance/test_scalar_table.py": 2, "functions/test_compositions.py": 3,
+    "kernel/test_schedule.py": 2, "nn/test_symbolic_batch.py": 2, "nn/test_torch.py": 3,
+    "passes/test_convolution_kernels.py": 2, "passes/test_convolutions.py": 3,
+    "transformers/cpu/compile/test_codegen.py": 2, "transformers/cpu/compile/test_codegen_reductions.py": 2,
     "transformers/cpu/test_long_products.py": 2, "transformers/xla/test_mesh_training.py": 3,
-    "transformers/xla/test_meshes.py": 3, "wrong/test_fuzz.py": 2}
+    "transformers/xla/test_meshes.py": 3, "wrong/test_fuzz.py": 4}
 """Files of many like tests, of which one in these many runs without DEEP_TESTS."""
 
 
