@@ -54,6 +54,4 @@ __all__ = ["cholesky", "cholesky_solve", "cond", "det", "eig", "eigh", "eigvals"
 
 if not TYPE_CHECKING:  # type checkers see missing attributes as missing
     def __getattr__(name: str) -> NoReturn:
-        if name.startswith("__"):
-            raise AttributeError(f"module 'nervure.linalg' has no attribute {name!r}")
         raise unknown_name("nv.linalg", name, __all__)

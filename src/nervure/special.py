@@ -77,6 +77,4 @@ __all__ = ["airy_ai", "bessel_jn", "beta", "betainc", "betaln", "boxcox", "boxco
 
 if not TYPE_CHECKING:  # type checkers see missing attributes as missing
     def __getattr__(name: str) -> NoReturn:
-        if name.startswith("__"):
-            raise AttributeError(f"module 'nervure.special' has no attribute {name!r}")
         raise unknown_name("nv.special", name, __all__)

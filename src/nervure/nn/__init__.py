@@ -95,6 +95,4 @@ __all__ = ["AdaptiveAveragePool", "AdaptiveLogSoftmax", "AdaptiveMaxPool", "Alph
 
 if not TYPE_CHECKING:  # type checkers see missing attributes as missing
     def __getattr__(name: str) -> NoReturn:
-        if name.startswith("__"):
-            raise AttributeError(f"module 'nervure.nn' has no attribute {name!r}")
         raise unknown_layer(name, [*__all__, "initialisers", "losses"])

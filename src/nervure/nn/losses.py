@@ -344,7 +344,5 @@ explain_keywords(globals(), __all__)
 
 if not TYPE_CHECKING:  # type checkers see missing attributes as missing
     def __getattr__(name: str) -> NoReturn:
-        if name.startswith("__"):
-            raise AttributeError(f"module 'nervure.nn.losses' has no attribute {name!r}")
         raise unknown_layer(name, __all__, "nv.nn.losses")
 

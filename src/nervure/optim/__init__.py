@@ -46,6 +46,4 @@ __all__ = ["ASGD", "Accumulated", "Adadelta", "Adafactor", "Adagrad", "Adam", "A
 
 if not TYPE_CHECKING:  # type checkers see missing attributes as missing
     def __getattr__(name: str) -> NoReturn:
-        if name.startswith("__"):
-            raise AttributeError(f"module 'nervure.optim' has no attribute {name!r}")
         raise unknown_name("nv.optim", name, __all__)

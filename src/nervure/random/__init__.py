@@ -47,6 +47,4 @@ __all__ = ["ball", "bernoulli", "beta", "binomial", "categorical", "cauchy", "ch
 
 if not TYPE_CHECKING:  # type checkers see missing attributes as missing
     def __getattr__(name: str) -> NoReturn:
-        if name.startswith("__"):
-            raise AttributeError(f"module 'nervure.random' has no attribute {name!r}")
         raise unknown_name("nv.random", name, __all__)

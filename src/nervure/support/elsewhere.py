@@ -57,14 +57,21 @@ def unknown_attribute(thing: object, name: str) -> UnknownName:
     return _unknown("Tensor", f"a tensor has no {name}", name, table, dir(type(thing)))
 
 
-def unknown_name(module: str, name: str, known: Iterable[str]) -> UnknownName:
+def unknown_name(module: str, name: str, known: Iterable[str]) -> AttributeError:
     """Returns the error for a name that a ``module`` of functions does not have, such as ``nv.special``."""
-    return _unknown(module, f"there is no {name}", name, _functions, known)
+    return _plain(module, name) or _unknown(module, f"there is no {name}", name, _functions, known)
 
 
-def unknown_layer(name: str, known: Iterable[str], module: str = "nv.nn") -> UnknownName:
+def unknown_layer(name: str, known: Iterable[str], module: str = "nv.nn") -> AttributeError:
     """Returns the error for a name that ``nv.nn``, or a module in it, does not have."""
-    return _unknown(module, f"there is no {name}", name, _layers, known)
+    return _plain(module, name) or _unknown(module, f"there is no {name}", name, _layers, known)
+
+
+def _plain(module: str, name: str) -> AttributeError | None:
+    """Returns Python's own error for names of its protocols, which it asks modules for; None for others."""
+    if not name.startswith("__"):
+        return None
+    return AttributeError(f"module 'nervure{module.removeprefix('nv')}' has no attribute {name!r}")
 
 
 def unknown_member(thing: object, name: str) -> UnknownName:

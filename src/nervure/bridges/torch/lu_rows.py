@@ -14,11 +14,10 @@ from nervure.bridges.torch.fitting import converted, fitted
 from nervure.bridges.torch.row_table import row
 from nervure.bridges.torch.unsupported import Unsupported
 from nervure.front.arranging.diagonals import diagonal
-from nervure.front.arranging.filled import eye, iota, tril, triu
-from nervure.front.arranging.views import expand_dims
+from nervure.front.arranging.filled import iota
 from nervure.front.matrices import lu_factors
 from nervure.front.op_functions import equal
-from nervure.front.pointwise.elementwise import convert, where
+from nervure.front.pointwise.elementwise import where
 from nervure.front.statistics.reductions import min as least
 from nervure.front.tensor import Tensor
 from nervure.ir.op import Value
@@ -73,12 +72,10 @@ def unpacked(result: Types, packed: Value, pivots: Value, wants_factors: bool,
     rows, columns = packed.shape[-2:]
     if not isinstance(rows, int) or not isinstance(columns, int):
         raise Unsupported("factors of unknown lengths")
-    count, found = min(rows, columns), list[Value | None]([None, None, None])
+    found = list[Value | None]([None, None, None])
     if wants_order:
-        order = lu_factors.order_of_rows(Tensor(pivots) - 1, rows)
-        found[0] = convert(equal(expand_dims(order, -2), expand_dims(iota(rows), -1)), both.dtype).value
+        found[0] = lu_factors.permutation(lu_factors.order_of_rows(Tensor(pivots) - 1, rows), both).value
     if wants_factors:
-        lower = tril(both[..., :count], -1) + eye(rows, count, dtype=both.dtype)
-        found[1:] = lower.value, triu(both[..., :count, :]).value
+        found[1:] = [factor.value for factor in lu_factors.triangles(both)]
     return tuple([value if value is not None else ops.Full(0, type.dtype, type.shape).output
                   for value, type in zip(found, result, strict=True)])

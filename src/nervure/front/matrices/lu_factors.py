@@ -67,11 +67,19 @@ def lu(a: TensorLike) -> LuResult:
     [[[0.0, 1.0], [1.0, 0.0]], [[1.0, 0.0], [0.5, 1.0]], [[2.0, 8.0], [0.0, -2.0]]]
     """
     packed, _, order = _factored(a, "lu")
+    return LuResult(*[in_type_of(entry, a, "lu") for entry in (permutation(order, packed), *triangles(packed))])
+
+
+def permutation(order: Tensor, packed: Tensor) -> Tensor:
+    """Returns the matrix of an ``order`` of rows, in the element type of the factors ``packed`` in one matrix."""
+    return convert(equal(expand_dims(order, -2), expand_dims(iota(packed.type.shape[-2]), -1)), packed.dtype)
+
+
+def triangles(packed: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns L and U of the factors ``packed`` in one matrix."""
     rows, columns = packed.type.shape[-2:]
     count = columns if less_equal(columns, rows) is True else rows
-    lower = tril(packed[..., :count], -1) + eye(rows, count, dtype=packed.dtype)
-    permutation = convert(equal(expand_dims(order, -2), expand_dims(iota(rows), -1)), packed.dtype)
-    return LuResult(*[in_type_of(entry, a, "lu") for entry in (permutation, lower, triu(packed[..., :count, :]))])
+    return tril(packed[..., :count], -1) + eye(rows, count, dtype=packed.dtype), triu(packed[..., :count, :])
 
 
 def lu_factor(a: TensorLike) -> LuFactors:

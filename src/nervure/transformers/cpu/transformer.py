@@ -114,7 +114,8 @@ class LimitedTransformer(CpuTransformer):
 
     def build(self, function: Function) -> Executable:
         self.check_open()
-        from nervure.transformers.cpu.limited import LimitedExecutable, read
+        with forks.importing():
+            from nervure.transformers.cpu.limited import LimitedExecutable, read
         if not function.symbols:
             program = read(function, self, {})
             if program is not None:
@@ -127,7 +128,8 @@ class LimitedTransformer(CpuTransformer):
             return limited if function.symbols else limited.program({})
 
     def make_executable(self, function: Function) -> Executable:
-        from nervure.transformers.cpu.limited import LimitedExecutable
+        with forks.importing():
+            from nervure.transformers.cpu.limited import LimitedExecutable
         limited = LimitedExecutable(function, self)
         return limited if function.symbols else limited.program({})
 

@@ -20,7 +20,9 @@ from nervure.transformers.cpu.runtime.key_sorting import (
     KINDS,
     KeyRow,
     make_keys,
+    ordered,
     restore_equals,
+    sort_bitonic,
     sort_key_rows,
     sort_keys,
     write_elements,
@@ -190,16 +192,10 @@ def _merge(first: KeyRow, second: KeyRow, starts: tuple[Register, Register], end
 def _merged(b: Builder, x: Register, y: Register) -> tuple[Register, Register]:
     """Returns the smaller and the larger half of two sorted vectors, both sorted."""
     lanes = x.type.lanes
-    backwards = b.shuffle(y, y, list(reversed(range(lanes))))
-    halves = [b.intrinsic("umin", x, backwards), b.intrinsic("umax", x, backwards)]
-    distance = lanes // 2
-    while distance:
-        for number, half in enumerate(halves):
-            other = b.shuffle(half, half, [lane ^ distance for lane in range(lanes)])
-            low, high = b.intrinsic("umin", half, other), b.intrinsic("umax", half, other)
-            halves[number] = b.shuffle(low, high, [lane + lanes * bool(lane & distance) for lane in range(lanes)])
-        distance //= 2
-    return halves[0], halves[1]
+    halves = [[half] for half in ordered(b, x, b.shuffle(y, y, list(reversed(range(lanes)))))]
+    for half in halves:
+        sort_bitonic(b, half, lanes)
+    return halves[0][0], halves[1][0]
 
 
 @hot

@@ -100,10 +100,7 @@ def _sorted_by_network(b: Builder, values: list[Register]) -> list[Register]:
     size = 2
     while size <= count * lanes:
         _compare_backwards(b, values, size)
-        distance = size // 4
-        while distance:
-            _compare_apart(b, values, distance)
-            distance //= 2
+        sort_bitonic(b, values, size // 2)
         size *= 2
     # The key at place p is in the vector p % count: a perfect shuffle moves the highest bit of a place to its end.
     low = [number // 2 + lanes * (number % 2) for number in range(lanes)]
@@ -114,6 +111,14 @@ def _sorted_by_network(b: Builder, values: list[Register]) -> list[Register]:
     return values
 
 
+def sort_bitonic(b: Builder, values: list[Register], size: int) -> None:
+    """Emits code that sorts ``size`` neighbouring places of ``values``, whose larger keys may lie in their middle."""
+    distance = size // 2
+    while distance:
+        _compare_apart(b, values, distance)
+        distance //= 2
+
+
 def _compare_backwards(b: Builder, values: list[Register], size: int) -> None:
     """Compares each place with its mirror image among ``size`` places. The lane is the higher part of a place."""
     count, lanes = len(values), values[0].type.lanes
@@ -121,14 +126,14 @@ def _compare_backwards(b: Builder, values: list[Register], size: int) -> None:
         for place in range(count):
             other = place ^ (size - 1)
             if place < other:
-                values[place], values[other] = _ordered(b, values[place], values[other])
+                values[place], values[other] = ordered(b, values[place], values[other])
         return
     turned = size // count
     mirror = [lane ^ (turned - 1) for lane in range(lanes)]
     is_high = [bool(lane & turned // 2) for lane in range(lanes)]
     for place in range((count + 1) // 2):
         other = count - 1 - place
-        low, high = _ordered(b, values[place], b.shuffle(values[other], values[other], mirror))
+        low, high = ordered(b, values[place], b.shuffle(values[other], values[other], mirror))
         values[place] = _blended(b, low, high, is_high)
         if other != place:
             rest = _blended(b, high, low, is_high)
@@ -141,16 +146,17 @@ def _compare_apart(b: Builder, values: list[Register], distance: int) -> None:
     if distance < count:
         for place in range(count):
             if not place & distance:
-                values[place], values[place + distance] = _ordered(b, values[place], values[place + distance])
+                values[place], values[place + distance] = ordered(b, values[place], values[place + distance])
         return
     apart = distance // count
     for place, value in enumerate(values):
         other = b.shuffle(value, value, [lane ^ apart for lane in range(lanes)])
-        low, high = _ordered(b, value, other)
+        low, high = ordered(b, value, other)
         values[place] = _blended(b, low, high, [bool(lane & apart) for lane in range(lanes)])
 
 
-def _ordered(b: Builder, x: Register, y: Register) -> tuple[Register, Register]:
+def ordered(b: Builder, x: Register, y: Register) -> tuple[Register, Register]:
+    """Emits code that orders x and y; returns the smaller and the larger of each lane."""
     return b.intrinsic("umin", x, y), b.intrinsic("umax", x, y)
 
 
