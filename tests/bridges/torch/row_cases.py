@@ -243,8 +243,10 @@ cases("_cdist_backward.default", [[drawn((4, 4)), _points[0], _points[0], _order
 
 _signal = [drawn((2, length, 3), dtype) for dtype in (torch.complex64, torch.complex128)
            for length in (1, 2, 7, 30, 67, 72, 134)]
-cases("_fft_c2c.default", [[x, [1], 0, True] for x in _signal], [[x, [0, 1], mode, False] for mode in (1, 2)
-                                                                for x in _signal[3:6:2]])
+# Of several axes, the last are transformed: PyTorch 2.13 itself writes beyond its memory (glibc ends the process with
+# "malloc(): invalid size") where a transform of two axes leaves the last axis out, as [0, 1] of 2x200x3 complex128.
+cases("_fft_c2c.default", [[x, [1], 0, True] for x in _signal],
+      [[x.movedim(1, 2).contiguous(), [1, 2], mode, False] for mode in (1, 2) for x in _signal[3:6:2]])
 cases("_fft_r2c.default", [[drawn((2, length, 3), torch.float64), [1], 0, onesided] for length in (1, 2, 7, 30, 72, 134)
                            for onesided in (True, False)], [[x4, [1, 3, 2], 1, True]])
 cases("_fft_c2r.default", [[drawn((2, length // 2 + 1, 3), torch.complex64), [1], 2, length]
