@@ -56,6 +56,14 @@ def twice(x: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", TRANSFORMERS)
+def test_a_tensor_without_elements_has_no_different_ones(name):
+    """Its length is known before the graph runs, as are all that follow from it."""
+    x = nv.placeholder((0, 3), dtype=nv.int64)
+    found = transformer(name).computation([*nv.unique_all(x), nv.setxor1d(x, x), nv.argwhere(x)], x)
+    assert [result.shape for result in found(np.zeros((0, 3), np.int64))] == [(0,), (0,), (0, 3), (0,), (0,), (0, 2)]
+
+
+@pytest.mark.parametrize("name", TRANSFORMERS)
 @pytest.mark.parametrize("case", CASES)
 def test_against_numpy(case, name):
     """A395, A396: random masks, none and all, one call after the other with other lengths, symbolic n."""

@@ -27,7 +27,12 @@ CALLS = [
     ("percentile", lambda v: np.percentile(v, 80)),
     ("nanmedian", lambda v: np.nanmedian(v, axis=1)), ("nanquantile", lambda v: np.nanquantile(v, 0.3, axis=0)),
     ("nanpercentile", lambda v: np.nanpercentile(v, 80)),
-    ("unique_values", lambda v: np.sort(np.unique_values(v))),
+    ("unique_values", lambda v: np.sort(np.unique_values(v))), ("unique", lambda v: np.unique(v)),
+    ("unique", lambda v: np.unique(v, return_index=True, return_counts=True, equal_nan=False)[1]),
+    ("nonzero", lambda v: np.nonzero(v > 1)[1]),
+    ("argwhere", lambda v: np.argwhere(v > 1)), ("flatnonzero", lambda v: np.flatnonzero(v > 1)),
+    ("compress", lambda v: np.compress([True, False, True], v, axis=1)),
+    ("repeat", lambda v: np.repeat(v, 2)), ("repeat", lambda v: np.repeat(v, [0, 2, 1], axis=1)),
     ("searchsorted", lambda v: np.searchsorted(v[0] * 0 + np.arange(1, 4), v)),
     ("digitize", lambda v: np.digitize(v, np.array([0.5, 1.5]))),
     ("histogramdd", lambda v: np.histogramdd(MATRIX, [2, 2, 2], weights=v[0])[0]),
@@ -99,7 +104,7 @@ CALLS = [
 MATRIX = np.float32([[0.5, -1, 2], [3, 1.25, -0.75], [2.5, -3, 1]])
 WITHOUT_DERIVATIVE = {"any", "all", "argmax", "argmin", "count_nonzero", "zeros_like", "ones_like", "full_like",
                       "round", "around", "argsort", "argpartition", "lexsort", "ravel_multi_index",
-                      "searchsorted", "digitize", "unique_values"}
+                      "searchsorted", "digitize", "unique_values", "unique", "nonzero", "argwhere", "flatnonzero"}
 
 
 @pytest.mark.parametrize("transformer", ["interpreter", "cpu"])
@@ -210,6 +215,8 @@ def test_while_tracing_nothing_is_computed():
     """A260, A261: choices are traced; a comparison of numbers says that there are none."""
     chosen = nv.jit(lambda x: np.where(x > 0, x, 0.0))
     assert chosen(MATRIX).tolist() == np.where(MATRIX > 0, MATRIX, 0).tolist()
+    places = nv.jit(lambda x: np.where(x > 0)[1])
+    assert places(MATRIX).tolist() == np.where(MATRIX > 0)[1].tolist()
     with pytest.raises(WrongKind, match="is traced"):
         nv.jit(lambda x: x if np.allclose(x, 0) else -x)(MATRIX)
 
@@ -227,7 +234,7 @@ def test_named_tensors():
 
 @pytest.mark.parametrize("call", [
     lambda x: np.sum(x, where=MATRIX > 0), lambda x: np.sum(x, out=np.zeros(())), lambda x: np.any(x, where=MATRIX > 0),
-    lambda x: np.where(x > 0), lambda x: np.take(x, [0], mode="clip"), lambda x: np.concatenate([x], casting="no"),
+    lambda x: np.unique(x, axis=0), lambda x: np.take(x, [0], mode="clip"), lambda x: np.concatenate([x], casting="no"),
     lambda x: np.pad(x, 1, "linear_ramp"), lambda x: np.pad(x, (1, 2, 3)), lambda x: np.round(x, 99),
     lambda x: np.reshape(x, (9,), order="F"), lambda x: np.linalg.norm(x, ord=3), lambda x: np.linalg.norm(x, "mean")])
 def test_arguments_that_are_not_for_tensors(call):

@@ -26,6 +26,7 @@ NUMBERS, PLACES = np.array([3, 0, 5, 3, 1]), np.float32([-1, -0.5, 0.5, 2])
 BYTES = RNG.integers(0, 256, (3, 4)).astype(np.uint8)
 ODD = np.concatenate([RNG.standard_normal(9) * 3, [0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 0.5]]).astype(np.float32)
 PAIRS = np.meshgrid(ODD, ODD)
+COMPLEX = (X[0] + 1j * Y[:4, :, 0][:, :1] - 1j * X[1]).astype(np.complex64)
 THREES = RNG.standard_normal((4, 3)).astype(np.float32), RNG.standard_normal((2, 4, 3)).astype(np.float32)
 
 CALLS = [
@@ -51,6 +52,8 @@ CALLS = [
       for vectors in ((ROW,), (ROW, COLUMN), (ROW, COLUMN, X[:, 0, 0]), (ROW, 2.0))],
     ("vander", (ROW,), {}), ("vander", (ROW, 3), {"increasing": True}), ("vander", (np.arange(4),), {}),
     ("inner", (X, ROW), {}), ("inner", (X, MATRIX), {}), ("inner", (X, 2.0), {}), ("vdot", (X, X), {}),
+    ("vdot", (COMPLEX, COMPLEX[::-1]), {}), *[(name, (COMPLEX,), {}) for name in ("cov", "corrcoef")],
+    ("cov", (COMPLEX, COMPLEX[::-1]), {}),
     *[("tensordot", (X, Y, axes), {}) for axes in (1, ([2, 0], [0, 2]), ([1], [1]))],
     ("tensordot", (MATRIX, ROW, 0), {}),
     *[("kron", pair, {}) for pair in ((X, Y), (MATRIX, Y), (ROW, MATRIX), (X, ROW), (X, 2.0))],
@@ -62,7 +65,7 @@ CALLS = [
     ("ptp", (X, 1), {}), ("ptp", (X,), {"keepdims": True}), ("var", (X, 1), {}), ("average", (X, 1), {}),
     ("average", (X, 1, COLUMN), {}), ("average", (X,), {"weights": X * X}),
     ("average", ([1, 2, 4],), {"weights": [1, 2, 3]}),
-    *[("cov", (MATRIX,), options) for options in ({}, {"rowvar": False}, {"bias": True}, {"ddof": 2})],
+    *[("cov", (MATRIX,), options) for options in ({}, {"rowvar": False}, {"bias": True}, {"ddof": 2}, {"ddof": 9})],
     ("cov", (ROW,), {}), ("cov", (ROW, MATRIX[1]), {}), ("corrcoef", (MATRIX,), {}), ("corrcoef", (ROW,), {}),
     *[(name, (HOLES,), {"axis": axis, "keepdims": keepdims}) for name in (
         "nansum", "nanprod", "nanmean", "nanvar", "nanstd", "nanmax", "nanmin") for axis in (None, 0, 2, (0, 1))
@@ -93,6 +96,7 @@ CALLS = [
     ("unwrap", (np.array([0, 1, 2, 5, 7, 3]),), {"period": 4}),
     *[("histogram2d", (ROW, X[1, 1]), options) for options in (
         {}, {"bins": [2, [-1.0, 0.0, 2.0]], "density": True}, {"bins": 3, "range": [[-1, 1], [0, 2]], "weights": ROW})],
+    ("histogram2d", (ROW, X[1, 1]), {"bins": 2, "weights": ROW > 0, "density": True}),
     ("histogramdd", (Y[0],), {"bins": [2, 3, 2], "density": True}), ("histogramdd", (Y[0],), {"bins": 2}),
     *[("histogram_bin_edges", (X, 7), {"range": range}) for range in (None, (2, 2), (-1, 3))],
     *[("interp", (ODD, PLACES, COLUMN), options) for options in (
@@ -303,7 +307,6 @@ def test_where_all_elements_are_nan():
     (lambda: nv.inner(X, Y), nv.ShapeMismatch, "one length"),
     (lambda: nv.tensordot(X, Y, 9), nv.InvalidArgument, "axes that are contracted"),
     (lambda: nv.tensordot(X, Y, ([0], [0, 1])), nv.InvalidArgument, "with one of y"),
-    (lambda: nv.vdot(np.ones(2, np.complex64), np.ones(2, np.complex64)), nv.NotSupported, "conjugates"),
     (lambda: nv.cross(X, X), nv.ShapeMismatch, "three elements"),
     (lambda: nv.bincount([0, -1]), nv.InvalidArgument, "is negative"),
     (lambda: nv.bincount([0, 1], [1.0]), nv.ShapeMismatch, "a weight for each number"),
@@ -367,3 +370,9 @@ def test_numbers_that_a_call_brings_are_counted(transformer):
         edges = made.computation(nv.histogram(given, 3), given)
         for one, other in zip(edges(PLACES), np.histogram(PLACES, 3), strict=True):
             np.testing.assert_array_equal(one, other)
+
+
+def test_an_area_between_unsigned_places_counts_backwards():
+    """Differences of unsigned integers would be taken modulo their range."""
+    places = np.uint8([5, 0, 3])
+    assert nv.trapezoid([1, 2, 4], places).item() == np.trapezoid([1, 2, 4], places.astype(float))

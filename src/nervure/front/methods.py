@@ -23,7 +23,7 @@ from nervure.front.apply import Made
 from nervure.front.arranging import indexing, views
 from nervure.front.matrices import contraction
 from nervure.front.numpy_functions import array_function, not_into
-from nervure.front.pointwise import elementary, elementwise, float_bits, predicates
+from nervure.front.pointwise import complex_parts, elementary, elementwise, float_bits, predicates
 from nervure.front.special import special_functions
 from nervure.front.statistics import prefixes, reductions, sorts
 from nervure.front.tensor import Operand, Tensor, is_operand, upward
@@ -64,7 +64,8 @@ UFUNC_NAMES = {"true_divide": "divide", "floor_divide": "floordivide", "arcsin":
 UFUNCS: dict[str, Callable[..., object]] = {
     "matmul": contraction.matmul_operator, **op_functions.FUNCTIONS,
     **{name: getattr(module, name) for module in (elementwise, elementary, special_functions, predicates, float_bits)
-       for name in module.__all__}}
+       for name in module.__all__},
+    "conjugate": complex_parts.conj}
 
 
 def _operator(name: str, function: Callable[..., object], reflected: bool = False) -> Callable[..., object]:

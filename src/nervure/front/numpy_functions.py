@@ -30,6 +30,7 @@ from nervure.front.arranging import (
     diagonals,
     editing,
     filled,
+    found,
     gathering,
     grids,
     index_grids,
@@ -63,7 +64,7 @@ COMPUTING = frozenset(
 
 INSTEAD = {
     "block": "concatenate", "fill_diagonal": "fill_diagonal", "put_along_axis": "put_along_axis",
-    **dict.fromkeys("linalg.tensordot linalg.vecdot".split(), "einsum"), "repeat": "broadcast",
+    **dict.fromkeys("linalg.tensordot linalg.vecdot".split(), "einsum"),
     **dict.fromkeys(("extract",), "where"),
     "linalg.matmul": "matmul", "linalg.outer": "outer", "linalg.matrix_norm": "linalg.matrix_norm",
     "linalg.vector_norm": "linalg.vector_norm", "linalg.qr": "linalg.qr", "linalg.svd": "linalg.svd",
@@ -173,6 +174,20 @@ def _spread(name: str) -> Callable[..., Tensor]:
 def _clip(a: Operand, a_min: Operand | None = None, a_max: Operand | None = None, *, min: Operand | None = None,
           max: Operand | None = None) -> Tensor:
     return elementwise.clip(a, min if a_min is None else a_min, max if a_max is None else a_max)
+
+
+def _where(condition: Operand, /, *choices: Operand) -> Tensor | tuple[Tensor, ...]:
+    if not choices:
+        return found.nonzero(condition)
+    if len(choices) != 2:
+        raise InvalidArgument("where takes a condition, and both choices or none", op="np.where", got=len(choices) + 1,
+                              expected="1 or 3 arguments", help="np.where(x > 0, x, 0)")
+    return elementwise.where(condition, *choices)
+
+
+def _unique(ar: Operand, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, *,
+            equal_nan: bool = True) -> Tensor | tuple[Tensor, ...]:
+    return found.unique(ar, return_index, return_inverse, return_counts, equal_nan)
 
 
 def _outer(a: Operand, b: Operand) -> Tensor:
@@ -308,7 +323,11 @@ GRAPH: dict[str, Callable[..., object]] = {
     "linalg.cholesky": lambda a, /, *, upper=False: factorisations.cholesky(a, upper),
     "linalg.lstsq": factorisations.lstsq,
     **{f"linalg.{name}": getattr(tensor_systems, name) for name in ("tensorinv", "tensorsolve")},
-    "where": lambda condition, x, y, /: elementwise.where(condition, x, y),
+    "where": _where,
+    **{name: getattr(found, name) for name in ("argwhere", "flatnonzero", "nonzero")},
+    "compress": lambda condition, a, axis=None: found.compress(condition, a, axis),
+    "repeat": lambda a, repeats, axis=None: found.repeat(a, repeats, axis),
+    "unique": _unique,
     "clip": _clip,
     "round": lambda a, decimals=0: elementwise.round(a, decimals),
     "around": lambda a, decimals=0: elementwise.round(a, decimals),
@@ -369,8 +388,9 @@ GRAPH: dict[str, Callable[..., object]] = {
     **{name: lambda a, q, axis=None, *, method="linear", keepdims=False, name=name: getattr(ranks, name)(
         a, q, axis, keepdims, method) for name in ("nanquantile", "nanpercentile")},
     "unwrap": lambda p, discont=None, axis=-1, *, period=2 * math.pi: differences.unwrap(p, discont, axis, period),
-    **{name: lambda ar1, ar2, name=name: getattr(sets, name)(ar1, ar2)
-       for name in ("intersect1d", "setdiff1d", "setxor1d", "union1d")},
+    **{name: lambda ar1, ar2, assume_unique=False, name=name: getattr(sets, name)(ar1, ar2)
+       for name in ("intersect1d", "setdiff1d", "setxor1d")},
+    "union1d": lambda ar1, ar2: sets.union1d(ar1, ar2),
     **{name: getattr(sets, name) for name in ("unique_all", "unique_counts", "unique_inverse", "unique_values")},
     "searchsorted": lambda a, v, side="left": ranks.searchsorted(a, v, side),
     "digitize": lambda x, bins, right=False: ranks.digitize(x, bins, right),

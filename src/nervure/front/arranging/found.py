@@ -10,7 +10,7 @@ long as the mask. One mask finds one length, so that what it selects from severa
 >>> scaled(np.float32([1, -2, 3])).tolist(), scaled(np.float32([-1])).tolist()
 ([0.25, 0.75], [])
 
-A mask of constants is known while the graph is built; then lengths are numbers.
+A mask of constants, or without elements, is known while the graph is built; then lengths are numbers.
 """
 
 from __future__ import annotations
@@ -50,8 +50,10 @@ _lock = forks.lock()
 
 def positions_of(mask: Value) -> Value:
     """Returns the row-major positions of the true elements of a mask: int64, of a length that is found unless all
-    elements are constants.
+    elements are constants, or there is none.
     """
+    if 0 in mask.shape:
+        return ops.Full(0, int64, (0,)).output
     if is_constant(mask):
         return ops.Constant(np.flatnonzero(known_array(mask))).output
     # Each read of a place is a value of its own; placement makes one of those between which nothing is assigned.

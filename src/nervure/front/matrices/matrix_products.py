@@ -10,13 +10,14 @@
 from __future__ import annotations
 
 from nervure import ops
-from nervure.errors import AxisMismatch, InvalidArgument, NotSupported, ShapeMismatch
+from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch
 from nervure.front.alignment import broadcast_shape
 from nervure.front.apply import promoted_pair
 from nervure.front.argument_parsing import as_integer, position_of, positions_of
 from nervure.front.arranging.rearranging import moveaxis, roll
 from nervure.front.arranging.views import broadcast, flatten, reshape
 from nervure.front.op_functions import multiply
+from nervure.front.pointwise.complex_parts import conj
 from nervure.front.tensor import Operand, Tensor
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import AxisLike
@@ -38,15 +39,13 @@ def inner(x: Operand, y: Operand) -> Tensor:
 
 
 def vdot(x: Operand, y: Operand) -> Tensor:
-    """Sums the products of all elements of two real tensors x and y.
+    """Sums the products of all elements of x, conjugated if they are complex, and y.
 
-    >>> nv.vdot(np.array([[1, 2], [3, 4]]), np.array([[1, 1], [1, 1]])).item()
-    10
+    >>> nv.vdot(np.array([[1, 2], [3, 4]]), np.array([[1, 1], [1, 1]])).item(), nv.vdot([1j], [1j]).item()
+    (10, (1+0j))
     """
     left, right = [flatten(entry) for entry in _pair(x, y, "vdot")]
-    if left.dtype.is_complex:
-        raise NotSupported("of complex numbers, vdot conjugates the first", op="vdot", got=left.dtype.name,
-                           expected="real numbers", help="nv.dot(x, y) multiplies them as they are")
+    left = conj(left) if left.dtype.is_complex else left
     return _contracted(left, right, ((0,), (0,)), "vdot")
 
 

@@ -35,7 +35,7 @@ from nervure.front.tensor import Number, Tensor, TensorLike
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.dim import DimLike, less_equal, product
 from nervure.types.dim import equal as same_length
-from nervure.types.dtype import int32, int64
+from nervure.types.dtype import bool_, int32, int64
 
 __all__ = ["bincount", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd", "interp"]
 
@@ -149,13 +149,13 @@ def _histogram(columns: Sequence[Tensor], bins: object, range: Sequence[Sequence
 
 
 def _weights(weights: Tensor, x: Tensor, name: str) -> Tensor:
-    """Returns the weights of elements as a vector."""
+    """Returns the weights of elements as a vector, truth values as numbers: they are added."""
     given = axes_with_order(weights, x.axes) if x.is_named and weights.is_named else weights
     if given.is_named != x.is_named or given.ndim != x.ndim or not all([same_length(one, other) is True for one, other
                                                                         in zip(given.type.shape, x.type.shape)]):
         raise ShapeMismatch("there is a weight for each element", op=name, operand="weights", got=str(given.type),
                             expected=str(x.type), help="nv.broadcast gives them its shape")
-    return _plain(given)
+    return _plain(convert(given, int64) if given.dtype is bool_ else given)
 
 
 def _plain(x: Tensor) -> Tensor:

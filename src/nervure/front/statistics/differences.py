@@ -11,7 +11,8 @@ import math
 
 from nervure import ops
 from nervure.errors import InvalidArgument, ShapeMismatch
-from nervure.front.argument_parsing import integer, position_of, positions_of, real, truth
+from nervure.front.argument_parsing import integer, position_of, positions_of, truth
+from nervure.front.argument_parsing import real as real_number
 from nervure.front.arranging.diagonals import diagonal
 from nervure.front.arranging.joining import concatenate
 from nervure.front.arranging.rearranging import matrix_transpose
@@ -30,6 +31,7 @@ from nervure.front.op_functions import (
     sqrt,
     subtract,
 )
+from nervure.front.pointwise.complex_parts import conj, real
 from nervure.front.pointwise.elementwise import as_floats, convert, where
 from nervure.front.promotion import floating
 from nervure.front.statistics import reductions
@@ -37,7 +39,7 @@ from nervure.front.statistics.prefixes import cumsum
 from nervure.front.tensor import Operand, Tensor, TensorLike
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import AxesLike, AxisLike
-from nervure.types.dim import less_equal
+from nervure.types.dim import dim_max, less_equal
 from nervure.types.dtype import bool_
 
 __all__ = ["average", "corrcoef", "cov", "diff", "gradient", "ptp", "trapezoid", "unwrap", "var"]
@@ -115,6 +117,7 @@ def trapezoid(y: TensorLike, x: Operand | None = None, dx: Operand = 1.0, axis: 
     if x is None:
         return reductions.sum(multiply(means, dx), axis=[at])
     places = as_tensor(x, "trapezoid", 2)
+    places = convert(places, floating(places.dtype))  # differences of unsigned integers would be taken modulo their range
     steps = diff(places, axis=-1 if places.ndim == 1 else at)
     if places.ndim == 1 and not places.is_named:
         steps = reshape(steps, [means.shape[at] if d == at else 1 for d in range(own.ndim)])
@@ -130,14 +133,14 @@ def unwrap(x: TensorLike, discont: float | None = None, axis: AxisLike = -1, per
     [0.0, 1.0, 2.0]
     """
     own = as_floats(x, "unwrap")
-    at, length = position_of(own, axis, "unwrap"), real(period, "unwrap", "period")
+    at, length = position_of(own, axis, "unwrap"), real_number(period, "unwrap", "period")
     if not length > 0:
         raise InvalidArgument("a period is positive", op="unwrap", operand="period", got=length,
                               expected="more than 0", help="2 * math.pi is that of an angle in radians")
     steps, half = diff(own, axis=at), length / 2
     near = mod(steps + half, length) - half
     near = where(logical_and(equal(near, -half), steps > 0), half, near)
-    is_small = absolute(steps) < max(half, half if discont is None else real(discont, "unwrap", "discont"))
+    is_small = absolute(steps) < max(half, half if discont is None else real_number(discont, "unwrap", "discont"))
     moves = cumsum(where(is_small, 0, near - steps), at)
     front = [(1, 0) if d == at else (0, 0) for d in range(own.ndim)]
     return add(own, Tensor(ops.Pad(moves.value, tuple(front), 0).output, own._axes))
@@ -199,17 +202,19 @@ def cov(x: TensorLike, y: TensorLike | None = None, rowvar: bool = True, bias: b
         ddof: int | None = None) -> Tensor:
     """The covariances of variables, whose observations are the rows of x (the columns unless ``rowvar``), and of y.
 
-    They are divided by n - ``ddof``: 1 by default, 0 with ``bias``.
+    They are divided by n - ``ddof``: 1 by default, 0 with ``bias``. Of complex variables the second one of each pair
+    is conjugated. Where n is at most ``ddof``, they are infinite or NaN.
 
-    >>> nv.cov([[0, 1, 2], [2, 1, 0]]).tolist()
-    [[1.0, -1.0], [-1.0, 1.0]]
+    >>> nv.cov([[0, 1, 2], [2, 1, 0]]).tolist(), nv.cov(np.array([1j, 2, 3])).item()
+    ([[1.0, -1.0], [-1.0, 1.0]], (2.6666666666666665+0j))
     """
     rows = _variables(x, rowvar, "cov", 1)
     if y is not None:
         rows = concatenate([rows, _variables(y, rowvar, "cov", 2)], 0)
     less_by = (0 if truth(bias, "cov", "bias") else 1) if ddof is None else integer(ddof, "cov", "ddof")
     centred = subtract(rows, reductions.mean(rows, axis=1, keepdims=True))
-    found = divide(matmul(centred, matrix_transpose(centred)), rows.shape[1] - less_by)
+    other = conj(centred) if centred.dtype.is_complex else centred
+    found = divide(matmul(centred, matrix_transpose(other)), dim_max(rows.type.shape[1] - less_by, 0))
     scalar = y is None and as_tensor(x, "cov").ndim < 2
     return reshape(found, ()) if scalar else found
 
@@ -223,7 +228,7 @@ def corrcoef(x: TensorLike, y: TensorLike | None = None, rowvar: bool = True) ->
     found = cov(x, y, rowvar)
     if found.ndim == 0:
         return divide(found, found)
-    deviations = sqrt(diagonal(found))
+    deviations = sqrt(real(diagonal(found)) if found.dtype.is_complex else diagonal(found))
     return divide(divide(found, expand_dims(deviations, 1)), expand_dims(deviations, 0))
 
 
