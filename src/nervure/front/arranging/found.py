@@ -49,8 +49,9 @@ _lock = forks.lock()
 
 
 def positions_of(mask: Value) -> Value:
-    """Returns the row-major positions of the true elements of a mask: int64, of a length that is found unless all
-    elements are constants, or there is none.
+    """Returns the row-major positions of the true elements of a mask, as int64.
+
+    Their length is found, unless all elements are constants or there is none.
     """
     if 0 in mask.shape:
         return ops.Full(0, int64, (0,)).output

@@ -117,7 +117,7 @@ def trapezoid(y: TensorLike, x: Operand | None = None, dx: Operand = 1.0, axis: 
     if x is None:
         return reductions.sum(multiply(means, dx), axis=[at])
     places = as_tensor(x, "trapezoid", 2)
-    places = convert(places, floating(places.dtype))  # differences of unsigned integers would be taken modulo their range
+    places = convert(places, floating(places.dtype))  # unsigned integers have no negative differences
     steps = diff(places, axis=-1 if places.ndim == 1 else at)
     if places.ndim == 1 and not places.is_named:
         steps = reshape(steps, [means.shape[at] if d == at else 1 for d in range(own.ndim)])
