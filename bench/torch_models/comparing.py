@@ -54,9 +54,9 @@ class _Watched:
         self.graphs += 1
         return compiling.compiled_model(graph, inputs)
 
-    def compiled(self, graph: Any, name: str = "graph", is_strict: bool = False) -> Callable[..., Any]:
+    def compiled(self, graph: Any, *settings: Any) -> Callable[..., Any]:
         self.fallbacks.update([entry.op.removeprefix("aten.").removesuffix(".default") for entry in lacks(graph)])
-        return _compiled(graph, name, is_strict)
+        return _compiled(graph, *settings)
 
 
 _compiled = compiling.compiled
