@@ -149,7 +149,8 @@ cases("zeros_like.default ones_like.default", [[x23], [places]])
 cases("zeros.default ones.default", [[[2, 3]], [[0], {"dtype": torch.int64}]])
 cases("new_zeros.default new_ones.default", [[x23, [2]]])
 cases("scalar_tensor.default", [[2.5], [3, {"dtype": torch.int64}]])
-cases("arange.start_step", [[0, 7, 2], [7, 0, -3], [0.0, 1.0, 0.3], [2, 2, 1]])
+cases("arange.start_step", [[0, 7, 2], [7, 0, -3], [0.0, 1.0, 0.3], [2, 2, 1],
+                             [0, 7, 2.0, {"dtype": torch.int64}]])
 cases("prims.iota.default", [[5, {"start": 2, "step": 3, "dtype": torch.int64, "device": torch.device("cpu"),
                                   "requires_grad": False}]])
 cases("empty.memory_format", EMPTY)

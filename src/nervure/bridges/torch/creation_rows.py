@@ -60,8 +60,9 @@ def empty(result: Type, *others: object) -> Value:
 def arange(result: Type, start: Given, end: Given, step: Given, *others: object) -> Value:
     if not result.dtype.is_integer:
         return _float_range(result, start, step)
-    if any([isinstance(entry, float) for entry in (start, step)]):
+    if any([isinstance(entry, float) and not entry.is_integer() for entry in (start, step)]):
         raise Unsupported("integers in steps of a fraction")
+    start, step = [int(entry) if isinstance(entry, float) else entry for entry in (start, step)]
     positions = ops.Iota(result.shape, 0, types.int64).output
     return converted(positions * fitted(step, types.int64, result.shape)
                      + fitted(start, types.int64, result.shape), result.dtype)
