@@ -55,8 +55,9 @@ class _Watched:
         return compiling.compiled_model(graph, inputs)
 
     def compiled(self, graph: Any, *settings: Any) -> Callable[..., Any]:
+        run = _compiled(graph, *settings)  # it takes new values of arguments out of the graph, which are no calls
         self.fallbacks.update([entry.op.removeprefix("aten.").removesuffix(".default") for entry in lacks(graph)])
-        return _compiled(graph, *settings)
+        return run
 
 
 _compiled = compiling.compiled
