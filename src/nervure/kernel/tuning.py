@@ -238,6 +238,12 @@ CUTS = 3
 PLANS_OF_A_CUT = 5
 """The most plans that are made for one of them; each knows how far the last one was from what was expected."""
 
+# -- code ------------------------------------------------------------------------------------------------------
+
+LONG_PRODUCT = 1 << 17
+"""Multiply-adds of a product, the largest of a kernel's, that take a microsecond or two: the loops around it take a
+twentieth of one, even if little is done for their code."""
+
 # -- reports ---------------------------------------------------------------------------------------------------
 
 SAMPLED_ITERATIONS = 8

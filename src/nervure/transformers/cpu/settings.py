@@ -1,7 +1,7 @@
 """Settings of the compiler that, besides text and target, determine the code; they are read without loading it.
 
 >>> SETTINGS
-"b'x86_64-unknown-linux-gnu' 1 b'pic' b'small'"
+"b'x86_64-unknown-linux-gnu' 1 0 b'pic' b'small'"
 >>> "version" in llvm_version()
 True
 """
@@ -23,8 +23,20 @@ LEVEL = 1
 COLD_LEVEL = 0
 """The level of rarely run code: it takes a sixth of the time, and keeps values on the stack."""
 
+COLD = "; runs rarely"
+"""The first line of a module whose code takes ``COLD_LEVEL``."""
+
 ADDRESSES, REACH = b"pic", b"small"
-SETTINGS = f"{TRIPLE!r} {LEVEL} {ADDRESSES!r} {REACH!r}"
+SETTINGS = f"{TRIPLE!r} {LEVEL} {COLD_LEVEL} {ADDRESSES!r} {REACH!r}"
+
+
+def level_of(text: str) -> int:
+    """Returns the level of code generation for a module.
+
+    >>> level_of("declare void @f()"), level_of(COLD + "\\ndeclare void @f()")
+    (1, 0)
+    """
+    return COLD_LEVEL if text.startswith(COLD) else LEVEL
 
 
 def llvm_file() -> str:

@@ -13,7 +13,7 @@ import pytest
 from nervure.errors import FormatError, InternalError
 from nervure.transformers.cpu.cache.loader import Library, ObjectFile, load, process_symbol
 from nervure.transformers.cpu.compile.compiler import compile_object
-from nervure.transformers.cpu.settings import COLD_LEVEL
+from nervure.transformers.cpu.settings import COLD
 
 GIVEN = {"cos": 4096}
 TEXT = """
@@ -172,7 +172,7 @@ def test_objects_that_call_each_other_are_one_library():
         define i64 @second(i64 %x) {
           %a = call i64 @one() %b = call i64 @hidden() %n = load i64, ptr @number
           %s = add i64 %a, %b %t = add i64 %s, %n %u = add i64 %t, %x ret i64 %u }"""
-    library = load(compile_object(first), compile_object(second, level=COLD_LEVEL))
+    library = load(compile_object(first), compile_object(f"{COLD}\n{second}"))
     assert ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(library.address("first"))(1) == 53
     with pytest.raises(InternalError, match="second"):
         load(compile_object(first))

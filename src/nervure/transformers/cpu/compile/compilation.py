@@ -25,7 +25,7 @@ from nervure.kernel.time_model import duration_of
 from nervure.kernel.tuning import STREAMED_RESULT
 from nervure.memory.storage import Storage, StorageKind
 from nervure.support.machine import Machine
-from nervure.transformers.cpu.cache.library_cache import kernel_key
+from nervure.transformers.cpu.cache.library_cache import kernel_key, linked
 from nervure.transformers.cpu.cache.loader import Library
 from nervure.transformers.cpu.compile.codegen.generate import Code, generate
 from nervure.transformers.cpu.compile.compiler import Compilations, assembly
@@ -137,9 +137,16 @@ class _Texts:
     def _text(self, step: KernelStep, past_caches: Mapping[Buffer, int]) -> Code:
         structure = id(step.kernel.body), frozenset(past_caches.items())
         if structure not in self._written:
-            code = self._written[structure] = generate(step.kernel, self._target, past_caches, self._tiles.link)
-            self._compilations.begin(kernel_key(code.text, self._target), code.text)
+            code = self._written[structure] = generate(step.kernel, self._target, past_caches, self._tiles.link,
+                                                       self._begun)
+            self._begun(code.text)
         return self._written[structure]
+
+    def _begun(self, text: str) -> str:
+        """Begins the compilation of a kernel; returns the symbol by which others call it."""
+        key = kernel_key(text, self._target)
+        self._compilations.begin(key, text)
+        return linked("kernel", key)
 
 
 def past_caches_of(step: KernelStep, in_place: Container[Storage], read: Container[Storage],

@@ -40,7 +40,7 @@ from nervure.support import forks
 from nervure.transformers.cpu.cache import library_cache
 from nervure.transformers.cpu.cache.loader import Library
 from nervure.transformers.cpu.compile.llvm.library import Message, using_llvm
-from nervure.transformers.cpu.settings import ADDRESSES, LEVEL, REACH, TRIPLE
+from nervure.transformers.cpu.settings import ADDRESSES, REACH, TRIPLE, level_of
 from nervure.transformers.cpu.target import Target
 
 _ASSEMBLY, _OBJECT = 0, 1
@@ -154,9 +154,9 @@ def _give_way() -> None:
         os.nice(5)  # competing for the processor, it gets a third of the others' share
 
 
-def compile_object(text: str, target: Target | None = None, level: int = LEVEL) -> bytes:
+def compile_object(text: str, target: Target | None = None) -> bytes:
     """Returns the object file of a module, for this machine or another. InternalError if LLVM refuses the text."""
-    return _compile(text, target or Target.host(), level, _OBJECT)
+    return _compile(text, target or Target.host(), _OBJECT)
 
 
 def assembly(text: str, target: Target | None = None) -> str:
@@ -167,10 +167,11 @@ def assembly(text: str, target: Target | None = None) -> str:
     ...     "define float @f(float %x) { %y = call float @llvm.fma.f32(float %x, float %x, float %x) ret float %y }")
     True
     """
-    return _compile(text, target or Target.host(), LEVEL, _ASSEMBLY).decode()
+    return _compile(text, target or Target.host(), _ASSEMBLY).decode()
 
 
-def _compile(text: str, target: Target, level: int, form: int) -> bytes:
+def _compile(text: str, target: Target, form: int) -> bytes:
+    level = level_of(text)
     with using_llvm() as llvm, _borrowed_machine(llvm, target, level) as machine, _module(llvm, text) as module:
         llvm.SetTarget(module, TRIPLE)
         llvm.SetDataLayout(module, machine.layout)

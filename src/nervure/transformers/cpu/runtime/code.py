@@ -2,7 +2,7 @@
 
 Each part is two modules of LLVM IR: hot functions, which every call runs or which have loops over elements, and others.
 
->>> [text.count("define ") for text, _ in modules(RUNTIME)] == [
+>>> [text.count("define ") for text in modules(RUNTIME)] == [
 ...     len([each for each in functions(RUNTIME) if each.is_hot is is_hot]) for is_hot in (True, False)]
 True
 >>> [function.name for function in functions("add_float32")]
@@ -12,7 +12,6 @@ True
 from __future__ import annotations
 
 import ctypes
-from typing import NamedTuple
 
 from nervure.transformers.cpu.compile.compiler import compile_object
 from nervure.transformers.cpu.compile.llvm.builder import assemble
@@ -36,7 +35,6 @@ from nervure.transformers.cpu.runtime import (
 )
 from nervure.transformers.cpu.runtime.native import Native, functions_of
 from nervure.transformers.cpu.runtime.records import RECORDS, RUNNING, RUNTIME, TENSORS
-from nervure.transformers.cpu.settings import COLD_LEVEL, LEVEL
 
 PARTS = {
     RUNTIME: (chunks, thread_pool, memory_pool, array_headers, resizing, call, runners, whole_ops, library_calls,
@@ -48,16 +46,9 @@ PARTS = {
 """The modules of each part, beside those of ``RUNNING``. All use the functions and the records of the first."""
 
 
-class RuntimeModule(NamedTuple):
-    """A text, and the effort for its code: a level of the compiler."""
-
-    text: str
-    level: int
-
-
 def compile_modules(part: str) -> list[bytes]:
     """Returns the object files of the modules of a ``part``."""
-    return [compile_object(module.text, level=module.level) for module in modules(part)]
+    return [compile_object(text) for text in modules(part)]
 
 
 def functions(part: str) -> list[Native]:
@@ -67,17 +58,17 @@ def functions(part: str) -> list[Native]:
     return [function for module in PARTS[part] for function in functions_of(module)]
 
 
-def modules(part: str) -> list[RuntimeModule]:
+def modules(part: str) -> list[str]:
     """Returns a ``part`` as LLVM IR: the hot functions, then the others. The hot module of the first has the records.
     """
     own, made = functions(part), []
     outside = [function.declaration for function in functions(RUNTIME) if part != RUNTIME]
-    for is_hot, level in ((True, LEVEL), (False, COLD_LEVEL)):
+    for is_hot in (True, False):
         has_records = is_hot and part == RUNTIME
         kind, start = ("global", " zeroinitializer") if has_records else ("external global", "")
         records = [f"@{name} = {kind} [{ctypes.sizeof(record)} x i8]{start}, align 128"
                    for name, record in RECORDS.items()]
         here = [function.build() for function in own if function.is_hot is is_hot]
         others = [function.declaration for function in own if function.is_hot is not is_hot]
-        made.append(RuntimeModule(assemble(here, records, [*others, *outside]), level))
+        made.append(assemble(here, records, [*others, *outside], is_cold=not is_hot))
     return made

@@ -31,7 +31,7 @@ from functools import singledispatch
 from typing import NamedTuple
 
 from nervure.errors import InternalError
-from nervure.kernel.ir import BLOCK, GROUP, LANES, Buffer, Definition, Literal, Scalar, Statement
+from nervure.kernel.ir import BLOCK, GROUP, LANES, Buffer, Definition, For, Literal, Scalar, Statement
 from nervure.kernel.loop_index import LoopIndex
 from nervure.support.lazy import lazy
 from nervure.support.machine import Machine
@@ -61,7 +61,7 @@ class SizeTable:
 
     They are read on entry. So the text of a kernel shows which sizes are equal, not how large they are. Only two kinds
     are numbers in it: -1 to 4, which decide the form of a step through memory, and the lengths of rows that are too
-    short for a loop.
+    short for a loop. Functions that take the same table number its ``entries`` together.
 
     >>> from nervure.types.dim import dim
     >>> b = Builder("example", [("sizes", PTR)])
@@ -71,8 +71,10 @@ class SizeTable:
     (['%v1', '%v3', '1', '%v1'], (N, 7))
     """
 
-    def __init__(self, b: Builder, pointer: Register, reduces: bool = False) -> None:
+    def __init__(self, b: Builder, pointer: Register, reduces: bool = False,
+                 entries: dict[DimLike, int] | None = None) -> None:
         self._builder, self._pointer = b, pointer
+        self._entries: dict[DimLike, int] = {} if entries is None else entries
         self._numbers = (*NUMBERS, *REDUCED, *[-x for x in REDUCED]) if reduces else NUMBERS
         self.region = b.region()  # the entry block, where sizes are read
         self._registers: dict[DimLike, Register] = {}
@@ -80,7 +82,7 @@ class SizeTable:
     @property
     def table(self) -> tuple[DimLike, ...]:
         """The dimensions that have been asked for, in order."""
-        return tuple(self._registers)
+        return tuple(self._entries)
 
     def register(self, x: DimLike) -> Register:
         """Returns a dimension without loop indices as an i64, known on entry."""
@@ -90,7 +92,8 @@ class SizeTable:
         if found is None:
             b = self._builder
             with b.at(self.region):
-                found = b.load(b.offset(self._pointer, len(self._registers), I64), I64)
+                number = self._entries.setdefault(x, len(self._entries))
+                found = b.load(b.offset(self._pointer, number, I64), I64)
             self._registers[x] = found
         return found
 
@@ -150,9 +153,9 @@ class Context:
     """The state of emitting a kernel."""
 
     def __init__(self, b: Builder, machine: Machine, register_lanes: int, link: Callable[[str], str] = str,
-                 reduces: bool = False) -> None:
-        _, sizes, _, _, self.scratch, self.status = b.arguments
-        self.builder, self.sizes = b, SizeTable(b, sizes, reduces)
+                 sizes: SizeTable | None = None) -> None:
+        self.scratch, self.status = b.arguments[4:]
+        self.builder, self.sizes = b, sizes or SizeTable(b, b.arguments[1])
         self.pointers: dict[Buffer, Register] = {}
         self.machine, self.register_lanes = machine, register_lanes
         self.link = link  # gives the symbol of a function of the tile library
@@ -164,7 +167,7 @@ class Context:
         self.inside_strips: dict[LoopIndex, LoopIndex] = {}  # where we are in a strip of a loop
         self.failures: set[int] = set()
         self.rooms: Mapping[Buffer, int] = {}  # the lanes for which scratch buffers have room behind each row
-        self.scratch_bytes: DimLike = 0  # bytes of the scratch buffers
+        self.apart: Mapping[For, str] = {}  # loops that are kernels of their own, with their symbols
 
     @lazy
     def spare(self) -> Register:

@@ -52,6 +52,9 @@ from nervure.types.dtype import int64
 @emit_statement.register(For)
 def emit_for(loop: For, context: Context) -> None:
     """A loop from 0 to its extent."""
+    if loop in context.apart:
+        _call_apart(context, context.apart[loop])
+        return
     if loop.routine is not None:
         emit_routine(context, loop)
         return
@@ -64,6 +67,14 @@ def emit_for(loop: For, context: Context) -> None:
         return
     emit_slice(context, loop, begin.register, end.register,
                loop.extent in context.strips or has_iterations(loop.extent))
+
+
+def _call_apart(context: Context, symbol: str) -> None:
+    """Calls another kernel for this iteration of the loop that threads share."""
+    b, (index, _) = context.builder, context.loops[0]
+    buffers, sizes, _, _, scratch, status = b.arguments
+    begin = dimension(context, index.dim).register
+    b.call(symbol, None, buffers, sizes, begin, begin + 1, scratch, status)
 
 
 def _emit_branch(context: Context, loop: For, count: Register) -> None:

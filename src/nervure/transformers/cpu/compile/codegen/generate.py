@@ -31,14 +31,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from nervure.kernel.ir import LANES, Buffer, Kernel, Reduce, Write, walk
+from nervure.kernel.ir import LANES, Buffer, For, Kernel, Reduce, Write, walk
 from nervure.kernel.room import rooms
 from nervure.kernel.schedule import lower_reductions, vectorise_kernel
 from nervure.kernel.schedule.vector_width import register_lanes
 from nervure.support.machine import Machine
 from nervure.transformers.cpu.compile.codegen import contractions, memory, reductions, statements
 from nervure.transformers.cpu.compile.codegen.addressing import address_of
-from nervure.transformers.cpu.compile.codegen.context import ALIGNMENT, ARGUMENTS, Context, emit
+from nervure.transformers.cpu.compile.codegen.cold_code import is_cold, with_hot_parts_apart
+from nervure.transformers.cpu.compile.codegen.context import ALIGNMENT, ARGUMENTS, Context, SizeTable, emit
 from nervure.transformers.cpu.compile.codegen.for_loops import emit_slice
 from nervure.transformers.cpu.compile.llvm.builder import Builder, assemble
 from nervure.transformers.cpu.compile.llvm.types import PTR
@@ -74,33 +75,60 @@ class Code:
 
 
 def generate(kernel: Kernel, target: HasMachine, least_bytes: Mapping[Buffer, int] | None = None,
-             link: Callable[[str], str] = str) -> Code:
+             link: Callable[[str], str] = str, place: Callable[[str], str] | None = None) -> Code:
     """Generates the code of a kernel for a target's vectors. Buffers in ``least_bytes`` are stored past the caches
-    from that size on. ``link`` gives the symbols of functions in other libraries.
+    from that size on. ``link`` gives the symbols of functions in other libraries, ``place`` those of kernels that
+    become modules of their own; without it, none do.
     """
-    machine = target.machine
-    vectorised = vectorise_kernel(kernel, machine, least_bytes)
-    kernel = lower_reductions(vectorised, machine)
-    reduces = any([isinstance(entry, Reduce) for entry in walk(vectorised.body)])
-    b = Builder("kernel", ARGUMENTS, attributes="nounwind", has_opaque_counters=True)
-    buffers, _, begin, end, scratch, _ = b.arguments
-    context = Context(b, machine, register_lanes(kernel, machine), link, reduces)
-    context.rooms = rooms(kernel, context.register_lanes)
-    given = tuple([buffer for buffer in kernel.buffers if buffer.is_given])
-    for number, buffer in enumerate(given):
-        context.pointers[buffer] = b.load(b.offset(buffers, number, PTR), PTR)
-    for buffer in kernel.buffers:
-        if not buffer.is_given:
-            context.pointers[buffer] = address_of(scratch, context.sizes.register(context.scratch_bytes), 1)
-            lanes = buffer.size * LANES if buffer.role == "private" else buffer.size + LANES  # room for idle lanes
-            size = lanes * buffer.dtype.itemsize
-            context.scratch_bytes = context.scratch_bytes + (size + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
-    if kernel.sliced is not None:
-        emit_slice(context, kernel.sliced, begin, end)
-    else:
-        emit(context, kernel.body)
-    if any([isinstance(entry, Write) and entry.streaming != 0 for entry in walk(kernel.body)]):
-        b.call("llvm.x86.sse.sfence", None)  # streaming stores are not ordered with others
-    b.ret()
-    return Code(assemble([b]), vectorised, context.sizes.table, given, context.scratch_bytes,
-                tuple(sorted(context.failures)))
+    vectorised = vectorise_kernel(kernel, target.machine, least_bytes)
+    writer = _Writer(vectorised, target.machine, link)
+    whole, parts = with_hot_parts_apart(writer.kernel) if place else (writer.kernel, {})
+    apart = {loop: place(writer.text(part, {})) for loop, part in parts.items()} if place else {}
+    text = writer.text(whole, apart)
+    return Code(text, vectorised, tuple(writer.sizes), writer.given, writer.scratch_bytes,
+                tuple(sorted(writer.failures)))
+
+
+class _Writer:
+    """Writes a ``kernel`` as modules whose functions share their arguments: buffers, sizes and scratch memory."""
+
+    def __init__(self, vectorised: Kernel, machine: Machine, link: Callable[[str], str]) -> None:
+        self.kernel = lower_reductions(vectorised, machine)
+        self.given = tuple([buffer for buffer in self.kernel.buffers if buffer.is_given])
+        self.sizes: dict[DimLike, int] = {}
+        self.scratch_bytes: DimLike = 0
+        self.failures: set[int] = set()
+        self._machine, self._link, self._lanes = machine, link, register_lanes(self.kernel, machine)
+        self._rooms = rooms(self.kernel, self._lanes)
+        self._reduces = any([isinstance(entry, Reduce) for entry in walk(vectorised.body)])
+
+    def text(self, kernel: Kernel, apart: Mapping[For, str]) -> str:
+        """Returns the module of a ``kernel``, which is the one of this writer or a part of it. Loops ``apart`` are
+        kernels of their own, with these symbols.
+        """
+        b = Builder("kernel", ARGUMENTS, attributes="nounwind", has_opaque_counters=True)
+        _, _, begin, end, _, _ = b.arguments
+        table = SizeTable(b, b.arguments[1], self._reduces, self.sizes)
+        context = Context(b, self._machine, self._lanes, self._link, table)
+        context.rooms, context.apart, context.failures = self._rooms, apart, self.failures
+        self._point(context)
+        if kernel.sliced is not None:
+            emit_slice(context, kernel.sliced, begin, end)
+        else:
+            emit(context, kernel.body)
+        if any([isinstance(entry, Write) and entry.streaming != 0 for entry in walk(kernel.body)]):
+            b.call("llvm.x86.sse.sfence", None)  # streaming stores are not ordered with others
+        b.ret()
+        return assemble([b], is_cold=bool(apart) or is_cold(kernel.body))
+
+    def _point(self, context: Context) -> None:
+        """Finds the memory of all buffers."""
+        b, self.scratch_bytes = context.builder, 0
+        for number, buffer in enumerate(self.given):
+            context.pointers[buffer] = b.load(b.offset(b.arguments[0], number, PTR), PTR)
+        for buffer in self.kernel.buffers:
+            if not buffer.is_given:
+                context.pointers[buffer] = address_of(context.scratch, context.sizes.register(self.scratch_bytes), 1)
+                lanes = buffer.size * LANES if buffer.role == "private" else buffer.size + LANES  # room for idle lanes
+                size = lanes * buffer.dtype.itemsize
+                self.scratch_bytes = self.scratch_bytes + (size + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT

@@ -27,6 +27,7 @@ from typing import NamedTuple, TypeAlias
 from nervure.errors import InternalError
 from nervure.transformers.cpu.compile.llvm.register import Operand, Register
 from nervure.transformers.cpu.compile.llvm.types import I1, I32, I64, PTR, Type
+from nervure.transformers.cpu.settings import COLD
 
 __all__ = ["BasicBlock", "Builder", "LoopBuilder", "Operand", "InsertionPoint", "Register", "assemble"]
 
@@ -517,14 +518,16 @@ def _flattened(lines: Lines) -> Iterator[str]:
             yield str(line)
 
 
-def assemble(functions: Sequence[Builder], globals: Sequence[str] = (), elsewhere: Sequence[str] = ()) -> str:
+def assemble(functions: Sequence[Builder], globals: Sequence[str] = (), elsewhere: Sequence[str] = (),
+             is_cold: bool = False) -> str:
     """Returns a module: the declarations that the functions need, global data, the functions themselves.
 
-    ``elsewhere`` are the declarations of functions that another module defines, if only their address is used.
+    ``elsewhere`` are the declarations of functions that another module defines, if only their address is used. If the
+    code ``is_cold``, little is done for its speed.
     """
     defined = {function.name for function in functions}
     declared: dict[str, str] = {}
     for function in functions:
         declared.update({name: line for name, line in function.declarations.items() if name not in defined})
     lines = sorted({*declared.values(), *elsewhere})
-    return "\n".join([*lines, *globals, "", *[function.text() for function in functions]])
+    return "\n".join([*[COLD] * is_cold, *lines, *globals, "", *[function.text() for function in functions]])
