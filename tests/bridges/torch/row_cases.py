@@ -294,7 +294,21 @@ cases("_adaptive_avg_pool3d.default", [[_deep, [2, 1, 3]]])
 cases("adaptive_avg_pool1d.default", [[x234, [3]]])
 cases("_adaptive_avg_pool2d_backward.default",
       [[drawn((2, 3, 1, 1)), x4], [drawn((2, 3, 3, 2)), x4], [drawn((2, 3, 7, 9)), x4]])
-cases("_adaptive_avg_pool3d_backward.default", [[drawn((1, 2, 2, 1, 3)), _deep]])
+cases("_adaptive_avg_pool3d_backward.default", [[drawn((1, 2, 2, 1, 3)), _deep], [drawn((2, 2, 1, 3)), _deep[0]]])
+cases("adaptive_max_pool2d.default", [[x4, [1, 1]], [x4, [3, 2]], [drawn((2, 6, 4)), [3, 2]], [x4.double(), [7, 9]],
+                                      [torch.full((1, 3, 4), -math.inf), [2, 3]]])
+cases("adaptive_max_pool3d.default", [[_deep, [2, 1, 3]], [_deep, [3, 2, 4]]])
+cases("fractional_max_pool2d.default", [[x4, [2, 3], [4, 3], drawn((2, 3, 2), low=0.0, high=1.0)],
+                                        [x4[0].double(), [1, 2], [1, 6], drawn((1, 3, 2), torch.float64, 0.0, 1.0)]])
+cases("fractional_max_pool3d.default", [[_deep, [2, 1, 2], [2, 3, 4], drawn((1, 2, 3), low=0.0, high=1.0)]])
+_windows, _windows3 = [[2, 3], [4, 3]], [[2, 1, 2], [2, 3, 4]]
+for _name, _x, _said, _drawn in (
+        ("adaptive_max_pool2d", x4, [], [[3, 2]]), ("adaptive_max_pool2d", x4[0], [], [[5, 1]]),
+        ("adaptive_max_pool3d", _deep, [], [[2, 1, 3]]), ("adaptive_max_pool3d", _deep[0], [], [[2, 1, 3]]),
+        ("fractional_max_pool2d", x4, _windows, [drawn((2, 3, 2), low=0.0, high=1.0)]),
+        ("fractional_max_pool3d", _deep[0], _windows3, [drawn((1, 2, 3), low=0.0, high=1.0)])):
+    _largest, _at_largest = getattr(torch.ops.aten, _name)(_x, *_said, *_drawn)
+    cases(f"{_name}_backward.default", [[drawn(tuple(_largest.shape)), _x, *_said, _at_largest]])
 
 cases("embedding.default", [[drawn((5, 4)), places], [drawn((5, 4)), places, 1]])
 cases("embedding_dense_backward.default", [[x234, places, 6, -1, False], [x234, places, 6, 1, False]])

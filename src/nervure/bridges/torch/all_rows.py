@@ -20,6 +20,7 @@ from nervure.bridges.torch import (  # noqa: F401  # each enters its rows
     lu_rows,
     norm_rows,
     order_rows,
+    part_rows,
     product_rows,
     recurrent_rows,
     reduction_rows,

@@ -13,8 +13,6 @@ from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
-import numpy as np
-
 from nervure import ops
 from nervure.bridges.torch.elementwise_rows import truncating_quotient
 from nervure.bridges.torch.fitting import converted
@@ -25,7 +23,7 @@ from nervure.ir.op import Value
 from nervure.ops.pooling import places_of_largest
 from nervure.types import dtype as types
 from nervure.types.description import BasicTensorDescription as Type
-from nervure.types.dim import Dim, DimLike
+from nervure.types.dim import Dim, DimLike, product
 
 Ints = Sequence[int]
 
@@ -163,21 +161,18 @@ def max_pool(result: tuple[Type, Type], x: Value, window: Ints, stride: Ints, pa
 @row("max_pool2d_with_indices_backward.default", "max_pool3d_with_indices_backward.default")
 def max_pool_backward(result: Type, gradient: Value, x: Value, window: Ints, stride: Ints, padding: Ints,
                       dilation: Ints, ceil: bool, places: Value) -> Value:
-    spatial = len(window) if len(window) > 1 else 2
+    return added_to_largest(gradient, x, places, len(window) if len(window) > 1 else 2)
+
+
+def added_to_largest(gradient: Value, x: Value, places: Value, spatial: int) -> Value:
+    """Returns the gradient of x, of which elements at ``places`` in the last dimensions, as one, were found."""
     outer = x.shape[:-spatial]
-    count = _product(x.shape[-spatial:])
+    count = product(x.shape[-spatial:])
     flat = ops.Full(0, x.dtype.compute, (*outer, count)).output
-    shape = (*outer, _product(gradient.shape[-spatial:]))
+    shape = (*outer, product(gradient.shape[-spatial:]))
     added = ops.ScatterElements(flat, ops.Reshape(places, shape),
                                 ops.Reshape(converted(gradient, flat.dtype), shape), axis=len(outer), mode="add")
-    return converted(ops.Reshape(added, x.shape).output, result.dtype)
-
-
-def _product(lengths: Sequence[DimLike]) -> DimLike:
-    found: DimLike = 1
-    for length in lengths:
-        found = found * length
-    return found
+    return converted(ops.Reshape(added, x.shape).output, x.dtype)
 
 
 @row("avg_pool1d.default")
@@ -237,81 +232,3 @@ def average_pool_backward(result: Type, gradient: Value, x: Value, window: Ints,
     added, = view.vjp(spread, padded.output)
     cut = [(-before, -after) for before, after in pool.paddings]
     return converted(ops.Pad(added, cut, 0).output, result.dtype)
-
-
-@row("_adaptive_avg_pool2d.default", "_adaptive_avg_pool3d.default", "adaptive_avg_pool1d.default")
-def adaptive_average_pool(result: Type, x: Value, size: Sequence[DimLike]) -> Value:
-    wide = converted(x, x.dtype.compute)
-    spatial = len(size)
-    if _is_divided(x.shape[-spatial:], result.shape[-spatial:]):
-        split, axes = _divided(x.shape, result.shape, spatial)
-        return converted(ops.Mean(ops.Reshape(wide, split), axes=axes).output, result.dtype)
-    for axis in range(x.rank - spatial, x.rank):
-        parts = _Parts.of(x.shape[axis], result.shape[axis])
-        sums = parts.sums(wide, axis)
-        wide = sums / parts.counts_like(sums, axis)
-    return converted(wide, result.dtype)
-
-
-@row("_adaptive_avg_pool2d_backward.default", "_adaptive_avg_pool3d_backward.default")
-def adaptive_average_pool_backward(result: Type, gradient: Value, x: Value) -> Value:
-    spatial = 2 if x.rank < 5 else 3
-    wide = converted(gradient, x.dtype.compute)
-    if _is_divided(x.shape[-spatial:], gradient.shape[-spatial:]):
-        split, axes = _divided(x.shape, gradient.shape, spatial)
-        count = prod([length for d, length in enumerate(split) if d in axes and isinstance(length, int)])
-        return converted(ops.Reshape(ops.Broadcast(wide / count, split, axes), x.shape).output, result.dtype)
-    for axis in range(x.rank - spatial, x.rank):
-        parts = _Parts.of(x.shape[axis], gradient.shape[axis])
-        shares = wide / parts.counts_like(wide, axis)
-        wide = _Parts.of(gradient.shape[axis], x.shape[axis]).sums(shares, axis)
-    return converted(wide, result.dtype)
-
-
-class _Parts(NamedTuple):
-    """Parts of an axis, which may overlap: part k of n elements is from floor(k*n/parts) to ceil((k + 1)*n/parts).
-
-    The parts that have element i are those from floor(i*parts/n) to ceil((i + 1)*parts/n): the same rule, by which
-    gradients are sums over parts, too.
-    """
-
-    length: int
-    starts: np.ndarray
-    ends: np.ndarray
-
-    @classmethod
-    def of(cls, length: DimLike, parts: DimLike) -> _Parts:
-        if not isinstance(length, int) or not isinstance(parts, int):
-            raise Unsupported("parts of an axis of unknown length")
-        place = np.arange(parts)
-        return cls(length, place * length // parts, -((place + 1) * -length // parts))
-
-    def sums(self, x: Value, axis: int) -> Value:
-        """Returns the sums of the parts of an axis of x."""
-        positions = self.starts[:, None] + np.arange(max(int((self.ends - self.starts).max(initial=0)), 1))
-        shown = ops.Gather(x, ops.Constant(np.minimum(positions, self.length - 1)), axis).output
-        others = [d for d in range(shown.rank) if d not in (axis, axis + 1)]
-        inside = ops.Broadcast(ops.Constant(positions < self.ends[:, None]), shown.shape, others)
-        return ops.Sum(ops.Where(inside, shown, shown.full(0)), axes=[axis + 1]).output
-
-    def counts_like(self, x: Value, axis: int) -> Value:
-        """Returns the lengths of the parts as a tensor like x, whose axis counts the parts."""
-        counts = ops.Constant((self.ends - self.starts).astype(x.dtype.numpy))
-        return ops.Broadcast(counts, x.shape, [d for d in range(x.rank) if d != axis]).output
-
-
-def _is_divided(lengths: Sequence[DimLike], parts: Sequence[DimLike]) -> bool:
-    """Whether each length is known, and a multiple of its number of parts."""
-    return all([isinstance(length, int) and isinstance(part, int) and part > 0 and length % part == 0
-                for length, part in zip(lengths, parts, strict=True)])
-
-
-def _divided(shape: Sequence[DimLike], result: Sequence[DimLike], spatial: int) -> tuple[list[DimLike], list[int]]:
-    """Returns the shape with each of the last dimensions cut into equal parts, and the dimensions of the parts."""
-    split, axes = list(shape[:-spatial]), []
-    for length, parts in zip(shape[-spatial:], result[-spatial:], strict=True):
-        if not _is_divided([length], [parts]):
-            raise Unsupported(f"{length} elements in {parts} parts that overlap")
-        split.extend([parts, length // parts])
-        axes.append(len(split) - 1)
-    return split, axes
