@@ -221,6 +221,11 @@ cases("reflection_pad3d.default replication_pad3d.default", [[drawn((1, 2, 3, 4,
 
 cases("mm.default", [[x23, drawn((3, 4))], [torch.zeros(0, 3), drawn((3, 2))]])
 cases("bmm.default", [[x234, drawn((2, 4, 5))]])
+cases("_trilinear.default",
+      [[drawn((4, 3)), drawn((5, 3, 2)), drawn((4, 2)), [1, 3], [0], [1, 2], [2, 3]],
+       [drawn((4, 5)), drawn((5, 3, 2)), drawn((4, 2)), [2, 3], [0], [1, 2], [0, 3]],])
+cases("dist.default", [[x23, drawn((3,)) * 2, order] for order in (2, 1, 0, math.inf, -math.inf, 3)],
+      [[x23.double(), drawn(()), 0.5]])
 cases("mv.default", [[x23, drawn((3,))]])
 cases("dot.default", [[drawn((4,)), drawn((4,)) * 2]])
 cases("addmm.default", [[drawn((4,)), x23, drawn((3, 4)), {"beta": 2, "alpha": 0.5}],
@@ -333,6 +338,19 @@ cases("scatter_reduce.two", [[drawn((3, 4), dtype), 1, places, drawn((2, 3), dty
                              for reduce in ("sum", "prod", "mean", "amax", "amin")],
       [[mask, 1, places, ~mask, reduce] for reduce in ("sum", "prod", "amax", "amin")],
       [[torch.tensor(1.5), 0, torch.tensor(0), torch.tensor(2.0), "prod"]])
+cases("gather.default", [[drawn((2, 3)), 1, torch.zeros(0, dtype=torch.int64)]])
+for _mode in ("add", "multiply"):
+    cases("scatter.reduce", [[drawn((3, 4)), 1, places, drawn((2, 3)), {"reduce": _mode}]])
+    cases("scatter.value_reduce", [[drawn((3, 4)), 1, places, 2.0, {"reduce": _mode}]])
+cases("scatter_add.default", [[drawn((2, 3)), 1, torch.zeros(0, dtype=torch.int64), torch.zeros(0)]])
+cases("index_reduce.default", [[drawn((3, 5), dtype), 1, torch.tensor([4, 0, 4]), drawn((3, 3), dtype), reduce,
+                                {"include_self": own}]
+                               for dtype in (torch.float32, torch.int64) for own in (True, False)
+                               for reduce in ("prod", "mean", "amax", "amin")],
+      [[torch.tensor(1.5), 0, torch.tensor(0), torch.tensor(2.0), "mean"]])
+cases("put.default", [[x234, torch.tensor([[3, -1], [7, 0]]), drawn((2, 2)), adds] for adds in (False, True)],
+      [[places, torch.tensor([5, 5, 1]), torch.tensor([2, 3, 4]), True],
+       [x23, torch.zeros(0, dtype=torch.int64), torch.zeros(0)]])
 _several = torch.tensor([[True, False, True, True], [False, True, False, True], [False, False, False, True]])
 cases("index_put.default",
       [[drawn((3, 4, 2)), [_several], drawn((6, 2))], [drawn((3, 4)), [_several], drawn((6,)), True],
@@ -346,6 +364,7 @@ for _mode, _of_each, _padding, _ends in ((0, None, -1, False), (1, None, -1, Fal
     _bag = torch.ops.aten._embedding_bag(_table, _at, _bounds, False, *_settings)
     cases("_embedding_bag_backward.default", [[drawn((4, 3)), _at, _bounds, *_bag[1:], 6, False, _mode, False, _of_each,
                                                _padding]])
+    cases("_embedding_bag_forward_only.default", [[_table, _at, _bounds, False, *_settings]])
 cases("_embedding_bag.default", EMPTY)  # test_compiling has cases: results but for the first one are PyTorch's own
 cases("histc.default", [[x234], [x234, 5], [x234, 7, -1.5, 1.0], [x234, 4, 0.5, 0.5], [torch.ones(3), 3],
                         [torch.tensor([0.0, 1.0, math.nan, 4.0, 3.0]).double(), 4, 0, 4]])
@@ -411,7 +430,7 @@ cases("nonzero_static.default", [[places, {"size": size}] for size in (0, 3, 8)]
                                                                                    [drawn((5,)), {"size": 2}]])
 
 GIVEN = {"linalg_inv_ex.default": 1, "linalg_cholesky_ex.default": 1, "_linalg_solve_ex.default": 1,
-         "_linalg_slogdet.default": 2, "_linalg_det.default": 1}
+         "_linalg_slogdet.default": 2, "_linalg_det.default": 1, "_embedding_bag_forward_only.default": 1}
 """How many results a row gives, where the others are left to PyTorch."""
 
 UP_TO_PHASES = {"_linalg_svd.default", "_linalg_eigh.default", "linalg_eig.default"}
@@ -440,7 +459,12 @@ cases("linalg_pinv.atol_rtol_tensor",
       [[drawn((2, 4, 3))], [_squares[2]], [drawn((3, 1)) @ drawn((1, 4)), {"rtol": torch.tensor(1e-3)}],
        [_positive[1] - 4 * torch.eye(3), {"hermitian": True}], [drawn((4, 3)), {"atol": torch.tensor(1.5)}]])
 cases("linalg_qr.default", [[drawn((4, 3))], [drawn((2, 3, 5))], [drawn((4, 3)), "r"], [drawn((3, 4)), "complete"]])
-cases("linalg_householder_product.default", [[*torch.geqrf(drawn((4, 3)))], [*torch.geqrf(_squares[2])]])
+cases("linalg_householder_product.default", [[drawn((5, 4)), drawn((2,))], [torch.zeros(3, 0), torch.zeros(0)]],
+      [[*torch.geqrf(drawn((4, 3)))], [*torch.geqrf(_squares[2])]])
+_reflected = torch.geqrf(drawn((4, 3)))
+cases("ormqr.default", [[*_reflected, drawn((4, 2))], [*_reflected, drawn((4, 2)), True, True],
+                        [*_reflected, drawn((2, 4)), False], [*_reflected, drawn((2, 4)), False, True],
+                        [*torch.geqrf(_squares[2]), drawn((3, 2), torch.complex64), True, True]])
 cases("_linalg_svd.default", [[drawn((4, 3))], [drawn((3, 3)), True], [_squares[2], False, False]])
 cases("_linalg_eigh.default", [[_positive[1]], [_positive[0], "U"], [_positive[2], "L", False]])
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from nervure import ops
 from nervure.bridges.torch.fitting import converted, fitted
 from nervure.bridges.torch.row_table import row
-from nervure.bridges.torch.unsupported import Unsupported
+from nervure.bridges.torch.unsupported import Foreign, Unsupported
 from nervure.ir.op import Value
 from nervure.ops.selection import where
 from nervure.types import dtype as types
@@ -38,6 +38,12 @@ def embedding_bag(result: tuple[Type, ...], table: Value, places: Value, offsets
     of_each = bag if result[1].shape == bag.shape else ops.Full(0, types.int64, result[1].shape).output
     return (converted(value, result[0].dtype), converted(of_each, result[1].dtype), converted(sizes, result[2].dtype),
             ops.Full(0, result[3].dtype, result[3].shape).output)
+
+
+@row("_embedding_bag_forward_only.default")
+def embedding_bag_without_gradient(result: tuple[Type, ...], *arguments: Foreign) -> tuple[Value, ...]:
+    sizes = result[2].with_(shape=result[0].shape[:1])
+    return embedding_bag((*result[:2], sizes, result[3]), *arguments)[:1]
 
 
 @row("_embedding_bag_backward.default")

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from nervure import ops
-from nervure.bridges.torch.fitting import expanded
+from nervure.bridges.torch.fitting import common_shape, converted, expanded, pointwise
 from nervure.bridges.torch.reduction_rows import norm_of
 from nervure.bridges.torch.row_table import row
 from nervure.bridges.torch.unsupported import Unsupported
@@ -82,6 +82,15 @@ def distances_within_backward(result: Type, gradient: Value, x: Value, order: fl
     share = _gradient(gradient, apart, order, distance)
     added = ops.Scatter(x.full(0), first, share, 0, "add").output
     return ops.Scatter(added, second, -share, 0, "add").output
+
+
+@row("dist.default")
+def distance(result: Type, x: Value, y: Value, order: float) -> Value:
+    if 0 in (*x.shape, *y.shape) or x.dtype.is_complex or y.dtype.is_complex:
+        raise Unsupported(f"the distance of {x.type} and {y.type}")
+    apart = pointwise(ops.Subtract, result.with_(shape=common_shape([x, y])), x, y)
+    apart = converted(apart, result.dtype.compute)
+    return converted(norm_of(ops.Absolute(apart).output, order, range(apart.rank), ()), result.dtype)
 
 
 def _pairs(x: Value) -> tuple[np.ndarray, np.ndarray]:

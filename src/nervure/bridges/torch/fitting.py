@@ -22,7 +22,7 @@ from nervure.bridges.torch.unsupported import Foreign, Unsupported
 from nervure.ir.op import Operand, Value, as_value
 from nervure.types import dtype as types
 from nervure.types.description import BasicTensorDescription
-from nervure.types.dim import Dim, DimLike
+from nervure.types.dim import Dim, DimLike, equal
 from nervure.types.dtype import DType
 
 
@@ -67,6 +67,19 @@ def expanded(x: Value, shape: Shape) -> Value:
     if not new:
         return ops.AssumeShape(x, shape).output
     return ops.Broadcast(x, shape, new).output
+
+
+def common_shape(values: Sequence[Value]) -> tuple[DimLike, ...]:
+    """Returns the shape to which values are repeated together."""
+    rank = max([value.rank for value in values])
+    shape: list[DimLike] = [1] * rank
+    for value in values:
+        for d, length in enumerate(value.shape, rank - value.rank):
+            if shape[d] == 1:
+                shape[d] = length
+            elif length != 1 and equal(shape[d], length) is not True:
+                raise Unsupported(f"tensors of lengths {shape[d]} and {length}")
+    return tuple(shape)
 
 
 def converted(x: Value, dtype: DType) -> Value:

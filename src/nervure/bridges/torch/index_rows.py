@@ -9,11 +9,11 @@ f32[5, 3] GatherNd(Permute, Concatenate)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from nervure import ops
-from nervure.bridges.torch.fitting import Given, axis_of, converted, expanded, fitted
+from nervure.bridges.torch.fitting import Given, axis_of, common_shape, converted, expanded, fitted
 from nervure.bridges.torch.row_table import row
 from nervure.bridges.torch.scan_rows import running_sum
 from nervure.bridges.torch.unsupported import Unsupported
@@ -21,7 +21,7 @@ from nervure.ir.op import Value
 from nervure.ops.selection import where
 from nervure.types import dtype as types
 from nervure.types.description import BasicTensorDescription as Type
-from nervure.types.dim import DimLike, equal, index, product
+from nervure.types.dim import DimLike, index, product
 from nervure.types.index_map import IndexMap
 from nervure.types.shape import inverse_permutation
 
@@ -52,6 +52,8 @@ def index_select(result: Type, x: Value, axis: int, places: Value) -> Value:
 
 @row("gather.default")
 def gather(result: Type, x: Value, axis: int, places: Value, sparse: bool) -> Value:
+    if 0 in result.shape:  # an index without elements may have any number of dimensions
+        return ops.Full(0, result.dtype, result.shape).output
     axis, x, places = axis_of(axis, x.rank), _with_axis(x), _with_axis(places)
     found = ops.GatherElements(_beside(x, places.shape, axis), places, axis).output
     return found if found.shape == result.shape else ops.Reshape(found, result.shape).output
@@ -92,7 +94,7 @@ class IndexedPlaces(NamedTuple):
         if not known:
             raise Unsupported("an index without tensors")
         axes = [d for d, _ in known]
-        shape = _common_shape([entry for _, entry in known])
+        shape = common_shape([entry for _, entry in known])
         columns = [ops.Reshape(expanded(converted(entry, types.int64), shape), (*shape, 1)) for _, entry in known]
         places = ops.Concatenate(*columns, axis=len(shape)).output
         rest = [d for d in range(x.rank) if d not in axes]
@@ -101,18 +103,6 @@ class IndexedPlaces(NamedTuple):
         rank = len(shape)
         back = [rank + d for d in range(first)] + list(range(rank)) + [rank + d for d in range(first, len(rest))]
         return cls([*axes, *rest], len(axes), places, back)
-
-
-def _common_shape(values: Sequence[Value]) -> tuple[DimLike, ...]:
-    rank = max([value.rank for value in values])
-    shape: list[DimLike] = [1] * rank
-    for value in values:
-        for d, length in enumerate(value.shape, rank - value.rank):
-            if shape[d] == 1:
-                shape[d] = length
-            elif length != 1 and equal(shape[d], length) is not True:
-                raise Unsupported(f"indices of lengths {shape[d]} and {length}")
-    return tuple(shape)
 
 
 def _permuted(x: Value, order: Sequence[int]) -> Value:
@@ -149,6 +139,18 @@ def put(result: Type, x: Value, indices: Sequence[Value | None], values: Value, 
     updates = _permuted(spread, inverse_permutation(found.back))
     written = ops.ScatterNd(shown, found.places, updates, mode=mode).output
     return _permuted(written, inverse_permutation(found.order))
+
+
+@row("put.default")
+def put_in_row_major(result: Type, x: Value, places: Value, source: Value, accumulate: bool) -> Value:
+    if x.dtype is types.bool_ and accumulate:
+        raise Unsupported("truth values that are added")
+    wide = x.dtype.compute if accumulate else x.dtype
+    count = product(places.shape)
+    flat = converted(ops.Reshape(x, (product(x.shape),)).output, wide)
+    updates = converted(ops.Reshape(source, (count,)).output, wide)
+    written = ops.Scatter(flat, ops.Reshape(places, (count,)), updates, 0, "add" if accumulate else "set")
+    return converted(ops.Reshape(written, x.shape).output, x.dtype)
 
 
 def _put_where(x: Value, mask: Value, values: Value, accumulate: bool) -> Value:
@@ -207,23 +209,54 @@ def scatter_add(result: Type, x: Value, axis: int, places: Value, source: Value)
     return _scattered(x, axis, places, source, "add")
 
 
+@row("scatter.reduce")
+def scatter_combined(result: Type, x: Value, axis: int, places: Value, source: Value, reduce: str) -> Value:
+    return _scattered(x, axis, places, source, reduce)
+
+
+@row("scatter.value_reduce")
+def scatter_number_combined(result: Type, x: Value, axis: int, places: Value, number: Given, reduce: str) -> Value:
+    return _scattered(x, axis, places, fitted(number, x.dtype, places.shape), reduce)
+
+
 _MODES = {"sum": "add", "mean": "add", "prod": "multiply", "amax": "maximum", "amin": "minimum"}
 
 
 @row("scatter_reduce.two")
 def scatter_reduce(result: Type, x: Value, axis: int, places: Value, source: Value, reduce: str,
                    include_self: bool) -> Value:
+    return _reduced(x, source, reduce, include_self,
+                    lambda old, updates, mode: _scattered(old, axis, places, updates, mode))
+
+
+@row("index_reduce.default")
+def index_reduce(result: Type, x: Value, axis: int, places: Value, source: Value, reduce: str,
+                 include_self: bool) -> Value:
+    places, axis = _with_axis(places), axis_of(axis, x.rank)
+
+    def write(old: Value, updates: Value, mode: str) -> Value:
+        wide = old.dtype if mode == "set" else old.dtype.compute
+        given = converted(_with_axis(old), wide), converted(_with_axis(updates), wide)
+        written = ops.Scatter(given[0], places, given[1], axis, mode)
+        return converted(ops.Reshape(written, old.shape).output, old.dtype)
+    return _reduced(x, source, reduce, include_self, write)
+
+
+def _reduced(x: Value, source: Value, reduce: str, include_self: bool,
+             write: Callable[[Value, Value, str], Value]) -> Value:
+    """Combines elements of x with those of the source that ``write`` brings to the same places."""
     mode = _MODES[reduce]
     old = x
     if not include_self:  # elements that are written begin with what changes nothing
         low, high = x.dtype.extremes
         neutral = {"add": 0, "multiply": 1, "maximum": low, "minimum": high}[mode]
-        old = where(_scattered(converted(x.full(0), types.bool_), axis, places, places.full(True), "set"), neutral, x)
-    found = _scattered(old, axis, places, source, mode)
+        no, yes = [ops.Full(choice, types.bool_, of.shape).output for choice, of in ((False, x), (True, source))]
+        old = where(write(no, yes, "set"), neutral, x)
+    found = write(old, source, mode)
     if reduce != "mean":
         return found
-    ones, start = ops.Full(1, types.int64, places.shape).output, ops.Full(int(include_self), types.int64, x.shape)
-    count = _scattered(start.output, axis, places, ones, "add")
+    ones, start = ops.Full(1, types.int64, source.shape).output, ops.Full(int(include_self), types.int64, x.shape)
+    count = write(start.output, ones, mode)
     count = converted(ops.Maximum(count, count.full(1)).output, x.dtype)
     return found / count if x.dtype.is_float else ops.FloorDivide(found, count).output
 
@@ -232,6 +265,8 @@ def _scattered(x: Value, axis: int, places: Value, source: Value, mode: str) -> 
     if not places.rank or not x.rank:
         written = _scattered(_with_axis(x), axis, _with_axis(places), _with_axis(source), mode)
         return ops.Reshape(written, x.shape).output
+    if 0 in places.shape:  # an index without elements may have any number of dimensions
+        return x
     if x.dtype is types.bool_ and mode != "set":
         return _scattered_truths(x, axis, places, source, mode)
     axis = axis_of(axis, x.rank)

@@ -26,6 +26,7 @@ from nervure.ops.reductions import Max
 from nervure.ops.selection import where
 from nervure.types import dtype as types
 from nervure.types.description import BasicTensorDescription as Type
+from nervure.types.dim import DimLike
 
 Types = tuple[Type, ...]
 Several = tuple[Value | None, ...]
@@ -159,8 +160,26 @@ def _in_doubles(x: Value) -> Value:
 
 @row("linalg_householder_product.default")
 def product_of_reflections(result: Type, reflected: Value, factors: Value) -> Value:
-    made = ops.ReflectionProduct(_in_doubles(reflected), _in_doubles(factors))
-    return converted(made.output, result.dtype)
+    if 0 in result.shape:
+        return fitted(0, result.dtype, result.shape)
+    return converted(_reflections(reflected, factors, reflected.shape[-1]), result.dtype)
+
+
+@row("ormqr.default")
+def by_product_of_reflections(result: Type, reflected: Value, factors: Value, other: Value, is_left: bool,
+                              is_transposed: bool) -> Value:
+    made, other = _reflections(reflected, factors, reflected.shape[-2]), _in_doubles(other)
+    if is_transposed:
+        made = adjoint(made)
+    return converted(product(made, other) if is_left else product(other, made), result.dtype)
+
+
+def _reflections(reflected: Value, factors: Value, columns: DimLike) -> Value:
+    """Returns the first columns of a product of reflections, after which none more change anything."""
+    def longer(x: Value) -> Value:
+        missing = columns - x.shape[-1]
+        return ops.Pad(x, [(0, 0)] * (x.rank - 1) + [(0, missing)], 0).output if missing != 0 else x
+    return ops.ReflectionProduct(longer(_in_doubles(reflected)), longer(_in_doubles(factors))).output
 
 
 @row("_linalg_svd.default")

@@ -61,7 +61,7 @@ def adaptive_average_pool_backward(result: Type, gradient: Value, x: Value, spat
 
 @row("adaptive_max_pool2d.default", "adaptive_max_pool3d.default")
 def adaptive_max_pool(result: Pair, x: Value, size: Sequence[DimLike]) -> tuple[Value, Value]:
-    lengths, parts = x.shape[-len(size):], result[0].shape[-len(size):]
+    lengths, parts = [_known(shape[-len(size):]) for shape in (x.shape, result[0].shape)]
     if _is_divided(lengths, parts):
         windows = [length // part for length, part in zip(lengths, parts, strict=True)]
         return max_pool(result, x, windows, windows, [0], [1], False)
@@ -78,16 +78,16 @@ def _largest_backward(spatial: int) -> Callable[..., Value]:
 def fractional_max_pool(result: Pair, x: Value, window: Sequence[int], size: Sequence[int],
                         samples: Value) -> tuple[Value, Value]:
     spatial = len(size)
-    if x.dtype not in (types.float32, types.float64) or not all([isinstance(n, int) for n in x.shape[-spatial:]]):
+    if x.dtype not in (types.float32, types.float64):
         raise Unsupported(f"windows at drawn places of {x.type}")
-    outer, along = x.shape[:-spatial], []
-    for k, length in enumerate(x.shape[-spatial:]):
+    outer, lengths, along = x.shape[:-spatial], _known(x.shape[-spatial:]), []
+    for k, length in enumerate(lengths):
         number = spatial - 1 - k if spatial == 2 else k  # PyTorch draws that of columns first in images alone
         sample = ops.Reshape(ops.Slice(samples, [(0, n, 1) for n in samples.shape[:-1]] + [(number, 1, 1)]), outer)
         starts = _drawn_starts(sample.output, length, size[k], window[k])
         shape = (*starts.shape, window[k])
         along.append(ops.Broadcast(starts, shape, [len(shape) - 1]) + ops.Iota(shape, len(shape) - 1, types.int64))
-    return _largest(result, x, _in_row_major(along, x.shape[-spatial:]), spatial)
+    return _largest(result, x, _in_row_major(along, lengths), spatial)
 
 
 def _drawn_starts(sample: Value, length: int, count: int, window: int) -> Value:
@@ -101,7 +101,7 @@ def _drawn_starts(sample: Value, length: int, count: int, window: int) -> Value:
     return where(ops.Equal(number, number.full(count - 1)), length - window, at - first)
 
 
-def _in_row_major(along: Sequence[Value], lengths: Sequence[DimLike]) -> Value:
+def _in_row_major(along: Sequence[Value], lengths: Sequence[int]) -> Value:
     """Returns places among the elements of axes of these lengths, as one, for each part and each of its elements.
 
     For each axis there are the positions, by parts and their elements, in the last two dimensions of a tensor.
@@ -151,8 +151,7 @@ class _Parts(NamedTuple):
 
     @classmethod
     def of(cls, length: DimLike, parts: DimLike) -> _Parts:
-        if not isinstance(length, int) or not isinstance(parts, int):
-            raise Unsupported("parts of an axis of unknown length")
+        length, parts = _known([length, parts])
         place = np.arange(parts)
         return cls(length, place * length // parts, -((place + 1) * -length // parts))
 
@@ -173,6 +172,13 @@ class _Parts(NamedTuple):
         """Returns the lengths of the parts as a tensor like x, whose axis counts the parts."""
         counts = ops.Constant((self.ends - self.starts).astype(x.dtype.numpy))
         return ops.Broadcast(counts, x.shape, [d for d in range(x.rank) if d != axis]).output
+
+
+def _known(lengths: Sequence[DimLike]) -> list[int]:
+    found = [length for length in lengths if isinstance(length, int)]
+    if len(found) < len(lengths):
+        raise Unsupported("parts of an axis of unknown length")
+    return found
 
 
 def _is_divided(lengths: Sequence[DimLike], parts: Sequence[DimLike]) -> bool:

@@ -9,10 +9,14 @@ f32[4, 2] Add(MatMul, Broadcast)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from nervure import ops
 from nervure.bridges.torch.fitting import Given, converted, expanded, widened
 from nervure.bridges.torch.row_table import row
 from nervure.bridges.torch.unsupported import Unsupported
+from nervure.front.matrices.contraction import einsum
+from nervure.front.tensor import Tensor
 from nervure.ir.op import Value
 from nervure.types.description import BasicTensorDescription as Type
 
@@ -59,6 +63,18 @@ def addbmm(result: Type, bias: Value, x: Value, y: Value, beta: Given, alpha: Gi
     (count, rows, width), columns = x.shape, y.shape[2]
     left = ops.Reshape(ops.Permute(x, (1, 0, 2)), (rows, count * width)).output
     return addmm(result, bias, left, ops.Reshape(y, (count * width, columns)).output, beta, alpha)
+
+
+@row("_trilinear.default")
+def product_of_three(result: Type, x: Value, y: Value, z: Value, x_lacks: Sequence[int], y_lacks: Sequence[int],
+                     z_lacks: Sequence[int], summed: Sequence[int], *others: object) -> Value:
+    rank = x.rank + len(x_lacks)
+    subscripts = ["".join([chr(ord("a") + d) for d in range(rank) if d not in lacks])
+                  for lacks in (x_lacks, y_lacks, z_lacks, summed)]
+    known = "".join([letter for letter in subscripts[3] if letter in "".join(subscripts[:3])])
+    wide = [Tensor(converted(operand, operand.dtype.compute)) for operand in (x, y, z)]
+    found = einsum(f"{','.join(subscripts[:3])}->{known}", *wide).value
+    return converted(ops.Reshape(found, result.shape).output, result.dtype)
 
 
 def _factor(factor: Given, x: Value) -> Value:
