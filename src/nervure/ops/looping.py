@@ -24,6 +24,7 @@ from nervure.ir.op import Gradients, Operand, Value, in_front, registry
 from nervure.ir.region import Batched, Differentiate, Many, Moved, RegionOp, Tangent, without_effects
 from nervure.ir.traverse import postorder
 from nervure.ops.iota import Iota
+from nervure.ops.scattered_sums import added
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import Dim, DimLike, dim_max, equal, less_equal
 from nervure.types.dtype import bool_, int64, uint64
@@ -268,7 +269,7 @@ class _ReverseScan:
         for place, at in enumerate(self.floats):
             if at in saved:
                 before[place] = before[place] + saved[at]
-        totals = [total.output if part is None else total + part for total, part in zip(
+        totals = [total.output if part is None else added(total.output, part) for total, part in zip(
             sums, [next(found) for _ in sums], strict=True)]
         return [*before, *totals, *[_or_zeros(next(found), own[at].output) for at in self.sliced]]
 

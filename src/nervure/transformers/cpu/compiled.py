@@ -78,6 +78,15 @@ class CompiledRegion:
     saved: tuple[int, ...] = ()
 
     @property
+    def updated(self) -> tuple[int, ...]:
+        """The carries that lie at one place in all iterations, where the body of a loop updates them."""
+        if self.kind not in (RegionKind.SCAN, RegionKind.WHILE):
+            return ()
+        body, kept = self.functions[-1], {at for at, place in enumerate(self.saved) if place != -1}
+        found = body.updates([at for at in range(len(self.carries)) if at not in kept])
+        return tuple([body.storages[root].number for root in found])
+
+    @property
     def sizes(self) -> tuple[DimLike, ...]:
         """The sizes of its step."""
         return (self.trips, *self.carries, *self.slices, *self.stacked)
@@ -188,6 +197,12 @@ class CompiledFunction:
         """The storages that no kernel writes before the last one that may fail."""
         early = {storage for kernel in self.kernels[:self.certain] for storage in kernel.writes}
         return {storage for kernel in self.kernels[self.certain:] for storage in kernel.writes} - early
+
+    def updates(self, numbers: Collection[int]) -> dict[int, int]:
+        """Returns those results of these ``numbers`` that may replace the argument of the same number, by storages."""
+        numbered = [(root, place, self.storages[root].number) for root, place in self.replaceable]
+        return {root: place for root, place, number in numbered
+                if number == self.storages[place].number and number in numbers}
 
     @property
     def packs(self) -> dict[int, int]:

@@ -95,15 +95,16 @@ class LoadedFunction:
         key = kernel.key, kernel.launch.sizes, kernel.launch.extent, size
         return runtime.panel_of(cell.derived, key, size, cell.stamp)
 
-    def program(self, bindings: Bindings, panels: Panels | None = None,
-                in_place: InPlace | None = None) -> runtime.Program:
+    def program(self, bindings: Bindings, panels: Panels | None = None, in_place: InPlace | None = None,
+                updated: Sequence[int] = ()) -> runtime.Program:
         """Returns the program for one of the ``bindings`` of the symbols. Derived storages without a panel are made in
-        each call.
+        each call. Those results that are ``updated`` lie, in all calls, where the arguments of the same numbers do.
         """
         panels = panels or {}
         in_place = self.in_place(bindings) if in_place is None else in_place
         offsets, arena_bytes = self.compiled.arena(bindings, panels)
-        steps, buffers = self.steps(bindings, panels, in_place), self.buffers(offsets, panels, in_place)
+        steps = self.steps(bindings, panels, {**in_place, **self.compiled.updates(updated)})
+        buffers = self.buffers(offsets, panels, in_place)
         if not self._makes_arrays:
             return runtime.Program(steps, buffers, arena_bytes)
         return runtime.Program(steps, buffers, arena_bytes, self._arguments(bindings),

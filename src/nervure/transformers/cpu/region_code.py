@@ -61,7 +61,9 @@ class RegionCode(NamedTuple):
     def step(self, bindings: Bindings) -> runtime.ProgramStep:
         """Returns the step for these sizes."""
         kind = self.region.kind
-        programs = [function.program(bindings, function.panels(())) for function in self.functions]
+        *others, body = self.functions
+        programs = [*[each.program(bindings, each.panels(())) for each in others], body.program(
+            bindings, body.panels(()), updated=self.region.updated)]
         record = _Record(self.region, bindings, programs, self.functions[-1].compiled.preheader)
         each = sum([program.record.nanoseconds for program in programs]) + ITERATION
         times = record.sizes[0] if kind is RegionKind.SCAN else ITERATIONS if kind is RegionKind.WHILE else 1
@@ -78,7 +80,7 @@ class RegionCode(NamedTuple):
         """Returns a bound of the bytes that a run takes, in symbols: every value of its functions, and its carries."""
         region = self.region
         words = 2 * (len(region.operands) + len(region.outputs) + len(region.saved)) + 1
-        sizes: list[DimLike] = [2 * (size + LINE) for size in region.carries]
+        sizes: list[DimLike] = [2 * (size + LINE) for at, size in enumerate(region.carries) if at not in region.updated]
         for function in self.functions:
             compiled = function.compiled
             own = [compiled.storages[number] for number in compiled.lives]
@@ -117,12 +119,13 @@ class _Record:
         fields: Mapping[str, Sequence[int]] = {
             "arguments": region.operands[is_branch:],
             "results": region.outputs or (0,),  # never read from, but there is room for a flag
-            "saved": region.saved}
+            "saved": region.saved,
+            "updated": [int(at in region.updated) for at in range(len(sizes))]}
         for name, entries in fields.items():
             setattr(record, name, self._integers(entries))
         record.argument_count, record.carries = len(fields["arguments"]), len(sizes)
         record.result_count = len(fields["results"])
-        spare = sum([-(-size // LINE) * LINE for size in sizes])
+        spare = sum([-(-size // LINE) * LINE for at, size in enumerate(sizes) if at not in region.updated])
         record.spare_bytes = spare if kind is RegionKind.SCAN else 2 * spare
         record.programs = self._integers([program.address for program in programs])
         record.program_count, record.preheader = len(programs), int(preheader > 0)

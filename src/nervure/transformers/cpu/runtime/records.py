@@ -104,6 +104,7 @@ class RegionRecord(ctypes.Structure):
         ("result_count", _integer),
         ("carries", _integer),
         ("saved", _address),           # the place where each carry is kept before each iteration, or -1
+        ("updated", _address),         # for each carry, 1 if the body writes its result in place of its argument
         ("reverse", _integer),         # 1 if the first iteration has the last slice
         ("choice", _integer),          # the place of what chooses a branch
         ("is_bool", _integer),         # 1 if that is a bool, else it is an int64
