@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from typing import Any
 
@@ -183,6 +184,42 @@ def test_derivatives():
     assert nv.grad(lambda a: nv.sum(nv.repeat(a, counts * 1, max_length=6) ** 2))(point).tolist() == [4, 0, 6]
 
 
+def counted(row):
+    """A number for each element that is found, of which nothing is used but the length; no tensor has it for long."""
+    shape = row[row > 0].shape
+    numbers = nv.ones(shape)
+    gc.collect()
+    return nv.sum(numbers)
+
+
+COUNTING: dict[str, Callable[[Any, Any], Any]] = {
+    "alone": lambda c, row: c + counted(row),
+    "product": lambda c, row: c * 0.5 + counted(row) * nv.sum(row),
+    "loop in a loop": lambda c, row: nv.scan(lambda total, v: (total + counted(row - v), None), c, row)[0],
+    "loop over it": lambda c, row: nv.scan(lambda c, v: (c + v, None), c, nv.ones(row[row > 0].shape))[0],
+    "branch": lambda c, row: nv.cond(nv.sum(row) > 0, lambda: c + counted(row), lambda: c - counted(-row)),
+    "branches alike": lambda c, row: nv.cond(c < 3, lambda: c + counted(row), lambda: c),
+}
+
+
+@pytest.mark.parametrize("case", COUNTING)
+def test_a_body_that_uses_nothing_but_the_length_that_it_found(case):
+    """A400: in loops of each kind, and in none."""
+    body, rows = COUNTING[case], nv.placeholder((4, 5))
+    given = np.random.default_rng(4).integers(-3, 4, (4, 5)).astype(np.float32)
+    last, kept = nv.scan(lambda c, row: (body(c, row),) * 2, nv.constant(0.0), rows)
+    counter = nv.constant(0, dtype=nv.int64)
+    _, same = nv.while_loop(lambda carry: carry[0] < 4, lambda carry: (carry[0] + 1, body(carry[1], rows[carry[0]])),
+                            (counter, nv.constant(0.0)))
+    straight = nv.constant(0.0)
+    for at in range(4):
+        straight = body(straight, rows[at])
+    results = [last, kept[-1], same, straight]
+    for name in TRANSFORMERS:
+        found = nv.computation(results, rows, transformer=transformer(name))(given)
+        assert len({float(each) for each in found}) == 1 and found[0] != 0
+
+
 def test_inside_of_loops():
     """A400: a length may be found in each iteration, and nothing of that length leaves it."""
     rows = nv.placeholder((N, 3))
@@ -217,6 +254,7 @@ INSIDE: dict[str, Callable[[Any], Any]] = {
     "inverse": lambda row: nv.gather(*nv.unique(row, return_inverse=True), 0) * row,
     "found twice": lambda row: nv.sum(twice(row[row > 0]) ** 2),
     "loop": lambda row: nv.scan(lambda h, v: (h * 0.5 + v, None), 0.0, row[row > 0])[0],
+    "length alone": lambda row: counted(row) * nv.sum(row) ** 2,
     "branch": lambda row: nv.cond(nv.sum(row) > 0, lambda: nv.sum(row[row > 0]), lambda: nv.sum(nv.sort(row[row < 0]))),
 }
 

@@ -41,19 +41,19 @@ from nervure.types.dim import DimLike
 
 
 def batched(outputs: Sequence[Operand], mapped: Mapping[Value, Value], length: DimLike,
-            draws: Collection[Op] = ()) -> list[Value | None]:
+            draws: Collection[Op] = (), also: Sequence[Value] = ()) -> list[Value | None]:
     """Returns each output for all elements at once; None if it does not depend on any of the ``mapped`` values.
 
     ``mapped`` has pairs of a value and what stands for it: many of it, numbered by a dimension of this ``length`` in
     front.
 
-    ``draws`` are ops of random numbers that draw for each element; others give the same numbers to all. Raises
-    NotSupported for an op on a path that has no rule.
+    ``draws`` are ops of random numbers that draw for each element; others give the same numbers to all. ``also`` are
+    positions of which the outputs use the number. Raises NotSupported for an op on a path that has no rule.
     """
     sources = [as_value(output) for output in outputs]
     walk = _Walk(dict(mapped), length, set(draws))
     with gc_paused():
-        walk.run(postorder(sources), sources)
+        walk.run(postorder([*also, *sources]), sources)
     return [walk.known.get(source) for source in sources]
 
 

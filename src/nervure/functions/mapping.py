@@ -25,6 +25,7 @@ from nervure.autodiff.batching import batched
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
 from nervure.front.alignment import assume_shape
 from nervure.front.argument_parsing import require_function, shown
+from nervure.front.arranging.found import positions_below
 from nervure.front.creation import as_tensor
 from nervure.front.tensor import Tensor, described_type, is_operand, tracing
 from nervure.front.traced_numbers import TracedNumber
@@ -66,7 +67,8 @@ def vmap(fun: Callable[..., Nest], in_axes: object = 0, out_axes: object = 0,
         with tracing(name_of(fun)), noted_draws() as draws:
             value = results_of(fun(*given, **named), "vmap")
         tensors = [leaf for leaf in value.leaves if isinstance(leaf, Tensor)]
-        found = iter(batched([leaf.value for leaf in tensors], mapped.table, mapped.length, draws))
+        values = [leaf.value for leaf in tensors]
+        found = iter(batched(values, mapped.table, mapped.length, draws, positions_below(values)))
         places = _entries(value, out_axes, "out_axes", "results", lambda entry: _position(entry) is not None)
         return value.again([mapped.result(leaf, next(found), place, f"result{path}") if isinstance(leaf, Tensor)
                             else leaf for leaf, place, path in zip(value.leaves, places, value.paths, strict=True)])

@@ -21,7 +21,7 @@ from nervure.ir.identity import Uncopyable
 from nervure.ir.leaves import Parameter, ReadVariable
 from nervure.ir.names import find_operation
 from nervure.ir.notation import ReadingContext
-from nervure.ir.op import Op, Operand, Value, as_value
+from nervure.ir.op import Op, Operand, Value, as_value, dimensions_of
 from nervure.ir.printer import print_function
 from nervure.ir.provenance import INSIDE
 from nervure.ir.scanner import Scanner
@@ -203,16 +203,6 @@ function_attributes: field.FieldKind[tuple[Function, ...]] = field.several(
 def _parse_function(line: Scanner, reader: ReadingContext) -> Function:
     line.expect("@")
     return _exact(reader.function(line, line.name("the name of a function")))
-
-
-def dimensions_of(op: Op) -> Iterator[DimLike]:
-    """Yields the dimensions of an op's outputs and attributes."""
-    for value in op.outputs:
-        yield from value._type.shape
-    for name, declared in type(op).fields.items():
-        attribute = getattr(op, name)
-        if attribute is not None:
-            yield from declared.kind.dimensions(attribute)
 
 
 def is_effect(op: Op) -> bool:

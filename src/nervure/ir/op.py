@@ -14,7 +14,7 @@ f32[2, 3] Multiply(Add, Full)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import is_
 from types import NoneType
 from typing import Any, ClassVar, TypeAlias, TypeGuard, TypeVar, Unpack
@@ -34,6 +34,7 @@ from nervure.errors import (
 from nervure.ir import field
 from nervure.ir.field import REQUIRED, Field
 from nervure.ir.identity import Uncopyable
+from nervure.ir.length_finders import has_finders, keep_finders
 from nervure.ir.notation import Number
 from nervure.ir.provenance import Provenance, current_provenance
 from nervure.ir.signature import Signature
@@ -341,6 +342,8 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
         else:
             _put_outputs(self, tuple([Value(self, index, entry, labels[index] if labels else None)
                                       for index, entry in enumerate(types)]))
+        if has_finders():
+            keep_finders(self, own_dimensions(self))
 
     def _normalise(self, types: list[BasicTensorDescription]) -> None:
         normal, fields = self.normalise(*types), type(self).fields
@@ -552,3 +555,16 @@ def same_types(op: Op, types: Sequence[BasicTensorDescription]) -> BasicTensorDe
     return first
 
 
+def own_dimensions(op: Op) -> Iterable[DimLike]:
+    """Returns the dimensions of an op's outputs, and of attributes of one without operands, such as a length."""
+    return [length for value in op.outputs for length in value._type.shape] if op.operands else dimensions_of(op)
+
+
+def dimensions_of(op: Op) -> Iterator[DimLike]:
+    """Yields the dimensions of an op's outputs and attributes."""
+    for value in op.outputs:
+        yield from value._type.shape
+    for name, declared in type(op).fields.items():
+        attribute = getattr(op, name)
+        if attribute is not None:
+            yield from declared.kind.dimensions(attribute)

@@ -27,12 +27,12 @@ from typing import ClassVar, NamedTuple, Self
 from nervure.errors import DtypeMismatch, ErrorParts, InvalidArgument, NotSupported, ShapeMismatch
 from nervure.ir.function import Assumption, Function
 from nervure.ir.leaves import Constant, Full, Parameter
-from nervure.ir.op import Gradients, Op, Operand, Value, as_value, in_front, registry
+from nervure.ir.op import Gradients, Op, Operand, Value, as_value, in_front, own_dimensions, registry
 from nervure.ir.provenance import set_override
 from nervure.ir.traverse import postorder, rebuild
 from nervure.ir.whole_op import WholeOp, found_lengths
 from nervure.types.description import BasicTensorDescription
-from nervure.types.dim import DimLike, equal
+from nervure.types.dim import DimLike, equal, found_symbols
 from nervure.types.frozen import Frozen, put
 
 INSTEAD_OF_LENGTHS = "reduce over it inside, or keep the shape: nv.where(mask, x, 0)"
@@ -336,19 +336,26 @@ class Many(NamedTuple):
 def without_effects(body: Function, kept: tuple[type[Op], ...] = ()) -> Function:
     """Returns a function with the same results that does nothing else, for code that computes them again.
 
-    Effects of the classes ``kept`` stay. NotSupported if a result needs a call of Python that has an effect.
+    Effects of the classes ``kept`` stay. What uses nothing but a length that the function finds reads through the op
+    that finds it, so that each part of the results has that op, too. NotSupported if a result needs a call of Python
+    that has an effect.
     """
     if not body.effects:
         return body
     table: dict[Value, Value] = {}
     effects: list[Op] = []
+    lengths = found_lengths(body.effects)
     roots = [op for op in body.effects if kept and isinstance(op, (RegionOp, *kept))]
+    roots += [length.value.op for length in lengths.values()]
     for op in postorder([*body.parameters, *roots, *body.results]):
         fresh = op.with_operands([table.get(operand, operand) for operand in op.operands])
         if isinstance(fresh, RegionOp):
             fresh = fresh.with_bodies([without_effects(inner, kept) for inner in fresh.bodies])
         if not getattr(fresh, "effectful", False) or isinstance(fresh, (RegionOp, WholeOp, *kept)):
-            table.update(zip(op.outputs, fresh.outputs, strict=True))
+            first = [table.get(value, value) for value in [
+                lengths[name].value for name in _introduced(fresh) if name in lengths]]
+            table.update(zip(op.outputs, [registry["After"](output, *first).outputs[0] if first else output
+                                          for output in fresh.outputs], strict=True))
             effects += [fresh] if getattr(fresh, "effectful", False) else []
         elif [operand.type for operand in fresh.operands] == [output.type for output in op.outputs] \
                 and "function" not in op.fields:
@@ -359,3 +366,9 @@ def without_effects(body: Function, kept: tuple[type[Op], ...] = ()) -> Function
                           help="nv.host_call(..., effectful=False) says that it may be called again")
     return Function([table.get(value, value) for value in body.results], body.parameters, effects=effects,
                     name=body.name)
+
+
+def _introduced(op: Op) -> list[str]:
+    """Returns the names of the lengths in an op's dimensions that none of its operands has, nor finds the op itself."""
+    known = {name for operand in op.operands for name in operand.type.symbols} | found_lengths([op]).keys()
+    return sorted({name for length in own_dimensions(op) for name in found_symbols(length)} - known)

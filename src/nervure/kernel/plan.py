@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nervure import flags
-from nervure.ir.function import Function, dimensions_of
+from nervure.ir.function import Function
 from nervure.ir.leaves import Constant, ReadVariable
-from nervure.ir.op import Op, Value
+from nervure.ir.op import Op, Value, dimensions_of
 from nervure.ir.whole_op import found_lengths
 from nervure.kernel.analysis import segments_of
 from nervure.kernel.cluster import Copy, Segments, Step, cluster

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Never
 
 from nervure.errors import NotSupported
-from nervure.ir.function import Function, dimensions_of, moved
+from nervure.ir.function import Function, moved
 from nervure.ir.kinds import (
     Element,
     Elementwise,
@@ -36,7 +36,7 @@ from nervure.ir.kinds import (
 )
 from nervure.ir.leaves import Leaf, Parameter
 from nervure.ir.notation import Number
-from nervure.ir.op import Op, Value, as_value
+from nervure.ir.op import Op, Value, as_value, dimensions_of
 from nervure.ir.traverse import rebuild
 from nervure.ops.arithmetic import FloorDivide, Mod
 from nervure.ops.comparison import Less, LogicalAnd

@@ -166,6 +166,12 @@ class Binder:
 
     def _check_known(self, bindings: Bindings) -> None:
         for name in sorted(self.bounds):
+            if name not in bindings and name.startswith("?"):
+                raise InvalidArgument("a length is used that no op of the computation finds", op=self._function.name,
+                                      operand=name, got=self._signature() or "no parameters",
+                                      expected=f"the op that finds {name}",
+                                      help="use the length while the tensor that has it exists: y = x[x > 0]; "
+                                           "nv.ones(y.shape)")
             if name not in bindings:
                 raise InvalidArgument(f"the symbol {name} has no value", op=self._function.name, operand=name,
                                       expected=f"a parameter whose shape determines {name}",

@@ -15,9 +15,9 @@ A mask of constants, or without elements, is known while the graph is built; the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Literal, overload
-from weakref import WeakKeyDictionary, WeakValueDictionary, ref
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
@@ -30,8 +30,10 @@ from nervure.front.creation import as_tensor
 from nervure.front.tensor import Tensor, TensorLike, upward
 from nervure.ir.function import Function, is_effect
 from nervure.ir.leaves import Constant, Full, Leaf, ReadVariable
-from nervure.ir.op import Op, Value
+from nervure.ir.length_finders import finder_of, has_finders, remember
+from nervure.ir.op import Op, Value, dimensions_of
 from nervure.ir.printer import nested_functions
+from nervure.ir.region import RegionOp
 from nervure.ir.traverse import postorder
 from nervure.ir.whole_op import found_lengths, fresh_length
 from nervure.ops.finding import FindPositions
@@ -44,7 +46,6 @@ from nervure.types.dim import DimLike, equal, found_symbols, product
 from nervure.types.dtype import int64
 
 _known: WeakKeyDictionary[object, ref[FindPositions]] = WeakKeyDictionary()  # the op for each mask, while it is in use
-_makers: WeakValueDictionary[str, FindPositions] = WeakValueDictionary()  # the op for each length
 _lock = forks.lock()
 
 
@@ -76,18 +77,43 @@ def positions_of(mask: Value) -> Value:
 def _made(counts: Value, bound: DimLike) -> FindPositions:
     """Returns the op that finds the positions of counts, with a length of its own."""
     found = FindPositions(counts, length=fresh_length(bound), bound=bound)
-    _makers[str(found.length)] = found
+    remember(str(found.length), found)
     return found
 
 
 def makers_of(function: Function) -> list[FindPositions]:
     """Returns the ops that find lengths which a function uses but does not find, such as in ``nv.ones(x[mask].shape)``.
     """
-    if not _makers:
+    if not has_finders():
         return []
     known = {*function.symbols, *[name for held in nested_functions(function) for name in found_lengths(held.effects)]}
-    names = dict.fromkeys([name for length in function.dimensions() for name in sorted(found_symbols(length))])
-    return [_makers[name] for name in names if name not in known and name in _makers]
+    return _finders(function.dimensions(), known)
+
+
+def positions_below(roots: Sequence[Value]) -> list[Value]:
+    """Returns the positions of which some ``roots``, not yet placed, use nothing but their number.
+
+    >>> x = nv.placeholder((5,))
+    >>> positions_below([nv.sum(nv.ones(x[x > 0].shape)).value])[0].op.found[0].bound
+    5
+    """
+    found: list[Value] = []
+    while has_finders():
+        order = postorder([*roots, *found], None, placed_operands)
+        held = [inner for op in order if isinstance(op, RegionOp) for body in op.bodies
+                for inner in nested_functions(body)]
+        known = {*found_lengths(order), *[name for inner in held for name in found_lengths(inner.effects)]}
+        further = [op.outputs[0] for op in _finders([length for op in order for length in dimensions_of(op)], known)]
+        if not further:
+            break
+        found += further
+    return found
+
+
+def _finders(dimensions: Iterable[DimLike], known: Collection[str]) -> list[FindPositions]:
+    names = dict.fromkeys([name for length in dimensions for name in sorted(found_symbols(length))])
+    found = [finder_of(name) for name in names if name not in known]
+    return [op for op in found if isinstance(op, FindPositions)]
 
 
 def is_constant(value: Value) -> bool:

@@ -20,6 +20,7 @@ from contextlib import contextmanager
 
 from nervure import ops
 from nervure.front import tensor as tensors
+from nervure.front.arranging.found import positions_below
 from nervure.front.placement import Placement
 from nervure.front.pytrees import ContainerPattern, Pattern
 from nervure.front.tensor import Tensor
@@ -64,20 +65,21 @@ class TracedBody:
 
     def close(self, results: Sequence[Value]) -> None:
         """Takes the ``results`` of the traced function, in the order in which they are evaluated."""
-        order = postorder([*self.parameters, *results], None, placed_operands)
+        roots = [*results, *self._finders(results)]
+        order = postorder([*self.parameters, *roots], None, placed_operands)
         inside = self._inside(order)
         table: dict[Value, Value] = {}
         for value in _crossing(order, results, inside):
             parameter = self.outside[value] = _parameter(value)
             table[value] = parameter.output
         rebuild([op for op in order if op in inside], table)
-        placed = [table.get(value, value) for value in results]
+        placed = [table.get(value, value) for value in roots]
         placement = Placement()
         for variable in _variables(postorder(placed, None, placed_operands)):
             parameter = self.variables[variable] = Parameter(variable.type.dtype, variable.type.shape)
             parameter.name = variable.name
             placement.supply(variable, parameter.output)
-        self.results = [placement.place(value) for value in placed]
+        self.results = [placement.place(value) for value in placed][:len(results)]
         self.state, self.effects = placement.state, placement.effects
 
     @property
@@ -99,6 +101,12 @@ class TracedBody:
     def new_value(self, variable: Variable, before: Parameter) -> Value:
         """Returns the value of a variable behind the body, where its parameter is ``before``."""
         return self.state[variable] if variable in self.variables else before.output
+
+    def _finders(self, results: Sequence[Value]) -> list[Value]:
+        """Returns values of the ops inside that find lengths of which the ``results`` use nothing but the length."""
+        found = positions_below(results)
+        inside = self._inside(postorder([*self.parameters, *found], None, placed_operands)) if found else ()
+        return [value for value in found if value.op in inside]
 
     def _inside(self, order: Sequence[Op]) -> set[Op]:
         """Returns the ops that were made in this body, or depend on its parameters, and constants."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from nervure.ir.function import Function, dimensions_of
+from nervure.ir.function import Function
 from nervure.ir.leaves import Parameter
-from nervure.ir.op import Op, Value
+from nervure.ir.op import Op, Value, dimensions_of
 from nervure.ir.whole_op import found_lengths
 from nervure.kernel.analysis import Level, OpKind
 from nervure.kernel.cluster.legality import Legality, ends_with_segments
