@@ -1,6 +1,6 @@
 """Dead results of regions: carries, stacked results, results of branches and operands that nothing needs are dropped.
 
-A carry is dead if its last value is not read, it is not saved, and the body needs it for nothing but itself and other
+What a loop would stack twice it stacks once. A carry is dead if its last value is not read, it is not saved, and the body needs it for nothing but itself and other
 dead carries. So a gradient that nothing asks for is not summed up, and the residuals of a loop without a derivative are
 not kept. An operand goes if none of the functions uses it.
 
@@ -76,7 +76,7 @@ def _lean(op: RegionOp, needed: Collection[Value]) -> tuple[RegionOp, dict[Value
 
 def _lean_scan(op: Scan, used: Sequence[bool]) -> tuple[RegionOp, dict[Value, Value]]:
     body, results = op.body, len(op.body.results)
-    stacked = [at for at in range(op.carries, results) if used[at]]
+    stacked, again = _stacked_once(op, [at for at in range(op.carries, results) if used[at]])
     saved = [number for number, is_used in zip(op.saved, used[results:], strict=True) if is_used]
     carries = _live_carries([body], [at for at in range(op.carries) if used[at] or at in saved],
                             [body.results[at] for at in stacked], op.carries)
@@ -88,11 +88,21 @@ def _lean_scan(op: Scan, used: Sequence[bool]) -> tuple[RegionOp, dict[Value, Va
     outputs = [*carries, *stacked, *[results + op.saved.index(number) for number in saved]]
     if len(kept) == len(op.operands) and len(outputs) == len(op.outputs):
         return op, {value: value for value in op.outputs}
-    made = Scan(*[op.operands[at] for at in kept], body=_with(body, [*carries, *stacked], kept), carries=len(carries),
+    lean = Scan(*[op.operands[at] for at in kept], body=_with(body, [*carries, *stacked], kept), carries=len(carries),
                 slices=len(slices), length=op.length, reverse=op.reverse,
                 saved=tuple([carries.index(number) for number in saved]),
                 sums=tuple([carries.index(number) for number in op.sums if number in carries]))
-    return _named(made, op, outputs)
+    made, found = _named(lean, op, outputs)
+    return made, {**found, **{op.outputs[at]: found[op.outputs[first]] for at, first in again.items()}}
+
+
+def _stacked_once(op: Scan, stacked: Sequence[int]) -> tuple[list[int], dict[int, int]]:
+    """Returns those ``stacked`` results of different values, and for each of the others the one of the same value."""
+    first: dict[Value, int] = {}
+    for at in stacked:
+        first.setdefault(op.body.results[at], at)
+    once = [*first.values()]
+    return once, {at: first[op.body.results[at]] for at in stacked if at not in once}
 
 
 def _lean_while(op: While) -> tuple[RegionOp, dict[Value, Value]]:
