@@ -99,6 +99,27 @@ def test_only_what_lasts_is_packed_apart():
     assert [buffer.name for buffer in rest.buffers] == ["x", "z", "packed"]
 
 
+@pytest.mark.parametrize(("columns", "meets"), [(1024, True), (1040, False)])
+def test_a_right_side_whose_rows_meet_in_the_cache_is_packed_once_if_it_lasts(columns, meets):
+    """Of rows a power of two apart one displaces another, until each tile of rows reads all of them from afar."""
+    for rows, lasts, each in ((12, False, False), (13, True, False), (64, True, False), (65, True, True)):
+        kernel = parse_kernel(text_of(rows, columns, "60*j + l", f"k + {columns}*l"))
+        assert (packed_apart(kernel, GENERIC, [kernel.buffers[1]]) is not None) is (meets and lasts)
+        assert reading_of(matrices(rows, columns), ()).packs_in_tasks is (meets and each)
+
+
+def test_tasks_that_follow_each_other_share_the_larger_operand():
+    """So that a thread, which has tasks that follow each other, reads a part of it."""
+    for rows, columns in ((128, 1200), (1200, 128)):
+        product = matrices(rows, columns)
+        blocking = blocking_of(product, reading_of(product, ()))
+        first, second = [[substitute_indices(blocking.moved[index], {
+            product.new.task: number, product.m.number: 0, product.n.number: 0})
+            for index in (product.m.number, product.n.number)] for number in (0, 1)]
+        assert blocking.height < rows and blocking.width < columns or rows > columns
+        assert (first[1] == second[1]) is (columns > rows or blocking.width >= columns)
+
+
 @pytest.mark.parametrize("threads", [1, 2, 16])
 @pytest.mark.parametrize(("rows", "columns"), [(1, 3), (5, 2100), (100, 50), (301, 129), (2000, 700), (7, 20_000)])
 def test_each_result_is_of_one_task(rows, columns, threads):

@@ -130,6 +130,21 @@ def test_what_nothing_needs_is_dropped():
     assert dead_regions(nv.Function(loop.outputs, [entry.op for entry in loop.operands])).results[0].op is loop
 
 
+def test_what_is_stacked_twice_is_stacked_once():
+    x, xs = parameter(), parameter((3,))
+    sine = ops.Sin(x)
+    body = nv.Function([sine, ops.Exp(x), sine], [x])
+    loop = Scan(xs, body=body, carries=0, slices=1, length=3)
+    function = nv.Function([*loop.outputs, ops.Add(loop.outputs[2], loop.outputs[1])], [xs])
+    lean = dead_regions(function)
+    verify(lean)
+    assert lean.results[0] is lean.results[2] and len(lean.results[0].op.outputs) == 2
+    given = [np.float32([1, 2, 3])]
+    for mine, theirs in zip(*[nv.transformers.make_transformer("interpreter").compile(each)(given)
+                              for each in (lean, function)], strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
 def test_what_is_chosen_and_single_iterations_are_inlined():
     function = sums(length=1, saved=(0,))
     lean = standard(function)

@@ -1,8 +1,8 @@
 """Dead results of regions: carries, stacked results, results of branches and operands that nothing needs are dropped.
 
-What a loop would stack twice it stacks once. A carry is dead if its last value is not read, it is not saved, and the body needs it for nothing but itself and other
+A carry is dead if its last value is not read, it is not saved, and the body needs it for nothing but itself and other
 dead carries. So a gradient that nothing asks for is not summed up, and the residuals of a loop without a derivative are
-not kept. An operand goes if none of the functions uses it.
+not kept. An operand goes if none of the functions uses it. What a loop would stack twice it stacks once.
 
 >>> import nervure as nv
 >>> total, x = nv.Parameter(nv.float32, ()), nv.Parameter(nv.float32, ())

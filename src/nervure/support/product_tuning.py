@@ -21,8 +21,8 @@ class ProductTuning(NamedTuple):
     # -- how operands are read -------------------------------------------------------------------------------------
 
     direct_rows: int = 64
-    """Rows of A up to which B is read as it lies: to pack it takes longer than it saves. Found in c325fe1; see "Where
-    the right operand is packed" in bench/DIARY.md.
+    """Rows of A up to which B is read as it lies, unless its rows meet in the first cache: to pack it takes longer than
+    it saves. Found in c325fe1; see "Where the right operand is packed" in bench/DIARY.md.
     """
 
     table_rows: int = 192

@@ -80,7 +80,8 @@ def test_random_contractions_have_the_bits_of_the_rule(seed):
     np.testing.assert_array_equal(result, by_rule(x, y, x_indices, y_indices, indices))
 
 
-@pytest.mark.parametrize("sizes", [(1, 700, 300), (3, 40, 530), (9, 1500, 20), (100, 90, 513), (65, 129, 1030)])
+@pytest.mark.parametrize("sizes", [(1, 700, 300), (3, 40, 530), (9, 1500, 20), (100, 90, 513), (65, 129, 1030),
+                                   (50, 1024, 520), (70, 1024, 40)])
 def test_products_in_blocks_have_the_bits_of_the_rule(sizes):
     rows, columns, points = sizes
     x, y = drawn((rows, points), np.float32, 0), drawn((points, columns), np.float32, 1)

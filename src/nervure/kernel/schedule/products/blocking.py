@@ -21,7 +21,7 @@ use a panel often, but leave work to other threads.
 >>> blocking.width, blocking.height, blocking.tasks
 (128, 504, 20)
 >>> blocking.rows, blocking.moved[matrices.m.number]
-(min(1000 - 504*(%3//10), 504), %0 + 504*(%3//10))
+(min(1000 - 504*(%3 % 2), 504), %0 + 504*(%3 % 2))
 """
 
 from __future__ import annotations
@@ -96,15 +96,18 @@ def blocking_of(matrices: Matrices, reading: Reading) -> Blocking:
 def _in_tasks(matrices: Matrices, width: int, height: int) -> Blocking:
     """The tasks of ``width`` columns and ``height`` rows.
 
-    They go batch by batch, in it block by block of rows, in that strip by strip. In a transposed product, the batches
-    of the right operand come strip by strip, too.
+    They go batch by batch, in it block by block of rows, in that strip by strip; the other way round where the right
+    operand is the larger one, so that a thread, whose tasks follow each other, reads a part of that. In a transposed
+    product, the batches of the right operand come strip by strip, too.
     """
     m, n, lines = matrices.m, matrices.n, matrices.lines
     across, down = block_count(n.extent, width), block_count(m.extent, height)
     inner = [loop for loop in matrices.batch if matrices.is_transposed and not matrices.left.mentions(loop.index)]
     outer = [loop for loop in matrices.batch if loop not in inner]
-    digits = [*[(loop.index, loop.extent) for loop in outer], (m.number, down), (n.number, across),
-              *[(loop.index, loop.extent) for loop in inner]]
+    blocks = [(m.number, down), (n.number, across)]
+    if isinstance(m.extent, int) and isinstance(n.extent, int) and n.extent > m.extent and not inner:
+        blocks.reverse()
+    digits = [*[(loop.index, loop.extent) for loop in outer], *blocks, *[(loop.index, loop.extent) for loop in inner]]
     moved: dict[LoopIndex, DimLike] = {}
     number: DimLike = matrices.new.task.dim
     for position, (index, extent) in reversed(list(enumerate(digits))):

@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple
 
-from nervure.kernel.ir import Buffer
+from nervure.kernel.ir import CONTRACT_BLOCK, Buffer
 from nervure.kernel.routines import FEW_ROWS, Side
 from nervure.kernel.schedule.products.boxes import Grid, element, moving
 from nervure.kernel.schedule.products.matrices import Matrices
@@ -69,7 +69,10 @@ def reading_of(matrices: Matrices, lasting: Collection[Buffer]) -> Reading:
     left_offsets, right_offsets = _left_offsets(matrices), _right_offsets(matrices)
     is_left_packed = left_offsets is None and _is_left_packed(matrices)
     is_right_packed = right_offsets is None and _is_right_packed(matrices)
-    source = matrices.right.source(lasting) if _may_be_apart(matrices, is_right_packed) else None
+    is_read_for_tiles = right_offsets is None and _meets_in_cache(matrices, matrices.machine.streamed_rows)
+    may_be_apart = _may_be_apart(matrices, is_right_packed or is_read_for_tiles)
+    source = matrices.right.source(lasting) if may_be_apart else None
+    is_right_packed = is_right_packed or source is not None and is_read_for_tiles
     return Reading(left_offsets, right_offsets, is_left_packed, is_right_packed, source)
 
 
@@ -81,11 +84,26 @@ def _is_right_packed(matrices: Matrices) -> bool:
     apart = right.step(matrices.k.number)
     if right.step(matrices.n.number) != 1:
         return not (matrices.may_be_across and apart == 1)
-    if matrices.is_of_bytes or isinstance(rows, int) and rows <= machine.products.direct_rows:
-        return False  # the micro-kernels of bytes pack the right operand themselves
-    if _is_read_again(matrices):
+    if matrices.is_of_bytes:
+        return False  # their micro-kernels pack the right operand themselves
+    if isinstance(rows, int) and rows <= machine.products.direct_rows:
+        return matrices.depth == CONTRACT_BLOCK and _meets_in_cache(matrices, machine.products.least_rows - 1)
+    if _is_read_again(matrices) or _meets_in_cache(matrices, machine.products.direct_rows):
         return True
     return not (isinstance(apart, int) and apart * matrices.depth * matrices.dtype.itemsize <= machine.own_cache)
+
+
+def _meets_in_cache(matrices: Matrices, few: int) -> bool:
+    """Whether lines of the right operand meet in the first cache from k to k, and more than a ``few`` rows read them.
+
+    Each tile of rows then reads them from a further cache.
+    """
+    right, rows = matrices.right, matrices.m.extent
+    if matrices.is_of_bytes or matrices.right_element is None or not isinstance(rows, int) or rows <= few:
+        return False
+    apart = right.step(matrices.k.number)
+    return (right.step(matrices.n.number) == 1 and isinstance(apart, int)
+            and apart * matrices.dtype.itemsize % matrices.machine.conflict_distance == 0)
 
 
 def _is_read_again(matrices: Matrices) -> bool:
