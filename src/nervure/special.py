@@ -1,4 +1,4 @@
-"""Special functions: of Bessel, gamma and zeta, error functions and integrals, under the names of scipy.special.
+"""Special functions: of Bessel, gamma, zeta, hypergeometric and error functions, under the names of scipy.special.
 
 >>> import nervure as nv
 >>> round(nv.special.i0(1.0).item(), 4), round(nv.special.zeta(2.0).item(), 4)
@@ -47,6 +47,7 @@ from nervure.front.special.gamma_functions import (
     polygamma,
     zeta,
 )
+from nervure.front.special.hypergeometric_functions import hyp1f1, hyp2f1
 from nervure.front.special.integral_functions import dawsn, exp1, expi, expn, fresnel, owens_t, sici, spence
 from nervure.front.special.orthogonal_polynomials import (
     chebyshev_t,
@@ -66,11 +67,11 @@ from nervure.front.special.special_functions import betaln, log_ndtr, multigamma
 from nervure.support.elsewhere import unknown_name
 
 __all__ = ["airy_ai", "bessel_jn", "beta", "betainc", "betaln", "boxcox", "boxcox1p", "chebyshev_t", "chebyshev_u",
-           "chebyshev_v", "chebyshev_w", "comb", "dawsn", "digamma", "entr", "erf", "erf_inv", "erfc", "erfcx",
-           "exp1", "expi", "expn", "factorial", "fresnel", "gamma", "gammainc", "gammaincc", "gammasgn", "hermite_h",
-           "hermite_he", "i0", "i0e", "i1", "i1e", "j0", "j1", "k0", "k0e", "k1", "k1e", "kl_div", "laguerre_l",
-           "legendre_p", "lgamma", "log_ndtr", "logit", "multigammaln", "ndtr", "ndtri", "owens_t", "poch",
-           "polygamma", "rel_entr", "shifted_chebyshev_t", "shifted_chebyshev_u", "shifted_chebyshev_v",
+           "chebyshev_v", "chebyshev_w", "comb", "dawsn", "digamma", "entr", "erf", "erf_inv", "erfc", "erfcx", "exp1",
+           "expi", "expn", "factorial", "fresnel", "gamma", "gammainc", "gammaincc", "gammasgn", "hermite_h",
+           "hermite_he", "hyp1f1", "hyp2f1", "i0", "i0e", "i1", "i1e", "j0", "j1", "k0", "k0e", "k1", "k1e", "kl_div",
+           "laguerre_l", "legendre_p", "lgamma", "log_ndtr", "logit", "multigammaln", "ndtr", "ndtri", "owens_t",
+           "poch", "polygamma", "rel_entr", "shifted_chebyshev_t", "shifted_chebyshev_u", "shifted_chebyshev_v",
            "shifted_chebyshev_w", "sici", "sinc", "spence", "sph_harm_y", "spherical_bessel_j0", "wofz", "xlog1py",
            "xlogy", "y0", "y1", "zeta"]
 

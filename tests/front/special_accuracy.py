@@ -85,6 +85,11 @@ def whole(low: int, high: int) -> Samples:
     return lambda rng, count: rng.integers(low, high, count, endpoint=True).astype(np.float64)
 
 
+def _far_or_close(rng: np.random.Generator, count: int) -> np.ndarray:
+    """Of Gauss's function: far from 0 to the left, or close to 1."""
+    return np.where(rng.uniform(size=count) < 0.5, 1 - sizes(1e-3, 0.5)(rng, count), -sizes(1, 1e6)(rng, count))
+
+
 # -- the exact functions that mpmath has under no name -----------------------------------------------------------------
 
 
@@ -243,6 +248,13 @@ ROWS: dict[str, Row] = {
     "spence": _plain("spence", lambda x: mp.re(mp.polylog(2, 1 - x)), "0 to 0.9", between(0, 0.9)),
     "spence, with a zero": _plain("spence", lambda x: mp.re(mp.polylog(2, 1 - x)), "0.5 to 100", sizes(0.5, 100),
                                   is_absolute=True),
+    # hypergeometric functions
+    "hyp1f1": _plain("hyp1f1", mp.hyp1f1, "±20, ±20, ±30", between(-20, 20), between(-20, 20), between(-30, 30)),
+    "hyp2f1": _plain("hyp2f1", mp.hyp2f1, "±20, ±20, ±20, ±1", between(-20, 20), between(-20, 20), between(-20, 20),
+                     between(-1, 1)),
+    "hyp2f1, far and close to 1": _plain("hyp2f1", lambda a, b, c, x: mp.hyp2f1(a, b, c, mp.mpf(x)),
+                                         "±4, ±4, ±4, -1e6 to 0.999", between(-4, 4), between(-4, 4), between(-4, 4),
+                                         _far_or_close),
     # orthogonal polynomials
     **{f"chebyshev_{kind}(10, x)": Row(_polynomial(exact, _DEGREE), _of_degree(f"chebyshev_{kind}"), "±0.95",
                                        (between(-0.95, 0.95),), True) for kind, exact in _CHEBYSHEV.items()},

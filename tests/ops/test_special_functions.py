@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ import scipy.special as scipy_s
 
 import nervure as nv
 from nervure import ops
-from nervure.errors import InvalidArgument
+from nervure.errors import InvalidArgument, NotSupported
 from nervure.ir.parser import parse_function
 from nervure.ir.printer import print_function
 from nervure.ops.formulas.table import FORMULAS
@@ -31,6 +32,9 @@ UP_TO = A * 10 ** RNG.uniform(-1.5, 1, 40)
 PART = np.clip(A / (A + B) + RNG.normal(size=40) * np.sqrt(A * B / (A + B + 1)) / (A + B), 1e-9, 1 - 1e-9)
 ORDERS = np.r_[1 + 10 ** RNG.uniform(-6, 1.5, 20), RNG.integers(2, 12, 20)]
 PLACES = np.r_[10 ** RNG.uniform(-3, 4, 20), RNG.uniform(-30, 0, 20)]
+WIDE = np.random.default_rng(5).uniform(-20, 20, (4, 16))
+WIDE[:2, ::4] = np.round(WIDE[:2, ::4])
+BELOW_1 = np.where(np.arange(16) % 2, 1 - 10 ** (WIDE[3] / 50 - 1), -10 ** (WIDE[3] / 20))
 mp = mpmath.mp
 
 
@@ -90,6 +94,11 @@ ROWS: dict[str, Row] = {
     "betainc": Row((A, B, PART), 1e-11),
     "betainc_slope_in_a": Row((A[:3] ** 0.5, B[:3] ** 0.5, PART[:3]), 1e-11, False, _slope(EXACT["betainc"], 0)),
     "betainc_slope_in_b": Row((A[:3] ** 0.5, B[:3] ** 0.5, PART[:3]), 1e-11, False, _slope(EXACT["betainc"], 1)),
+    "hyp1f1": Row((*WIDE[:3:2], WIDE[3] * 1.5)), "hyp2f1": Row((*WIDE[:3], BELOW_1)),
+    "hyp1f1_slope_in_a": Row((*WIDE[:3:2], WIDE[3] * 1.5), 1e-15, False, _slope(EXACT["hyp1f1"], 0)),
+    "hyp1f1_slope_in_b": Row((*WIDE[:3:2], WIDE[3] * 1.5), 1e-15, False, _slope(EXACT["hyp1f1"], 1)),
+    "hyp2f1_slope_in_a": Row((*WIDE[:3], BELOW_1), 1e-13, False, _slope(EXACT["hyp2f1"], 0)),
+    "hyp2f1_slope_in_c": Row((*WIDE[:3], BELOW_1), 1e-13, False, _slope(EXACT["hyp2f1"], 2)),
     "zeta": Row((ORDERS, PLACES), 2e-14, False, _zeta),
     "polygamma": Row((1 + np.arange(12.0) % 5, RNG.uniform(0.1, 30, 12)), 5e-14),
     "comb": Row((RNG.uniform(20, 60, 30), RNG.uniform(0, 20, 30)), 1e-13),
@@ -110,10 +119,10 @@ def called(name: str, transformer: str, *arguments: np.ndarray) -> np.ndarray:
     return run(transformer, function, list(arguments))[0]
 
 
-SLOW = ("betainc_slope_in_b", "gammainc_slope")
+SLOW = ("betainc_slope_in_b", "gammainc_slope", "hyp1f1_slope_in_b", "hyp2f1_slope_in_a")
 """Of two slopes that are computed alike the deep run tries both."""
 
-PARTS = ("beta", "betainc_slope_in_a", "comb", "factorial", "gammaincc", "poch", "polygamma")
+PARTS = ("beta", "betainc_slope_in_a", "comb", "factorial", "gammaincc", "hyp2f1_slope_in_c", "poch", "polygamma")
 """They are made of functions that are compiled for others: the deep run compiles them, too."""
 
 TRIED = [name for name in ROWS if DEEP or name not in SLOW]
@@ -135,7 +144,7 @@ def computed(name: str) -> tuple[list[np.ndarray], np.ndarray]:
     row = ROWS[name]
     borders = [entry.ravel() for entry in np.meshgrid(*[BORDERS] * len(row.arguments))]
     if len(borders) > 2:
-        borders = [entry[::7] for entry in borders]
+        borders = [entry[::7 if len(borders) == 3 else 101] for entry in borders]
     arguments = [np.r_[array, border] for array, border in zip(row.arguments, borders)]
     return arguments, called(name, "cpu" if DEEP or name not in PARTS else "interpreter", *arguments)
 
@@ -187,11 +196,14 @@ SMOOTH = {"normal": np.array([0.3, -1.7, 2.4, 9.5, -12.0]), "positive": np.array
 STEP = 1e-5
 
 
-OTHERS = ("beta", "boxcox1p", "fresnel_cosine", "gammaincc")
+LAST = re.compile("hyp.*_slope_")
+"""They have no derivatives."""
+
+OTHERS = ("beta", "boxcox1p", "fresnel_cosine", "gammaincc", "hyp2f1")
 """Their derivatives are made as those of functions beside them: the deep run tries them, too."""
 
 
-@pytest.mark.parametrize("name", [name for name in TRIED if name not in ("polygamma", "expn")
+@pytest.mark.parametrize("name", [name for name in TRIED if name not in ("polygamma", "expn") and not LAST.match(name)
                                   and (DEEP or name not in OTHERS)])
 def test_derivatives_are_those_of_differences(name):
     """A520: to second order, in all operands: first ones of slopes that have rows of their own are second ones.
@@ -238,6 +250,27 @@ def test_borders_are_those_of_scipy(name):
         usual = np.all(np.isfinite(arguments), axis=0) | np.any(np.isnan(arguments), axis=0)
         arguments, found = [array[usual] for array in arguments], found[usual]
     np.testing.assert_allclose(found, getattr(scipy_s, name)(*arguments), rtol=1e-13, atol=1e-300)
+
+
+@pytest.mark.parametrize(("name", "rows"), [
+    ("hyp1f1", [(-1, 1, 1, 0), (-1, -2, 3, 2.5), (-3, -2, 3, np.inf), (1, -2, 0, 1), (1, -2, np.nan, np.nan),
+                (1, 2, 1000, np.inf), (2, 2, -800, 0), (1, 2, -1e6, 1e-6), (-600.5, 0.5, 400, np.nan)]),
+    ("hyp2f1", [(2, -3, 2, 1, 0), (-2, 3, 4, 2, 0.4), (1, 2, 3, 1.5, np.nan), (1, 1, 3, 1, 2), (1, 1, 2, 1, np.inf),
+                (-0.5, 1, 0.25, 1, -np.inf), (1, 1, 2, -1e300, 300 * np.log(10) * 1e-300), (17, 0, 9, 0.999, 1),
+                (1, 1, 2, 1 - 2.0 ** -50, 50 * np.log(2) / (1 - 2.0 ** -50)), (-90.5, 90, 0.5, 0.9, np.nan)])])
+def test_hypergeometric_functions_at_their_borders(name, rows):
+    """A520: polynomials, poles and sums at 1, and close to it; NaN where no digits are left."""
+    *arguments, expected = np.array(rows, np.float64).T.copy()
+    np.testing.assert_allclose(called(name, "cpu", *arguments), expected, rtol=4e-15, atol=1e-300)
+
+
+def test_derivatives_in_hypergeometric_parameters_have_none():
+    """A520: they are first ones; an error says so, and what has more."""
+    a = nv.placeholder((), dtype=nv.float64)
+    slope = nv.deriv(nv.special.hyp1f1(a, 2.0, 3.0), a)
+    with pytest.raises(NotSupported, match="derivative in a parameter") as found:
+        nv.deriv(slope, a)
+    assert found.value.op == "SpecialFunction" and "derivatives in x" in found.value.help
 
 
 def test_symbolic_lengths_many_elements_and_narrow_types():

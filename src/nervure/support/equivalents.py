@@ -219,7 +219,7 @@ FUNCTIONS = {
     "nv.nn.MultiHeadAttention": "multi_head_attention_forward",
     _NOT_HERE:
     "addr "
-    "strided sparse isnat ma ad flatiter dtypes hyp1f1 hyp2f1 "
+    "strided sparse isnat ma ad flatiter dtypes "
     "as_strided "
     "psum pmean pmax pmin all_gather cartesian_prod linear_transpose",
     # derivatives and training

@@ -16,6 +16,7 @@ from nervure.ops.formulas import (
     complex_numbers,
     entropies,
     gamma_function,
+    hypergeometric,
     incomplete_beta,
     incomplete_gamma,
     integrals,
@@ -26,4 +27,5 @@ from nervure.ops.formulas.complex_numbers import COMPLEX_FORMULAS
 from nervure.ops.formulas.table import FORMULAS
 
 __all__ = ["COMPLEX_FORMULAS", "FORMULAS", "airy", "bessel", "box_cox", "complex_numbers", "entropies",
-           "gamma_function", "incomplete_beta", "incomplete_gamma", "integrals", "normal_distribution", "zeta"]
+           "gamma_function", "hypergeometric", "incomplete_beta", "incomplete_gamma", "integrals",
+           "normal_distribution", "zeta"]
