@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import NamedTuple
 
 from nervure.kernel.ir import (
@@ -168,6 +169,7 @@ def is_routine(loop: For) -> bool:
     return loop.routine is None or routine_of(loop) is not None
 
 
+@lru_cache(maxsize=1 << 8)  # marks are read again and again while a kernel is scheduled, verified and written
 def routine_of(loop: For) -> Product | Transpose | Filling | None:
     """Returns the parts of the routine that a loop is marked as; None without a mark, or if it is no such routine."""
     return None if loop.routine is None else _READERS[loop.routine](loop)

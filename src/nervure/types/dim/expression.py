@@ -130,6 +130,8 @@ def _no_truth(question: str) -> WrongKind:
 
 def integer(value: object) -> int | None:
     """Returns the value of a Python or NumPy integer, else None."""
+    if type(value) is int:
+        return value
     try:
         return operator.index(value)  # type: ignore[arg-type]  # asked of anything
     except TypeError:

@@ -214,19 +214,19 @@ def affine(x: DimLike, names: Iterable[str]) -> tuple[dict[str, DimLike], DimLik
     if not isinstance(x, Dim):
         return dict.fromkeys(wanted, 0), x
     chosen = frozenset(wanted)
-    coefficients: dict[str, Polynomial] = {name: constant(0) for name in wanted}
-    rest = constant(0)
+    coefficients: dict[str, dict[Monomial, int]] = {name: {} for name in wanted}
+    rest: dict[Monomial, int] = {}
     for monomial, coefficient in x._polynomial.terms.items():
         holders = [atom for atom in monomial if not chosen.isdisjoint(atom.names)]
         if not holders:
-            rest = rest + Polynomial({monomial: coefficient})
+            rest[monomial] = coefficient
             continue
         atom = holders[0]
         if len(holders) > 1 or atom.kind is not Kind.SYMBOL:
             return None
-        others = tuple(other for other in monomial if other is not atom)
-        coefficients[atom] = coefficients[atom] + Polynomial({others: coefficient})
-    return {name: made(coefficients[name], x._declared) for name in wanted}, made(rest, x._declared)
+        coefficients[atom][tuple([other for other in monomial if other is not atom])] = coefficient
+    found = {name: made(Polynomial(coefficients[name]), x._declared) if coefficients[name] else 0 for name in wanted}
+    return found, made(Polynomial(rest), x._declared)
 
 
 def terms(x: DimLike) -> list[tuple[int, DimLike]]:
