@@ -115,12 +115,7 @@ def cubic_weights(part: Tensor) -> list[Tensor]:
 
 def _chosen(x: Tensor, at: int, index: Tensor) -> Tensor:
     """Returns elements along one axis, which keeps its class."""
-    found = gather(Tensor(x.value), Tensor(index.value), at)
-    if not x.is_named:
-        return found
-    axes = list(x.axes)
-    axes[at] = with_length(axes[at], found.type.shape[at])
-    return Tensor(found.value, Axes(axes))
+    return _on(x, at, gather(Tensor(x.value), Tensor(index.value), at))
 
 
 def _at_least_one(length: DimLike) -> DimLike:

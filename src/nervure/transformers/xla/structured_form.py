@@ -23,7 +23,7 @@ from nervure.transformers.xla.element_types import convert, wide
 from nervure.transformers.xla.functions import Array
 from nervure.transformers.xla.sizes import are_open, numbers
 from nervure.transformers.xla.spreading import spread
-from nervure.transformers.xla.views import Shape, grid, line_of, shown, static_grid
+from nervure.transformers.xla.views import Line, Shape, boxed, grid, line_of, shown, static_grid
 from nervure.transformers.xla.xla_scalars import XlaScalars
 from nervure.types.dim import DimLike, index_symbols, substitute, symbols
 from nervure.types.dtype import DType, as_dtype
@@ -188,18 +188,11 @@ def _written_lines(access: Access, domain: Domain, shape: Shape) -> list[Array] 
     return lines
 
 
-def _on_slice(combine: str | None, base: Array, part: Array, lines: Sequence[Array]) -> Array:
+def _on_slice(combine: str | None, base: Array, part: Array, lines: Sequence[Line]) -> Array:
     """A tensor with a part combined into the slice along lines."""
-    box, backward = [], []
-    for axis, (line, extent) in enumerate(zip(lines, part.shape, strict=True)):
-        first, step = line.start, line.step or 1
-        last = first + step * (extent - 1)
-        if step < 0:
-            first, last, step = last, first, -step
-            backward.append(axis)
-        box.append(slice(first, last + 1, step))
+    box, backward = boxed(lines, part.shape)
     part = lax.rev(part, backward) if backward else part
-    return _update(combine, base, tuple(box), part)
+    return _update(combine, base, box, part)
 
 
 def _scattered(combine: str | None, access: Access, domain: Domain, value: Array, initial: Array | None, shape: Shape,

@@ -115,24 +115,27 @@ def _along_one(coordinate: DimLike, domain: Shape) -> Line | Positions | None:
     return Line(used[0], int(flat[0]), int(steps[0])) if is_even else Positions(used[0], flat)
 
 
-def _along(x: Array, domain: Shape, lines: Sequence[Line]) -> Array:
-    """A slice of x along each line, with its dimensions in the order of the domain."""
-    starts, stops, steps, reversed_axes, order = [], [], [], [], []
-    for axis, line in enumerate(lines):
-        length = 1 if line.dimension is None else domain[line.dimension]
+def boxed(lines: Sequence[Line], lengths: Sequence[int]) -> tuple[tuple[slice, ...], list[int]]:
+    """Returns the slices in which lines with these numbers of places lie, and the axes along which lines go backward.
+    """
+    box, backward = [], []
+    for axis, (line, length) in enumerate(zip(lines, lengths, strict=True)):
         first, step = line.start, line.step or 1
         last = first + step * (length - 1)
         if step < 0:
             first, last, step = last, first, -step
-            reversed_axes.append(axis)
-        starts.append(first)
-        stops.append(last + 1)
-        steps.append(step)
-        order.append(math.inf if line.dimension is None else line.dimension)
-    if any([start != 0 or stop != length or step != 1
-            for start, stop, step, length in zip(starts, stops, steps, x.shape, strict=True)]):
-        x = lax.slice(x, starts, stops, steps)
+            backward.append(axis)
+        box.append(slice(first, last + 1, step))
+    return tuple(box), backward
+
+
+def _along(x: Array, domain: Shape, lines: Sequence[Line]) -> Array:
+    """A slice of x along each line, with its dimensions in the order of the domain."""
+    box, reversed_axes = boxed(lines, [1 if line.dimension is None else domain[line.dimension] for line in lines])
+    if any([part != slice(0, length, 1) for part, length in zip(box, x.shape, strict=True)]):
+        x = lax.slice(x, *zip(*[(part.start, part.stop, part.step) for part in box], strict=True))
     x = lax.rev(x, reversed_axes) if reversed_axes else x
+    order = [math.inf if line.dimension is None else line.dimension for line in lines]
     permutation = sorted(range(len(order)), key=order.__getitem__)
     if permutation != list(range(len(order))):
         x = lax.transpose(x, permutation)
