@@ -320,3 +320,11 @@ def test_saved_functions_have_them():
     x = nv.Parameter(nv.float64, (3,))
     function = nv.Function([ops.SpecialFunction(x, function="k1e")], [x])
     assert print_function(parse_function(print_function(function))) == print_function(function)
+
+
+def test_orders_of_polynomials_may_be_a_tensor():
+    orders, x = np.array([[0], [1], [2], [19], [-1]]), np.array([-0.9, 0.1, 0.7])
+    for name in ("chebyshev_t", "shifted_chebyshev_w", "hermite_he", "laguerre_l", "legendre_p"):
+        polynomial = getattr(nv.special, name)
+        expected = np.stack([*[np.asarray(polynomial(int(n), x)) for n in orders[:4, 0]], np.zeros(3)])
+        np.testing.assert_allclose(np.asarray(polynomial(orders, x)), expected, rtol=1e-12)
