@@ -484,3 +484,12 @@ cases("lu_unpack.default", [list(_pair) for _pair in _factored])
 cases("linalg_lu_solve.default", [[*_factored[0], drawn((2, 3, 2))], [*_factored[1], drawn((3, 2)).double()],
                                   [*_factored[2], drawn((3, 2), torch.complex64), {"adjoint": True}],
                                   [*_factored[0], drawn((2, 2, 3)), {"left": False}]])
+
+for _name in ("chebyshev_polynomial_t", "chebyshev_polynomial_u", "chebyshev_polynomial_v", "chebyshev_polynomial_w",
+              "shifted_chebyshev_polynomial_t", "shifted_chebyshev_polynomial_u", "shifted_chebyshev_polynomial_v",
+              "shifted_chebyshev_polynomial_w", "hermite_polynomial_h", "hermite_polynomial_he",
+              "laguerre_polynomial_l", "legendre_polynomial_p"):
+    cases(f"special_{_name}.default", [[drawn((4, 1), dtype, -1, 1), torch.tensor([0, 1, 2, 5, 8, -3])]
+                                       for dtype in FLOATS], [[drawn((3,)), torch.tensor([2.9, 1.0, -0.5])]])
+    cases(f"special_{_name}.n_scalar", [[drawn((4,), low=0.1, high=0.9), order] for order in (0, 3, 20)])
+    cases(f"special_{_name}.x_scalar", [[0.3, torch.tensor([0, 4])]])

@@ -61,7 +61,12 @@ def test_what_is_computed_again_in_the_backward_pass_has_the_same_numbers():
     (lambda x: x.clone().uniform_(-1, 3), 1.0, 4 * math.sqrt(1 / 12)),
     (lambda x: x.clone().normal_(2.0, 0.5), 2.0, 0.5),
     (lambda x: x.clone().exponential_(4.0), 0.25, 0.25),
-    (lambda x: torch.randint(0, 5, x.shape).float(), 2.0, math.sqrt(2))])
+    (lambda x: torch.randint(0, 5, x.shape).float(), 2.0, math.sqrt(2)),
+    (lambda x: torch.randint_like(x, 5), 2.0, math.sqrt(2)),
+    (lambda x: torch.normal(x + 2, 0.5), 2.0, 0.5),
+    (lambda x: torch.atan(x.clone().cauchy_(0.0, 1.0)), 0.0, math.pi / math.sqrt(12)),
+    (lambda x: x.clone().geometric_(0.25), 4.0, math.sqrt(0.75) / 0.25),
+    (lambda x: torch.log(x.clone().log_normal_(2.0, 0.5)), 2.0, 0.5)])
 def test_numbers_have_their_mean_and_deviation(draw, mean, deviation):
     count = 40000
     found = strictly(lambda x: draw(x) * 1.0)(torch.zeros(count)).double()

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cache
 
@@ -74,9 +75,41 @@ def _exponential(x: torch.Tensor, rate: float = 1.0, generator: Foreign = None) 
     return torch.clamp(-torch.log1p(-_uniform_like(x)), min=least) / rate
 
 
+def _integers_like(x: torch.Tensor, *bounds: int, dtype: torch.dtype | None = None, **others: Foreign) -> torch.Tensor:
+    return torch.randint(*bounds, x.shape, dtype=dtype or x.dtype, device=x.device)
+
+
+def _normal_around(mean: torch.Tensor, deviation: float = 1.0, generator: Foreign = None) -> torch.Tensor:
+    if generator is not None or not deviation >= 0:
+        return NotImplemented
+    return _normal_like(mean) * deviation + mean
+
+
+def _log_normal(x: torch.Tensor, mean: float = 1.0, deviation: float = 2.0, generator: Foreign = None) -> torch.Tensor:
+    if generator is not None or not deviation > 0:
+        return NotImplemented
+    return torch.exp(_normal_like(x) * deviation + mean)
+
+
+def _cauchy(x: torch.Tensor, median: float = 0.0, scale: float = 1.0, generator: Foreign = None) -> torch.Tensor:
+    if generator is not None or not scale > 0:
+        return NotImplemented
+    return torch.tan((_uniform_like(x) - 0.5) * math.pi) * scale + median
+
+
+def _geometric(x: torch.Tensor, chance: float, generator: Foreign = None) -> torch.Tensor:
+    if generator is not None or not 0 < chance < 1:
+        return NotImplemented
+    trials = torch.log1p(-_uniform_like(x, torch.float64)) / math.log1p(-chance)
+    return torch.clamp(torch.ceil(trials), min=1).to(x.dtype)
+
+
 _RANDOM = {aten.native_dropout.default: _dropout, aten.rand_like.default: _uniform_like,
            aten.randn_like.default: _normal_like, aten.bernoulli.p: _bernoulli, aten.uniform.default: _uniform,
-           aten.normal_functional.default: _normal, aten.exponential.default: _exponential}
+           aten.normal_functional.default: _normal, aten.exponential.default: _exponential,
+           aten.randint_like.default: _integers_like, aten.randint_like.low_dtype: _integers_like,
+           aten.normal.Tensor_float: _normal_around, aten.log_normal.default: _log_normal,
+           aten.cauchy.default: _cauchy, aten.geometric.default: _geometric}
 
 
 @cache

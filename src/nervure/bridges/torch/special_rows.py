@@ -12,10 +12,10 @@ import math
 from collections.abc import Callable
 
 from nervure import ops
-from nervure.bridges.torch.fitting import Given, converted, expanded, pointwise
+from nervure.bridges.torch.fitting import Given, converted, expanded, fitted, pointwise, widened
 from nervure.bridges.torch.row_table import ROWS, row
 from nervure.front.pointwise import float_bits
-from nervure.front.special import bessel_functions, error_functions, gamma_functions
+from nervure.front.special import bessel_functions, error_functions, gamma_functions, orthogonal_polynomials
 from nervure.front.tensor import Tensor
 from nervure.ir.op import Operand, Value
 from nervure.ops.selection import where
@@ -23,6 +23,9 @@ from nervure.types import dtype as types
 from nervure.types.description import BasicTensorDescription as Type
 
 _Function = Callable[..., Tensor]
+
+_MOST_STEPS = 16
+"""The largest order whose recurrence is written out; others are loops."""
 
 _SPECIAL: dict[str, _Function] = {
     "i0": bessel_functions.i0, "special_i0e": bessel_functions.i0e, "special_i1": bessel_functions.i1,
@@ -47,6 +50,24 @@ def _special(function: _Function) -> Callable[..., Value]:
 
 for _name, _function in _SPECIAL.items():
     row(f"{_name}.default")(_special(_function))
+
+
+def _polynomial(function: _Function) -> Callable[..., Value]:
+    def polynomial(result: Type, x: Given, order: Given) -> Value:
+        number = int(order) if isinstance(order, (int, float)) else Tensor(converted(order, types.int64))
+        if isinstance(number, int) and not 0 <= number <= _MOST_STEPS:
+            number = Tensor(fitted(number, types.int64, ()))
+        found = function(number, Tensor(widened(x, result.dtype, x.shape if isinstance(x, Value) else ())))
+        return converted(expanded(found.value, result.shape), result.dtype)
+    return polynomial
+
+
+for _name in ("chebyshev_polynomial_t", "chebyshev_polynomial_u", "chebyshev_polynomial_v", "chebyshev_polynomial_w",
+              "shifted_chebyshev_polynomial_t", "shifted_chebyshev_polynomial_u", "shifted_chebyshev_polynomial_v",
+              "shifted_chebyshev_polynomial_w", "hermite_polynomial_h", "hermite_polynomial_he",
+              "laguerre_polynomial_l", "legendre_polynomial_p"):
+    row(*[f"special_{_name}.{kind}" for kind in ("default", "n_scalar", "x_scalar")])(
+        _polynomial(getattr(orthogonal_polynomials, _name.replace("_polynomial", ""))))
 
 
 @row("polygamma.default")
