@@ -19,6 +19,7 @@ from itertools import product
 from typing import ClassVar
 
 from nervure.kernel.routines import FEW_ROWS
+from nervure.support.lazy import lazy
 from nervure.support.machine import Machine
 from nervure.transformers.cpu.cache.code_cache import make_key
 from nervure.transformers.cpu.cache.fingerprint import package_fingerprint
@@ -301,29 +302,32 @@ class TileLibrary:
 
     def __init__(self, target: Target, compilations: Compilations) -> None:
         self._target, self._compilations = target, compilations
-        machine = target.machine
-        self._builders: dict[str, Callable[[], Builder]] = {}
+        self._wanted: set[bytes] = set()
+
+    @lazy
+    def _builders(self) -> dict[str, Callable[[], Builder]]:
+        """The table has what builds each function; most programs link none that is not kept."""
+        machine, builders = self._target.machine, dict[str, Callable[[], Builder]]()
         for type in (F32, F64):
             tiles = [*tiles_of(type, machine), *tiles_by_places_of(type, machine)]
-            self._builders |= {tile.name: partial(tile_function, tile) for tile in tiles}
-            self._builders |= {stream.name: partial(stream_function, stream) for stream in streams_of(type, machine)}
-            self._builders |= {kernel.name: partial(across_function, kernel) for kernel in across_of(type, machine)}
-            self._builders |= {f"multiply_{type.suffix}": partial(multiply_function, type, machine, self.link),
-                               _many(type): partial(multiply_many_function, type, machine, self.link),
-                               f"multiply_by_places_{type.suffix}": partial(multiply_by_places_function, type, machine,
-                                                                            self.link),
-                               f"multiply_across_{type.suffix}": partial(multiply_across_function, type, machine,
-                                                                         self.link),
-                               f"transpose_{type.suffix}": partial(transpose_function, type, machine.vector_bytes)}
-        self._builders["transpose_i8"] = partial(transpose_function, I8, 16)
-        self._builders[FILLING] = partial(filling_function, machine.vector_bytes)
-        for bundles, is_across in product(bundles_of(target), (False, True)):
+            builders |= {tile.name: partial(tile_function, tile) for tile in tiles}
+            builders |= {stream.name: partial(stream_function, stream) for stream in streams_of(type, machine)}
+            builders |= {kernel.name: partial(across_function, kernel) for kernel in across_of(type, machine)}
+            builders |= {f"multiply_{type.suffix}": partial(multiply_function, type, machine, self.link),
+                          _many(type): partial(multiply_many_function, type, machine, self.link),
+                          f"multiply_by_places_{type.suffix}": partial(multiply_by_places_function, type, machine,
+                                                                       self.link),
+                          f"multiply_across_{type.suffix}": partial(multiply_across_function, type, machine, self.link),
+                          f"transpose_{type.suffix}": partial(transpose_function, type, machine.vector_bytes)}
+        builders["transpose_i8"] = partial(transpose_function, I8, 16)
+        builders[FILLING] = partial(filling_function, machine.vector_bytes)
+        for bundles, is_across in product(bundles_of(self._target), (False, True)):
             covers = covers_of(bundles, machine, is_across)
-            self._builders |= {cover.tile.name: partial(tile_function, cover.tile) for cover in covers}
-            self._builders |= {cover.name: partial(cover_function, cover, self.link) for cover in covers}
-            self._builders[multiply_bytes_name(bundles, is_across)] = partial(
+            builders |= {cover.tile.name: partial(tile_function, cover.tile) for cover in covers}
+            builders |= {cover.name: partial(cover_function, cover, self.link) for cover in covers}
+            builders[multiply_bytes_name(bundles, is_across)] = partial(
                 multiply_bytes_function, bundles, machine, is_across, self.link)
-        self._wanted: set[bytes] = set()
+        return builders
 
     def link(self, name: str) -> str:
         """Returns the symbol of a function of the library, whose compilation begins if it does not exist."""
