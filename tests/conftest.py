@@ -15,6 +15,7 @@ import tempfile
 import threading
 import zlib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -58,37 +59,57 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 DEEP = os.environ.get("DEEP_TESTS") == "1"
 
-XLA_SHARE = 40
+XLA_SHARE = 80
 """XLA takes long to compile: without DEEP_TESTS, one of these many tests that several transformers share runs on it."""
 
-CPU_SHARE = 3
-"""A derivative is a graph, which the interpreter computes for all ops: without DEEP_TESTS the cpu compiles one in
-these many of them."""
-
-OF_DERIVATIVES = {
+CPU_SHARES = dict.fromkeys((
     "test_first_and_second_derivatives", "test_derivatives_of_complex_numbers", "test_derivatives_in_every_type",
     "test_derivatives_with_symbols", "test_tangents_are_differences_and_transposed_gradients",
-    "test_tangents_of_complex_numbers"}
-"""The tests of tests/conformance that take derivatives of each op."""
+    "test_tangents_of_complex_numbers"), 6) | {"test_symbols_in_shapes": 2}
+"""Tests of tests/conformance that the interpreter runs for all ops, and without DEEP_TESTS the cpu for one in these
+many. A derivative is a graph like others.
+"""
 
 SHARES = {
-    "conformance/test_mapped.py": 2, "conformance/test_scalar_table.py": 2, "functions/test_compositions.py": 3,
-    "kernel/test_schedule.py": 2, "nn/test_symbolic_batch.py": 2, "nn/test_torch.py": 3,
+    "bridges/torch/test_models.py::test_results_gradients_and_statistics_are_those_of_eager": 2,
+    "bridges/torch/test_rows.py::test_compiled_rows_give_what_pytorch_gives": 2,
+    "bridges/torch/test_rows.py::test_rows_give_what_pytorch_gives": 2,
+    "bridges/torch/test_training.py::test_losses_follow_eager_mode": 2,
+    "conformance/test_mapped.py": 2, "conformance/test_ops.py::test_empty_and_single": 2,
+    "conformance/test_scalar_table.py": 2, "front/test_ranks.py::test_numbers_are_those_of_numpy": 2,
+    "front/test_ranks.py::test_numbers_without_nan_are_those_of_numpy": 2, "functions/test_compositions.py": 3,
+    "kernel/test_schedule.py": 2, "kernel/test_scheduled.py": 2, "nn/test_symbolic_batch.py": 2, "nn/test_torch.py": 3,
+    "ops/test_special_functions.py::test_derivatives_are_those_of_differences": 2,
+    "ops/test_special_functions.py::test_special_functions_are_those_of_mpmath": 2,
+    "passes/test_algebra.py::test_conversions_through_a_wider_type": 2,
     "passes/test_convolution_kernels.py": 2, "passes/test_convolutions.py": 3,
+    "passes/test_padded_lengths.py::test_an_op_gives_the_same_in_longer_arrays_or_is_refused": 2,
     "transformers/cpu/compile/test_codegen.py": 2, "transformers/cpu/compile/test_codegen_reductions.py": 2,
-    "transformers/cpu/test_long_products.py": 2, "transformers/xla/test_mesh_training.py": 3,
-    "transformers/xla/test_meshes.py": 3, "wrong/test_fuzz.py": 4}
-"""Files of many like tests, of which one in these many runs without DEEP_TESTS."""
+    "transformers/cpu/compile/tiles/test_byte_products.py::"
+    "test_blocks_of_all_sizes_are_exact_and_nothing_else_is_touched": 2,
+    "transformers/cpu/test_columns.py::test_totals_have_the_bits_that_they_have_alone": 2,
+    "transformers/cpu/test_interrupts.py::test_an_interrupt_ends_a_call_and_changes_nothing": 2,
+    "transformers/cpu/test_long_products.py": 2,
+    "transformers/cpu/test_short_rows.py::test_rows_with_a_scale_and_a_shift_for_each_column": 2,
+    "transformers/test_initial_memory.py::test_a_value_that_can_be_drawn_again_is_kept_until_it_is_replaced": 2,
+    "transformers/xla/test_mesh_training.py": 3, "transformers/xla/test_meshes.py": 3, "wrong/test_fuzz.py": 4}
+"""Files of many like tests, and such tests with many parameters, of which one in these many runs without DEEP_TESTS."""
 
 
 def _share(item: pytest.Item) -> int:
     """Returns the number of tests like this one of which one runs: 1 if all do."""
-    parameters = getattr(getattr(item, "callspec", None), "params", {})
+    parameters, name = getattr(getattr(item, "callspec", None), "params", {}), getattr(item, "originalname", None)
     runner = parameters.get("transformer", parameters.get("provider"))
     if runner == "xla":
         return XLA_SHARE
-    own = CPU_SHARE if runner == "cpu" and getattr(item, "originalname", None) in OF_DERIVATIVES else 1
-    return own * SHARES.get(Path(os.path.relpath(item.path, HERE)).as_posix(), 1)
+    path, own = _path(item.path), CPU_SHARES.get(str(name), 1) if runner == "cpu" else 1
+    return own * SHARES.get(path, SHARES.get(f"{path}::{name}", 1))
+
+
+@cache
+def _path(path: Path) -> str:
+    """Returns the path of a file as ``SHARES`` has it."""
+    return Path(os.path.relpath(path, HERE)).as_posix()
 
 
 def _runs(item: pytest.Item) -> bool:
@@ -96,13 +117,14 @@ def _runs(item: pytest.Item) -> bool:
     parameters = getattr(getattr(item, "callspec", None), "params", {})
     if parameters.get("transformer") == "xla" and parameters.get("name") in ("HostCall", "PrintOp"):
         return False  # they are left to the cpu
-    return DEEP or zlib.crc32(item.nodeid.encode()) % _share(item) == 0
+    share = 1 if DEEP else _share(item)
+    return share == 1 or zlib.crc32(item.nodeid.encode()) % share == 0
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    left_out = [item for item in items if not _runs(item)]
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if _runs(item)]
+    found = [(item, _runs(item)) for item in items]
+    config.hook.pytest_deselected(items=[item for item, runs in found if not runs])
+    items[:] = [item for item, runs in found if runs]
     count = config.getoption("--sample")
     if count is None or count >= len(items):
         return

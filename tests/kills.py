@@ -96,10 +96,10 @@ def main(directory: Path, every: int, format: str) -> None:
     def fill(number: float) -> None:
         for place in model:
             transformer.set(place, np.full(LENGTH, number, np.float32))
-    program = extremes(model)
+    program = extremes(model) if format == "computation" else None
 
     def save() -> None:
-        if format == "computation":
+        if program is not None:
             nv.save(path, program)
         else:
             nv.save_weights(model, path, format)

@@ -17,7 +17,7 @@ from tests.fuzz.checks import failure
 from tests.fuzz.graphs import Case, random_case, random_regions, random_rows
 from tests.fuzz.kept_cases import KEPT
 
-GRAPHS, CHUNK = 120 if DEEP else 60, 10
+GRAPHS, CHUNK = 120 if DEEP else 40, 10
 MODULES = ("growth", "recipes", "regions", "unrolled", "programs", "graphs", "comparison", "checks", "work", "minimise",
            "kept_cases")
 
@@ -28,7 +28,7 @@ def test_random_graphs(first):
     assert failures == [], "\n".join(failures)
 
 
-@pytest.mark.parametrize("first", range(0, 2000 if DEEP else 20, CHUNK))
+@pytest.mark.parametrize("first", range(0, 2000 if DEEP else 10, CHUNK))
 def test_random_graphs_on_xla(first):
     """X1, X9"""
     pytest.importorskip("jax", reason="jax is not installed")

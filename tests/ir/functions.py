@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -112,6 +113,10 @@ def nested() -> Function:
 
 
 EXAMPLES = {"training_step": training_step, "every_kind": every_kind, "nested": nested}
+
+
+LONG = 100_000 if os.environ.get("DEEP_TESTS") else 30_000
+"""The ops of a chain that neither Python's stack nor C's would hold."""
 
 
 def chain(length: int) -> Function:

@@ -24,7 +24,7 @@ from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import bounds, dim
 from nervure.types.dtype import all_dtypes, float32
 from nervure.types.layout import row_major
-from tests.ir.functions import EXAMPLES, Apply, chain, functions
+from tests.ir.functions import EXAMPLES, LONG, Apply, chain, functions
 
 DEEP = bool(os.environ.get("DEEP_TESTS"))
 
@@ -135,7 +135,7 @@ def test_deep_nesting_of_functions():
 
 
 def test_long_chains_and_wide_ops():
-    assert_round_trip(chain(100_000))
+    assert_round_trip(chain(LONG))
     x = ops.Parameter(float32, (1,))
     assert_round_trip(Function([ops.Concatenate(*[x] * 30_000, axis=0)], [x]))
 

@@ -11,7 +11,7 @@ from nervure.ir.notation import array_text, float_text
 from nervure.ir.printer import Names, print_function
 from nervure.types.dim import dim
 from nervure.types.dtype import float32
-from tests.ir.functions import EXAMPLES, chain
+from tests.ir.functions import EXAMPLES, LONG, chain
 from tests.ir.golden import check_golden
 
 
@@ -87,5 +87,5 @@ def test_arrays_are_bits():
 
 
 def test_a_long_chain():
-    text = print_function(chain(100_000))
-    assert text.count("\n") == 100_004 and "%100000 = Negative(%99999)" in text
+    text = print_function(chain(LONG))
+    assert text.count("\n") == LONG + 4 and f"%{LONG} = Negative(%{LONG - 1})" in text

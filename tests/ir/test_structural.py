@@ -14,7 +14,7 @@ from nervure.ir.variable import Variable
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import dim
 from nervure.types.dtype import float32, int32
-from tests.ir.functions import EXAMPLES, Apply, chain, functions
+from tests.ir.functions import EXAMPLES, LONG, Apply, chain, functions
 
 
 def parameter(*shape, dtype=float32):
@@ -138,6 +138,7 @@ def test_a_function_that_is_held_twice_costs_once():
 
 
 def test_a_long_chain():
-    left, right = chain(100_000), chain(100_000)
+    left, right = chain(LONG), chain(LONG)
     assert equal(left, right)
-    assert difference(left, chain(100_002)).startswith("line 100003: return %100000 is not f32[2, 3] %100001 = Add")
+    assert difference(left, chain(LONG + 2)).startswith(
+        f"line {LONG + 3}: return %{LONG} is not f32[2, 3] %{LONG + 1} = Add")

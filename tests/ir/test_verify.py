@@ -19,7 +19,7 @@ from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import dim
 from nervure.types.dtype import float32, int32
 from nervure.types.frozen import put
-from tests.ir.functions import EXAMPLES, Apply, chain, functions
+from tests.ir.functions import EXAMPLES, LONG, Apply, chain, functions
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -33,7 +33,7 @@ def test_random_functions_pass(function):
 
 
 def test_long_chains_pass():
-    verify(chain(100_000))
+    verify(chain(LONG))
 
 
 def function_of_sum():

@@ -34,6 +34,7 @@ from nervure.passes.lower_depthwise import lower_depthwise
 from nervure.passes.lower_windows import lower_windows
 from nervure.passes.pipelines import minimal, native, native_minimal, standard
 from nervure.transformers.interpreter.evaluate import evaluate
+from tests.ir.functions import LONG
 from tests.ir.golden import check_golden
 from tests.passes.agreement import assert_agree, classes, special_values, twice_negated
 from tests.project.source import parse, python_files
@@ -321,7 +322,7 @@ def test_random_graphs_with_passes_on_and_off(function, seed):
     assert_agree(function, after, arrays, print_function(function))
 
 
-@pytest.mark.parametrize("length", [1_000, 100_000])
+@pytest.mark.parametrize("length", [1_000, LONG])
 def test_long_graphs(length):
     """A chain, and many short expressions side by side: no recursion, and nothing is lost."""
     a, b = nv.Parameter(nv.float32, (2,)), nv.Parameter(nv.float32, (2,))

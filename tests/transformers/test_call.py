@@ -21,6 +21,7 @@ from nervure.ir.kinds import Elementwise
 from nervure.ir.op import Op
 from nervure.ops.effects import Guard, HostCall
 from nervure.transformers.interpreter.step_list import StepList
+from tests.ir.functions import LONG
 from tests.transformers.build import compiled, evaluate, parameter, read, variable
 
 ops = nv.ops
@@ -422,7 +423,7 @@ def test_buffers_are_freed_at_their_last_use():
 def test_a_long_chain_runs():
     p = parameter()
     value = p.value
-    for _ in range(100_000):
+    for _ in range(LONG):
         value = ops.Negative(value).output
     executable = compiled([value], [p])
     assert executable(np.float32(3))[0] == 3
