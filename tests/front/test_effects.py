@@ -106,8 +106,8 @@ def test_what_changes_nothing_is_a_read_at_its_place(function):
 
 def test_no_function_gives_the_place_that_it_was_given():
     """A280: every function and method with the arguments that change least."""
-    given = [nv.variable(axes, 1, dtype) for axes in ((), (1,), (3,), "H=2, W=3", "N=1", (1, 1))
-             for dtype in (nv.float32, nv.int32, nv.bool_)]
+    shapes, types = ((), (1,), "H=2, W=3", "N=1", (1, 1)), (nv.float32, nv.int32, nv.bool_)
+    given = [*[nv.variable(axes, 1) for axes in shapes], *[nv.variable((3,), 1, dtype) for dtype in types]]
     functions = {name: getattr(nv, name) for module in _WHOLE for name in importlib.import_module(module).__all__}
     functions |= {name: method for name, method in METHODS.items() if not isinstance(method, property)}
     functions |= {name: method.fget for name, method in METHODS.items() if name in ("T", "mT")}
@@ -122,7 +122,7 @@ def test_no_function_gives_the_place_that_it_was_given():
                 answered += 1
                 if v is result or isinstance(result, (list, tuple)) and any([v is entry for entry in result]):
                     found.add(name)
-    assert not found and answered > 5000
+    assert not found and answered > 2500
 
 
 def test_doall_sees_the_state_at_entry():
