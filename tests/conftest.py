@@ -79,8 +79,6 @@ SHARES = {
     "conformance/test_scalar_table.py": 2, "front/test_ranks.py::test_numbers_are_those_of_numpy": 2,
     "front/test_ranks.py::test_numbers_without_nan_are_those_of_numpy": 2, "functions/test_compositions.py": 3,
     "kernel/test_schedule.py": 2, "kernel/test_scheduled.py": 2, "nn/test_symbolic_batch.py": 2, "nn/test_torch.py": 3,
-    "ops/test_special_functions.py::test_derivatives_are_those_of_differences": 2,
-    "ops/test_special_functions.py::test_special_functions_are_those_of_mpmath": 2,
     "passes/test_algebra.py::test_conversions_through_a_wider_type": 2,
     "passes/test_convolution_kernels.py": 2, "passes/test_convolutions.py": 3,
     "passes/test_padded_lengths.py::test_an_op_gives_the_same_in_longer_arrays_or_is_refused": 2,
