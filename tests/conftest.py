@@ -82,6 +82,7 @@ SHARES = {
     "passes/test_algebra.py::test_conversions_through_a_wider_type": 2,
     "passes/test_convolution_kernels.py": 2, "passes/test_convolutions.py": 3,
     "passes/test_padded_lengths.py::test_an_op_gives_the_same_in_longer_arrays_or_is_refused": 2,
+    "project/test_bench.py::test_our_programs_are_right": 2,
     "transformers/cpu/compile/test_codegen.py": 2, "transformers/cpu/compile/test_codegen_reductions.py": 2,
     "transformers/cpu/compile/tiles/test_byte_products.py::"
     "test_blocks_of_all_sizes_are_exact_and_nothing_else_is_touched": 2,
