@@ -16,6 +16,7 @@ A call is handled here if nothing has to be read, converted, locked or checked. 
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -50,9 +51,7 @@ def fast_entry(function: Function, program: XlaProgram, transformer: XlaTransfor
     # JAX's arrays may lie elsewhere if there are other devices.
     kinds: set[type] = {np.ndarray, type(jax.numpy.zeros(()))} if jax.device_count() == 1 else {np.ndarray}
     count, call, config, enabled = len(declared), program.call, jax.config, jax.enable_x64
-
-    def finished(value: Array) -> object:
-        return value.block_until_ready() if leaves_results else np.array(value)
+    finished: Callable[[Array], object] = methodcaller("block_until_ready") if leaves_results else np.array
 
     def entry(*arrays: Any) -> object:
         if len(arrays) != count or flags.check_nan or not transformer.is_open or config.jax_default_device is not None:
