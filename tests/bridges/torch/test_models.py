@@ -111,3 +111,14 @@ def test_twenty_steps_of_training_follow_eager(name):
         losses.append(followed)
     assert losses[0][-1] < losses[0][0]
     assert losses[0] == pytest.approx(losses[1], rel=1e-4, abs=1e-4)
+
+
+def test_the_gradient_of_a_batch_norm_of_one_image_is_right_where_it_comes_transposed():
+    """The formula says what is right: PyTorch 2.13's eager mode reads the gradient's memory in another order."""
+    norm, weights = nn.BatchNorm2d(4), torch.randn(1, 9, 4)
+    x = torch.randn(1, 4, 3, 3, requires_grad=True)
+    run = torch.compile(lambda x: norm(x).flatten(2).transpose(1, 2), backend=backend)
+    own, = torch.autograd.grad((run(x) * weights).sum(), x)
+    variance, mean = torch.var_mean(x, (0, 2, 3), correction=0, keepdim=True)
+    plain = ((x - mean) * (variance + norm.eps).rsqrt()).flatten(2).transpose(1, 2)
+    assert_alike(own, *torch.autograd.grad((plain * weights).sum(), x))
