@@ -490,6 +490,7 @@ for _name in ("chebyshev_polynomial_t", "chebyshev_polynomial_u", "chebyshev_pol
               "shifted_chebyshev_polynomial_w", "hermite_polynomial_h", "hermite_polynomial_he",
               "laguerre_polynomial_l", "legendre_polynomial_p"):
     cases(f"special_{_name}.default", [[drawn((4, 1), dtype, -1, 1), torch.tensor([0, 1, 2, 5, 8, -3])]
-                                       for dtype in FLOATS], [[drawn((3,)), torch.tensor([2.9, 1.0, -0.5])]])
+                                       for dtype in FLOATS], [[drawn((3,)), torch.tensor([2.9, 1.0, -0.5])],
+                                                           [torch.tensor(0.3), torch.tensor(4)]])
     cases(f"special_{_name}.n_scalar", [[drawn((4,), low=0.1, high=0.9), order] for order in (0, 3, 20)])
     cases(f"special_{_name}.x_scalar", [[0.3, torch.tensor([0, 4])]])

@@ -36,7 +36,7 @@ _Step = Callable[[float | Tensor, Tensor, Tensor, Tensor], Tensor]
 
 def _recurrence(name: str, n: Operand, x: Operand, first: Callable[[Tensor], Tensor], step: _Step,
                 shifted: bool = False) -> Tensor:
-    order = None if isinstance(n, Tensor) and n.ndim else as_integer(n)
+    order = None if isinstance(n, Tensor) else as_integer(n)
     if order is None:
         return _of_each_order(name, as_index(n, name, 1), as_floats(x, name, 2), first, step, shifted)
     if not 0 <= order <= MOST_PARTS:
