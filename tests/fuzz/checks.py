@@ -252,8 +252,13 @@ def check_rows(case: Case) -> None:
 
 
 def check_text(case: Case) -> None:
-    """A function that is read back from its text is the same one, and gives the same bits, as is and optimised."""
+    """A function that is read back from its text is the same one, and gives the same bits, as is and optimised.
+
+    One that keeps derivatives of its own under ``nv.vmap`` calls the host program in them, and has no text.
+    """
     text = print_function(case.function)
+    if "=<host function" in text:
+        return
     again = parse_function(text)
     if not equal(again, case.function) or print_function(again) != text:
         raise Failed("the text of the function that was read is another one")
