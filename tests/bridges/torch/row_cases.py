@@ -351,6 +351,18 @@ cases("index_reduce.default", [[drawn((3, 5), dtype), 1, torch.tensor([4, 0, 4])
 cases("put.default", [[x234, torch.tensor([[3, -1], [7, 0]]), drawn((2, 2)), adds] for adds in (False, True)],
       [[places, torch.tensor([5, 5, 1]), torch.tensor([2, 3, 4]), True],
        [x23, torch.zeros(0, dtype=torch.int64), torch.zeros(0)]])
+_lengths, _lengths2 = torch.tensor([2, 0, 3]), torch.tensor([[1, 2], [3, 0]])
+_factors = torch.tensor([[1.5, 0.0, 2.0], [2.0, 2.0, 2.0], [0.0, 2.0, -1.0], [3.0, 0.0, math.nan], [0.5, 3.0, 2.0]])
+for _reduce in ("sum", "mean", "prod", "max", "min"):
+    for _elements, _axis, _named in ((_factors, 0, {"lengths": _lengths}), (x234, 1, {"lengths": _lengths2}),
+                                     (_factors, 0, {"offsets": torch.tensor([0, 2, 2, 5])}),
+                                     (_factors.double(), 0, {"lengths": _lengths, "initial": 2.0})):
+        _named = {**_named, "axis": _axis, "unsafe": True}
+        cases("segment_reduce.default", [[_elements, _reduce, _named]])
+        _reduced = torch.ops.aten.segment_reduce(_elements, _reduce, **_named)
+        del _named["unsafe"]
+        cases("_segment_reduce_backward.default",
+              [[drawn(tuple(_reduced.shape), _elements.dtype), _reduced, _elements, _reduce, _named]])
 _several = torch.tensor([[True, False, True, True], [False, True, False, True], [False, False, False, True]])
 cases("index_put.default",
       [[drawn((3, 4, 2)), [_several], drawn((6, 2))], [drawn((3, 4)), [_several], drawn((6,)), True],

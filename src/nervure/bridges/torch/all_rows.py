@@ -26,6 +26,7 @@ from nervure.bridges.torch import (  # noqa: F401  # each enters its rows
     reduction_rows,
     sampling_rows,
     scan_rows,
+    segment_rows,
     special_rows,
     strided_rows,
     view_rows,
