@@ -380,6 +380,15 @@ for _mode, _of_each, _padding, _ends in ((0, None, -1, False), (1, None, -1, Fal
 cases("_embedding_bag.default", EMPTY)  # test_compiling has cases: results but for the first one are PyTorch's own
 cases("histc.default", [[x234], [x234, 5], [x234, 7, -1.5, 1.0], [x234, 4, 0.5, 0.5], [torch.ones(3), 3],
                         [torch.tensor([0.0, 1.0, math.nan, 4.0, 3.0]).double(), 4, 0, 4]])
+_points, _bounds = drawn((4, 5, 2)), [torch.tensor([-2.0, 0.0, 1.5]), torch.tensor([-1.0, -0.5, 0.0, 2.0])]
+for _named in ({"density": False}, {"density": True}, {"weight": drawn((4, 5), low=0.1)}, {"range": [-1.0, 1.0]}):
+    cases("histogram.bin_ct", [[_points[..., 0].contiguous(), 4, _named]])
+    _both = {**_named, "range": [-1.0, 1.0, 0.5, 0.5]} if "range" in _named else _named
+    cases("_histogramdd_bin_edges.default _histogramdd_from_bin_cts.default", [[_points, [2, 3], _both]])
+    if "range" not in _named:
+        cases("histogram.bins_tensor", [[_points[..., 0].contiguous(), _bounds[1], _named]])
+        cases("_histogramdd_from_bin_tensors.default", [[_points, _bounds, _named]])
+cases("histogram.bin_ct", [[torch.ones(3, dtype=torch.float64), 3]])
 cases("masked_scatter.default", [[drawn((3, 4)), _several, drawn((2, 4))], [x234, _several[0], drawn((20,))],
                                  [drawn((200,)), drawn((200,), torch.bool), drawn((300,))], [x23, mask & False, x4]])
 
@@ -488,6 +497,13 @@ for _choice in ((0, 0, False), (0, 1, True), (0, 2, False), (1, 0, True), (2, 2,
 for _choice in ((0, 0, False), (0, 2, True), (1, 1, False)):
     cases("grid_sampler_3d.default", [[_cubes, _spots, *_choice]])
     cases("grid_sampler_3d_backward.default", [[drawn((1, 2, 2, 2, 3)), _cubes, _spots, *_choice, [True, True]]])
+
+for _lengths, _ends, _scales in (([3, 9], False, []), ([3, 9], True, []), ([2, 3], False, [0.4, 0.5]),
+                                 ([1, 1], True, [])):
+    for _mode in ("bilinear", "bicubic"):
+        cases(f"_upsample_{_mode}2d_aa.default", [[x4, _lengths, _ends, *_scales]])
+        cases(f"_upsample_{_mode}2d_aa_backward.default", [[drawn((2, 3, *_lengths)), _lengths, [2, 3, 5, 7], _ends,
+                                                            *_scales]])
 
 _factored = [torch.linalg.lu_factor(_a) for _a in _squares]
 cases("linalg_lu_factor_ex.default", [[_a] for _a in _squares], [[drawn((5, 3))], [drawn((2, 3, 5))]])

@@ -64,6 +64,8 @@ def test_what_is_computed_again_in_the_backward_pass_has_the_same_numbers():
     (lambda x: torch.randint(0, 5, x.shape).float(), 2.0, math.sqrt(2)),
     (lambda x: torch.randint_like(x, 5), 2.0, math.sqrt(2)),
     (lambda x: torch.normal(x + 2, 0.5), 2.0, 0.5),
+    (lambda x: torch.normal(2.0, x + 0.5), 2.0, 0.5),
+    (lambda x: torch.normal(x + 2, torch.tensor([0.5])), 2.0, 0.5),
     (lambda x: torch.atan(x.clone().cauchy_(0.0, 1.0)), 0.0, math.pi / math.sqrt(12)),
     (lambda x: x.clone().geometric_(0.25), 4.0, math.sqrt(0.75) / 0.25),
     (lambda x: torch.log(x.clone().log_normal_(2.0, 0.5)), 2.0, 0.5)])

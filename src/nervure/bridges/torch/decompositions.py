@@ -79,10 +79,17 @@ def _integers_like(x: torch.Tensor, *bounds: int, dtype: torch.dtype | None = No
     return torch.randint(*bounds, x.shape, dtype=dtype or x.dtype, device=x.device)
 
 
-def _normal_around(mean: torch.Tensor, deviation: float = 1.0, generator: Foreign = None) -> torch.Tensor:
-    if generator is not None or not deviation >= 0:
+def _normal_around(mean: Foreign, deviation: Foreign = 1.0, generator: Foreign = None) -> torch.Tensor:
+    tensors = [entry for entry in (mean, deviation) if isinstance(entry, torch.Tensor)]
+    if generator is not None or not tensors[0].is_floating_point():
         return NotImplemented
-    return _normal_like(mean) * deviation + mean
+    if isinstance(deviation, torch.Tensor):  # PyTorch refuses numbers below 0, which are seen too late here
+        deviation = torch.where(deviation < 0, math.nan, deviation)
+    elif not deviation >= 0:
+        return NotImplemented
+    shape = torch.broadcast_shapes(*[entry.shape for entry in tensors])
+    drawn = torch.randn(shape, dtype=tensors[0].dtype, device=tensors[0].device)
+    return (drawn * deviation + mean).to(drawn.dtype)
 
 
 def _log_normal(x: torch.Tensor, mean: float = 1.0, deviation: float = 2.0, generator: Foreign = None) -> torch.Tensor:
@@ -108,7 +115,8 @@ _RANDOM = {aten.native_dropout.default: _dropout, aten.rand_like.default: _unifo
            aten.randn_like.default: _normal_like, aten.bernoulli.p: _bernoulli, aten.uniform.default: _uniform,
            aten.normal_functional.default: _normal, aten.exponential.default: _exponential,
            aten.randint_like.default: _integers_like, aten.randint_like.low_dtype: _integers_like,
-           aten.normal.Tensor_float: _normal_around, aten.log_normal.default: _log_normal,
+           aten.normal.Tensor_float: _normal_around, aten.normal.float_Tensor: _normal_around,
+           aten.normal.Tensor_Tensor: _normal_around, aten.log_normal.default: _log_normal,
            aten.cauchy.default: _cauchy, aten.geometric.default: _geometric}
 
 

@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
+import numpy as np
+
 from nervure import ops
 from nervure.autodiff.reverse import gradients
 from nervure.bridges.torch.fitting import converted
@@ -77,3 +79,79 @@ def sample_grid_backward(result: tuple[Type, Type], gradient: Value, x: Value, g
         return sample_grid(gradient.type, x, grid, mode, padding, has_ends)
     found = _derived(forward, gradient, x, grid)
     return tuple([part if is_wanted else None for part, is_wanted in zip(found, wanted, strict=True)])
+
+
+# -- lengths without aliasing: the weights of elements depend on lengths alone -----------------------------------------
+
+
+def _triangle(distance: np.ndarray) -> np.ndarray:
+    return np.maximum(1 - np.abs(distance), 0)
+
+
+def _cubic(distance: np.ndarray) -> np.ndarray:
+    """Returns Keys' cubic kernel of -1/2."""
+    x = np.abs(distance)
+    return np.where(x < 1, (1.5 * x - 2.5) * x * x + 1, np.where(x < 2, ((2.5 - 0.5 * x) * x - 4) * x + 2, 0))
+
+
+_KERNELS = {"bilinear": (_triangle, 1), "bicubic": (_cubic, 2)}
+"""For each mode the kernel of distances, and how far it reaches."""
+
+
+def _weights(mode: str, before: DimLike, after: DimLike, has_ends: bool, scale: float | None) -> np.ndarray:
+    """Returns the weight of each element of an axis for each element of that with the new length."""
+    if not isinstance(before, int) or not isinstance(after, int):
+        raise Unsupported("weights of an axis of unknown length")
+    kernel, reach = _KERNELS[mode]
+    step = (before - 1) / max(after - 1, 1) * (after > 1) if has_ends else 1 / scale if scale else before / after
+    wide = max(step, 1.0)
+    centre, place = step * (np.arange(after)[:, None] + 0.5), np.arange(before)
+    first = np.maximum(np.trunc(centre - reach * wide + 0.5), 0)
+    is_near = (place >= first) & (place < np.trunc(centre + reach * wide + 0.5))
+    found = np.where(is_near, kernel((place - centre + 0.5) / wide), 0)
+    return found / found.sum(1, keepdims=True)
+
+
+def _weighted(x: Value, weights: np.ndarray, axis: int) -> Value:
+    """Returns weighted sums along an axis of x, each of as many elements as the one of most weights needs."""
+    places = np.arange(weights.shape[1])
+    first = np.where(weights != 0, places, weights.shape[1]).min(1, initial=weights.shape[1])
+    count = int((np.where(weights != 0, places, -1).max(1, initial=-1) - first).max(initial=0)) + 1
+    first = np.clip(first, 0, weights.shape[1] - count)
+    positions = first[:, None] + np.arange(count)
+    shown = ops.Gather(x, ops.Constant(positions), axis).output
+    factors = ops.Constant(np.take_along_axis(weights, positions, 1).astype(x.dtype.numpy))
+    others = [d for d in range(shown.rank) if d not in (axis, axis + 1)]
+    return ops.Sum(shown * ops.Broadcast(factors, shown.shape, others).output, axes=[axis + 1]).output
+
+
+def _antialiased(mode: str) -> Callable[..., Value]:
+    def forward(result: Type, x: Value, size: object, has_ends: bool, *scales: float | None) -> Value:
+        _require_floats(x)
+        found = converted(x, x.dtype.compute)
+        for axis, scale in ((3, scales[1]), (2, scales[0])):
+            found = _weighted(found, _weights(mode, x.shape[axis], result.shape[axis], has_ends, scale), axis)
+        return converted(found, result.dtype)
+    return forward
+
+
+def _antialiased_backward(mode: str) -> Callable[..., Value]:
+    def backward(result: Type, gradient: Value, size: object, before: object, has_ends: bool,
+                 *scales: float | None) -> Value:
+        _require_floats(gradient)
+        found = converted(gradient, gradient.dtype.compute)
+        for axis, scale in ((2, scales[0]), (3, scales[1])):
+            weights = _weights(mode, result.shape[axis], gradient.shape[axis], has_ends, scale)
+            found = _weighted(found, weights.T, axis)
+        return converted(found, result.dtype)
+    return backward
+
+
+def _require_floats(x: Value) -> None:
+    if not x.dtype.is_float:
+        raise Unsupported(f"weighted sums of {x.dtype.name} elements")
+
+
+for _mode in _KERNELS:
+    row(f"_upsample_{_mode}2d_aa.default")(_antialiased(_mode))
+    row(f"_upsample_{_mode}2d_aa_backward.default")(_antialiased_backward(_mode))

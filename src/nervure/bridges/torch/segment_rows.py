@@ -34,7 +34,7 @@ class Segments(NamedTuple):
 
     number: Value
     axis: int
-    count: DimLike
+    segments: DimLike
     sizes: Value
 
     @classmethod
@@ -69,10 +69,10 @@ class Segments(NamedTuple):
         """Returns the elements of each segment, and ``start``, combined."""
         shape = self.longer(x.shape)
         found = ops.ScatterElements(ops.Full(start, x.dtype, shape), self.number, x, axis=self.axis, mode=mode).output
-        return ops.Slice(found, [(0, self.count if d == self.axis else n, 1) for d, n in enumerate(shape)]).output
+        return ops.Slice(found, [(0, self.segments if d == self.axis else n, 1) for d, n in enumerate(shape)]).output
 
     def longer(self, shape: Sequence[DimLike]) -> tuple[DimLike, ...]:
-        return (*shape[:self.axis], self.count + 1, *shape[self.axis + 1:])
+        return (*shape[:self.axis], self.segments + 1, *shape[self.axis + 1:])
 
     def spread(self, x: Value, outside: object) -> Value:
         """Returns, for each element, that of its segment; another one for those outside."""

@@ -95,7 +95,7 @@ def histogram(x: TensorLike, bins: int | TensorLike = 10, range: Sequence[float]
     edges = histogram_bin_edges(own, bins, range)
     given = None if weights is None else _weights(as_tensor(weights, "histogram", 4), own, "histogram")
     is_even = [as_integer(bins) is not None]
-    return _counted([_plain(own)], [edges], is_even, given, truth(density, "histogram", "density")), edges
+    return counted([_plain(own)], [edges], is_even, given, truth(density, "histogram", "density")), edges
 
 
 def histogram2d(x: TensorLike, y: TensorLike, bins: int | Sequence[int | TensorLike] = 10,
@@ -145,7 +145,7 @@ def _histogram(columns: Sequence[Tensor], bins: object, range: Sequence[Sequence
     edges = [histogram_bin_edges(column, one, ends) for column, one, ends in zip(columns, each, ranges, strict=True)]
     given = None if weights is None else _weights(as_tensor(weights, name, 5), columns[0], name)
     is_even = [as_integer(one) is not None for one in each]
-    return _counted(columns, edges, is_even, given, truth(density, name, "density")), edges
+    return counted(columns, edges, is_even, given, truth(density, name, "density")), edges
 
 
 def _weights(weights: Tensor, x: Tensor, name: str) -> Tensor:
@@ -163,9 +163,13 @@ def _plain(x: Tensor) -> Tensor:
     return Tensor(flatten(x).value)
 
 
-def _counted(columns: Sequence[Tensor], edges: Sequence[Tensor], are_even: Sequence[bool], weights: Tensor | None,
+def counted(columns: Sequence[Tensor], edges: Sequence[Tensor], are_even: Sequence[bool], weights: Tensor | None,
              is_density: bool) -> Tensor:
-    """Returns the counts of points, with an axis for each of their coordinates. Bins may be even, of one width."""
+    """Returns how many points, whose coordinates are ``columns``, lie between ``edges``, with an axis for each column.
+
+    Bins that ``are_even`` have one width. There are sums of ``weights`` if they are given, and the volume is 1 if the
+    result ``is_density``.
+    """
     position: Tensor | int = 0
     lengths: list[DimLike] = []
     for row, ends, is_even in zip(columns, edges, are_even, strict=True):
