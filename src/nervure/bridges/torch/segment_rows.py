@@ -26,8 +26,8 @@ from nervure.types.dim import DimLike
 _MODES = {"sum": "add", "mean": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
 
 
-class Segments(NamedTuple):
-    """Segments of an axis of x: the number of that of each element, in the shape of x, and how many there are.
+class AxisSegments(NamedTuple):
+    """AxisSegments of an axis of x: the number of that of each element, in the shape of x, and how many there are.
 
     An element outside of all segments has the number that follows, or one more if it is to be an error.
     """
@@ -38,7 +38,7 @@ class Segments(NamedTuple):
     sizes: Value
 
     @classmethod
-    def of(cls, x: Value, axis: int, lengths: Value | None, bounds: Value | None, is_exact: bool) -> Segments:
+    def of(cls, x: Value, axis: int, lengths: Value | None, bounds: Value | None, is_exact: bool) -> AxisSegments:
         """Reads segments that are given by their lengths, or by bounds, along the last axis of these tensors."""
         if lengths is not None:
             ends = running_sum(lengths.type.with_(dtype=types.int64), lengths, axis, None)
@@ -96,7 +96,7 @@ def segment_reduce(result: Type, x: Value, reduce: str, lengths: Value | None, n
     if numbers is not None:
         raise Unsupported("segments by the number of that of each element")
     axis = axis % x.rank
-    segments = Segments.of(x, axis, lengths, bounds, is_exact=lengths is not None and not is_unsafe)
+    segments = AxisSegments.of(x, axis, lengths, bounds, is_exact=lengths is not None and not is_unsafe)
     wide = converted(x, x.dtype.compute)
     found = segments.combined(wide, _start(reduce, wide, initial), _MODES[reduce])
     if reduce == "mean":
@@ -109,7 +109,7 @@ def segment_reduce(result: Type, x: Value, reduce: str, lengths: Value | None, n
 @row("_segment_reduce_backward.default")
 def segment_reduce_backward(result: Type, gradient: Value, reduced: Value, x: Value, reduce: str,
                             lengths: Value | None, bounds: Value | None, axis: int, initial: object) -> Value:
-    segments = Segments.of(x, axis % x.rank, lengths, bounds, is_exact=False)
+    segments = AxisSegments.of(x, axis % x.rank, lengths, bounds, is_exact=False)
     wide, gradient, reduced = [converted(each, x.dtype.compute) for each in (x, gradient, reduced)]
     if reduce == "mean":
         gradient = gradient / converted(ops.Maximum(segments.sizes, segments.sizes.full(1)).output, gradient.dtype)
@@ -125,7 +125,7 @@ def segment_reduce_backward(result: Type, gradient: Value, reduced: Value, x: Va
     return converted(shares, result.dtype)
 
 
-def _product_of_others(segments: Segments, x: Value, reduced: Value, start: object) -> Value:
+def _product_of_others(segments: AxisSegments, x: Value, reduced: Value, start: object) -> Value:
     """Returns the product of the other elements of the same segment, where a division by one may be none."""
     is_zero, is_nan = ops.Equal(x, x.full(0)).output, ops.IsNan(x).output
     is_plain = ops.LogicalNot(ops.LogicalOr(is_zero, is_nan)).output
