@@ -29,11 +29,11 @@ from nervure.types.axis import Axis, same_role
 
 
 def as_integer(value: Any) -> int | None:
-    """Returns the integer that a value stands for, or None; truth values and floats stand for none."""
+    """Returns the integer that a value stands for, or None; truth values, floats and what has axes stand for none."""
     if isinstance(value, bool):
         return None
     try:
-        return operator.index(value)
+        return None if getattr(value, "ndim", 0) else operator.index(value)
     except NervureError:  # a tensor without a value raises an error of its own
         raise
     except Exception:  # a foreign object may raise anything

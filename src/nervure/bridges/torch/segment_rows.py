@@ -27,7 +27,7 @@ _MODES = {"sum": "add", "mean": "add", "prod": "multiply", "max": "maximum", "mi
 
 
 class AxisSegments(NamedTuple):
-    """AxisSegments of an axis of x: the number of that of each element, in the shape of x, and how many there are.
+    """The segments of an axis of x: the number of that of each element, in the shape of x, and how many there are.
 
     An element outside of all segments has the number that follows, or one more if it is to be an error.
     """

@@ -41,8 +41,8 @@ def inner(x: Operand, y: Operand) -> Tensor:
 def vdot(x: Operand, y: Operand) -> Tensor:
     """Sums the products of all elements of x, conjugated if they are complex, and y.
 
-    >>> nv.vdot(np.array([[1, 2], [3, 4]]), np.array([[1, 1], [1, 1]])).item(), nv.vdot([1j], [1j]).item()
-    (10, (1+0j))
+    >>> nv.vdot(np.array([[1, 2], [3, 4]]), np.array([[1, 1], [1, 1]])).item(), nv.vdot(z := np.array([1j, 2]), z).item()
+    (10, (5+0j))
     """
     left, right = [flatten(entry) for entry in _pair(x, y, "vdot")]
     left = conj(left) if left.dtype.is_complex else left

@@ -205,8 +205,8 @@ def cov(x: TensorLike, y: TensorLike | None = None, rowvar: bool = True, bias: b
     They are divided by n - ``ddof``: 1 by default, 0 with ``bias``. Of complex variables the second one of each pair
     is conjugated. Where n is at most ``ddof``, they are infinite or NaN.
 
-    >>> nv.cov([[0, 1, 2], [2, 1, 0]]).tolist(), nv.cov(np.array([1j, 2, 3])).item()
-    ([[1.0, -1.0], [-1.0, 1.0]], (2.6666666666666665+0j))
+    >>> nv.cov([[0, 1, 2], [2, 1, 0]]).tolist(), nv.cov(np.array([1j, -1j])).item()
+    ([[1.0, -1.0], [-1.0, 1.0]], (2+0j))
     """
     rows = _variables(x, rowvar, "cov", 1)
     if y is not None:
