@@ -41,7 +41,8 @@ def inner(x: Operand, y: Operand) -> Tensor:
 def vdot(x: Operand, y: Operand) -> Tensor:
     """Sums the products of all elements of x, conjugated if they are complex, and y.
 
-    >>> nv.vdot(np.array([[1, 2], [3, 4]]), np.array([[1, 1], [1, 1]])).item(), nv.vdot(z := np.array([1j, 2]), z).item()
+    >>> x, z = np.array([[1, 2], [3, 4]]), np.array([1j, 2])
+    >>> nv.vdot(x, np.array([[1, 1], [1, 1]])).item(), nv.vdot(z, z).item()
     (10, (5+0j))
     """
     left, right = [flatten(entry) for entry in _pair(x, y, "vdot")]
