@@ -140,6 +140,25 @@ def test_a_sum_that_the_loop_reads_stays():
     assert_agree(saved, standard(saved), arrays_for(saved))
 
 
+@pytest.mark.parametrize("stacks", [False, True])
+def test_a_loop_that_checks_is_run_though_its_sum_leaves_it(stacks):
+    """A378: the first result may be what has left the loop, and the effect is found by another, or the sum stays."""
+    h, x = parameter(3, 3), parameter(2, 3)
+    start, xs = parameter(3, 3), parameter(4, 2, 3)
+    guard = ops.Guard(ops.Less(ops.Sum(x, [0, 1]), ops.Full(9.0, nv.float32, ())), message="small slices")
+    body = Function([*added(h, x, None, None), *[ops.Exp(x).output] * stacks], [h, x], effects=[guard])
+    op = Scan(start, xs, body=body, carries=1, slices=1, length=4, sums=(0,))
+    function = Function(op.outputs, [start, xs], effects=[op])
+    after = standard(function)
+    assert ("Contract" in classes(after)) is stacks
+    arrays, cpu = arrays_for(function), nv.transformers.make_transformer("cpu").build(function)
+    expected = nv.transformers.make_transformer("interpreter").build(function)(arrays)
+    for found, other in zip(cpu(arrays), expected, strict=True):
+        np.testing.assert_allclose(found, other, rtol=1e-5)
+    with pytest.raises(nv.InvalidArgument, match="small slices"):
+        cpu([arrays[0], arrays[1] + 9])
+
+
 def test_what_is_too_large_stays():
     """A377: a product of which all iterations need far more memory than what it is made of."""
     def outer(width):

@@ -264,13 +264,17 @@ def _parameter(entry: object) -> Parameter:
 
 
 def moved(op: Op, table: Mapping[Value, Value]) -> Op:
-    """Returns the op that stands for an effect after a rewrite: found through its output, or by rebuilding it."""
-    if not op.outputs or op.outputs[0] not in table:
+    """Returns the op that stands for an effect after a rewrite: found through its outputs, or by rebuilding it.
+
+    A rewrite may have put other ops in the place of some outputs, but not of all.
+    """
+    replaced = [table[output].op for output in op.outputs if output in table]
+    if not replaced:
         return op.with_operands([table.get(value, value) for value in op.operands])
-    moved = table[op.outputs[0]].op
-    if not is_effect(moved):
-        raise InternalError(f"an effect has been replaced by {moved!r}, which has none: {op!r} at {op.location}")
-    return moved
+    found = next(filter(is_effect, replaced), None)
+    if found is None:
+        raise InternalError(f"an effect has been replaced by {replaced[0]!r}, which has none: {op!r} at {op.location}")
+    return found
 
 
 def _assumed(operations: Iterable[Op]) -> list[Assumption]:

@@ -30,7 +30,7 @@ from enum import IntEnum
 from math import prod
 
 from nervure.autodiff.batching import batched
-from nervure.ir.function import Function
+from nervure.ir.function import Function, is_effect
 from nervure.ir.kinds import Elementwise, View
 from nervure.ir.leaves import Constant, Full, Parameter
 from nervure.ir.op import Op, Value
@@ -72,7 +72,7 @@ def fission(function: Function) -> Function:
                 outputs = _Fission(op, operands).outputs()
             finally:
                 set_override(before)
-            if outputs is not None:
+            if outputs is not None and (not is_effect(op) or any([is_effect(output.op) for output in outputs])):
                 table.update(zip(op.outputs, outputs, strict=True))
                 continue
         fresh = op.with_operands(operands)
