@@ -46,8 +46,7 @@ def vdot(x: Operand, y: Operand) -> Tensor:
     (10, (5+0j))
     """
     left, right = [flatten(entry) for entry in _pair(x, y, "vdot")]
-    left = conj(left) if left.dtype.is_complex else left
-    return _contracted(left, right, ((0,), (0,)), "vdot")
+    return _contracted(conj(left), right, ((0,), (0,)), "vdot")
 
 
 def tensordot(x: Operand, y: Operand, axes: object = 2) -> Tensor:

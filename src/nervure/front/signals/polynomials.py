@@ -54,8 +54,7 @@ def correlate(x: TensorLike, v: TensorLike, mode: str = "valid") -> Tensor:
     >>> nv.correlate([1, 2, 3], [0, 1, 0.5]).tolist(), nv.correlate([1, 2, 3], [0, 1, 0.5], "same").tolist()
     ([3.5], [2.0, 3.5, 3.0])
     """
-    own, other = _vector(x, "correlate", 1), _vector(v, "correlate", 2)
-    other = conj(other) if other.dtype.is_complex else other
+    own, other = _vector(x, "correlate", 1), conj(_vector(v, "correlate", 2))
     longer, shorter = _ordered(own, other, mode, "correlate")
     found = _slide(longer, shorter, mode)
     return found if longer is own else reverse(found)

@@ -213,8 +213,7 @@ def cov(x: TensorLike, y: TensorLike | None = None, rowvar: bool = True, bias: b
         rows = concatenate([rows, _variables(y, rowvar, "cov", 2)], 0)
     less_by = (0 if truth(bias, "cov", "bias") else 1) if ddof is None else integer(ddof, "cov", "ddof")
     centred = subtract(rows, reductions.mean(rows, axis=1, keepdims=True))
-    other = conj(centred) if centred.dtype.is_complex else centred
-    found = divide(matmul(centred, matrix_transpose(other)), dim_max(rows.type.shape[1] - less_by, 0))
+    found = divide(matmul(centred, matrix_transpose(conj(centred))), dim_max(rows.type.shape[1] - less_by, 0))
     scalar = y is None and as_tensor(x, "cov").ndim < 2
     return reshape(found, ()) if scalar else found
 
@@ -228,7 +227,7 @@ def corrcoef(x: TensorLike, y: TensorLike | None = None, rowvar: bool = True) ->
     found = cov(x, y, rowvar)
     if found.ndim == 0:
         return divide(found, found)
-    deviations = sqrt(real(diagonal(found)) if found.dtype.is_complex else diagonal(found))
+    deviations = sqrt(real(diagonal(found)))
     return divide(divide(found, expand_dims(deviations, 1)), expand_dims(deviations, 0))
 
 
