@@ -73,7 +73,7 @@ def calling(compile_by: Callable[..., Any]) -> Callable[..., Prepared]:
         torch.set_grad_enabled(False)
         arguments = [torch.from_numpy(entry) for entry in inputs]
         result = (_sum(*arguments),)
-        guarded = torch.compile(_guarded_sum, backend=lambda graph, given: lambda *_: result)
+        guarded = torch.compile(_guarded_sum, dynamic=False, backend=lambda graph, given: lambda *_: result)
         return Prepared(compile_by(_sum), arguments, read, floor=guarded)
     return prepare
 

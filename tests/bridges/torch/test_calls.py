@@ -11,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 import nervure as nv  # noqa: E402
-from nervure.bridges.torch import backend, traced_program  # noqa: E402
+from nervure.bridges.torch import backend, compiling, traced_program  # noqa: E402
 from tests.bridges.torch.comparing import assert_alike  # noqa: E402
 
 CACHE = (2, 4096, 64)
@@ -406,3 +406,51 @@ def test_an_error_of_a_call_names_the_op_and_the_next_call_works():
         assert_alike(compiled(table, torch.tensor([1, 3])), table[[1, 3]] * 2)
         with pytest.raises(nv.IndexOutOfRange):
             compiled(table, torch.tensor([1, 4]))
+
+
+@pytest.fixture
+def is_direct(monkeypatch):
+    """Whether the calls of each graph go past PyTorch's functions, in a list."""
+    found = []
+    known = compiling.direct
+
+    def noted(made):
+        result = known(made)
+        found.append(result is not made)
+        return result
+    monkeypatch.setattr(compiling, "direct", noted)
+    return found
+
+
+@pytest.mark.parametrize(("function", "options", "expected"), [
+    (lambda x: (x * 2).relu(), {}, True),
+    (lambda x: x + 1, {"options": {"freezing": True}}, True),
+    (lambda x: (x.t(), x + 1), {}, False),                  # a view, which is made again
+    (lambda x: x.add_(1) * 2, {}, False),                   # a new version of the argument
+    (lambda x: x + 1, {"dynamic": True}, False),            # a number among the arguments, and marks on results
+    (lambda x: torch.special.airy_ai(x) + 1, {}, False),    # PyTorch computes a part
+], ids=["plain", "freezing", "view", "update", "dynamic", "part"])
+def test_calls_go_past_what_has_nothing_to_do(is_direct, function, options, expected):
+    """Y1: a graph that AOTAutograd only calls is called without it, and one that it does more for is not."""
+    compiled = torch.compile(function, backend=backend, **options)
+    given, wanted = torch.ones(3, 4), torch.ones(3, 4)
+    for _ in range(2):
+        assert_alike(compiled(given), function(wanted))
+    assert_alike(given, wanted)
+    assert given._version == wanted._version and is_direct == [expected]
+
+
+def test_gradients_and_autocast_are_off_in_a_call_that_goes_past(is_direct):
+    """Y1: the results of a graph that was compiled for inference need no gradients, and have the types of its trace."""
+    x = torch.ones(4, 4)
+    with torch.autocast("cpu", torch.bfloat16):
+        compiled = strict(lambda x: x @ x)
+        for _ in range(2):
+            y = compiled(x)
+            assert y.dtype is torch.bfloat16 and not y.requires_grad and y.tolist() == [[4.0] * 4] * 4
+    model = torch.nn.Linear(4, 2)
+    compiled = strict(model)
+    with torch.no_grad():
+        for _ in range(2):
+            assert not compiled(x).requires_grad
+    assert compiled(x).requires_grad and is_direct == [True, True, False]

@@ -20,11 +20,12 @@ from torch._higher_order_ops.effects import with_effects
 from torch.fx import Graph, GraphModule, Node
 
 from nervure.bridges.torch.decompositions import decompositions
+from nervure.bridges.torch.direct_calls import direct
 from nervure.bridges.torch.fallback import compiled_in_parts, refusal
 from nervure.bridges.torch.freezing import program_of, static_inputs
 from nervure.bridges.torch.kept_whole import keep_whole
 from nervure.bridges.torch.random_ops import drawn_first
-from nervure.bridges.torch.traced_program import with_updates
+from nervure.bridges.torch.traced_program import boxed, with_updates
 from nervure.bridges.torch.unsupported import Foreign, Unsupported
 from nervure.errors import InvalidArgument, NervureError, did_you_mean
 
@@ -51,7 +52,7 @@ def compiled_model(graph: GraphModule, inputs: Sequence[Foreign], options: Mappi
     compile_both = aot_autograd(fw_compiler=compiler("forward"), bw_compiler=compiler("backward"),
                                 inference_compiler=compiler("inference"), decompositions=decompositions(),
                                 partition_fn=min_cut_rematerialization_partition, keep_inference_input_mutations=True)
-    return compile_both(graph, inputs)
+    return direct(compile_both(graph, inputs))
 
 
 def _read(options: Mapping[str, object] | None, mode: str | None) -> Options:
@@ -94,7 +95,7 @@ def _functional(graph: GraphModule, updates: Sequence[int], name: str, is_strict
                 static: frozenset[str]) -> Callable[[list[Foreign]], Foreign]:
     """Compiles a graph whose last results are ``updates`` of arguments, and which writes nothing itself."""
     try:
-        return boxed(program_of(without_checks(graph), name, updates, static).run)
+        return program_of(without_checks(graph), name, updates, static).run
     except (Unsupported, NervureError) as error:
         if is_strict:
             raise refusal(graph) from error
@@ -127,14 +128,6 @@ def without_checks(graph: GraphModule) -> GraphModule:
 def _is_check(node: Node) -> bool:
     return node.target is with_effects and node.args[1] is torch.ops.aten._linalg_check_errors.default and all(
         [taken.target is operator.getitem and taken.args[1] == 0 for taken in node.users])
-
-
-def boxed(run: Callable[[list[Foreign]], Foreign]) -> Callable[[list[Foreign]], Foreign]:
-    """Returns a function of a list with the mark by which PyTorch knows that it takes one."""
-    def call(arguments: list[Foreign]) -> Foreign:
-        return run(arguments)
-    vars(call)["_boxed_call"] = True
-    return call
 
 
 def taken_updates(graph: GraphModule) -> list[int] | None:

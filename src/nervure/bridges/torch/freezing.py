@@ -25,7 +25,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 from nervure import transformers
 from nervure.bridges.torch.torch_tensors import as_array
-from nervure.bridges.torch.traced_program import TracedProgram
+from nervure.bridges.torch.traced_program import TracedProgram, boxed, is_without_ops
 from nervure.bridges.torch.translation import TracedFunction, translated
 from nervure.bridges.torch.unsupported import Foreign
 from nervure.errors import NervureError
@@ -64,7 +64,7 @@ def program_of(graph: GraphModule, name: str, updates: Sequence[int] = (),
 
     def make(variables: Mapping[int, Variable]) -> TracedProgram:
         return TracedProgram(translated(graph, name, variables=variables), graph, updates)
-    return FreezingProgram(weights, make)
+    return FreezingProgram(weights, make, is_without_ops(traced, updates))
 
 
 class WeightKind(NamedTuple):
@@ -137,16 +137,18 @@ class FreezingProgram(Uncopyable):
     """A traced graph with weights that are variables: a program for each set of weights that it is called with.
 
     ``make`` makes the program in which variables stand for the arguments of these numbers. Weights that cannot be
-    borrowed, since they share memory or have no version, are arguments like others.
+    borrowed, since they share memory or have no version, are arguments like others. ``is_without_ops`` says that these
+    programs compute nothing by ops of PyTorch.
     """
 
     def __init__(self, kinds: Mapping[int, WeightKind],
-                 make: Callable[[Mapping[int, Variable]], TracedProgram]) -> None:
-        self._kinds, self._make = kinds, make
+                 make: Callable[[Mapping[int, Variable]], TracedProgram], is_without_ops: bool = False) -> None:
+        self._kinds, self._make, self.is_without_ops = kinds, make, is_without_ops
         self._sets: dict[tuple[int, ...], WeightSet] = {}
         self._last: WeightSet | None = None
         self._lock = forks.lock()
 
+    @boxed
     def run(self, arguments: list[Foreign]) -> list[Foreign]:
         """Runs the program for the weights among the ``arguments``."""
         last = self._last

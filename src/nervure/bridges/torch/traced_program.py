@@ -14,6 +14,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -27,6 +28,14 @@ from nervure.ir.identity import Uncopyable
 from nervure.transformers.tensor_calls import TensorArgument, TensorCall, TensorResult
 from nervure.types.dim import Dim, evaluate
 from nervure.types.shape import inverse_permutation
+
+_Function = TypeVar("_Function", bound=Callable[..., Foreign])
+
+
+def boxed(run: _Function) -> _Function:
+    """Marks a function or a method, which takes the list of all arguments, as PyTorch knows those that do."""
+    vars(run)["_boxed_call"] = True
+    return run
 
 
 class TracedProgram(Uncopyable):
@@ -55,12 +64,20 @@ class TracedProgram(Uncopyable):
         self._unsure = _maybe_negated(traced, graph)
         self._is_plain = all([entry.result is not None for entry in traced.outputs])
         self._native: Callable[[list[Foreign]], list[torch.Tensor]] | None = None
+        self._quick: Callable[[list[Foreign]], list[torch.Tensor]] | None = None
+        self.is_without_ops = is_without_ops(traced, updates)
 
     def __call__(self, *arguments: Foreign) -> list[Foreign]:
         return self.run(list(arguments))
 
+    @boxed
     def run(self, arguments: list[Foreign]) -> list[Foreign]:
         """Does what a call does, with a list of all arguments."""
+        quick = self._quick
+        return self._run(arguments) if quick is None else quick(arguments)
+
+    def _run(self, arguments: list[Foreign]) -> list[Foreign]:
+        """Does what ``run`` does for any program: the first call finds whether there is a quicker way."""
         if self._numbers and any([isinstance(arguments[at], int) and arguments[at] < 0 for at in self._numbers]):
             return self._traced(arguments)
         native = self._native
@@ -91,6 +108,7 @@ class TracedProgram(Uncopyable):
             found = self.executable(arrays)
         if self._native is None and self._call is not None:
             self._native = self.executable.tensor_entry(self._call, self._by_arrays)
+            self._quick = self._native if self._is_plain and not self._unsure else None
         results = [_as_traced(array, order) for array, order in zip(found, self._orders, strict=True)]
         if is_in_place:
             return results[:len(results) - len(self._updates)]
@@ -109,6 +127,11 @@ class TracedProgram(Uncopyable):
             if any([np.may_share_memory(array, other) for at, other in enumerate(arrays) if at != number]):
                 return False
         return True
+
+
+def is_without_ops(traced: TracedFunction, updates: Sequence[int]) -> bool:
+    """Whether no call of a graph with these ``updates`` computes by an op of PyTorch."""
+    return not updates and not any([entry.is_number for entry in traced.inputs])
 
 
 def with_updates(arguments: Sequence[Foreign], updates: Sequence[int], results: Sequence[Foreign]) -> list[Foreign]:
