@@ -370,7 +370,8 @@ cases("index_put.default",
 _table, _at, _offsets = drawn((6, 3)), torch.tensor([1, 2, 4, 5, 1, 1, 0]), torch.tensor([0, 3, 3, 5])
 _given_weights = drawn((7,))
 for _mode, _of_each, _padding, _ends in ((0, None, -1, False), (1, None, -1, False), (1, None, 1, False),
-                                         (0, _given_weights, 1, True), (0, _given_weights, -1, False)):
+                                         (0, _given_weights, 1, True), (0, _given_weights, -1, False),
+                                         (2, None, -1, False), (2, None, 1, True)):
     _settings = [_mode, False, _of_each, _ends, _padding]
     _bounds = torch.cat([_offsets, torch.tensor([7])]) if _ends else _offsets
     _bag = torch.ops.aten._embedding_bag(_table, _at, _bounds, False, *_settings)
@@ -378,6 +379,11 @@ for _mode, _of_each, _padding, _ends in ((0, None, -1, False), (1, None, -1, Fal
                                                _padding]])
     cases("_embedding_bag_forward_only.default", [[_table, _at, _bounds, False, *_settings]])
 cases("_embedding_bag.default", EMPTY)  # test_compiling has cases: results but for the first one are PyTorch's own
+cases("embedding_renorm.default", [[drawn((6, 3), dtype), at, 1.5, order] for dtype in FLOATS
+                                   for at in (_at, _at[:6].reshape(2, 3)) for order in (2.0, 1.0, math.inf)])
+cases("repeat_interleave.Tensor", [[torch.tensor([2, 0, 3], dtype=dtype), {"output_size": 5}]
+                                   for dtype in (torch.int64, torch.int32)],
+      [[torch.tensor([0, 0]), {"output_size": 0}]])
 cases("histc.default", [[x234], [x234, 5], [x234, 7, -1.5, 1.0], [x234, 4, 0.5, 0.5], [torch.ones(3), 3],
                         [torch.tensor([0.0, 1.0, math.nan, 4.0, 3.0]).double(), 4, 0, 4]])
 _points, _bounds = drawn((4, 5, 2)), [torch.tensor([-2.0, 0.0, 1.5]), torch.tensor([-1.0, -0.5, 0.0, 2.0])]

@@ -118,7 +118,7 @@ def test_attention_is_kept_whole_in_both_directions(monkeypatch, heads, keys, op
     assert len(whole) == 2 and "backward" in whole[1] and not any(["softmax" in name for name in seen])
 
 
-@pytest.mark.parametrize("options", [{"mode": "sum"}, {"mode": "mean", "padding_idx": 1},
+@pytest.mark.parametrize("options", [{"mode": "sum"}, {"mode": "mean", "padding_idx": 1}, {"mode": "max"},
                                      {"mode": "sum", "include_last_offset": True, "per_sample_weights": True}])
 def test_bags_of_rows_are_one_forward_and_one_backward_function(made, options):
     places, offsets = torch.tensor([1, 2, 4, 5, 1, 1, 0]), torch.tensor([0, 3, 3, 7])
@@ -137,6 +137,28 @@ def test_bags_of_rows_are_one_forward_and_one_backward_function(made, options):
         (value * torch.arange(value.numel()).reshape(value.shape)).sum().backward()
     assert_alike(tables[0].grad, tables[1].grad)
     assert len(made) == 2
+
+
+def test_counts_that_add_up_to_another_number_than_was_said_are_an_error():
+    compiled = torch.compile(lambda x, counts: torch.repeat_interleave(x, counts, 0, output_size=5) * 2,
+                             backend=backend, options={"strict": True})
+    x = torch.randn(3, 2)
+    assert_alike(compiled(x, torch.tensor([2, 0, 3])), x[[0, 0, 2, 2, 2]] * 2)
+    for counts, kind in (([2, 1, 3], nv.InvalidArgument), ([2, 0, 2], nv.IndexOutOfRange),
+                         ([-1, 3, 3], nv.InvalidArgument)):
+        with pytest.raises(kind):
+            compiled(x, torch.tensor(counts))
+
+
+def test_a_table_whose_rows_are_held_to_a_norm_is_written_where_it_lies():
+    def function(table):
+        return torch.nn.functional.embedding(torch.tensor([1, 2, 1]), table, max_norm=0.5) * 2
+    tables = [torch.ones(4, 3), torch.ones(4, 3)]
+    values = [run(x) for run, x in zip((torch.compile(function, backend=backend, options={"strict": True}), function),
+                                       tables, strict=True)]
+    assert_alike(*values)
+    assert_alike(*tables)
+    assert tables[0][0].tolist() == [1.0, 1.0, 1.0] and tables[0][1].norm() < 0.51
 
 
 def test_values_for_another_number_of_places_than_a_mask_has_are_an_error():

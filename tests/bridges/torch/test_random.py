@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 import torch.nn.functional as F  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
+import nervure as nv  # noqa: E402
 from nervure.bridges.torch import backend, report  # noqa: E402
 from tests.bridges.torch.comparing import assert_alike  # noqa: E402
 
@@ -81,6 +82,32 @@ def test_numbers_for_any_batch_and_in_few_digits():
     compiled = strictly(lambda x: F.dropout(x, 0.5) * 2, dynamic=True)
     for batch in (3, 50, 7):
         assert set(compiled(torch.ones(batch, 40, dtype=torch.bfloat16)).flatten().tolist()) == {0.0, 4.0}
+
+
+@pytest.mark.parametrize("count, with_repetition", [(1, False), (2, False), (3, True)])
+def test_categories_are_drawn_in_proportion_to_their_chances(count, with_repetition):
+    chances = torch.tensor([1.0, 0.0, 3.0, 4.0])
+    compiled = strictly(lambda x: torch.multinomial(x, count, with_repetition) + 0)
+    torch.manual_seed(3)
+    found = compiled(chances.expand(20000, 4).contiguous())
+    torch.manual_seed(3)
+    assert torch.equal(found, compiled(chances.expand(20000, 4).contiguous())) and found.shape == (20000, count)
+    for drawn in [found[:, 0], *([found[:, 2]] if with_repetition else [])]:
+        assert torch.allclose(torch.bincount(drawn, minlength=4) / 20000, chances / 8, atol=0.02)
+        assert not (drawn == 1).any()
+    if count == 2:
+        second = torch.bincount(found[found[:, 0] == 3, 1], minlength=4).double()
+        assert torch.allclose(second / second.sum(), torch.tensor([0.25, 0, 0.75, 0]).double(), atol=0.02)
+        assert (found[:, 0] != found[:, 1]).all()
+
+
+@pytest.mark.parametrize("chances", [[0.5, -0.5, 1.0], [0.5, math.nan, 1.0], [math.inf, 1.0, 1.0], [0.0, 0.0, 0.0]])
+@pytest.mark.parametrize("count", [1, 2])
+def test_chances_that_make_no_distribution_are_an_error(chances, count):
+    compiled = strictly(lambda x: torch.multinomial(x, count, True) + 1, dynamic=True)
+    assert compiled(torch.ones(3)).shape == (count,)
+    with pytest.raises(nv.IndexOutOfRange):
+        compiled(torch.tensor(chances))
 
 
 def test_chances_that_pytorch_refuses_stay_refused():

@@ -1,4 +1,4 @@
-"""Rows of sums and means of bags: rows of a table, of which those from one offset to the next are a bag.
+"""Rows of sums, means and maxima of bags: rows of a table, of which those from one offset to the next are a bag.
 
 >>> from nervure.ops import Parameter
 >>> import nervure as nv
@@ -21,23 +21,28 @@ from nervure.types import dtype as types
 from nervure.types.description import BasicTensorDescription as Type
 from nervure.types.dim import DimLike
 
-SUM, MEAN = 0, 1
-"""The numbers of the modes. The third one, the largest of each column, is left to PyTorch."""
+SUM, MEAN, LARGEST = 0, 1, 2
+"""The numbers of the modes."""
 
 
 @row("_embedding_bag.default")
 def embedding_bag(result: tuple[Type, ...], table: Value, places: Value, offsets: Value, by_frequency: bool, mode: int,
                   sparse: bool, weights: Value | None, has_end: bool, padding: int) -> tuple[Value, ...]:
-    _require(by_frequency, mode)
+    _require(by_frequency)
     bags, counted = result[0].shape[0], _counted(places, padding)
     bag = _bag_of_each(places, offsets, bags)
     wide = converted(ops.Gather(table, places, 0).output, table.dtype.compute)
-    sums = _added(_along(wide, counted, weights), bag, bags)
     sizes = _added(converted(counted, types.int64), bag, bags)
-    value = sums / _spread(sizes, sums) if mode == MEAN else sums
+    largest = ops.Full(0, result[3].dtype, result[3].shape).output
+    if mode == LARGEST:
+        value, named = _largest(wide, places, counted, bag, sizes)
+        largest = named if named.shape == largest.shape else largest
+    else:
+        value = _added(_along(wide, counted, weights), bag, bags)
+        value = value / _spread(sizes, value) if mode == MEAN else value
     of_each = bag if result[1].shape == bag.shape else ops.Full(0, types.int64, result[1].shape).output
     return (converted(value, result[0].dtype), converted(of_each, result[1].dtype), converted(sizes, result[2].dtype),
-            ops.Full(0, result[3].dtype, result[3].shape).output)
+            converted(largest, result[3].dtype))
 
 
 @row("_embedding_bag_forward_only.default")
@@ -50,19 +55,41 @@ def embedding_bag_without_gradient(result: tuple[Type, ...], *arguments: Foreign
 def embedding_bag_backward(result: Type, gradient: Value, places: Value, offsets: Value, of_each: Value, sizes: Value,
                            largest: Value, count: DimLike, by_frequency: bool, mode: int, sparse: bool,
                            weights: Value | None, padding: int) -> Value:
-    _require(by_frequency, mode)
+    _require(by_frequency)
     bags, counted = gradient.shape[0], _counted(places, padding)
-    bag = _bag_of_each(places, offsets, bags)
     wide = converted(gradient, gradient.dtype.compute)
+    if mode == LARGEST:
+        is_empty = ops.Broadcast(ops.Equal(sizes, sizes.full(0)), wide.shape, [1])
+        zeros = ops.Full(0, wide.dtype, result.shape)
+        found = ops.ScatterElements(zeros, largest, where(is_empty, 0, wide), axis=0, mode="add")
+        return converted(found.output, result.dtype)
+    bag = _bag_of_each(places, offsets, bags)
     if mode == MEAN:
         wide = wide / _spread(_added(converted(counted, types.int64), bag, bags), wide)
     shares = _along(ops.Gather(wide, bag, 0).output, counted, weights)
     return converted(ops.Scatter(ops.Full(0, wide.dtype, result.shape), places, shares, 0, "add").output, result.dtype)
 
 
-def _require(by_frequency: bool, mode: int) -> None:
-    if by_frequency or mode not in (SUM, MEAN):
-        raise Unsupported("bags of largest elements, or gradients divided by how often a row is read")
+def _require(by_frequency: bool) -> None:
+    if by_frequency:
+        raise Unsupported("gradients divided by how often a row is read")
+
+
+def _largest(rows: Value, places: Value, counted: Value, bag: Value, sizes: Value) -> tuple[Value, Value]:
+    """Returns the largest element of each column of a bag, 0 of an empty one, and the place of the first such row."""
+    if places.shape[0] == 0:
+        raise Unsupported("largest elements of no rows")
+    shape = (*sizes.shape, rows.shape[1])
+    is_counted = ops.Broadcast(counted, rows.shape, [1]).output
+    shown = where(is_counted, rows, rows.dtype.extremes[0])
+    found = ops.Scatter(ops.Full(rows.dtype.extremes[0], rows.dtype, shape), bag, shown, 0, "maximum").output
+    is_found = ops.LogicalOr(ops.Equal(rows, ops.Gather(found, bag, 0)), ops.IsNan(rows)).output
+    number, none = ops.Iota(rows.shape, 0, types.int64).output, fitted(places.shape[0], types.int64, rows.shape)
+    number = where(ops.LogicalAnd(is_found, is_counted), number, none)
+    first = ops.Scatter(fitted(places.shape[0], types.int64, shape), bag, number, 0, "minimum").output
+    is_empty = ops.Broadcast(ops.Equal(sizes, sizes.full(0)), shape, [1]).output
+    named = ops.Gather(places, where(is_empty, 0, first), 0).output
+    return where(is_empty, 0, found), where(is_empty, 0, named)
 
 
 def _bag_of_each(places: Value, offsets: Value, bags: DimLike) -> Value:

@@ -111,13 +111,35 @@ def _geometric(x: torch.Tensor, chance: float, generator: Foreign = None) -> tor
     return torch.clamp(torch.ceil(trials), min=1).to(x.dtype)
 
 
+def _multinomial(x: torch.Tensor, count: int, with_repetition: bool = False,
+                 generator: Foreign = None) -> torch.Tensor:
+    """Returns numbers of chances that are drawn. Chances that PyTorch refuses name a place that there is not."""
+    categories = x.shape[-1]
+    if generator is not None or not x.is_floating_point() or not with_repetition and count > categories:
+        return NotImplemented
+    chances, shape = x.double(), (*x.shape[:-1], count)
+    total = chances.sum(-1, keepdim=True)
+    if with_repetition and count != 1:
+        ends = torch.cumsum(chances, -1)
+        drawn = torch.rand(shape, dtype=torch.float64, device=x.device) * ends[..., -1:]
+        below = torch.minimum(drawn, torch.nextafter(ends[..., -1:], torch.zeros_like(total)))
+        found = torch.searchsorted(ends, below, right=True)
+    else:  # the first arrival of as many clocks, and the next ones, is at a category in proportion to its chance
+        arrival = -torch.log1p(-torch.rand(x.shape, dtype=torch.float64, device=x.device)).clamp(max=-1e-300)
+        found = torch.topk(chances / arrival, count, -1).indices
+    is_right = (chances >= 0).all(-1, keepdim=True) & (total > 0) & (total < math.inf)
+    places = torch.arange(categories, device=x.device).expand(x.shape)
+    return torch.gather(places, -1, torch.where(is_right, found, categories))
+
+
 _RANDOM = {aten.native_dropout.default: _dropout, aten.rand_like.default: _uniform_like,
            aten.randn_like.default: _normal_like, aten.bernoulli.p: _bernoulli, aten.uniform.default: _uniform,
            aten.normal_functional.default: _normal, aten.exponential.default: _exponential,
            aten.randint_like.default: _integers_like, aten.randint_like.low_dtype: _integers_like,
            aten.normal.Tensor_float: _normal_around, aten.normal.float_Tensor: _normal_around,
            aten.normal.Tensor_Tensor: _normal_around, aten.log_normal.default: _log_normal,
-           aten.cauchy.default: _cauchy, aten.geometric.default: _geometric}
+           aten.cauchy.default: _cauchy, aten.geometric.default: _geometric,
+           aten.multinomial.default: _multinomial}
 
 
 @cache

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from nervure import ops
 from nervure.bridges.torch.fitting import Given, axis_of, common_shape, converted, expanded, fitted
+from nervure.bridges.torch.reduction_rows import norm_of
 from nervure.bridges.torch.row_table import row
 from nervure.bridges.torch.scan_rows import running_sum
 from nervure.bridges.torch.unsupported import Unsupported
@@ -29,6 +30,20 @@ from nervure.types.shape import inverse_permutation
 @row("embedding.default")
 def embedding(result: Type, table: Value, places: Value, *others: object) -> Value:
     return ops.Gather(table, places, 0).output
+
+
+@row("embedding_renorm.default")
+def embedding_with_norms(result: Type, table: Value, places: Value, most: float, order: float) -> Value:
+    """Scales the rows at these places whose norm is above the largest one; a row that is named twice is the same."""
+    if not table.dtype.is_float:
+        raise Unsupported(f"norms of {table.dtype.name} rows")
+    rows = converted(ops.Gather(table, places, 0).output, table.dtype.compute)
+    axis, kept = rows.rank - 1, (*rows.shape[:-1], 1)
+    norm = converted(norm_of(ops.Absolute(rows).output, order, [axis], kept), table.dtype)
+    norm = converted(norm, rows.dtype)
+    scale = where(ops.Less(norm.full(most), norm), most / (norm + 1e-7), 1)
+    scaled = rows * ops.Broadcast(ops.Reshape(scale, kept[:-1]), rows.shape, [axis]).output
+    return ops.Scatter(table, places, converted(scaled, table.dtype), 0, "set").output
 
 
 @row("embedding_dense_backward.default")
