@@ -205,7 +205,8 @@ cases("diagonal_scatter.default", [[x23, drawn((2,)), 1]])
 _columns = x234.permute(2, 0, 1).contiguous().permute(1, 2, 0)
 cases("as_strided.default as_strided_copy.default",
       [[x234, [4, 3, 2], [6, 2, 1]], [x234, [2, 3, 4], [1, 2, 6]], [_columns, [2, 12], [1, 2]],
-       [x234, [3, 1, 5], [4, 1, 1]], [_columns, [2, 3], [0, 5]], [x23, [], []]])
+       [x234, [3, 1, 5], [4, 1, 1]], [_columns, [2, 3], [0, 5]], [x23, [], []], [x234, [2, 3], [3, 1], 7]])
+cases("resize.default", [[x234, [4, 2]], [_columns, [5]], [x23, [2, 3]], [x23, [0, 7]]])
 cases("as_strided_scatter.default",
       [[x234, drawn((4, 6)), [4, 6], [6, 1]], [_columns, drawn((6, 4)), [6, 4], [1, 6]],
        [x234, drawn((3, 2)), [3, 2], [7, 2]], [_columns, drawn((1, 5)), [1, 5], [1, 4]]])
@@ -316,7 +317,7 @@ for _name, _x, _said, _drawn in (
     cases(f"{_name}_backward.default", [[drawn(tuple(_largest.shape)), _x, *_said, _at_largest]])
 
 cases("embedding.default", [[drawn((5, 4)), places], [drawn((5, 4)), places, 1]])
-cases("embedding_dense_backward.default", [[x234, places, 6, -1, False], [x234, places, 6, 1, False]])
+cases("embedding_dense_backward.default", [[x234, places, 6, -1, False], [x234, places, 6, 1, False], [x234, places, 6, 1, True]])
 cases("index_select.default", [[x234, -1, torch.tensor([3, 0, 0])], [x23, 1, torch.tensor(2)],
                                [torch.tensor(2.5), 0, torch.tensor([0])]])
 cases("gather.default", [[drawn((3, 4)), 1, places], [drawn((2, 3)), 0, places % 2],
@@ -378,6 +379,9 @@ for _mode, _of_each, _padding, _ends in ((0, None, -1, False), (1, None, -1, Fal
     cases("_embedding_bag_backward.default", [[drawn((4, 3)), _at, _bounds, *_bag[1:], 6, False, _mode, False, _of_each,
                                                _padding]])
     cases("_embedding_bag_forward_only.default", [[_table, _at, _bounds, False, *_settings]])
+    if _of_each is not None:
+        cases("_embedding_bag_per_sample_weights_backward.default",
+              [[drawn((4, 3)), _table, _at, _bounds, _bag[1], _mode, _padding]])
 cases("_embedding_bag.default", EMPTY)  # test_compiling has cases: results but for the first one are PyTorch's own
 cases("embedding_renorm.default", [[drawn((6, 3), dtype), at, 1.5, order] for dtype in FLOATS
                                    for at in (_at, _at[:6].reshape(2, 3)) for order in (2.0, 1.0, math.inf)])

@@ -28,7 +28,6 @@ SUM, MEAN, LARGEST = 0, 1, 2
 @row("_embedding_bag.default")
 def embedding_bag(result: tuple[Type, ...], table: Value, places: Value, offsets: Value, by_frequency: bool, mode: int,
                   sparse: bool, weights: Value | None, has_end: bool, padding: int) -> tuple[Value, ...]:
-    _require(by_frequency)
     bags, counted = result[0].shape[0], _counted(places, padding)
     bag = _bag_of_each(places, offsets, bags)
     wide = converted(ops.Gather(table, places, 0).output, table.dtype.compute)
@@ -55,7 +54,8 @@ def embedding_bag_without_gradient(result: tuple[Type, ...], *arguments: Foreign
 def embedding_bag_backward(result: Type, gradient: Value, places: Value, offsets: Value, of_each: Value, sizes: Value,
                            largest: Value, count: DimLike, by_frequency: bool, mode: int, sparse: bool,
                            weights: Value | None, padding: int) -> Value:
-    _require(by_frequency)
+    if by_frequency:  # PyTorch 2.13 divides by how often another row is read
+        raise Unsupported("gradients divided by how often a row is read")
     bags, counted = gradient.shape[0], _counted(places, padding)
     wide = converted(gradient, gradient.dtype.compute)
     if mode == LARGEST:
@@ -70,9 +70,13 @@ def embedding_bag_backward(result: Type, gradient: Value, places: Value, offsets
     return converted(ops.Scatter(ops.Full(0, wide.dtype, result.shape), places, shares, 0, "add").output, result.dtype)
 
 
-def _require(by_frequency: bool) -> None:
-    if by_frequency:
-        raise Unsupported("gradients divided by how often a row is read")
+@row("_embedding_bag_per_sample_weights_backward.default")
+def embedding_bag_weights_backward(result: Type, gradient: Value, table: Value, places: Value, offsets: Value,
+                                   of_each: Value, mode: int, padding: int) -> Value:
+    bag, dtype = _bag_of_each(places, offsets, gradient.shape[0]), gradient.dtype.compute
+    shown, rows = [converted(ops.Gather(x, at, 0).output, dtype) for x, at in ((gradient, bag), (table, places))]
+    products = _along(shown * rows, _counted(places, padding), None)
+    return converted(ops.Sum(products, axes=[1]).output, result.dtype)
 
 
 def _largest(rows: Value, places: Value, counted: Value, bag: Value, sizes: Value) -> tuple[Value, Value]:

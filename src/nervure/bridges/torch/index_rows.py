@@ -23,6 +23,7 @@ from nervure.ops.selection import where
 from nervure.types import dtype as types
 from nervure.types.description import BasicTensorDescription as Type
 from nervure.types.dim import DimLike, index, product
+from nervure.types.dtype import DType
 from nervure.types.index_map import IndexMap
 from nervure.types.shape import inverse_permutation
 
@@ -49,14 +50,20 @@ def embedding_with_norms(result: Type, table: Value, places: Value, most: float,
 @row("embedding_dense_backward.default")
 def embedding_backward(result: Type, gradient: Value, places: Value, count: DimLike, padding: int,
                        by_frequency: bool) -> Value:
-    if by_frequency:
-        raise Unsupported("gradients divided by how often a row is read")
     wide = converted(gradient, gradient.dtype.compute)
+    if by_frequency:
+        wide = wide / ops.Broadcast(_frequency_of_each(places, count, wide.dtype), wide.shape, [wide.rank - 1]).output
     if padding >= 0:
         is_padding = ops.Broadcast(ops.Equal(places, places.full(padding)), wide.shape, [wide.rank - 1])
         wide = where(is_padding, 0, wide)
     zeros = ops.Full(0, wide.dtype, result.shape)
     return converted(ops.Scatter(zeros, places, wide, 0, "add").output, result.dtype)
+
+
+def _frequency_of_each(places: Value, count: DimLike, dtype: DType) -> Value:
+    """Returns how often each of some ``places`` from 0 to ``count`` is among them."""
+    ones = ops.Full(1, dtype, places.shape)
+    return ops.Gather(ops.Scatter(ops.Full(0, dtype, (count,)), places, ones, 0, "add"), places, 0).output
 
 
 @row("index_select.default")

@@ -32,7 +32,8 @@ WITH_MEMORY: set[str] = set()
 class TracedMemory(NamedTuple):
     """The memory of a tensor without gaps: its dimensions from the outermost, and the place of its first element.
 
-    The place is None for an argument of the graph, and a view of it: another call may give a part of a larger tensor.
+    Of an argument of the graph, and a view of it, the place is that of the trace, which calls compare with theirs. It
+    is None if symbols decide it.
     """
 
     order: tuple[int, ...]
@@ -49,6 +50,8 @@ def row(*names: str) -> Callable[[Function], Function]:
 
 
 def memory_row(*names: str) -> Callable[[Function], Function]:
-    """Enters a function for overloads whose meaning depends on how the first operand lies in memory."""
+    """Enters a function for overloads whose meaning depends on how the first operand lies in memory, from a place that
+    the last argument names, if it is not None.
+    """
     WITH_MEMORY.update(names)
     return row(*names)

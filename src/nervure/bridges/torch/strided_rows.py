@@ -22,7 +22,7 @@ from nervure.bridges.torch.row_table import TracedMemory, memory_row
 from nervure.bridges.torch.unsupported import Unsupported
 from nervure.ir.op import Value
 from nervure.types.description import BasicTensorDescription as Type
-from nervure.types.dim import DimLike, equal, index, product
+from nervure.types.dim import DimLike, equal, index, less_equal, product
 from nervure.types.index_map import IndexMap
 from nervure.types.shape import inverse_permutation
 
@@ -53,12 +53,25 @@ def strided_scatter(result: Type, x: Value, source: Value, size: Sequence[DimLik
     return _shaped(written, x.shape, memory.order)
 
 
+@memory_row("resize.default")
+def resized(result: Type, x: Value, size: Sequence[DimLike], form: object, *, memory: TracedMemory) -> Value:
+    """Returns the first elements in memory in another shape; of more elements than there are PyTorch says nothing."""
+    if tuple(result.shape) == tuple(x.shape):
+        return x
+    if form is not None or not all([isinstance(length, int) for length in (*x.shape, *result.shape)]):
+        raise Unsupported("a tensor of another size in a memory format, or of lengths that are symbols")
+    count = product(result.shape)
+    if less_equal(count, product(x.shape)) is not True:
+        raise Unsupported("a tensor that becomes larger in its memory")
+    return ops.Reshape(ops.Slice(_flat(x, memory), [(0, count, 1)]), result.shape).output
+
+
 def _start(first: DimLike | None, memory: TracedMemory) -> DimLike:
     """Returns the place of a view's first element, counted from that of the tensor; None is the tensor's own."""
     if first is None:
         return 0
     if memory.offset is None:
-        raise Unsupported("a place in the memory of an argument")
+        raise Unsupported("a place in the memory of an argument that symbols decide")
     return first - memory.offset
 
 

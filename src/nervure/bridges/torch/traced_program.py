@@ -22,7 +22,7 @@ from torch.fx import GraphModule
 
 from nervure import transformers
 from nervure.bridges.torch.torch_tensors import as_array, as_tensor
-from nervure.bridges.torch.translation import TracedFunction, TracedInput, TracedOutput
+from nervure.bridges.torch.translation import TracedFunction, TracedInput, TracedOutput, assumed_offsets
 from nervure.bridges.torch.unsupported import Foreign
 from nervure.ir.identity import Uncopyable
 from nervure.transformers.tensor_calls import TensorArgument, TensorCall, TensorResult
@@ -43,7 +43,8 @@ class TracedProgram(Uncopyable):
     share no memory with arguments.
 
     The last results are new values of the arguments whose numbers ``updates`` lists: they are written there, and not
-    returned. Integers are lengths, which are at least 0; the ``graph`` itself runs a call with others.
+    returned. Integers are lengths, which are at least 0; the ``graph`` itself runs a call with others, and one in which
+    an argument starts at another place in its memory than a view by strides has assumed.
 
     Calls whose tensors lie in memory as those of an earlier call go from PyTorch to machine code without Python, by
     DLPack's exchange API. Others are read as arrays, with the same results.
@@ -61,6 +62,7 @@ class TracedProgram(Uncopyable):
         self._orders = [entry.order for entry in traced.outputs if entry.result is not None]
         self._writes = _writes(traced, self._updates)
         self._call = _tensor_call(traced, graph, self._writes, [read for _, read in self._readers])
+        self._offsets = assumed_offsets(graph)
         self._unsure = _maybe_negated(traced, graph)
         self._is_plain = all([entry.result is not None for entry in traced.outputs])
         self._native: Callable[[list[Foreign]], list[torch.Tensor]] | None = None
@@ -79,6 +81,8 @@ class TracedProgram(Uncopyable):
     def _run(self, arguments: list[Foreign]) -> list[Foreign]:
         """Does what ``run`` does for any program: the first call finds whether there is a quicker way."""
         if self._numbers and any([isinstance(arguments[at], int) and arguments[at] < 0 for at in self._numbers]):
+            return self._traced(arguments)
+        if self._offsets and any([arguments[at].storage_offset() != own for at, own in self._offsets.items()]):
             return self._traced(arguments)
         native = self._native
         if native is None or self._unsure and any([arguments[at].is_neg() for at in self._unsure]):

@@ -263,9 +263,29 @@ def _memory(node: Node) -> TracedMemory:
         if length != 1 and equal(length_of(tensor.stride(d)), expected) is not True:
             raise Unsupported("a view by strides of a tensor with gaps")
         expected = expected * length
+    is_known = isinstance(tensor.storage_offset(), int) or _viewed(node).op != "placeholder"
+    return TracedMemory(order, length_of(tensor.storage_offset()) if is_known else None)
+
+
+def _viewed(node: Node) -> Node:
+    """Returns the node that made the memory of a traced tensor."""
     while node.target is operator.getitem or getattr(node.target, "is_view", False):
         node = node.args[0]
-    return TracedMemory(order, None if node.op == "placeholder" else length_of(tensor.storage_offset()))
+    return node
+
+
+def assumed_offsets(graph: GraphModule) -> dict[int, int]:
+    """Returns the arguments of which rows assume the place of the first element in memory, with that place.
+
+    They are those of views that name a place: another call may give a part of a larger tensor.
+    """
+    places, found = graph.graph.find_nodes(op="placeholder"), dict[int, int]()
+    for node in graph.graph.nodes:
+        if name_of(node.target) in WITH_MEMORY and _all_arguments(node)[-1] is not None:
+            viewed = _viewed(node.args[0])
+            if viewed.op == "placeholder":
+                found[places.index(viewed)] = viewed.meta["val"].storage_offset()
+    return found
 
 
 def drawn_by(node: Node, operand: Callable[[Node], Foreign]) -> tuple[Foreign, str, Parameter] | None:
