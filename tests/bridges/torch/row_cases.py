@@ -317,7 +317,8 @@ for _name, _x, _said, _drawn in (
     cases(f"{_name}_backward.default", [[drawn(tuple(_largest.shape)), _x, *_said, _at_largest]])
 
 cases("embedding.default", [[drawn((5, 4)), places], [drawn((5, 4)), places, 1]])
-cases("embedding_dense_backward.default", [[x234, places, 6, -1, False], [x234, places, 6, 1, False], [x234, places, 6, 1, True]])
+cases("embedding_dense_backward.default", [[x234, places, 6, -1, False], [x234, places, 6, 1, False],
+                                           [x234, places, 6, 1, True]])
 cases("index_select.default", [[x234, -1, torch.tensor([3, 0, 0])], [x23, 1, torch.tensor(2)],
                                [torch.tensor(2.5), 0, torch.tensor([0])]])
 cases("gather.default", [[drawn((3, 4)), 1, places], [drawn((2, 3)), 0, places % 2],
