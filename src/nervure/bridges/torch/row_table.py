@@ -50,8 +50,9 @@ def row(*names: str) -> Callable[[Function], Function]:
 
 
 def memory_row(*names: str) -> Callable[[Function], Function]:
-    """Enters a function for overloads whose meaning depends on how the first operand lies in memory, from a place that
-    the last argument names, if it is not None.
+    """Enters a function for overloads whose meaning depends on how the first operand lies in memory.
+
+    Unless it is None, their last argument names a place there.
     """
     WITH_MEMORY.update(names)
     return row(*names)
