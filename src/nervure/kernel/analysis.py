@@ -24,6 +24,7 @@ from nervure.ir.kinds import (
 )
 from nervure.ir.leaves import Full, Leaf
 from nervure.ir.op import Op
+from nervure.kernel.known_integers import KnownIntegers
 from nervure.ops.effects import Guard
 from nervure.types.dim import index
 from nervure.types.index_map import IndexMap
@@ -72,6 +73,7 @@ class OpAnalysis:
         self._maps: dict[Op, IndexMap] = {}
         self._traits: dict[Op, ViewTraits] = {}
         self._alike: dict[SimpleView | ComplexView | None, ViewTraits] = {}
+        self.integers = KnownIntegers()
 
     def kind(self, op: Op) -> OpKind:
         """Returns the kind of an op."""

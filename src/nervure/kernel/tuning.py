@@ -230,6 +230,14 @@ TRIED_POINTS = 1 << 20
 MOST_SCALAR_STATEMENTS = 512
 """The statements of the longest loop over single numbers that is one kernel; longer ones gain little by it."""
 
+# -- integers between known numbers -----------------------------------------------------------------------------
+
+OPS_ABOVE_AN_INDEX = 24
+"""Ops, one above the other, that are looked at to know between which numbers an index lies."""
+
+LONG_CONSTANT = 1 << 16
+"""Elements of a constant that take longer to read, when a function is compiled, than their range is worth."""
+
 # -- limits of memory -------------------------------------------------------------------------------------------
 
 CUTS = 3

@@ -51,6 +51,7 @@ from nervure.types.dim import (
     index,
     index_symbols,
     less_equal,
+    simplify,
 )
 from nervure.types.dtype import bool_, int64, uint64
 from nervure.types.index_map import Ranges
@@ -148,6 +149,9 @@ class ValueLowering:
             return address(offset, list(self._extents), self._ranges)
         parts = affine(offset, used)
         if parts is None:
+            offset = simplify(offset, self._ranges)
+            parts = affine(offset, used)
+        if parts is None:
             return Address(0, (), ((1, self._value(offset)),))
         terms = tuple([(parts[0][name], self._data.scalars[name]) for name in used])
         return address(parts[1], list(self._extents), self._ranges, terms)
@@ -244,7 +248,10 @@ class ValueLowering:
         operand = op.operands[element.operand]
         given = self.of(operand, tuple([at(entry) for entry in element.coordinates]))
         s = self.scalars()
-        bound = self._value(at(element.bound))
+        bound, length = self._value(at(element.bound)), element.bound
+        low, high = self._ops.integers.of(operand)
+        if isinstance(length, int) and low is not None and high is not None and 0 <= low <= high < length:
+            return self._ranged(s.convert(given, int64), low, high)
         if given.dtype is uint64:
             fits = s.less(given, s.wrap(bound, uint64))
             place = s.wrap(given, int64)
@@ -254,7 +261,15 @@ class ValueLowering:
             fits = s.bitwise_and(s.less_equal(Literal(0, int64), place), s.less(place, bound))
         self.require(fits, s.wrap(given, int64), IndexFailure(op, element.operand))
         safe = s.where(fits, place, Literal(0, int64))
+        if isinstance(length, int) and length > 0:
+            return self._ranged(safe, 0, length - 1)
         return self._data.new(safe)
+
+    def _ranged(self, place: Scalar, low: int, high: int) -> Dim:
+        """Returns the index that stands for a scalar between two numbers."""
+        found = self._data.new(place)
+        self._ranges[str(found)] = low, high
+        return found
 
     def require(self, condition: Scalar, value: Scalar, failure: Failure) -> None:
         """Appends a check that reports a ``failure``, and a ``value``, if a ``condition`` does not hold."""

@@ -43,6 +43,12 @@ def widen(values: Interval) -> Interval:
     return low, high
 
 
+def add(left: Interval, right: Interval) -> Interval:
+    """The sums of a value of each."""
+    low = None if left[0] is None or right[0] is None else left[0] + right[0]
+    return low, None if left[1] is None or right[1] is None else left[1] + right[1]
+
+
 def negate(values: Interval) -> Interval:
     """The values with the other sign."""
     low, high = values
@@ -110,7 +116,7 @@ def floor_divide(dividend: Interval, divisor: Interval) -> Interval:
         if high is not None:
             high = high // smallest if high >= 0 else -1 if largest is None else high // largest
         parts.append((low, high))
-    return _unite(parts)
+    return unite(parts)
 
 
 def remainder(dividend: Interval, divisor: Interval) -> Interval:
@@ -122,7 +128,7 @@ def remainder(dividend: Interval, divisor: Interval) -> Interval:
             continue
         part = _positive_remainder(dividend if sign > 0 else negate(dividend), size)
         parts.append(part if sign > 0 else negate(part))
-    return _unite(parts)
+    return unite(parts)
 
 
 def _positive_remainder(dividend: Interval, divisor: Interval) -> Interval:
@@ -139,7 +145,7 @@ def _positive_remainder(dividend: Interval, divisor: Interval) -> Interval:
     return 0, top
 
 
-def _unite(parts: Sequence[Interval]) -> Interval:
+def unite(parts: Sequence[Interval]) -> Interval:
     """Returns the values in any part; a divisor without values has no parts, and any result is sound."""
     return functools.reduce(_union, parts) if parts else EVERYTHING
 
