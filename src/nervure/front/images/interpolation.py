@@ -18,11 +18,11 @@ from collections.abc import Mapping, Sequence
 from itertools import product as combinations
 from typing import NamedTuple
 
+from nervure import ops
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, did_you_mean
 from nervure.front import alignment
 from nervure.front.argument_parsing import members, positions_of, shown, truth
 from nervure.front.arranging.filled import iota
-from nervure.front.arranging.gathering import gather_nd
 from nervure.front.arranging.views import expand_dims, permuted, reshape
 from nervure.front.creation import as_tensor, read_axes
 from nervure.front.images.sampling import cubic_weights
@@ -50,7 +50,7 @@ from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxesLike
 from nervure.types.dim import Dim, DimLike, product
 from nervure.types.dim import equal as equal_lengths
-from nervure.types.dtype import DType, int64
+from nervure.types.dtype import DType, int32, int64
 
 __all__ = ["affine_grid", "grid_sample"]
 
@@ -221,9 +221,11 @@ def sampled(x: Tensor, batch: int, coordinates: Sequence[Tensor], mode: str = "l
     """
     start = batch + (rows is not None)
     lengths, rest = x.type.shape[start:start + len(coordinates)], x.type.shape[start + len(coordinates):]
-    flat = reshape(x, (*x.type.shape[:batch], product(x.type.shape[batch:start + len(coordinates)]), *rest))
-    taps = [_taps(coordinate, length, mode, padding, has_ends)
+    count = product(x.type.shape[batch:start + len(coordinates)])
+    flat, dtype = reshape(x, (*x.type.shape[:batch], count, *rest)), _narrowest(count)
+    taps = [_taps(coordinate, length, mode, padding, has_ends, dtype)
             for coordinate, length in zip(coordinates, lengths, strict=True)]
+    rows = None if rows is None else convert(rows, dtype)
     result = None
     for chosen in combinations(*taps):
         index, weight, inside = rows, None, None
@@ -232,13 +234,20 @@ def sampled(x: Tensor, batch: int, coordinates: Sequence[Tensor], mode: str = "l
             weight = tap.weight if weight is None else multiply(weight, tap.weight)
             inside = tap.inside if inside is None else logical_and(inside, tap.inside)
         assert index is not None and weight is not None and inside is not None
-        element = gather_nd(flat, expand_dims(index, index.ndim), batch)
+        element = Tensor(ops.GatherNd(flat.value, expand_dims(index, index.ndim).value, batch))
         term = where(_spread(inside, len(rest)), element, 0)
         if mode != "nearest":
             term = multiply(convert(term, x.dtype.compute), _spread(convert(weight, x.dtype.compute), len(rest)))
         result = term if result is None else add(result, term)
     assert result is not None
     return convert(result, x.dtype)
+
+
+def _narrowest(count: DimLike) -> DType:
+    """Returns the type for places among so many elements: half as wide where they fit, so that twice as many are read
+    at once.
+    """
+    return int32 if isinstance(count, int) and count <= int32.maximum else int64
 
 
 class _Tap(NamedTuple):
@@ -249,25 +258,25 @@ class _Tap(NamedTuple):
     inside: Tensor
 
 
-def _taps(coordinate: Tensor, length: DimLike, mode: str, padding: str, has_ends: bool) -> list[_Tap]:
-    """Returns the elements that a mode takes around coordinates along one axis."""
+def _taps(coordinate: Tensor, length: DimLike, mode: str, padding: str, has_ends: bool, dtype: DType) -> list[_Tap]:
+    """Returns the elements that a mode takes around coordinates along one axis, with places of type ``dtype``."""
     if mode != "cubic":
         coordinate = _folded(coordinate, length, padding, has_ends)
     if mode == "nearest":
         place = nearest(coordinate)
-        return [_tap(place, place, length)]
+        return [_tap(place, place, length, dtype)]
     first = floor(coordinate)
     part = subtract(coordinate, first)
     if mode == "linear":
-        return [_tap(first, subtract(1.0, part), length), _tap(add(first, 1.0), part, length)]
-    return [_tap(_folded(add(first, float(k - 1)), length, padding, has_ends), weight, length)
+        return [_tap(first, subtract(1.0, part), length, dtype), _tap(add(first, 1.0), part, length, dtype)]
+    return [_tap(_folded(add(first, float(k - 1)), length, padding, has_ends), weight, length, dtype)
             for k, weight in enumerate(cubic_weights(part))]
 
 
-def _tap(place: Tensor, weight: Tensor, length: DimLike) -> _Tap:
+def _tap(place: Tensor, weight: Tensor, length: DimLike, dtype: DType) -> _Tap:
     last = convert(as_tensor(length - 1, dtype=int64), place.dtype)
     inside = logical_and(greater_equal(place, 0.0), less_equal(place, last))
-    return _Tap(clip(convert(place, int64), 0, length - 1), where(inside, weight, 0.0), inside)
+    return _Tap(clip(convert(place, dtype), 0, length - 1), where(inside, weight, 0.0), inside)
 
 
 def _folded(coordinate: Tensor, length: DimLike, padding: str, has_ends: bool) -> Tensor:
