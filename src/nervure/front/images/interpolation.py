@@ -83,10 +83,10 @@ def grid_sample(x: TensorLike, grid: TensorLike, mode: str = "linear", padding: 
     plan = _planned(own, where_to, places)
     value, points = permuted(Tensor(own.value), plan.order), permuted(Tensor(where_to.value), plan.grid_order)
     points = convert(points, promote([entry.dtype.compute for entry in (points, own) if entry.dtype.is_float]))
-    lengths = value.type.shape[plan.batch:plan.batch + plan.spatial]
-    coordinates = [_in_elements(points[..., plan.spatial - 1 - k], length, has_ends)
+    lengths = [own.type.shape[at] for at in plan.places]
+    coordinates = [_in_elements(points[..., len(lengths) - 1 - k], length, has_ends)
                    for k, length in enumerate(lengths)]
-    found = sampled(value, plan.batch, coordinates, mode, padding, has_ends)
+    found = sampled(value, plan.batch, coordinates, mode, padding, has_ends, rest_first=plan.rest_first)
     return Tensor(permuted(found, plan.result).value, plan.axes)
 
 
@@ -97,12 +97,14 @@ def _check_choice(value: object, choices: Sequence[str], operand: str, help: str
 
 
 class _Plan(NamedTuple):
-    """The dimensions of x as (batch, places, rest), those of the grid as (batch, own, coordinates), and of the result
-    of (batch, own, rest).
+    """The dimensions of x as (batch, places, rest), those of the grid as (batch, own, coordinates), and of the result.
+
+    The result has (batch, own, rest). Where the rest of x lies in front of its places, it does so in all of them.
     """
 
     batch: int
-    spatial: int
+    places: list[int]
+    rest_first: bool
     order: list[int]
     grid_order: list[int]
     result: list[int]
@@ -134,15 +136,18 @@ def _planned(x: Tensor, grid: Tensor, places: AxesLike | None) -> _Plan:
     own = [at for at in range(grid.ndim - 1) if at not in shared]
     alone = [at for at in others if at not in shared.values()]
     sources = {shared[here]: [k] for k, here in enumerate(batch)}
-    sources |= {at: [len(batch) + len(own) + k] for k, at in enumerate(alone)}
-    sources[min(spatial)] = [len(batch) + k for k in range(len(own))]
+    rest_first = bool(alone) and max(alone) < min(spatial)
+    first = len(batch) + len(alone) * rest_first
+    sources |= {at: [len(batch) + len(own) * (not rest_first) + k] for k, at in enumerate(alone)}
+    sources[min(spatial)] = [first + k for k in range(len(own))]
     result = [source for at in range(x.ndim) for source in sources.get(at, [])]
     axes = None
     if x.is_named:
-        made = [*[x.axes[shared[here]] for here in batch], *[grid.axes[at] for at in own],
-                *[x.axes[at] for at in alone]]
+        parts = [[grid.axes[at] for at in own], [x.axes[at] for at in alone]]
+        made = [x.axes[shared[here]] for here in batch] + sum(reversed(parts) if rest_first else parts, [])
         axes = Axes([made[source] for source in result])
-    return _Plan(len(batch), len(spatial), [*[shared[here] for here in batch], *spatial, *alone],
+    order = [*alone, *spatial] if rest_first else [*spatial, *alone]
+    return _Plan(len(batch), spatial, rest_first, [*[shared[here] for here in batch], *order],
                  [*batch, *own, grid.ndim - 1], result, axes)
 
 
@@ -212,17 +217,16 @@ def _in_elements(coordinate: Tensor, length: DimLike, has_ends: bool) -> Tensor:
 
 
 def sampled(x: Tensor, batch: int, coordinates: Sequence[Tensor], mode: str = "linear", padding: str = "zeros",
-            has_ends: bool = True, rows: Tensor | None = None) -> Tensor:
+            has_ends: bool = True, rows: Tensor | None = None, rest_first: bool = False) -> Tensor:
     """Returns the elements of x, (batch, places, rest), at coordinates that count its elements: (batch, own, rest).
 
     There is a tensor of coordinates for each place, (batch, own), and they broadcast. With ``rows``, integers that
     broadcast with them, x is (rows, places, rest), has no batch, and its rows are chosen. ``mode`` and ``padding`` are
-    those of ``nv.grid_sample``; ``has_ends`` says that a reflection is about centres.
+    those of ``nv.grid_sample``; ``has_ends`` says that a reflection is about centres. With ``rest_first`` x is (batch,
+    rest, places) and the result (batch, rest, own).
     """
-    start = batch + (rows is not None)
-    lengths, rest = x.type.shape[start:start + len(coordinates)], x.type.shape[start + len(coordinates):]
-    count = product(x.type.shape[batch:start + len(coordinates)])
-    flat, dtype = reshape(x, (*x.type.shape[:batch], count, *rest)), _narrowest(count)
+    elements = _Elements.of(x, batch, len(coordinates), rows is not None, rest_first)
+    lengths, dtype = elements.lengths, _narrowest(elements.total)
     taps = [_taps(coordinate, length, mode, padding, has_ends, dtype)
             for coordinate, length in zip(coordinates, lengths, strict=True)]
     rows = None if rows is None else convert(rows, dtype)
@@ -234,20 +238,61 @@ def sampled(x: Tensor, batch: int, coordinates: Sequence[Tensor], mode: str = "l
             weight = tap.weight if weight is None else multiply(weight, tap.weight)
             inside = tap.inside if inside is None else logical_and(inside, tap.inside)
         assert index is not None and weight is not None and inside is not None
-        element = Tensor(ops.GatherNd(flat.value, expand_dims(index, index.ndim).value, batch))
-        term = where(_spread(inside, len(rest)), element, 0)
+        term = where(elements.spread(inside), elements.at(index), 0)
         if mode != "nearest":
-            term = multiply(convert(term, x.dtype.compute), _spread(convert(weight, x.dtype.compute), len(rest)))
+            term = multiply(convert(term, x.dtype.compute), elements.spread(convert(weight, x.dtype.compute)))
         result = term if result is None else add(result, term)
     assert result is not None
     return convert(result, x.dtype)
 
 
-def _narrowest(count: DimLike) -> DType:
-    """Returns the type for places among so many elements: half as wide where they fit, so that twice as many are read
-    at once.
+class _Elements(NamedTuple):
+    """The elements of a tensor with its places as one axis, of ``total`` elements, in front of the rest or behind it.
+
+    Each order has the index that leaves elements where they lie: rows at a place, or single elements.
     """
-    return int32 if isinstance(count, int) and count <= int32.maximum else int64
+
+    flat: Tensor
+    batch: int
+    lengths: Sequence[DimLike]
+    total: DimLike
+    rest: Sequence[DimLike]
+    rest_first: bool
+
+    @classmethod
+    def of(cls, x: Tensor, batch: int, spatial: int, has_rows: bool, rest_first: bool) -> _Elements:
+        """Reads x, (batch, places, rest) or (batch, rest, places); its rows count as a place."""
+        shape, first = x.type.shape, x.ndim - spatial if rest_first else batch
+        places = shape[first:first + spatial + has_rows]
+        rest, count = shape[batch:first] or shape[first + len(places):], product(places)
+        order = (*rest, count) if rest_first else (count, *rest)
+        return cls(reshape(x, (*shape[:batch], *order)), batch, places[has_rows:], count, rest, rest_first)
+
+    def at(self, index: Tensor) -> Tensor:
+        """Returns the elements at an index, (batch, own), among the places."""
+        if not self.rest_first:
+            return Tensor(ops.GatherNd(self.flat.value, expand_dims(index, index.ndim).value, self.batch))
+        shape, own, axis = index.type.shape, index.type.shape[self.batch:], self.flat.ndim - 1
+        line = reshape(index, (*shape[:self.batch], product(own)))
+        wide = (*shape[:self.batch], *self.rest, product(own))
+        spread = ops.Broadcast(line.value, wide, range(self.batch, axis))
+        found = Tensor(ops.GatherElements(self.flat.value, spread, axis))
+        return reshape(found, (*shape[:self.batch], *self.rest, *own))
+
+    def spread(self, x: Tensor) -> Tensor:
+        """Returns a tensor, (batch, own), with axes of length 1 for the rest."""
+        shape, ones = x.type.shape, [1] * len(self.rest)
+        if not self.rest:
+            return x
+        place = self.batch if self.rest_first else x.ndim
+        return reshape(x, (*shape[:place], *ones, *shape[place:]))
+
+
+def _narrowest(count: DimLike) -> DType:
+    """Returns the type for places among ``count`` elements. Where they fit it is half as wide, and twice as many are
+    read at once.
+    """
+    return int32 if isinstance(count, int) and count <= int32.limits[1] else int64
 
 
 class _Tap(NamedTuple):
@@ -299,11 +344,6 @@ def held(coordinate: Tensor, last: Tensor) -> Tensor:
     """Returns coordinates held between 0 and the ``last`` one, where their derivative is 0, at these two as well."""
     is_inside = logical_and(greater(coordinate, 0.0), less(coordinate, last))
     return where(is_inside, coordinate, where(greater_equal(coordinate, last), last, 0.0))
-
-
-def _spread(x: Tensor, count: int) -> Tensor:
-    """Returns a tensor with axes of length 1 at its end."""
-    return reshape(x, (*x.type.shape, *[1] * count)) if count else x
 
 
 explain_keywords(globals(), __all__)
