@@ -100,11 +100,15 @@ class Failure(Exception):
 
 
 def environment(settings: Settings, cache: str | None = None) -> dict[str, str]:
-    """The variables that worker processes see: threads, instructions, our transformer, where compilers keep code."""
+    """The variables that worker processes see: threads, instructions, our transformer, where compilers keep code.
+
+    Python keeps the bytecode of our modules, as it does that of packages when they are installed.
+    """
+    own = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     threads = {f"{name}_NUM_THREADS": str(settings.threads) for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR")}
     places = dict.fromkeys(CACHE_PLACES, cache) if cache else {}
     instructions = AVX2 if settings.avx2 else {}
-    return {**os.environ, **threads, **instructions, "NERVURE_TRANSFORMER": settings.transformer, **places,
+    return {**own, **threads, **instructions, "NERVURE_TRANSFORMER": settings.transformer, **places,
             "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1"}
 
 

@@ -317,6 +317,11 @@ def test_everyone_is_held_to_avx2():
     assert printed.stdout == "32\n"
 
 
+def test_contenders_keep_the_bytecode_of_modules(monkeypatch):
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    assert "PYTHONDONTWRITEBYTECODE" not in rounds.environment(Settings())
+
+
 def test_a_contender_that_fails_says_why():
     result = rounds.measure_calls("small", ["numpy.no_such_setting"], Settings(rounds=1))
     assert result.failures == {"numpy.no_such_setting": "KeyError: 'no_such_setting'"} and not result.figures

@@ -429,7 +429,8 @@ def is_direct(monkeypatch):
     (lambda x: x.add_(1) * 2, {}, False),                   # a new version of the argument
     (lambda x: x + 1, {"dynamic": True}, False),            # a number among the arguments, and marks on results
     (lambda x: torch.special.airy_ai(x) + 1, {}, False),    # PyTorch computes a part
-], ids=["plain", "freezing", "view", "update", "dynamic", "part"])
+    (lambda x: torch.as_strided(x, (2, 2), (2, 1), 3) + 1, {}, False),  # it depends on where the argument starts
+], ids=["plain", "freezing", "view", "update", "dynamic", "part", "place"])
 def test_calls_go_past_what_has_nothing_to_do(is_direct, function, options, expected):
     """Y1: a graph that AOTAutograd only calls is called without it, and one that it does more for is not."""
     compiled = torch.compile(function, backend=backend, **options)

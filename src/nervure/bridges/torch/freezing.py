@@ -64,7 +64,7 @@ def program_of(graph: GraphModule, name: str, updates: Sequence[int] = (),
 
     def make(variables: Mapping[int, Variable]) -> TracedProgram:
         return TracedProgram(translated(graph, name, variables=variables), graph, updates)
-    return FreezingProgram(weights, make, is_without_ops(traced, updates))
+    return FreezingProgram(weights, make, is_without_ops(traced, graph, updates))
 
 
 class WeightKind(NamedTuple):

@@ -67,7 +67,8 @@ class TracedProgram(Uncopyable):
         self._is_plain = all([entry.result is not None for entry in traced.outputs])
         self._native: Callable[[list[Foreign]], list[torch.Tensor]] | None = None
         self._quick: Callable[[list[Foreign]], list[torch.Tensor]] | None = None
-        self.is_without_ops = is_without_ops(traced, updates)
+        self._is_looked_at = bool(self._numbers or self._offsets or self._unsure or not self._is_plain)
+        self.is_without_ops = is_without_ops(traced, graph, updates)
 
     def __call__(self, *arguments: Foreign) -> list[Foreign]:
         return self.run(list(arguments))
@@ -79,7 +80,7 @@ class TracedProgram(Uncopyable):
         return self._run(arguments) if quick is None else quick(arguments)
 
     def _run(self, arguments: list[Foreign]) -> list[Foreign]:
-        """Does what ``run`` does for any program: the first call finds whether there is a quicker way."""
+        """Does what ``run`` does for any program: what has to be looked at in Python is."""
         if self._numbers and any([isinstance(arguments[at], int) and arguments[at] < 0 for at in self._numbers]):
             return self._traced(arguments)
         if self._offsets and any([arguments[at].storage_offset() != own for at, own in self._offsets.items()]):
@@ -112,7 +113,7 @@ class TracedProgram(Uncopyable):
             found = self.executable(arrays)
         if self._native is None and self._call is not None:
             self._native = self.executable.tensor_entry(self._call, self._by_arrays)
-            self._quick = self._native if self._is_plain and not self._unsure else None
+            self._quick = None if self._is_looked_at else self._native
         results = [_as_traced(array, order) for array, order in zip(found, self._orders, strict=True)]
         if is_in_place:
             return results[:len(results) - len(self._updates)]
@@ -133,9 +134,9 @@ class TracedProgram(Uncopyable):
         return True
 
 
-def is_without_ops(traced: TracedFunction, updates: Sequence[int]) -> bool:
-    """Whether no call of a graph with these ``updates`` computes by an op of PyTorch."""
-    return not updates and not any([entry.is_number for entry in traced.inputs])
+def is_without_ops(traced: TracedFunction, graph: GraphModule, updates: Sequence[int]) -> bool:
+    """Whether no call of a ``graph``, as it was translated and with these ``updates``, computes by an op of PyTorch."""
+    return not (updates or assumed_offsets(graph) or any([entry.is_number for entry in traced.inputs]))
 
 
 def with_updates(arguments: Sequence[Foreign], updates: Sequence[int], results: Sequence[Foreign]) -> list[Foreign]:
