@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import copy
 import pickle
+import subprocess
+import sys
+from importlib import import_module
 from types import FunctionType, ModuleType
 
 import numpy as np
 import pytest
 
 import nervure as nv
+from nervure.support.public_functions import MODULES
 
 PUBLIC = {name: getattr(nv, name) for name in dir(nv) if not name.startswith("__")}
 OBJECTS = {name: thing for name, thing in PUBLIC.items() if not isinstance(thing, ModuleType)}
@@ -29,6 +33,19 @@ def test_every_public_name_pickles_by_reference():
     """P1: a name leads to the one object."""
     assert {"exp", "mean", "jit", "float32", "Tensor", "computation"} < set(OBJECTS)
     assert pickled_by_value(OBJECTS) == []
+
+
+def test_a_function_is_imported_without_those_of_other_rooms():
+    program = ("import sys, nervure as nv; labels = nv.placeholder('N=2', dtype=nv.int64); "
+               "nv.mean(nv.relu(nv.one_hot(labels, nv.axis('K', 3)))); "
+               "print(*[name for name in ('nervure.front.numpy_functions', 'nervure.front.signals.polynomials', "
+               "'nervure.front.matrices.factorisations', 'importlib.metadata') if name in sys.modules])")
+    run = subprocess.run([sys.executable, "-c", program], check=True, text=True, capture_output=True)
+    assert run.stdout == "\n"
+
+
+def test_the_modules_of_functions_are_known():
+    assert {name for name in MODULES if getattr(nv, name) is not getattr(import_module(MODULES[name]), name)} == set()
 
 
 def test_the_vocabulary_pickles_by_reference():

@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from nervure.support.forks import importing
+from nervure.support.public_functions import MODULES
 
 __version__ = "0.1.0"
 
@@ -107,8 +108,8 @@ def _imported(name: str) -> ModuleType:
 
 
 def _search(name: str) -> Any:
-    """Returns a function of one of the modules that are public as a whole."""
-    for module_name in _WHOLE:
+    """Returns a function of one of the modules that are public as a whole, of which others are seldom imported."""
+    for module_name in [*filter(None, [MODULES.get(name)]), *_WHOLE]:
         module = _imported(module_name)
         if name in module.__all__:
             return getattr(module, name)

@@ -9,6 +9,7 @@ from tests.project import glossary, listing, stubs
 from tests.project.source import PACKAGE, ROOT
 
 FILES: dict[Path, Callable[[], str]] = {
+    PACKAGE / "support" / "public_functions.py": stubs.modules_of_functions,
     PACKAGE / "__init__.pyi": stubs.package,
     PACKAGE / "ops" / "__init__.pyi": stubs.vocabulary,
     PACKAGE / "front" / "op_functions.pyi": stubs.functions,

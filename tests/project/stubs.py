@@ -97,6 +97,32 @@ def public_names() -> Iterator[tuple[str, str]]:
         yield from [(module, name) for name in importlib.import_module(module).__all__]
 
 
+def modules_of_functions() -> str:
+    """``src/nervure/support/public_functions.py``: the modules of the functions that ``nervure`` makes public."""
+    document = ('"""The modules of public functions, so that the first use of one imports no other.\n\n'
+                f">>> MODULES['matmul']\n{_modules()['matmul']!r}\n\"\"\"")
+    names: dict[str, list[str]] = {}
+    for name, module in _modules().items():
+        names.setdefault(module, []).append(name)
+    rows = [f'    "{module}":\n{_wrapped(listed)},' for module, listed in names.items()]
+    table = "MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}\n"
+    return "\n".join([HEADER + document, "", "from __future__ import annotations", "", "_NAMES = {", *rows, "}", table])
+
+
+def _modules() -> dict[str, str]:
+    """The modules of functions by their names; where two have one name, the first is public."""
+    made: dict[str, str] = {}
+    for module in nervure._WHOLE:
+        for name in importlib.import_module(module).__all__:
+            made.setdefault(name, module)
+    return made
+
+
+def _wrapped(names: list[str]) -> str:
+    """Names as one text on several lines."""
+    return "\n".join([f'        "{line}"' for line in textwrap.wrap(" ".join(names), 100)]).replace('"\n', ' "\n')
+
+
 def is_made(value: Any) -> bool:
     """Whether a function was made by another one: no ``def`` has its name."""
     return inspect.isfunction(value) and inspect.unwrap(value).__code__.co_name != value.__name__

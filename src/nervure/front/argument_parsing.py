@@ -188,3 +188,9 @@ def _find(x: Tensor, axis: Axis, op: str) -> int:
         hint = next((f"the lengths differ: {own}" for own in x.axes if same_role(own, axis)), error.help)
         raise AxisMismatch(f"the tensor has no axis {axis.label}", op=op, got=str(axis), expected=f"one of {x.axes}",
                            help=hint) from None
+
+
+def not_into(out: object, op: str) -> WrongKind:
+    """Returns the error for an array to write into."""
+    return WrongKind("a tensor is not computed into an array", op=op, operand="out", got=type(out).__name__,
+                     expected="no out=", help="the result is a new tensor; nv.assign writes variables")

@@ -15,7 +15,6 @@ import inspect
 import platform
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Literal, TypeVar, cast
 
@@ -38,6 +37,7 @@ from nervure.ir.device import (
     names_of,
 )
 from nervure.ir.op import Op
+from nervure.support import forks
 
 Declared = TypeVar("Declared", bound=Callable[..., object])
 
@@ -103,7 +103,11 @@ class XLATensor(ArrayStorage, Tensor):
 
     @classmethod
     def backend_state(cls) -> str:
-        return cls.missing() or f"XLA, through jax {version('jax')}"
+        if missing := cls.missing():
+            return missing
+        with forks.importing():  # modules for mail and sockets, which nothing else here needs
+            from importlib.metadata import version
+        return f"XLA, through jax {version('jax')}"
 
 
 _OWN: tuple[type[Device], ...] = (CPUTensor, NumPyTensor, ScalarTensor, XLATensor)

@@ -12,7 +12,7 @@ made from the table ``METHODS``, declares the methods that it adds.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from numpy import ndarray, ufunc
@@ -20,13 +20,14 @@ from numpy import ndarray, ufunc
 from nervure.errors import WrongKind
 from nervure.front import accessors, creation, display, dlpack, facets, flexible, gradients, op_functions
 from nervure.front.apply import Made
+from nervure.front.argument_parsing import not_into
 from nervure.front.arranging import indexing, views
 from nervure.front.matrices import contraction
-from nervure.front.numpy_functions import array_function, not_into
 from nervure.front.pointwise import complex_parts, elementary, elementwise, float_bits, predicates
 from nervure.front.special import special_functions
 from nervure.front.statistics import prefixes, reductions, sorts
 from nervure.front.tensor import Operand, Tensor, is_operand, upward
+from nervure.support import forks
 from nervure.support.elsewhere import explains_keywords
 from nervure.types.dtype import DTypeLike
 from nervure.types.foreign import answers_itself
@@ -80,6 +81,14 @@ def _operator(name: str, function: Callable[..., object], reflected: bool = Fals
 
     method.__annotations__["return"] = function.__annotations__["return"]
     return _called(method, name, f"``nv.{function.__name__.removesuffix('_operator')}``.")
+
+
+def array_function(x: Tensor, function: Callable[..., object], types: Sequence[type],
+                   arguments: Sequence[object], keywords: dict[str, object]) -> object:
+    """``Tensor.__array_function__``: the meaning of a function of NumPy for tensors."""
+    with forks.importing():  # nearly all rooms, which most programs need not
+        from nervure.front import numpy_functions
+    return numpy_functions.array_function(x, function, types, arguments, keywords)
 
 
 def _equality(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nervure.errors import InvalidArgument, WrongKind
-from nervure.front.argument_parsing import position_of
+from nervure.front.argument_parsing import not_into, position_of
 from nervure.front.arranging import (
     diagonals,
     editing,
@@ -74,7 +74,7 @@ INSTEAD = {
 
 def array_function(x: Tensor, function: Callable[..., object], types: Sequence[type],
                    arguments: Sequence[object], keywords: dict[str, object]) -> object:
-    """``Tensor.__array_function__``: the meaning of a function of NumPy for tensors."""
+    """Calls the counterpart of a function of NumPy, or the function itself with numbers in place of tensors."""
     if not all([issubclass(kind, (Tensor, np.ndarray)) for kind in types]):
         return NotImplemented
     name = f"{function.__module__}.{function.__name__}".removeprefix("numpy.")
@@ -101,12 +101,6 @@ def _bound(name: str, arguments: Sequence[object], keywords: dict[str, object], 
                         got=", ".join(keywords) or f"{len(arguments)} arguments",
                         expected=", ".join(signature.parameters), help="leave it out, or compute x.numpy() first"
                         ) from None
-
-
-def not_into(out: object, op: str) -> WrongKind:
-    """Returns the error for an array to write into."""
-    return WrongKind("a tensor is not computed into an array", op=op, operand="out", got=type(out).__name__,
-                     expected="no out=", help="the result is a new tensor; nv.assign writes variables")
 
 
 def _numbers(value: object) -> object:
