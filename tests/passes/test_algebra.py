@@ -236,6 +236,36 @@ def test_a_broadcast_along_an_axis_that_may_be_empty_stays():
     assert classes(simplify(Function([ops.Any(some, [0])], [x]))) == []
 
 
+@pytest.mark.parametrize("dtype", [nv.float32, nv.bfloat16, nv.int32, bool_], ids=str)
+def test_a_product_with_a_repeated_tensor_is_computed_once(dtype):
+    rng = np.random.default_rng(2)
+    arrays = [rng.choice(special_values(dtype), shape) for shape in ((2, 3, 4), (4,))]
+    x, y = nv.Parameter(dtype, (2, 3, 4)), nv.Parameter(dtype, (4,))
+    full, wide = ops.Full(1, dtype, (4, 5)), ops.Broadcast(y, (2, 4, 5), (0, 2))
+    results = [ops.Contract(x, full, (0, 1, 2), (2, 3), (0, 3, 1)),
+               ops.Contract(full, x, (2, 3), (0, 1, 2), (3, 0, 1)),
+               ops.Contract(x, wide, (0, 1, 2), (0, 2, 3), (3, 1, 0)),
+               ops.Contract(full, ops.Full(1, dtype, (6,)), (0, 1), (2,), (2, 0, 1)),
+               ops.Contract(x, ops.Full(1, dtype, (3, 4)), (0, 1, 2), (1, 2), (0,))]  # repeats along sums alone: stays
+    function = Function(results, [x, y])
+    after = simplify(function)
+    assert [type(value.op).__name__ for value in after.results] == ["Broadcast"] * 4 + ["Contract"]
+    assert [value.shape for value in after.results] == [value.shape for value in function.results]
+    assert_agree(function, after, arrays)
+
+
+def test_the_gradient_of_a_sum_of_a_product_is_no_product_of_matrices():
+    n = nv.dim("n")
+    x = nv.Parameter(nv.float32, (n, 4))
+    ones = ops.Full(1, nv.float32, (n, 5))
+    gradient = ops.Contract(x, ones, (0, 1), (0, 2), (1, 2))
+    after = simplify(Function([gradient], [x]))
+    contracted, = [value.op for value in after.results[0].op.operands]
+    assert contracted.outputs[0].shape == (4,)
+    for rows in (0, 1, 3):
+        assert_agree(Function([gradient], [x]), after, [np.ones((rows, 4), np.float32)])
+
+
 def test_the_number_of_repetitions_wraps():
     x = nv.Parameter(nv.int8, (3,))
     function = Function([ops.Sum(ops.Broadcast(x, (200, 3), (0,)), [0])], [x])

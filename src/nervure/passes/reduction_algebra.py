@@ -1,4 +1,5 @@
-"""Rewrites of reductions over nothing, of reductions, and of repeated tensors, if the result has the same bits.
+"""Rewrites of reductions over nothing, of reductions, of repeated tensors and of products with these, if the result has
+the same bits.
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (2, 3, 4))
@@ -14,7 +15,11 @@ is only one result.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from nervure.ir.leaves import Full
 from nervure.ir.op import Op, Value
+from nervure.ops.contraction import Contract
 from nervure.ops.reductions import All, Extremum, Max, Min, Prod, Reduction, Sum
 from nervure.ops.reductions import Any as AnyHolds
 from nervure.ops.views import Broadcast
@@ -55,16 +60,43 @@ def _of_broadcast(op: Reduction) -> Value | None:
             return None
     elif less_equal(1, count) is not True:
         return None
-    rest = _rebroadcast(inner, op)
+    rest = _without(inner, op.axes)
     return rest * _wrapped(count, op) if is_sum and isinstance(count, int) else rest
 
 
-def _rebroadcast(inner: Broadcast, op: Reduction) -> Value:
-    """Returns the broadcast tensor without the reduced axes."""
-    kept = [d for d in range(len(inner.shape)) if d not in op.axes]
-    axes = [position for position, d in enumerate(kept) if d in inner.axes]
-    x = inner.operands[0]
-    return Broadcast(x, op.shape, axes).output if axes else x
+def _without(repeated: Broadcast | Full, dropped: Sequence[int]) -> Value:
+    """Returns a ``repeated`` tensor without the ``dropped`` dimensions, along which it repeats."""
+    kept = [d for d in range(len(repeated.shape)) if d not in dropped]
+    shape = tuple([repeated.shape[d] for d in kept])
+    if isinstance(repeated, Full):
+        return Full(repeated.number, repeated.dtype, shape).output
+    axes = [position for position, d in enumerate(kept) if d in repeated.axes]
+    return Broadcast(repeated.operands[0], shape, axes).output if axes else repeated.operands[0]
+
+
+def _of_repeated(op: Contract) -> Value | None:
+    """Computes a product once along the free dimensions in which an operand of ``op`` repeats, and repeats the result.
+
+    So the gradient of ``sum(x @ w)`` is a product of a matrix and a vector.
+    """
+    terms = [op.x_indices, op.y_indices]
+    operands = list(op.operands)
+    repeated: set[int] = set()
+    for position, (mine, others) in enumerate(((op.x_indices, op.y_indices), (op.y_indices, op.x_indices))):
+        inner = op.operands[position].op
+        if not isinstance(inner, (Broadcast, Full)):
+            continue
+        axes = inner.axes if isinstance(inner, Broadcast) else range(len(inner.shape))
+        dropped = [d for d in axes if mine[d] not in others]
+        if dropped:
+            repeated.update([mine[d] for d in dropped])
+            operands[position] = _without(inner, dropped)
+            terms[position] = tuple([entry for entry in mine if entry not in repeated])
+    if not repeated:
+        return None
+    kept = tuple([entry for entry in op.indices if entry not in repeated])
+    once = Contract(*operands, *terms, kept).output
+    return Broadcast(once, op.shape, [d for d, entry in enumerate(op.indices) if entry in repeated]).output
 
 
 def _wrapped(count: int, op: Reduction) -> int:
@@ -82,4 +114,5 @@ RULES: tuple[Rule, ...] = (
     Local("a reduction over no axes", _FOLDS, _over_nothing),
     Local("a reduction of a reduction", _FOLDS, _of_reduction),
     Local("a reduction of a broadcast", _FOLDS, _of_broadcast),
+    Local("a product with a repeated tensor", [Contract], _of_repeated),
 )
