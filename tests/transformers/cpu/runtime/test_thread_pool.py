@@ -100,11 +100,11 @@ def chunks_taken(ticket: int, count: int, threads: int, thread: int, most: int =
 
 @contextmanager
 def new_tickets() -> Iterator[Iterator[int]]:
-    """The tickets of further steps, in which no worker takes part, while the pool is held."""
+    """The tickets of further steps, in which no worker takes part, while the pool is held; shares begin in front."""
     pool = record(ThreadPool)
     assert pool.lock == 0
     pool.lock, pool.threads = 1, 0
-    tickets = itertools.count(pool.ticket + ROUND, ROUND)
+    tickets = itertools.count(pool.ticket // (2 * ROUND) * 2 * ROUND + 2 * ROUND, ROUND)
     try:
         yield tickets
     finally:
@@ -119,24 +119,24 @@ def test_a_thread_takes_its_own_share_then_what_is_left_of_the_next_ones():
         assert [chunks_taken(ticket, 7, 3, thread) for thread in range(3)] == [[], [], []]
 
 
-def test_shares_are_the_same_in_each_step_and_all_chunks_are_in_one():
+def test_shares_are_the_same_in_each_step_in_turns_from_either_end_and_all_chunks_are_in_one():
     with new_tickets() as tickets:
         for count, threads in [(1, 1), (2, 2), (5, 4), (64, 7), (MOST, 255)]:
             parts = [range(*share_of(count, threads, thread)) for thread in range(threads)]
             assert [chunk for part in parts for chunk in part] == list(range(count))
-            for _ in range(2):
+            for step in (1, -1):
                 ticket = next(tickets)
                 assert [chunks_taken(ticket, count, threads, thread, len(part))
-                        for thread, part in enumerate(parts)] == list(map(list, parts))
+                        for thread, part in enumerate(parts)] == [list(part)[::step] for part in parts]
 
 
 def test_a_thread_that_comes_late_takes_nothing_of_the_next_step():
     with new_tickets() as tickets:
         late, current = next(tickets), next(tickets)
         assert chunks_taken(late, 4, 2, 0) == [0, 1, 2, 3]
-        assert chunks_taken(current, 4, 2, 0, most=3) == [0, 1, 2]
+        assert chunks_taken(current, 4, 2, 0, most=3) == [1, 0, 3]
         assert chunks_taken(late, 4, 2, 1) == chunks_taken(late, 4, 2, 0) == []
-        assert chunks_taken(current, 4, 2, 1) == [3]
+        assert chunks_taken(current, 4, 2, 1) == [2]
 
 
 def test_what_is_left_of_a_step_can_be_closed():
@@ -147,15 +147,15 @@ def test_what_is_left_of_a_step_can_be_closed():
         assert (close(ticket, 12, 4), close(ticket, 12, 4), chunks_taken(ticket, 12, 4, 0)) == (7, 0, [])
 
 
-@pytest.mark.parametrize(("nanoseconds", "begun", "is_shared"), [
+@pytest.mark.parametrize(("nanoseconds", "ended", "is_shared"), [
     (FREQUENT_CALL_FROM, 0, False), (FREQUENT_CALL_FROM, 1 << 62, True), (FREQUENT_CALL_FROM - 1, 1 << 62, False),
     (SHARED_CALL_FROM, 0, True)])
-def test_a_short_call_takes_the_pool_if_another_began_just_before(nanoseconds, begun, is_shared):
+def test_a_short_call_takes_the_pool_if_another_ended_just_before(nanoseconds, ended, is_shared):
     step = ProgramStep(address("spin"), [0], [1], 64, 1, nanoseconds=nanoseconds, scratch=8)
     program, out = Program([step], [result(0)]), np.zeros(64, np.int64)
     with flags.overriding(threads=2):
         pool = record(ThreadPool)
-        pool.begun, before = begun, pool.ticket // ROUND
+        pool.ended, before = ended, pool.ticket // ROUND
         program.run([], [out])
     assert ((pool.ticket // ROUND) - before, set(out.tolist())) == (int(is_shared), {1})
 

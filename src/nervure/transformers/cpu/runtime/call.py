@@ -96,7 +96,7 @@ def run(b: Builder, program: At[ProgramRecord], arguments: Pointer, results: Poi
     with borrowed(b, block_bytes, ROOM) as block:
         with b.if_(block.equal(0)):
             status["code"] = StatusCode.NO_MEMORY
-            give_threads(b, threads)
+            give_threads(b, program, threads)
             b.ret()
         note_peak(b, block_bytes + program["result_bytes"])
         scratch = b.offset(block, tables_bytes, I8)
@@ -108,7 +108,7 @@ def run(b: Builder, program: At[ProgramRecord], arguments: Pointer, results: Poi
             call["looked"] = now(b)
         with floats_in(b, call["floats"]):
             run_steps(b, program, block, call, status)
-    give_threads(b, threads)
+    give_threads(b, program, threads)
 
 
 @hot

@@ -230,7 +230,7 @@ class ThreadPool(ctypes.Structure):
         ("main", _integer),            # the main thread, as pthread_self names it
         ("calls", _integer),           # calls that run without the GIL
         ("lost", _integer),            # the process was forked during one of these
-        ("begun", _integer),           # start of the last call that takes the pool only if calls are frequent
+        ("ended", _integer),           # end of the last call that takes the pool only if calls are frequent
         ("floats", _integer),          # the mode of calls that begin from now on
         ("_line0", _integer * 9),
         ("lock", _integer),            # 1 while a call has the pool

@@ -2,8 +2,10 @@
 
 One pool serves the whole process. A call takes it if it is free and runs alone otherwise, so no call waits for it. The
 steps that are shared are counted, and the chunks of each are numbered. A thread begins with its *share*, which is the
-same part of the data in step after step, so that this stays in the caches of its core. Then it takes what is left of
-the others' shares: a slower core takes fewer chunks, and a call does not wait for a worker that wakes too late.
+same part of the data in step after step, so that this stays in the caches of its core. It goes through the share from
+the first chunk to the last in one step and back in the next: what a share has more than the cache, a loop reads from
+further away, but not what it has read last. Then a thread takes what is left of the others' shares: a slower core takes
+fewer chunks, and a call does not wait for a worker that wakes too late.
 
 >>> [share_of(5, 2, thread) for thread in range(2)]
 [(0, 2), (2, 5)]
@@ -74,7 +76,7 @@ IDLE_NANOSECONDS = 200_000
 """The nanoseconds that a worker spins without work before it sleeps."""
 
 FREQUENT_WITHIN = 150_000
-"""The most nanoseconds between the starts of two frequent calls: the workers stay awake for longer."""
+"""The most nanoseconds from the end of a call to the next frequent one: the workers stay awake for longer."""
 
 SIGNALS_EVERY = 50_000_000
 """The nanoseconds between two looks at the signals."""
@@ -186,24 +188,25 @@ def take_threads(b: Builder, program: At[ProgramRecord]) -> Word:
         b.ret(one)
     threads = start_workers(b, wanted)
     with b.if_(threads <= 1):
-        give_threads(b, wanted)
+        give_threads(b, program, wanted)
         b.ret(one)
     wake(b, threads - 1)
     return threads
 
 
 def _is_frequent(b: Builder, pool: At[ThreadPool]) -> Register:
-    """Emits code that records the start of a call; returns whether the previous one started recently."""
-    time, before = now(b), pool.peek("begun")
-    pool.poke("begun", time)
-    return time - before < FREQUENT_WITHIN
+    """Emits code that returns whether the previous call of this length has ended recently."""
+    return now(b) - pool.peek("ended") < FREQUENT_WITHIN
 
 
 @native
-def give_threads(b: Builder, threads: Word) -> None:
-    """Ends a call that has run with ``threads`` threads."""
+def give_threads(b: Builder, program: At[ProgramRecord], threads: Word) -> None:
+    """Ends a call of a ``program`` that has run with ``threads`` threads."""
+    pool = thread_pool(b)
+    with b.if_((program["nanoseconds"] >= FREQUENT_CALL_FROM) & (program["nanoseconds"] < SHARED_CALL_FROM)):
+        pool.poke("ended", now(b))
     with b.if_(threads > 1):
-        atomic_store(b, 0, thread_pool(b).place("lock"))
+        atomic_store(b, 0, pool.place("lock"))
 
 
 # -- workers -------------------------------------------------------------------------------------------------
@@ -301,7 +304,7 @@ def share(b: Builder, step: At[StepRecord], table: Pointer, count: Word, call: A
 @hot
 def take_chunk(b: Builder, ticket: Word, count: Word, threads: Word, thread: Word, index: Pointer) -> Truth:
     """Takes a chunk of the step that has this ``ticket``: of the thread's own share, else of the next one that has any
-    left. Returns whether there was one.
+    left. Returns whether there was one. Shares are taken from their end in every other step.
     """
     owner, turns = LocalVariable(thread), LocalVariable(threads)
     with b.while_(lambda: turns.value > 0):
@@ -311,7 +314,7 @@ def take_chunk(b: Builder, ticket: Word, count: Word, threads: Word, thread: Wor
         taken = greatest(b, seen - ticket, 0)
         is_left = taken < end - first
         with b.if_(is_left), b.if_(compare_exchange(b, place, seen, ticket + taken + 1)):
-            b.store(first + taken, index)
+            b.store(b.where((ticket & ROUND).equal(0), first + taken, end - 1 - taken), index)
             b.ret(b.constant(I1, True))
         with b.if_(is_left.equal(False)):  # else another thread came first, and there may be more
             owner.value = b.where(owner.value.equal(threads - 1), 0, owner.value + 1)

@@ -15,8 +15,10 @@ SHARED_FROM = LEAST_TASK
 SHARED_PART = SHARED_FROM // 2
 """Of a step for each thread that shares it."""
 
-WORTHWHILE = 12_000
-"""Of a chunk, where there are more of them than threads: a shorter one costs more to hand out than it balances."""
+WORTHWHILE = 4_000
+"""Of a chunk, where there are more of them than threads. A shorter one costs more to hand out than it balances, and
+than a cache gives back of a share that is read back and forth.
+"""
 
 FREQUENT_CALL_FROM = 12_000
 """From which on a call takes the pool as one of many: one wakes workers, the next use them."""
