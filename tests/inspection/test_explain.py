@@ -100,8 +100,8 @@ def test_an_update_in_place_is_told(cpu):
 
 def test_what_lies_where_another_value_wants_it_is_told(cpu):
     """A product in the memory of its padding: what is left of that are loops over the border."""
-    x = nv.placeholder("N=6, F=5").named("x")
-    found = nv.explain(cpu.computation(nv.pad(nv.dot(x, nv.ones("F=5, G=4")), {"N": (1, 2)}), x))
+    x, w = nv.placeholder("N=6, F=5").named("x"), nv.placeholder("F=5, G=4")
+    found = nv.explain(cpu.computation(nv.pad(nv.dot(x, w), {"N": (1, 2)}), x, w))
     first, *borders = found.kernels
     assert first.notes[-1] == "Contract is stored where Pad wants it"
     assert first.writes[0].name == "result 0" and [len(step.reads) for step in borders] == [0, 0]

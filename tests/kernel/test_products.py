@@ -99,13 +99,20 @@ def test_only_what_lasts_is_packed_apart():
     assert [buffer.name for buffer in rest.buffers] == ["x", "z", "packed"]
 
 
+@pytest.mark.parametrize(("columns", "rows"), [
+    (100, ()), (1024, (1, 12, 64, 300)), (1040, (1, 12, 64, 300)), (100_000, (300,)), (1 << 17, (64, 300))])
+def test_what_lasts_is_packed_once_if_it_stays_in_further_caches_or_meets_in_the_first_one(columns, rows):
+    for count in (1, 12, 64, 300):
+        kernel = parse_kernel(text_of(count, columns, "60*j + l", f"k + {columns}*l"))
+        assert (packed_apart(kernel, GENERIC, [kernel.buffers[1]]) is not None) is (count in rows)
+        assert packed_apart(kernel, GENERIC, ()) is None
+
+
 @pytest.mark.parametrize(("columns", "meets"), [(1024, True), (1040, False)])
-def test_a_right_side_whose_rows_meet_in_the_cache_is_packed_once_if_it_lasts(columns, meets):
+def test_a_right_side_whose_rows_meet_in_the_cache_is_packed_in_tasks_of_many_rows(columns, meets):
     """Of rows a power of two apart one displaces another, until each tile of rows reads all of them from afar."""
-    for rows, lasts, each in ((12, False, False), (13, True, False), (64, True, False), (65, True, True)):
-        kernel = parse_kernel(text_of(rows, columns, "60*j + l", f"k + {columns}*l"))
-        assert (packed_apart(kernel, GENERIC, [kernel.buffers[1]]) is not None) is (meets and lasts)
-        assert reading_of(matrices(rows, columns), ()).packs_in_tasks is (meets and each)
+    for rows in (64, 65):
+        assert reading_of(matrices(rows, columns), ()).packs_in_tasks is (meets and rows == 65)
 
 
 def test_tasks_that_follow_each_other_share_the_larger_operand():

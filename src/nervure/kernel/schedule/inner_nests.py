@@ -86,7 +86,7 @@ def scheduled(shared: SharedLoops, machine: Machine) -> Kernel:
 def _in_two(shared: SharedLoops, kernel: Kernel, machine: Machine) -> tuple[Kernel | None, Kernel]:
     """Returns the kernel that packs an operand of a nest once for all blocks, if there is one, and that of the rest."""
     lasting = [buffer for buffer in shared.buffers if buffer.role == "in"]
-    apart = schedule_apart(kernel, machine, lasting)
+    apart = schedule_apart(kernel, machine._replace(threads=1), lasting)  # each thread has a panel of its own
     if apart is None or shared.depends_on_block(apart[0].body):
         return None, schedule_kernel(kernel, machine)
     return apart

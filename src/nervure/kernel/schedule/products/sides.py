@@ -34,7 +34,7 @@ from nervure.kernel.routines import FEW_ROWS, Side
 from nervure.kernel.schedule.products.boxes import Grid, element, moving
 from nervure.kernel.schedule.products.matrices import Matrices
 from nervure.kernel.schedule.products.offsets import Offsets, offsets_of
-from nervure.types.dim import DimLike, affine
+from nervure.types.dim import DimLike, affine, product
 
 
 class Reading(NamedTuple):
@@ -69,11 +69,9 @@ def reading_of(matrices: Matrices, lasting: Collection[Buffer]) -> Reading:
     left_offsets, right_offsets = _left_offsets(matrices), _right_offsets(matrices)
     is_left_packed = left_offsets is None and _is_left_packed(matrices)
     is_right_packed = right_offsets is None and _is_right_packed(matrices)
-    is_read_for_tiles = right_offsets is None and _meets_in_cache(matrices, matrices.machine.streamed_rows)
-    may_be_apart = _may_be_apart(matrices, is_right_packed or is_read_for_tiles)
+    may_be_apart = right_offsets is None and _may_be_apart(matrices, is_right_packed)
     source = matrices.right.source(lasting) if may_be_apart else None
-    is_right_packed = is_right_packed or source is not None and is_read_for_tiles
-    return Reading(left_offsets, right_offsets, is_left_packed, is_right_packed, source)
+    return Reading(left_offsets, right_offsets, is_left_packed, is_right_packed or source is not None, source)
 
 
 def _is_right_packed(matrices: Matrices) -> bool:
@@ -133,11 +131,19 @@ def _is_left_packed(matrices: Matrices) -> bool:
 
 
 def _may_be_apart(matrices: Matrices, is_packed: bool) -> bool:
-    """Whether a panel of the whole right operand has a fixed size, and is worth it."""
+    """Whether a panel of the whole right operand has a fixed size, and is worth it.
+
+    It always is where the operand would be packed in each call, lies across memory, or has lines that meet in the first
+    cache. Else columns are better read side by side if they stay in the own caches of cores, but not in the first one:
+    what comes from memory is as fast where it lies.
+    """
+    machine, size = matrices.machine, matrices.dtype.itemsize
     extents = [matrices.n.extent, matrices.k.extent, *[loop.extent for loop in matrices.right_batch]]
-    is_better_packed = is_packed or matrices.right.step(matrices.n.number) != 1
-    is_in_lines = len(matrices.n.indices) > 1
-    return all([isinstance(extent, int) for extent in extents]) and is_better_packed and not is_in_lines
+    if len(matrices.n.indices) > 1 or not all([isinstance(extent, int) for extent in extents]):
+        return False
+    stays = machine.first_cache < product(extents) * size < machine.threads * machine.own_cache
+    return (is_packed or matrices.right.step(matrices.n.number) != 1 or stays and not matrices.is_of_bytes
+            or _meets_in_cache(matrices, machine.streamed_rows))
 
 
 # -- offsets -----------------------------------------------------------------------------------------------------
