@@ -12,38 +12,16 @@ True
 from __future__ import annotations
 
 import ctypes
+from types import ModuleType
 
+from nervure.support import forks
 from nervure.transformers.cpu.compile.compiler import compile_object
 from nervure.transformers.cpu.compile.llvm.builder import assemble
-from nervure.transformers.cpu.runtime import (
-    accumulating,
-    array_headers,
-    call,
-    chunks,
-    entry,
-    key_merging,
-    key_sorting,
-    library_calls,
-    memory_pool,
-    resizing,
-    row_sorting,
-    runners,
-    tensor_entry,
-    tensor_headers,
-    thread_pool,
-    whole_ops,
-)
 from nervure.transformers.cpu.runtime.native import Native, functions_of
 from nervure.transformers.cpu.runtime.records import RECORDS, RUNNING, RUNTIME, TENSORS
 
-PARTS = {
-    RUNTIME: (chunks, thread_pool, memory_pool, array_headers, resizing, call, runners, whole_ops, library_calls,
-              entry),
-    TENSORS: (tensor_headers, tensor_entry),
-    "key_sorting": (key_sorting, key_merging),
-    "row_sorting": (row_sorting,),
-}
-"""The modules of each part, beside those of ``RUNNING``. All use the functions and the records of the first."""
+PARTS = (RUNTIME, TENSORS, "key_sorting", "row_sorting")
+"""The parts beside those of ``RUNNING``. All use the functions and the records of the first."""
 
 
 def compile_modules(part: str) -> list[bytes]:
@@ -53,9 +31,38 @@ def compile_modules(part: str) -> list[bytes]:
 
 def functions(part: str) -> list[Native]:
     """Returns all functions of a ``part`` of the runtime."""
-    if part in RUNNING:
-        return accumulating.functions_of_form(part)
-    return [function for module in PARTS[part] for function in functions_of(module)]
+    with forks.importing():
+        if part in RUNNING:
+            from nervure.transformers.cpu.runtime.accumulating import functions_of_form
+            return functions_of_form(part)
+        return [function for module in _written_in(part) for function in functions_of(module)]
+
+
+def _written_in(part: str) -> tuple[ModuleType, ...]:
+    """Returns the modules of a ``part``, of which a program imports those that it has."""
+    if part == RUNTIME:
+        from nervure.transformers.cpu.runtime import (
+            array_headers,
+            call,
+            chunks,
+            entry,
+            library_calls,
+            memory_pool,
+            resizing,
+            runners,
+            thread_pool,
+            whole_ops,
+        )
+        return (chunks, thread_pool, memory_pool, array_headers, resizing, call, runners, whole_ops, library_calls,
+                entry)
+    if part == TENSORS:
+        from nervure.transformers.cpu.runtime import tensor_entry, tensor_headers
+        return tensor_headers, tensor_entry
+    if part == "key_sorting":
+        from nervure.transformers.cpu.runtime import key_merging, key_sorting
+        return key_sorting, key_merging
+    from nervure.transformers.cpu.runtime import row_sorting
+    return (row_sorting,)
 
 
 def modules(part: str) -> list[str]:
