@@ -29,6 +29,7 @@ from nervure.kernel.cluster.steps import SharedSteps, Step
 from nervure.kernel.ir import Contract, Kernel, Load, walk
 from nervure.kernel.live_columns import with_live_columns
 from nervure.kernel.lower import LoweredKernel, LoweredOpaque
+from nervure.kernel.routines import sides_of
 from nervure.kernel.schedule.inner_nests import scheduled
 from nervure.kernel.schedule.nests import nest_of
 from nervure.kernel.shared_loops import OuterLoops, SharedLoops, joined, with_buffers
@@ -213,6 +214,8 @@ class _Choices:
         if outer is None:
             return "the product has no rows"
         *batch, rows = outer
+        if any([_has_columns_outside(kernel) for kernel in kernels]):
+            return "the outer loops go over columns of a product, whose rows would be apart from each other"
         row = joined(kernels, own, OuterLoops(tuple(batch), rows))
         if row is None:
             return f"they do not go through the same ({', '.join(map(str, outer))}) rows"
@@ -296,6 +299,16 @@ def _outer(kernel: Kernel) -> tuple[DimLike, ...] | None:
     if not any([isinstance(entry, Contract) for entry in nest.body]) or len(nest.loops) < 2:
         return None
     return tuple([loop.extent for loop in nest.loops[:-1]])
+
+
+def _has_columns_outside(kernel: Kernel) -> bool:
+    """Whether the last loop around that over columns of a product goes over columns, too, as the lines of an image."""
+    contract = next((entry for entry in walk(kernel.body) if isinstance(entry, Contract)), None)
+    if contract is None or kernel.parallel is None:
+        return False
+    *outer, columns = nest_of(kernel.parallel).loops
+    sides = sides_of(contract, columns.index)
+    return sides is not None and bool(outer) and sides[1].mentions(outer[-1].index)
 
 
 def _loops(row: SharedLoops, machine: Machine) -> OuterLoops | None:

@@ -7,7 +7,9 @@ import pytest
 
 import nervure as nv
 from nervure import flags
+from nervure.kernel.plan import make_plan
 from nervure.kernel.verify import verify_kernel
+from nervure.passes.pipelines import native
 from nervure.support.machine import Machine
 from nervure.transformers import make_transformer
 
@@ -258,3 +260,15 @@ def test_symbolic_rows_and_large_weights_keep_kernels_apart():
     assert "to read operands again for each 42 rows takes" in notes(first, second, first, second)
     weights = [nv.variable(shape, 0.1) for shape in ((768, 3072), (3072, 768))]
     assert "packed once for many calls" in notes(*weights)
+
+
+def test_lines_of_images_are_columns_that_kernels_do_not_share():
+    """Two convolutions that are added, with filters as arguments: rows of their products are filters, not lines."""
+    inputs = [nv.Parameter(nv.float32, shape) for shape in (
+        (8, 64, 56, 56), (8, 128, 28, 28), (128, 64, 1, 1), (128, 128, 3, 3))]
+    x, y, narrow, wide = inputs
+    added = nv.ops.Add(nv.ops.Convolution(y, wide, (1, 1), (1, 1), ((1, 1), (1, 1))),
+                       nv.ops.Convolution(x, narrow, (2, 2))).output
+    steps = make_plan(native(nv.Function([nv.ops.Maximum(added, added.full(0))], inputs))).steps
+    assert "shared" not in [step.kernel.name for step in steps]
+    assert any(["the outer loops go over columns" in note for step in steps for note in step.lowered.notes])
