@@ -28,6 +28,15 @@ FOUND = [
     Case(1022, "wide MLP", 0, 2, (6, 8), True, "step"),
 ]
 
+FEW_ROWS = [
+    # Weights as variables are packed for any number of rows, as arguments they are read where they lie.
+    Case(1023, "wide MLP", 0, 2, (1, 5), True, "forward"), Case(1023, "wide MLP", 0, 2, (12, 3), False, "forward"),
+    Case(1023, "wide MLP", 0, 2, (1, 5), True, "forward", True), Case(1024, "MLP", 0, 3, (2, 1), True, "forward"),
+    # Two convolutions that are added share no loop over lines of images.
+    Case(31, "ResNet", 3, 1, (16, 3), True, "forward", True),
+    Case(31, "ResNet", 3, 1, (16, 3), False, "gradients", True),
+]
+
 STENCILS = [
     # A convolution of each channel alone, then its mean; batch norms whose factors follow from weights.
     Case(0, "MobileNetV3", 0, 2, (2, 1), True, "forward"), Case(1, "MobileNetV3", 1, 2, (2, 1), False, "forward", True),
@@ -41,6 +50,47 @@ NULL, INTERPRETER = [nv.transformers.make_transformer(name) for name in ("null",
 @pytest.mark.parametrize("case", FOUND, ids=str)
 def test_cases_that_were_wrong_once(case):
     check(case)
+
+
+@pytest.mark.parametrize("case", FEW_ROWS, ids=str)
+def test_weights_that_few_rows_read(case):
+    check(case)
+
+
+@pytest.mark.parametrize("batch", [1, 3, 70])
+def test_a_loop_packs_weights_of_a_real_size(batch):
+    """Five steps of an LSTM of 512 units: the bits of a symbolic batch and of weights as arguments, and float64's."""
+    random = np.random.default_rng(batch)
+    x, error = [random.standard_normal((5, batch, width), np.float32) for width in (2048, 512)]
+    weights = random.standard_normal((512, 2048), np.float32) / 30
+
+    def step(carry, given, w):
+        state, cell = carry
+        enters, forgets, shows, new = nv.split(given + state @ w, 4, axis=1)
+        cell = nv.sigmoid(forgets) * cell + nv.sigmoid(enters) * nv.tanh(new)
+        state = nv.sigmoid(shows) * nv.tanh(cell)
+        return (state, cell), state
+
+    def results(rows, w, *inputs):
+        given, counts = nv.placeholder((5, rows, 2048)), nv.placeholder((5, rows, 512))
+        start = nv.sum(given[0], axis=1, keepdims=True) * np.zeros((1, 512), np.float32)
+        y = nv.scan(lambda carry, each: step(carry, each, w), (start, start), given)[1]
+        wanted = [y, *nv.deriv(nv.sum(y * counts), [given, w])]
+        with nv.transformers.make_transformer("cpu") as cpu:
+            made = nv.computation(wanted, given, counts, *inputs, transformer=cpu)
+            return made(x, error, *[weights for _ in inputs])
+
+    expected, argument = results(batch, nv.variable(initial_value=weights)), nv.placeholder(weights.shape)
+    symbolic = results(nv.dim("n", min=1), nv.variable(initial_value=weights))
+    for found in (symbolic, results(batch, argument, argument)):
+        for one, other in zip(found, expected, strict=True):
+            assert np.array_equal(one, other)
+    state = cell = np.zeros((batch, 512))
+    for number, given in enumerate(x.astype(np.float64)):
+        enters, forgets, shows, new = np.split(given + state @ weights.astype(np.float64), 4, axis=1)
+        cell = cell / (1 + np.exp(-forgets)) + np.tanh(new) / (1 + np.exp(-enters))
+        state = np.tanh(cell) / (1 + np.exp(-shows))
+        np.testing.assert_allclose(expected[0][number], state, atol=1e-5)
 
 
 @pytest.mark.parametrize("case", STENCILS, ids=str)
