@@ -114,8 +114,12 @@ def _kernel(made: Made) -> LoweredKernel:
 
 
 def _is_product(made: Made) -> bool:
-    return isinstance(made.lowered, LoweredKernel) and any(
-        [isinstance(entry, Contract) for entry in walk(made.lowered.kernel.body)])
+    return isinstance(made.lowered, LoweredKernel) and _contract(made.lowered.kernel) is not None
+
+
+def _contract(kernel: Kernel) -> Contract | None:
+    """Returns the first contraction of a kernel, if it has one."""
+    return next((entry for entry in walk(kernel.body) if isinstance(entry, Contract)), None)
 
 
 def _is_large(storage: Storage, machine: Machine) -> bool:
@@ -272,7 +276,7 @@ def _read_again(kernel: Kernel, loops: OuterLoops, machine: Machine) -> float:
 
     Those for each block of a product by itself do not count.
     """
-    contract = next((entry for entry in walk(kernel.body) if isinstance(entry, Contract)), None)
+    contract = _contract(kernel)
     if contract is None or loops.rows is None:
         return 0.0
     rows, batch = _length(loops.rows), _number(product(loops.batch))
@@ -303,7 +307,7 @@ def _outer(kernel: Kernel) -> tuple[DimLike, ...] | None:
 
 def _has_columns_outside(kernel: Kernel) -> bool:
     """Whether the last loop around that over columns of a product goes over columns, too, as the lines of an image."""
-    contract = next((entry for entry in walk(kernel.body) if isinstance(entry, Contract)), None)
+    contract = _contract(kernel)
     if contract is None or kernel.parallel is None:
         return False
     *outer, columns = nest_of(kernel.parallel).loops
