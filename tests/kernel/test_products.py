@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
 import nervure as nv
 from nervure.kernel.interpret import interpret
-from nervure.kernel.loop_index import substitute_indices
+from nervure.kernel.loop_index import LoopIndex, substitute_indices
 from nervure.kernel.parser import parse_kernel
 from nervure.kernel.plan import make_plan
 from nervure.kernel.routines import filling_of
 from nervure.kernel.schedule.products import packed_apart, with_matrix_products
+from nervure.kernel.schedule.loop_partition import Range
 from nervure.kernel.schedule.products.blocking import blocking_of
+from nervure.kernel.schedule.products.boxes import Grid
 from nervure.kernel.schedule.products.matrices import Matrices, matrices_of
 from nervure.kernel.schedule.products.notes import described_products
 from nervure.kernel.schedule.products.sides import reading_of
@@ -255,3 +259,29 @@ kernel product(in x: f32[15], in y: f32[192], in w: f32[{case["memory"]}], out z
         interpret(each, given, {}, NumPyScalars())
         results.append(given["z"])
     np.testing.assert_array_equal(*results)
+
+
+@pytest.mark.parametrize("ranges", [((1, 2), (0, 2), (1, 3)), ((0, 3), (1, 0), (2, 2)), ((2, 1), (1, 1), (0, 4))])
+@pytest.mark.parametrize("unit", [1, 4, 8])
+def test_points_of_a_box_in_front_of_a_number_are_counted(ranges, unit):
+    extents, loops = (3, 2, 4), [LoopIndex(axis) for axis in range(3)]
+    box = Grid(LoopIndex(9), tuple(zip(loops, extents, strict=True))).box(
+        {loop: Range(first, count, first + count) for loop, (first, count) in zip(loops, ranges, strict=True)})
+    inside = [all([first <= place < first + count for place, (first, count) in zip(point, ranges, strict=True)])
+              for point in itertools.product(*map(range, extents))]
+    found = box.before(LoopIndex(8).dim, unit)
+    for number in range(0, len(inside) + 1, unit):
+        assert substitute_indices(found, {LoopIndex(8): number}) == sum(inside[:number]), number
+
+
+def test_windows_of_three_dimensions_with_padding_are_a_product(cpu):
+    rng = np.random.default_rng(0)
+    x, f = rng.integers(-3, 4, (2, 24, 3, 1, 3)), rng.integers(-2, 3, (48, 24, 3, 3, 5))  # 1080 k are 3 blocks
+
+    def convolved(x: object, f: object) -> nv.Tensor:
+        return nv.convolution(x, f, padding=[(2, 1), (2, 3), (0, 5)])
+
+    arguments = [each.astype(np.float32) for each in (x, f)]
+    with nv.transformers.make_transformer("interpreter") as oracle:
+        np.testing.assert_array_equal(nv.jit(convolved, transformer=cpu)(*arguments),
+                                      nv.jit(convolved, transformer=oracle)(*arguments))

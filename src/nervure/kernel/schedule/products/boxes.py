@@ -157,17 +157,15 @@ class Box:
             return number
         found: DimLike = 0
         extents, counts = [extent for _, extent in self.grid.indices], [own.length for own in self.ranges]
-        is_inside: DimLike = 1  # whether a point lies in the box as far as the outer indices go
         for axis, (first, count, _) in enumerate(self.ranges):
-            inside = product(extents[axis + 1:])
-            place, number = number // inside, number % inside
-            is_all = first == 0 and count == extents[axis]
-            before, after = [place if is_all else dim_min(dim_max(entry - first, 0), count)
-                             for entry in (place, place + 1)]
-            found = found + is_inside * before * product(counts[axis + 1:])
+            inside, is_all = product(extents[axis + 1:]), first == 0 and count == extents[axis]
             if isinstance(inside, int) and inside > 0 and unit % inside == 0:
-                break
-            is_inside = is_inside if is_all else is_inside * (after - before)
+                place = number // inside
+                place = place if is_all else dim_min(dim_max(place - first, 0), count)
+                return found + place * product(counts[axis + 1:])
+            if not is_all:  # a number in front of the range or behind it is that of its first point or of its end
+                number = dim_min(dim_max(number - first * inside, 0), count * inside)
+            found, number = found + number // inside * product(counts[axis + 1:]), number % inside
         return found
 
     def points(self, start: DimLike, count: DimLike, unit: int) -> DimLike:
