@@ -129,9 +129,10 @@ class _NoisySteps(StepList):
         length = most if isinstance(op, ProductChains) else min(most, CHAIN)
         added = most if is_drifting else length / 16 if is_chained else 0
         common = self._common(op, operands)
+        are_alike = not reads_several and self._rng.random() < 0.5
         # Where many equal ones are added, each sum drifts its own way.
-        results = [moved(moved(np.asarray(value), self._rng, least, (UNITS + added) * share), self._rng, units=common,
-                         is_common=True)
+        results = [moved(moved(np.asarray(value), self._rng, least, (UNITS + added) * share, are_alike=are_alike),
+                         self._rng, units=common, is_common=True)
                    for value in super().results_of(op, operands, bindings)]
         if isinstance(op, Prod):
             results[0] = np.where(_may_leave_range(np.asarray(kept[0]), op.axes), np.nan, results[0])
@@ -171,11 +172,12 @@ def _may_leave_range(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
 
 
 def moved(array: np.ndarray, rng: np.random.Generator, least: float = 0.0, units: float = UNITS,
-          is_drifting: bool = False, is_common: bool = False) -> np.ndarray:
+          is_drifting: bool = False, is_common: bool = False, are_alike: bool = False) -> np.ndarray:
     """Floats moved by units of the last place, of that of ``least`` where they are smaller; all else as it is.
 
     Drifting numbers move all the same way, and the further the more there are. If the noise ``is_common`` they move the
-    same way, too.
+    same way, too. If they ``are_alike``, equal ones do: a formula is off by the same where its operands are the same,
+    so that a sum of many such results does not average that out.
     """
     if units == 0:
         return array
@@ -189,8 +191,17 @@ def moved(array: np.ndarray, rng: np.random.Generator, least: float = 0.0, units
     eps, tiny = float(ml_dtypes.finfo(dtype.numpy).eps), float(ml_dtypes.finfo(dtype.numpy).smallest_subnormal)
     wide = array.astype(np.float64)
     units = units + array.size if is_drifting else units
-    noise = rng.uniform(-units, units, () if is_drifting or is_common else array.shape)
+    noise = (units * _signed(array, rng) if are_alike else
+             rng.uniform(-units, units, () if is_drifting or is_common else array.shape))
     return (wide + noise * (np.maximum(np.abs(wide), least) * eps + tiny)).astype(dtype.numpy)
+
+
+def _signed(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Random numbers from -1 to 1, the same for equal elements of an ``array`` of floats."""
+    bits = np.array(array, order="C").view(f"u{array.itemsize}").astype(np.uint64)
+    mixed = (bits + rng.integers(2**63, dtype=np.uint64)) * np.uint64(0x9E3779B97F4A7C15)  # Fibonacci hashing
+    mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+    return (mixed >> np.uint64(11)).astype(np.float64) * 2.0**-52 - 1
 
 
 def expected(function: Function, binding: Mapping[str, int], arrays: Arrays, states: States,

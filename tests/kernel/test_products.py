@@ -13,8 +13,8 @@ from nervure.kernel.loop_index import LoopIndex, substitute_indices
 from nervure.kernel.parser import parse_kernel
 from nervure.kernel.plan import make_plan
 from nervure.kernel.routines import filling_of
-from nervure.kernel.schedule.products import packed_apart, with_matrix_products
 from nervure.kernel.schedule.loop_partition import Range
+from nervure.kernel.schedule.products import packed_apart, with_matrix_products
 from nervure.kernel.schedule.products.blocking import blocking_of
 from nervure.kernel.schedule.products.boxes import Grid
 from nervure.kernel.schedule.products.matrices import Matrices, matrices_of
