@@ -16,7 +16,7 @@ from enum import StrEnum
 from nervure.memory.arena import Interval, pack
 from nervure.memory.storage import Storage, StorageKind
 from nervure.transformers.binding import Bindings
-from nervure.transformers.cpu.runtime.records import RUNNING, RUNTIME
+from nervure.transformers.cpu.runtime.records import RUNNING
 from nervure.transformers.memory_estimate import MemoryEstimate, most
 from nervure.types.dim import DimLike
 from nervure.types.duration import Duration
@@ -127,7 +127,7 @@ class CompiledCall:
 
 
 LIBRARY_RUNNER = "run_library"
-PARTS = {"run_positions": RUNTIME, LIBRARY_RUNNER: RUNTIME, **{f"run_{form}": form for form in RUNNING},
+PARTS = {"run_positions": "whole_ops", LIBRARY_RUNNER: "library_calls", **{f"run_{form}": form for form in RUNNING},
          "run_sort": "row_sorting", "run_sort_keys": "key_sorting", "run_top_k": "row_sorting"}
 """The functions of the runtime that compute whole ops, each with the part of the runtime that has it."""
 

@@ -24,6 +24,7 @@ from nervure.transformers.cpu.compiled import PARTS, CompiledFunction, CompiledK
 from nervure.transformers.cpu.loaded import LoadedFunction, StepCode, found_sizes, kernel_code
 from nervure.transformers.cpu.region_code import RegionCode
 from nervure.transformers.cpu.runtime import runtime_library
+from nervure.transformers.cpu.runtime.records import RUNNERS
 
 
 def load(compiled: CompiledFunction, function: Function | None, libraries: Mapping[bytes, Library],
@@ -45,6 +46,7 @@ def code_of(compiled: CompiledFunction, kernel: CompiledKernel, libraries: Mappi
             functions: tuple[LoadedFunction, ...]) -> StepCode:
     """Returns the code of one step of a function, which runs these ``functions`` if it is a branch or a loop."""
     if kernel.region is not None:
+        runtime_library.begin(RUNNERS)
         return RegionCode(kernel, functions, found_sizes(compiled, LaunchParameters(kernel.region.sizes)))
     if kernel.call is not None:
         runtime_library.begin(PARTS[kernel.call.function])

@@ -71,7 +71,7 @@ class RegionCode(NamedTuple):
             ctypes.addressof(record.record), self.kernel.buffers, record.sizes,
             nanoseconds=min(each * max(times, 1), MOST_NANOSECONDS),
             scratch=max([program.record.scratch_bytes for program in programs]), owner=record,
-            runner=runtime_library.library().address(f"run_{kind}"),
+            runner=runtime_library.library(records.RUNNERS).address(f"run_{kind}"),
             longest=max([program.record.longest for program in programs]),
             borrowed=record.bytes + max([program.borrowed for program in programs]),
             found=() if self.found is None else self.found.instructions(bindings))

@@ -57,6 +57,10 @@ code.compile_modules = lambda part: (made.append(part), compiled(part))[1]
 x = nv.placeholder({"N": 8}).named("x")
 assert nv.computation(x + 1.0, x)(np.arange(8.0, dtype=np.float32))[7] == 8.0 and made == ["runtime"]
 assert nv.computation(nv.cumsum(x, "N"), x)(np.ones(8, np.float32))[7] == 8.0 and made == ["runtime", "add_float32"]
+assert nv.computation(nv.fori_loop(0, 3, lambda i, y: y + y, x), x)(np.ones(8, np.float32))[7] == 8.0
+assert made == ["runtime", "add_float32", "runners"]
+assert nv.computation(nv.flatnonzero(x), x)(np.ones(8, np.float32)).shape == (8,)
+assert made == ["runtime", "add_float32", "runners", "whole_ops"]
 """
 
 

@@ -18,9 +18,9 @@ from nervure.support import forks
 from nervure.transformers.cpu.compile.compiler import compile_object
 from nervure.transformers.cpu.compile.llvm.builder import assemble
 from nervure.transformers.cpu.runtime.native import Native, functions_of
-from nervure.transformers.cpu.runtime.records import RECORDS, RUNNING, RUNTIME, TENSORS
+from nervure.transformers.cpu.runtime.records import RECORDS, RUNNERS, RUNNING, RUNTIME, TENSORS
 
-PARTS = (RUNTIME, TENSORS, "key_sorting", "row_sorting")
+PARTS = (RUNTIME, TENSORS, RUNNERS, "library_calls", "whole_ops", "key_sorting", "row_sorting")
 """The parts beside those of ``RUNNING``. All use the functions and the records of the first."""
 
 
@@ -46,18 +46,23 @@ def _written_in(part: str) -> tuple[ModuleType, ...]:
             call,
             chunks,
             entry,
-            library_calls,
             memory_pool,
             resizing,
-            runners,
             thread_pool,
-            whole_ops,
         )
-        return (chunks, thread_pool, memory_pool, array_headers, resizing, call, runners, whole_ops, library_calls,
-                entry)
+        return chunks, thread_pool, memory_pool, array_headers, resizing, call, entry
     if part == TENSORS:
         from nervure.transformers.cpu.runtime import tensor_entry, tensor_headers
         return tensor_headers, tensor_entry
+    if part == RUNNERS:
+        from nervure.transformers.cpu.runtime import runners
+        return (runners,)
+    if part == "library_calls":
+        from nervure.transformers.cpu.runtime import library_calls
+        return (library_calls,)
+    if part == "whole_ops":
+        from nervure.transformers.cpu.runtime import whole_ops
+        return (whole_ops,)
     if part == "key_sorting":
         from nervure.transformers.cpu.runtime import key_merging, key_sorting
         return key_sorting, key_merging

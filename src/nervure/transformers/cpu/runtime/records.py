@@ -42,6 +42,9 @@ RUNTIME = "runtime"
 TENSORS = "tensors"
 """The part that reads and makes tensors of other libraries."""
 
+RUNNERS = "runners"
+"""The part that runs branches and loops."""
+
 
 class BufferKind(IntEnum):
     """The kinds of memory that a buffer may lie in, which define the meaning of its number."""
