@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import nervure as nv
+from nervure.kernel import hot_parts
 from nervure.kernel.parser import parse_kernel
 from nervure.passes.pipelines import native_minimal
-from nervure.transformers.cpu.compile.codegen import cold_code
 from nervure.transformers.cpu.compile.codegen.generate import generate
 from nervure.transformers.cpu.compile.compilation import Compilation, compile_function
 from nervure.transformers.cpu.executable import CpuExecutable
@@ -73,7 +73,7 @@ def test_a_convolution_in_parts_gives_the_bits_of_a_whole_one(cpu: CpuTransforme
         return sum([code is not None and code.text.startswith(COLD) for code in compiled.texts])
 
     parted = compilation()
-    monkeypatch.setattr(cold_code, "LONG_PRODUCT", 1 << 60)
+    monkeypatch.setattr(hot_parts, "LONG_PRODUCT", 1 << 60)
     whole = compilation()
     assert cold(parted) > cold(whole) == 0
     for threads in (1, 2):

@@ -29,8 +29,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Protocol
 
+from nervure.kernel.hot_parts import Parts, in_parts
 from nervure.kernel.ir import LANES, Buffer, For, Kernel, Reduce, Write, walk
 from nervure.kernel.room import rooms
 from nervure.kernel.schedule import lower_reductions, vectorise_kernel
@@ -38,7 +40,6 @@ from nervure.kernel.schedule.vector_width import register_lanes
 from nervure.support.machine import Machine
 from nervure.transformers.cpu.compile.codegen import contractions, memory, reductions, statements
 from nervure.transformers.cpu.compile.codegen.addressing import address_of
-from nervure.transformers.cpu.compile.codegen.cold_code import is_cold, with_hot_parts_apart
 from nervure.transformers.cpu.compile.codegen.context import ALIGNMENT, ARGUMENTS, Context, SizeTable, emit
 from nervure.transformers.cpu.compile.codegen.for_loops import emit_slice
 from nervure.transformers.cpu.compile.llvm.builder import Builder, assemble
@@ -82,9 +83,11 @@ def generate(kernel: Kernel, target: HasMachine, least_bytes: Mapping[Buffer, in
     """
     vectorised = vectorise_kernel(kernel, target.machine, least_bytes)
     writer = _Writer(vectorised, target.machine, link)
-    whole, parts = with_hot_parts_apart(writer.kernel) if place else (writer.kernel, {})
-    apart = {loop: place(writer.text(part, {})) for loop, part in parts.items()} if place else {}
-    text = writer.text(whole, apart)
+    parts = in_parts(writer.kernel)
+    if place is None and parts.hot:
+        parts = Parts(writer.kernel, {}, is_cold=False)
+    apart = {loop: place(writer.text(part)) for loop, part in parts.hot.items()} if place else {}
+    text = writer.text(parts.kernel, apart, parts.is_cold)
     return Code(text, vectorised, tuple(writer.sizes), writer.given, writer.scratch_bytes,
                 tuple(sorted(writer.failures)))
 
@@ -102,9 +105,9 @@ class _Writer:
         self._rooms = rooms(self.kernel, self._lanes)
         self._reduces = any([isinstance(entry, Reduce) for entry in walk(vectorised.body)])
 
-    def text(self, kernel: Kernel, apart: Mapping[For, str]) -> str:
+    def text(self, kernel: Kernel, apart: Mapping[For, str] = MappingProxyType({}), is_cold: bool = False) -> str:
         """Returns the module of a ``kernel``, which is the one of this writer or a part of it. Loops ``apart`` are
-        kernels of their own, with these symbols.
+        kernels of their own, with these symbols. If the code ``is_cold``, little is done for its speed.
         """
         b = Builder("kernel", ARGUMENTS, attributes="nounwind", has_opaque_counters=True)
         _, _, begin, end, _, _ = b.arguments
@@ -119,7 +122,7 @@ class _Writer:
         if any([isinstance(entry, Write) and entry.streaming != 0 for entry in walk(kernel.body)]):
             b.call("llvm.x86.sse.sfence", None)  # streaming stores are not ordered with others
         b.ret()
-        return assemble([b], is_cold=bool(apart) or is_cold(kernel.body))
+        return assemble([b], is_cold=is_cold)
 
     def _point(self, context: Context) -> None:
         """Finds the memory of all buffers."""
