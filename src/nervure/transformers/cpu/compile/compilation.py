@@ -24,6 +24,7 @@ from nervure.kernel.plan import KernelStep, OpaqueStep, Plan, PlanStep, make_pla
 from nervure.kernel.time_model import duration_of
 from nervure.kernel.tuning import STREAMED_RESULT
 from nervure.memory.storage import Storage, StorageKind
+from nervure.support import forks
 from nervure.support.machine import Machine
 from nervure.transformers.cpu.cache.library_cache import kernel_key, linked
 from nervure.transformers.cpu.cache.loader import Library
@@ -32,7 +33,6 @@ from nervure.transformers.cpu.compile.compiler import Compilations, assembly
 from nervure.transformers.cpu.compile.host import HostCode
 from nervure.transformers.cpu.compile.region_data import RegionData, region_of
 from nervure.transformers.cpu.compile.tiles.tile_library import TileLibrary
-from nervure.transformers.cpu.compile.whole_op_data import call_of
 from nervure.transformers.cpu.compiled import CompiledCall, CompiledFunction, CompiledKernel, LaunchParameters
 from nervure.transformers.cpu.loaded import LoadedFunction
 from nervure.transformers.cpu.loading import code_of
@@ -189,6 +189,8 @@ def _compiled(step: PlanStep, code: Code | None, storages: Mapping[Storage, int]
     launch = _launch(step, code, durations) if code and step.kernel else LaunchParameters()
     call: CompiledCall | None = None
     if isinstance(step, OpaqueStep) and isinstance(step.op, WholeOp):
+        with forks.importing():  # with what sorts and libraries need, which few programs do
+            from nervure.transformers.cpu.compile.whole_op_data import call_of
         call, launch = call_of(step, wanted)
     buffers, reads, writes = [tuple([storages[each] for each in listed])
                               for listed in (step.storages, step.read, step.written)]
