@@ -333,7 +333,7 @@ class _Scheduling:
         if first is None:
             return [_with_memory(lowered, rest, storages)]
         source, panel = storages[first.buffers[0].name], first.buffers[1]
-        storages[panel.name] = self._memory.derived(panel.dtype, (panel.size,), source, self._lasting[source])
+        storages[panel.name] = self._memory.derived(panel.dtype, (panel.size,), self._lasting[source])
         pack = LoweredKernel(first, (source, storages[panel.name]), (), panel.size)
         return [pack, _with_memory(lowered, rest, storages)]
 
@@ -388,7 +388,7 @@ def _place_values(clusters: list[Step], memory: BufferAssignment, lasting: Mappi
     for value in [value for value in makers if value not in memory.places and value not in memory.inside]:
         source = _copied(makers[value], memory)
         if source is not None and source in lasting:
-            memory.places[value] = memory.derived(value.dtype, value.shape, source, lasting[source])
+            memory.places[value] = memory.derived(value.dtype, value.shape, lasting[source])
         else:
             memory.places[value] = memory.temporary(value.dtype, value.shape, value)
     for value in memory.inside:

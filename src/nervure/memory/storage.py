@@ -51,8 +51,8 @@ class Storage:
     """Memory for a tensor; ``number`` distinguishes storages of one kind in a function.
 
     The elements lie row-major, or as the ``layout`` says. Derived memory (weights packed for a kernel) stays valid for
-    as long as the cell of ``variable``, a number, too, keeps its version, and for a constant for good; a runtime may
-    keep it, or make it anew in each call.
+    as long as a variable keeps its version, and for a constant for good; a runtime may keep it, or make it anew in each
+    call, and what follows from an argument of a loop's body, in each run of the loop.
     """
 
     kind: StorageKind
@@ -60,7 +60,6 @@ class Storage:
     shape: Shape
     number: int = 0
     layout: Layout | None = None
-    variable: int | None = None
 
     @property
     def allocated(self) -> Shape:

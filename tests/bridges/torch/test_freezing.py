@@ -91,7 +91,7 @@ def test_graphs_share_what_is_packed(made):
     assert len(variables) == 1 and len(made) >= 2
     cell, = nv.transformers.default().cells.of(list(variables))
     assert cell.array.ctypes.data == model.weight.data_ptr()
-    panels = {id(panel) for program in made for panel in program.executable._panels.values()}
+    panels = {id(panel) for program in made for panel in program.executable._panels.own.values()}
     assert len(panels) == 1
 
 

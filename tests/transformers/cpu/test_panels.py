@@ -94,7 +94,7 @@ def test_all_functions_of_a_variable_share_what_is_packed_alike(cpu):
     third(normal(50, 70))
     squares()
     assert runs(first) == runs(second) == runs(third) == [1]
-    assert set(first.executable._panels.values()) == set(second.executable._panels.values())
+    assert set(first.executable._panels.own.values()) == set(second.executable._panels.own.values())
 
 
 def test_filters_are_put_in_order_once(cpu):
@@ -255,7 +255,7 @@ def test_what_is_packed_goes_with_those_who_use_it(cpu):
     w, x = weights(), normal(30, 70)
     predict = prediction(cpu, w)
     predict(x)
-    panel, = [weakref.ref(each) for each in predict.executable._panels.values()]
+    panel, = [weakref.ref(each) for each in predict.executable._panels.own.values()]
     cell, = cpu.cells.of([w.variable])
     assert panel().bytes == BYTES and set(cell.derived.values()) == {panel()}
     del predict
@@ -286,7 +286,7 @@ def test_a_function_off_the_disk_packs_at_its_first_call(tmp_path):
         made = [prediction(nv.transformers.make_transformer("cpu"), weights()) for _ in range(2)]
         results = [[predict(x).tobytes() for _ in range(2)] for predict in made]
     assert results[0] == results[1] and made[1].executable.is_from_cache
-    assert [panel.runs for panel in made[1].executable._panels.values()] == [1]
+    assert [panel.runs for panel in made[1].executable._panels.own.values()] == [1]
 
 
 def test_a_description_off_the_disk_that_packs_anything_else_is_refused(cpu):
@@ -295,11 +295,9 @@ def test_a_description_off_the_disk_that_packs_anything_else_is_refused(cpu):
     kinds = [storage.kind for storage in compiled.storages]
     derived, argument = kinds.index(StorageKind.DERIVED), kinds.index(StorageKind.ARGUMENT)
     pack, product = compiled.kernels
-    wrong = [replace(pack, reads=(argument,), buffers=(argument, derived)),
+    wrong = [replace(pack, reads=(argument, pack.reads[0]), buffers=(argument, pack.reads[0], derived)),
              replace(pack, launch=replace(pack.launch, extent=N)),
              replace(pack, writes=(derived, argument), buffers=(*pack.buffers, argument))]
     for each in wrong:
         assert not replace(compiled, kernels=(each, product)).is_sound()
-    other = tuple([replace(each, variable=None) if each.kind is StorageKind.DERIVED else each
-                   for each in compiled.storages])
-    assert not replace(compiled, storages=other).is_sound()
+    assert not replace(compiled, kernels=(pack, *compiled.kernels)).is_sound()

@@ -99,10 +99,9 @@ class BufferAssignment:
         self.held[storage] = value
         return storage
 
-    def derived(self, dtype: DType, shape: Shape, source: Storage, value: Value) -> Storage:
-        """Allocates memory for a value that is derived from a variable, or from a constant."""
-        variable = source.number if source.kind is StorageKind.VARIABLE else None
-        storage = Storage(StorageKind.DERIVED, dtype, shape, len(self.held), variable=variable)
+    def derived(self, dtype: DType, shape: Shape, value: Value) -> Storage:
+        """Allocates memory for what is derived from a ``value`` that lasts."""
+        storage = Storage(StorageKind.DERIVED, dtype, shape, len(self.held))
         self.held[storage] = value
         return storage
 

@@ -87,6 +87,13 @@ class CompiledRegion:
         return tuple([body.storages[root].number for root in found])
 
     @property
+    def captured(self) -> dict[int, int]:
+        """The places of the arguments that are the same memory in all iterations, by the numbers of the arguments."""
+        places = self.operands[self.kind is RegionKind.BRANCH:]
+        return {at: place for at, place in enumerate(places) if at >= len(self.carries) and place != -1
+                and self.slices[at:at + 1] in ((), (0,))}
+
+    @property
     def sizes(self) -> tuple[DimLike, ...]:
         """The sizes of its step."""
         return (self.trips, *self.carries, *self.slices, *self.stacked)
@@ -151,6 +158,14 @@ class CompiledKernel:
     call: CompiledCall | None = None
 
     @property
+    def captured(self) -> dict[int, int]:
+        """The storages that the functions of a branch or a loop read where they lie, in all iterations, by the numbers
+        of their arguments.
+        """
+        region = self.region
+        return {} if region is None else {at: self.buffers[place] for at, place in region.captured.items()}
+
+    @property
     def is_data(self) -> bool:
         """Whether nothing of it is a function of Python."""
         return bool(self.key) or self.region is not None or self.call is not None
@@ -210,12 +225,6 @@ class CompiledFunction:
         return {number: storage for number, kernel in enumerate(self.kernels) for storage in kernel.writes
                 if self.storages[storage].kind is StorageKind.DERIVED}
 
-    @property
-    def lasting_packs(self) -> dict[int, int]:
-        """Those of them that are kept between calls. What a loop is given is packed anew for each run of the loop."""
-        return {number: storage for number, storage in self.packs.items() if not any(
-            [self.storages[source].kind is StorageKind.ARGUMENT for source in self.kernels[number].reads])}
-
     def arena(self, bindings: Bindings, kept: Collection[int] = ()) -> tuple[dict[int, int], int]:
         """Returns the offsets in one block of the storages that a call allocates, and the bytes of the block. The
         storages that are ``kept`` between calls have memory elsewhere.
@@ -236,8 +245,7 @@ class CompiledFunction:
         """Whether it may be a function of a branch or a loop. It has at most as many arguments and results as said."""
         limits = {StorageKind.ARGUMENT: arguments, StorageKind.VARIABLE: 0, StorageKind.ROOT: max(results, 1)}
         return (self.is_sound() and not self.in_place and self.preheader <= len(self.kernels)
-                and all([storage.variable is None and 0 <= storage.number < limits.get(storage.kind, 1 << 40)
-                         for storage in self.storages])
+                and all([0 <= storage.number < limits.get(storage.kind, 1 << 40) for storage in self.storages])
                 and [(self.storages[root].kind, self.storages[root].number) for root in self.roots]
                 == [(StorageKind.ROOT, number) for number in range(len(self.roots))])
 
@@ -252,22 +260,17 @@ class CompiledFunction:
                 and all([layout.rank == len(shape) for layout, shape in layouts]))
 
     def _has_sound_packs(self) -> bool:
-        """Whether derived storages depend only on their variable, or on a constant, and the function leaves both
-        unchanged. They may depend on no call and on no size.
+        """Whether each derived storage is made by one kernel, of one variable, constant or argument that the function
+        leaves unchanged. It may depend on no size.
         """
-        new_values, lasting = {variable for root, variable in self.in_place}, self.lasting_packs
-        if any([self.storages[storage].variable is not None for number, storage in self.packs.items()
-                if number not in lasting]):
-            return False
-        for number, storage in lasting.items():
-            kernel, derived = self.kernels[number], self.storages[storage]
-            sources = [self.storages[each] for each in kernel.reads]
-            kind = StorageKind.CONSTANT if derived.variable is None else StorageKind.VARIABLE
-            if (kernel.writes != (storage,) or [source.kind for source in sources] != [kind]
-                    or derived.variable not in (None, sources[0].number) or not new_values.isdisjoint(kernel.reads)
-                    or not all([isinstance(x, int) for x in (*kernel.launch.sizes, kernel.launch.extent)])):
-                return False
-        return True
+        new_values, packs = {variable for root, variable in self.in_place}, self.packs
+        kinds = {StorageKind.ARGUMENT, StorageKind.CONSTANT, StorageKind.VARIABLE}
+        kernels = [(self.kernels[number], storage) for number, storage in packs.items()]
+        return len({*packs.values()}) == len(kernels) and all([
+            kernel.writes == (storage,) and len(kernel.reads) == 1 and self.storages[kernel.reads[0]].kind in kinds
+            and new_values.isdisjoint(kernel.reads) and bool(kernel.key)
+            and all([isinstance(x, int) for x in (*kernel.launch.sizes, kernel.launch.extent)])
+            for kernel, storage in kernels])
 
 
 def _is_sound(kernel: CompiledKernel, count: int) -> bool:

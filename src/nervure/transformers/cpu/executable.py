@@ -25,7 +25,8 @@ from nervure.transformers.binding import Binder, Bindings
 from nervure.transformers.cpu import runtime
 from nervure.transformers.cpu.compiled import byte_size
 from nervure.transformers.cpu.found_results import cut, lengths_of_results, with_lengths
-from nervure.transformers.cpu.loaded import InPlace, LoadedFunction, Panels, plain
+from nervure.transformers.cpu.kept_panels import Panels
+from nervure.transformers.cpu.loaded import InPlace, LoadedFunction, plain
 from nervure.transformers.cpu.runtime import pooled_arrays
 from nervure.transformers.cpu.runtime.records import KEPT_PROGRAMS
 from nervure.transformers.given_memory import GivenMemory
@@ -78,7 +79,7 @@ class CpuExecutable(Executable):
         super().__init__(function, transformer)
         self._variables = loaded.variables  # the last passes may find that one is not read
         self._gate, self._loaded, self._compilation = gate, loaded, compilation
-        self._panels: Panels | None = None
+        self._last_panels: Panels | None = None
         self._fast: runtime.FastEntry | None = None
         self._call: Callable[..., tuple[np.ndarray, ...]] | None = None
         self._tensor_calls: list[_Tensors] = []
@@ -98,6 +99,11 @@ class CpuExecutable(Executable):
             from nervure.transformers.cpu.compile.compilation import compile_function
         optimised = with_lengths(self.transformer.optimised(self.function))
         return compile_function(optimised, self.transformer.target)
+
+    @property
+    def _panels(self) -> Panels:
+        """The panels of the last program; before there is one, all are assumed to find room."""
+        return self._loaded.panels() if self._last_panels is None else self._last_panels
 
     @property
     def made_again(self) -> tuple[Dropped, ...]:
@@ -129,9 +135,9 @@ class CpuExecutable(Executable):
 
     def specialise(self, bindings: Bindings) -> Specialised:
         cells = self.transformer.cells.of(self._variables)
-        self._panels = self._loaded.panels(cells)
+        self._last_panels = panels = self._loaded.panels(dict(zip(self._variables, cells, strict=True)))
         in_place = self._loaded.in_place(bindings)
-        program = self._loaded.program(bindings, self._panels, in_place)
+        program = self._loaded.program(bindings, panels, in_place)
         specialised = Specialised(bindings, Variant(program, in_place), {})
         if self._lengths or any([isinstance(variable.type.order, Layout) for variable in self._variables]):
             return specialised  # the fast path handles only memory without gaps, and results of known lengths
@@ -214,19 +220,18 @@ class CpuExecutable(Executable):
     def memory(self, bindings: Bindings | None = None) -> CallMemory:
         from nervure.transformers.call_memory import CallMemory, total
 
-        compiled = self._loaded.compiled
-        kept = set(compiled.packs.values()) if self._panels is None else set(self._panels)
+        compiled, panels = self._loaded.compiled, self._panels
         in_place = {} if bindings is None else self._loaded.in_place(bindings)
         made = [compiled.storages[number] for number in {*compiled.roots}.difference(in_place)]
-        temporary = [compiled.storages[number] for number in compiled.lives if number not in kept]
+        temporary = [compiled.storages[number] for number in compiled.lives if number not in panels.own]
         tensors = len(made) + len(temporary)
         if bindings is not None:
             returned = sum([byte_size(storage, bindings) for storage in made])
-            own = compiled.arena(bindings, kept)[1] + self._loaded.borrowed(bindings)
+            own = compiled.arena(bindings, panels.own)[1] + self._loaded.borrowed(bindings, panels)
             return CallMemory(tensors, returned + own)
         rounded = len(temporary) * (LINE - 1)
         size = total([storage.size * storage.dtype.itemsize for storage in (*made, *temporary)])
-        inside = self._loaded.most_borrowed()
+        inside = self._loaded.most_borrowed(panels)
         return CallMemory(tensors, size + rounded + inside, not (temporary or compiled.in_place or inside != 0))
 
     def make_report(self, bindings: Bindings | None) -> CompilationReport:
@@ -250,7 +255,7 @@ class CpuExecutable(Executable):
         values = [states[variable] for variable in variables]
         times = time_steps(loaded, bindings, arguments, results, values, repeat,
                            lambda status: self._fail(status, arguments, states),
-                           loaded.panels(self.transformer.cells.of(variables)))
+                           loaded.panels(dict(zip(variables, self.transformer.cells.of(variables), strict=True))))
         return times._replace(limits=measured_limits(self.transformer.target, threads(flags.threads)))
 
     def _failed_fast(self, status: runtime.Status, arguments: Sequence[np.ndarray]) -> None:

@@ -161,8 +161,12 @@ class LimitedExecutable(Executable):
     def spared(self, bindings: Bindings) -> Spared:
         """Returns the plan for some values of the symbols that needs least, or little enough."""
         from nervure.kernel.memory_limit import spared
-        room = self.transformer.memory_limit - (self._inside.loaded.borrowed(bindings) if self._inside else 0)
+        room = self.transformer.memory_limit - self._borrowed_inside(bindings)
         return spared(self._plan, room, bindings, self._plan_of, self.transformer.target.machine)
+
+    def _borrowed_inside(self, bindings: Bindings) -> int:
+        """Returns the bytes that branches and loops take, where all panels find room."""
+        return self._inside.loaded.borrowed(bindings, self._inside.loaded.panels()) if self._inside else 0
 
     @lazy
     def _inside(self) -> Compilation | None:

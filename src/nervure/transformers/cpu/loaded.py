@@ -17,6 +17,7 @@ Nothing here compiles: neither the plan nor its sources are known.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple, Protocol, runtime_checkable
 from weakref import WeakValueDictionary
 
@@ -30,13 +31,11 @@ from nervure.transformers.cells import Cell
 from nervure.transformers.cpu import runtime
 from nervure.transformers.cpu.cache.loader import Library
 from nervure.transformers.cpu.compiled import CompiledFunction, CompiledKernel, LaunchParameters, byte_size
+from nervure.transformers.cpu.kept_panels import NO_PANELS, Panels, PanelSource
 from nervure.transformers.given_memory import GivenMemory
 from nervure.transformers.memory_estimate import most, numbers
 from nervure.types.dim import DimLike, compile_dim, symbols
 from nervure.types.ordered_arrays import in_order
-
-Panels = Mapping[int, runtime.PanelMemory]
-"""Panels by the numbers of the storages whose memory they are."""
 
 InPlace = Mapping[int, int]
 """The roots that lie in the memory of variables and of donated arguments, with the storages of these, by number."""
@@ -57,10 +56,10 @@ class HoldsFunctions(Protocol):
 
     functions: tuple[LoadedFunction, ...]
 
-    def step(self, bindings: Bindings) -> runtime.ProgramStep:
-        """Returns the step for these sizes."""
+    def step(self, bindings: Bindings, panels: Sequence[Panels] = ()) -> runtime.ProgramStep:
+        """Returns the step for these sizes. The functions have the ``panels`` in their order, or none."""
 
-    def most_borrowed(self) -> DimLike:
+    def most_borrowed(self, panels: Sequence[Panels] = ()) -> DimLike:
         """Returns a bound of the bytes that it takes from the pool of memory, in symbols."""
 
 
@@ -78,31 +77,55 @@ class LoadedFunction:
         # Those of constants.
         self._panels: WeakValueDictionary[tuple[object, ...], runtime.PanelMemory] = WeakValueDictionary()
 
-    def panels(self, cells: Sequence[Cell]) -> dict[int, runtime.PanelMemory]:
-        """Returns the panels that there is room for, by the numbers of their storages. A variable's cell keeps its
-        panels, for all functions that pack it by the same code for the same sizes; those of constants are kept here.
+    def panels(self, cells: Mapping[Variable, Cell] | None = None,
+               arguments: Mapping[int, PanelSource] = MappingProxyType({})) -> Panels:
+        """Returns the panels that there is room for, here and in the functions of branches and loops.
+
+        A variable's cell keeps its panels, for all functions that pack it by the same code for the same sizes; those of
+        constants are kept here. Without ``cells`` everything has room, and no memory: then it serves for estimates.
+        ``arguments`` are those that last, by their numbers.
         """
-        found = {storage: self._panel(self.compiled.kernels[number], storage, cells)
-                 for number, storage in self.compiled.lasting_packs.items()}
-        return {storage: panel for storage, panel in found.items() if panel is not None}
+        sources, packs = self._lasting(arguments), self.compiled.packs
+        own: dict[int, runtime.PanelMemory] = {}
+        inside: dict[int, tuple[Panels, ...]] = {}
+        for number, (kernel, code) in enumerate(zip(self.compiled.kernels, self.codes, strict=True)):
+            if isinstance(code, HoldsFunctions):
+                given = {at: sources[storage] for at, storage in kernel.captured.items() if storage in sources}
+                inside[number] = tuple([function.panels(cells, given) for function in code.functions])
+            elif number in packs and kernel.reads[0] in sources:
+                storage, size = packs[number], byte_size(self.compiled.storages[packs[number]], {})
+                sources[storage] = source = sources[kernel.reads[0]].packed(kernel, size)
+                panel = self._panel(source, storage, size, cells)
+                own |= {} if panel is None else {storage: panel}
+        return Panels(own, sources, inside)
 
-    def _panel(self, kernel: CompiledKernel, number: int, cells: Sequence[Cell]) -> runtime.PanelMemory | None:
-        storage = self.compiled.storages[number]
-        size = byte_size(storage, {})
-        if storage.variable is None:
-            return runtime.panel_of(self._panels, (number,), size, runtime.CONSTANT)
-        cell = cells[storage.variable]
-        key = kernel.key, kernel.launch.sizes, kernel.launch.extent, size
-        return runtime.panel_of(cell.derived, key, size, cell.stamp)
+    def _lasting(self, arguments: Mapping[int, PanelSource]) -> dict[int, PanelSource]:
+        """Returns the sources of the storages that stay the same from call to call, by numbers."""
+        updated = {variable for variable, _ in self._function.updates}
+        variables = {number: PanelSource(variable) for number, variable in enumerate(self.variables)
+                     if variable not in updated}
+        constants = {number: PanelSource(None) for number in range(len(self.constants))}
+        last: Mapping[StorageKind, Mapping[int, PanelSource]] = {
+            StorageKind.ARGUMENT: arguments, StorageKind.VARIABLE: variables, StorageKind.CONSTANT: constants}
+        return {number: last[storage.kind][storage.number] for number, storage in enumerate(self.compiled.storages)
+                if storage.number in last.get(storage.kind, ())}
 
-    def program(self, bindings: Bindings, panels: Panels | None = None, in_place: InPlace | None = None,
+    def _panel(self, source: PanelSource, storage: int, size: int,
+               cells: Mapping[Variable, Cell] | None) -> runtime.PanelMemory | None:
+        if cells is None:
+            return runtime.PanelMemory(0, runtime.CONSTANT)
+        if source.variable is None:
+            return runtime.panel_of(self._panels, (storage,), size, runtime.CONSTANT)
+        cell = cells[source.variable]
+        return runtime.panel_of(cell.derived, source.made, size, cell.stamp)
+
+    def program(self, bindings: Bindings, panels: Panels = NO_PANELS, in_place: InPlace | None = None,
                 updated: Sequence[int] = ()) -> runtime.Program:
         """Returns the program for one of the ``bindings`` of the symbols. Derived storages without a panel are made in
         each call. Those results that are ``updated`` lie, in all calls, where the arguments of the same numbers do.
         """
-        panels = panels or {}
         in_place = self.in_place(bindings) if in_place is None else in_place
-        offsets, arena_bytes = self.compiled.arena(bindings, panels)
+        offsets, arena_bytes = self.compiled.arena(bindings, panels.own)
         steps = self.steps(bindings, panels, {**in_place, **self.compiled.updates(updated)})
         buffers = self.buffers(offsets, panels, in_place)
         if not self._makes_arrays:
@@ -110,10 +133,10 @@ class LoadedFunction:
         return runtime.Program(steps, buffers, arena_bytes, self._arguments(bindings),
                                self._new_arrays(bindings, in_place), self._variables(in_place))
 
-    def borrowed(self, bindings: Bindings) -> int:
+    def borrowed(self, bindings: Bindings, panels: Panels) -> int:
         """Returns the most bytes that its branches and loops take at one time, beside the block of a call."""
-        return max([code.step(bindings).borrowed for code in self.codes if isinstance(code, HoldsFunctions)],
-                   default=0)
+        return max([code.step(bindings, panels.inside[number]).borrowed for number, code in enumerate(self.codes)
+                    if isinstance(code, HoldsFunctions)], default=0)
 
     def functions(self) -> Iterator[LoadedFunction]:
         """Yields itself, and the functions of its branches and loops, as ``CompiledFunction.functions`` does."""
@@ -122,12 +145,20 @@ class LoadedFunction:
             for function in code.functions if isinstance(code, HoldsFunctions) else ():
                 yield from function.functions()
 
-    def most_borrowed(self) -> DimLike:
+    def functions_with(self, panels: Panels) -> Iterator[tuple[LoadedFunction, Panels]]:
+        """Yields them with their ``panels``."""
+        yield self, panels
+        for number, inside in panels.inside.items():
+            code = self.codes[number]
+            for function, own in zip(code.functions if isinstance(code, HoldsFunctions) else (), inside, strict=True):
+                yield from function.functions_with(own)
+
+    def most_borrowed(self, panels: Panels) -> DimLike:
         """Returns a bound of these bytes in symbols."""
         bytes: DimLike = 0
-        for code in self.codes:
+        for number, code in enumerate(self.codes):
             if isinstance(code, HoldsFunctions):
-                bytes = bytes + code.most_borrowed()
+                bytes = bytes + code.most_borrowed(panels.inside.get(number, ()))
         return bytes
 
     def in_place(self, bindings: Bindings) -> InPlace:
@@ -142,14 +173,15 @@ class LoadedFunction:
         """Returns the steps for these ``bindings``, with their buffers numbered as in ``buffers``. A copy of memory to
         itself has nothing to do.
         """
-        steps = [code.step(bindings) for code in self.codes]
+        steps = [code.step(bindings, panels.inside.get(number, ())) if isinstance(code, HoldsFunctions)
+                 else code.step(bindings) for number, code in enumerate(self.codes)]
         if not self.written(in_place):
             steps = [step._replace(in_place=False) for step in steps]
         for number, kernel in enumerate(self.compiled.kernels):
             if kernel.copies_in_place(in_place):
                 steps[number] = steps[number]._replace(extent=0, nanoseconds=0, in_place=False)
         for number, storage in self.compiled.packs.items():
-            steps[number] = steps[number]._replace(panel=panels.get(storage))
+            steps[number] = steps[number]._replace(panel=panels.own.get(storage))
         return steps
 
     def buffers(self, offsets: Mapping[int, int], panels: Panels, in_place: InPlace) -> list[runtime.BufferLocation]:
@@ -168,8 +200,8 @@ class LoadedFunction:
     def _buffer(self, number: int, offsets: Mapping[int, int], panels: Panels,
                 results: Mapping[int, int]) -> runtime.BufferLocation:
         storage = self.compiled.storages[number]
-        if number in panels:
-            return runtime.panel(panels[number])
+        if number in panels.own:
+            return runtime.panel(panels.own[number])
         if storage.kind is StorageKind.ARGUMENT:
             return runtime.argument(storage.number)
         if storage.kind is StorageKind.VARIABLE:

@@ -29,6 +29,7 @@ from nervure.transformers.binding import Bindings
 from nervure.transformers.call_memory import total
 from nervure.transformers.cpu import runtime
 from nervure.transformers.cpu.compiled import CompiledKernel, CompiledRegion, RegionKind
+from nervure.transformers.cpu.kept_panels import NO_PANELS, Panels
 from nervure.transformers.cpu.loaded import LoadedFunction
 from nervure.transformers.cpu.runtime import records, runtime_library
 from nervure.transformers.memory_estimate import most
@@ -58,12 +59,12 @@ class RegionCode(NamedTuple):
         assert self.kernel.region is not None
         return self.kernel.region
 
-    def step(self, bindings: Bindings) -> runtime.ProgramStep:
-        """Returns the step for these sizes."""
+    def step(self, bindings: Bindings, panels: Sequence[Panels] = ()) -> runtime.ProgramStep:
+        """Returns the step for these sizes. The functions have the ``panels`` in their order, or none."""
         kind = self.region.kind
-        *others, body = self.functions
-        programs = [*[each.program(bindings, each.panels(())) for each in others], body.program(
-            bindings, body.panels(()), updated=self.region.updated)]
+        *others, (body, own) = self._with(panels)
+        programs = [*[each.program(bindings, kept) for each, kept in others],
+                    body.program(bindings, own, updated=self.region.updated)]
         record = _Record(self.region, bindings, programs, self.functions[-1].compiled.preheader)
         each = sum([program.record.nanoseconds for program in programs]) + ITERATION
         times = record.sizes[0] if kind is RegionKind.SCAN else ITERATIONS if kind is RegionKind.WHILE else 1
@@ -76,16 +77,23 @@ class RegionCode(NamedTuple):
             borrowed=record.bytes + max([program.borrowed for program in programs]),
             found=() if self.found is None else self.found.instructions(bindings))
 
-    def most_borrowed(self) -> DimLike:
-        """Returns a bound of the bytes that a run takes, in symbols: every value of its functions, and its carries."""
+    def _with(self, panels: Sequence[Panels]) -> list[tuple[LoadedFunction, Panels]]:
+        """Returns the functions with their panels."""
+        return list(zip(self.functions, panels or [NO_PANELS] * len(self.functions), strict=True))
+
+    def most_borrowed(self, panels: Sequence[Panels] = ()) -> DimLike:
+        """Returns a bound of the bytes that a run takes, in symbols: its carries, and every value of its functions.
+
+        What lies in their ``panels`` is left out.
+        """
         region = self.region
         words = 2 * (len(region.operands) + len(region.outputs) + len(region.saved)) + 1
         sizes: list[DimLike] = [2 * (size + LINE) for at, size in enumerate(region.carries) if at not in region.updated]
-        for function in self.functions:
+        for function, kept in self._with(panels):
             compiled = function.compiled
-            own = [compiled.storages[number] for number in compiled.lives]
+            own = [compiled.storages[number] for number in compiled.lives if number not in kept.own]
             words += len(compiled.storages) + sum([len(kernel.buffers) for kernel in compiled.kernels])
-            sizes += [function.most_borrowed(), *[each.size * each.dtype.itemsize + LINE for each in own]]
+            sizes += [function.most_borrowed(kept), *[each.size * each.dtype.itemsize + LINE for each in own]]
         return total([8 * words + 2 * LINE, *sizes])
 
     def described(self) -> str:

@@ -137,9 +137,8 @@ def describe(function: Function, compilation: Compilation) -> bytes | None:
 
 def _renumbered(storage: Storage, variables: Sequence[int]) -> Storage:
     """Returns a storage that names variables by other numbers."""
-    if storage.kind is StorageKind.VARIABLE:
-        return replace(storage, number=variables[storage.number])
-    return storage if storage.variable is None else replace(storage, variable=variables[storage.variable])
+    is_variable = storage.kind is StorageKind.VARIABLE
+    return replace(storage, number=variables[storage.number]) if is_variable else storage
 
 
 def _same_contract(function: Function, optimised: Function) -> bool:
@@ -248,7 +247,7 @@ _Table = Mapping[tuple[StorageKind, int], _Declared]
 
 def _is_declared(storage: Storage, declared: _Table) -> bool:
     if storage.is_of_call:
-        return storage.variable is None or (StorageKind.VARIABLE, storage.variable) in declared
+        return True
     return declared.get((storage.kind, storage.number)) == (storage.dtype, storage.shape, storage.layout)
 
 

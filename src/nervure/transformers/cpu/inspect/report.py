@@ -11,11 +11,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from nervure.ir.leaves import Leaf
 from nervure.ir.op import Op, Value
 from nervure.ir.traverse import postorder
+from nervure.ir.variable import Variable
 from nervure.kernel.cluster import Copy
 from nervure.kernel.cluster import Step as Cluster
 from nervure.kernel.cluster.reasons import Reason, reasons, root_name
@@ -32,7 +33,8 @@ from nervure.transformers.call_memory import megabytes
 from nervure.transformers.cpu.compile.codegen.generate import Code
 from nervure.transformers.cpu.compile.compilation import Compilation
 from nervure.transformers.cpu.compile.compiler import assembly
-from nervure.transformers.cpu.loaded import Panels
+from nervure.transformers.cpu.kept_panels import Panels, PanelSource
+from nervure.transformers.cpu.loaded import LoadedFunction
 from nervure.transformers.cpu.region_code import RegionCode
 from nervure.transformers.cpu.target import Target
 from nervure.transformers.report import (
@@ -52,22 +54,20 @@ from nervure.types.description import BasicTensorDescription
 
 def report_of(compilation: Compilation, target: Target, bindings: Bindings | None,
               panels: Panels | None = None) -> CompilationReport:
-    """Returns the report of a compiled function for a ``target``. ``panels`` are those of its last program; before
-    there is one, all are assumed to find room.
+    """Returns the report of a compiled function for a ``target``. ``panels`` are those of its last program; without
+    them, all are assumed to find room.
     """
-    return _Reporting(compilation, target, bindings, panels).report()
+    return _Reporting(compilation, target, bindings, panels or compilation.loaded.panels()).report()
 
 
 class _Reporting:
     def __init__(self, compilation: Compilation, target: Target, bindings: Bindings | None,
-                 panels: Panels | None) -> None:
+                 panels: Panels) -> None:
+        self._loaded, self._panels = compilation.loaded, panels
         self._texts, self._compiled = compilation.texts, compilation.loaded.compiled
-        self._codes = compilation.loaded.codes
-        packed = self._compiled.packs.values()
-        self._runs = dict.fromkeys(packed, 0) if panels is None else {each: panels[each].runs for each in panels}
-        self._kept = {self._compiled.storages[number] for number in self._runs}
+        self._sources = {self._compiled.storages[number]: source for number, source in panels.sources.items()}
         self._target, self._bindings = target, bindings
-        self._in_place = dict(self._compiled.in_place) if bindings is None else compilation.loaded.in_place(bindings)
+        self._in_place = dict(self._compiled.in_place) if bindings is None else self._loaded.in_place(bindings)
         self._plan = plan = compilation.plan
         self._function = plan.function
         self._numbers = {storage: number for number, storage in enumerate(dict.fromkeys(
@@ -83,9 +83,9 @@ class _Reporting:
         return CompilationReport(
             self._function.name, "cpu", tuple((bindings or {}).items()),
             tuple([self._step(number) for number in range(len(plan.steps))]), temporaries,
-            _sum(temporaries), None if bindings is None else self._compiled.arena(bindings, self._runs)[1],
+            _sum(temporaries), None if bindings is None else self._compiled.arena(bindings, self._panels.own)[1],
             tuple([self._variable(variable.number) for variable in plan.in_place.values()]),
-            tuple([self._panel(self._compiled.storages[number], runs) for number, runs in self._runs.items()]))
+            tuple(self._kept()))
 
     def _numbered(self, stored: Mapping[Value, Sequence[Reason]]) -> dict[Value, list[str]]:
         """Returns the reasons why values are in memory; steps are named by the first of their kernels, or not at all.
@@ -104,16 +104,18 @@ class _Reporting:
         if isinstance(step, KernelStep) and text is not None:
             return self._kernel(number, step, text)
         reads, writes = self._places(step.read), self._places(step.written, step.cluster)
-        code = self._codes[number]
+        code = self._loaded.codes[number]
         if isinstance(code, RegionCode) and isinstance(step, OpaqueStep):
-            estimate, most, inside = None, "at most ", code.most_borrowed()
+            panels = self._panels.inside[number]
+            estimate, most, inside = None, "at most ", code.most_borrowed(panels)
             if self._bindings is not None:
-                run = code.step(self._bindings)
+                run = code.step(self._bindings, panels)
                 estimate, most, inside = run.nanoseconds * 1e-9, "", run.borrowed
             name = type(step.op).__name__
             return StepReport(number, "region", name, self._lines(step.cluster), reads, writes,
                               total([*reads, *writes]), estimated_seconds=estimate, notes=(
-                                  code.described(), f"takes {most}{megabytes(inside)} MB for what is inside"))
+                                  code.described(), *self._packed_inside(code, panels),
+                                  f"takes {most}{megabytes(inside)} MB for what is inside"))
         return StepReport(number, "host", str(step).removeprefix("opaque "), self._lines(step.cluster), reads, writes,
                           total([*reads, *writes]))
 
@@ -152,9 +154,22 @@ class _Reporting:
 
     def _when(self, storage: Storage) -> str:
         """Says when a derived storage is made, as words after *packed*."""
-        if storage not in self._kept:
-            return " in each call: flags.panel_limit leaves no room for it"
-        return " once" if storage.variable is None else f" once per version of {self._variable(storage.variable)}"
+        is_kept = any([self._compiled.storages[number] is storage for number in self._panels.own])
+        return self._how_often(self._sources[storage]) if is_kept else f" in each call: {_NO_ROOM}"
+
+    def _how_often(self, source: PanelSource) -> str:
+        return " once" if source.variable is None else f" once per version of {_name_of(source.variable)}"
+
+    def _packed_inside(self, code: RegionCode, panels: Sequence[Panels]) -> tuple[str, ...]:
+        """Says when weights are packed that steps inside of a branch or a loop read."""
+        found = []
+        for function, kept in _inside(code, panels):
+            for storage in function.compiled.packs.values():
+                source = kept.sources.get(storage)
+                when = self._how_often(source) if source is not None and storage in kept.own else " in each run"
+                no_room = f": {_NO_ROOM}" if source is not None and storage not in kept.own else ""
+                found.append(f"inside, a weight is packed{when}{no_room}")
+        return tuple(dict.fromkeys(found))
 
     def _lines(self, cluster: Cluster, origins: Collection[object] | None = None) -> tuple[OpReport, ...]:
         """Returns the ops of a step that a kernel comes from, including those computed inside of them."""
@@ -201,24 +216,54 @@ class _Reporting:
 
     def _name(self, storage: Storage) -> str:
         """Returns the name of a temporary, or of a derived storage."""
-        source = storage.variable
-        return f"t{storage.number}" + ("" if source is None else f" of {self._variable(source)}")
+        return _numbered(storage, self._sources.get(storage))
 
     def _variable(self, number: int) -> str:
-        return self._function.variables[number].name or "unnamed"
+        return _name_of(self._function.variables[number])
 
     def _temporaries(self) -> tuple[Temporary, ...]:
         compiled, bindings = self._compiled, self._bindings
-        offsets = {} if bindings is None else compiled.arena(bindings, self._runs)[0]
+        offsets = {} if bindings is None else compiled.arena(bindings, self._panels.own)[0]
         lives = [(number, compiled.storages[number], life) for number, life in compiled.lives.items()
-                 if number not in self._runs]
+                 if number not in self._panels.own]
         return tuple([Temporary(self._name(storage), _type_of(storage, self._plan.held[storage]),
                                 self._bytes(storage), first, last, offsets.get(number))
                       for number, storage, (first, last) in lives])
 
-    def _panel(self, storage: Storage, runs: int) -> PanelReport:
-        source = None if storage.variable is None else self._variable(storage.variable)
-        return PanelReport(self._name(storage), _type_of(storage, None), source, self._bytes(storage), runs)
+    def _kept(self) -> Iterator[PanelReport]:
+        """Yields the panels, and those inside of branches and loops."""
+        yield from self._reported(self._loaded, self._panels, "")
+        for number, panels in self._panels.inside.items():
+            code = self._loaded.codes[number]
+            assert isinstance(code, RegionCode)
+            for function, own in _inside(code, panels):
+                yield from self._reported(function, own, f" inside step {number}")
+
+    def _reported(self, function: LoadedFunction, panels: Panels, where: str) -> Iterator[PanelReport]:
+        for number, panel in panels.own.items():
+            storage, source = function.compiled.storages[number], panels.sources[number]
+            name = None if source.variable is None else _name_of(source.variable)
+            yield PanelReport(_numbered(storage, source) + where, _type_of(storage, None), name, self._bytes(storage),
+                              panel.runs)
+
+
+_NO_ROOM = "flags.panel_limit leaves no room for it"
+
+
+def _inside(code: RegionCode, panels: Sequence[Panels]) -> Iterator[tuple[LoadedFunction, Panels]]:
+    """Yields the functions inside of a branch or a loop, each with its panels."""
+    for function, own in zip(code.functions, panels, strict=True):
+        yield from function.functions_with(own)
+
+
+def _numbered(storage: Storage, source: PanelSource | None) -> str:
+    """Returns the name of memory of a call, or that lasts as its ``source`` does."""
+    variable = None if source is None else source.variable
+    return f"t{storage.number}" + ("" if variable is None else f" of {_name_of(variable)}")
+
+
+def _name_of(variable: Variable) -> str:
+    return variable.name or "unnamed"
 
 
 def _type_of(storage: Storage, value: Value | None) -> str:

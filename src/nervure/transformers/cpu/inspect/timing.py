@@ -33,7 +33,8 @@ from nervure.transformers.cpu.compile.compilation import compile_function
 from nervure.transformers.cpu.compile.compiler import compile_kernel
 from nervure.transformers.cpu.compile.llvm.builder import Builder, assemble
 from nervure.transformers.cpu.compile.llvm.types import F32, PTR
-from nervure.transformers.cpu.loaded import KernelCode, LoadedFunction, Panels, plain
+from nervure.transformers.cpu.kept_panels import NO_PANELS, Panels
+from nervure.transformers.cpu.loaded import KernelCode, LoadedFunction, plain
 from nervure.transformers.cpu.runtime.native import Native, Pointer, Word, native
 from nervure.transformers.cpu.runtime.records import BufferKind
 from nervure.transformers.cpu.target import Target
@@ -55,15 +56,14 @@ Fail = Callable[[runtime.Status], None]
 
 def time_steps(loaded: LoadedFunction, bindings: Bindings, arguments: Sequence[np.ndarray],
                results: Sequence[np.ndarray], states: Sequence[np.ndarray], repeat: int, fail: Fail,
-               panels: Panels | None = None) -> Times:
+               panels: Panels = NO_PANELS) -> Times:
     """Returns medians over ``repeat`` repetitions, after one that is not counted; ``fail`` raises the error of a
     failed run. Steps that make panels are timed by themselves, and do not count in the time of a call.
     """
-    panels = panels or {}
-    offsets, arena_bytes = loaded.compiled.arena(bindings, panels)
+    offsets, arena_bytes = loaded.compiled.arena(bindings, panels.own)
     counts = (len(arguments), len(results), len(states))
     in_place = loaded.in_place(bindings)
-    steps = loaded.steps(bindings, {}, in_place)
+    steps = loaded.steps(bindings, panels._replace(own={}), in_place)
     buffers = [_given(each, counts) for each in loaded.buffers(offsets, panels, in_place)]
     program, alone = [runtime.Program(each, buffers) for each in (loaded.steps(bindings, panels, in_place), steps)]
     written = loaded.written(in_place)
