@@ -31,11 +31,11 @@ from nervure.kernel.tuning import MOST_SCALAR_STATEMENTS
 from nervure.memory.storage import Storage, StorageKind
 from nervure.transformers.cpu.compile.codegen.access import read_one, write_one
 from nervure.transformers.cpu.compile.codegen.context import ARGUMENTS, Context, Preheader, emit_statement
-from nervure.transformers.cpu.compile.codegen.element import Element
+from nervure.transformers.cpu.compile.codegen.element import Element, flat, shaped
 from nervure.transformers.cpu.compile.codegen.generate import HasMachine
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Register, assemble
 from nervure.transformers.cpu.compile.llvm.types import PTR
-from nervure.types.dtype import DType, bool_
+from nervure.types.dtype import bool_
 
 
 def generate_scalar_loop(condition: Plan, body: Plan, carries: int, target: HasMachine) -> str | None:
@@ -83,18 +83,17 @@ class _ScalarLoop:
         holds: list[Register] = []
 
         def results(plan: Plan, state: Sequence[Register]) -> list[Element]:
-            given = dict(enumerate(_elements(state, self.dtypes[:carries])))
-            return self._results(plan, {**captured, **given}, preheaders)
+            return self._results(plan, {**captured, **dict(enumerate(shaped(first, state)))}, preheaders)
 
         def goes_on(counter: Register, *state: Register) -> Register:
             holds.append(results(self.condition, state)[0].register)
             return holds[0] & (counter < b.arguments[3])
 
         def iteration(counter: Register, *state: Register) -> list[Register]:
-            return [counter + 1, *_registers(results(self.body, state))]
+            return [counter + 1, *flat(results(self.body, state))]
 
-        _, *last = b.repeat([b.arguments[2], *_registers(first)], goes_on, iteration)
-        for element, pointer in zip(_elements(last, self.dtypes[:carries]), self.pointers, strict=False):
+        _, *last = b.repeat([b.arguments[2], *flat(first)], goes_on, iteration)
+        for element, pointer in zip(shaped(first, last), self.pointers, strict=False):
             write_one(element, pointer)
         write_one(Element(bool_, (holds[0],)), self.pointers[-1])
         b.ret()
@@ -119,13 +118,3 @@ class _ScalarLoop:
                     else:
                         emit_statement(statement, context)
         return [element_of(root) for root in plan.roots]
-
-
-def _registers(elements: Sequence[Element]) -> list[Register]:
-    return [register for element in elements for register in element.registers]
-
-
-def _elements(registers: Sequence[Register], dtypes: Sequence[DType]) -> list[Element]:
-    """Returns elements of these types, in as many registers as each has."""
-    remaining = iter(registers)
-    return [Element(dtype, tuple([next(remaining) for _ in range(1 + dtype.is_complex)])) for dtype in dtypes]

@@ -218,6 +218,10 @@ class Context:
         known[key] = self._known[key] = value
         return value
 
+    def keep_index(self, index: LoopIndex, register: Register) -> None:
+        """Makes the value of a loop's index known in its body, which is being built."""
+        self.keep(("index", index), self.here(Element(int64, (register,))))
+
     def once(self, key: Hashable, depth: int, make: Callable[[], Element]) -> Value:
         """Returns the value that is known under a ``key``, or that ``make`` builds at a ``depth``."""
         found = self.find(key)

@@ -19,18 +19,14 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from nervure.kernel.ir import CONTRACT_BLOCK, CONTRACT_GROUP, Contract
 from nervure.transformers.cpu.compile.codegen.access import read_apart, write_apart
 from nervure.transformers.cpu.compile.codegen.context import Context, emit, emit_statement
-from nervure.transformers.cpu.compile.codegen.element import Element, literal, shaped
+from nervure.transformers.cpu.compile.codegen.element import Element, Elements, choose, literal, select
 from nervure.transformers.cpu.compile.codegen.iterations import nest, stored
 from nervure.transformers.cpu.compile.codegen.scalars import apply
-from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
-from nervure.transformers.cpu.compile.llvm.types import I64
-
-Registers = Sequence[Register]
+from nervure.transformers.cpu.compile.llvm.register import Register
+from nervure.types.dtype import int64
 
 GROUP_POINTS = CONTRACT_BLOCK * CONTRACT_GROUP
 
@@ -41,56 +37,48 @@ def emit_contract(contract: Contract, context: Context) -> None:
     its own block; the total of earlier groups waits in memory.
     """
     b, zero = context.builder, literal(context.builder, 0, contract.result.dtype, context.width)
-    parts = len(zero.registers)
-    groups = b.allocate(zero.registers[0].type, parts)
+    groups = b.allocate(zero.registers[0].type, len(zero.registers))
 
-    def point(carried: Registers) -> Registers:
-        number, total, block = carried[0] + 1, carried[1:1 + parts], shaped([zero], carried[1 + parts:])[0]
+    def point(carried: Elements) -> Elements:
+        number, total, block = carried[0].register + 1, *carried[1:]
         emit(context, contract.body)
         left, right = [context.spread(context.scalar(x), context.width).element for x in contract.operands]
         block = apply("fma", [left, right, block], zero.dtype)
 
-        def end_block() -> Registers:
-            with_block = _with_block(b, number, total, block)
-            group = b.choose_each((number & (GROUP_POINTS - 1)).equal(0), with_block,
-                                  lambda: _end_group(b, number, with_block, groups, zero), unlikely=True)
-            return [*group, *zero.registers]
+        def end_block() -> Elements:
+            with_block = _with_block(number, total, block)
+            group = choose((number & (GROUP_POINTS - 1)).equal(0), [with_block],
+                           lambda: [_end_group(number, with_block, groups, zero)], unlikely=True)
+            return [*group, zero]
 
-        ended = b.choose_each((number & (CONTRACT_BLOCK - 1)).equal(0), [*total, *block.registers], end_block,
-                              unlikely=True)
-        return [number, *ended]
+        return [Element(int64, (number,)), *choose(
+            (number & (CONTRACT_BLOCK - 1)).equal(0), [total, block], end_block, unlikely=True)]
 
-    start = [b.constant(I64, 0), *zero.registers, *zero.registers]
-    number, *sums = nest(context, contract.indices, stored(contract), start, point)
-    total, block = sums[:parts], shaped([zero], sums[parts:])[0]
-    last = b.choose_each((number & (CONTRACT_BLOCK - 1)).not_equal(0), total,
-                         lambda: _with_block(b, number, total, block))
-    results = b.choose_each(number >= GROUP_POINTS, last, lambda: _with_groups(b, number, last, groups, zero),
-                            unlikely=True)
-    context.keep(contract.result, context.here(shaped([zero], results)[0]))
+    start = [literal(b, 0, int64), zero, zero]
+    last, total, block = nest(context, contract.indices, stored(contract), start, point)
+    number = last.register
+    totals = choose((number & (CONTRACT_BLOCK - 1)).not_equal(0), [total], lambda: [_with_block(number, total, block)])
+    result, = choose(number >= GROUP_POINTS, totals, lambda: [_with_groups(number, totals[0], groups)], unlikely=True)
+    context.keep(contract.result, context.here(result))
 
 
-def _end_group(b: Builder, number: Register, total: Registers, groups: Register, zero: Element) -> Registers:
+def _end_group(number: Register, total: Element, groups: Register, zero: Element) -> Element:
     """Ends a group, after a ``number`` of points: its total joins those of earlier groups, and the next one starts
     from zero.
     """
-    first, others = shaped([zero], total)[0], read_apart(groups, zero.dtype, zero.lanes)
-    both = apply("add", [others, first], zero.dtype)
-    chosen = [b.where(number <= GROUP_POINTS, x, y) for x, y in zip(first.registers, both.registers, strict=True)]
-    write_apart(shaped([zero], chosen)[0], groups)
-    return zero.registers
+    both = apply("add", [read_apart(groups, total.dtype, total.lanes), total], total.dtype)
+    write_apart(select(number <= GROUP_POINTS, total, both), groups)
+    return zero
 
 
-def _with_groups(b: Builder, number: Register, total: Registers, groups: Register, zero: Element) -> Registers:
+def _with_groups(number: Register, total: Element, groups: Register) -> Element:
     """Returns the sum of all groups, and of the one that is not full, if there is one."""
-    full = read_apart(groups, zero.dtype, zero.lanes)
-    both = apply("add", [full, shaped([zero], total)[0]], zero.dtype)
-    return [b.where((number & (GROUP_POINTS - 1)).equal(0), x, y)
-            for x, y in zip(full.registers, both.registers, strict=True)]
+    full = read_apart(groups, total.dtype, total.lanes)
+    both = apply("add", [full, total], total.dtype)
+    return select((number & (GROUP_POINTS - 1)).equal(0), full, both)
 
 
-def _with_block(b: Builder, number: Register, total: Registers, block: Element) -> Registers:
+def _with_block(number: Register, total: Element, block: Element) -> Element:
     """Returns the sum after a ``number`` of points. The first block is added to nothing: 0 + -0 would be 0."""
-    both = apply("add", [shaped([block], total)[0], block], block.dtype)
-    return [b.where(number <= CONTRACT_BLOCK, first, more)
-            for first, more in zip(block.registers, both.registers, strict=True)]
+    both = apply("add", [total, block], block.dtype)
+    return select(number <= CONTRACT_BLOCK, block, both)

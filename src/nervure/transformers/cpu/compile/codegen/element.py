@@ -33,6 +33,7 @@ from nervure.transformers.cpu.compile.llvm.types import F32, F64, I1, I8, Type, 
 from nervure.types.dtype import DType, float32
 
 Number = bool | int | float | complex
+Elements = Sequence["Element"]
 
 
 class Element(NamedTuple):
@@ -113,29 +114,35 @@ def _splat(x: Register, lanes: int) -> Register:
     return Register(x.builder, x.type.vector(lanes), f"splat ({x.type} {x.text})")  # a constant stays one
 
 
-def aligned(operands: Sequence[Element]) -> list[Element]:
+def aligned(operands: Elements) -> list[Element]:
     """Broadcasts values to the number of lanes of the widest."""
     lanes = max([x.lanes for x in operands])
     return [broadcast(x, lanes) for x in operands]
 
 
-def select(condition: Element, x: Element, y: Element) -> Element:
-    """Returns x where a bool ``condition`` holds, else y, bit for bit; it may have one lane for all."""
+def select(condition: Register, x: Element, y: Element) -> Element:
+    """Returns x where a ``condition`` holds, else y, bit for bit; it may have one lane for all."""
     if x.dtype is not y.dtype:
         raise InternalError(f"a choice between {x.dtype} and {y.dtype}")
-    lanes = max(condition.lanes, x.lanes, y.lanes)
+    lanes = max(condition.type.lanes, x.lanes, y.lanes)
     x, y = broadcast(x, lanes), broadcast(y, lanes)
-    holds, b = condition.register, condition.builder
-    return Element(x.dtype, tuple([b.where(holds, left, right)
+    return Element(x.dtype, tuple([condition.builder.where(condition, left, right)
                                    for left, right in zip(x.registers, y.registers, strict=True)]))
 
 
-def flat(elements: Sequence[Element]) -> list[Register]:
+def choose(condition: Register, otherwise: Elements, build: Callable[[], Elements],
+           unlikely: bool = False) -> list[Element]:
+    """Returns what ``build`` makes if a condition (one lane) holds, else ``otherwise``; only then does its code run."""
+    chosen = condition.builder.choose_each(condition, flat(otherwise), lambda: flat(build()), unlikely)
+    return shaped(otherwise, chosen)
+
+
+def flat(elements: Elements) -> list[Register]:
     """Returns the registers of ``elements``."""
     return [register for element in elements for register in element.registers]
 
 
-def shaped(like: Sequence[Element], registers: Sequence[Register]) -> list[Element]:
+def shaped(like: Elements, registers: Sequence[Register]) -> list[Element]:
     """Returns ``registers`` as elements of the same types as those of ``like``."""
     remaining = iter(registers)
     return [Element(x.dtype, tuple([next(remaining) for _ in x.registers])) for x in like]

@@ -25,14 +25,14 @@ A vector loop around a reduction is one of strips, whose rows are read in severa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
 
 from nervure.kernel.ir import For, Strip, Widths, substituted
 from nervure.kernel.rewriting import fresh_copy
 from nervure.transformers.cpu.compile.codegen.context import Context, Preheader, emit, emit_statement
-from nervure.transformers.cpu.compile.codegen.element import Element
+from nervure.transformers.cpu.compile.codegen.element import Elements
 from nervure.transformers.cpu.compile.codegen.expressions import dimension
 from nervure.transformers.cpu.compile.codegen.iterations import (
     counted,
@@ -46,7 +46,6 @@ from nervure.transformers.cpu.compile.codegen.quotients import Quotients, divisi
 from nervure.transformers.cpu.compile.codegen.routine_calls import emit_routine
 from nervure.transformers.cpu.compile.llvm.builder import Register
 from nervure.types.dim import bounds, index_symbols
-from nervure.types.dtype import int64
 
 
 @emit_statement.register(For)
@@ -87,7 +86,7 @@ def _emit_branch(context: Context, loop: For, count: Register) -> None:
     context.loops.append((loop.index, loop.extent))
     with b.if_(0 < count, unlikely=not index_symbols(loop.extent)):
         with context.inside(Preheader(b.region(), stored(loop), True)):
-            context.keep(("index", loop.index), context.here(context.integer(0).element))
+            context.keep_index(loop.index, context.integer(0).register)
             emit(context, substituted(loop.body, {loop.index: 0}))
     context.loops.pop()
 
@@ -121,7 +120,7 @@ def _counted_among(context: Context, loop: For) -> Iterator[None]:
 def _emit_counted_loop(context: Context, loop: For, begin: Register, end: Register, is_certain: bool) -> None:
     quotients = Quotients(context, loop.index, [] if loop.parallel else divisions(loop), begin)
 
-    def body(carried: Sequence[Register]) -> Sequence[Register]:
+    def body(carried: Elements) -> Elements:
         quotients.keep(carried)
         emit(context, loop.body)
         return quotients.following(carried)
@@ -154,6 +153,6 @@ def _emit_strips(context: Context, loop: For, strip: Strip, begin: Register, end
     context.strips[strip.length.dim] = loop.index
     with b.loop(begin, end, strip.most) as strips, context.inside(preheader):
         length = b.intrinsic("smin", end - strips.index, strip.most)
-        for index, register in ((loop.index, strips.index), (strip.length, length)):
-            context.keep(("index", index), context.here(Element(int64, (register,))))
+        context.keep_index(loop.index, strips.index)
+        context.keep_index(strip.length, length)
         emit(context, loop.body)

@@ -17,37 +17,36 @@ from typing import TypeVar
 from nervure.kernel.ir import Buffer, Loop, Widths, Write, walk
 from nervure.kernel.loop_index import LoopIndex
 from nervure.transformers.cpu.compile.codegen.context import Context, Lanes, Preheader, Value
-from nervure.transformers.cpu.compile.codegen.element import Element
+from nervure.transformers.cpu.compile.codegen.element import Element, Elements, choose, flat, shaped
 from nervure.transformers.cpu.compile.codegen.expressions import dimension
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
 from nervure.transformers.cpu.compile.llvm.types import I64
 from nervure.types.dim import DimLike, bounds, index_symbols
 from nervure.types.dtype import bool_, int64
 
-Registers = Sequence[Register]
 Built = TypeVar("Built")
 
 
 def counted(context: Context, index: LoopIndex, ends: tuple[Register, Register], preheader: Preheader,
-            carried: Registers, body: Callable[[Registers], Registers]) -> Registers:
+            carried: Elements, body: Callable[[Elements], Elements]) -> Elements:
     """Builds a loop of one iteration after the other; ``body`` returns the ``carried`` values of the next iteration,
     or the results.
     """
     begin, end = ends
     b = context.builder
 
-    def build() -> Registers:
+    def build() -> Elements:
         preheader.region = b.region()
-        with b.loop(begin, end, 1, carried, is_certain=True) as iterations, context.inside(preheader):
-            context.keep(("index", index), context.here(Element(int64, (iterations.index,))))
-            iterations.carried = list(body(iterations.carried))
-        return iterations.results
+        with b.loop(begin, end, 1, flat(carried), is_certain=True) as iterations, context.inside(preheader):
+            context.keep_index(index, iterations.index)
+            iterations.carried = flat(body(shaped(carried, iterations.carried)))
+        return shaped(carried, iterations.results)
 
-    return build() if preheader.is_certain else b.choose_each(begin < end, carried, build)
+    return build() if preheader.is_certain else choose(begin < end, carried, build)
 
 
-def nest(context: Context, indices: Sequence[tuple[LoopIndex, DimLike]], written: frozenset[Buffer], carried: Registers,
-         body: Callable[[Registers], Registers]) -> Registers:
+def nest(context: Context, indices: Sequence[tuple[LoopIndex, DimLike]], written: frozenset[Buffer], carried: Elements,
+         body: Callable[[Elements], Elements]) -> Elements:
     """Builds loops inside each other, with the last index the fastest; ``body`` is as for ``counted``."""
     if not indices:
         return body(carried)

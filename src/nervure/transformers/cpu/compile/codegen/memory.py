@@ -53,7 +53,7 @@ def emit_load(statement: Load, context: Context) -> None:
         with context.at(depth):
             own = access.read_apart(place.pointer.register, statement.buffer.dtype, context.width)
             if valid is not None and fill is not None:
-                own = select(valid.element, own, fill.element)
+                own = select(valid.register, own, fill.element)
         context.keep(statement.result, Value(own, depth))
         return
     is_vector = place.step != 0 or (valid is not None and valid.lanes > 1)
@@ -66,7 +66,7 @@ def emit_load(statement: Load, context: Context) -> None:
     with context.at(depth):
         element = _read(context, statement.buffer, place, mask)
         if valid is not None and fill is not None and (place.step == 0 or not _is_zero(statement.fill)):
-            element = select(valid.element, element, fill.element)
+            element = select(valid.register, element, fill.element)
     context.keep(statement.result, Value(element, depth))
 
 
@@ -241,7 +241,7 @@ def _store_own(context: Context, statement: Store, pointer: Register, value: Val
     if statement.combine is not None or valid is not None:
         before = access.read_apart(pointer, element.dtype, context.width)
         element = _combined(statement, before, element) if statement.combine is not None else element
-        element = select(valid.element, element, before) if valid is not None else element
+        element = select(valid.register, element, before) if valid is not None else element
     access.write_apart(element, pointer)
 
 

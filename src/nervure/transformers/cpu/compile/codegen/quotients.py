@@ -25,7 +25,7 @@ from typing import NamedTuple
 from nervure.kernel.ir import Access, For, Index, Loop, Statement, walk
 from nervure.kernel.loop_index import LoopIndex
 from nervure.transformers.cpu.compile.codegen.context import Context, Value
-from nervure.transformers.cpu.compile.codegen.element import Element
+from nervure.transformers.cpu.compile.codegen.element import Element, Elements, shaped
 from nervure.transformers.cpu.compile.codegen.expressions import dimension, quotient_keys, sum_of_two
 from nervure.transformers.cpu.compile.llvm.builder import Register
 from nervure.types.dim import DimLike, affine, index_symbols, less_equal
@@ -76,43 +76,39 @@ def _is_counted(division: Division, index: LoopIndex, inner: set[str]) -> bool:
 
 class Quotients:
     """The quotients and remainders of some divisions, which a loop carries from ``begin`` on. They are equal in all
-    lanes of a vector loop around it.
+    lanes of a vector loop around it. The first iteration receives ``first``.
     """
 
     def __init__(self, context: Context, index: LoopIndex, found: Sequence[Division], begin: Register) -> None:
         lanes = context.lanes
         self._context = context
         self._found = [division for division in found if lanes is None or not lanes.index.occurs_in(division.dividend)]
-        self._first = [self._at(division, index, begin) for division in self._found]
+        self.first = [element for division in self._found for element in self._at(division, index, begin)]
 
-    def _at(self, division: Division, index: LoopIndex, begin: Register) -> tuple[Register, Register]:
+    def _at(self, division: Division, index: LoopIndex, begin: Register) -> Elements:
         context = self._context
         rest = dimension(context, division.dividend - index.dim)
         dividend = sum_of_two(context, rest, context.here(Element(int64, (begin,)))).register
         divisor = dimension(context, division.divisor).register
         quotient = dividend.quotient(divisor)
-        return quotient, dividend - quotient * divisor
+        return [Element(int64, (entry,)) for entry in (quotient, dividend - quotient * divisor)]
 
-    @property
-    def first(self) -> list[Register]:
-        """The registers that the first iteration receives."""
-        return [register for pair in self._first for register in pair]
-
-    def keep(self, carried: Sequence[Register]) -> None:
+    def keep(self, carried: Elements) -> None:
         """Makes the values that an iteration has received known in it."""
-        for division, quotient, remainder in self._each(carried):
-            for key, register in zip(quotient_keys(*self._values(division)), (quotient, remainder), strict=True):
-                self._context.keep(key, self._context.here(Element(int64, (register,))))
+        for division, *pair in self._each(carried):
+            for key, element in zip(quotient_keys(*self._values(division)), pair, strict=True):
+                self._context.keep(key, self._context.here(element))
 
-    def following(self, carried: Sequence[Register]) -> list[Register]:
-        """Returns the registers that the next iteration receives."""
+    def following(self, carried: Elements) -> Elements:
+        """Returns the values that the next iteration receives."""
         b, found = self._context.builder, list[Register]()
         for division, quotient, remainder in self._each(carried):
-            is_full = (remainder + 1).equal(self._values(division)[1].register)
-            found += [b.where(is_full, quotient + 1, quotient), b.where(is_full, 0, remainder + 1)]
-        return found
+            following = remainder.register + 1
+            is_full = following.equal(self._values(division)[1].register)
+            found += [b.where(is_full, quotient.register + 1, quotient.register), b.where(is_full, 0, following)]
+        return shaped(carried, found)
 
-    def _each(self, carried: Sequence[Register]) -> Iterable[tuple[Division, Register, Register]]:
+    def _each(self, carried: Elements) -> Iterable[tuple[Division, Element, Element]]:
         return zip(self._found, carried[::2], carried[1::2], strict=True)
 
     def _values(self, division: Division) -> tuple[Value, Value]:

@@ -35,15 +35,21 @@ from nervure.kernel.combiners import FUNCTIONS, keeps_units, unit
 from nervure.kernel.ir import BLOCK_ORDER, CHAIN_ORDER, DEFAULT_ORDER, LANES, TOTALS_ORDER, Fold, Reduce
 from nervure.kernel.rewriting import fresh_copy
 from nervure.transformers.cpu.compile.codegen.context import Context, Preheader, emit, emit_statement
-from nervure.transformers.cpu.compile.codegen.element import Element, flat, literal, select, shaped
+from nervure.transformers.cpu.compile.codegen.element import (
+    Element,
+    Elements,
+    choose,
+    flat,
+    literal,
+    select,
+    shaped,
+)
 from nervure.transformers.cpu.compile.codegen.expressions import dimension
 from nervure.transformers.cpu.compile.codegen.iterations import has_iterations, in_lanes, nest, stored
 from nervure.transformers.cpu.compile.codegen.scalars import apply
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
-from nervure.transformers.cpu.compile.llvm.types import I1, I64
-
-Registers = Sequence[Register]
-Elements = list[Element]
+from nervure.transformers.cpu.compile.llvm.types import I64
+from nervure.types.dtype import bool_
 
 
 @emit_statement.register(Reduce)
@@ -64,11 +70,8 @@ def _in_chain(context: Context, reduce: Reduce, lanes: int) -> Elements:
     """Combines one point after the other, of one group at most."""
     start = [context.spread(context.scalar(value), context.width).element for value in reduce.start] or \
         _units(context.builder, reduce, context.width)
-
-    def point(carried: Registers) -> Registers:
-        return flat(_combined(reduce, shaped(start, carried), _values(context, reduce)))
-
-    return shaped(start, nest(context, reduce.indices, stored(reduce), flat(start), point))
+    return nest(context, reduce.indices, stored(reduce), start,
+                lambda carried: _combined(reduce, carried, _values(context, reduce)))
 
 
 def _at_once(context: Context, reduce: Reduce, lanes: int) -> Elements:
@@ -97,23 +100,21 @@ def _in_registers(context: Context, reduce: Reduce, lanes: int) -> Elements:
     is_certain = has_iterations(extent, context.loops)
     context.loops.append((name, extent))
 
-    def build() -> Registers:
+    def build() -> Elements:
         preheader = Preheader(b.region(), stored(reduce), is_certain)
 
-        def points(carried: Registers, at: Register, count: Register | None = None) -> Registers:
-            given = _points(context, reduce, preheader, at, lanes, count)
-            return flat(_combined(reduce, shaped(wide, carried), *given))
+        def points(carried: Elements, at: Register, count: Register | None = None) -> Elements:
+            return _combined(reduce, carried, *_points(context, reduce, preheader, at, lanes, count))
 
         with b.loop(0, end - (lanes - 1), lanes, flat(wide)) as chunks:
-            chunks.carried = list(points(chunks.carried, chunks.index))
-        at, whole = chunks.index, chunks.results
-        total = _tree(reduce, [shaped(wide, b.choose_each(at < end, whole, lambda: points(whole, at, end - at)))])
-        is_all = keeps_units(reduce) or reduce.order == BLOCK_ORDER
-        return flat(total if is_all else _combined(reduce, start, total))
+            chunks.carried = flat(points(shaped(wide, chunks.carried), chunks.index))
+        at, whole = chunks.index, shaped(wide, chunks.results)
+        total = _tree(reduce, [choose(at < end, whole, lambda: points(whole, at, end - at))])
+        return total if keeps_units(reduce) or reduce.order == BLOCK_ORDER else _combined(reduce, start, total)
 
-    results = build() if is_certain else b.choose_each(0 < end, flat(start), build)
+    results = build() if is_certain else choose(0 < end, start, build)
     context.loops.pop()
-    return shaped(start, results)
+    return results
 
 
 def _points(context: Context, reduce: Reduce, preheader: Preheader, start: Register, width: int,
@@ -142,11 +143,11 @@ def _combined(reduce: Reduce, left: Elements, right: Elements, mask: Register | 
     results = []
     for combine, x, y in zip(reduce.combine, left, right, strict=True):
         both = apply(FUNCTIONS[combine], [x, y], x.dtype)
-        results.append(both if mask is None else select(Element(x.dtype, (mask,)), both, x))
+        results.append(both if mask is None else select(mask, both, x))
     return results
 
 
-def _tree(reduce: Reduce, groups: list[Elements]) -> Elements:
+def _tree(reduce: Reduce, groups: Sequence[Elements]) -> Elements:
     """Returns all lanes of all groups combined by halves: lane j with lane j + half."""
     half = LANES // 2
     while len(groups) > 1:
@@ -161,7 +162,7 @@ def _tree(reduce: Reduce, groups: list[Elements]) -> Elements:
     return found
 
 
-def _part(elements: Elements, start: int, width: int) -> Elements:
+def _part(elements: Elements, start: int, width: int) -> list[Element]:
     lanes = range(start, start + width)
     return [x.map(lambda register: register.builder.shuffle(register, register, lanes)) for x in elements]
 
@@ -178,20 +179,19 @@ def emit_fold(fold: Fold, context: Context) -> None:
     b, width = context.builder, context.width
     zeros = [literal(b, 0, variable.dtype, width) for variable in fold.results]
 
-    def point(carried: Sequence[Register]) -> Sequence[Register]:
+    def point(carried: Elements) -> Elements:
         is_first, *before = carried
         emit(context, fold.body)
         values = [context.spread(context.scalar(value), width) for value in fold.values]
-        for variable, element in zip(fold.left, shaped(zeros, before), strict=True):
+        for variable, element in zip(fold.left, before, strict=True):
             context.keep(variable, context.here(element))
         for variable, value in zip(fold.right, values, strict=True):
             context.keep(variable, value)
         emit(context, fold.combine)
-        combined = flat([context.spread(context.scalar(value), width).element for value in fold.combined])
-        following = [b.where(is_first, new, both)
-                     for new, both in zip(flat([value.element for value in values]), combined, strict=True)]
-        return [b.constant(I1, False), *following]
+        combined = [context.spread(context.scalar(value), width).element for value in fold.combined]
+        return [literal(b, False, bool_), *[select(is_first.register, value.element, both)
+                                            for value, both in zip(values, combined, strict=True)]]
 
-    _, *results = nest(context, fold.indices, stored(fold), [b.constant(I1, True), *flat(zeros)], point)
-    for variable, element in zip(fold.results, shaped(zeros, results), strict=True):
+    _, *results = nest(context, fold.indices, stored(fold), [literal(b, True, bool_), *zeros], point)
+    for variable, element in zip(fold.results, results, strict=True):
         context.keep(variable, context.here(element))

@@ -42,7 +42,8 @@ def apply(function: str, operands: Sequence[Element], dtype: DType) -> Element:
     if function in _CONVERSIONS:
         return _CONVERSIONS[function](operands[0], dtype)
     if function == "where":
-        return select(*operands)
+        condition, x, y = operands
+        return select(condition.register, x, y)
     operands = aligned(operands)
     if function == "complex":
         return Element(dtype, tuple([part.register for part in operands]))
