@@ -37,9 +37,9 @@ class Streaming(NamedTuple):
 
 def read_one(pointer: Register, dtype: DType) -> Element:
     """Reads the element at an address."""
-    b, types = pointer.builder, memory_types(dtype)
-    parts = [b.load(b.offset(pointer, number, type) if number else pointer, type) for number, type in enumerate(types)]
-    return Element(dtype, tuple([_from_memory(part, dtype) for part in parts]))
+    b, parts = pointer.builder, enumerate(memory_types(dtype))
+    return Element(dtype, tuple([_from_memory(b.load(b.offset(pointer, number, type), type), dtype)
+                                 for number, type in parts]))
 
 
 def write_one(x: Element, pointer: Register) -> None:
@@ -47,7 +47,7 @@ def write_one(x: Element, pointer: Register) -> None:
     b = pointer.builder
     for number, part in enumerate(x.registers):
         part = _to_memory(part, x.dtype)
-        b.store(part, b.offset(pointer, number, part.type) if number else pointer)
+        b.store(part, b.offset(pointer, number, part.type))
 
 
 def read_row(pointer: Register, dtype: DType, width: int, mask: Register | None = None) -> Element:
@@ -64,8 +64,7 @@ def write_row(x: Element, pointer: Register, mask: Register | None = None, strea
     b = pointer.builder
     row = _to_memory(x.registers[0], x.dtype)
     if len(x.registers) == 2:
-        order = [lane + part * x.lanes for lane in range(x.lanes) for part in range(2)]
-        row, mask = b.shuffle(x.registers[0], x.registers[1], order), _doubled(mask)
+        row, mask = interleaved(*x.registers), _doubled(mask)
     if streaming is None or mask is not None or row.type.lanes * row.type.bits // 8 % streaming.alignment:
         _write(b, row, pointer, mask)
     else:
@@ -74,18 +73,17 @@ def write_row(x: Element, pointer: Register, mask: Register | None = None, strea
 
 def read_apart(pointer: Register, dtype: DType, width: int) -> Element:
     """Reads a vector of ``width`` elements whose parts lie apart from each other, as ``write_apart`` leaves them."""
-    parts = []
+    b, parts = pointer.builder, []
     for number, type in enumerate(memory_types(dtype)):
-        place = pointer.builder.offset(pointer, number * width, type) if number else pointer
-        part = pointer.builder.opaque(pointer.builder.load(place, type.vector(width), type.bits // 8))
-        parts.append(_from_memory(part, dtype))
+        part = b.load(b.offset(pointer, number * width, type), type.vector(width), type.bits // 8)
+        parts.append(_from_memory(b.opaque(part), dtype))
     return Element(dtype, tuple(parts))
 
 
 def write_apart(x: Element, pointer: Register) -> None:
     """Writes a vector of elements, all first parts before all second ones."""
     for number, (register, type) in enumerate(zip(x.registers, memory_types(x.dtype), strict=True)):
-        place = pointer.builder.offset(pointer, number * x.lanes, type) if number else pointer
+        place = pointer.builder.offset(pointer, number * x.lanes, type)
         pointer.builder.store(_to_memory(register, x.dtype), place, type.bits // 8)
 
 
@@ -157,6 +155,12 @@ def from_lanes(lanes: list[Element]) -> Element:
     return Element(dtype, tuple(registers))
 
 
+def interleaved(x: Register, y: Register) -> Register:
+    """Returns the lanes of two registers by turns: the first of ``x``, the first of ``y``, the second of ``x``."""
+    width = x.type.lanes
+    return x.builder.shuffle(x, y, [lane + part * width for lane in range(width) for part in range(2)])
+
+
 def reversed_lanes(x: Element) -> Element:
     """Reverses the lanes."""
     return x.map(_reversed)
@@ -179,9 +183,7 @@ def _reversed(x: Register) -> Register:
 
 def _doubled(mask: Register | None) -> Register | None:
     """Repeats each lane, for elements of two parts."""
-    if mask is None:
-        return None
-    return mask.builder.shuffle(mask, mask, [lane // 2 for lane in range(2 * mask.type.lanes)])
+    return None if mask is None else interleaved(mask, mask)
 
 
 def _spread_out(mask: Register, step: int, start: int) -> Register:
@@ -246,8 +248,8 @@ def _write_streaming(b: Builder, x: Register, pointer: Register, streaming: Stre
 def _gather(pointer: Register, offsets: Register, dtype: DType, mask: Register | None) -> Element:
     b, parts = pointer.builder, []
     for number, scalar in enumerate(memory_types(dtype)):
-        start = b.offset(pointer, number, scalar) if number else pointer
-        part = b.gather(address_of(start, offsets, dtype.itemsize), scalar, scalar.bits // 8, mask)
+        part = b.gather(address_of(b.offset(pointer, number, scalar), offsets, dtype.itemsize), scalar,
+                        scalar.bits // 8, mask)
         parts.append(_from_memory(part, dtype))
     return Element(dtype, tuple(parts))
 

@@ -68,7 +68,7 @@ class SizeTable:
     >>> sizes = SizeTable(b, b.arguments[0])
     >>> n = dim("N")
     >>> [sizes.register(x).text for x in (n, 7, 1, n)], sizes.table
-    (['%v1', '%v3', '1', '%v1'], (N, 7))
+    (['%v0', '%v2', '1', '%v0'], (N, 7))
     """
 
     def __init__(self, b: Builder, pointer: Register, reduces: bool = False,

@@ -9,7 +9,7 @@ Sums and products are computed as far out as their parts are known. Division rou
 >>> from nervure.types.dim import dim
 >>> context = Context(Builder("kernel", ARGUMENTS), GENERIC, register_lanes=8)
 >>> dimension(context, dim("N") * 2).register, context.sizes.table        # without an index: the caller computes it
-(i64 %v1, (2*N,))
+(i64 %v0, (2*N,))
 """
 
 from __future__ import annotations

@@ -198,6 +198,8 @@ class Builder:
     def offset(self, pointer: Register, index: Operand, element: Type) -> Register:
         """Returns the address ``index`` elements further."""
         index = self.word(index)
+        if index.text == "0":
+            return pointer
         type = PTR.vector(index.type.lanes)
         return self.emit(type, f"getelementptr inbounds {element}, ptr {pointer.text}, {index.type} {index.text}")
 
