@@ -18,11 +18,12 @@ last row is memory for as many lanes as there are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from nervure.kernel.dependence import NestedAccess, accesses_in
-from nervure.kernel.ir import LANES, Buffer, Kernel
+from nervure.kernel.ir import LANES, Apply, Body, Buffer, Index, Kernel, Load, Store
+from nervure.kernel.loop_index import LoopIndex
 from nervure.types.dim import DimLike
 from nervure.types.dim.polynomial import TooLarge
 
@@ -36,6 +37,22 @@ def rooms(kernel: Kernel, lanes: int) -> dict[Buffer, int]:
         if access.statement.buffer.role == "scratch":
             touched.setdefault(access.statement.buffer, []).append(access)
     return {buffer: room for buffer, accesses in touched.items() if (room := _room(accesses, lanes))}
+
+
+def has_room(rooms: Mapping[Buffer, int], statement: Load | Store, index: LoopIndex, width: int) -> bool:
+    """Whether a ``statement`` in ``width`` lanes of an ``index`` may run in those without an iteration, too."""
+    room = rooms.get(statement.buffer, 0)
+    if room == 0 or statement.valid is not None or statement.address.step(index) != 1:
+        return False
+    return isinstance(statement, Load) or width <= room
+
+
+def needs_mask(rooms: Mapping[Buffer, int], body: Body, index: LoopIndex, width: int) -> bool:
+    """Whether a ``body`` in ``width`` lanes of an ``index`` has to know which of them have an iteration. It does not
+    if it only computes, and reads and writes where there is room.
+    """
+    return not all([isinstance(entry, (Apply, Index))
+                    or isinstance(entry, (Load, Store)) and has_room(rooms, entry, index, width) for entry in body])
 
 
 def _room(accesses: Sequence[NestedAccess], lanes: int) -> int:

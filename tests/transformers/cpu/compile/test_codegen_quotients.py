@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from nervure.kernel.divisions import counted_divisions
 from nervure.kernel.parser import parse_kernel
 from nervure.transformers.cpu.compile.codegen.generate import generate
-from nervure.transformers.cpu.compile.codegen.quotients import divisions
 from nervure.transformers.cpu.target import Target
 from tests.transformers.cpu.running import check
 
@@ -39,7 +39,7 @@ def test_they_are_those_of_a_division(expression, vector):
 
 def test_they_are_counted_where_the_dividend_grows_by_one_and_the_divisor_stays():
     inner = [kernel(expression).body[0].body[0] for expression in [*COUNTED, *DIVIDED]]
-    assert [bool(divisions(loop)) for loop in inner] == [True] * len(COUNTED) + [False] * len(DIVIDED)
+    assert [bool(counted_divisions(loop)) for loop in inner] == [True] * len(COUNTED) + [False] * len(DIVIDED)
 
 
 def test_a_quotient_and_its_remainder_are_one_division_before_the_loop():

@@ -22,12 +22,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from nervure.kernel.divisions import bent, divisions
 from nervure.kernel.ir import Access, Address, Body, Contract, Index, Statement
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.rewriting import unused_indices
 from nervure.types.dim import DimLike, affine, equal, simplify, terms
-from nervure.types.dim.polynomial import Kind
-from nervure.types.dim.queries import index_terms
 from nervure.types.index_map import Ranges
 
 
@@ -47,8 +46,7 @@ def with_digits(contract: Contract, around: Body) -> Contract:
 
 def _divisor(contract: Contract, index: LoopIndex, extent: DimLike) -> DimLike | None:
     """The largest number by which an index is divided that divides its extent, else anything that does."""
-    found = {length for entry in contract.body if isinstance(entry, Access | Index)
-             for length in _divisors(_bent(entry), index)}
+    found = dict.fromkeys([division.divisor for division in divisions(contract.body, index)])
     known = sorted([length for length in found if isinstance(length, int)], reverse=True)
     unknown = [length for length in found if not isinstance(length, int)]
     ordered: list[DimLike] = [*known, *unknown]
@@ -60,32 +58,17 @@ def _divides(length: DimLike, extent: DimLike) -> bool:
     return length not in (0, 1, extent) and equal(extent // length * length, extent) is True
 
 
-def _divisors(x: DimLike, index: LoopIndex) -> set[DimLike]:
-    """All by which anything of an index is divided in an expression."""
-    found: set[DimLike] = set()
-    for factor in [factor for _, factors in index_terms(x) for factor in factors]:
-        if factor.kind in (Kind.FLOOR_DIVIDE, Kind.REMAINDER) and index.occurs_in(factor.operands[0]):
-            found.add(factor.operands[1])
-        found.update(*[_divisors(operand, index) for operand in factor.operands])
-    return found
-
-
-def _bent(entry: Access | Index) -> DimLike:
-    """The part of a statement that need not be affine."""
-    return entry.address.base if isinstance(entry, Access) else entry.expression
-
-
 def _at_digits(entry: Statement, index: LoopIndex, quotient: LoopIndex, length: DimLike, ranges: Ranges) -> Statement:
-    """A statement where an index is made of two digits; affine in these, if it is."""
+    """Returns a statement with an index made of two digits; it is affine in these if it can be."""
     entry = entry.substitute({index: quotient.dim * length + index.dim})
     if not isinstance(entry, Access | Index):
         return entry
-    bent = simplify(_bent(entry), ranges)
+    simple = simplify(bent(entry), ranges)
     if isinstance(entry, Index):
-        return replace(entry, expression=bent)
+        return replace(entry, expression=simple)
     rest: DimLike = 0
     steps: dict[LoopIndex, DimLike] = dict(entry.address.steps)
-    for coefficient, factor in terms(bent):
+    for coefficient, factor in terms(simple):
         found = affine(factor, [own.name for own in (index, quotient)])
         if found is None:
             rest = rest + coefficient * factor

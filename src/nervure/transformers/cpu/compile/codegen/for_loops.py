@@ -29,8 +29,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
 
+from nervure.kernel.divisions import counted_divisions
 from nervure.kernel.ir import For, Strip, Widths, substituted
 from nervure.kernel.rewriting import fresh_copy
+from nervure.kernel.room import needs_mask
 from nervure.transformers.cpu.compile.codegen.context import Context, Preheader, emit, emit_statement
 from nervure.transformers.cpu.compile.codegen.element import Elements
 from nervure.transformers.cpu.compile.codegen.expressions import dimension
@@ -41,8 +43,7 @@ from nervure.transformers.cpu.compile.codegen.iterations import (
     stored,
     vector_iterations,
 )
-from nervure.transformers.cpu.compile.codegen.memory import needs_mask
-from nervure.transformers.cpu.compile.codegen.quotients import Quotients, divisions
+from nervure.transformers.cpu.compile.codegen.quotients import Quotients
 from nervure.transformers.cpu.compile.codegen.routine_calls import emit_routine
 from nervure.transformers.cpu.compile.llvm.builder import Register
 from nervure.types.dim import bounds, index_symbols
@@ -118,7 +119,7 @@ def _counted_among(context: Context, loop: For) -> Iterator[None]:
 
 
 def _emit_counted_loop(context: Context, loop: For, begin: Register, end: Register, is_certain: bool) -> None:
-    quotients = Quotients(context, loop.index, [] if loop.parallel else divisions(loop), begin)
+    quotients = Quotients(context, loop.index, [] if loop.parallel else counted_divisions(loop), begin)
 
     def body(carried: Elements) -> Elements:
         quotients.keep(carried)
@@ -142,7 +143,7 @@ def _emit_copies(context: Context, loop: For, width: int) -> None:
 def _emit_vector_loop(context: Context, loop: For, widths: Widths, begin: Register, end: Register,
                       is_certain: bool) -> None:
     preheader = Preheader(context.builder.region(), stored(loop), is_certain)
-    is_masked = needs_mask(context, loop.body, loop.index, widths.masked)
+    is_masked = needs_mask(context.rooms, loop.body, loop.index, widths.masked)
     vector_iterations(context, loop.index, (begin, end), preheader, widths, partial(emit, context, loop.body),
                       is_masked)
 

@@ -15,13 +15,12 @@ True
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from nervure.errors import InternalError
 from nervure.kernel.combiners import FUNCTIONS
 from nervure.kernel.ir import (
-    Apply,
-    Body,
     Buffer,
-    Index,
     Literal,
     Load,
     Prefetch,
@@ -30,7 +29,7 @@ from nervure.kernel.ir import (
     StorePair,
     Write,
 )
-from nervure.kernel.loop_index import LoopIndex
+from nervure.kernel.room import has_room
 from nervure.transformers.cpu.compile.codegen import access
 from nervure.transformers.cpu.compile.codegen.addressing import LaneAddress, address_of, locate
 from nervure.transformers.cpu.compile.codegen.context import Context, Value, emit_statement
@@ -49,15 +48,8 @@ def emit_load(statement: Load, context: Context) -> None:
     fill = None if statement.fill is None else context.scalar(statement.fill)
     depth = max([place.depth, _outermost(context, statement.buffer),
                  *[entry.depth for entry in (valid, fill) if entry is not None]])
-    if statement.buffer.role == "private":
-        with context.at(depth):
-            own = access.read_apart(place.pointer.register, statement.buffer.dtype, context.width)
-            if valid is not None and fill is not None:
-                own = select(valid.register, own, fill.element)
-        context.keep(statement.result, Value(own, depth))
-        return
     is_vector = place.step != 0 or (valid is not None and valid.lanes > 1)
-    mask = valid if not is_vector or has_room(context, statement) else _mask(context, valid)
+    mask = _mask(context, statement, valid) if is_vector else valid
     if mask is not None:
         depth = max(depth, mask.depth)
     if valid is not None and fill is not None and context.width == 1 and valid.depth == 0:
@@ -97,29 +89,11 @@ def _outermost(context: Context, buffer: Buffer) -> int:
     return depth
 
 
-def has_room(context: Context, statement: Load | Store) -> bool:
-    """Whether lanes without an iteration may be read and written, too; see the module of rooms."""
-    return context.lanes is not None and _has_room(context, statement, context.lanes.index, context.lanes.width)
-
-
-def _has_room(context: Context, statement: Load | Store, index: LoopIndex, width: int) -> bool:
-    room = context.rooms.get(statement.buffer, 0)
-    if room == 0 or statement.valid is not None or statement.address.step(index) != 1:
-        return False
-    return isinstance(statement, Load) or width <= room
-
-
-def needs_mask(context: Context, body: Body, index: LoopIndex, width: int) -> bool:
-    """Whether a ``body`` that runs in lanes has to know which of them have an iteration. It does not if it only
-    computes, and reads and writes where there is room.
-    """
-    return not all([isinstance(entry, (Apply, Index))
-                    or isinstance(entry, (Load, Store)) and _has_room(context, entry, index, width) for entry in body])
-
-
-def _mask(context: Context, valid: Value | None) -> Value | None:
-    """Returns the lanes that have an iteration and for which a condition holds."""
-    active = context.lanes.mask if context.lanes is not None else None
+def _mask(context: Context, statement: Load | Store, valid: Value | None) -> Value | None:
+    """Returns the lanes that have an iteration, unless there is room for others, and for which a condition holds."""
+    lanes = context.lanes
+    is_open = lanes is None or has_room(context.rooms, statement, lanes.index, lanes.width)
+    active = None if lanes is None or is_open else lanes.mask
     if active is None or valid is None:
         return active or valid
     key = ("and", active.register.text, valid.register.text)
@@ -128,6 +102,8 @@ def _mask(context: Context, valid: Value | None) -> Value | None:
 
 def _read(context: Context, buffer: Buffer, place: LaneAddress, mask: Value | None) -> Element:
     pointer, dtype = place.pointer.register, buffer.dtype
+    if buffer.role == "private":
+        return access.read_apart(pointer, dtype, context.width)
     if place.step == 0:
         if mask is not None:
             pointer = _harmless(context, pointer, mask.register)
@@ -164,17 +140,15 @@ def emit_store(statement: Store, context: Context) -> None:
     if statement.buffer.role == "private":
         _store_own(context, statement, place.pointer.register, value, valid)
         return
-    mask, width = None if has_room(context, statement) else _mask(context, valid), context.width
+    mask, width = _mask(context, statement, valid), context.width
     lanes = None if mask is None else context.spread(mask, width).register
     if place.step not in (1, -1):
         _store_each(context, statement, place, value, lanes)
         return
     pointer, element = place.pointer.register, context.spread(value, width).element
-    if statement.combine is not None:
-        read = access.read_row if place.step == 1 else access.read_reversed
-        before = read(pointer, element.dtype, width, lanes).map(context.builder.opaque)
-        element = _combined(statement, before, element)
-    write = access.write_row if place.step == 1 else access.write_reversed
+    read, write = [(access.read_row, access.write_row), (access.read_reversed, access.write_reversed)][place.step != 1]
+    element = _combined(statement, element, lambda: read(pointer, element.dtype, width, lanes).map(
+        context.builder.opaque))
     write(element, pointer, lanes, _streaming(context, statement))
 
 
@@ -201,9 +175,9 @@ def emit_store_pair(statement: StorePair, context: Context) -> None:
         return
     place = locate(context, statement.buffer, statement.address)
     lower, upper = [context.spread(context.scalar(value), width).element for value in statement.values]
-    both = [_interleaved(x, y) for x, y in zip(lower.registers, upper.registers, strict=True)]
+    both = [access.interleaved(x, y) for x, y in zip(lower.registers, upper.registers, strict=True)]
     mask = context.lanes.mask if context.lanes is not None else None
-    lanes = None if mask is None else _interleaved(mask.register, mask.register)
+    lanes = None if mask is None else access.interleaved(mask.register, mask.register)
     access.write_row(Element(lower.dtype, tuple(both)), place.pointer.register, lanes, _streaming(context, statement))
 
 
@@ -216,17 +190,10 @@ def emit_prefetch(statement: Prefetch, context: Context) -> None:
         b.fetch(b.offset(pointer, distance, I8))
 
 
-def _interleaved(x: Register, y: Register) -> Register:
-    width = x.type.lanes
-    return x.builder.shuffle(x, y, [lane + part * width for lane in range(width) for part in range(2)])
-
-
 def _store_one(context: Context, statement: Store, place: LaneAddress, value: Value, valid: Value | None) -> None:
     def write() -> None:
         pointer, element = place.pointer.register, value.element
-        if statement.combine is not None:
-            element = _combined(statement, access.read_one(pointer, element.dtype), element)
-        access.write_one(element, pointer)
+        access.write_one(_combined(statement, element, lambda: access.read_one(pointer, element.dtype)), pointer)
 
     if valid is None:
         write()
@@ -240,7 +207,7 @@ def _store_own(context: Context, statement: Store, pointer: Register, value: Val
     element = context.spread(value, context.width).element
     if statement.combine is not None or valid is not None:
         before = access.read_apart(pointer, element.dtype, context.width)
-        element = _combined(statement, before, element) if statement.combine is not None else element
+        element = _combined(statement, element, lambda: before)
         element = select(valid.register, element, before) if valid is not None else element
     access.write_apart(element, pointer)
 
@@ -253,9 +220,7 @@ def _store_each(context: Context, statement: Store, place: LaneAddress, value: V
     def write(lane: int) -> None:
         target = address_of(pointer, b.extract(offsets, lane), itemsize)
         element = access.lane_of(value.element, lane)
-        if statement.combine is not None:
-            element = _combined(statement, access.read_one(target, element.dtype), element)
-        access.write_one(element, target)
+        access.write_one(_combined(statement, element, lambda: access.read_one(target, element.dtype)), target)
 
     access.for_each_lane(context.width, mask, write, b)
 
@@ -267,7 +232,8 @@ def _steps(context: Context, place: LaneAddress) -> Register:
     return context.builder.vector(I64.vector(context.width), numbers)
 
 
-def _combined(statement: Store, old: Element, new: Element) -> Element:
+def _combined(statement: Store, new: Element, read: Callable[[], Element]) -> Element:
+    """Returns what a store writes: the ``new`` element, combined with what ``read`` finds there if it adds to that."""
     if statement.combine is None:
-        raise InternalError("a store without a combination")
-    return apply(FUNCTIONS[statement.combine], [old, new], new.dtype)
+        return new
+    return apply(FUNCTIONS[statement.combine], [read(), new], new.dtype)

@@ -1,77 +1,25 @@
 """Quotients counted along a loop: if the dividend grows by 1 in each iteration, no division is needed.
 
-The positions of rows in several loops that became one, and of places with others inserted between them, are quotients
-and remainders of an index. Counting them takes an addition and a comparison; dividing takes longer than moving a row
-of a few elements.
-
->>> from nervure.kernel.parser import parse_kernel
->>> kernel = parse_kernel('''
-... kernel turned(in x: f32[60], out y: f32[60]):
-...   for i < 5 parallel:
-...     for j < 12:
-...       v0 = x[12*i + j]
-...       y[4*i + 20*((i + j) % 4) + (i + j)//4] = v0
-... ''')
->>> divisions(kernel.body[0].body[0])
-[Division(dividend=%0 + %1, divisor=4)]
+>>> from nervure.support.machine import GENERIC
+>>> from nervure.transformers.cpu.compile.codegen.context import ARGUMENTS
+>>> from nervure.transformers.cpu.compile.llvm.builder import Builder
+>>> index, b = LoopIndex(0), Builder("kernel", ARGUMENTS)
+>>> context = Context(b, GENERIC, register_lanes=8)
+>>> Quotients(context, index, [Division(index.dim + 3, 4)], b.arguments[2]).first
+[i64 i64 %v1, i64 i64 %v3]
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
 
-from nervure.kernel.ir import Access, For, Index, Loop, Statement, walk
+from nervure.kernel.divisions import Division
 from nervure.kernel.loop_index import LoopIndex
 from nervure.transformers.cpu.compile.codegen.context import Context, Value
 from nervure.transformers.cpu.compile.codegen.element import Element, Elements, shaped
 from nervure.transformers.cpu.compile.codegen.expressions import dimension, quotient_keys, sum_of_two
 from nervure.transformers.cpu.compile.llvm.builder import Register
-from nervure.types.dim import DimLike, affine, index_symbols, less_equal
-from nervure.types.dim.polynomial import Kind
-from nervure.types.dim.queries import index_terms
 from nervure.types.dtype import int64
-
-
-class Division(NamedTuple):
-    """The dividend and the divisor of a division in a loop."""
-
-    dividend: DimLike
-    divisor: DimLike
-
-
-def divisions(loop: For) -> list[Division]:
-    """Returns the divisions inside of a loop that can be counted. The divisor is a number of at least 1. The dividend
-    depends on outer indices and the loop's own, grows by 1 from iteration to iteration and is never negative.
-    """
-    found = dict.fromkeys([division for x in _bent(loop.body, loop.index) for division in _divisions(x)])
-    if not found:
-        return []
-    inner = {index.name for entry in walk(loop.body) if isinstance(entry, Loop) for index, _ in entry.indices}
-    return [division for division in found if _is_counted(division, loop.index, inner)]
-
-
-def _bent(body: Iterable[Statement], index: LoopIndex) -> Iterator[DimLike]:
-    """Yields the expressions of an index in a body that need not be affine."""
-    for entry in walk(body):
-        x = entry.address.base if isinstance(entry, Access) else entry.expression if isinstance(entry, Index) else 0
-        if index.occurs_in(x):
-            yield x
-
-
-@lru_cache(maxsize=4096)
-def _divisions(x: DimLike) -> tuple[Division, ...]:
-    factors = [factor for _, factors in index_terms(x) for factor in factors]
-    own = [Division(*factor.operands) for factor in factors if factor.kind in (Kind.FLOOR_DIVIDE, Kind.REMAINDER)]
-    return (*own, *[below for factor in factors for operand in factor.operands for below in _divisions(operand)])
-
-
-def _is_counted(division: Division, index: LoopIndex, inner: set[str]) -> bool:
-    parts = affine(division.dividend, [index.name])
-    is_plain = less_equal(0, division.dividend) is True and less_equal(1, division.divisor) is True
-    return (parts is not None and parts[0][index.name] == 1 and inner.isdisjoint(index_symbols(division.dividend))
-            and not index_symbols(division.divisor) and is_plain)
 
 
 class Quotients:
