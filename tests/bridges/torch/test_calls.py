@@ -382,6 +382,50 @@ def test_results_that_alias_an_argument_follow_it():
         assert double.tolist() == [[2] * 3] * 2
 
 
+@pytest.mark.parametrize("dynamic", [None, True], ids=["usual", "symbols"])
+@pytest.mark.parametrize("function", [
+    lambda x: (lambda y: (y.view(-1), y, y[1:], y.t(), y.detach()))(x + 1),
+    lambda x: (lambda y: (y.as_strided((2, 2), (1, 1), 1), y[0], y[:, 0], y.real, y.real, x))(x.exp()),
+    lambda x: (lambda y: (y.unsqueeze(0).expand(2, *y.shape), y))(torch.cat([x, x]).neg()),
+], ids=["whole", "parts", "expanded"])
+def test_results_that_are_views_of_one_another_share_memory(function, dynamic):
+    """Y1: a write to one is seen in the others, and elements that repeat are there once."""
+    compiled = torch.compile(function, backend=backend, dynamic=dynamic)
+    for _ in range(2):
+        own, theirs = compiled(torch.ones(3, 4)), function(torch.ones(3, 4))
+        assert_alike(own, theirs)
+        for results in (own, theirs):
+            results[0][(0,) * results[0].dim()].mul_(5)
+        assert_alike(own, theirs)
+        assert [entry.stride() for entry in own] == [entry.stride() for entry in theirs]
+
+
+def test_results_that_lie_apart_in_one_memory_are_computed_apart(made):
+    compiled = strict(lambda x: (x + 1).chunk(2, 1))
+    assert all([part.is_contiguous() for part in compiled(torch.ones(3, 4))])
+
+
+def test_views_of_a_written_argument_begin_where_they_do_in_pytorch():
+    """Y1: where a symbol decides that, PyTorch reads it from the result."""
+    def function(x, at):
+        part, above = x[at:], x.t()[at:]
+        x.mul_(x.clone())
+        return part, above, x
+    compiled = torch.compile(function, backend=backend, dynamic=True)
+    for at in (3, 2, 1):
+        own, theirs = torch.arange(16.0).reshape(4, 4), torch.arange(16.0).reshape(4, 4)
+        got, expected = compiled(own, at), function(theirs, at)
+        got[0].add_(1), expected[0].add_(1)
+        assert_alike(got, expected)
+        assert got[2] is own and got[0].data_ptr() == own[at].data_ptr()
+
+
+def test_what_training_saves_of_a_result_is_that_result(by_arrays):
+    compiled = strict(lambda x: torch.softmax(x, -1))
+    compiled(torch.ones(3, 4, requires_grad=True)).sum().backward()
+    assert [value.shape for value in by_arrays[0].executable.function.results] == [(3, 4)]
+
+
 def test_a_call_that_fails_leaves_arguments_as_they_were():
     """Y3: a new value that is computed elsewhere is not copied."""
     def function(x, table, at):

@@ -17,7 +17,7 @@ import torch
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch._higher_order_ops.effects import with_effects
-from torch.fx import Graph, GraphModule, Node
+from torch.fx import GraphModule, Node
 
 from nervure.bridges.torch.decompositions import decompositions
 from nervure.bridges.torch.direct_calls import direct
@@ -25,6 +25,7 @@ from nervure.bridges.torch.fallback import compiled_in_parts, refusal
 from nervure.bridges.torch.freezing import program_of, static_inputs
 from nervure.bridges.torch.kept_whole import keep_whole
 from nervure.bridges.torch.random_ops import drawn_first
+from nervure.bridges.torch.result_views import taken_views, with_views
 from nervure.bridges.torch.traced_program import boxed, with_updates
 from nervure.bridges.torch.unsupported import Foreign, Unsupported
 from nervure.errors import InvalidArgument, NervureError, did_you_mean
@@ -83,12 +84,11 @@ def compiled(graph: GraphModule, name: str = "graph", is_strict: bool = False,
         if is_strict:
             raise refusal(graph)
         return boxed(lambda arguments: graph(*arguments))
-    aliases = taken_aliases(graph, updates)
-    if aliases is not None and not graph.graph.output_node().args[0]:
-        return boxed(lambda arguments: list(aliases.graph(*arguments)))
-    if aliases is not None:
-        return with_aliases(aliases, _functional(graph, updates, name, is_strict, static))
-    return _functional(graph, updates, name, is_strict, static)
+    views = taken_views(graph, updates, is_shared=name != "backward")
+    if views is not None and not graph.graph.output_node().args[0]:
+        return boxed(lambda arguments: list(views.graph(*arguments)))
+    run = _functional(graph, updates, name, is_strict, static)
+    return run if views is None else with_views(views, run)
 
 
 def _functional(graph: GraphModule, updates: Sequence[int], name: str, is_strict: bool,
@@ -156,56 +156,3 @@ def taken_updates(graph: GraphModule) -> list[int] | None:
 def _is_writing(target: Foreign) -> bool:
     schema = getattr(target, "_schema", None)
     return schema is not None and schema.is_mutable
-
-
-class Aliases(NamedTuple):
-    """The results of a graph that lie in memory of its arguments: their ``places`` among all, and a graph of them."""
-
-    places: Sequence[int]
-    graph: GraphModule
-
-
-def taken_aliases(graph: GraphModule, updates: Sequence[int]) -> Aliases | None:
-    """Takes from a graph the results that are arguments, or views of them, other than those that it ``updates``.
-
-    They have to be such views, since PyTorch reads their strides and offsets. None if there are none.
-    """
-    nodes = graph.graph.find_nodes(op="placeholder")
-    memory = {_fake_memory(node) for at, node in enumerate(nodes) if at not in updates}
-    listed = list(graph.graph.output_node().args[0])
-    count = len(listed) - len(updates)
-    places = [at for at, entry in enumerate(listed[:count])
-              if isinstance(entry, Node) and _fake_memory(entry) in memory - {None}]
-    if not places:
-        return None
-    views, copies = Graph(), dict[Node, Node]()
-    needed = {listed[at] for at in places}
-    for node in reversed(graph.graph.nodes):
-        if node in needed:
-            needed.update(node.all_input_nodes)
-    for node in graph.graph.nodes:
-        if node in needed or node.op == "placeholder":
-            copies[node] = views.node_copy(node, copies.__getitem__)
-    views.output(tuple([copies[listed[at]] for at in places]))
-    graph.graph.output_node().args = (tuple([entry for at, entry in enumerate(listed) if at not in places]),)
-    graph.graph.eliminate_dead_code()
-    graph.recompile()
-    return Aliases(places, GraphModule(graph, views))
-
-
-def _fake_memory(node: Node) -> int | None:
-    """Returns what identifies the memory of a traced tensor; None for other values."""
-    value = node.meta.get("val")
-    is_dense = isinstance(value, torch.Tensor) and value.layout is torch.strided
-    return value.untyped_storage()._cdata if is_dense else None
-
-
-def with_aliases(aliases: Aliases, run: Callable[[list[Foreign]], Foreign]) -> Callable[[list[Foreign]], Foreign]:
-    """Returns a function that puts results that lie in memory of arguments between those of ``run``."""
-    def merged(arguments: list[Foreign]) -> list[Foreign]:
-        views = aliases.graph(*arguments)
-        results = list(run(arguments))
-        for place, view in zip(aliases.places, views, strict=True):
-            results.insert(place, view)
-        return results
-    return boxed(merged)

@@ -242,7 +242,7 @@ def lowered(node: Node, operand: Callable[[Node], Foreign]) -> Foreign:
     result = _types(expected)
     given = _all_arguments(node)
     arguments = [_substituted(entry, operand) for entry in given]
-    further = {"memory": _memory(given[0])} if name in WITH_MEMORY else {}
+    further = {"memory": traced_memory(given[0])} if name in WITH_MEMORY else {}
     with on_behalf_of(provenance_of(node)):
         try:
             found = function(result, *arguments, **further)
@@ -253,7 +253,7 @@ def lowered(node: Node, operand: Callable[[Node], Foreign]) -> Foreign:
             raise Unsupported(f"arguments that the row does not expect: {error}") from error
 
 
-def _memory(node: Node) -> TracedMemory:
+def traced_memory(node: Node) -> TracedMemory:
     """Returns how a traced tensor lies in memory; Unsupported if it has gaps there."""
     tensor = node.meta["val"]
     order = memory_order(tensor) or tuple(range(tensor.dim()))
