@@ -109,7 +109,7 @@ class OuterLoops(NamedTuple):
         return product(self.batch) * self.parts
 
     def places(self) -> dict[LoopIndex, DimLike]:
-        """The values of the indices over batches and of the first row of a block, in a task and a block."""
+        """Returns the values of the indices over batches and of the first row of a block, in a task and a block."""
         number: DimLike = _TASK.dim
         found: dict[LoopIndex, DimLike] = {}
         part = 0 if self.parts == 1 else number % self.parts
@@ -122,7 +122,7 @@ class OuterLoops(NamedTuple):
         return found
 
     def blocks(self) -> DimLike:
-        """The number of blocks in a task."""
+        """Returns the number of blocks in a task."""
         if self.parts == 1 or self.rows is None:
             return self.in_part
         left = block_count(self.rows, self.block) - _TASK.dim % self.parts * self.in_part

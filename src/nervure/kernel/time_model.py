@@ -37,8 +37,9 @@ from nervure.types.duration import MOST_NANOSECONDS, Duration
 
 
 def duration_of(kernel: Kernel, points: DimLike, machine: Machine) -> Duration:
-    """The time of a kernel on one core. Where sizes are symbols, it is known for a few lengths that these may stand
-    for; between them it follows the elements of all buffers and the ``points`` that its innermost statements run for.
+    """Returns the time of a kernel on one core. Where sizes are symbols, it is known for a few lengths that these may
+    stand for; between them it follows the elements of all buffers and the ``points`` that its innermost statements run
+    for.
     """
     size = sum([buffer.size for buffer in kernel.buffers if buffer.is_given], points)
     written = [size, *[x for entry in walk(kernel.body) for x in entry.dims]]
@@ -53,7 +54,7 @@ def duration_of(kernel: Kernel, points: DimLike, machine: Machine) -> Duration:
 
 
 def _longest(written: Iterable[DimLike]) -> dict[str, tuple[int, int]]:
-    """The least and the largest value of each symbol, as far as these dimensions know them."""
+    """Returns the least and the largest value of each symbol, as far as these dimensions know them."""
     found: dict[str, tuple[int, int]] = {}
     for symbol in [symbol for x in written for symbol in declared_symbols(x)]:
         low, high = bounds(symbol)
@@ -67,7 +68,7 @@ def _whole(kernel: Kernel, bindings: Bindings, machine: Machine) -> int:
 
 
 def nanoseconds(kernel: Kernel, bindings: Bindings, machine: Machine) -> float:
-    """The time of all iterations of a kernel on one core of a machine, for these sizes."""
+    """Returns the time of all iterations of a kernel on one core of a machine, for these sizes."""
     work = work_of(kernel, bindings, machine)
     computed = (work.additions * machine.addition + work.waits * machine.wait + work.entries * machine.entry
                 + work.sums * machine.sum_ended + work.multiply_adds * machine.multiply_add)

@@ -111,7 +111,7 @@ class _At(NamedTuple):
     lane: LoopIndex | None = None
 
     def over(self, times: float) -> _At:
-        """The same inside of a loop."""
+        """Returns the same inside of a loop."""
         return self._replace(points=self.points * times, turns=self.turns * times)
 
 
@@ -204,7 +204,7 @@ class _Counting:
                 self._add_all(loop.body, at.over(share * length))
 
     def _routine(self, loop: For) -> Product | Transpose | Filling | None:
-        """The routine that a loop is marked as."""
+        """Returns the routine that a loop is marked as."""
         if loop not in self._routines:
             self._routines[loop] = routine_of(loop)
         return self._routines[loop]
@@ -246,7 +246,7 @@ class _Counting:
                 self._add_combined(loop, inside)
 
     def _add_combined(self, loop: Reduce | Fold | Contract, at: _At) -> None:
-        """The additions of a reduction, beside what its bodies compute."""
+        """Adds the additions of a reduction, beside what its bodies compute."""
         self.work.additions += at.turns * (len(loop.combine) if isinstance(loop, Reduce) else 1)
         if isinstance(loop, Contract):
             self.work.operations += 2 * at.points
@@ -298,8 +298,8 @@ class _Counting:
     # -- lengths -----------------------------------------------------------------------------------------
 
     def _over(self, index: LoopIndex, extent: DimLike) -> Iterator[tuple[float, int]]:
-        """The iterations of a loop: a share of them, and how many there are, while the index is one of the share. There
-        is more than one share where lengths inside depend on the index.
+        """Yields the iterations of a loop: a share of them, and how many there are, while the index is one of the
+        share. There is more than one share where lengths inside depend on the index.
         """
         length = self._length(extent)
         most = max(SAMPLED_ITERATIONS >> self._sampled, FEW_ITERATIONS) if index.name in self._decisive else 1

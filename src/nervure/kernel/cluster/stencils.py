@@ -52,7 +52,8 @@ class Stencil(NamedTuple):
 
 
 def stencil_of(op: Op, reads: Iterable[Read], near: Mapping[Op, Stencil], ops: OpAnalysis) -> Stencil:
-    """The stencil of an op that reads values, some of them from the ops ``near`` it, in whose loops it stands."""
+    """Returns the stencil of an op that reads values, some of them from the ops ``near`` it, in whose loops it stands.
+    """
     found: dict[Value, frozenset[Hashable]] = {}
     is_moved = ops.is_moved(op)
     has_border = is_moved

@@ -156,10 +156,10 @@ class Namespace(Protocol[V]):
         """Returns the float nearest to a signed integer, of any number of bits."""
 
     def widened(self, x: V) -> V:
-        """A float as one of float64."""
+        """Returns a float as one of float64."""
 
     def narrowed(self, x: V) -> V:
-        """A float64 rounded to the format."""
+        """Returns a float64 rounded to the format."""
 
     def table_word(self, name: str, content: bytes, start: V) -> V:
         """Returns the 8 bytes of a table from the integer ``start`` on, the uppermost first, as an integer."""

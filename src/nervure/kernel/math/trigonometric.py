@@ -237,7 +237,7 @@ def _lowest_bit_on_top(s: Namespace[V], bits: V) -> V:
 
 
 def _sign(s: Namespace[V], x: V, magnitude: V) -> V:
-    """The sign bit of x alone."""
+    """Returns the sign bit of x alone."""
     return s.bits(x) ^ s.bits(magnitude)
 
 

@@ -78,7 +78,7 @@ class RowLayout(Protocol):
         """Returns statements for each element of a row, of which ``lanes`` run at once, if they are many."""
 
     def each(self, body: Iterable[Statement]) -> Body:
-        """The same for statements that touch only accumulators and totals."""
+        """Returns the same for statements that touch only accumulators and totals."""
 
     def flat(self, rows: DimLike, body: Iterable[Statement]) -> For:
         """Returns a loop of the index ``place`` over the elements of the first rows."""
@@ -158,7 +158,7 @@ class Accumulators:
         return self.layout.is_private and keeps_units(self.reduce) and self.reduce.order == DEFAULT_ORDER
 
     def _used(self, points: DimLike) -> DimLike:
-        """The rows that some points of a block need."""
+        """Returns the rows that some points of a block need."""
         lanes = self.reduce.order.lanes
         return lanes if self._is_staged or not keeps_units(self.reduce) else dim_min(lanes, points)
 
@@ -223,7 +223,7 @@ class Accumulators:
         return self.layout.each(body)
 
     def _joined(self, block: DimLike) -> list[Statement]:
-        """The same; a group that is full joins the larger ones."""
+        """Returns the same; a group that is full joins the larger ones."""
         sizes, group = group_sizes(self.reduce), self.reduce.order.group
         join = self._groups().join(self.layout.index(), sizes, (block + 1) // group)
         return [*self._ended(), *[For(self.layout.index(), block % group // (group - 1), (join,))][:sizes]]

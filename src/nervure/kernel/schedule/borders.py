@@ -55,7 +55,7 @@ from nervure.types.dtype import bool_
 
 
 def with_borders_apart(kernel: Kernel, machine: Machine) -> Kernel:
-    """The kernel whose innermost loops over rows of vectors have no conditions on the row in the middle."""
+    """Returns the kernel whose innermost loops over rows of vectors have no conditions on the row in the middle."""
     return replace(kernel, body=_Borders(kernel.sliced, machine.products.inner_rows).block(kernel.body))
 
 
@@ -95,7 +95,7 @@ class _Middle(NamedTuple):
 
 
 def _middle_of(loop: For, least: int) -> _Middle | None:
-    """The iterations of a loop in which the conditions hold that depend on it alone.
+    """Returns the iterations of a loop in which the conditions hold that depend on it alone.
 
     None where that is of no use, as it is of fewer than ``least``.
     """
@@ -110,7 +110,7 @@ def _middle_of(loop: For, least: int) -> _Middle | None:
 
 
 def _conditions(loop: For) -> list[_Condition]:
-    """The comparisons of places that depend on the index of a loop, and on no other one."""
+    """Returns the comparisons of places that depend on the index of a loop, and on no other one."""
     indices = {entry.result: entry.expression for entry in walk(loop.body) if isinstance(entry, Index)}
     found = []
     for entry in walk(loop.body):
@@ -122,7 +122,7 @@ def _conditions(loop: For) -> list[_Condition]:
 
 
 def _compared(entry: Statement, indices: dict[Variable, DimLike]) -> tuple[DimLike, DimLike] | None:
-    """The two expressions of which an entry says that the first is at most the second."""
+    """Returns the two expressions of which an entry says that the first is at most the second."""
     if not isinstance(entry, Apply) or entry.function != "less_equal":
         return None
     sides = [_expression(operand, indices) for operand in entry.operands]
@@ -136,8 +136,8 @@ def _expression(x: Scalar, indices: dict[Variable, DimLike]) -> DimLike | None:
 
 
 def _parts(loop: For, middle: _Middle) -> list[For]:
-    """The rows before the middle, the middle without its conditions, and the rows behind it. A few short rows are told
-    apart, since it is known of each what holds.
+    """Returns the rows before the middle, the middle without its conditions, and the rows behind it. A few short rows
+    are told apart, since it is known of each what holds.
     """
     count = middle.first + loop.extent - middle.end
     is_few = isinstance(count, int) and (count + 1) * len(tuple(walk(loop.body))) <= BORDER_STATEMENTS

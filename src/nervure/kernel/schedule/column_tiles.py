@@ -65,7 +65,7 @@ from nervure.types.dim import DimLike, bounds
 
 
 def with_column_tiles(kernel: Kernel, machine: Machine) -> Kernel:
-    """The kernel whose loops in tiles of columns are loops over tiles, with loops over columns inside."""
+    """Returns the kernel whose loops in tiles of columns are loops over tiles, with loops over columns inside."""
     return _Tiles(kernel, register_lanes(kernel, machine)).rewritten()
 
 
@@ -126,7 +126,7 @@ class _Tiles(MemoryRewrite):
         return (For(self._column, self._columns.dim, body, vector=True, widths=widths),)
 
     def each(self, body: Iterable[Statement]) -> Body:
-        """A loop over the columns, and over the lanes beside them that vectors have."""
+        """Returns a loop over the columns, and over the lanes beside them that vectors have."""
         widths = Widths((self._lanes,), self._lanes)
         return (For(self._column, self._distance, tuple(body), vector=True, widths=widths),)
 
@@ -143,8 +143,8 @@ class _Tiles(MemoryRewrite):
 
 
 def _crossing(parts: Sequence[Part]) -> list[tuple[Variable, int]]:
-    """The variables that one part defines and another one uses, and all results of reductions, with the rows of memory
-    that each needs.
+    """Returns the variables that one part defines and another one uses, and all results of reductions, with the rows of
+    memory that each needs.
     """
     found: list[tuple[Variable, int]] = []
     for number, part in enumerate(parts):

@@ -43,7 +43,9 @@ MOST_GROUPS = 1 << 33
 
 
 def group_sizes(reduce: Reduce) -> int:
-    """The sizes of larger groups that there may be; 0 where one group is all, or where the order changes no bit."""
+    """Returns the sizes of larger groups that there may be; 0 where one group is all, or where the order changes no
+    bit.
+    """
     order = reduce.order
     points = order.block * order.group if order == DEFAULT_ORDER else order.block  # of a group
     most = bounds(product(reduce.dims))[1]
@@ -90,18 +92,18 @@ class GroupsInMemory:
 
 
 def number(body: list[Statement], x: DimLike) -> Scalar:
-    """A dimension as a scalar that a body defines."""
+    """Returns a dimension as a scalar that a body defines."""
     body.append(Index(Variable(int64), x))
     return body[-1].results[0]
 
 
 def applied(body: list[Statement], function: str, *operands: Scalar) -> Scalar:
-    """A function of scalars, which a body computes."""
+    """Returns a function of scalars, which a body computes."""
     body.append(Apply(Variable(result_type(function, [operand.dtype for operand in operands])), function, operands))
     return body[-1].results[0]
 
 
 def loaded(body: list[Statement], buffer: Buffer, address: Address, valid: Scalar, fill: Scalar) -> Scalar:
-    """An element that a body loads where a condition holds."""
+    """Returns an element that a body loads where a condition holds."""
     body.append(Load(Variable(buffer.dtype), buffer, address, valid, fill))
     return body[-1].results[0]

@@ -40,20 +40,20 @@ class Bound(NamedTuple):
     rest: DimLike
 
     def at(self, values: Mapping[LoopIndex, DimLike]) -> Bound:
-        """The condition where other indices have these values."""
+        """Returns the condition where other indices have these values."""
         return Bound(self.slope, substitute_indices(self.rest, values))
 
 
 def bound_on(margin: DimLike, index: LoopIndex) -> Bound | None:
-    """The condition that ``margin`` is not negative, as one on ``index``; None if it is not affine in it."""
+    """Returns the condition that ``margin`` is not negative, as one on ``index``; None if it is not affine in it."""
     found = affine(margin, [index.name])
     slope = 0 if found is None else found[0][index.name]
     return Bound(slope, found[1]) if found is not None and isinstance(slope, int) and slope else None
 
 
 def valid_ends(conditions: Iterable[Bound], extent: DimLike) -> tuple[DimLike, DimLike]:
-    """The first value of an index below ``extent`` that meets all ``conditions``, and the end of those that do. Where
-    none does, the end may lie before the first one, and that behind the last value.
+    """Returns the first value of an index below ``extent`` that meets all ``conditions``, and the end of those that do.
+    Where none does, the end may lie before the first one, and that behind the last value.
 
     >>> valid_ends([Bound(2, -3), Bound(-1, 7)], 10)
     (2, 8)
@@ -69,14 +69,14 @@ def valid_ends(conditions: Iterable[Bound], extent: DimLike) -> tuple[DimLike, D
 
 
 def valid_range(conditions: Iterable[Bound], extent: DimLike) -> Range:
-    """The values of an index below ``extent`` that meet all ``conditions``."""
+    """Returns the values of an index below ``extent`` that meet all ``conditions``."""
     first, end = valid_ends(conditions, extent)
     length = dim_max(end - first, 0)
     return Range(first, length, first + length)
 
 
 def stepwise(values: Sequence[DimLike], number: DimLike) -> DimLike:
-    """The value of a ``number`` below the count of ``values``, as one expression.
+    """Returns the value of a ``number`` below the count of ``values``, as one expression.
 
     It is the least or the greatest of the lines through neighbours where that will do, so that products with it stay
     short.
@@ -105,7 +105,7 @@ def stepwise(values: Sequence[DimLike], number: DimLike) -> DimLike:
 
 
 def _at(x: DimLike, number: DimLike, place: int) -> DimLike:
-    """An expression where the index that ``number`` is has a value."""
+    """Returns an expression where the index that ``number`` is has a value."""
     return substitute(x, {str(number): place})
 
 
@@ -115,7 +115,7 @@ class SplitLoop(NamedTuple):
     lengths: tuple[DimLike, ...]
 
     def at(self, number: DimLike) -> Range:
-        """The segment of a number.
+        """Returns the segment of a number.
 
         >>> SplitLoop((1, 1, 8)).at(LoopIndex(0).dim)
         Range(first=%0, length=max(7*%0 - 6, 1), end=max(%0 + 1, 8*%0 - 6))
@@ -139,7 +139,9 @@ class Partition(NamedTuple):
     margins: tuple[DimLike, ...]
 
     def ranges(self, numbers: Mapping[LoopIndex, DimLike]) -> tuple[Range, ...]:
-        """The valid ranges of the inner indices in those segments of the outer ones that have these ``numbers``."""
+        """Returns the valid ranges of the inner indices in those segments of the outer ones that have these
+        ``numbers``.
+        """
         found = [self._range(conditions, extent, numbers)
                  for conditions, (_, extent) in zip(self.bounds, self.inner, strict=True)]
         holds = [self._of_segments(margin, numbers, _holds) for margin in self.margins]
@@ -148,7 +150,7 @@ class Partition(NamedTuple):
         return (Range(first.first, count, first.first + count) if holds else first, *others)
 
     def outer_ranges(self, at: Mapping[LoopIndex, DimLike]) -> dict[LoopIndex, Range]:
-        """The valid ranges of the outer indices where the inner ones are ``at`` these values."""
+        """Returns the valid ranges of the outer indices where the inner ones are ``at`` these values."""
         margins = [substitute_indices(margin, at) for margin in self.conditions]
         found = {}
         for index, extent in self.outer:
@@ -158,7 +160,7 @@ class Partition(NamedTuple):
         return found
 
     def _range(self, conditions: Sequence[Bound], extent: DimLike, numbers: Mapping[LoopIndex, DimLike]) -> Range:
-        """The valid range of an inner index."""
+        """Returns the valid range of an inner index."""
         used = [index for index in self.segments if any([index.occurs_in(rest) for _, rest in conditions])]
         if len(used) != 1:
             begins = {index: self.segments[index].at(number).first for index, number in numbers.items()}
@@ -170,7 +172,7 @@ class Partition(NamedTuple):
 
     def _of_segments(self, margin: DimLike, numbers: Mapping[LoopIndex, DimLike],
                      function: Callable[[DimLike], DimLike]) -> DimLike:
-        """A function of a margin that depends on one outer index, or on none."""
+        """Returns a function of a margin that depends on one outer index, or on none."""
         for index, segments in self.segments.items():
             if index.occurs_in(margin):
                 return stepwise([function(substitute_indices(margin, {index: begin}))
@@ -184,9 +186,9 @@ def _holds(margin: DimLike) -> DimLike:
 
 
 def partition_of(margins: Sequence[DimLike], outer: Indices, inner: Indices) -> Partition | None:
-    """The partition of ``outer`` loops in whose segments the conditions that none of the ``margins`` is negative leave
-    each index of ``inner`` one range. None where a condition is not affine, depends on more than one outer or on more
-    than one inner index, or on sizes that a call brings.
+    """Returns the partition of ``outer`` loops in whose segments the conditions that none of the ``margins`` is
+    negative leave each index of ``inner`` one range. None where a condition is not affine, depends on more than one
+    outer or on more than one inner index, or on sizes that a call brings.
     """
     known = {index.name for index, extent in (*outer, *inner) if isinstance(extent, int)}
     found: dict[LoopIndex, list[Bound]] = {index: [] for index, _ in inner}
@@ -212,8 +214,8 @@ def partition_of(margins: Sequence[DimLike], outer: Indices, inner: Indices) -> 
 
 
 def _segments(partition: Partition, index: LoopIndex, extent: int) -> SplitLoop:
-    """The segments of an outer loop: those before all inner ranges are whole, the stretch where they are, and those
-    behind it.
+    """Returns the segments of an outer loop: those before all inner ranges are whole, the stretch where they are, and
+    those behind it.
     """
     ends = [dim_min(dim_max(end, 0), extent) for end in valid_ends(_where_whole(partition, index), extent)]
     first, end = [entry for entry in ends if isinstance(entry, int)]
@@ -224,7 +226,7 @@ def _segments(partition: Partition, index: LoopIndex, extent: int) -> SplitLoop:
 
 
 def _where_whole(partition: Partition, index: LoopIndex) -> list[Bound]:
-    """The conditions on an outer index that all values of the inner ones are valid."""
+    """Returns the conditions on an outer index that all values of the inner ones are valid."""
     found = [bound_on(margin, index) for margin in partition.margins]
     for conditions, (_, extent) in zip(partition.bounds, partition.inner, strict=True):
         found += [bound_on(rest + (slope * (extent - 1) if slope < 0 else 0), index) for slope, rest in conditions
@@ -233,7 +235,7 @@ def _where_whole(partition: Partition, index: LoopIndex) -> list[Bound]:
 
 
 def _ranges_along(partition: Partition, index: LoopIndex, value: int) -> tuple[DimLike, ...]:
-    """All that depends on an outer ``index`` in the valid ranges, where it has a value."""
+    """Returns all that depends on an outer ``index`` in the valid ranges, where it has a value."""
     found: list[DimLike] = [_holds(substitute_indices(margin, {index: value})) for margin in partition.margins
                             if index.occurs_in(margin)]
     for conditions, (_, extent) in zip(partition.bounds, partition.inner, strict=True):
@@ -242,5 +244,5 @@ def _ranges_along(partition: Partition, index: LoopIndex, value: int) -> tuple[D
 
 
 def _runs(entries: Sequence[object]) -> list[int]:
-    """The lengths of runs of equal entries."""
+    """Returns the lengths of runs of equal entries."""
     return [len(list(run)) for _, run in groupby(entries)]

@@ -58,13 +58,13 @@ __all__ = ["packed_apart", "with_matrix_products"]
 
 
 def with_matrix_products(kernel: Kernel, machine: Machine) -> Kernel:
-    """The kernel in blocks, if it is the product of two matrices, or of many pairs of them."""
+    """Returns the kernel in blocks, if it is the product of two matrices, or of many pairs of them."""
     tasks = _tasks(kernel, machine, ())
     return kernel if tasks is None else tasks.blocked(kernel)
 
 
 def packed_apart(kernel: Kernel, machine: Machine, lasting: Collection[Buffer]) -> tuple[Kernel, Kernel] | None:
-    """A product as two kernels in blocks, of which the first packs the whole right operand for the second.
+    """Returns a product as two kernels in blocks, of which the first packs the whole right operand for the second.
 
     It packs its first buffer into its second, a panel that has the same name in the kernel that reads it. None where
     the right operand is not packed, or follows from more than one of the ``lasting`` buffers.
@@ -75,7 +75,7 @@ def packed_apart(kernel: Kernel, machine: Machine, lasting: Collection[Buffer]) 
 
 
 def _tasks(kernel: Kernel, machine: Machine, lasting: Collection[Buffer]) -> Tasks | None:
-    """The tasks of a kernel that is a product; None if it is none."""
+    """Returns the tasks of a kernel that is a product; None if it is none."""
     matrices = matrices_of(kernel, machine)
     if matrices is None:
         return None

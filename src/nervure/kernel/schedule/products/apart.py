@@ -55,7 +55,7 @@ class PanelApart(NamedTuple):
 
 
 def panel_apart(blocking: Blocking, reading: Reading) -> PanelApart | None:
-    """The panel of the whole right side; None if it is not packed apart."""
+    """Returns the panel of the whole right side; None if it is not packed apart."""
     matrices, width = blocking.matrices, blocking.width
     if reading.source is None:
         return None
@@ -72,7 +72,7 @@ def panel_apart(blocking: Blocking, reading: Reading) -> PanelApart | None:
 
 
 def packing_kernel(packing: Packing, panel: PanelApart) -> Kernel:
-    """The kernel that fills a panel of the whole right side, in tasks of a block of points of a strip each."""
+    """Returns the kernel that fills a panel of the whole right side, in tasks of a block of points of a strip each."""
     matrices, width = packing.blocking.matrices, packing.blocking.width
     n, new, batch = matrices.n, matrices.new, matrices.right_batch
     depth = _depth(matrices)
@@ -95,7 +95,7 @@ def packing_kernel(packing: Packing, panel: PanelApart) -> Kernel:
 
 
 def _depth(matrices: Matrices) -> int:
-    """The k of a task: all those of the outermost loop over them if the operand tells the loops apart."""
+    """Returns the k of a task: all those of the outermost loop over them if the operand tells the loops apart."""
     k, (*_, (_, last)) = matrices.k, matrices.k.indices
     depth = product([extent for _, extent in k.indices[1:]])
     is_in_loops = k.is_in(*matrices.right.statements) and isinstance(last, int) and last <= CONTRACT_BLOCK

@@ -68,15 +68,15 @@ class Blocking(NamedTuple):
     rows: DimLike
 
     def over_columns(self, body: Body) -> For:
-        """The loop over the columns of a task."""
+        """Returns the loop over the columns of a task."""
         return For(self.matrices.n.number, self.columns, body, vector=True)
 
     def first(self, grid: Grid) -> DimLike:
-        """The number of the first row or column of a task."""
+        """Returns the number of the first row or column of a task."""
         return self.moved[grid.number] - grid.number.dim
 
     def line(self) -> LineOfTask:
-        """A line of a task, where columns lie in lines with gaps."""
+        """Returns a line of a task, where columns lie in lines with gaps."""
         lines, index = self.matrices.lines, self.matrices.n.number
         assert lines is not None
         first, line = self.first(self.matrices.n), self.matrices.new.line.dim
@@ -86,7 +86,7 @@ class Blocking(NamedTuple):
 
 
 def blocking_of(matrices: Matrices, reading: Reading) -> Blocking:
-    """The blocks of a product whose operands have a ``reading``, with work for the threads of its machine."""
+    """Returns the blocks of a product whose operands have a ``reading``, with work for the threads of its machine."""
     width = _width(matrices, reading)
     strips = product([_batch_size(matrices), block_count(matrices.n.extent, width)])
     height = at_most(matrices.m.extent, _most_rows(matrices, reading, width, strips))
@@ -94,7 +94,7 @@ def blocking_of(matrices: Matrices, reading: Reading) -> Blocking:
 
 
 def _in_tasks(matrices: Matrices, width: int, height: int) -> Blocking:
-    """The tasks of ``width`` columns and ``height`` rows.
+    """Returns the tasks of ``width`` columns and ``height`` rows.
 
     They go batch by batch, in it block by block of rows, in that strip by strip; the other way round where the right
     operand is the larger one, so that a thread, whose tasks follow each other, reads a part of that. In a transposed
@@ -131,7 +131,7 @@ def _batch_size(matrices: Matrices) -> DimLike:
 
 
 def _width(matrices: Matrices, reading: Reading) -> int:
-    """The most columns of a task; whole lines, where lines are packed."""
+    """Returns the most columns of a task; whole lines, where lines are packed."""
     rows, machine = matrices.m.extent, matrices.machine
     is_direct = not reading.is_right_packed and reading.right_offsets is None
     if isinstance(rows, int) and rows <= machine.streamed_rows and is_direct:
@@ -148,7 +148,7 @@ def _width(matrices: Matrices, reading: Reading) -> int:
 
 
 def _streamed_columns(matrices: Matrices, rows: int) -> int:
-    """The most columns of a task of few ``rows``, which reads long stretches of each row of the right operand.
+    """Returns the most columns of a task of few ``rows``, which reads long stretches of each row of the right operand.
 
     What would be one task, or one and a shorter one, becomes two, if reading them from a cache is long enough.
     """
@@ -167,7 +167,7 @@ def _half(columns: int, machine: Machine) -> int:
 
 
 def _strip_columns(matrices: Matrices, reading: Reading) -> int:
-    """The columns of a panel.
+    """Returns the columns of a panel.
 
     They are half as many where one task of few rows would be all: by rows it cannot be cut, since a task of fewer has
     no whole tiles, or would pack all of the panel again.
@@ -184,7 +184,7 @@ def _strip_columns(matrices: Matrices, reading: Reading) -> int:
 
 
 def _even(matrices: Matrices, width: int) -> int:
-    """The columns of a strip; fewer where few strips of few rows would be shared unevenly."""
+    """Returns the columns of a strip; fewer where few strips of few rows would be shared unevenly."""
     rows, columns, batch, machine = matrices.m.extent, matrices.n.extent, _batch_size(matrices), matrices.machine
     if not (isinstance(rows, int) and isinstance(columns, int) and isinstance(batch, int)):
         return width
@@ -201,7 +201,7 @@ def _even(matrices: Matrices, width: int) -> int:
 
 
 def _most_rows(matrices: Matrices, reading: Reading, width: int, strips: DimLike) -> int:
-    """The most rows of a task: more use a panel more often, take longer, and leave less to other threads."""
+    """Returns the most rows of a task: more use a panel more often, take longer, and leave less to other threads."""
     rows = matrices.m.extent
     limit = _row_limit(matrices, width)
     if not isinstance(rows, int):
@@ -215,7 +215,8 @@ def _most_rows(matrices: Matrices, reading: Reading, width: int, strips: DimLike
 
 
 def _row_limit(matrices: Matrices, width: int) -> int:
-    """The rows of a task that takes as long as any may, and whose results stay in the cache until it goes on."""
+    """Returns the rows of a task that takes as long as any may, and whose results stay in the cache until it goes on.
+    """
     machine, products = matrices.machine, matrices.machine.products
     most = products.task_products // max(width * _known_points(matrices), 1)
     if matrices.is_stored and isinstance(matrices.m.extent, int):
@@ -227,7 +228,7 @@ def _row_limit(matrices: Matrices, width: int) -> int:
 
 
 def _least_rows(matrices: Matrices, reading: Reading, width: int, rows: int, strips: int) -> int:
-    """The rows that are worth a task, beside ``strips`` of columns."""
+    """Returns the rows that are worth a task, beside ``strips`` of columns."""
     points, machine, products = _known_points(matrices), matrices.machine, matrices.machine.products
     packed = products.packed_rows if reading.packs_in_tasks else products.least_rows
     if strips == 1 and rows * width * points >= 16 * machine.least_products:
@@ -237,13 +238,13 @@ def _least_rows(matrices: Matrices, reading: Reading, width: int, rows: int, str
 
 
 def _run_length(matrices: Matrices) -> int:
-    """The channels of a transposed product: the elements of a row at a position of its window."""
+    """Returns the channels of a transposed product: the elements of a row at a position of its window."""
     length = matrices.k.indices[-1][1] if matrices.k.is_in(*matrices.left.statements) else matrices.depth
     return max(length, 1) if isinstance(length, int) else matrices.depth
 
 
 def _known_points(matrices: Matrices) -> int:
-    """The number of k, or that of a block where it depends on sizes."""
+    """Returns the number of k, or that of a block where it depends on sizes."""
     return matrices.k.extent if isinstance(matrices.k.extent, int) else matrices.depth
 
 
@@ -263,7 +264,7 @@ def _in_whole_groups(rows: int, matrices: Matrices) -> int:
 
 
 def _row_blocks(rows: int, most: int, limit: int, others: DimLike) -> int:
-    """The number of parts that rows are cut into, of about ``most`` and never more than ``limit``.
+    """Returns the number of parts that rows are cut into, of about ``most`` and never more than ``limit``.
 
     With ``others`` of columns and matrices, it makes no odd number of tasks, of which one thread would have more.
     """

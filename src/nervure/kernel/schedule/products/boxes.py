@@ -67,11 +67,11 @@ class Grid(NamedTuple):
         return substituted(found, {inner: self.number.dim}) if inner is not self.number else found
 
     def numbered_side(self, side: Side) -> Side:
-        """The same of an operand."""
+        """Returns the same of an operand."""
         return side._replace(statements=self.numbered(side.statements))
 
     def merged(self, body: Body) -> tuple[Grid, Body]:
-        """The grid without indices that statements walk on through, and the statements over what is left."""
+        """Returns the grid without indices that statements walk on through, and the statements over what is left."""
         if not self.is_in(*body):
             return self, body
         indices: list[tuple[LoopIndex, DimLike]] = []
@@ -84,7 +84,7 @@ class Grid(NamedTuple):
         return self._replace(indices=tuple(indices)), body
 
     def walk(self, statements: Body, start: DimLike, count: DimLike, unit: int) -> Walk:
-        """The loops through ``count`` points from ``start`` on, both multiples of ``unit`` if the grid goes on.
+        """Returns the loops through ``count`` points from ``start`` on, both multiples of ``unit`` if the grid goes on.
 
         There is one loop where ``statements`` depend on the number of a point alone.
         """
@@ -95,19 +95,19 @@ class Grid(NamedTuple):
 
     def box(self, ranges: Mapping[LoopIndex, Range] | None = None,
             known: Mapping[str, tuple[int, int]] | None = None) -> Box:
-        """The points whose indices are in these ranges, where they have one."""
+        """Returns the points whose indices are in these ranges, where they have one."""
         found = [(ranges or {}).get(index, Range(0, extent, extent)) for index, extent in self.indices]
         return Box(self, tuple(found), known or {})
 
 
 def element(side: Side, *grids: Grid) -> Load | None:
-    """The load that an operand is, if it moves by a fixed step from each point of some grids to the next."""
+    """Returns the load that an operand is, if it moves by a fixed step from each point of some grids to the next."""
     load = side.element(*[grid.number for grid in grids])
     return None if load is None or any([grid.is_in(load) for grid in grids]) else load
 
 
 def moving(side: Side, grid: Grid) -> LoopIndex:
-    """The index with which an operand goes through the points of a grid: their number, or the last loop."""
+    """Returns the index with which an operand goes through the points of a grid: their number, or the last loop."""
     return grid.last if grid.is_in(*side.statements) else grid.number
 
 
@@ -129,7 +129,7 @@ class Walk(NamedTuple):
         return self.loops[-1]
 
     def around(self, body: Body) -> Body:
-        """All loops but the last, around a body."""
+        """Returns all loops but the last, around a body."""
         for index, extent in reversed(self.loops[:-1]):
             body = (For(index, extent, body),)
         return body
@@ -152,7 +152,9 @@ class Box:
         return self.ranges == tuple([Range(0, extent, extent) for _, extent in self.grid.indices])
 
     def before(self, number: DimLike, unit: int) -> DimLike:
-        """The points of the box with a smaller ``number``, which is a multiple of ``unit`` or the end of the grid."""
+        """Returns the points of the box with a smaller ``number``, which is a multiple of ``unit`` or the end of the
+        grid.
+        """
         if self.is_whole:
             return number
         found: DimLike = 0
@@ -169,7 +171,7 @@ class Box:
         return found
 
     def points(self, start: DimLike, count: DimLike, unit: int) -> DimLike:
-        """The number of points of the box among ``count`` of the grid from ``start`` on.
+        """Returns the number of points of the box among ``count`` of the grid from ``start`` on.
 
         Both are multiples of ``unit`` if the grid goes on.
         """

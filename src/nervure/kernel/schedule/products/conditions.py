@@ -33,7 +33,7 @@ Margins = tuple[DimLike, ...]
 
 
 def without_condition(side: Side) -> tuple[Side, Margins] | None:
-    """An operand without the condition where it is not 0, and the margins none of which is negative there.
+    """Returns an operand without the condition where it is not 0, and the margins none of which is negative there.
 
     None for an operand that is no load, or is read under another condition than comparisons of places.
     """
@@ -52,7 +52,7 @@ def without_condition(side: Side) -> tuple[Side, Margins] | None:
 
 
 def _margins(entry: Apply, known: Mapping[Scalar, DimLike | Margins]) -> Margins:
-    """The margins of a comparison of places, or of conditions that all hold; none of others."""
+    """Returns the margins of a comparison of places, or of conditions that all hold; none of others."""
     operands = [x.value if isinstance(x, Literal) else known.get(x) for x in entry.operands]
     if entry.function == "less_equal":
         x, y = operands

@@ -61,15 +61,15 @@ class Results(NamedTuple):
     group: Buffer
 
     def of_later_groups(self) -> Results:
-        """The memory of the sums of a group of blocks behind the first one."""
+        """Returns the memory of the sums of a group of blocks behind the first one."""
         return self._replace(tile=self.group, transposed=None)
 
     def cleared(self) -> For:
-        """The loop that makes all results of a task 0."""
+        """Returns the loop that makes all results of a task 0."""
         return self._over_tile((self.stored(Literal(0.0, self.group.dtype), None, self.blocking.moved),))
 
     def added(self, results: Results) -> For:
-        """The loop that adds the tile to other ``results`` of the same task."""
+        """Returns the loop that adds the tile to other ``results`` of the same task."""
         assert self.tile is not None
         load = Load(Variable(self.tile.dtype), self.tile, self._place)
         return self._over_tile((load, results.stored(load.result, "add", self.blocking.moved)))
@@ -78,7 +78,8 @@ class Results(NamedTuple):
         return For(self.blocking.matrices.m.number, self.blocking.rows, (self.blocking.over_columns(body),))
 
     def stored(self, result: Scalar, combine: str | None, moved: Mapping[LoopIndex, DimLike]) -> Store:
-        """The store of a ``result``, added to another one if ``combine`` says so, where indices are ``moved``."""
+        """Returns the store of a ``result``, added to another one if ``combine`` says so, where indices are ``moved``.
+        """
         matrices = self.blocking.matrices
         if self.tile is None:
             assert matrices.place is not None
@@ -88,7 +89,7 @@ class Results(NamedTuple):
         return Store(self.tile, self._place.substitute({row: inside}), result, combine)
 
     def epilogue(self) -> Body:
-        """The loops over the results of a task, and all that is computed of them.
+        """Returns the loops over the results of a task, and all that is computed of them.
 
         They go over rows and columns, of a transposed product over columns and rows, and over those loops of their
         grids that results tell apart.
@@ -116,7 +117,7 @@ class Results(NamedTuple):
         return (*transpose, *outer.around(inner.around((loop,))))
 
     def _in_lines(self, load: Load) -> For:
-        """The same line by line: what the gaps between them hold is left out."""
+        """Returns the same line by line: what the gaps between them hold is left out."""
         matrices, line = self.blocking.matrices, self.blocking.line()
         column = matrices.n.number
         here = replace(load, address=load.address.substitute({column: line.start + column.dim}))
@@ -126,7 +127,7 @@ class Results(NamedTuple):
         return For(matrices.new.line, line.lines, (over_rows,))
 
     def _transpose(self, load: Load, target: Buffer, place: Address) -> For:
-        """The loop that stores the results of a transposed product as they lie in memory."""
+        """Returns the loop that stores the results of a transposed product as they lie in memory."""
         loaded = replace(load, result=Variable(load.result.dtype))
         over_rows = For(self.blocking.matrices.m.number, self.blocking.rows,
                         (loaded, Store(target, place, loaded.result)), vector=True)
@@ -150,7 +151,7 @@ class Results(NamedTuple):
 
 
 def results_of(blocking: Blocking) -> Results:
-    """The memory of the results of tasks of these blocks."""
+    """Returns the memory of the results of tasks of these blocks."""
     matrices = blocking.matrices
     tile, transposed, group = [Buffer(name, matrices.dtype, blocking.height * blocking.width, "scratch")
                                for name in ("tile", "transposed", "group")]

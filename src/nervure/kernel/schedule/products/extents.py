@@ -13,20 +13,21 @@ from nervure.types.dim import DimLike, bounds, dim_min, index_symbols
 
 
 def at_most(extent: DimLike, most: int) -> int:
-    """An extent that is a number, but no more than ``most``; of a part of a loop around, the longest one."""
+    """Returns an extent that is a number, but no more than ``most``; of a part of a loop around, the longest one."""
     longest = bounds(extent)[1] if index_symbols(extent) else extent
     return min(longest, most) if isinstance(longest, int) else most
 
 
 def block_count(extent: DimLike, block: int) -> DimLike:
-    """The number of blocks, the last of which may be smaller. A part of a loop around that fits in one is one."""
+    """Returns the number of blocks, the last of which may be smaller. A part of a loop around that fits in one is one.
+    """
     if index_symbols(extent) and (bounds(extent)[1] or block + 1) <= block:
         return 1
     return (extent + (block - 1)) // block
 
 
 def part_of(extent: DimLike, start: DimLike, block: int) -> DimLike:
-    """The length of the block that begins at ``start``, a multiple of ``block``.
+    """Returns the length of the block that begins at ``start``, a multiple of ``block``.
 
     >>> from nervure.types.dim import index
     >>> part_of(1024, index(0) * 512, 512), part_of(1000, index(0) * 512, 512)

@@ -74,15 +74,15 @@ class Lines(NamedTuple):
         return product([dim_min(extent, 1) for extent in unknown])
 
     def in_block(self, first: DimLike, columns: DimLike) -> tuple[DimLike, DimLike]:
-        """The first line of a block that has ``columns`` from the first one on, and how many lines it has, in part at
-        least.
+        """Returns the first line of a block that has ``columns`` from the first one on, and how many lines it has, in
+        part at least.
         """
         if columns == self.extent:
             return 0, self.line_count
         return first // self.apart, (first % self.apart + columns + (self.apart - 1)) // self.apart
 
     def part(self, number: DimLike, first: DimLike, columns: DimLike) -> tuple[DimLike, DimLike, DimLike]:
-        """The part of a line that a block of ``columns`` from ``first`` on has.
+        """Returns the part of a line that a block of ``columns`` from ``first`` on has.
 
         For the line of this ``number`` in the block: its beginning there, the columns of it that came before, and those
         that the block has.
@@ -95,7 +95,7 @@ class Lines(NamedTuple):
 
 
 def lines_of(outer: For, columns: For, left: Side, right: Side, machine: Machine) -> Lines | None:
-    """The lines that two loops go through, ``columns`` along each.
+    """Returns the lines that two loops go through, ``columns`` along each.
 
     None where they are not columns of one product, or so far apart that it would compute more in the gaps than it
     saves.

@@ -162,7 +162,7 @@ class Matrices(NamedTuple):
 
 
 def matrices_of(kernel: Kernel, machine: Machine) -> Matrices | None:
-    """The matrices of a kernel that is a product, as a ``machine`` multiplies them; None for any other kernel.
+    """Returns the matrices of a kernel that is a product, as a ``machine`` multiplies them; None for any other kernel.
 
     None, too, for one of so few k that the right operand, which would be packed for a single row, is better computed in
     registers.
@@ -197,7 +197,7 @@ def matrices_of(kernel: Kernel, machine: Machine) -> Matrices | None:
 
 
 def _grid(indices: Indices, number: LoopIndex) -> Grid:
-    """The grid of loops; ``number`` counts its points if there are several."""
+    """Returns the grid of loops; ``number`` counts its points if there are several."""
     return Grid(indices[0][0] if len(indices) == 1 else number, indices)
 
 
@@ -206,14 +206,14 @@ def _indices(loops: Sequence[For]) -> Indices:
 
 
 def _over_rows(matrices: Matrices, left: Side, loops: Sequence[For]) -> Matrices:
-    """The same where all of some loops go over rows."""
+    """Returns the same where all of some loops go over rows."""
     m = _grid(_indices(loops), matrices.new.row)
     batch = tuple([loop for loop in matrices.batch if loop not in loops])
     return matrices._replace(left=m.numbered_side(left), m=m, batch=batch, rest=m.numbered(matrices.rest))
 
 
 def _partitioned(matrices: Matrices, loops: Sequence[For]) -> Matrices | None:
-    """The same with what is outside of the data of the left operand left out; None where it cannot be."""
+    """Returns the same with what is outside of the data of the left operand left out; None where it cannot be."""
     found = without_condition(matrices.left)
     partition = _partition(matrices, found[1], loops) if found and loops else None
     if found is None or partition is None:
@@ -223,7 +223,9 @@ def _partitioned(matrices: Matrices, loops: Sequence[For]) -> Matrices | None:
 
 
 def _partition(matrices: Matrices, margins: Margins, loops: Sequence[For]) -> Partition | None:
-    """The partition of rows by conditions, if all but the outermost loops over rows and k have numbers of turns."""
+    """Returns the partition of rows by conditions, if all but the outermost loops over rows and k have numbers of
+    turns.
+    """
     inner = [extent for _, extent in (*_indices(loops)[1:], *matrices.k.indices[1:])]
     if matrices.is_of_bytes or not all([isinstance(extent, int) for extent in inner]):
         return None
@@ -231,7 +233,7 @@ def _partition(matrices: Matrices, margins: Margins, loops: Sequence[For]) -> Pa
 
 
 def _with_rows(matrices: Matrices, loops: Sequence[For]) -> Matrices:
-    """The same with the rows of all ``loops``, where the last one has few.
+    """Returns the same with the rows of all ``loops``, where the last one has few.
 
     So the places of images are rows, and a table has their offsets. The left operand has to be read along memory, run
     by run.
@@ -248,7 +250,7 @@ def _with_rows(matrices: Matrices, loops: Sequence[For]) -> Matrices:
 
 
 def _transposed(matrices: Matrices, outer: Sequence[For]) -> Matrices | None:
-    """The same with operands swapped, which computes the transposed result; None where that does not pay.
+    """Returns the same with operands swapped, which computes the transposed result; None where that does not pay.
 
     It does where columns lie in lines, which fill registers badly, and rows fill them as columns.
     """
@@ -271,7 +273,7 @@ def _transposed(matrices: Matrices, outer: Sequence[For]) -> Matrices | None:
 
 
 def _columns(matrices: Matrices) -> For:
-    """The loop over columns."""
+    """Returns the loop over columns."""
     (index, extent), = matrices.n.indices
     return For(index, extent, ())
 
@@ -288,7 +290,7 @@ def _fill_registers(matrices: Matrices, right: Side) -> bool:
 
 
 def _with_columns(matrices: Matrices, outer: Sequence[For]) -> Matrices:
-    """The same where columns lie in lines: through the gaps, or without them if that takes less time."""
+    """Returns the same where columns lie in lines: through the gaps, or without them if that takes less time."""
     loops = [loop for loop in outer if loop in matrices.batch or loop.index is matrices.m.number]
     left, right, column = matrices.left, matrices.right, _columns(matrices)
     lines = lines_of(loops[-1], column, left, right, matrices.machine) if loops else None

@@ -32,7 +32,7 @@ class Offsets(NamedTuple):
 
 
 def offsets_of(side: Side | Load, *grids: Grid) -> Offsets | None:
-    """The offsets of an operand that is but read; None where what one grid adds depends on another one."""
+    """Returns the offsets of an operand that is but read; None where what one grid adds depends on another one."""
     load = side if isinstance(side, Load) else side.element()
     if load is None or load.address.terms:
         return None

@@ -86,7 +86,7 @@ class Packing(NamedTuple):
     waiting: Buffer
 
     def loaded(self, side: Side, panel: Panel | None, block: OperandBlock) -> tuple[Load, Body]:
-        """The load of a ``block`` of an operand, and the loops that pack it for that into a ``panel``.
+        """Returns the load of a ``block`` of an operand, and the loops that pack it for that into a ``panel``.
 
         The load counts rows or columns, and k, from the beginning of the block.
         """
@@ -104,7 +104,9 @@ class Packing(NamedTuple):
         return load, self.packed(side, load, block)
 
     def packed(self, side: Side, load: Load, block: OperandBlock) -> Body:
-        """The loops that store a ``block`` of an operand where ``load`` reads it, one for each that it tells apart."""
+        """Returns the loops that store a ``block`` of an operand where ``load`` reads it, one for each that it tells
+        apart.
+        """
         k, statements = self.blocking.matrices.k.merged(side.statements)
         along, statements = block.along.merged(statements)
         side = side._replace(statements=statements)
@@ -118,8 +120,8 @@ class Packing(NamedTuple):
 
     def _copied(self, side: Side, load: Load, over_k: tuple[LoopIndex, DimLike], over: tuple[LoopIndex, DimLike],
                 moved: Mapping[LoopIndex, DimLike]) -> Body:
-        """The same of a loop over k and one over rows or columns. It is read along memory; where that crosses the
-        panel, it is transposed, and waits in between if it has to be computed.
+        """Returns the same of a loop over k and one over rows or columns. It is read along memory; where that crosses
+        the panel, it is transposed, and waits in between if it has to be computed.
         """
         (point, _), (along, _) = rows, columns = over_k, over
         body, (value,) = fresh_copy(side.statements, (side.value,), moved)
@@ -138,7 +140,9 @@ class Packing(NamedTuple):
 
 
 def packing_of(blocking: Blocking, reading: Reading) -> Packing:
-    """The packing of operands that tasks read from panels: the left one by groups of rows, the right one as a whole."""
+    """Returns the packing of operands that tasks read from panels: the left one by groups of rows, the right one as a
+    whole.
+    """
     matrices, width, depth = blocking.matrices, blocking.width, blocking.matrices.depth
     a, b = matrices.left.value.dtype, matrices.right.value.dtype
     left, right = None, None

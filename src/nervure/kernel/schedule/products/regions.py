@@ -66,7 +66,7 @@ class Regions(NamedTuple):
         return prod([count for _, count in self.loops])
 
     def of_block(self, start: DimLike) -> RowRegion:
-        """The region of a block of k from ``start`` on: the rows that have it, and all of it."""
+        """Returns the region of a block of k from ``start`` on: the rows that have it, and all of it."""
         k, partition = self.matrices.k, self.matrices.partition
         assert partition is not None
         at: dict[LoopIndex, DimLike] = {}
@@ -95,7 +95,7 @@ def _are_of_blocks(matrices: Matrices) -> bool:
 
 
 def regions_of(matrices: Matrices) -> Regions:
-    """The regions of a product."""
+    """Returns the regions of a product."""
     m, k, partition = matrices.m, matrices.k, matrices.partition
     of_blocks = _are_of_blocks(matrices)
     if partition is None or of_blocks:

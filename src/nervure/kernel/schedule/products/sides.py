@@ -62,7 +62,7 @@ class Reading(NamedTuple):
 
 
 def reading_of(matrices: Matrices, lasting: Collection[Buffer]) -> Reading:
-    """The best way to read the operands of a product.
+    """Returns the best way to read the operands of a product.
 
     The right one is read from a panel of its own kernel, if it follows from one of the ``lasting`` buffers.
     """
@@ -150,7 +150,7 @@ def _may_be_apart(matrices: Matrices, is_packed: bool) -> bool:
 
 
 def _left_offsets(matrices: Matrices) -> Offsets | None:
-    """The offsets of the left operand, where it is read by tables.
+    """Returns the offsets of the left operand, where it is read by tables.
 
     Its k follow each other in runs, of a transposed product a fixed step apart. Boxes of rows are always read so.
     """
@@ -163,8 +163,8 @@ def _left_offsets(matrices: Matrices) -> Offsets | None:
 
 
 def _right_offsets(matrices: Matrices) -> Offsets | None:
-    """Those of the right operand, whose columns follow each other. To more rows it is worth to pack it, unless the
-    product is transposed.
+    """Returns those of the right operand, whose columns follow each other. To more rows it is worth to pack it, unless
+    the product is transposed.
     """
     right, rows, n = matrices.right, matrices.m.extent, matrices.n
     if element(right, n) is None or right.step(n.number) != 1:
@@ -176,7 +176,9 @@ def _right_offsets(matrices: Matrices) -> Offsets | None:
 
 
 def _offsets(matrices: Matrices, side: Side, *grids: Grid) -> Offsets | None:
-    """The offsets of an operand that is but read, where its steps are not fixed; a few rows are worth no tables."""
+    """Returns the offsets of an operand that is but read, where its steps are not fixed; a few rows are worth no
+    tables.
+    """
     is_few = isinstance(matrices.m.extent, int) and matrices.m.extent <= FEW_ROWS
     if side.element() is None or element(side, *grids) is not None or matrices.is_of_bytes or is_few:
         return None
@@ -184,7 +186,7 @@ def _offsets(matrices: Matrices, side: Side, *grids: Grid) -> Offsets | None:
 
 
 def _step(side: Side, k: Grid, offset: DimLike) -> DimLike | None:
-    """The step from k to k along the last loop over them; None where that differs."""
+    """Returns the step from k to k along the last loop over them; None where that differs."""
     index = moving(side, k)
     found = affine(offset, [index.name])
     return None if found is None else found[0][index.name]

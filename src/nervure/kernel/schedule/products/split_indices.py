@@ -31,7 +31,7 @@ from nervure.types.index_map import Ranges
 
 
 def with_digits(contract: Contract, around: Body) -> Contract:
-    """The contraction over digits where it divides its indices; ``around`` are the loops that it stands in."""
+    """Returns the contraction over digits where it divides its indices; ``around`` are the loops that it stands in."""
     for position, (index, extent) in enumerate(contract.indices):
         length = _divisor(contract, index, extent)
         if length is not None:
@@ -45,7 +45,7 @@ def with_digits(contract: Contract, around: Body) -> Contract:
 
 
 def _divisor(contract: Contract, index: LoopIndex, extent: DimLike) -> DimLike | None:
-    """The largest number by which an index is divided that divides its extent, else anything that does."""
+    """Returns the largest number by which an index is divided that divides its extent, else anything that does."""
     found = dict.fromkeys([division.divisor for division in divisions(contract.body, index)])
     known = sorted([length for length in found if isinstance(length, int)], reverse=True)
     unknown = [length for length in found if not isinstance(length, int)]

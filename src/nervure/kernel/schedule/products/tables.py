@@ -70,13 +70,13 @@ class Placed(NamedTuple):
     rest: Address
 
     def load(self, *offsets: Load) -> Load:
-        """The load, where tables have these offsets."""
+        """Returns the load, where tables have these offsets."""
         terms = tuple([(1, entry.result) for entry in offsets])
         return replace(self.origin, address=replace(self.rest, terms=terms))
 
 
 def tables_of(blocking: Blocking, reading: Reading, regions: int = 1) -> OffsetTables | None:
-    """The tables of a task, those of rows with a part for each of ``regions``; None if there are none."""
+    """Returns the tables of a task, those of rows with a part for each of ``regions``; None if there are none."""
     depth, height = blocking.matrices.depth, blocking.height * regions
     sizes = {"rows": height, "left_k": depth, "right_k": depth, "results": height}
     made = [Buffer(name, int64, size, "scratch") for name, size in sizes.items()]
@@ -84,7 +84,8 @@ def tables_of(blocking: Blocking, reading: Reading, regions: int = 1) -> OffsetT
 
 
 def placed(load: Load, offsets: Offsets | None, moved: Mapping[LoopIndex, DimLike], *grids: Grid) -> Placed:
-    """An operand with the offsets of all its rows and k; of a ``load`` that knows its block, where it has none."""
+    """Returns an operand with the offsets of all its rows and k; of a ``load`` that knows its block, where it has none.
+    """
     if offsets is not None:
         return Placed(load, [Offset(value, False) for value in offsets.of], offsets.rest.substitute(moved))
     found = offsets_of(load, *grids)
@@ -93,13 +94,13 @@ def placed(load: Load, offsets: Offsets | None, moved: Mapping[LoopIndex, DimLik
 
 
 def entry_of(table: Buffer, index: LoopIndex, begin: DimLike = 0) -> Load:
-    """The load of an entry of a table, or of a part of it that has a beginning."""
+    """Returns the load of an entry of a table, or of a part of it that has a beginning."""
     return Load(Variable(int64), table, Address(begin, ((index, 1),)))
 
 
 def filled(tables: Mapping[Buffer, Offset], box: Box, start: DimLike, count: DimLike, unit: int,
            begin: DimLike = 0, vector: bool = False) -> Body:
-    """The loops that fill tables from ``begin`` on, each with an offset of the points of a box.
+    """Returns the loops that fill tables from ``begin`` on, each with an offset of the points of a box.
 
     The points are those among ``count`` of its grid from ``start`` on, multiples of ``unit`` if the grid goes on. Many
     are worth a ``vector`` loop.

@@ -98,17 +98,17 @@ class Tasks(NamedTuple):
     apart: PanelApart | None
 
     def packed_apart(self) -> Kernel | None:
-        """The kernel that packs the whole right operand; None if tasks pack it, or if it is not packed."""
+        """Returns the kernel that packs the whole right operand; None if tasks pack it, or if it is not packed."""
         return None if self.apart is None else packing_kernel(self.packing, self.apart)
 
     def blocked(self, kernel: Kernel) -> Kernel:
-        """The kernel that does the product of another one in tasks."""
+        """Returns the kernel that does the product of another one in tasks."""
         body = self._body()
         task = For(self.blocking.matrices.new.task, self.blocking.tasks, body, parallel=True)
         return replace(kernel, buffers=(*kernel.buffers, *self._buffers(body)), body=(task,))
 
     def _buffers(self, body: Body) -> list[Buffer]:
-        """The buffers that tasks have beside those of the kernel."""
+        """Returns the buffers that tasks have beside those of the kernel."""
         apart = None if self.apart is None else self.apart.load.buffer
         panels = [panel.buffer for panel in (self.packing.right, self.packing.left) if panel is not None]
         results = (self.results.tile, self.results.transposed, self.results.group)
@@ -117,7 +117,7 @@ class Tasks(NamedTuple):
         return [buffer for buffer in made if buffer in used]
 
     def _body(self) -> Body:
-        """The product of all k, block by block, and the epilogue."""
+        """Returns the product of all k, block by block, and the epilogue."""
         matrices, points = self.blocking.matrices, self.blocking.matrices.k.extent
         if matrices.is_of_bytes and self.packing.left is None and self.packing.right is None:
             return (*self._product(0, points, None), *self.results.epilogue())  # exact in any order
@@ -133,13 +133,13 @@ class Tasks(NamedTuple):
                 *self.results.epilogue())
 
     def _first(self, points: DimLike) -> Body:
-        """The product of the first block of k. Where some rows have none of it, all begin with 0."""
+        """Returns the product of the first block of k. Where some rows have none of it, all begin with 0."""
         if self.regions.are_of_blocks:
             return (self.results.cleared(), *self._product(0, points, "add"))
         return self._product(0, points, None)
 
     def _later_groups(self) -> Body:
-        """The products of all blocks of k behind the first group of them, group by group.
+        """Returns the products of all blocks of k behind the first group of them, group by group.
 
         The sum of a group waits beside the results, and joins them. Integers are exact in any order.
         """
@@ -158,7 +158,8 @@ class Tasks(NamedTuple):
         return (*tables, *_turns(later, dim_max(block_count(blocks, CONTRACT_GROUP) - 1, 0), body))
 
     def _product(self, start: DimLike, points: DimLike, combine: str | None) -> Body:
-        """The product of a block of k, and in front of it what packs the operands: the left one group by group."""
+        """Returns the product of a block of k, and in front of it what packs the operands: the left one group by group.
+        """
         matrices, panel, above = self.blocking.matrices, self.packing.left, self._rows_from(start, points)
         below = above._replace(along=matrices.n, first=self.blocking.first(matrices.n), extent=self.blocking.columns)
         if panel is not None:
@@ -174,7 +175,7 @@ class Tasks(NamedTuple):
         return (*pack_right, *_turns(matrices.new.group, groups, (*pack_left, *product)))
 
     def _whole(self, left: Load, right: Load, block: OperandBlock, combine: str | None) -> Body:
-        """The product of a block of the left operand: of all its rows at once, or of those of each box."""
+        """Returns the product of a block of the left operand: of all its rows at once, or of those of each box."""
         if self.tables is None:
             contract = self._contract((left, right), left, right, block.points)
             store = self.results.stored(contract.result, combine, block.moved)
@@ -187,7 +188,7 @@ class Tasks(NamedTuple):
 
     def _by_tables(self, tables: OffsetTables, a: Placed, b: Placed, block: OperandBlock, combine: str | None,
                    region: RowRegion) -> Body:
-        """The product of a region of rows and k, behind the loops that fill the tables of k.
+        """Returns the product of a region of rows and k, behind the loops that fill the tables of k.
 
         They fill those of rows, too, if each ``block`` has other rows.
         """
@@ -214,7 +215,9 @@ class Tasks(NamedTuple):
         return _turns(matrices.new.any, is_any, product)
 
     def _result(self, result: Variable, combine: str | None, block: OperandBlock) -> tuple[Store, Offset]:
-        """The store of a ``result`` of a ``block``'s first row, which may ``combine``, and the offset of other rows."""
+        """Returns the store of a ``result`` of a ``block``'s first row, which may ``combine``, and the offset of other
+        rows.
+        """
         row = self.blocking.matrices.m.number
         store = self.results.stored(result, combine, {**block.moved, row: block.first + row.dim})
         first = replace(store, address=store.address.substitute({row: 0}))
@@ -226,11 +229,11 @@ class Tasks(NamedTuple):
         return self.blocking.height if self.packing.left is None else 1
 
     def _row_tables(self) -> Body:
-        """The loops that fill the tables of rows and of results, region by region, once for a task."""
+        """Returns the loops that fill the tables of rows and of results, region by region, once for a task."""
         return () if self.tables is None or self.regions.are_of_blocks else self.regions.each(self._rows_of)
 
     def _rows_of(self, region: RowRegion) -> Body:
-        """The loops that fill the tables of rows and of results for a region."""
+        """Returns the loops that fill the tables of rows and of results for a region."""
         matrices, blocking, tables = self.blocking.matrices, self.blocking, self.tables
         assert tables is not None
         block = self._rows_from(0, dim_min(matrices.k.extent, CONTRACT_BLOCK))
@@ -241,12 +244,12 @@ class Tasks(NamedTuple):
                       self._unit, region.number * blocking.height, vector=True)
 
     def _rows_from(self, start: DimLike, points: DimLike) -> OperandBlock:
-        """The block of the left operand that has all rows of a task."""
+        """Returns the block of the left operand that has all rows of a task."""
         m, blocking = self.blocking.matrices.m, self.blocking
         return OperandBlock(start, points, m, blocking.first(m), blocking.rows, dict(blocking.moved))
 
     def _over_rows(self, rows: DimLike, contract: Contract, loads: Body, store: Store) -> Body:
-        """A product: the loops over its rows and columns."""
+        """Returns a product: the loops over its rows and columns."""
         columns = self.blocking.over_columns((contract, *loads, store))
         return (For(self.blocking.matrices.m.number, rows, (columns,), routine="product"),)
 
@@ -258,7 +261,7 @@ class Tasks(NamedTuple):
         return Side((self.apart.load,), self.apart.load.result)
 
     def _contract(self, loads: Body, left: Load, right: Load, points: DimLike) -> Contract:
-        """The contraction of a block of points, where loads give elements of both sides; bytes are widened."""
+        """Returns the contraction of a block of points, where loads give elements of both sides; bytes are widened."""
         matrices, result = self.blocking.matrices, Variable(self.blocking.matrices.dtype)
         factors, widened = [left.result, right.result], list[Apply]()
         if matrices.is_of_bytes:
@@ -270,12 +273,12 @@ class Tasks(NamedTuple):
 
 
 def _turns(index: LoopIndex, extent: DimLike, body: Body) -> Body:
-    """A loop; what it does alone, where it has a single turn."""
+    """Returns a loop; what it does alone, where it has a single turn."""
     return substituted(body, {index: 0}) if extent == 1 else (For(index, extent, body),)
 
 
 def tasks_of(blocking: Blocking, reading: Reading) -> Tasks:
-    """The tasks of a product in such blocks, whose sides are read so."""
+    """Returns the tasks of a product in such blocks, whose sides are read so."""
     regions = regions_of(blocking.matrices)
     return Tasks(blocking, reading, packing_of(blocking, reading), results_of(blocking),
                  tables_of(blocking, reading, regions.total), regions, panel_apart(blocking, reading))

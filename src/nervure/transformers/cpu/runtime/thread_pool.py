@@ -229,7 +229,7 @@ def start_workers(b: Builder, wanted: Word) -> Word:
 
 @hot
 def worker(b: Builder, argument: Pointer) -> Pointer:
-    """The main loop of a worker, which receives its number; it handles no signals."""
+    """Runs the main loop of a worker, which receives its number; it handles no signals."""
     number, pool, mask = argument.cast("ptrtoint", I64), thread_pool(b), b.allocate(I64, 16)
     with b.loop(0, 16) as loop:
         b.store(b.constant(I64, -1), b.offset(mask, loop.index, I64))

@@ -51,7 +51,7 @@ from nervure.types.dim import bounds, index_symbols
 
 @emit_statement.register(For)
 def emit_for(loop: For, context: Context) -> None:
-    """A loop from 0 to its extent."""
+    """Emits a loop from 0 to its extent."""
     if loop in context.apart:
         _call_apart(context, context.apart[loop])
         return
@@ -78,7 +78,7 @@ def _call_apart(context: Context, symbol: str) -> None:
 
 
 def _emit_branch(context: Context, loop: For, count: Register) -> None:
-    """A loop of one iteration or none; where that is the same in the whole kernel, none is what is usual.
+    """Emits a loop of one iteration or none; where that is the same in the whole kernel, none is what is usual.
 
     The body has 0 in place of the index: values that follow from that number would be known, under the index, outside
     of the loop, and so to another loop with this index.
@@ -93,7 +93,7 @@ def _emit_branch(context: Context, loop: For, count: Register) -> None:
 
 
 def emit_slice(context: Context, loop: For, begin: Register, end: Register, is_certain: bool = False) -> None:
-    """The iterations of a loop from ``begin`` up to ``end``."""
+    """Emits the iterations of a loop from ``begin`` up to ``end``."""
     with _counted_among(context, loop):
         if loop.strip is not None:
             _emit_strips(context, loop, loop.strip, begin, end)
@@ -130,7 +130,7 @@ def _emit_counted_loop(context: Context, loop: For, begin: Register, end: Regist
 
 
 def _emit_copies(context: Context, loop: For, width: int) -> None:
-    """A few copies of the body, the last of them with a mask where whole vectors leave something."""
+    """Emits a few copies of the body, the last of them with a mask where whole vectors leave something."""
     preheader, extent = Preheader(context.builder.region(), stored(loop), True), loop.extent
     assert isinstance(extent, int)
     context.loops.append((loop.index, extent))
@@ -149,7 +149,7 @@ def _emit_vector_loop(context: Context, loop: For, widths: Widths, begin: Regist
 
 
 def _emit_strips(context: Context, loop: For, strip: Strip, begin: Register, end: Register) -> None:
-    """The iterations of a loop, as many as a strip has at a time."""
+    """Emits the iterations of a loop, as many as a strip has at a time."""
     b, preheader = context.builder, Preheader(context.builder.region(), stored(loop), False)
     context.strips[strip.length.dim] = loop.index
     with b.loop(begin, end, strip.most) as strips, context.inside(preheader):

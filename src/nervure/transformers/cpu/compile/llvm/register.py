@@ -77,11 +77,11 @@ class Register:
         return self._integer("xor", -1 if self.type.scalar != "i1" else 1)
 
     def quotient(self, other: Operand) -> Register:
-        """The quotient of integers, neither of which is negative, rounded down; by 0 it is undefined."""
+        """Returns the quotient of integers, neither of which is negative, rounded down; by 0 it is undefined."""
         return self._integer("udiv", other)
 
     def quotient_signed(self, other: Operand) -> Register:
-        """The quotient of integers, rounded toward zero; by 0, and of the smallest by -1, it is undefined."""
+        """Returns the quotient of integers, rounded toward zero; by 0, and of the smallest by -1, it is undefined."""
         return self._integer("sdiv", other)
 
     def shift_left(self, other: Operand) -> Register:
