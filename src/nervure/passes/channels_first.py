@@ -33,7 +33,7 @@ from nervure.ir.op import Value
 from nervure.ops.contraction import Contract
 from nervure.ops.convolution import Geometry
 from nervure.ops.update import FilledView, IndexView
-from nervure.ops.views import Permute, Reshape, Reverse
+from nervure.ops.views import Contiguous, Permute, Reshape, Reverse
 from nervure.passes import unpadded
 from nervure.passes.orders import Order
 from nervure.passes.rearranged import by_group, in_memory, padded
@@ -146,14 +146,15 @@ class Stretches:
         """The padded data (N, C, phases, lengths), with the elements of a phase, a stride apart, side by side."""
         around = [(before, length * stride - before - own) for (before, _), length, stride, own
                   in zip(geometry.paddings, self.lengths, geometry.strides, x.shape[2:], strict=True)]
-        data = padded(x, [(0, 0), (0, 0), *around])
-        if any([stride != 1 for stride in geometry.strides]):
+        if all([stride == 1 for stride in geometry.strides]):
+            data = padded(x, [(0, 0), (0, 0), *around])
+        else:
             n, c, *rest = indices(2 + 2 * len(self.lengths))
             phases, places = rest[:len(self.lengths)], rest[len(self.lengths):]
-            coordinates = [place * stride + phase for place, stride, phase
-                           in zip(places, geometry.strides, phases, strict=True)]
+            coordinates = [place * stride + phase - before for place, stride, phase, (before, _)
+                           in zip(places, geometry.strides, phases, around, strict=True)]
             shape = (*x.shape[:2], *self._phases, *self.lengths)
-            data = in_memory(IndexView(data, IndexMap(shape, (n, c, *coordinates))).output)
+            data = Contiguous(FilledView(x, IndexMap(shape, (n, c, *coordinates))).output).output
         return Reshape(data, (*x.shape[:2], product(self._phases), product(self.lengths))).output
 
 
