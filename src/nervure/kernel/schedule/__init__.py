@@ -36,6 +36,7 @@ from nervure.kernel.schedule.block_totals import with_block_totals
 from nervure.kernel.schedule.borders import with_borders_apart
 from nervure.kernel.schedule.column_tiles import with_column_tiles
 from nervure.kernel.schedule.expansion import with_expanded_reductions
+from nervure.kernel.schedule.few_iterations import with_few_iterations_joined
 from nervure.kernel.schedule.interleaving import with_interleaved_stores
 from nervure.kernel.schedule.lanes import with_lanes_along_memory
 from nervure.kernel.schedule.narrow_columns import with_narrow_columns
@@ -57,6 +58,7 @@ LOOP_ORDER = (
     with_lanes_along_memory,  # a reduction across memory loads a line for each element, which neighbours share
     with_narrow_columns,      # columns of a few elements fill no vector; several of their rows do
     with_short_rows_joined,   # rows of a few elements fill no vector, but together they do
+    with_few_iterations_joined,  # few iterations of the outermost loop leave threads without work
     with_tiled_transposes,    # cache lines that lie across the result stay in the cache until the next row needs them
 )
 """The rewrites of the order in which loops walk through memory: part of the plan."""

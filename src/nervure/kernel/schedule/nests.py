@@ -31,11 +31,14 @@ class Nest(NamedTuple):
 
     @property
     def is_free(self) -> bool:
-        """Whether all iterations of the loops are certainly independent of each other, so that any order is right."""
+        """Whether all iterations of the loops are certainly independent of each other, so that any order is right.
+
+        Those of a loop that threads share are.
+        """
         own = {loop.index.name for loop in self.loops}
         if not self.loops[0].parallel or any([index_symbols(loop.extent) & own for loop in self.loops]):
             return False
-        return all([has_independent_iterations(loop) for loop in self.loops]) or _has_places_of_its_own(self)
+        return all([has_independent_iterations(loop) for loop in self.loops[1:]]) or _has_places_of_its_own(self)
 
 
 def _has_places_of_its_own(nest: Nest) -> bool:

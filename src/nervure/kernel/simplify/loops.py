@@ -184,9 +184,10 @@ def has_independent_iterations(loop: For) -> bool:
 def _is_own(loop: For, entries: Sequence[NestedAccess]) -> bool:
     """Whether all accesses to a buffer are at one address, that of an element of this iteration."""
     address = entries[0].address
-    if any([entry.address != address for entry in entries]) or address.terms or index_symbols(address.base):
-        return False
     inner = {pair for entry in entries for pair in entry.inner}
+    moving = {index.name for index, _ in (*inner, (loop.index, loop.extent))}
+    if any([entry.address != address for entry in entries]) or address.terms or index_symbols(address.base) & moving:
+        return False
     if len(dict(inner)) != len(inner):
         return False
     is_scratch = entries[0].statement.buffer.role == "scratch"
