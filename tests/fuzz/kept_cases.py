@@ -174,4 +174,18 @@ function kept(%0: f32[3, 4096, 2], %1: f32[2]) {
   return %4:1
 }
 '''),
+    Kept("an element of what an update writes is read beside it", "values", [{}], 110004682, '''\
+nervure 1
+variable $v0: f32[40, 40]
+function kept(%0: f32[40, 40]) {
+  f32[40, 40] %1 = ReadVariable(variable=$v0)
+  f32[40, 40] %2 = Add(%0, %1)
+  f32[40, 40] %3 = UpdateView(%1, %2, map=(40, 40) -> (%0, %1))
+  f32[] %4 = IndexView(%2, map=() -> (39, 20))
+  f32[] %5 = Full(number=0x1.0p+0, dtype=f32, shape=())
+  f32[] %6 = Minimum(%4, %5)
+  update $v0: f32[40, 40] = %3
+  return %6
+}
+'''),
 ]

@@ -54,9 +54,9 @@ def cluster(function: Function, producers: ProducerAnalysis | None = None, machi
 def _early_ops(function: Function, producers: ProducerAnalysis) -> set[Op]:
     """Returns the ops that come first, so that any step can join their readers.
 
-    Such are the correction of a count of steps, and the factors of a batch norm. All are leaves, single elements
-    derived from leaves alone, and rows of a few derived from variables and constants alone. Rows derived from other
-    leaves come first where they are read at more points than they have.
+    Such are the correction of a count of steps, and the factors of a batch norm. All are leaves, and derived from such
+    ops alone: single elements, and rows of a few derived from variables and constants. Rows derived from other leaves
+    come first where they are read at more points than they have.
     """
     ops, early, rows = producers.ops, set[Op](), list[Op]()
     derived, lasting = set[Op](), set[Op]()  # from leaves alone, from variables and constants alone
@@ -71,6 +71,7 @@ def _early_ops(function: Function, producers: ProducerAnalysis) -> set[Op]:
             lasting.update([op] if lasting.issuperset(below) else [])
             if kind is OpKind.POINTWISE:
                 is_first = op in lasting or all([x.shape == () for x in op.outputs])
+                is_first = is_first and {read.value.op for read in producers.reads(op)} <= early
                 early.update([op] if is_first else [])
                 rows += [] if is_first else [op]
     return early | _read_at_more_points(rows, early, producers)
