@@ -499,3 +499,44 @@ def test_gradients_and_autocast_are_off_in_a_call_that_goes_past(is_direct):
         for _ in range(2):
             assert not compiled(x).requires_grad
     assert compiled(x).requires_grad and is_direct == [True, True, False]
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: [x.exp()], lambda x: [x.exp().t()], lambda x: [x.exp()[0]],
+    lambda x: (lambda y: [y, y.t()])(x.tanh()), lambda x: (lambda y: [y.detach(), y])(x.exp()), lambda x: [x.clone()],
+], ids=["whole", "view", "part", "both", "detached", "not needed"])
+def test_a_write_to_a_result_before_the_backward_pass(function):
+    """Y1: the gradient is that of the values of the forward pass, or it is an error, as in eager mode."""
+    compiled = strict(function)
+
+    def gradient(function):
+        x = torch.full((2, 3), 0.5).t().requires_grad_()
+        results = function(x)
+        with torch.no_grad():
+            results[0].mul_(-7)
+        sum([y.sum() for y in results if y.requires_grad]).backward()
+        return x.grad
+
+    with torch.autograd.graph.saved_tensors_hooks(torch.clone, lambda kept: kept):
+        expected = gradient(function)
+    for _ in range(2):
+        try:
+            found = gradient(compiled)
+        except RuntimeError as error:
+            assert "modified by an inplace operation" in str(error)
+            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                gradient(function)
+        else:
+            assert_alike(found, expected)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_results_that_own_their_memory_are_views_of_nothing(dtype):
+    """Y1: autograd allows writes to results, in any call, that lie in memory in another order than theirs."""
+    compiled = strict(lambda x: (x * 3, x.exp()))
+    for _ in range(2):
+        x = torch.ones(2, 3, dtype=dtype).t().requires_grad_()
+        first, second = compiled(x)
+        assert not first._is_view() and not second._is_view()
+        first.mul_(2).sum().backward()
+        assert_alike(x.grad, torch.full((3, 2), 6.0, dtype=dtype))

@@ -66,7 +66,10 @@ def taken_views(graph: GraphModule, updates: Sequence[int], is_shared: bool = Tr
     given = owned - {_fake_memory(nodes[at]) for at in updates}
     listed = list(graph.graph.output_node().args[0])
     last = len(listed) - len(updates)
-    own = [entry for entry in listed[:last] if isinstance(entry, Node)]
+    free = [at for at, entry in enumerate(listed[:last]) if isinstance(entry, Node)]
+    if is_shared:
+        free = _unhidden(listed, free)
+    own = [listed[at] for at in free]
     stands = {node: node for node in nodes}
     taken = {entry for entry in own if _fake_memory(entry) in given}
     bases: list[Node] = []
@@ -79,7 +82,7 @@ def taken_views(graph: GraphModule, updates: Sequence[int], is_shared: bool = Tr
             for base, members in _bases(group):
                 bases.append(base)
                 taken.update(members)
-    places = [at for at, entry in enumerate(listed[:last]) if entry in taken]
+    places = [at for at in free if listed[at] in taken]
     if not places:
         return None
     bases.extend([node for node in _needed([listed[at] for at in places], {*stands, *bases}) if _is_told(node)])
@@ -93,12 +96,31 @@ def taken_views(graph: GraphModule, updates: Sequence[int], is_shared: bool = Tr
 
 def made_again() -> list[int]:
     """Returns the places of the results that PyTorch, which is compiling a graph, makes as views of arguments again."""
-    context = TracingContext.try_get()
-    known = context.fw_metadata if context is not None else None
+    known = _about_results()
     if known is None:
         return []
     first = known.num_mutated_inp_runtime_indices
     return [at for at, entry in enumerate(known.output_info, first) if entry.output_type in _OF_INPUT]
+
+
+def _unhidden(results: Sequence[Foreign], places: Sequence[int]) -> list[int]:
+    """Returns those ``places`` of ``results`` that may share memory: all but some that only the backward pass gets.
+
+    PyTorch hides from autograd that a view is one, where it is the only result in its memory: a write to it raises the
+    version of nothing that is saved. What is saved of such memory has to lie in memory of its own.
+    """
+    known = _about_results()
+    if known is None or not known.unsafe_view_out_indices:
+        return list(places)
+    first, end = known.num_mutated_inp_runtime_indices, known.num_forward_returns
+    hidden = {_fake_memory(results[first + at]) for at in known.unsafe_view_out_indices}
+    return [at for at in places if at < end or _fake_memory(results[at]) not in hidden]
+
+
+def _about_results() -> Foreign:
+    """Returns what PyTorch notes about the results of the forward graph that it is compiling, or None."""
+    context = TracingContext.try_get()
+    return context.fw_metadata if context is not None else None
 
 
 def _of_written(results: Sequence[Foreign], written: Mapping[Node, Node]) -> list[Node]:

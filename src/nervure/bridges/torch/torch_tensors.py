@@ -50,7 +50,7 @@ def as_array(tensor: torch.Tensor) -> np.ndarray:
 
 
 def as_tensor(array: np.ndarray) -> torch.Tensor:
-    """Returns the memory of an array as a tensor of the same shape and strides."""
+    """Returns the memory of an array as a tensor of the same shape and strides, which autograd takes for no view."""
     if array.dtype == types.bfloat16.numpy:
-        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16).detach()
     return torch.from_numpy(array)

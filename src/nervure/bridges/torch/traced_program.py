@@ -162,9 +162,7 @@ def _memory_of(tensor: torch.Tensor) -> int:
 
 def _as_traced(array: np.ndarray, order: tuple[int, ...] | None) -> torch.Tensor:
     """Returns a result as a tensor with the dimensions that the graph has."""
-    if order is None:
-        return as_tensor(array)
-    return as_tensor(array).permute(inverse_permutation(order))
+    return as_tensor(array if order is None else array.transpose(inverse_permutation(order)))
 
 
 def _writes(traced: TracedFunction, updates: Sequence[tuple[TracedOutput, int]]) -> dict[int, int] | None:
