@@ -420,6 +420,21 @@ def test_views_of_a_written_argument_begin_where_they_do_in_pytorch():
         assert got[2] is own and got[0].data_ptr() == own[at].data_ptr()
 
 
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=["rows", "columns"])
+def test_views_by_strides_of_a_written_argument_lie_where_they_do_in_pytorch(order):
+    """Y1: such a view counts places from the first one of the memory, before the argument."""
+    def function(x, at):
+        part = x.as_strided((2,), (1,), x.storage_offset())
+        x[at % 3:].clamp_(0, 2)
+        return part, x[at % 3:]
+    compiled = torch.compile(function, backend=backend, dynamic=True)
+    for at in (7, 8):
+        own, theirs = [torch.arange(-4.0, 4.0)[2:].view(3, 2).permute(order) for _ in range(2)]
+        got, expected = compiled(own, at), function(theirs, at)
+        got[0].sub_(9), expected[0].sub_(9)
+        assert_alike([*got, own], [*expected, theirs])
+
+
 def test_what_training_saves_of_a_result_is_that_result(by_arrays):
     compiled = strict(lambda x: torch.softmax(x, -1))
     compiled(torch.ones(3, 4, requires_grad=True)).sum().backward()

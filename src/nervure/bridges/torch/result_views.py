@@ -124,13 +124,16 @@ def _about_results() -> Foreign:
 
 
 def _of_written(results: Sequence[Foreign], written: Mapping[Node, Node]) -> list[Node]:
-    """Returns those ``results`` that are views of values that are ``written`` to arguments at the end of a graph."""
+    """Returns those ``results`` that are views of values that are ``written`` to arguments at the end of a graph.
+
+    Views by strides count places in the memory of the argument, from which PyTorch has taken them.
+    """
     found = []
     for node in results:
         chain = _chain(node) if isinstance(node, Node) else []
         value = next((entry for entry in chain if entry in written), None)
         between = chain[:chain.index(value)] if value is not None else []
-        if value is not None and not _is_by_strides(between) and _is_made_of(node, value, between):
+        if value is not None and _is_made_of(node, value, between):
             found.append(node)
     return found
 
@@ -247,17 +250,14 @@ def _base(members: Sequence[Node], chains: Sequence[Sequence[Node]]) -> Node | N
     for node in chains[0]:
         if all([node in chain for chain in chains]) and not _repeats(node):
             parts = [chain[:chain.index(node)] for chain in chains]
-            if all([_is_made_of(member, node, part) for member, part in zip(members, parts, strict=True)]):
+            is_placed = _is_whole(node) or not any([_is_by_strides(part) for part in parts])
+            if is_placed and all([_is_made_of(view, node, part) for view, part in zip(members, parts, strict=True)]):
                 return node
     return None
 
 
 def _is_made_of(view: Node, base: Node, between: Sequence[Node]) -> bool:
-    """Whether a view can be made of its base alone, by the ops ``between`` them: those by strides need to know where
-    the base lies.
-    """
-    if _is_by_strides(between) and not _is_whole(base):
-        return False
+    """Whether a view can be made of its base alone, by the ops ``between`` them."""
     return all([_is_available(node, between) for node in _needed([view], {base})])
 
 
