@@ -8,6 +8,7 @@ import pytest
 import nervure as nv
 from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind
 from nervure.ir.function import Assumption
+from nervure.transformers.binding import Binder
 from nervure.types.dtype import all_dtypes
 from tests.transformers.build import compiled, parameter
 
@@ -169,6 +170,12 @@ def test_an_unbound_symbol_is_named():
         with pytest.raises(InvalidArgument, match=f"the symbol {name} has no value") as caught:
             shapes(parameters, (N,))(*[4 for _ in parameters])
         assert caught.value.operand == name
+
+
+def test_symbols_that_no_argument_tells_are_known_before_a_call():
+    for lengths, unknown in [((N, N * M), set()), ((N // 2, M), {"N"}), ((N + M,), {"N", "M"}), ((3,), set())]:
+        x = parameter(*lengths)
+        assert Binder(nv.Function([x], [x])).unknown == unknown
 
 
 def test_a_symbol_of_an_attribute_alone_needs_a_value():

@@ -63,7 +63,7 @@ class Equation(NamedTuple):
 
 class Binder:
     """The checks of one Function's arguments. ``bounds`` are those of its symbols, by name; ``found`` has the most that
-    each length can be that an op finds.
+    each length can be that an op finds; ``unknown`` are the symbols that no argument tells.
     """
 
     def __init__(self, function: Function) -> None:
@@ -77,6 +77,7 @@ class Binder:
                  for name, length in found_lengths(held.effects).items()}
         self.found = {name: length.bound for name, length in found.items()}
         self.bounds = {name: ends for name, ends in _declared(function).items() if name not in found}
+        self.unknown = self.bounds.keys() - {equation.symbol for equation in self._equations}
 
     def bind(self, arguments: Sequence[object]) -> tuple[list[np.ndarray], Bindings]:
         """Returns the arguments as arrays of the declared types, and the values of the symbols."""

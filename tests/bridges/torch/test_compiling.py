@@ -30,6 +30,18 @@ def test_what_is_lacking_runs_in_pytorch_between_compiled_parts(made):
     assert len(made) == 2
 
 
+@pytest.mark.parametrize("function", [
+    lambda x, at: (x[0][at % x.shape[1]:] * 3).sum(),
+    lambda x, at: torch.special.airy_ai(x).view(at, -1).sin().sum(1),
+], ids=["a sum", "a quotient"])
+def test_a_part_is_told_symbols_that_no_shape_of_its_tensors_tells(made, function):
+    compiled = torch.compile(function, backend=backend, dynamic=True)
+    for shape, at in (((4, 6), 3), ((6, 8), 4)):
+        x = torch.rand(shape)
+        assert_alike(compiled(x, at), function(x, at))
+    assert len(made) == 1
+
+
 def test_strict_names_the_op_and_the_users_line():
     with pytest.raises(Exception, match=r"aten\.special_airy_ai") as caught:
         torch.compile(lambda x: torch.special.airy_ai(x) + 1, backend=backend, options={"strict": True})(torch.randn(4))

@@ -11,7 +11,7 @@ torch.Size([4])
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import NamedTuple
 
 import torch
@@ -24,7 +24,7 @@ from nervure.bridges.torch.freezing import program_of
 from nervure.bridges.torch.random_ops import is_drawn_first
 from nervure.bridges.torch.traced_sizes import fraction_of, length_of
 from nervure.bridges.torch.translation import described, location_of, lowered, name_of
-from nervure.bridges.torch.unsupported import Foreign, Unsupported
+from nervure.bridges.torch.unsupported import Foreign, UnknownLengths, Unsupported
 from nervure.errors import Location, NervureError, NotSupported
 from nervure.ir.leaves import Parameter
 
@@ -127,11 +127,31 @@ def _replace(fused: GraphModule, part_name: str, part: GraphModule, name: str, s
     """Puts a compiled part in the place of one that PyTorch would run, if it can be compiled after all."""
     try:
         program = program_of(part, f"{name}.{part_name}", static=static)
+    except UnknownLengths as error:
+        if _is_told(fused, part_name, part, error.symbols):
+            _replace(fused, part_name, part, name, static)
+        return
     except (Unsupported, NervureError):
         return
     output = next(node for node in part.graph.nodes if node.op == "output")
     is_single = not isinstance(output.args[0], (list, tuple))
     setattr(fused, part_name, _Part(program, is_single))
+
+
+def _is_told(fused: GraphModule, part_name: str, part: GraphModule, symbols: Set[str]) -> bool:
+    """Whether arguments of the whole graph are these ``symbols``: they become further arguments of the part then."""
+    numbers = {str(length_of(node.meta["val"])): node for node in fused.graph.find_nodes(op="placeholder")
+               if isinstance(node.meta.get("val"), torch.SymInt)}
+    if not numbers.keys() >= symbols:
+        return False
+    call, = fused.graph.find_nodes(op="call_module", target=part_name)
+    last = part.graph.find_nodes(op="placeholder")[-1]
+    for symbol in sorted(symbols, reverse=True):
+        with part.graph.inserting_after(last):
+            part.graph.placeholder(numbers[symbol].name).meta.update(numbers[symbol].meta)
+    call.args = (*call.args, *[numbers[symbol] for symbol in sorted(symbols)])
+    part.recompile()
+    return True
 
 
 class _Part(torch.nn.Module):

@@ -27,12 +27,13 @@ from nervure import transformers
 from nervure.bridges.torch.torch_tensors import as_array
 from nervure.bridges.torch.traced_program import TracedProgram, boxed, is_without_ops
 from nervure.bridges.torch.translation import TracedFunction, translated
-from nervure.bridges.torch.unsupported import Foreign
+from nervure.bridges.torch.unsupported import Foreign, UnknownLengths
 from nervure.errors import NervureError
 from nervure.ir.identity import Uncopyable
 from nervure.ir.variable import Variable
 from nervure.support import forks
 from nervure.transformers.base import Transformer
+from nervure.transformers.binding import Binder
 from nervure.types.description import BasicTensorDescription
 
 WORTH_BYTES = 4096
@@ -55,9 +56,12 @@ def static_inputs(graph: GraphModule) -> frozenset[str]:
 def program_of(graph: GraphModule, name: str, updates: Sequence[int] = (),
                static: frozenset[str] = frozenset()) -> TracedProgram | FreezingProgram:
     """Compiles a graph, as a FreezingProgram if placeholders that are named ``static`` are worth it. Unsupported names
-    the first op that has no row.
+    the first op that has no row; UnknownLengths are symbols that no argument tells.
     """
     traced = translated(graph, name)
+    unknown = Binder(traced.function).unknown
+    if unknown:
+        raise UnknownLengths(unknown)
     weights = _weights(traced, graph, updates, static) if static else {}
     if not weights:
         return TracedProgram(traced, graph, updates)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Any
 
 Foreign = Any
@@ -10,3 +11,11 @@ Foreign = Any
 
 class Unsupported(Exception):
     """Raised by a row of the table for arguments that it does not translate; the text says which they are."""
+
+
+class UnknownLengths(Unsupported):
+    """Raised for a graph with ``symbols`` that no argument of it tells."""
+
+    def __init__(self, symbols: Set[str]) -> None:
+        super().__init__(f"the symbols {', '.join(sorted(symbols))}, which no argument tells")
+        self.symbols = symbols
