@@ -188,4 +188,16 @@ function kept(%0: f32[40, 40]) {
   return %6
 }
 '''),
+    Kept("what is sorted becomes a variable that lies in another order", "values", [{}], 130005743, '''\
+nervure 1
+variable $v1: f32[3, 9, 3] order (2, 0, 1)
+variable $v0: f32[3, 9, 3] order (2, 0, 1)
+function kept() {
+  f32[3, 9, 3] %0 = ReadVariable(variable=$v1)
+  f32[3, 9, 3] %1 = GeluTanh(%0)
+  f32[3, 9, 2], i64[3, 9, 2] %2 = TopK(%1, descending=False, k=2)
+  update $v0: f32[3, 9, 3] = %1
+  return %2:1
+}
+'''),
 ]

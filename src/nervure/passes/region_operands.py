@@ -50,7 +50,7 @@ def region_operands(function: Function) -> Function:
         if fresh is not op:
             moved[op] = fresh
             table.update(zip(op.outputs, fresh.outputs, strict=True))
-    read = {_stored(operand) for op in function.operations if isinstance(op, RegionOp)
+    read = {_stored(operand) for op in function.operations if isinstance(op, (RegionOp, WholeOp))
             for operand in moved.get(op, op).operands}
     updates = []
     for variable, value in function.updates:
