@@ -28,19 +28,22 @@ from nervure.ops.views import Contiguous
 from nervure.types.dtype import int64
 from nervure.types.view import SimpleView
 
+_IN_ORDER = (RegionOp, WholeOp)
+"""Ops whose operands and results lie in memory in row-major order."""
+
 
 def region_operands(function: Function) -> Function:
     """Returns the function with copies in front of its regions and whole ops.
 
     Their operands and results do not lie in another order: a variable of one takes a copy as its new value.
     """
-    if not any([isinstance(op, (RegionOp, WholeOp)) for op in function.operations]):
+    if not any([isinstance(op, _IN_ORDER) for op in function.operations]):
         return function
     table: dict[Value, Value] = {}
     moved: dict[Op, Op] = {}
     for op in function.operations:
         operands = [table.get(operand, operand) for operand in op.operands]
-        if isinstance(op, (RegionOp, WholeOp)):
+        if isinstance(op, _IN_ORDER):
             before = set_override(op.provenance)
             if isinstance(op, Switch):
                 operands[0] = converted(operands[0], int64)
@@ -50,13 +53,13 @@ def region_operands(function: Function) -> Function:
         if fresh is not op:
             moved[op] = fresh
             table.update(zip(op.outputs, fresh.outputs, strict=True))
-    read = {_stored(operand) for op in function.operations if isinstance(op, (RegionOp, WholeOp))
+    read = {_stored(operand) for op in function.operations if isinstance(op, _IN_ORDER)
             for operand in moved.get(op, op).operands}
     updates = []
     for variable, value in function.updates:
         new = table.get(value, value)
         stored = _stored(new)
-        is_turned = variable.type.order is not None and (isinstance(stored.op, (RegionOp, WholeOp)) or stored in read)
+        is_turned = variable.type.order is not None and (isinstance(stored.op, _IN_ORDER) or stored in read)
         updates.append((variable, Contiguous(new).output if is_turned else new))
     return Function([table.get(value, value) for value in function.results], function.parameters, updates,
                     [moved.get(op, op) for op in function.effects], function.assumptions, function.name)

@@ -128,7 +128,7 @@ def _replace(fused: GraphModule, part_name: str, part: GraphModule, name: str, s
     try:
         program = program_of(part, f"{name}.{part_name}", static=static)
     except UnknownLengths as error:
-        if _is_told(fused, part_name, part, error.symbols):
+        if _tell(fused, part_name, part, error.symbols):
             _replace(fused, part_name, part, name, static)
         return
     except (Unsupported, NervureError):
@@ -138,8 +138,8 @@ def _replace(fused: GraphModule, part_name: str, part: GraphModule, name: str, s
     setattr(fused, part_name, _Part(program, is_single))
 
 
-def _is_told(fused: GraphModule, part_name: str, part: GraphModule, symbols: Set[str]) -> bool:
-    """Whether arguments of the whole graph are these ``symbols``: they become further arguments of the part then."""
+def _tell(fused: GraphModule, part_name: str, part: GraphModule, symbols: Set[str]) -> bool:
+    """Hands ``symbols`` to a part as further arguments; returns whether the whole graph is given all of them."""
     numbers = {str(length_of(node.meta["val"])): node for node in fused.graph.find_nodes(op="placeholder")
                if isinstance(node.meta.get("val"), torch.SymInt)}
     if not numbers.keys() >= symbols:

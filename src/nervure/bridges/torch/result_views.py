@@ -75,7 +75,7 @@ def taken_views(graph: GraphModule, updates: Sequence[int], is_shared: bool = Tr
     bases: list[Node] = []
     if is_shared:
         written = {value: nodes[at] for value, at in zip(listed[last:], updates, strict=True)}
-        found = _of_written([listed[at] for at in made_again() if at < last], written)
+        found = _of_written([listed[at] for at in _made_again() if at < last], written)
         stands.update(written)
         taken.update(found)
         for group in _by_memory([node for node in own if node not in taken and _fake_memory(node) not in owned]):
@@ -94,7 +94,7 @@ def taken_views(graph: GraphModule, updates: Sequence[int], is_shared: bool = Tr
     return Views(places, len(bases), GraphModule(graph, views))
 
 
-def made_again() -> list[int]:
+def _made_again() -> list[int]:
     """Returns the places of the results that PyTorch, which is compiling a graph, makes as views of arguments again."""
     known = _about_results()
     if known is None:

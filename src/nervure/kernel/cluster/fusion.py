@@ -70,8 +70,8 @@ def _early_ops(function: Function, producers: ProducerAnalysis) -> set[Op]:
             derived.add(op)
             lasting.update([op] if lasting.issuperset(below) else [])
             if kind is OpKind.POINTWISE:
-                is_first = op in lasting or all([x.shape == () for x in op.outputs])
-                is_first = is_first and {read.value.op for read in producers.reads(op)} <= early
+                is_small = op in lasting or all([x.shape == () for x in op.outputs])
+                is_first = is_small and _reads_only(op, early, producers)
                 early.update([op] if is_first else [])
                 rows += [] if is_first else [op]
     return early | _read_at_more_points(rows, early, producers)
@@ -88,10 +88,14 @@ def _read_at_more_points(rows: Sequence[Op], early: set[Op], producers: Producer
             wanted.add(op)
     found: set[Op] = set()
     for op in rows:
-        below = {read.value.op for read in producers.reads(op)}
-        if op in wanted and below <= early | found:
+        if op in wanted and _reads_only(op, early | found, producers):
             found.add(op)
     return found
+
+
+def _reads_only(op: Op, known: set[Op], producers: ProducerAnalysis) -> bool:
+    """Whether all that an op reads, seen through views, is computed by ``known`` ops."""
+    return all([read.value.op in known for read in producers.reads(op)])
 
 
 def lengths_behind(function: Function, producers: ProducerAnalysis) -> dict[Op, set[Value]]:

@@ -164,7 +164,8 @@ class Box:
             if isinstance(inside, int) and inside > 0 and unit % inside == 0:
                 place = number // inside
                 place = place if is_all else dim_min(dim_max(place - first, 0), count)
-                return found + place * product(counts[axis + 1:])
+                found = found + place * product(counts[axis + 1:])
+                break
             if not is_all:  # a number in front of the range or behind it is that of its first point or of its end
                 number = dim_min(dim_max(number - first * inside, 0), count * inside)
             found, number = found + number // inside * product(counts[axis + 1:]), number % inside
