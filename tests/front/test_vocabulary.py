@@ -277,6 +277,11 @@ def test_elements_that_are_left_out_have_no_derivative():
     x = nv.variable(initial_value=np.array([1.0, np.nan, 3.0]))
     assert nv.deriv(nv.nanmean(x), x).tolist() == [0.5, 0.0, 0.5]
     assert nv.deriv(nv.nanmax(x), x).tolist() == [0.0, 0.0, 1.0]
+    assert nv.deriv(nv.nanvar(x), x).tolist() == [-1.0, 0.0, 1.0]
+
+
+def test_no_distance_of_an_infinity_is_left_out():
+    assert np.isnan(nv.nanvar([1.0, np.inf, np.nan]).item())
 
 
 def test_where_all_elements_are_nan():

@@ -60,9 +60,9 @@ def nanvar(x: TensorLike, axis: AxesLike | None = None, keepdims: bool = False, 
     [1.0]
     """
     own = as_tensor(x, "nanvar")
-    distances = square(subtract(own, nanmean(own, axis, keepdims=True)))
+    distances = where(is_nan(own), 0, subtract(own, nanmean(own, axis, keepdims=True)))
     left = subtract(_count(own, axis, keepdims), ddof)
-    return where(left > 0, divide(nansum(distances, axis, keepdims), left), math.nan)
+    return where(left > 0, divide(reductions.sum(square(distances), axis=axis, keepdims=keepdims), left), math.nan)
 
 
 def nanstd(x: TensorLike, axis: AxesLike | None = None, keepdims: bool = False, ddof: int = 0) -> Tensor:
