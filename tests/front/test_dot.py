@@ -418,3 +418,14 @@ def test_gradients():
     nv.testing.check_grads(lambda w, h: nv.dot(w, nv.tanh(nv.dot(w, h))), [tensor(H, H.offset(-1))[0], tensor(H)[0]])
     nv.testing.check_grads(lambda x, y: x @ y, [random(3, 2, 4), random(4, 2)])
     nv.testing.check_grads(lambda x, y: nv.einsum("ij,jk->k", x, y), [random(3, 4), random(4, 2)])
+
+
+def test_products_assume_lengths_that_no_one_knows_to_differ():
+    n, m = nv.dim("n"), nv.dim("m")
+    x, y = nv.placeholder((2, n)), nv.placeholder((2, m))
+    compute = nv.computation([nv.inner(x, y), nv.vdot(x, y), nv.tensordot(x, y)], x, y)
+    a, b = random(2, 3), random(2, 3)
+    for found, expected in zip(compute(a, b), (np.inner(a, b), np.vdot(a, b), np.tensordot(a, b)), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+    with pytest.raises(nv.ShapeMismatch, match="inner: m = n does not hold"):
+        compute(a, random(2, 4))

@@ -264,10 +264,16 @@ def _numpy_dot(left: Tensor, right: Tensor) -> Tensor:
     """NumPy's dot: a scalar multiplies; otherwise x's last axis with y's second last (its only one)."""
     if left.ndim == 0 or right.ndim == 0:
         return multiply(left, right)
-    inner = (left.ndim - 1, max(right.ndim - 2, 0))
-    terms = [tuple(range(left.ndim)), tuple([inner[0] if at == inner[1] else left.ndim + at
-                                             for at in range(right.ndim)])]
-    return Tensor(ops.Dot(*_alike([left.value, right.value], lambda shapes: (terms, ()), "dot"), pairs=[inner]))
+    return sum_over([(left.ndim - 1, max(right.ndim - 2, 0))], left, right, "dot")
+
+
+def sum_over(pairs: Sequence[Pair], left: Tensor, right: Tensor, op: str) -> Tensor:
+    """Returns the sums of products over ``pairs`` of positions, whose lengths are assumed to be equal where it is not
+    known that they differ.
+    """
+    partners = {second: first for first, second in pairs}
+    terms = [tuple(range(left.ndim)), tuple([partners.get(at, left.ndim + at) for at in range(right.ndim)])]
+    return Tensor(ops.Dot(*_alike([left.value, right.value], lambda shapes: (terms, ()), op), pairs=pairs))
 
 
 def _alike(values: Sequence[Value], notation: Callable[[Sequence[Shape]], Notation], op: str) -> list[Value]:

@@ -9,13 +9,13 @@
 
 from __future__ import annotations
 
-from nervure import ops
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch
 from nervure.front.alignment import broadcast_shape
 from nervure.front.apply import promoted_pair
 from nervure.front.argument_parsing import as_integer, position_of, positions_of
 from nervure.front.arranging.rearranging import moveaxis, roll
 from nervure.front.arranging.views import broadcast, flatten, reshape
+from nervure.front.matrices.contraction import sum_over
 from nervure.front.op_functions import multiply
 from nervure.front.pointwise.complex_parts import conj
 from nervure.front.tensor import Operand, Tensor
@@ -135,7 +135,7 @@ def _contracted(left: Tensor, right: Tensor, axes: tuple[tuple[int, ...], tuple[
             raise ShapeMismatch("the axes that are contracted have one length", op=name,
                                 got=f"{lengths[0]} and {lengths[1]}", expected="equal lengths",
                                 help=f"x is {left.type}, y is {right.type}")
-    return Tensor(ops.Dot(left.value, right.value, pairs=pairs))
+    return sum_over(pairs, left, right, name)
 
 
 explain_keywords(globals(), __all__)
