@@ -48,6 +48,8 @@ def test_numbers_without_nan_are_those_of_numpy(axis, keepdims):
 def test_infinities_are_elements():
     x = np.float32([-np.inf, 1, np.inf, np.inf])
     assert [nv.quantile(x, q).item() for q in (0, 1 / 3, 1)] == [-np.inf, 1, np.inf]
+    assert [nv.quantile(x, 0.5, method=method).item() for method in ("lower", "higher")] == [1, np.inf]
+    assert nv.nanquantile(np.append(x, np.nan), 0.5, method="higher").item() == np.inf
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
@@ -56,8 +58,14 @@ def test_places_are_those_of_numpy(side):
     for row in (np.sort((3 * X[0, :, 0]).round()), np.float32([1, 2, 2, 3, np.nan]), np.arange(0), np.arange(5)):
         values = np.append((3 * X[1]).round().ravel(), [np.nan, np.inf]).reshape(4, 8)
         np.testing.assert_array_equal(nv.searchsorted(row, values, side).numpy(), np.searchsorted(row, values, side))
-    np.testing.assert_array_equal(nv.digitize(X, [-1, 0, 1], side == "left").numpy(),
-                                  np.digitize(X, [-1, 0, 1], side == "left"))
+    for bins in ([-1, 0, 1], [1, 0, -1], [1, 1, 0], [2]):
+        np.testing.assert_array_equal(nv.digitize(X.round(1), bins, side == "left").numpy(),
+                                      np.digitize(X.round(1), bins, side == "left"))
+
+
+def test_bins_have_an_order():
+    with pytest.raises(nv.InvalidArgument, match="up and down"):
+        nv.digitize(X, [0, 2, 1])
 
 
 def test_lengths_may_be_symbols():
@@ -100,3 +108,9 @@ def test_axes_have_names():
 def test_what_is_told(program, kind, message):
     with pytest.raises(kind, match=message):
         program()
+
+
+def test_densities_are_as_exact_as_edges():
+    x = X.ravel()[:7].astype(np.float64)
+    np.testing.assert_allclose(nv.histogram(x, 3, density=True)[0].numpy(), np.histogram(x, 3, density=True)[0],
+                               rtol=1e-14)

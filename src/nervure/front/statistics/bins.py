@@ -187,6 +187,7 @@ def counted(columns: Sequence[Tensor], edges: Sequence[Tensor], are_even: Sequen
     found = reshape(found, lengths)[(slice(1, -1),) * len(lengths)]
     if not is_density:
         return found
+    found = convert(found, floating(promote([found.dtype, *[ends.dtype for ends in edges]], op="histogram")))
     found = divide(found, reductions.sum(found))
     for at, ends in enumerate(edges):
         found = divide(found, reshape(diff(ends), [-1 if d == at else 1 for d in range(len(edges))]))

@@ -16,7 +16,9 @@ from nervure import ops
 from nervure.errors import InvalidArgument, ShapeMismatch
 from nervure.front.apply import converted_to
 from nervure.front.argument_parsing import position_of, real, truth
+from nervure.front.arranging.found import is_constant, known_array
 from nervure.front.arranging.gathering import gather_elements
+from nervure.front.arranging.rearranging import flip
 from nervure.front.arranging.views import flatten, permuted, renamed, reshape
 from nervure.front.creation import as_tensor
 from nervure.front.op_functions import equal, is_nan, logical_or, maximum, minimum
@@ -159,12 +161,27 @@ def _places_by_sorting(rows: Value, wanted: Value, is_right: bool) -> Value:
 def digitize(x: TensorLike, bins: TensorLike, right: bool = False) -> Tensor:
     """Returns the number of the interval between ``bins``, which ascend, in which each element of x lies.
 
-    An interval has its lower end, or with ``right`` its upper one.
+    An interval has its lower end, or with ``right`` its upper one. Bins that are constants may descend: interval 0
+    then has the largest elements.
 
     >>> nv.digitize([0.5, 1, 7], [1, 2, 4]).tolist(), nv.digitize([1, 2], [1, 2], right=True).tolist()
     ([0, 1, 3], [0, 1])
     """
-    return searchsorted(bins, x, "left" if truth(right, "digitize", "right") else "right")
+    edges, side = as_tensor(bins, "digitize", 2), "left" if truth(right, "digitize", "right") else "right"
+    if is_constant(edges.value) and edges.ndim == 1:
+        ascends, descends = _directions(known_array(edges.value))
+        if not (ascends or descends):
+            raise InvalidArgument("the bins go up and down", op="digitize", operand="bins", got=f"{bins!r:.60}",
+                                  expected="edges that ascend, or descend", help="nv.sort(bins) puts them in order")
+        if not ascends:
+            return edges.type.shape[0] - searchsorted(flip(edges), x, side)
+    return searchsorted(edges, x, side)
+
+
+def _directions(edges: np.ndarray) -> tuple[bool, bool]:
+    """Returns whether ``edges`` never descend, and whether they never ascend; what is NaN is after all numbers."""
+    before, behind = edges[:-1], edges[1:]
+    return bool(np.all((before <= behind) | (behind != behind))), bool(np.all((before >= behind) | (before != before)))
 
 
 def _quantile(x: TensorLike, q: float | Sequence[float], unit: float, axis: AxisLike | None, keepdims: bool,
@@ -235,7 +252,7 @@ def _between(row: Tensor, shares: np.ndarray, method: str, name: str) -> Tensor:
     found = where(way < 0.5, smaller + step * way, larger - step * (1 - way))
     if method == "mean":
         found = where(way > 0, (smaller + larger) / 2, smaller)
-    found = where(logical_or(equal(smaller, larger), equal(way, 0)), smaller, found)
+    found = where(logical_or(equal(smaller, larger), equal(way, 0)), smaller, where(equal(way, 1), larger, found))
     return found if is_nan_left_out else where(is_nan(Tensor(ordered))[..., -1:], math.nan, found)
 
 
