@@ -200,4 +200,19 @@ function kept() {
   return %2:1
 }
 '''),
+    Kept("sums of NaN of both signs, which a chain of iterations adds in the other order", "unrolled", [{}], 1, '''\
+nervure 1
+function body(%0: f32[16], %1: f32[16]) {
+  f32[16] %2 = Add(%1, %0)
+  return %2
+}
+function kept(%0: f32[16]) {
+  f32[16] %1 = Subtract(%0, %0)
+  f32[16] %2 = Divide(%1, %1)
+  f32[16] %3 = Negative(%2)
+  f32[3, 16] %4 = Broadcast(%3, shape=(3, 16), axes=(0,))
+  f32[16] %5 = Scan(%2, %4, body=@body, carries=1, slices=1, length=3, reverse=False, saved=(), sums=())
+  return %5
+}
+'''),
 ]
