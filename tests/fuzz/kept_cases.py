@@ -200,6 +200,13 @@ function kept() {
   return %2:1
 }
 '''),
+    Kept("lines of columns among rows of two axes", "values", [{}], 170001306, '''\
+nervure 1
+function kept(%0: f32[3, 2, 3], %1: f32[3, 5, 4]) {
+  f32[2, 5, 3, 4] %2 = Contract(%0, %1, x_indices=(0, 1, 2), y_indices=(2, 3, 4), indices=(1, 3, 0, 4))
+  return %2
+}
+'''),
     Kept("sums of NaN of both signs, which a chain of iterations adds in the other order", "unrolled", [{}], 1, '''\
 nervure 1
 function body(%0: f32[16], %1: f32[16]) {

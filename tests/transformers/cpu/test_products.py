@@ -80,6 +80,18 @@ def test_random_contractions_have_the_bits_of_the_rule(seed):
     np.testing.assert_array_equal(result, by_rule(x, y, x_indices, y_indices, indices))
 
 
+@pytest.mark.parametrize("indices", [(0, 3, 1, 4), (1, 3, 0, 4), (3, 0, 4, 1)])
+def test_two_axes_of_rows_among_two_of_columns_have_the_bits_of_the_rule(indices):
+    """O48: the rows are joined, as are the columns, which lie in lines where the last axis is one of them."""
+    lengths, x_indices, y_indices = (2, 3, 3, 5, 4), (1, 0, 2), (2, 3, 4)
+    x, y, more = [drawn(tuple([lengths[entry] for entry in own]), np.float32, seed)
+                  for seed, own in enumerate((x_indices, y_indices, indices))]
+    a, b, c = parameters = [nv.Parameter(nv.float32, array.shape) for array in (x, y, more)]
+    product = nv.ops.Contract(a, b, x_indices, y_indices, indices)
+    result, = CPU.build(nv.Function([product + c], parameters))(x, y, more)
+    np.testing.assert_array_equal(result, by_rule(x, y, x_indices, y_indices, indices) + more)
+
+
 @pytest.mark.parametrize("sizes", [(1, 700, 300), (3, 40, 530), (9, 1500, 20), (100, 90, 513), (65, 129, 1030),
                                    (50, 1024, 520), (70, 1024, 40)])
 def test_products_in_blocks_have_the_bits_of_the_rule(sizes):

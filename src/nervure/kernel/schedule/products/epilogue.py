@@ -44,6 +44,7 @@ from typing import NamedTuple
 from nervure.kernel.ir import Address, Body, Buffer, For, Literal, Load, Scalar, Store, Variable
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.schedule.products.blocking import Blocking
+from nervure.kernel.schedule.products.boxes import Walk
 from nervure.types.dim import DimLike
 
 
@@ -97,12 +98,12 @@ class Results(NamedTuple):
         matrices, load = self.blocking.matrices, self._loaded
         if matrices.is_stored:
             return ()
-        if matrices.lines is not None:
-            return (self._in_lines(load),)
-        rows, rest = matrices.m.merged(matrices.rest)
-        columns, rest = matrices.n.merged(rest)
         blocking = self.blocking
+        rows, rest = matrices.m.merged(matrices.rest)
         down = rows.walk(rest, blocking.first(rows), blocking.rows, blocking.height)
+        if matrices.lines is not None:
+            return (self._in_lines(load, down, rest),)
+        columns, rest = matrices.n.merged(rest)
         across = columns.walk(rest, blocking.first(columns), blocking.columns, blocking.width)
         transpose: Body = ()
         if self.transposed is not None:
@@ -116,15 +117,15 @@ class Results(NamedTuple):
         loop = For(*outer.inner, (For(*inner.inner, body, vector=True),))
         return (*transpose, *outer.around(inner.around((loop,))))
 
-    def _in_lines(self, load: Load) -> For:
-        """Returns the same line by line: what the gaps between them hold is left out."""
+    def _in_lines(self, load: Load, down: Walk, rest: Body) -> For:
+        """Returns the ``rest`` line by line for the rows that it goes ``down``; what gaps hold is left out."""
         matrices, line = self.blocking.matrices, self.blocking.line()
-        column = matrices.n.number
-        here = replace(load, address=load.address.substitute({column: line.start + column.dim}))
-        rest = [entry.substitute({**self.blocking.moved, **line.moved}) for entry in matrices.rest]
-        along = For(column, line.columns, (here, *rest), vector=True)
-        over_rows = For(matrices.m.number, self.blocking.rows, (along,))
-        return For(matrices.new.line, line.lines, (over_rows,))
+        row, column = matrices.m.number, matrices.n.number
+        place = load.address.substitute({row: down.position, column: line.start + column.dim})
+        at = {**self.blocking.moved, **line.moved, **down.at}
+        body = (replace(load, address=place), *[entry.substitute(at) for entry in rest])
+        along = For(column, line.columns, body, vector=True)
+        return For(matrices.new.line, line.lines, down.around((For(*down.inner, (along,)),)))
 
     def _transpose(self, load: Load, target: Buffer, place: Address) -> For:
         """Returns the loop that stores the results of a transposed product as they lie in memory."""
