@@ -12,6 +12,7 @@ from nervure.kernel.interpret import interpret
 from nervure.kernel.loop_index import LoopIndex, substitute_indices
 from nervure.kernel.parser import parse_kernel
 from nervure.kernel.plan import make_plan
+from nervure.kernel.printer import print_kernel
 from nervure.kernel.routines import filling_of
 from nervure.kernel.schedule.loop_partition import Range
 from nervure.kernel.schedule.products import packed_apart, with_matrix_products
@@ -285,3 +286,16 @@ def test_windows_of_three_dimensions_with_padding_are_a_product(cpu):
     with nv.transformers.make_transformer("interpreter") as oracle:
         np.testing.assert_array_equal(nv.jit(convolved, transformer=cpu)(*arguments),
                                       nv.jit(convolved, transformer=oracle)(*arguments))
+
+
+def test_tables_whose_offsets_depend_on_an_outer_loop_are_those_of_the_task():
+    text = text_of(37, 40, f"{POINTS}*((11*j + 12*i + 5)//9) + l", f"k + 40*l + {40 * POINTS}*i")
+    kernel = parse_kernel(text.replace("100000000", "20000"))
+    made = with_matrix_products(kernel, GENERIC._replace(threads=2))
+    assert "offsets" in print_kernel(made)
+    rng = np.random.default_rng(0)
+    x, y = rng.integers(-9, 9, (2, 20_000)).astype(np.float32)
+    found = [np.zeros(2 * 37 * 40, np.float32) for _ in range(2)]
+    for each, z in zip((kernel, made), found, strict=True):
+        interpret(each, {"x": x, "y": y, "z": z}, {}, NumPyScalars())
+    np.testing.assert_array_equal(*found)

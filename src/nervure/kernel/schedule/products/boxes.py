@@ -51,6 +51,11 @@ class Grid(NamedTuple):
             total = total * extent + index.dim
         return total
 
+    @property
+    def every(self) -> set[LoopIndex]:
+        """All indices, and that of the number of a point."""
+        return {self.number, *[index for index, _ in self.indices]}
+
     def is_in(self, *statements: Statement) -> bool:
         """Whether statements depend on single indices, not on the number alone."""
         return any([entry.mentions(index) for entry in statements for index, _ in self.indices

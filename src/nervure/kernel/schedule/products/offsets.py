@@ -36,7 +36,7 @@ def offsets_of(side: Side | Load, *grids: Grid) -> Offsets | None:
     load = side if isinstance(side, Load) else side.element()
     if load is None or load.address.terms:
         return None
-    indices = [{grid.number, *[index for index, _ in grid.indices]} for grid in grids]
+    indices = [grid.every for grid in grids]
     added: list[DimLike] = [sum([step * index.dim for index, step in load.address.steps if index in own], start=0)
                             for own in indices]
     rest: DimLike = 0

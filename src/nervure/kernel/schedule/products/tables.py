@@ -87,7 +87,9 @@ def placed(load: Load, offsets: Offsets | None, moved: Mapping[LoopIndex, DimLik
     """Returns an operand with the offsets of all its rows and k; of a ``load`` that knows its block, where it has none.
     """
     if offsets is not None:
-        return Placed(load, [Offset(value, False) for value in offsets.of], offsets.rest.substitute(moved))
+        outer = {index: value for index, value in moved.items() if not any([index in grid.every for grid in grids])}
+        return Placed(load, [Offset(substitute_indices(value, outer), False) for value in offsets.of],
+                      offsets.rest.substitute(moved))
     found = offsets_of(load, *grids)
     assert found is not None
     return Placed(load, [Offset(value, True) for value in found.of], found.rest)
