@@ -12,7 +12,7 @@ ranges of the symbols prove its premises.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from math import gcd
 from typing import NamedTuple
@@ -133,8 +133,9 @@ class _Digits(NamedTuple):
 
 
 def _without_low_digits(dividend: Polynomial, divisor: Polynomial, ranges: Ranges) -> _Digits | None:
-    """Reduces a division to one of fewer digits: ``(4*i + j) // 12`` is ``i // 3`` if 0 <= j < 4. Likewise ``(n*i + j)
-    // (3*n)`` if 0 <= j < n.
+    """Reduces a division to one of fewer digits: ``(4*i + j) // 12`` is ``i // 3`` if 0 <= j < 4.
+
+    So is ``(4*i + 3 - j) // 12``, and likewise ``(n*i + j) // (3*n)`` if 0 <= j < n.
     """
     size = divisor.content()
     if size < 0:
@@ -143,26 +144,34 @@ def _without_low_digits(dividend: Polynomial, divisor: Polynomial, ranges: Range
     if len(divisor.terms) == 1:
         units += [constant(size), *[of_atom(atom) for monomial in divisor.terms for atom in monomial]]
     if divisor.constant is not None:
-        sizes = {gcd(size, c) for m, c in dividend.terms.items() if m}
+        sizes = {size, *[gcd(size, c) for m, c in dividend.terms.items() if m]}
         units = [constant(unit) for unit in sorted(sizes, reverse=True)]
     for unit in units:
         times = divisor.divide(unit)[0]
-        high, low = _parts(dividend, unit)
-        if 1 in (unit.constant, times.constant) or not high.terms or _small_quotient(low, unit, ranges) != 0:
+        if unit.constant == 1 or not is_nonnegative(times - 1, ranges):
             continue
-        if not is_nonnegative(times - 1, ranges):
-            continue
-        return _Digits(high, low, unit, times)
+        for high in _high_parts(dividend, unit):
+            low = dividend - high * unit
+            if high.terms and _small_quotient(low, unit, ranges) == 0:
+                return _Digits(high, low, unit, times)
     return None
 
 
-def _parts(dividend: Polynomial, unit: Polynomial) -> tuple[Polynomial, Polynomial]:
-    """Returns the quotient of the terms that a unit divides, and the rest."""
+def _high_parts(dividend: Polynomial, unit: Polynomial) -> Iterator[Polynomial]:
+    """Yields what may be the quotient by a unit: that of the terms that it divides, and one with the nearest numbers.
+
+    Of ``23*i + 11`` by 12 the second one is ``2*i``, which leaves ``11 - i``.
+    """
     size = unit.constant
     if size is None:
-        return dividend.divide(unit)
-    high = Polynomial({m: c // size for m, c in dividend.terms.items() if (c // size if not m else c % size == 0)})
-    return high, dividend - high * size
+        yield dividend.divide(unit)[0]
+        return
+    whole = {m: c // size for m, c in dividend.terms.items() if (c // size if not m else c % size == 0)}
+    yield Polynomial(whole)
+    nearest = {m: (c // size if not m else (2 * c + size) // (2 * size)) for m, c in dividend.terms.items()}
+    nearest = {m: c for m, c in nearest.items() if c}
+    if nearest != whole:
+        yield Polynomial(nearest)
 
 
 def _joined_quotient(dividend: Polynomial, divisor: Polynomial, ranges: Ranges) -> Polynomial:
