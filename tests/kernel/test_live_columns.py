@@ -42,15 +42,41 @@ kernel reduced(in s: f32[{ROWS * COLUMNS}], out t: f32[{ROWS}]):
 """)
 
 
+SQUARES = parse_kernel(f"""
+kernel squares(in x: f32[{ROWS * COLUMNS}], out o: f32[{ROWS * COLUMNS}]):
+  for i < {ROWS} parallel:
+    for j < {COLUMNS} vector:
+      v0 = x[{COLUMNS}*i + j]
+      v1 = multiply(v0, v0)
+      o[{COLUMNS}*i + j] = v1
+""")
+
+
+def weighed(function: str) -> Kernel:
+    """The sum of what a function makes of s, and of o."""
+    return parse_kernel(f"""
+kernel weighed(in s: f32[{ROWS * COLUMNS}], in o: f32[{ROWS * COLUMNS}], out t: f32[{ROWS}]):
+  for i < {ROWS} parallel:
+    v0 = reduce add over j < {COLUMNS}:
+      v1 = s[{COLUMNS}*i + j]
+      v2 = exp(v1)
+      v3 = o[{COLUMNS}*i + j]
+      v4 = {function}(v2, v3)
+      give v4
+    t[i] = v0
+""")
+
+
 def run(kernels: list[Kernel]) -> tuple[np.ndarray, str]:
     """The result of kernels in shared loops without dead columns, which is that of them as they are; and their text."""
     arrays = {"x": np.random.default_rng(0).standard_normal(ROWS * COLUMNS).astype(np.float32),
-              "s": np.zeros(ROWS * COLUMNS, np.float32), "t": np.zeros(ROWS, np.float32)}
+              "s": np.zeros(ROWS * COLUMNS, np.float32), "o": np.zeros(ROWS * COLUMNS, np.float32),
+              "t": np.zeros(ROWS, np.float32)}
     others = {name: array.copy() for name, array in arrays.items()}
     for kernel in kernels:
         given = [buffer.name for buffer in kernel.buffers if buffer.is_given]
         interpret(kernel, {name: arrays[name] for name in given}, {}, NumPyScalars())
-    shared = joined(kernels, ["s"], OuterLoops((), ROWS, block=7, parts=2))
+    shared = joined(kernels, ["s", "o"], OuterLoops((), ROWS, block=7, parts=2))
     made = with_live_columns(shared)
     kernel = made.kernel(made.nests)
     interpret(kernel, {name: others[name] for name in ("x", "t")}, {}, NumPyScalars())
@@ -75,3 +101,15 @@ def test_columns_that_something_needs_stay(kernels):
     """A394: those of other functions, of a minimum, of other conditions and numbers, and those in front of sums."""
     _, text = run(kernels)
     assert f"over l < {COLUMNS}" in text and f"for l < {COLUMNS} vector" in text
+
+
+def test_columns_of_other_values_are_left_out_where_they_are_multiplied_by_zero():
+    """A394: what they are is not known, and nothing needs it."""
+    _, text = run([masked("j", "i"), SQUARES, weighed("multiply")])
+    assert f"over l < {COLUMNS}" not in text and f"for l < {COLUMNS}" not in text
+
+
+def test_columns_of_other_values_stay_where_they_are_added():
+    """A394: even though those of the masked ones are 0."""
+    _, text = run([masked("j", "i"), SQUARES, weighed("add")])
+    assert f"over l < {COLUMNS}" in text and text.count(f"for l < {COLUMNS} vector") == 2

@@ -3,7 +3,8 @@
 A causal mask, or a window, is an affine condition on row and column. In a block of rows all columns behind the last
 one that its last row sees are dead: scores are -inf there, their exponentials 0, and so are products with them. Loops
 over columns leave the dead ones out, as long as that changes nothing: the largest of a row, a sum of exponentials and
-a sum of products do not need them. What is not finite elsewhere may tell the difference: 0 times infinity is left out.
+a sum of products do not need them, nor does a value that is multiplied by such a 0. What is not finite elsewhere may
+tell the difference: 0 times infinity is left out.
 
 >>> from nervure.kernel.parser import parse_kernel
 >>> from nervure.kernel.printer import print_kernel
@@ -52,7 +53,7 @@ kernel shared(in x: f32[10000], out t: f32[100], scratch s: f32[2000]):
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -147,29 +148,39 @@ def _number(x: Scalar, defined: Mapping[Variable, Statement]) -> DimLike | None:
 
 
 class _NeededError(Exception):
-    """Raised where a dead column is needed."""
+    """Raised where a dead column is needed: one of some ``buffers``, if it is one of memory."""
+
+    def __init__(self, buffers: Iterable[Buffer] = ()) -> None:
+        self.buffers = {*buffers}
 
 
 def _cut(shared: SharedLoops, bound: _Bound) -> SharedLoops | None:
-    """Returns shared loops without the columns that a bound hides; None where something needs them."""
-    cutting = _Cutting(shared, bound)
-    try:
-        return shared._replace(nests=tuple([cutting.nest(nest) for nest in shared.nests]), start=cutting.start)
-    except _NeededError:
-        return None
+    """Returns shared loops without the columns that a bound hides; None where something needs them.
+
+    It is supposed at first that nothing needs what kept memory has there, even where that is not known.
+    """
+    spare = {*shared.kept}
+    while True:
+        cutting = _Cutting(shared, bound, spare)
+        try:
+            return shared._replace(nests=tuple([cutting.nest(nest) for nest in shared.nests]), start=cutting.start)
+        except _NeededError as needed:
+            if not spare & needed.buffers:
+                return None
+            spare -= needed.buffers
 
 
 class _Cutting:
-    """A walk through nests in order. ``dead`` are the values of memory of rows in dead columns.
+    """A walk through nests in order. ``dead`` are the values of memory of rows in dead columns, None for unknown ones.
 
     Dead columns behind the live ones are left out of all loops, those in front of them of sums of products alone, from
     the multiple of a block of these on that is ``start``: operands of products are packed from their first column on.
     """
 
-    def __init__(self, shared: SharedLoops, bound: _Bound) -> None:
-        self._bound, self.start = bound, shared.start
+    def __init__(self, shared: SharedLoops, bound: _Bound, spare: Collection[Buffer]) -> None:
+        self._bound, self._spare, self.start = bound, spare, shared.start
         self._own = {*shared.kept, *[buffer for buffer in shared.buffers if not buffer.is_given]}
-        self.dead: dict[Buffer, float] = {}
+        self.dead: dict[Buffer, float | None] = {}
         self._rows: DimLike = 0
 
     def nest(self, nest: Statement) -> Statement:
@@ -186,9 +197,9 @@ class _Cutting:
         made = self._without_dead(entry) if isinstance(entry, Loop) and len(entry.indices) == 1 else None
         if made is not None:
             return made
-        is_read = any([isinstance(each, Load) and each.buffer in self.dead for each in walk((entry,))])
-        if is_read and self._bound.is_upper and not isinstance(entry, For):
-            raise _NeededError
+        read = {each.buffer for each in walk((entry,)) if isinstance(each, Load) and each.buffer in self.dead}
+        if read and self._bound.is_upper and not isinstance(entry, For):
+            raise _NeededError(read)
         for store in [entry] if isinstance(entry, Store) else []:
             self.dead.pop(store.buffer, None)
         return entry.map_bodies(self._body)
@@ -200,7 +211,8 @@ class _Cutting:
             return None
         values = _Values(self._bound, index, self.dead)
         stored = values.of(loop.body)
-        if not all([store.buffer in self._own and value is not None for store, value in stored]):
+        if not all([store.buffer in self._own and (value is not None or self._is_spare(store))
+                    for store, value in stored]):
             return None
         if isinstance(loop, Reduce) and not all([
                 (combine, values.known.get(value)) in (("maximum", -math.inf), ("add", 0.0))
@@ -210,8 +222,11 @@ class _Cutting:
             return None
         if isinstance(loop, Fold) or isinstance(loop, For) and not stored:
             return None
-        self.dead.update({store.buffer: value for store, value in stored if value is not None})
+        self.dead.update({store.buffer: value for store, value in stored})
         return self._shorter(loop, index, extent)
+
+    def _is_spare(self, store: Store) -> bool:
+        return store.buffer in self._spare and store.combine is None and store.valid is None
 
     def _is_over_columns(self, loop: Loop, index: LoopIndex) -> bool:
         """Whether a loop goes through the columns of memory of rows, from the first one on."""
@@ -245,7 +260,7 @@ class _Cutting:
 class _Values:
     """The values of scalars in a dead column, as far as they are ``known``: 0 or -inf."""
 
-    def __init__(self, bound: _Bound, column: LoopIndex, dead: Mapping[Buffer, float]) -> None:
+    def __init__(self, bound: _Bound, column: LoopIndex, dead: Mapping[Buffer, float | None]) -> None:
         self._bound, self._column, self._dead = bound, column, dead
         self._defined: dict[Variable, Statement] = {}
         self.known: dict[Scalar, float | None] = {}

@@ -28,7 +28,7 @@ from nervure.ops.reductions import Sum, spread
 from nervure.ops.rematerialising import later
 from nervure.ops.selection import where
 from nervure.ops.softmax import MaskedSoftmax, Softmax, statistics
-from nervure.ops.views import Broadcast, Permute, Reshape
+from nervure.ops.views import Broadcast, Permute, Reshape, Reverse
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import DimLike, less_equal, product
 from nervure.types.dtype import bool_, int64
@@ -37,7 +37,7 @@ from nervure.types.element_groups import FLOATS
 MOST_SCORES = 1 << 26
 """The most scores that a derivative keeps, a quarter of a gigabyte of float32.
 
-With a bound on columns it is a sixteenth of that: half of the scores are then not made again.
+With a bound on columns it is a 64th of that: half of the scores are then not made again.
 """
 
 
@@ -61,6 +61,11 @@ def transposed(x: Value) -> Value:
     return Permute(x, (*range(rank - 2), rank - 1, rank - 2)).output
 
 
+def from_the_end(x: Value, rank: int = 2) -> Value:
+    """Returns rows in reversed order, where x has ``rank`` dimensions from these on."""
+    return Reverse(x, [x.rank - rank]).output
+
+
 def scores_of(query: Value, key: Value) -> Value:
     """Returns the products of the rows of queries and keys, (..., rows of queries, rows of keys)."""
     return MatMul(query, transposed(key)).output
@@ -69,11 +74,14 @@ def scores_of(query: Value, key: Value) -> Value:
 def visible(scores: Value, before: int | None, after: int | None, of_keys: bool = False) -> Value | None:
     """Returns which keys each query sees: from ``before`` rows before its own to ``after`` behind it; None means all.
 
-    ``scores`` have a row for each query, or for each key if they are ``of_keys``. Returns None where all is seen.
+    ``scores`` have a row for each query; if they are ``of_keys``, one for each key, and both begin at the end. Returns
+    None where all is seen.
     """
     if before is None and after is None:
         return None
     query, key = [Iota(scores.shape, scores.rank - at, int64).output for at in ((1, 2) if of_keys else (2, 1))]
+    if of_keys:
+        query, key = [Reverse(x, range(x.rank)).output for x in (query, key)]
     found = [] if after is None else [LessEqual(key, query + after if after else query).output]
     found += [] if before is None else [LessEqual(query - before if before else query, key).output]
     return found[0] if len(found) == 1 else LogicalAnd(*found).output
@@ -134,7 +142,7 @@ class Attention(Composite):
     def has_own_derivative(self) -> bool:
         query, key = self.operands[0], self.operands[1]
         scores = product([*query.shape[:-1], key.shape[-2]])
-        most = MOST_SCORES if self.before is None and self.after is None else MOST_SCORES // 16
+        most = MOST_SCORES if self.before is None and self.after is None else MOST_SCORES // 64
         return isinstance(scores, int) and scores > most
 
     def scores(self, query: Value, key: Value, mask: Value | None) -> Value:
@@ -152,10 +160,12 @@ class Attention(Composite):
         query, key, value, *again = [later(x, (gradient,)) for x in (query, key, value, *mask)]
         bias = again[0] if again else None
         weights = known.weights(self.scores(query, key, bias), rows)
-        scores = scores_of(key, query)
-        scores = masked(masked(scores, None if bias is None else transposed(bias)),
+        scores = scores_of(from_the_end(key), from_the_end(query))
+        scores = masked(masked(scores, None if bias is None else transposed(from_the_end(from_the_end(bias), 1))),
                         visible(scores, self.before, self.after, of_keys=True))
-        *found, slopes = attention_gradients(gradient, mean, query, key, value, weights, known.weights(scores, columns))
+        backwards = known._replace(shift=from_the_end(known.shift, 1), factor=from_the_end(known.factor, 1))
+        turned = backwards.weights(scores, columns)
+        *found, slopes = attention_gradients(gradient, mean, query, key, value, weights, turned)
         return (*found, *[None if x.dtype is bool_ else slopes for x in mask])
 
 
@@ -164,16 +174,19 @@ def attention_gradients(gradient: Value, mean: Value, query: Value, key: Value, 
     """Returns the gradients of queries, keys, values and scores, the last with a row for each query.
 
     ``mean`` is, for each query, the sum of the ``gradient`` times the result; ``weights`` are the softmax of scores
-    with a row for each query, and ``turned`` with one for each key, if they are not to be read in the other order.
+    with a row for each query. If ``turned`` are given, they are the same with a row for each key, and rows and columns
+    from the end, made apart: a key is seen by all queries from its own on, which are the first columns then.
     """
     rows, columns = (query.rank - 1,), (query.rank - 2,)
     slopes = weights * (scores_of(gradient, value) - spread(mean, rows, weights.shape))
+    of_query = MatMul(slopes, key).output
     if turned is None:
-        turned, turned_slopes = transposed(weights), transposed(slopes)
-    else:
-        turned_slopes = turned * (scores_of(value, gradient) - spread(mean, columns, turned.shape))
-    found = MatMul(slopes, key), MatMul(turned_slopes, query), MatMul(turned, gradient)
-    of_query, of_key, of_value = [each.output for each in found]
+        return of_query, MatMul(transposed(slopes), query).output, MatMul(transposed(weights), gradient).output, slopes
+    query, value, gradient = [from_the_end(x) for x in (query, value, gradient)]
+    mean = spread(from_the_end(mean, 1), columns, turned.shape)
+    turned_slopes = turned * (scores_of(value, gradient) - mean)
+    of_key, of_value = [from_the_end(MatMul(each, other).output)
+                        for each, other in ((turned_slopes, query), (turned, gradient))]
     return of_query, of_key, of_value, slopes
 
 
