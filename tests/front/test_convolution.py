@@ -163,8 +163,8 @@ def test_paddings():
     """A232: an int, a pair, "valid"; for all axes or for each; negative ones crop."""
     x, a = tensor("N=2, C=3, H=8, W=7")
     f, b = tensor("K=4, C=3, H=3, W=3")
-    for padding, pairs in ((2, [(2, 2)] * 2), ((1, 2), [(1, 2)] * 2), ("valid", [(0, 0)] * 2),
-                           ([1, 2], [(1, 1), (2, 2)]), ([(0, 1), 2], [(0, 1), (2, 2)]),
+    for padding, pairs in ((2, [(2, 2)] * 2), ((1, 1), [(1, 1)] * 2), ("valid", [(0, 0)] * 2),
+                           ([1, 2], [(1, 1), (2, 2)]), ([(0, 1), 2], [(0, 1), (2, 2)]), ([(1, 2)] * 2, [(1, 2)] * 2),
                            (["valid", (2, 0)], [(0, 0), (2, 0)]), ({W: 1}, [(0, 0), (1, 1)])):
         expected = reference(a, b, (1, 1), (1, 1), pairs)
         np.testing.assert_allclose(nv.convolution(x, f, [H, W], padding=padding).numpy(), expected,
@@ -176,6 +176,7 @@ def test_paddings():
 
 @pytest.mark.parametrize(("settings", "kind"), [
     ({"padding": "sane"}, InvalidArgument), ({"padding": 1.5}, WrongKind), ({"padding": [1, 2, 3]}, InvalidArgument),
+    ({"padding": (1, 2)}, InvalidArgument),
     ({"strides": 0}, InvalidArgument), ({"strides": 1.5}, WrongKind), ({"dilations": [1]}, InvalidArgument),
     ({"groups": 2}, InvalidArgument), ({"groups": 0}, InvalidArgument), ({"padding": {C: 1}}, AxisMismatch),
     ({"strides": {"V": 1}}, AxisMismatch)])

@@ -39,7 +39,8 @@ def convolution(x: Operand, f: Operand, spatial: AxesLike | None = None, strides
     ``spatial`` lists one to three axes of x, or maps each to its settings: ``{H: {"stride": 2, "padding": 1}}``.
     ``strides`` and ``dilations`` are an int for all axes, or a list or dict with one for each. ``padding`` is an int,
     a tuple (before, after), "same" (the result has ``length / stride`` places, rounded up) or "valid" (none) for all
-    axes, or a list or dict of these.
+    axes, or a list or dict of these. For two axes a tuple of two different ints is an InvalidArgument: a list has one
+    for each axis.
 
     With ``groups`` the contracted axis of f is that many times shorter than x's. ``out_axes`` are the result's axes,
     in any order.

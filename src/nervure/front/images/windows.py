@@ -8,13 +8,13 @@
 1 (0, 1)
 
 A setting is a value for all axes, a list with one for each, or a dict from some axes; a tuple of two ints is one
-padding.
+padding, but for two axes, where it could as well be one for each, it has to be two equal ints.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from nervure.errors import AxisMismatch, InvalidArgument, WrongKind, did_you_mean
 from nervure.front.argument_parsing import as_integer, integer, position_of, shown
@@ -89,8 +89,12 @@ def setting(op: str, entry: object) -> Mapping[str, object]:
 
 def _each(op: str, x: Tensor, places: Sequence[int], name: str, value: object) -> list[object]:
     """Returns one value for each axis: the same for all, or from a list or a dict."""
-    is_pair = (name == "padding" and isinstance(value, tuple) and len(value) == 2
-               and all(isinstance(part, int) for part in value))
+    pair: tuple[Any, ...] = value if isinstance(value, tuple) and name == "padding" else ()
+    is_pair = len(pair) == 2 and all([isinstance(part, int) for part in pair])
+    if is_pair and len(places) == 2 and pair[0] != pair[1]:
+        raise InvalidArgument("two numbers for two axes can be read in two ways", op=op, operand=name, got=pair,
+                              expected=f"{[*pair]}, one for each axis, or {[pair] * 2}, before and behind both",
+                              help="a list has an entry for each axis, and a pair in it is (before, behind)")
     if isinstance(value, Mapping):
         table = {position_of(x, axis, op): entry for axis, entry in value.items()}
         unknown = set(table) - set(places)
