@@ -172,6 +172,15 @@ def test_gradients_of_arrays_and_of_tensors():
     assert nv.jit(lambda x: nv.grad(f)(x, x))(x).tolist() == (2 * x * x).tolist()
 
 
+@pytest.mark.parametrize("function", [nv.jit, nv.grad])
+def test_a_function_that_reads_a_placeholder_extends_its_graph(function):
+    x, given = nv.placeholder((3,)), np.float32([1, 2, 3])
+    compute = nv.computation(function(lambda y: nv.sum(y * y * x))(np.float32(2)), x)
+    assert [compute(given).item(), compute(given + 1).item()] == [24.0, 36.0]  # sums of 4 x, and of 2 * 2 x
+    with pytest.raises(nv.InvalidArgument, match="not among its arguments"):
+        nv.explain(nv.jit(lambda y: y * x), given)
+
+
 def test_a_gradient_counts_its_argument_alone():
     w = nv.variable((), 3.0)
     product = nv.grad(lambda v: v * w)

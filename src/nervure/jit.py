@@ -55,6 +55,9 @@ Concrete = np.ndarray | np.generic | complex | str | None
 """Arguments for which a jitted function computes, rather than extending a graph."""
 
 
+class _Captured(InvalidArgument):
+    """A function belongs to a graph that is being built, since it reads a placeholder of that."""
+
 
 class _Call(NamedTuple):
     """The arguments of a call as leaves: their nesting, their owners, those that become placeholders (``arrays``) and
@@ -125,8 +128,9 @@ class Jitted(Generic[Result]):
     placeholders. Numbers come with each call, too, and are weak: they take the types of the tensors that they meet.
     Truth values, strings, None, other objects and the arguments named in ``static`` are part of the key, with all
     their contents: when these change, the function is traced anew. Variables of the surrounding code are read when the
-    function is traced. ``dynamic`` keeps lengths symbolic: axes or their names (for tensors with names), or a mapping
-    from an argument to positions or axes, or to ``{position: symbol}``.
+    function is traced; where it reads a placeholder of that code, a call extends the graph. ``dynamic`` keeps lengths
+    symbolic: axes or their names (for tensors with names), or a mapping from an argument to positions or axes, or to
+    ``{position: symbol}``.
 
     >>> power = nv.jit(lambda x, n: x ** n, static="n", dynamic={"x": [0]})
     >>> power(np.float32([1, 2]), 3).tolist(), power(np.float32([1, 2, 3]), 3).tolist(), power.specialisations
@@ -170,7 +174,10 @@ class Jitted(Generic[Result]):
         call = self._take_apart(arguments, keywords)
         if is_tracing() or any([_is_open(call.leaves[at]) for at in call.arrays]):
             return self._inline(call)
-        found, arrays, values = self._compiled_for(call)
+        try:
+            found, arrays, values = self._compiled_for(call)
+        except _Captured:
+            return self._inline(call)
         return found.shape(found.computation.executable(arrays), values)
 
     def specialised(self, *arguments: object, **keywords: object) -> tuple[Computation[object], list[np.ndarray]]:
@@ -314,6 +321,7 @@ class Jitted(Generic[Result]):
             outputs, pattern = pytrees.flatten(visiting(visit, self._call, call.pattern, inner))
         parameters.extend(trace.parameters)
         tensors = [entry if isinstance(entry, (Tensor, Effect)) else None for entry in outputs]
+        self._check_captured(tensors, parameters)
         function = build_function(tensors, parameters, name=self.__name__)
 
         def shape(results: Sequence[object], values: Sequence[object] = trace.values) -> object:
@@ -323,6 +331,13 @@ class Jitted(Generic[Result]):
         transformer = transformer_for(function, self._transformer, options=self._options)
         text = ", ".join([_type_text(inner[at]) for at in sorted([*call.arrays, *call.numbers])])
         return _Compiled(Computation(transformer, function, parameters, shape).compiled(), shape, trace, text)
+
+    def _check_captured(self, tensors: Sequence[Tensor | Effect | None], parameters: Sequence[Tensor]) -> None:
+        captured = [place for place in placeholders_below(tensors) if place not in set(parameters)]
+        if captured:
+            raise _Captured("the function reads a placeholder that is not among its arguments", op=self.__name__,
+                            got=repr(captured[0]), expected="results of arguments and variables",
+                            help="pass it, too")
 
     def _check_names(self, names: Iterable[str]) -> None:
         known = list(self._signature.parameters)
