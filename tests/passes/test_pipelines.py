@@ -195,13 +195,14 @@ def test_the_list_can_be_read():
     assert names.count("common_subexpressions") == 2  # before what looks at neighbours, and of what that has made equal
     native(training_step(), evaluate, records=(own := []))
     assert [record.name for record in own] == [
-        *first, "lower_argmax", *names[3:7], "lower_windows", "lower_depthwise",
+        *first, "lower_argmax", *names[3:7], "lower_scatters", "lower_windows", "lower_depthwise",
         "lower_convolutions", "counted_loops", "region_operands", *names[7:]]
     source = inspect.getsource(pipelines._simple) + inspect.getsource(pipelines._final)
     assert all(source.count(f'"{name}"') == names.count(name) for name in names)
 
 
-LISTED = frozenset("common_subexpressions lower_argmax lower_convolutions lower_depthwise lower_windows".split())
+LISTED = frozenset(
+    "common_subexpressions lower_argmax lower_convolutions lower_depthwise lower_scatters lower_windows".split())
 """Passes that are parts of lists alone. ``decompose`` and ``dead_code`` are also what a function needs by itself."""
 
 

@@ -85,7 +85,7 @@ class _Evaluated(Rule):
 
     def evaluated(self, op: Op, operands: Sequence[Value]) -> list[np.ndarray] | None:
         """Returns the results of an op on constant operands; None if it fails or makes a NaN."""
-        arrays = [_array_of(operand) for operand in operands]
+        arrays = [array_of(operand) for operand in operands]
         try:
             results = [np.asarray(result) for result in self._evaluate(op.with_operands(operands), arrays)]
         except NervureError:
@@ -146,7 +146,8 @@ def _is_affordable(op: Op) -> bool:
     return spread <= LIMIT and (results <= LIMIT or results < max(held, default=0))
 
 
-def _array_of(value: Value) -> np.ndarray:
+def array_of(value: Value) -> np.ndarray:
+    """Returns the elements of a ``Constant``, or of a ``Full`` of known shape: one number with strides of zero."""
     op = value.op
     if type(op) is Constant:
         return op.array

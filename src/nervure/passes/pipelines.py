@@ -31,6 +31,7 @@ from nervure.passes.invariants import invariants
 from nervure.passes.lower_argmax import lower_argmax
 from nervure.passes.lower_convolutions import lower_convolutions
 from nervure.passes.lower_depthwise import lower_depthwise
+from nervure.passes.lower_scatters import lower_scatters
 from nervure.passes.lower_windows import lower_windows
 from nervure.passes.manager import Pass, Record, run
 from nervure.passes.region_operands import region_operands
@@ -95,9 +96,16 @@ def native(function: Function, evaluate: Evaluate | None = None, supports: Suppo
     lanes and on all threads, its products in tiles, and windows of a few elements along their places.
     """
     windows = Pass("lower_windows", partial(lower_windows, machine=machine))
+    scatters = [] if evaluate is None else [Pass("lower_scatters", partial(_scatters, evaluate=evaluate))]
     return standard(function, evaluate, supports, records, [Pass("lower_argmax", lower_argmax)],
-                    [windows, *_convolutions(machine), Pass("counted_loops", counted_loops),
+                    [*scatters, windows, *_convolutions(machine), Pass("counted_loops", counted_loops),
                      Pass("region_operands", region_operands)])
+
+
+def _scatters(function: Function, evaluate: Evaluate) -> Function:
+    """Returns the function without scatters to known places; what stands for them is simplified."""
+    lowered = lower_scatters(function, evaluate)
+    return lowered if lowered is function else simplification(evaluate)(lowered)
 
 
 def native_minimal(function: Function, machine: Machine = GENERIC) -> Function:
