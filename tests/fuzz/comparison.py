@@ -14,6 +14,7 @@ noise moves by d may differ by a few d. Where no op rounds that way the numbers 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from typing import NamedTuple
 
 import ml_dtypes
@@ -76,6 +77,15 @@ class Expected(NamedTuple):
     least: float = 0.0
 
 
+class Noise(Enum):
+    """Which numbers of an array move alike."""
+
+    APART = "each its own way"
+    BY_VALUE = "equal ones alike"
+    COMMON = "all the same way"
+    DRIFTING = "all the same way, and the further the more there are"
+
+
 class _NoisySteps(StepList):
     """The interpreter, with noise after every op that rounds (and before every sum)."""
 
@@ -99,7 +109,7 @@ class _NoisySteps(StepList):
             return [self._contracted(result, operands) for result in map(np.asarray, results)]
         if type(op).__name__ not in ARITHMETIC or self._open.isdisjoint(op.operands):
             return results
-        return [np.where(result == 0, result, moved(result, self._rng, units=_share(self._rng)))
+        return [np.where(result == 0, result, moved(result, self._rng, Noise.APART, _share(self._rng)))
                 for result in map(np.asarray, results)]
 
     def _contracted(self, total: np.ndarray, operands: Arrays) -> np.ndarray:
@@ -116,23 +126,24 @@ class _NoisySteps(StepList):
 
     def _noisy(self, op: Op, operands: Arrays, bindings: Bindings) -> Arrays:
         reads_several = isinstance(op, (Structured, ConvolutionForm))
-        is_drifting = type(op).__name__ in IN_ORDER
+        of_operands = Noise.DRIFTING if type(op).__name__ in IN_ORDER else Noise.APART
         is_chained = isinstance(op, (Contract, ConvolutionForm, ProductChains))
         declared = SCALAR_FUNCTIONS.get(getattr(op, "function", ""))
         least = 4.0 if declared is not None and declared.absolute else 0.0  # near its zeros the error is absolute
         share, kept = _share(self._rng), operands
         if reads_several:
-            noisy = {id(value): moved(np.asarray(value), self._rng, units=UNITS * share, is_drifting=is_drifting)
+            noisy = {id(value): moved(np.asarray(value), self._rng, of_operands, UNITS * share)
                      for value in operands}
             operands = [noisy[id(value)] for value in operands]
         most = max([np.size(value) for value in kept], default=0) if reads_several else 0
         length = most if isinstance(op, ProductChains) else min(most, CHAIN)
-        added = most if is_drifting else length / 16 if is_chained else 0
+        added = most if of_operands is Noise.DRIFTING else length / 16 if is_chained else 0
         common = self._common(op, operands)
-        are_alike = not reads_several and self._rng.random() < 0.5
+        # A formula is off by the same where operands are, so that a sum of many such results does not average that out.
+        own = Noise.BY_VALUE if not reads_several and self._rng.random() < 0.5 else Noise.APART
         # Where many equal ones are added, each sum drifts its own way.
-        results = [moved(moved(np.asarray(value), self._rng, least, (UNITS + added) * share, are_alike=are_alike),
-                         self._rng, units=common, is_common=True)
+        results = [moved(moved(np.asarray(value), self._rng, own, (UNITS + added) * share, least),
+                         self._rng, Noise.COMMON, common)
                    for value in super().results_of(op, operands, bindings)]
         if isinstance(op, Prod):
             results[0] = np.where(_may_leave_range(np.asarray(kept[0]), op.axes), np.nan, results[0])
@@ -171,29 +182,31 @@ def _may_leave_range(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
         (small < info.minexp + 1) & (whole > info.minexp - info.nmant - 1))
 
 
-def moved(array: np.ndarray, rng: np.random.Generator, least: float = 0.0, units: float = UNITS,
-          is_drifting: bool = False, is_common: bool = False, are_alike: bool = False) -> np.ndarray:
-    """Floats moved by units of the last place, of that of ``least`` where they are smaller; all else as it is.
-
-    Drifting numbers move all the same way, and the further the more there are. If the noise ``is_common`` they move the
-    same way, too. If they ``are_alike``, equal ones do: a formula is off by the same where its operands are the same,
-    so that a sum of many such results does not average that out.
+def moved(array: np.ndarray, rng: np.random.Generator, noise: Noise, units: float, least: float = 0.0) -> np.ndarray:
+    """Floats moved by ``units`` of the last place at most, of that of ``least`` where they are smaller; all else as it
+    is. Parts of complex numbers move apart, whatever the ``noise``.
     """
     if units == 0:
         return array
     dtype = as_dtype(array.dtype)
     if dtype.is_complex:
         parts = as_dtype(f"float{dtype.bits // 2}").numpy
-        real, imaginary = [moved(part.astype(parts), rng, 0.0, units) for part in (array.real, array.imag)]
+        real, imaginary = [moved(part.astype(parts), rng, Noise.APART, units) for part in (array.real, array.imag)]
         return (real + 1j * imaginary).astype(array.dtype)
     if not dtype.is_float:
         return array
     eps, tiny = float(ml_dtypes.finfo(dtype.numpy).eps), float(ml_dtypes.finfo(dtype.numpy).smallest_subnormal)
     wide = array.astype(np.float64)
-    units = units + array.size if is_drifting else units
-    noise = (units * _signed(array, rng) if are_alike else
-             rng.uniform(-units, units, () if is_drifting or is_common else array.shape))
-    return (wide + noise * (np.maximum(np.abs(wide), least) * eps + tiny)).astype(dtype.numpy)
+    shifts = _shifts(array, rng, noise, units)
+    return (wide + shifts * (np.maximum(np.abs(wide), least) * eps + tiny)).astype(dtype.numpy)
+
+
+def _shifts(array: np.ndarray, rng: np.random.Generator, noise: Noise, units: float) -> np.ndarray:
+    """By how many units of the last place floats move: one number for all of them, or one for each."""
+    if noise is Noise.BY_VALUE:
+        return units * _signed(array, rng)
+    most = units + array.size if noise is Noise.DRIFTING else units
+    return rng.uniform(-most, most, array.shape if noise is Noise.APART else ())
 
 
 def _signed(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
