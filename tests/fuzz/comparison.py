@@ -83,7 +83,6 @@ class Noise(Enum):
     APART = "each its own way"
     BY_VALUE = "equal ones alike"
     COMMON = "all the same way"
-    DRIFTING = "all the same way, and the further the more there are"
 
 
 class _NoisySteps(StepList):
@@ -126,23 +125,23 @@ class _NoisySteps(StepList):
 
     def _noisy(self, op: Op, operands: Arrays, bindings: Bindings) -> Arrays:
         reads_several = isinstance(op, (Structured, ConvolutionForm))
-        of_operands = Noise.DRIFTING if type(op).__name__ in IN_ORDER else Noise.APART
         is_chained = isinstance(op, (Contract, ConvolutionForm, ProductChains))
         declared = SCALAR_FUNCTIONS.get(getattr(op, "function", ""))
         least = 4.0 if declared is not None and declared.absolute else 0.0  # near its zeros the error is absolute
         share, kept = _share(self._rng), operands
-        if reads_several:
-            noisy = {id(value): moved(np.asarray(value), self._rng, of_operands, UNITS * share)
-                     for value in operands}
-            operands = [noisy[id(value)] for value in operands]
         most = max([np.size(value) for value in kept], default=0) if reads_several else 0
         length = most if isinstance(op, ProductChains) else min(most, CHAIN)
-        added = most if of_operands is Noise.DRIFTING else length / 16 if is_chained else 0
+        drift = most if type(op).__name__ in IN_ORDER else length / 16 if is_chained else 0
+        if reads_several:  # sums of equal ones drift their way, also where others take most of that sum away
+            alike = Noise.BY_VALUE if drift else Noise.APART
+            noisy = {id(value): moved(np.asarray(value), self._rng, alike, (UNITS + drift) * share)
+                     for value in operands}
+            operands = [noisy[id(value)] for value in operands]
         common = self._common(op, operands)
         # A formula is off by the same where operands are, so that a sum of many such results does not average that out.
         own = Noise.BY_VALUE if not reads_several and self._rng.random() < 0.5 else Noise.APART
         # Where many equal ones are added, each sum drifts its own way.
-        results = [moved(moved(np.asarray(value), self._rng, own, (UNITS + added) * share, least),
+        results = [moved(moved(np.asarray(value), self._rng, own, (UNITS + drift) * share, least),
                          self._rng, Noise.COMMON, common)
                    for value in super().results_of(op, operands, bindings)]
         if isinstance(op, Prod):
@@ -205,8 +204,7 @@ def _shifts(array: np.ndarray, rng: np.random.Generator, noise: Noise, units: fl
     """By how many units of the last place floats move: one number for all of them, or one for each."""
     if noise is Noise.BY_VALUE:
         return units * _signed(array, rng)
-    most = units + array.size if noise is Noise.DRIFTING else units
-    return rng.uniform(-most, most, array.shape if noise is Noise.APART else ())
+    return rng.uniform(-units, units, array.shape if noise is Noise.APART else ())
 
 
 def _signed(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -222,4 +222,14 @@ function kept(%0: f32[16]) {
   return %5
 }
 '''),
+    Kept("sums of equal products, most of which other ones take away", "values", [{}], 2, '''\
+nervure 1
+function kept(%0: f32[7, 3], %1: f32[]) {
+  f32[3, 257] %2 = Broadcast(%1, shape=(3, 257), axes=(0, 1))
+  f32[3, 257] %3 = Tanh(%2)
+  f32[257, 7, 3] %4 = Broadcast(%0, shape=(257, 7, 3), axes=(0,))
+  f32[7] %5 = Contract(%3, %4, x_indices=(0, 1), y_indices=(1, 2, 0), indices=(2,))
+  return %5
+}
+'''),
 ]
