@@ -157,7 +157,8 @@ class Attention(Composite):
         rows, columns = (query.rank - 1,), (query.rank - 2,)  # the axis along which each kind of scores is summed
         known = statistics(self.scores(query, key, mask[0] if mask else None), rows, self.may_see_nothing)
         mean = Sum(gradient * self.output, rows).output
-        query, key, value, *again = [later(x, (gradient,)) for x in (query, key, value, *mask)]
+        # ``mean`` waits for the result, so that no step makes weights again beside those of the result.
+        query, key, value, *again = [later(x, (mean,)) for x in (query, key, value, *mask)]
         bias = again[0] if again else None
         weights = known.weights(self.scores(query, key, bias), rows)
         scores = scores_of(from_the_end(key), from_the_end(query))
