@@ -70,7 +70,8 @@ CALLS = [
     *[(name, (HOLES,), {"axis": axis, "keepdims": keepdims}) for name in (
         "nansum", "nanprod", "nanmean", "nanvar", "nanstd", "nanmax", "nanmin") for axis in (None, 0, 2, (0, 1))
       for keepdims in (False, True)],
-    ("nanvar", (HOLES,), {"axis": 2, "ddof": 1}), ("nanmean", (np.arange(6).reshape(2, 3),), {"axis": 1}),
+    ("nanvar", (HOLES,), {"axis": 2, "ddof": 1}), ("nanvar", (X > 0,), {}),
+    ("nanmean", (np.arange(6).reshape(2, 3),), {"axis": 1}),
     ("nanargmax", (SOME, 2), {}), ("nanargmin", (SOME, 2), {}), ("nan_to_num", (ODD,), {}),
     ("nan_to_num", (ODD,), {"nan": 1.0, "posinf": 2.0, "neginf": 3.0}), ("nan_to_num", (np.arange(3),), {}),
     *[(name, (ODD,), {}) for name in ("isnan", "isinf", "isfinite", "isposinf", "isneginf", "degrees", "radians",

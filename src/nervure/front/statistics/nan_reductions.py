@@ -60,7 +60,9 @@ def nanvar(x: TensorLike, axis: AxesLike | None = None, keepdims: bool = False, 
     [1.0]
     """
     own = as_tensor(x, "nanvar")
-    distances = where(is_nan(own), 0, subtract(own, nanmean(own, axis, keepdims=True)))
+    distances = subtract(own, nanmean(own, axis, keepdims=True))
+    if _may_be_nan(own):
+        distances = where(is_nan(own), 0, distances)
     left = subtract(_count(own, axis, keepdims), ddof)
     return where(left > 0, divide(reductions.sum(square(distances), axis=axis, keepdims=keepdims), left), math.nan)
 
