@@ -89,3 +89,6 @@ def test_memory_of_no_element_needs_nobody_who_fills_it():
     x = nv.Parameter(nv.float32, (0, 3))
     shown = nv.ops.FilledView(nv.ops.Sum(x, [1]), IndexMap((64,), (index(0) - 1,)), 0.0)
     check_order(make_plan(native(nv.Function([shown], [x]))).steps)
+    x = nv.placeholder((nv.dim("n", max=0),))  # a symbol that can only be 0
+    twice = nv.concatenate([x, x * 0.5])
+    check_order(make_plan(nv.computation([nv.sum(twice * twice), nv.sum(nv.sin(twice))], x).optimised).steps)

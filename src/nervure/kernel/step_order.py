@@ -57,8 +57,8 @@ def check_order(steps: Sequence[PlanStep]) -> None:
     for step in steps:
         filled.update(step.written)
         for storage in step.read:
-            is_made = storage.kind in (StorageKind.TEMPORARY, StorageKind.ROOT) and storage.size != 0
-            if is_made and storage not in filled:
+            is_made = storage.kind in (StorageKind.TEMPORARY, StorageKind.ROOT)
+            if is_made and storage not in filled and less_equal(storage.size, 0) is not True:
                 raise InternalError(f"the step {step} reads {storage}, which no step before it fills")
 
 
