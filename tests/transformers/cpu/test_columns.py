@@ -92,3 +92,10 @@ def test_a_gradient_of_layer_norm_is_one_pass():
     sums = (given[3] * hat).sum(0), given[3].sum(0, dtype=np.float64)
     for got, expected in zip(results, (wanted, *sums), strict=True):
         np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_rows_of_which_there_is_one_at_most():
+    x = nv.Parameter(nv.float32, (nv.dim("R", max=1),))
+    row, column = nv.ops.Broadcast(x, x.shape * 2, (1,)), nv.ops.Broadcast(x, x.shape * 2, (0,))
+    total = nv.ops.Sum(row.output * column.output, [0])
+    assert [run([total], x, numbers(nv.float32, rows) * 0 + 3)[0].tolist() for rows in (0, 1)] == [[], [9.0]]

@@ -62,7 +62,7 @@ def emit_for(loop: For, context: Context) -> None:
         _emit_copies(context, loop, loop.widths.masked)
         return
     begin, end = context.integer(0), dimension(context, loop.extent)
-    if loop.widths is None and bounds(loop.extent)[1] == 1:
+    if loop.widths is None and loop.strip is None and bounds(loop.extent)[1] == 1:
         _emit_branch(context, loop, end.register)
         return
     emit_slice(context, loop, begin.register, end.register,
