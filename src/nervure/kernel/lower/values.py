@@ -252,13 +252,10 @@ class ValueLowering:
         low, high = self._ops.integers.of(operand)
         if isinstance(length, int) and low is not None and high is not None and 0 <= low <= high < length:
             return self._ranged(s.convert(given, int64), low, high)
-        if given.dtype is uint64:
-            fits = s.less(given, s.wrap(bound, uint64))
-            place = s.wrap(given, int64)
-        else:
-            wide = s.convert(given, int64)
-            place = s.where(s.less(wide, Literal(0, int64)), s.add(wide, bound), wide) if element.from_end else wide
-            fits = s.bitwise_and(s.less_equal(Literal(0, int64), place), s.less(place, bound))
+        place = s.wrap(given, int64)
+        if element.from_end and given.dtype is not uint64:
+            place = s.where(s.less(place, Literal(0, int64)), s.add(place, bound), place)
+        fits = s.less(s.wrap(place, uint64), s.wrap(bound, uint64))  # negative ones are larger than any bound
         self.require(fits, s.wrap(given, int64), IndexFailure(op, element.operand))
         safe = s.where(fits, place, Literal(0, int64))
         if isinstance(length, int) and length > 0:
