@@ -161,3 +161,11 @@ def test_lengths_that_have_to_be_equal(name, lengths):
         for wrong in ((4, 3), (5, 4), (4, 1)):
             with pytest.raises(nv.ShapeMismatch):
                 compute(*[np.ones(shape, np.float32) for shape in replaced(*wrong)])
+
+
+def test_a_length_that_has_to_be_nothing_is_named():
+    x, value = nv.placeholder((nv.dim("k", min=4),)), nv.placeholder((nv.dim("d"),))
+    compute = nv.computation(x.at[-4:0].add(value), x, value)
+    assert compute(np.ones(4), np.ones(0)).tolist() == [1.0] * 4
+    with pytest.raises(nv.ShapeMismatch, match=r"at.add: d = 0 does not hold in this call"):
+        compute(np.ones(4), np.ones(1))

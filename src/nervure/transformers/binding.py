@@ -185,7 +185,8 @@ class Binder:
             raise ShapeMismatch(f"a length would be negative in this call: {assumption.right}", op=assumption.op,
                                 got=f"{assumption.right} is {right}", location=assumption.location,
                                 expected=f"at least {left}, as this op needs", help=_LONGER)
-        if left != right and less_equal(assumption.right, assumption.left) is True:
+        is_a_bound = not isinstance(assumption.right, int) and less_equal(assumption.right, assumption.left) is True
+        if left != right and is_a_bound:
             raise ShapeMismatch(f"{assumption.right} is too small in this call", op=assumption.op,
                                 got=f"{assumption.right} is {right}", location=assumption.location,
                                 expected=f"at least {left}, as this op needs",
