@@ -387,7 +387,7 @@ def _place_values(clusters: list[Step], memory: BufferAssignment, lasting: Mappi
     makers = {value: step for step in clusters for value in step.stored}
     for value in [value for value in makers if value not in memory.places and value not in memory.inside]:
         source = _copied(makers[value], memory)
-        if source is not None and source in lasting:
+        if source is not None and source in lasting and source.size != 0:
             memory.places[value] = memory.derived(value.dtype, value.shape, lasting[source])
         else:
             memory.places[value] = memory.temporary(value.dtype, value.shape, value)

@@ -301,3 +301,9 @@ def test_a_description_off_the_disk_that_packs_anything_else_is_refused(cpu):
     for each in wrong:
         assert not replace(compiled, kernels=(each, product)).is_sound()
     assert not replace(compiled, kernels=(pack, *compiled.kernels)).is_sound()
+
+
+def test_a_copy_of_no_element_is_made_in_each_call(cpu):
+    w, x = nv.variable((0, 8)).named("w"), nv.placeholder((3, 4))
+    product = cpu.computation(x @ nv.pad(w, [(0, 4), (0, 0)]), x)
+    assert product(np.ones((3, 4))).tolist() == [[0.0] * 8] * 3 and runs(product) == []
