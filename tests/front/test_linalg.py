@@ -172,5 +172,7 @@ def test_mistakes_are_told():
         nv.linalg.svd(np.ones(3))
     with pytest.raises(nv.InvalidArgument, match="no such norm"):
         nv.linalg.norm(np.ones((2, 2)), 3)
+    with pytest.raises(nv.InvalidArgument, match="no such norm"):
+        nv.linalg.norm(np.ones((2, 2)), np.ones(2))
     with pytest.raises(nv.ShapeMismatch, match="right side"):
         nv.linalg.solve(np.ones((2, 2)), np.ones(3))

@@ -187,6 +187,7 @@ def test_an_element_is_changed_by_any_function():
     (lambda: nv.unravel_index([6], (2, 3)).__getitem__(0).numpy(), nv.IndexOutOfRange, "position|index"),
     (lambda: nv.choose([3], [[1.0], [2.0]]).numpy(), nv.IndexOutOfRange, "position|index"),
     (lambda: nv.choose([0], []), nv.InvalidArgument, "nothing to choose by"),
+    (lambda: nv.choose([0], [[1]], np.ones(2)), nv.InvalidArgument, "nothing to choose by"),
     (lambda: nv.select([X > 0], []), nv.InvalidArgument, "has a choice"),
     (lambda: nv.piecewise(X, [X > 0], [1, 2, 3]), nv.InvalidArgument, "has a function"),
     (lambda: nv.put_along_axis(X, [0], 1.0), nv.ShapeMismatch, "as many axes as x"),

@@ -231,7 +231,8 @@ def test_a_target_that_cannot_be_spelled():
     (lambda: losses.ctc(LOGITS[None], [[1]], blank=4), InvalidArgument),
     (lambda: losses.multi_margin(LOGITS, LABELS, p=3), InvalidArgument),
     (lambda: losses.info_nce(LOGITS[None], LOGITS[None]), ShapeMismatch),
-    (lambda: losses.info_nce(LOGITS, LOGITS, 0.0), InvalidArgument)], ids=range(7))
+    (lambda: losses.triplet_margin(LOGITS, LOGITS, LOGITS, metric=2), WrongKind),
+    (lambda: losses.info_nce(LOGITS, LOGITS, 0.0), InvalidArgument)], ids=range(8))
 def test_losses_of_labels_refuse_what_does_not_fit(call, kind):
     """T412."""
     with pytest.raises(kind) as caught:

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn
 
 from nervure import ops
-from nervure.front.argument_parsing import real, truth
+from nervure.front.argument_parsing import real, require_function, truth
 from nervure.front.creation import as_tensor
 from nervure.front.op_functions import (
     absolute,
@@ -316,6 +316,9 @@ def triplet_margin(anchor: TensorLike, like: TensorLike, unlike: TensorLike, mar
     >>> print(nv.nn.losses.triplet_margin([[0.0, 0.0]], [[3.0, 4.0]], [[0.0, 5.0]]).numpy().round(4))
     1.0
     """
+    if metric is not None:
+        require_function(metric, "triplet_margin", "metric")
+
     def apart(x: TensorLike, y: TensorLike) -> tuple[Tensor, DType]:
         if metric is None:
             return distance(x, y, axis)

@@ -42,7 +42,7 @@ def choose(index: TensorLike, choices: Sequence[TensorLike], mode: str = "raise"
     [7.0, 2.0, 6.0]
     """
     listed: list[Any] = members(choices, "choose", "choices", "a list of tensors")
-    if not listed or mode not in OUTSIDE:
+    if not listed or not isinstance(mode, str) or mode not in OUTSIDE:
         what = ("mode", f"{mode!r:.40}", "raise, wrap or clip") if listed else ("choices", "none", "one or more")
         raise InvalidArgument("there is nothing to choose by", op="choose", operand=what[0], got=what[1],
                               expected=what[2], help="nv.choose([0, 1], [x, y]) takes x first, then y")

@@ -193,7 +193,7 @@ def matrix_norm(x: TensorLike, ord: float | str = "fro", keepdims: bool = False,
     """
     given, axes_of = matrices_of(x, axes, "matrix_norm")
     own = as_matrix(given, "matrix_norm")
-    if isinstance(ord, bool) or ord not in _MATRIX_NORMS:
+    if isinstance(ord, bool) or not np.isscalar(ord) or ord not in _MATRIX_NORMS:
         raise InvalidArgument("there is no such norm of matrices", op="matrix_norm", operand="ord", got=f"{ord!r:.40}",
                               expected=", ".join(map(str, _MATRIX_NORMS)), help="leave it out: the root of the squares")
     if ord == "fro":

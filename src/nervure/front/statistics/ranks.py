@@ -188,8 +188,8 @@ def _quantile(x: TensorLike, q: float | Sequence[float], unit: float, axis: Axis
               method: str, name: str) -> Tensor:
     own, shares = as_tensor(x, name), _shares(q, unit, name)
     is_kept = truth(keepdims, name, "keepdims")
-    if method not in METHODS and method != "mean":
-        raise InvalidArgument("there is no such method", op=name, operand="method", got=repr(method),
+    if not isinstance(method, str) or method not in (*METHODS, "mean"):
+        raise InvalidArgument("there is no such method", op=name, operand="method", got=f"{method!r:.40}",
                               expected=", ".join(METHODS), help="it says what is between two elements")
     if own.is_named and shares.ndim:
         raise InvalidArgument("several shares make an axis without a name", op=name, operand="q", got=f"{q!r:.60}",
