@@ -42,3 +42,12 @@ def test_variables_written_in_place_stay_in_the_caches(numbers):
                 if buffer in compilation.past_caches_of(kernel, plan.in_place, (), GENERIC)]
         assert past == [plan.roots[0]] and list(plan.in_place) == [plan.roots[1]]
         np.testing.assert_array_equal(cpu.get(w), numbers - np.float32(0.5) * numbers)
+
+
+def test_a_condition_that_is_too_long_to_ask_is_not_asked():
+    lengths = [nv.dim(f"h{place}", min=length, max=length) for place, length in enumerate((3, 4, 6))]
+    x = nv.placeholder((nv.dim("n"), 4, *lengths))
+    layer = nv.nn.ConvTranspose(4, 12, (3, 1, 3), strides=3, dilations=[1, 1, 2], padding=[0, 1, 1],
+                                output_padding=[1, 0, 2], groups=2)
+    values = np.random.default_rng(0).standard_normal((1, 4, 3, 4, 6)).astype(np.float32)
+    np.testing.assert_allclose(nv.computation(layer(x), x)(values), layer(values).numpy(), rtol=1e-4, atol=1e-5)

@@ -28,6 +28,7 @@ from nervure.kernel.rewriting import AnyLoop, Rewrite
 from nervure.kernel.tuning import STREAMED_ROW
 from nervure.support.machine import Machine
 from nervure.types.dim import DimLike, dim_max, dim_min, index_symbols
+from nervure.types.dim.polynomial import TooLarge
 
 
 def with_streaming_stores(kernel: Kernel, machine: Machine, least_bytes: Mapping[Buffer, int]) -> Kernel:
@@ -61,10 +62,13 @@ class _Streaming(Rewrite):
 
 
 def _condition(kernel: Kernel, machine: Machine, buffer: Buffer, least: int) -> DimLike:
-    """Returns 1 if a buffer is large and its rows are whole lines, else 0."""
-    condition = dim_min(buffer.size // max(-(-least // buffer.dtype.itemsize), 1), 1)
-    for length, distance in dict.fromkeys(_rows(kernel.body, buffer)):
-        condition = condition * _is_whole(length * buffer.dtype.itemsize, distance * buffer.dtype.itemsize, machine)
+    """Returns 1 if a buffer is large and its rows are whole lines, else 0, also where that is too long to ask."""
+    condition, bytes_each = dim_min(buffer.size // max(-(-least // buffer.dtype.itemsize), 1), 1), buffer.dtype.itemsize
+    try:
+        for length, distance in dict.fromkeys(_rows(kernel.body, buffer)):
+            condition = condition * _is_whole(length * bytes_each, distance * bytes_each, machine)
+    except TooLarge:
+        return 0
     return condition
 
 
