@@ -63,3 +63,5 @@ def test_settings_out_of_range_are_refused(call):
 def test_an_odd_length_has_no_half():
     with pytest.raises(ShapeMismatch, match="equal parts"):
         nv.glu(np.zeros((2, 3), np.float32))
+    with pytest.raises(nv.WrongKind, match="glu takes a function"):
+        nv.glu(np.zeros((2, 4), np.float32), gate=2.0)

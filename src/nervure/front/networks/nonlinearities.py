@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nervure.errors import InvalidArgument
-from nervure.front.argument_parsing import position_of, real
+from nervure.front.argument_parsing import position_of, real, require_function
 from nervure.front.arranging.joining import split
 from nervure.front.networks.normalization import softmax
 from nervure.front.op_functions import (
@@ -163,6 +163,7 @@ def glu(x: TensorLike, axis: AxisLike = -1, gate: Callable[[Tensor], Tensor] = s
     >>> nv.glu([[2.0, 4.0, 0.0, 0.0]]).tolist()
     [[1.0, 2.0]]
     """
+    require_function(gate, "glu", "gate")
     own = as_floats(x, "glu")
     first, second = split(own, 2, position_of(own, axis, "glu"))
     return multiply(first, gate(second))
