@@ -21,7 +21,7 @@ Contract, Multiply and Contract share their loop over (8, 90 rows at a time), of
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -36,7 +36,7 @@ from nervure.kernel.shared_loops import OuterLoops, SharedLoops, joined, with_bu
 from nervure.kernel.tuning import FROM_MEMORY, LEAST_SHARED_ROWS, LENGTH_OF_ROWS, LENGTHS_OF_SYMBOLS
 from nervure.memory.storage import Storage, StorageKind
 from nervure.support.machine import Machine
-from nervure.types.dim import DimLike, evaluate, product, symbols
+from nervure.types.dim import DimLike, equal, evaluate, product, symbols
 
 
 class Made(NamedTuple):
@@ -217,12 +217,15 @@ class _Choices:
         outer = next((found for entry in lowered if (found := _outer(entry.kernel)) is not None), None)
         if outer is None:
             return "the product has no rows"
-        *batch, rows = outer
         if any([_has_columns_outside(kernel) for kernel in kernels]):
             return "the outer loops go over columns of a product, whose rows would be apart from each other"
-        row = joined(kernels, own, OuterLoops(tuple(batch), rows))
+        rows = outer[-1]
+        batches = dict.fromkeys([outer[:-1], *_splits(kernels, outer)])
+        ways = (joined(kernels, own, OuterLoops(batch, rows)) for batch in batches)
+        row = next((way for way in ways if way is not None), None)
         if row is None:
             return f"they do not go through the same ({', '.join(map(str, outer))}) rows"
+        batch = row.loops.batch
         if not isinstance(rows, int) and isinstance(row.bytes_kept, int) and _number(product(batch)) < machine.threads:
             return "the number of rows is a symbol, so that there may be too few blocks for all threads"
         loops = _loops(row, machine)
@@ -303,6 +306,15 @@ def _outer(kernel: Kernel) -> tuple[DimLike, ...] | None:
     if not any([isinstance(entry, Contract) for entry in nest.body]) or len(nest.loops) < 2:
         return None
     return tuple([loop.extent for loop in nest.loops[:-1]])
+
+
+def _splits(kernels: Sequence[Kernel], outer: tuple[DimLike, ...]) -> Iterator[tuple[DimLike, ...]]:
+    """Yields the loops over a batch in kernels that have more of them, with rows as in the ``outer`` loops behind."""
+    for kernel in kernels:
+        extents = () if kernel.parallel is None else tuple([loop.extent for loop in nest_of(kernel.parallel).loops])
+        for count in range(len(outer), len(extents)):
+            if extents[count] == outer[-1] and equal(product(extents[:count]), product(outer[:-1])) is True:
+                yield extents[:count]
 
 
 def _has_columns_outside(kernel: Kernel) -> bool:

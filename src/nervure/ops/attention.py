@@ -7,14 +7,15 @@ They work on values (..., rows, features).
 >>> q, k = Parameter(nv.float32, (4, 5, 8)).output, Parameter(nv.float32, (2, 7, 8)).output
 >>> k = for_each_head(k, shared_heads(2, 4))
 >>> scores = scores_of(q, k)
->>> scores.shape, attended(scores, k).shape, visible(scores, None, 0).shape
-((4, 5, 7), (4, 5, 8), (4, 5, 7))
+>>> scores.shape, attended(scores, k).shape, Scores(after=0).of(q, k)
+((4, 5, 7), (4, 5, 8), f32[4, 5, 7] Where(LessEqual, MatMul, Full))
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from nervure.errors import InvalidArgument
 from nervure.ir import field
@@ -27,10 +28,10 @@ from nervure.ops.iota import Iota
 from nervure.ops.reductions import Sum, spread
 from nervure.ops.rematerialising import later
 from nervure.ops.selection import where
-from nervure.ops.softmax import MaskedSoftmax, Softmax, statistics
+from nervure.ops.softmax import MaskedSoftmax, Softmax, Statistics, statistics
 from nervure.ops.views import Broadcast, Permute, Reshape, Reverse
 from nervure.types.description import BasicTensorDescription
-from nervure.types.dim import DimLike, less_equal, product
+from nervure.types.dim import DimLike, bounds, less_equal, product
 from nervure.types.dtype import bool_, int64
 from nervure.types.element_groups import FLOATS
 
@@ -71,20 +72,49 @@ def scores_of(query: Value, key: Value) -> Value:
     return MatMul(query, transposed(key)).output
 
 
-def visible(scores: Value, before: int | None, after: int | None, of_keys: bool = False) -> Value | None:
-    """Returns which keys each query sees: from ``before`` rows before its own to ``after`` behind it; None means all.
+class Scores(NamedTuple):
+    """The scores of rows of queries and keys: their products times a ``scale``, with a ``mask`` of their shape.
 
-    ``scores`` have a row for each query; if they are ``of_keys``, one for each key, and both begin at the end. Returns
-    None where all is seen.
+    A query sees the keys from ``before`` rows before its own to ``after`` behind it; None means all.
     """
-    if before is None and after is None:
-        return None
-    query, key = [Iota(scores.shape, scores.rank - at, int64).output for at in ((1, 2) if of_keys else (2, 1))]
-    if of_keys:
-        query, key = [Reverse(x, range(x.rank)).output for x in (query, key)]
-    found = [] if after is None else [LessEqual(key, query + after if after else query).output]
-    found += [] if before is None else [LessEqual(query - before if before else query, key).output]
-    return found[0] if len(found) == 1 else LogicalAnd(*found).output
+
+    mask: Value | None = None
+    before: int | None = None
+    after: int | None = None
+    scale: float = 1.0
+
+    def of(self, query: Value, key: Value) -> Value:
+        """Returns the scores, with a row for each query: -inf for keys that it does not see."""
+        scores = self._products(query, key)
+        rows, columns = [Iota(scores.shape, scores.rank - at, int64).output for at in (2, 1)]
+        return masked(masked(scores, self.mask), self._visible(rows, columns))
+
+    def of_keys(self, query: Value, key: Value) -> Value:
+        """Returns the scores with a row for each key, the last one first, and the last query first.
+
+        A key is seen by the queries from some row on, which are the first columns then.
+        """
+        scores = self._products(from_the_end(key), from_the_end(query))
+        mask = None if self.mask is None else transposed(from_the_end(from_the_end(self.mask), 1))
+        columns, rows = [Reverse(Iota(scores.shape, scores.rank - at, int64), range(scores.rank)).output
+                         for at in (2, 1)]
+        return masked(masked(scores, mask), self._visible(rows, columns))
+
+    def are_too_many(self, query: Value, key: Value) -> bool:
+        """Whether a derivative makes weights again, and does not keep those of all scores."""
+        least, _ = bounds(product([*query.shape[:-1], key.shape[-2]]))
+        most = MOST_SCORES if self.before is None and self.after is None else MOST_SCORES // 64
+        return least is not None and least > most
+
+    def _products(self, rows: Value, columns: Value) -> Value:
+        found = scores_of(rows, columns)
+        return found if self.scale == 1 else found * self.scale
+
+    def _visible(self, query: Value, key: Value) -> Value | None:
+        """Returns whether each query sees a key, by the rows that they are; None where all is seen."""
+        found = [] if self.after is None else [LessEqual(key, query + self.after if self.after else query).output]
+        found += [] if self.before is None else [LessEqual(query - self.before if self.before else query, key).output]
+        return None if not found else found[0] if len(found) == 1 else LogicalAnd(*found).output
 
 
 def masked(scores: Value, mask: Value | None) -> Value:
@@ -140,54 +170,42 @@ class Attention(Composite):
 
     @property
     def has_own_derivative(self) -> bool:
-        query, key = self.operands[0], self.operands[1]
-        scores = product([*query.shape[:-1], key.shape[-2]])
-        most = MOST_SCORES if self.before is None and self.after is None else MOST_SCORES // 64
-        return isinstance(scores, int) and scores > most
+        return self._scores().are_too_many(self.operands[0], self.operands[1])
 
-    def scores(self, query: Value, key: Value, mask: Value | None) -> Value:
-        """Returns the masked scores, with a row for each query."""
-        scores = scores_of(query, key)
-        return masked(masked(scores, mask), visible(scores, self.before, self.after))
+    def _scores(self, mask: Value | None = None) -> Scores:
+        return Scores(mask, self.before, self.after)
 
     def decompose(self, query: Value, key: Value, value: Value, *mask: Value) -> Operand:
-        return attended(self.scores(query, key, mask[0] if mask else None), value, self.may_see_nothing)
+        return attended(self._scores(*mask).of(query, key), value, self.may_see_nothing)
 
     def vjp(self, gradient: Value, query: Value, key: Value, value: Value, *mask: Value) -> Gradients:
-        rows, columns = (query.rank - 1,), (query.rank - 2,)  # the axis along which each kind of scores is summed
-        known = statistics(self.scores(query, key, mask[0] if mask else None), rows, self.may_see_nothing)
-        mean = Sum(gradient * self.output, rows).output
+        known, _ = statistics(self._scores(*mask).of(query, key), (query.rank - 1,), self.may_see_nothing)
+        mean = Sum(gradient * self.output, [query.rank - 1]).output
         # ``mean`` waits for the result, so that no step makes weights again beside those of the result.
         query, key, value, *again = [later(x, (mean,)) for x in (query, key, value, *mask)]
-        bias = again[0] if again else None
-        weights = known.weights(self.scores(query, key, bias), rows)
-        scores = scores_of(from_the_end(key), from_the_end(query))
-        scores = masked(masked(scores, None if bias is None else transposed(from_the_end(from_the_end(bias), 1))),
-                        visible(scores, self.before, self.after, of_keys=True))
-        backwards = known._replace(shift=from_the_end(known.shift, 1), factor=from_the_end(known.factor, 1))
-        turned = backwards.weights(scores, columns)
-        *found, slopes = attention_gradients(gradient, mean, query, key, value, weights, turned)
+        *found, slopes = attention_gradients(self._scores(*again), known, gradient, mean, query, key, value)
         return (*found, *[None if x.dtype is bool_ else slopes for x in mask])
 
 
-def attention_gradients(gradient: Value, mean: Value, query: Value, key: Value, value: Value, weights: Value,
-                        turned: Value | None = None) -> tuple[Value, Value, Value, Value]:
+def attention_gradients(scores: Scores, known: Statistics, gradient: Value, mean: Value, query: Value, key: Value,
+                        value: Value) -> tuple[Value, Value, Value, Value]:
     """Returns the gradients of queries, keys, values and scores, the last with a row for each query.
 
-    ``mean`` is, for each query, the sum of the ``gradient`` times the result; ``weights`` are the softmax of scores
-    with a row for each query. If ``turned`` are given, they are the same with a row for each key, and rows and columns
-    from the end, made apart: a key is seen by all queries from its own on, which are the first columns then.
+    The softmax of the ``scores`` is made again from the ``known`` numbers of each row, once more for keys if it is too
+    much to keep. ``mean`` is, for each query, the sum of the ``gradient`` times the result.
     """
     rows, columns = (query.rank - 1,), (query.rank - 2,)
+    weights = known.weights(scores.of(query, key), rows)
     slopes = weights * (scores_of(gradient, value) - spread(mean, rows, weights.shape))
     of_query = MatMul(slopes, key).output
-    if turned is None:
+    if not scores.are_too_many(query, key):
         return of_query, MatMul(transposed(slopes), query).output, MatMul(transposed(weights), gradient).output, slopes
+    backwards = Statistics(from_the_end(known.shift, 1), from_the_end(known.factor, 1))
+    weights = backwards.weights(scores.of_keys(query, key), columns)
     query, value, gradient = [from_the_end(x) for x in (query, value, gradient)]
-    mean = spread(from_the_end(mean, 1), columns, turned.shape)
-    turned_slopes = turned * (scores_of(value, gradient) - mean)
+    turned = weights * (scores_of(value, gradient) - spread(from_the_end(mean, 1), columns, weights.shape))
     of_key, of_value = [from_the_end(MatMul(each, other).output)
-                        for each, other in ((turned_slopes, query), (turned, gradient))]
+                        for each, other in ((turned, query), (weights, gradient))]
     return of_query, of_key, of_value, slopes
 
 

@@ -37,19 +37,18 @@ class Shifted(Normalization, abstract=True):
 
 
 class Statistics(NamedTuple):
-    """Two numbers for each row of a softmax, which is ``exp(x - shift) * factor``, and these exponentials."""
+    """Two numbers for each row of a softmax, which is ``exp(x - shift) * factor``."""
 
     shift: Value
     factor: Value
-    powers: Value
 
     def weights(self, x: Value, axes: tuple[int, ...]) -> Value:
         """Returns the softmax of x along ``axes``."""
         return Exp(x - spread(self.shift, axes, x.shape)) * spread(self.factor, axes, x.shape)
 
 
-def statistics(x: Value, axes: tuple[int, ...], masked: bool = False) -> Statistics:
-    """Returns the largest elements of x along ``axes``, one over the sums of exponentials, and the exponentials.
+def statistics(x: Value, axes: tuple[int, ...], masked: bool = False) -> tuple[Statistics, Value]:
+    """Returns the largest elements of x along ``axes``, with one over the sums of exponentials; and the exponentials.
 
     With ``masked``, rows of nothing but -inf have finite ones.
     """
@@ -60,7 +59,7 @@ def statistics(x: Value, axes: tuple[int, ...], masked: bool = False) -> Statist
     total = Sum(powers, axes).output
     # One division for all elements that share a sum, at the cost of at most one unit in the last place.
     factor = Reciprocal(where(Equal(total, total.full(0)), 1, total) if masked else total).output
-    return Statistics(shift, factor, powers)
+    return Statistics(shift, factor), powers
 
 
 class Softmax(Shifted):
@@ -69,8 +68,8 @@ class Softmax(Shifted):
     masked: ClassVar[bool] = False
 
     def formula(self, x: Value) -> Value:
-        found = statistics(x, self.axes, self.masked)
-        return found.powers * spread(found.factor, self.axes, x.shape)
+        found, powers = statistics(x, self.axes, self.masked)
+        return powers * spread(found.factor, self.axes, x.shape)
 
     def vjp(self, gradient: Value, x: Value) -> Gradients:
         return (self.output * (gradient - self.total(gradient * self.output)),)

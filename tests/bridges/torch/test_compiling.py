@@ -108,7 +108,10 @@ def test_views_by_strides_are_part_of_one_forward_and_one_backward_function(made
 @pytest.mark.parametrize("heads, keys, options", [
     (4, 7, {}), (4, 5, {"is_causal": True}), (4, 7, {"attn_mask": torch.rand(2, 1, 5, 7) < 0.7}),
     (4, 7, {"attn_mask": torch.randn(5, 7), "scale": 0.2}), (2, 5, {"is_causal": True, "enable_gqa": True})])
-def test_attention_is_kept_whole_in_both_directions(monkeypatch, heads, keys, options):
+@pytest.mark.parametrize("most", [1 << 26, 0])
+def test_attention_is_kept_whole_in_both_directions(monkeypatch, heads, keys, options, most):
+    """Also where a derivative makes weights again for keys."""
+    monkeypatch.setattr("nervure.ops.attention.MOST_SCORES", most)
     seen = []
 
     def watched(graph, name="graph", *others):

@@ -9,6 +9,9 @@ import nervure as nv
 from nervure import flags
 from nervure.kernel.plan import make_plan
 from nervure.kernel.verify import verify_kernel
+from nervure.ops.attention import Scores, attention_gradients
+from nervure.ops.selection import where
+from nervure.ops.softmax import Statistics
 from nervure.passes.pipelines import native
 from nervure.support.machine import Machine
 from nervure.transformers import make_transformer
@@ -130,6 +133,24 @@ def test_scores_of_real_networks_stay_out_of_memory():
     (expected,), apart = computed(nv.attention, arrays, None)
     assert len(apart) == 3
     same([made(*arrays)], expected)
+
+
+def test_a_batch_of_several_axes_is_that_of_the_kernel_with_the_most_loops():
+    """A391: products go through 4*12 matrices in one loop, what reads numbers that lie in another order in two."""
+    def gradients(q, k, v, shifts):
+        query, key, value = q.value, k.value, v.value
+        shift = nv.ops.Permute(shifts.value, (0, 2, 1)).output
+        shift = where(nv.ops.Equal(shift, shift.full(0)).output, 1, shift)
+        known, mean = Statistics(shift, shift.full(1)), nv.ops.Sum(query * value, [3]).output
+        of_query, *_ = attention_gradients(Scores(after=0), known, query, mean, query, key, value)
+        return nv.Tensor(of_query)
+
+    random = np.random.default_rng(3)
+    arrays = [random.standard_normal(shape, dtype=np.float32) for shape in ((4, 12, 128, 8),) * 3 + ((4, 128, 12),)]
+    (expected,), apart = computed(gradients, arrays, None)
+    found, names = computed(gradients, arrays, Machine(own_cache=1 << 16, threads=3), threads=(1, 3))
+    same(found, expected)
+    assert apart.count("product") == 3 and names.count("shared") == 1 and "product" not in names
 
 
 def test_a_symbolic_batch_shares_loops_as_numbers_do():

@@ -6,7 +6,7 @@ backward pass.
 >>> q = Parameter(nv.float32, (1, 2, 5, 8)).output
 >>> value, logarithms = attention((q.type, Parameter(nv.float32, (1, 2, 5)).type), q, q, q, 0.0, True, None, None)
 >>> value, logarithms
-(f32[1, 2, 5, 8] MatMul(Softmax, Parameter), f32[1, 2, 5] LogSumExp(Where))
+(f32[1, 2, 5, 8] MatMul(Softmax, Parameter), f32[1, 2, 5] Add(Max, Log))
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from nervure.bridges.torch.fitting import converted, expanded, fitted
 from nervure.bridges.torch.row_table import row
 from nervure.bridges.torch.unsupported import Unsupported
 from nervure.ir.op import Value
-from nervure.ops.attention import attended, attention_gradients, for_each_head, scores_of, visible
+from nervure.ops.attention import Scores, attended, attention_gradients, for_each_head
 from nervure.ops.selection import where
+from nervure.ops.softmax import Statistics, statistics
 from nervure.types import dtype as types
 from nervure.types.description import BasicTensorDescription as Type
 from nervure.types.dim import Dim, DimLike
@@ -32,12 +33,13 @@ def attention(result: tuple[Type, Type], query: Value, key: Value, value: Value,
               mask: Value | None, scale: float | None) -> tuple[Value, Value]:
     if dropout:
         raise Unsupported("attention with dropout")
-    wide, heads = query.dtype.compute, query.shape[1]
-    key, value = _for_heads(key, heads), _for_heads(value, heads)
-    scores = _scores(query, key, is_causal, mask, _scale(query, scale))
-    mean = attended(scores, converted(value, wide), mask is not None)
-    logarithms = ops.LogSumExp(scores, axes=[3]).output
-    return converted(mean, query.dtype), converted(logarithms, result[1].dtype)
+    own, heads = query.dtype, query.shape[1]
+    query, key, value = [converted(x, own.compute) for x in (query, _for_heads(key, heads), _for_heads(value, heads))]
+    scores = _scores(query, key, is_causal, mask, scale).of(query, key)
+    mean = attended(scores, value, mask is not None)
+    known, powers = statistics(scores, (3,), mask is not None)  # those of the softmax: equal ops are one
+    logarithms = known.shift + ops.Log(ops.Sum(powers, axes=[3])).output
+    return converted(mean, own), converted(logarithms, result[1].dtype)
 
 
 def _for_heads(x: Value, heads: DimLike) -> Value:
@@ -69,17 +71,14 @@ def _scale(query: Value, scale: float | None) -> float:
     return 1 / math.sqrt(width)
 
 
-def _scores(query: Value, key: Value, is_causal: bool, mask: Value | None, scale: float) -> Value:
-    """Returns the scaled products of queries and keys, with the mask added; -inf where nothing is to be seen."""
-    wide = query.dtype.compute
-    scores = scores_of(converted(query, wide), converted(key, wide)) * scale
-    seen = visible(scores, None, 0) if is_causal else None
-    scores = scores if seen is None else where(seen, scores, -math.inf)
+def _scores(query: Value, key: Value, is_causal: bool, mask: Value | None, scale: float | None) -> Scores:
+    """Returns the scores of queries and keys, whose ``mask`` may be of fewer dimensions."""
+    shape = (*query.shape[:-1], key.shape[-2])
     if mask is not None and mask.dtype is types.bool_:
-        scores = where(fitted(mask, types.bool_, scores.shape), scores, -math.inf)
+        mask = fitted(mask, types.bool_, shape)
     elif mask is not None:
-        scores = scores + expanded(converted(mask, wide), scores.shape)
-    return scores
+        mask = expanded(converted(mask, query.dtype.compute), shape)
+    return Scores(mask, after=0 if is_causal else None, scale=_scale(query, scale))
 
 
 @row(f"{_NAME}_backward.default")
@@ -88,16 +87,14 @@ def attention_backward(result: tuple[Type, ...], gradient: Value, query: Value, 
                        scale: float | None) -> tuple[Value, ...]:
     if dropout:
         raise Unsupported("attention with dropout")
-    own, wide = query.dtype, query.dtype.compute
-    factor, heads = _scale(query, scale), key.shape[1]
-    key, value = _for_heads(key, query.shape[1]), _for_heads(value, query.shape[1])
-    scores = _scores(query, key, is_causal, mask, factor)
+    own, wide, heads = query.dtype, query.dtype.compute, key.shape[1]
+    key, value = [_for_heads(x, query.shape[1]) for x in (key, value)]
     query, key, value, gradient, attended, logarithms = [
         converted(x, wide) for x in (query, key, value, gradient, attended, logarithms)]
+    scores = _scores(query, key, is_causal, mask, scale)
     sees_nothing = ops.Equal(logarithms, logarithms.full(-math.inf)).output
-    shift = ops.Broadcast(where(sees_nothing, 0, logarithms), scores.shape, [3]).output
-    weights = ops.Exp(scores - shift).output
+    known = Statistics(where(sees_nothing, 0, logarithms), logarithms.full(1))
     mean = ops.Sum(gradient * attended, axes=[3]).output
-    of_query, of_key, of_value, _ = attention_gradients(gradient, mean, query, key, value, weights)
-    each = of_query * factor, _of_groups(of_key * factor, heads), _of_groups(of_value, heads)
+    of_query, of_key, of_value, _ = attention_gradients(scores, known, gradient, mean, query, key, value)
+    each = of_query * scores.scale, _of_groups(of_key * scores.scale, heads), _of_groups(of_value, heads)
     return tuple([converted(x, own) for x in each])
