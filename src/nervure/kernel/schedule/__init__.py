@@ -97,9 +97,9 @@ def schedule_kernel(kernel: Kernel, machine: Machine) -> Kernel:
 def schedule_apart(kernel: Kernel, machine: Machine, lasting: Collection[Buffer]) -> tuple[Kernel, Kernel] | None:
     """Splits a kernel in two if a part of it depends only on one of the ``lasting`` buffers. The first kernel computes
     that part from its first buffer into its second; the other kernel, which has a buffer of that name, does the rest.
-    None if there is no such part. What is made of no element is not kept.
+    None if there is no such part.
     """
-    apart = packed_apart(kernel, machine, [buffer for buffer in lasting if buffer.size != 0])
+    apart = packed_apart(kernel, machine, lasting)
     if apart is None:
         return None
     first, rest = apart
