@@ -66,7 +66,8 @@ CALLS = [
     ("average", (X, 1, COLUMN), {}), ("average", (X,), {"weights": X * X}),
     ("average", ([1, 2, 4],), {"weights": [1, 2, 3]}),
     *[("cov", (MATRIX,), options) for options in ({}, {"rowvar": False}, {"bias": True}, {"ddof": 2}, {"ddof": 9})],
-    ("cov", (ROW,), {}), ("cov", (ROW, MATRIX[1]), {}), ("corrcoef", (MATRIX,), {}), ("corrcoef", (ROW,), {}),
+    ("cov", (ROW,), {}), ("cov", (MATRIX[:1],), {}), ("corrcoef", (MATRIX[:1],), {}),
+    ("cov", (ROW, MATRIX[1]), {}), ("corrcoef", (MATRIX,), {}), ("corrcoef", (ROW,), {}),
     *[(name, (HOLES,), {"axis": axis, "keepdims": keepdims}) for name in (
         "nansum", "nanprod", "nanmean", "nanvar", "nanstd", "nanmax", "nanmin") for axis in (None, 0, 2, (0, 1))
       for keepdims in (False, True)],

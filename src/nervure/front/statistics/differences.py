@@ -203,7 +203,7 @@ def cov(x: TensorLike, y: TensorLike | None = None, rowvar: bool = True, bias: b
     """The covariances of variables, whose observations are the rows of x (the columns unless ``rowvar``), and of y.
 
     They are divided by n - ``ddof``: 1 by default, 0 with ``bias``. Of complex variables the second one of each pair
-    is conjugated. Where n is at most ``ddof``, they are infinite or NaN.
+    is conjugated. Where n is at most ``ddof``, they are infinite or NaN. That of one variable is a scalar.
 
     >>> nv.cov([[0, 1, 2], [2, 1, 0]]).tolist(), nv.cov(np.array([1j, -1j])).item()
     ([[1.0, -1.0], [-1.0, 1.0]], (2+0j))
@@ -214,8 +214,7 @@ def cov(x: TensorLike, y: TensorLike | None = None, rowvar: bool = True, bias: b
     less_by = (0 if truth(bias, "cov", "bias") else 1) if ddof is None else integer(ddof, "cov", "ddof")
     centred = subtract(rows, reductions.mean(rows, axis=1, keepdims=True))
     found = divide(matmul(centred, matrix_transpose(conj(centred))), dim_max(rows.type.shape[1] - less_by, 0))
-    scalar = y is None and as_tensor(x, "cov").ndim < 2
-    return reshape(found, ()) if scalar else found
+    return reshape(found, ()) if rows.type.shape[0] == 1 else found
 
 
 def corrcoef(x: TensorLike, y: TensorLike | None = None, rowvar: bool = True) -> Tensor:
