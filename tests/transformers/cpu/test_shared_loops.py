@@ -112,6 +112,33 @@ def test_a_gradient_that_is_an_argument_makes_weights_again_behind_the_result():
     assert made.executable.memory({}).bytes < 8 * 512 * 512 * 4
 
 
+@pytest.mark.parametrize(("rows", "columns", "window"), [(1300, 1700, None), (1100, 1100, 200)])
+def test_gradients_of_long_attention_are_those_of_the_formula(rows, columns, window):
+    """O91, A391: beside float64, with a mask, and with the same bits for a batch that is a symbol."""
+    random = np.random.default_rng(rows)
+    q, k, v, g = arrays = [random.standard_normal((2, length, 48), dtype=np.float32)
+                           for length in (rows, columns, columns, rows)]
+    mask, distance = random.random((rows, columns)) < 0.7, np.subtract.outer(np.arange(rows), np.arange(columns))
+    sees = mask & (distance >= 0) & (distance <= (columns if window is None else window))
+    scores = np.where(sees, q.astype(float) @ k.swapaxes(1, 2) / np.sqrt(48), -np.inf)
+    weights = np.exp(scores - np.maximum(scores.max(-1, keepdims=True), -1e9))
+    weights /= np.maximum(weights.sum(-1, keepdims=True), 1e-30)
+    slopes = g @ v.swapaxes(1, 2).astype(float)
+    slopes = weights * (slopes - (slopes * weights).sum(-1, keepdims=True)) / np.sqrt(48)
+    expected = slopes @ k, slopes.swapaxes(1, 2) @ q, weights.swapaxes(1, 2) @ g
+
+    found = []
+    for batch in (2, nv.dim("n", min=1)):
+        inputs = [nv.placeholder((batch, *array.shape[1:])) for array in arrays]
+        y = nv.attention(*inputs[:3], mask=nv.constant(mask), causal=True, window=window)
+        made = nv.computation([nv.deriv(nv.sum(y * inputs[3], out_axes=()), x) for x in inputs[:3]], *inputs)
+        assert [step.name for step in made.executable.report().steps].count("shared") == 3
+        found.append(made(*arrays))
+    same(found[1:], found[0])
+    for array, other in zip(found[0], expected, strict=True):
+        np.testing.assert_allclose(array, other, rtol=0, atol=3e-6 * np.abs(other).max())
+
+
 @pytest.mark.parametrize(("rows", "causal", "is_kept"), [(512, False, True), (2048, False, True), (256, True, True),
                                                          (512, True, False)])
 def test_weights_are_kept_where_that_is_faster(rows, causal, is_kept):
