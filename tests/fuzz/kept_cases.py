@@ -232,4 +232,17 @@ function kept(%0: f32[7, 3], %1: f32[]) {
   return %5
 }
 '''),
+    Kept("a part of a whole that shows what the same loops make at other places, of which some are outside", "values",
+         [{}], 1, '''\
+nervure 1
+function kept() {
+  i32[3, 2] %0 = Full(number=3, dtype=i32, shape=(3, 2))
+  i32[3, 2] %1 = Extent(length=3, dtype=i32, shape=(3, 2))
+  i32[3, 2] %2 = Mod(%0, %1)
+  i32[3, 2] %3 = GatherElements(%0, %2, axis=0)
+  i32[3, 2] %4 = FilledView(%3, map=(3, 2) -> (%0, 2*%1 - 1), number=1)
+  i32[3, 4] %5 = Concatenate(%4, %3, axis=1)
+  return %5
+}
+'''),
 ]

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import nervure as nv
-from nervure.errors import NervureError
+from nervure.errors import InternalError, NervureError
 from nervure.ir.function import Function
 from nervure.ir.leaves import Leaf
 from nervure.ir.op import Value
@@ -99,7 +99,7 @@ def _replaced(case: Case, table: dict[Value, Value], parameters: list[nv.Paramet
         wider = Function(case.function.results, [*case.function.parameters, *parameters], case.function.updates,
                          name=case.function.name)
         changed = wider.rebuilt(replaced=table)
-    except NervureError:
+    except (NervureError, InternalError):  # the latter where an op with effects cannot be replaced
         return
     yield from _made(case._replace(function=changed), changed.results, changed.updates)
 

@@ -199,7 +199,8 @@ def _is_at_hand(step: Loops, op: Op, piece: Piece, producers: ProducerAnalysis) 
     start = compose(piece.index_map, point)
     inside = [entry for entry in producers.reads_of_values((op.operands[piece.operand],), True)
               if entry.value.op in step.levels]
-    return all([_below(entry, start, producers) == step.row_point(entry.value.shape) for entry in inside])
+    return all([entry.aligned and _below(entry, start, producers) == step.row_point(entry.value.shape)
+                for entry in inside])
 
 
 def _below(entry: Read, point: Coordinates, producers: ProducerAnalysis) -> Coordinates | None:
