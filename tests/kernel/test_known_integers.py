@@ -76,11 +76,11 @@ def test_rows_of_a_joined_axis_are_found_where_they_lie():
 
 
 @pytest.mark.parametrize("dtype", [nv.int8, nv.int32, nv.int64, nv.uint8, nv.uint32, nv.uint64], ids=str)
-def test_the_ends_of_a_type_are_out_of_range(dtype):
+def test_the_ends_of_a_type_are_out_of_range(dtype, cpu):
     x, place = nv.Parameter(nv.float32, (3,)), nv.Parameter(dtype, (4,))
     rows, low, high = np.float32([5, 6, 7]), *map(int, dtype.limits)
     last = -1 if low else 2
-    for made in (Loops(), transformers.make_transformer("cpu")):
+    for made in (Loops(), cpu):
         run = made.build(nv.Function([ops.Gather(x, place, 0)], [x, place]))
         assert run([rows, np.array([0, 2, last, 1], dtype.numpy)])[0].tolist() == [5, 7, 7, 6]
         for bad in (low if low else 3, high, 3, -4 if low else high - 1):
