@@ -209,6 +209,8 @@ class _Cutting:
         (index, extent), = loop.indices
         if not self._is_over_columns(loop, index):
             return None
+        if self._bound.is_upper and self._reads_elsewhere(loop, index):
+            return None
         values = _Values(self._bound, index, self.dead)
         stored = values.of(loop.body)
         if not all([store.buffer in self._own and (value is not None or self._is_spare(store))
@@ -224,6 +226,12 @@ class _Cutting:
             return None
         self.dead.update({store.buffer: value for store, value in stored})
         return self._shorter(loop, index, extent)
+
+    def _reads_elsewhere(self, loop: Loop, index: LoopIndex) -> bool:
+        """Whether a loop over columns reads dead columns, if there are any, other than its own."""
+        here = {id(entry) for entry in loop.body if isinstance(entry, Load) and entry.address.step(index) == 1}
+        return any([isinstance(entry, Load) and entry.buffer in self.dead and id(entry) not in here
+                    for entry in walk(loop.body)])
 
     def _is_spare(self, store: Store) -> bool:
         return store.buffer in self._spare and store.combine is None and store.valid is None

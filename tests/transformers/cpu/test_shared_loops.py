@@ -112,6 +112,18 @@ def test_a_gradient_that_is_an_argument_makes_weights_again_behind_the_result():
     assert made.executable.memory({}).bytes < 8 * 512 * 512 * 4
 
 
+@pytest.mark.parametrize("rows", [300, 2048])
+def test_causal_attention_keeps_all_features_of_queries_in_small_blocks(rows):
+    """A394: the queries of a block are kept, too, and their features are no columns of scores."""
+    random = np.random.default_rng(rows)
+    arrays = [random.standard_normal((2, rows, 64), dtype=np.float32) for _ in range(3)]
+    (expected,), _ = computed(lambda q, k, v: nv.attention(q, k, v, causal=True), arrays, None)
+    machine = Machine(own_cache=1 << (17 if rows == 300 else 20))
+    found, names = computed(lambda q, k, v: nv.attention(q, k, v, causal=True), arrays, machine)
+    same(found, expected)
+    assert "shared" in names
+
+
 @pytest.mark.parametrize(("rows", "columns", "window"), [(1300, 1700, None), (1100, 1100, 200)])
 def test_gradients_of_long_attention_are_those_of_the_formula(rows, columns, window):
     """O91, A391: beside float64, with a mask, and with the same bits for a batch that is a symbol."""
