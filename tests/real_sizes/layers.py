@@ -216,8 +216,10 @@ def dense(outputs: int, last: bool = False) -> Stage:
     return stage
 
 
-def attention(heads: int, causal: bool) -> Stage:
-    """The mean of values by how well their keys fit; of whole numbers the sum of products of each three."""
+def attention(heads: int, causal: bool, is_one_op: bool = False) -> Stage:
+    """The mean of values by how well their keys fit, also as ``nv.attention``; of whole numbers the sum of products of
+    each three.
+    """
     def stage(draw: Draw, x: Tensor) -> Tensor:
         _, length, width = x.shape
         normal = _kept_small(draw, x)
@@ -230,7 +232,8 @@ def attention(heads: int, causal: bool) -> Stage:
             hidden = np.triu(np.full((length, length), -1e9, np.float32), 1)
             scores = scores * (1 / math.sqrt(width // heads))
             weights = nv.softmax(scores + hidden if causal else scores, axis=-1)
-        mixed = nv.reshape((weights @ v).transpose(0, 2, 1, 3), (-1, length, width))
+        mean = nv.attention(q, k, v, causal=causal) if is_one_op and not draw.whole else weights @ v
+        mixed = nv.reshape(mean.transpose(0, 2, 1, 3), (-1, length, width))
         return x + _projected(draw, mixed, width)
     return stage
 
@@ -374,5 +377,6 @@ CHOSEN: dict[str, Network] = {
         ((16, 112, 112), squeezed(24, 64, strides=2)), ((24, 56, 56), squeezed(40, 72, 5, strides=2)),
         ((40, 28, 28), squeezed(40, 120, 5)), ((40, 28, 28), squeezed(80, 240, strides=2)),
         ((80, 14, 14), squeezed(112, 672, 5)), ((112, 14, 14), squeezed(160, 672, 5, strides=2)),
-        ((160, 7, 7), squeezed(160, 960, 5))]}
+        ((160, 7, 7), squeezed(160, 960, 5))],
+    "long GPT": [((1100, 128), attention(2, causal=True, is_one_op=True)), ((1100, 128), perceptron(2))]}
 """Networks of cases that name them: the cases that are drawn stay what they were."""

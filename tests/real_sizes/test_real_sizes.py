@@ -44,11 +44,21 @@ STENCILS = [
     Case(4, "MobileNetV3", 3, 1, (2, 1), False, "gradients"), Case(5, "MobileNetV3", 6, 1, (2, 3), True, "gradients"),
 ]
 
+LONG = [
+    # What a mask hides of long rows is left out, and a derivative makes weights again.
+    Case(0, "long GPT", 0, 2, (2, 1), False, "forward"), Case(1, "long GPT", 0, 1, (2, 1), False, "gradients"),
+]
+
 NULL, INTERPRETER = [nv.transformers.make_transformer(name) for name in ("null", "interpreter")]
 
 
 @pytest.mark.parametrize("case", FOUND, ids=str)
 def test_cases_that_were_wrong_once(case):
+    check(case)
+
+
+@pytest.mark.parametrize("case", LONG, ids=str)
+def test_long_rows_of_causal_attention(case):
     check(case)
 
 
