@@ -115,6 +115,29 @@ def test_cond_and_switch_run_one_branch(transformer):
             np.testing.assert_allclose(mine, theirs, rtol=1e-6)
 
 
+NONE = np.zeros((0, 3), np.float32)
+
+
+@pytest.mark.parametrize(("body", "error", "text"), [
+    (lambda x: nv.sum(nv.max(x, axis=0)), InvalidArgument, "an empty axis has no such element"),
+    (lambda x: nv.sum(x - nv.max(x, axis=0)), InvalidArgument, "an empty axis has no such element"),
+    (lambda x: nv.sum(nv.pad(x, ((1, 1), (0, 0)), mode="edge")), InvalidArgument, "no elements to be padded with"),
+    (lambda x: nv.sum(nv.ones((x.shape[0] - 3,))), ShapeMismatch, "would be negative"),
+], ids=["chosen", "chosen and spread", "padded", "negative"])
+def test_a_body_without_a_result_for_these_lengths_fails_where_it_runs(transformer, body, error, text):
+    """A364: as it would outside; a branch that is not chosen and a loop without iterations do not fail."""
+    x, chosen, n = nv.placeholder((nv.dim("m"), 3)), nv.placeholder((), nv.bool_), nv.placeholder((), nv.int64)
+    branch = nv.cond(chosen, body, lambda x: nv.sum(x), x)
+    loop = nv.fori_loop(0, n, lambda i, state: (state[0] + body(state[1]), state[1] * 1.0), (nv.constant(0.0), x))[0]
+    compiled = run([branch, loop], transformer, x, chosen, n)
+    assert [each.item() for each in compiled(NONE, False, 0)] == [0.0, 0.0]
+    for arguments in ((True, 0), (False, 2)):
+        with pytest.raises(error, match=text) as caught:
+            compiled(NONE, *arguments)
+        assert caught.value.location.file == __file__
+    assert np.isfinite(compiled(np.ones((4, 3), np.float32), True, 2)).all()
+
+
 def test_derivatives_of_a_bounded_while_loop(transformer):
     """A371: what goes on is an error."""
     x = nv.placeholder((), nv.float64)

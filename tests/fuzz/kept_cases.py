@@ -245,4 +245,20 @@ function kept() {
   return %5
 }
 '''),
+    Kept("a maximum of nothing in a branch", "values", [{"n0": 0}], 1, '''\
+nervure 1
+symbol n0
+function taken(%0: f32[n0]) {
+  f32[] %1 = Max(%0, axes=(0,))
+  return %1
+}
+function other(%0: f32[n0]) {
+  f32[] %1 = Sum(%0, axes=(0,))
+  return %1
+}
+function kept(%0: f32[n0], %1: bool[]) {
+  f32[] %2 = If(%1, %0, branches=(@taken, @other))
+  return %2
+}
+'''),
 ]

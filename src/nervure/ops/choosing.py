@@ -12,7 +12,7 @@ from nervure.ir.kinds import Structured
 from nervure.ir.op import Op
 from nervure.ops.update import IndexView
 from nervure.ops.views import FoldedPad
-from nervure.types.dim import Dim, DimLike, dim_max, dim_min, found_symbols, product
+from nervure.types.dim import Dim, DimLike, dim_max, dim_min, found_symbols, less_equal, product
 
 
 def chosen_from(op: Op) -> tuple[DimLike, ...] | None:
@@ -27,6 +27,15 @@ def chosen_from(op: Op) -> tuple[DimLike, ...] | None:
         return None
     structure = op.structure(*[operand._type for operand in op.operands])
     return structure.domain if structure.needs_elements else None
+
+
+def is_always_possible(op: Op) -> bool:
+    """Whether an op has results for all values of the symbols: no length is negative, and a choice has elements."""
+    domain = chosen_from(op)
+    given = {length for operand in op.operands for length in operand._type.shape}
+    fresh = {length for output in op.outputs for length in output._type.shape} - given
+    return ((domain is None or less_equal(1, product(domain)) is True)
+            and all([less_equal(0, length) is True for length in fresh]))
 
 
 def required_size(op: Op) -> DimLike | None:

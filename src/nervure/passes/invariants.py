@@ -23,6 +23,7 @@ from nervure.ir.leaves import Constant, Full, Parameter
 from nervure.ir.op import Op, Value
 from nervure.ir.provenance import set_override
 from nervure.ir.traverse import postorder, rebuild
+from nervure.ops.choosing import is_always_possible
 from nervure.ops.looping import LoopOp, Scan
 from nervure.passes.fission import may_move
 from nervure.passes.residuals import bytes_of, is_dear
@@ -76,7 +77,7 @@ def _invariants(body: Function, first: int) -> list[Value]:
     same = {parameter.output for parameter in body.parameters[first:]}
     for op in body.operations:
         is_fixed = isinstance(op, (Constant, Full)) or bool(op.operands) and may_move(op)
-        if is_fixed and all([operand in same for operand in op.operands]):
+        if is_fixed and is_always_possible(op) and all([operand in same for operand in op.operands]):
             same.update(op.outputs)
     read = [value for op in body.operations if not _is_within(op, same) for value in op.operands]
     pending = [value for value in (*read, *body.results) if value in same]

@@ -109,6 +109,10 @@ class MemoryEstimate:
                 return -1, op
         return peak, greatest
 
+    def is_possible(self, bindings: Mapping[str, int]) -> bool:
+        """Whether the function has a result for these values of its symbols."""
+        return not bindings or self.peak(bindings)[0] >= 0
+
     def is_sound(self) -> bool:
         """Whether every number names a value, a shape or an op: a description read from disk may contain anything."""
         values, shapes, ops = range(len(self.itemsizes)), range(len(self.shapes)), range(len(self.made))
@@ -151,14 +155,22 @@ def needed(function: Function, bindings: Mapping[str, int],
     """Returns the most bytes that results and intermediate values take at one time, and the op that asks for most.
     ``stored`` is as for :func:`memory_estimate`.
 
-    For these values of the symbols, it raises ShapeMismatch if a dimension is negative, InvalidArgument if an op has
-    to choose among no elements.
+    It raises the errors of :func:`check_possible`.
     """
     peak, number = memory_estimate(function, stored).peak(bindings)
     op = None if number is None else function.operations[number]
     if peak < 0 and op is not None:
         raise _impossible(op, bindings)
     return peak, op
+
+
+def check_possible(function: Function, bindings: Mapping[str, int]) -> None:
+    """Checks that a function has a result for these values of its symbols.
+
+    It raises ShapeMismatch if a dimension is negative, InvalidArgument if an op has to choose among no elements.
+    """
+    if bindings:
+        needed(function, bindings)
 
 
 def _impossible(op: Op, bindings: Mapping[str, int]) -> NervureError:

@@ -55,10 +55,10 @@ def program(transformer, make, w, rows=4):
     return transformer.computation(make(w, h), h)
 
 
-def expected(make, h, w):
+def expected(cpu, make, h, w):
     """The same of arguments, which each call packs."""
     state, given = nv.placeholder(h.shape), nv.placeholder((K, K))
-    computation = nv.transformers.default().computation(make(given, state), state, given)
+    computation = cpu.computation(make(given, state), state, given)
     found = computation(h, w)
     assert computation.executable.report().panels == ()
     return found
@@ -89,7 +89,7 @@ def test_calls_with_loops_pack_once_for_each_value(cpu, make):
     for number, values in enumerate([normal(K, K) * 0.1, normal(K, K, seed=1) * 0.1]):
         if number:
             cpu.set(w, values)
-        wanted = expected(make, h, values)
+        wanted = expected(cpu, make, h, values)
         for _ in range(3):
             np.testing.assert_array_equal(run(h), wanted)
         assert runs(run) == [number + 1] * count
@@ -101,7 +101,7 @@ def test_a_constant_and_a_variable_in_borrowed_memory_are_packed_once(cpu):
     x, w = nv.placeholder((1, 200)), weights()
     fixed = cpu.computation(nv.scan(lambda h, _: (nv.tanh(nv.matmul(h, nv.constant(large))), None), x, length=3)[0], x)
     cpu.borrow(w, memory, version=1)
-    lent, wanted, row = program(cpu, nested, w), expected(nested, h, memory), normal(1, 200)
+    lent, wanted, row = program(cpu, nested, w), expected(cpu, nested, h, memory), normal(1, 200)
     for _ in range(2):
         np.testing.assert_array_equal(lent(h), wanted)
         first = fixed(row)
@@ -109,7 +109,7 @@ def test_a_constant_and_a_variable_in_borrowed_memory_are_packed_once(cpu):
     assert (runs(fixed), runs(lent)) == ([1], [1])
     memory[:] *= 0.5
     cpu.borrow(w, memory, version=2)
-    np.testing.assert_array_equal(lent(h), expected(nested, h, memory))
+    np.testing.assert_array_equal(lent(h), expected(cpu, nested, h, memory))
     assert runs(lent) == [2]
 
 
@@ -120,10 +120,10 @@ def test_programs_share_what_their_loops_pack_alike_and_nothing_else(cpu):
     other = program(cpu, turned, w)
     straight = program(cpu, lambda w, h: cell(w)(h), w)
     for _ in range(2):
-        np.testing.assert_array_equal(first(h), expected(scanned, h, cpu.get(w)))
-        np.testing.assert_array_equal(other(h), expected(turned, h, cpu.get(w)))
-        np.testing.assert_array_equal(longer(h), expected(lambda w, h: scanned(w, h, 5), h, cpu.get(w)))
-        np.testing.assert_array_equal(straight(h), expected(lambda w, h: cell(w)(h), h, cpu.get(w)))
+        np.testing.assert_array_equal(first(h), expected(cpu, scanned, h, cpu.get(w)))
+        np.testing.assert_array_equal(other(h), expected(cpu, turned, h, cpu.get(w)))
+        np.testing.assert_array_equal(longer(h), expected(cpu, lambda w, h: scanned(w, h, 5), h, cpu.get(w)))
+        np.testing.assert_array_equal(straight(h), expected(cpu, lambda w, h: cell(w)(h), h, cpu.get(w)))
     same, apart = inner_panels(first.executable._panels), inner_panels(other.executable._panels)
     assert same == inner_panels(longer.executable._panels) and len(same) == len(apart) == 1
     assert [each.bytes for each in same.values()] == [each.bytes for each in apart.values()] and not {*same} & {*apart}
@@ -141,9 +141,9 @@ def test_what_a_function_or_a_loop_assigns_is_not_kept(cpu):
     inside = cpu.computation(nv.scan(step, x, length=3)[0], x)
     for _ in range(3):
         before, wanted = cpu.get(w), h
-        np.testing.assert_array_equal(train(h)[0], expected(scanned, h, before))
+        np.testing.assert_array_equal(train(h)[0], expected(cpu, scanned, h, before))
         for at in range(1, 4):
-            wanted = expected(lambda w, h: cell(w)(h), wanted, cpu.get(total) * np.float32(0.5 ** at))
+            wanted = expected(cpu, lambda w, h: cell(w)(h), wanted, cpu.get(total) * np.float32(0.5 ** at))
         np.testing.assert_array_equal(inside(h), wanted)
     assert train.executable.report().panels == inside.executable.report().panels == ()
 
@@ -164,7 +164,7 @@ def test_what_another_iteration_has_other_values_of_is_not_kept(cpu, is_slice):
     for _ in range(2):
         wanted = state
         for at in range(3):
-            wanted = expected(scanned, wanted, values[at] if is_slice else values[0] * 0.5 ** at)
+            wanted = expected(cpu, scanned, wanted, values[at] if is_slice else values[0] * 0.5 ** at)
         np.testing.assert_array_equal(run(state), wanted)
     assert inner_panels(run.executable._panels) == {}
 
@@ -195,7 +195,7 @@ def test_what_finds_no_room_is_packed_in_each_run(cpu):
     kept = run.executable.memory({}).bytes
     with flags.overriding(panel_limit=0):
         for _ in range(2):
-            np.testing.assert_array_equal(run(h), expected(scanned, h, cpu.get(w)))
+            np.testing.assert_array_equal(run(h), expected(cpu, scanned, h, cpu.get(w)))
     report = run.executable.report([h])
     assert report.panels == () and kept < BYTES < run.executable.memory({}).bytes
     notes = report.steps[-1].notes
@@ -213,7 +213,7 @@ def test_a_limit_does_not_count_what_is_kept(cpu):
     needed = program(nv.transformers.default(), scanned, w).executable.memory({}).bytes
     limited = nv.computation(scanned(w, h), h, memory_limit=needed)
     for _ in range(2):
-        np.testing.assert_array_equal(limited(normal(4, K)), expected(scanned, normal(4, K), normal(K, K) * 0.1))
+        np.testing.assert_array_equal(limited(normal(4, K)), expected(cpu, scanned, normal(4, K), normal(K, K) * 0.1))
     assert limited.executable.memory({}).bytes == needed
 
 

@@ -182,6 +182,9 @@ class LoadedFunction:
                 steps[number] = steps[number]._replace(extent=0, nanoseconds=0, in_place=False)
         for number, storage in self.compiled.packs.items():
             steps[number] = steps[number]._replace(panel=panels.own.get(storage))
+        if not self.compiled.memory.is_possible(bindings):  # it is inside: a call has checked the whole
+            for number in range(self.compiled.preheader, len(steps)):
+                steps[number] = steps[number]._replace(found=runtime.IMPOSSIBLE)
         return steps
 
     def buffers(self, offsets: Mapping[int, int], panels: Panels, in_place: InPlace) -> list[runtime.BufferLocation]:

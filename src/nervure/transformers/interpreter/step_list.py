@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from nervure.transformers.binding import Bindings
 from nervure.transformers.convert import widen
 from nervure.transformers.interpreter.control_flow import run_region
 from nervure.transformers.interpreter.evaluate import Arrays, results_of, static_value
-from nervure.transformers.memory_estimate import dropped_after, last_uses
+from nervure.transformers.memory_estimate import check_possible, dropped_after, last_uses
 
 Watch = Callable[[Op, Arrays], None]
 
@@ -87,8 +88,11 @@ class StepList:
 
     def _runner(self, body: Function, bindings: Bindings) -> Callable[[Arrays], list[np.ndarray]]:
         """A function from the parameters of a body to its results."""
-        steps = StepList(body, bindings)
-        return lambda arguments: [np.asarray(result) for result in steps.run(arguments, {})]
+        @cache
+        def steps() -> StepList:  # made for the first run: there may be none
+            check_possible(body, bindings)
+            return StepList(body, bindings)
+        return lambda arguments: [np.asarray(result) for result in steps().run(arguments, {})]
 
     def results_of(self, op: Op, operands: Arrays, bindings: Bindings) -> Arrays:
         """The results of an op for these values of the symbols; its errors name it."""

@@ -12,12 +12,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from nervure.errors import NervureError
 from nervure.ir.function import Function
 from nervure.ops.branching import Branches, If
 from nervure.ops.looping import Scan, While
 from nervure.transformers.xla.call_trace import CallTrace
-from nervure.transformers.xla.checks import Status, may_fail
+from nervure.transformers.xla.checks import Status, impossible, may_fail
 from nervure.transformers.xla.functions import Array
+from nervure.transformers.xla.sizes import numbers
 from nervure.types.dim import evaluate
 
 Runner = Callable[[CallTrace, Function, Sequence[Array]], list[Array]]
@@ -27,12 +29,26 @@ Runner = Callable[[CallTrace, Function, Sequence[Array]], list[Array]]
 def _body(trace: CallTrace, function: Function, runner: Runner) -> Callable[[Status, Sequence[Array]],
                                                                        tuple[Status, list[Array]]]:
     """A function of a status and arguments, which gives the status after it and the results."""
+    error = impossible(function, trace.bindings)
+    if error is not None:
+        return _refused(trace, function, error)
     fails = may_fail(function, trace.bindings)
 
     def run(status: Status, arguments: Sequence[Array]) -> tuple[Status, list[Array]]:
         inner = trace.inside(status)
         results = runner(inner, function, arguments)
         return (inner.status if fails else status), results
+    return run
+
+
+def _refused(trace: CallTrace, function: Function,
+             error: NervureError) -> Callable[[Status, Sequence[Array]], tuple[Status, list[Array]]]:
+    """A function as ``_body`` returns it for a ``function`` that has no result for these sizes: it fails if it runs."""
+    shapes = [(numbers(value.type.shape, trace.bindings), value.type.dtype.numpy) for value in function.results]
+
+    def run(status: Status, arguments: Sequence[Array]) -> tuple[Status, list[Array]]:
+        failed = trace.checks.add(status, jnp.ones((1,), jnp.bool_), lambda position, value: error)
+        return failed, [jnp.zeros(shape, dtype) for shape, dtype in shapes]
     return run
 
 

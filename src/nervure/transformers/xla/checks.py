@@ -27,8 +27,9 @@ from nervure.ir.printer import nested_functions
 from nervure.ops.effects import Guard
 from nervure.ops.library_op import LibraryOp
 from nervure.transformers.binding import Bindings
+from nervure.transformers.memory_estimate import check_possible
 from nervure.transformers.xla.functions import Array
-from nervure.transformers.xla.sizes import numbers
+from nervure.transformers.xla.sizes import are_open
 
 Status = tuple[Array, Array, Array]
 ErrorOf = Callable[[int, int], NervureError]
@@ -36,7 +37,7 @@ ErrorOf = Callable[[int, int], NervureError]
 
 START: Status = (np.int64(0), np.int64(0), np.int64(0))
 
-__all__ = ["START", "Checks", "InvalidArgument", "Status", "may_fail"]
+__all__ = ["START", "Checks", "InvalidArgument", "Status", "impossible", "may_fail"]
 
 
 class Checks:
@@ -66,14 +67,24 @@ class Checks:
 
 def may_fail(function: Function, bindings: Bindings) -> bool:
     """Whether a call of a function may refuse its data, for these values of the symbols."""
-    return any([_may_fail(op, bindings) for held in nested_functions(function) for op in held.operations])
+    return any([impossible(held, bindings) is not None or any(map(_may_fail, held.operations))
+                for held in nested_functions(function)])
 
 
-def _may_fail(op: Op, bindings: Bindings) -> bool:
+def impossible(function: Function, bindings: Bindings) -> NervureError | None:
+    """Returns why a function has no result for these values of its symbols, if they are known; None if it has."""
+    if are_open(bindings):
+        return None
+    try:
+        check_possible(function, bindings)
+    except NervureError as error:
+        return error
+    return None
+
+
+def _may_fail(op: Op) -> bool:
     if isinstance(op, Structured):
         structure = op.structure(*[operand.type for operand in op.operands])
-        if structure.needs_elements and 0 in numbers(structure.domain, bindings):
-            return True
         accesses = [access for access in (*structure.reads, *structure.writes) if access is not None]
         return any([isinstance(entry, Element) for access in accesses for entry in access.coordinates])
     return isinstance(op, Guard) or isinstance(op, LibraryOp) and op.failure is not None

@@ -8,14 +8,13 @@ XLA's fusion leaves of it.
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Sequence
 
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from nervure.errors import IndexOutOfRange, InvalidArgument, NervureError, NotSupported
+from nervure.errors import IndexOutOfRange, NervureError, NotSupported
 from nervure.ir.kinds import Access, Element, ScalarExpression, Structure, Structured, as_results
 from nervure.transformers.interpreter.structure import unit
 from nervure.transformers.xla.call_trace import CallTrace
@@ -34,11 +33,6 @@ def structured(trace: CallTrace, op: Structured, operands: Sequence[Array]) -> l
     structure = op.structure(*[operand.type for operand in op.operands])
     domain = domain_of(trace, op, operands)
     outputs = [(numbers(output.type.shape, trace.bindings), output.type.dtype) for output in op.outputs]
-    if structure.needs_elements and 0 in domain.lengths and any([math.prod(shape) for shape, _ in outputs]):
-        trace.check(jnp.ones((1,), jnp.bool_), lambda position, value: op.fail(
-            InvalidArgument, "there is no element to choose from", got=f"an empty axis: {domain.lengths}",
-            expected="at least one element", help="the reduced axes must not be empty"))
-        return [jnp.zeros(shape, dtype.numpy) for shape, dtype in outputs]
     if callable(structure.combine) and 0 in domain.lengths:
         return [jnp.zeros(shape, dtype.numpy) for shape, dtype in outputs]
     s = XlaScalars(domain.values)

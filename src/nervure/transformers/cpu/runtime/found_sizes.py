@@ -45,6 +45,10 @@ class Instruction(IntEnum):
     MAXIMUM = 9
 
 
+IMPOSSIBLE = (Instruction.CONSTANT, 0, Instruction.REQUIRE, 0)
+"""The instructions of a step that cannot run with the sizes of a call: the call fails when it comes to it."""
+
+
 class FoundSizes(NamedTuple):
     """Sizes of a step, by their targets, over lengths in the buffers ``slots``; those ``required`` must not be 0."""
 
