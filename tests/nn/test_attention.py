@@ -134,6 +134,14 @@ def test_weights_are_dropped_in_training_alone():
     np.testing.assert_array_equal(nothing(x[0]).numpy(), np.broadcast_to(nothing.out_proj.bias.numpy(), (6, 8)))
 
 
+def test_turns_are_as_accurate_as_rows():
+    """T414: positions and angles of float64 are not rounded to float32."""
+    layer = nn.MultiHeadAttention(8, 2, rotary=50.0, batch_first=True, dtype=nv.float64)
+    x = generator.standard_normal((1, 12, 8))
+    expected = attended(layer, x[0], np.tri(12, dtype=bool), 50.0)
+    np.testing.assert_allclose(layer(x, causal=True).numpy()[0], expected, atol=1e-13)
+
+
 def test_gradients_are_those_of_differences():
     """T414: in float64, with respect to the input and all parameters."""
     layer = nn.MultiHeadAttention(4, 2, 1, rotary=100.0, dtype=nv.float64)

@@ -39,7 +39,7 @@ from nervure.support.elsewhere import explains_keywords
 from nervure.types.axes import AxesLike, AxisLike
 from nervure.types.axis import Axis, same_role
 from nervure.types.dim import DimLike
-from nervure.types.dtype import DTypeLike, bool_, float32, int64
+from nervure.types.dtype import DTypeLike, bool_, int64
 
 
 class KeyValueCache(Module):
@@ -306,8 +306,8 @@ def _turned(x: Tensor, base: float, start: Tensor | None) -> Tensor:
     *_, steps, features = x.type.shape
     assert isinstance(features, int)
     positions = Tensor(ops.Iota((steps, 1), 0, int64))
-    speeds = constant((base ** (-np.arange(0, features, 2) / features)).astype(np.float32))
-    angles = (positions if start is None else positions + start).astype(float32) * speeds
+    speeds = constant(base ** (-np.arange(0, features, 2) / features), dtype=x.dtype.compute)
+    angles = (positions if start is None else positions + start).astype(x.dtype.compute) * speeds
     first, second = split(x, 2, axis=-1)
     turn, lift = [function(angles).astype(x.dtype) for function in (cos, sin)]
     return concatenate([first * turn - second * lift, second * turn + first * lift], axis=-1)
