@@ -156,7 +156,7 @@ def with_early_totals(plan: Plan, bindings: Bindings) -> Function:
     A total is one of these if it is smaller than what it is made of.
     """
     totals = _EarlyTotals(plan, bindings)
-    for step in totals.last:
+    for step in dict.fromkeys([step.cluster for step in plan.steps if _writes_roots(step)]):
         if isinstance(step, Loops):
             totals.find(step)
     totals.order()
@@ -164,22 +164,24 @@ def with_early_totals(plan: Plan, bindings: Bindings) -> Function:
 
 
 class _EarlyTotals:
-    """The totals of the ``last`` steps, which write results and new values, and what steps read in place of values."""
+    """The totals of the last steps, which write results and new values, and what steps read in place of values."""
 
     def __init__(self, plan: Plan, bindings: Bindings) -> None:
         self._plan, self._bindings = plan, bindings
         self._producers = ProducerAnalysis(plan.function)
         self._written = {storage: number for number, step in enumerate(plan.steps) for storage in step.written}
-        self._stored = {value: step for step in plan.clusters for value in step.stored}
+        self._stored = plan.made
         self.others: dict[tuple[Step, Value], Delayed | Again] = {}
-        self.last = dict.fromkeys([step.cluster for step in plan.steps if _writes_roots(step)])
+        last = {part for step in plan.steps if _writes_roots(step) for part in step.cluster.parts}
         begin: dict[Step, int] = {}  # the first kernel of each step of the clustering
         for number, each in enumerate(plan.steps):
-            begin.setdefault(each.cluster, number)
-        self._makers = {self._stored[read.value] for step in self.last for _, read in step.reads(self._producers)
+            for part in each.cluster.parts:
+                begin.setdefault(part, number)
+        self._makers = {self._stored[read.value] for step in last for _, read in step.reads(self._producers)
                         if read.value in self._stored and self._producers.ops.kind(read.value.op) is OpKind.REDUCTION}
-        self._main = [(number, step) for step, number in begin.items()
-                      if step.stored and step not in self.last and step not in self._makers]
+        first = {step: value for value, step in reversed(self._stored.items())}
+        self._main = [(number, step, first[step]) for step, number in begin.items()
+                      if step in first and step not in last and step not in self._makers]
         self._early: dict[Step, list[Value]] = {}  # the totals that are made in front of a step
 
     def find(self, step: Loops) -> None:
@@ -193,13 +195,13 @@ class _EarlyTotals:
                 self._is_early(value, maker)
         waiting = [*found, *others]
         for value in waiting:
-            self.others[step, value] = Delayed(value, (self._main[-1][1].stored[0], *waiting))
+            self.others[step, value] = Delayed(value, (self._main[-1][2], *waiting))
 
     def _is_early(self, total: Value, step: Step) -> bool:
         """Whether a step's total is made in front of the first step that its operands permit; notes it there if so."""
         read = [value for value in _stored_below(total, step, self._stored) if value in self._stored]
         ready = max([self._written[self._plan.places[value]] for value in read], default=-1)
-        following = next((other for number, other in self._main if number > ready), None)
+        following = next((other for number, other, _ in self._main if number > ready), None)
         size = sum([_bytes(value, self._bindings) for value in read])
         if ready < 0 or following is None or size < _bytes(total, self._bindings) \
                 or total in self._plan.function.roots:
@@ -283,7 +285,7 @@ class _Choice:
     def __init__(self, before: Spared, bindings: Bindings, machine: Machine) -> None:
         plan, self._before = before.plan, before
         self._plan, self._bindings, self._machine = plan, bindings, machine
-        self._producers = ProducerAnalysis(plan.function)
+        self._producers, self._made = ProducerAnalysis(plan.function), plan.made
         self._lives = _lives(plan)
         self._bytes = {storage: bytes_of(storage, bindings) for storage in self._lives}
         self._fixed = _of_roots(plan, bindings)
@@ -305,11 +307,12 @@ class _Choice:
         return max(range(len(waiting)), key=waiting.__getitem__)
 
     def _found(self) -> Iterator[_Candidate]:
-        plan, home = self._plan, {value: step for step in self._plan.clusters for value in step.stored}
+        plan, home = self._plan, self._made
         kernels: dict[Step, list[int]] = {}
         readers: dict[Storage, list[int]] = {}
         for number, step in enumerate(plan.steps):
-            kernels.setdefault(step.cluster, []).append(number)
+            for part in step.cluster.parts:
+                kernels.setdefault(part, []).append(number)
             for storage in dict.fromkeys(step.read):
                 readers.setdefault(storage, []).append(number)
         shared = set(plan.inside) | {place.whole for place in plan.inside.values()}
@@ -320,7 +323,7 @@ class _Choice:
             before = [number for number in readers.get(storage, ()) if number <= self._cut]
             behind = [number for number in readers.get(storage, ()) if number > self._cut]
             made = max(kernels[home[value]])
-            late = {plan.steps[number].cluster for number in behind}
+            late = {part for number in behind for part in plan.steps[number].cluster.parts}
             if made > self._cut or not behind or any([self._position[step] <= self._cut for step in late]):
                 continue
             below = self._below(value)
@@ -334,7 +337,6 @@ class _Choice:
         """Returns the stored values from which one is made, and the nanoseconds; None if it cannot be made again."""
         ops, plan = self._producers.ops, self._plan
         home = {op: step for step in plan.clusters for op in step.ops}
-        made = {op for step in plan.clusters for each in step.stored for op in [each.op]}
         stack, inside, operands = [value.op], {value.op}, dict[Value, None]()
         while stack:
             op = stack.pop()
@@ -343,7 +345,7 @@ class _Choice:
             for operand in op.operands:
                 if operand in operands or operand.op in inside:
                     continue
-                if isinstance(operand.op, Leaf) or operand.op in made and operand in plan.places:
+                if isinstance(operand.op, Leaf) or operand in self._made:
                     operands[operand] = None
                 else:
                     inside.add(operand.op)
@@ -365,7 +367,7 @@ class _Choice:
 
     def _nanoseconds(self, step: Step) -> int:
         return sum([self._duration(each) for each in self._plan.steps
-                    if each.cluster is step and isinstance(each, KernelStep)])
+                    if step in each.cluster.parts and isinstance(each, KernelStep)])
 
     def _duration(self, step: KernelStep) -> int:
         key = id(step.kernel.body)
@@ -459,8 +461,9 @@ class _Choice:
     def _in_front(self, place: int) -> tuple[Value, ...]:
         """Returns a value that the last step in front of one makes."""
         for step in reversed(self._plan.steps[:place]):
-            if step.cluster.stored:
-                return (step.cluster.stored[0],)
+            found = [value for value in step.cluster.stored if value in self._made]
+            if found:
+                return (found[0],)
         return ()
 
 

@@ -175,6 +175,12 @@ class Plan(NamedTuple):
         touched = {storage for step in self.steps for storage in (*step.read, *step.written)}
         return {*self.function.roots, *[self.held[each] for each in touched if each in self.held]}
 
+    @property
+    def made(self) -> dict[Value, Step]:
+        """The values that steps write to memory, each with its step; not what is scratch memory of a shared loop."""
+        written = {storage for step in self.steps for storage in step.written}
+        return {value: step for step in self.clusters for value in step.stored if self.places.get(value) in written}
+
 
 def make_plan(function: Function, machine: Machine = GENERIC, begin: Callable[[KernelStep], None] = lambda step: None,
               invariant: Collection[int] = (), lengths: Mapping[str, Storage] = MappingProxyType({})) -> Plan:

@@ -62,10 +62,11 @@ class Rewiring:
         self._plan, self._others = plan, others
         self._again = {entry.value: entry for entry in others.values() if isinstance(entry, Again)}
         self._home: dict[Op, Step] = {op: step for step in plan.clusters for op in step.ops}
-        self._stored = {value for step in plan.clusters for value in step.stored}
+        self._stored, self._kept = {value for step in plan.clusters for value in step.stored}, plan.made
         self._begin: dict[Place, int] = {}  # the first kernel of each step
         for number, step in enumerate(plan.steps):
-            self._begin.setdefault(step.cluster, number)
+            for part in step.cluster.parts:
+                self._begin.setdefault(part, number)
         self._ops: dict[tuple[Op, Place], Op] = {}
         self._made: dict[_Request, Value] = {}
 
@@ -118,7 +119,7 @@ class Rewiring:
         if isinstance(place, Again) and value is not place.value:
             if value in self._again:
                 return [(value, self._again[value])], _first
-            if isinstance(op, Leaf) or value in self._stored:
+            if isinstance(op, Leaf) or value in self._kept:
                 return [self._at_home(entry) for entry in (value, *place.others)], _later
         elif isinstance(op, Leaf):
             return [], lambda _: value

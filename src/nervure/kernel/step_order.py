@@ -42,7 +42,8 @@ def relieved(steps: Sequence[PlanStep], awaited: Mapping[Step, Sequence[Storage]
     for number, step in enumerate(steps):
         place = number
         if not step.may_fail and _is_inside(step) and _makes_free(step, number, last):
-            before = (*step.read, *step.written, *awaited.get(step.cluster, ()))
+            before = [*step.read, *step.written]
+            before += [storage for part in step.cluster.parts for storage in awaited.get(part, ())]
             place = max([-1, *[written.get(storage, -1) for storage in before],
                          *[read.get(storage, -1) for storage in step.written]])
         places.append((place, number))

@@ -108,6 +108,21 @@ def test_symbols():
     assert same(run(weights, step, 300, 1)[1:], run(weights, step, 300, 0)), "the call that failed changed nothing"
 
 
+def test_kernels_that_share_a_loop():
+    """V7, V9: a product whose rows stay in scratch memory of a loop is no value that waits in memory."""
+    def slopes(limit):
+        x, w = [nv.placeholder([nv.dim(name) for name in names], nv.float64) for names in ("tk", "k")]
+        y = nv.tanh(nv.matmul(nv.matmul(x, w), x))
+        loss = nv.sum(y * y) + nv.sum(nv.sin(x))
+        return nv.computation([loss, *nv.deriv(loss, [x, w])], x, w, memory_limit=limit)
+
+    usual, arrays = slopes(None), (np.linspace(-2, 1, 340).reshape(20, 17), np.linspace(-1, 1, 17))
+    assert any([len(step.cluster.parts) > 1 for step in usual.executable.compilation.plan.steps])
+    with pytest.raises(InvalidArgument, match="it needs more memory than its limit"):
+        slopes(1000)(*arrays)
+    assert same(slopes(usual.executable.memory({"t": 20, "k": 17}).bytes)(*arrays), usual(*arrays))
+
+
 @pytest.mark.parametrize("rows", [50, 200, 600, 1000, 2000])
 def test_what_the_plan_says_is_what_a_call_takes(rows):
     """V6: the block of a call, and results and new values that lie elsewhere."""

@@ -35,6 +35,10 @@ class Step(Protocol):
         """The values that it makes in memory."""
 
     @property
+    def parts(self) -> Sequence[Step]:
+        """The steps of the clustering that it is: itself, or those whose kernels share an outer loop."""
+
+    @property
     def computes_again(self) -> bool:
         """Whether it can compute its operands itself, when that is better than reading them."""
 
@@ -105,6 +109,11 @@ class Loops:
     reloaded: list[Value] = field(default_factory=list)
     strategy: LoopStrategy = LoopStrategy.POINTWISE
     computes_again = True
+
+    @property
+    def parts(self) -> Sequence[Step]:
+        """The step itself."""
+        return [self]
 
     @property
     def ops(self) -> list[Op]:
@@ -201,6 +210,11 @@ class _Unshared:
     """The common part of steps without loops that others could share."""
 
     computes_again = False
+
+    @property
+    def parts(self: Step) -> Sequence[Step]:
+        """The step itself."""
+        return [self]
 
     def level(self, _: Op) -> None:
         """Returns None: there are no loops to share."""
@@ -326,6 +340,11 @@ class SharedSteps(_Unshared):
     """Steps whose kernels share an outer loop, in the order in which they follow each other in it."""
 
     steps: tuple[Step, ...]
+
+    @property
+    def parts(self) -> Sequence[Step]:
+        """The steps."""
+        return self.steps
 
     @property
     def ops(self) -> Sequence[Op]:

@@ -20,7 +20,6 @@ from nervure.ir.variable import Variable
 from nervure.kernel.cluster import Copy
 from nervure.kernel.cluster import Step as Cluster
 from nervure.kernel.cluster.reasons import Reason, reasons, root_name
-from nervure.kernel.cluster.steps import SharedSteps
 from nervure.kernel.plan import KernelStep, OpaqueStep
 from nervure.kernel.printer import print_kernel
 from nervure.kernel.producers import dense_base
@@ -92,7 +91,7 @@ class _Reporting:
         """
         first: dict[int, str] = {}
         for number, step in enumerate(self._plan.steps):
-            for part in step.cluster.steps if isinstance(step.cluster, SharedSteps) else (step.cluster,):
+            for part in step.cluster.parts:
                 first.setdefault(id(part), f"step {number}: ")
         return {value: [first.get(id(reason.step), "") + reason.text for reason in listed]
                 for value, listed in stored.items()}
