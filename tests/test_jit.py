@@ -181,6 +181,18 @@ def test_a_function_that_reads_a_placeholder_extends_its_graph(function):
         nv.explain(nv.jit(lambda y: y * x), given)
 
 
+@pytest.mark.parametrize("function", [nv.jit, nv.grad])
+def test_a_function_of_a_length_extends_its_graph(function):
+    """The length has a value when a call comes: that of an argument, or one that the function reads."""
+    x, given = nv.placeholder((nv.dim("n"),)), np.float32([1, 2, 3])
+    twos = nv.full(x.shape, 2.0)
+    argument, inside = function(lambda y: nv.sum(y * y))(twos), function(lambda y: nv.sum(y * y * twos))(np.float32(2))
+    compute = nv.computation([nv.sum(argument), inside], x)
+    assert [entry.item() for entry in compute(given)] == [12.0, 24.0]
+    with pytest.raises(nv.InvalidArgument, match="a length that no argument has"):
+        nv.explain(nv.jit(lambda y: y * twos), given)
+
+
 def test_a_gradient_counts_its_argument_alone():
     w = nv.variable((), 3.0)
     product = nv.grad(lambda v: v * w)

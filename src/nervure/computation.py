@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Never, TypeVar, overload
@@ -30,7 +30,7 @@ from nervure.front.tensor import Operand, Tensor
 from nervure.ir.function import Function
 from nervure.ir.identity import Uncopyable
 from nervure.ir.leaves import Parameter, ReadVariable
-from nervure.ir.op import Value
+from nervure.ir.op import Op, Value, dimensions_of
 from nervure.ir.traverse import postorder
 from nervure.ir.variable import Variable
 from nervure.ops.order import placed_operands
@@ -40,6 +40,7 @@ from nervure.transformers.devices.choice import transformer_for
 from nervure.transformers.program_options import PadLengths, read_options
 from nervure.types.axes import Axes, make_axes
 from nervure.types.description import BasicTensorDescription, TensorDescription
+from nervure.types.dim import found_symbols, index_symbols, symbols
 from nervure.types.mesh import Mesh, MeshAxes, Shard
 
 if TYPE_CHECKING:
@@ -462,10 +463,20 @@ def placeholders_below(returns: Sequence[Return]) -> list[AssignableTensorOp]:
     return [place for place in given_below(returns) if place.is_input]
 
 
+def lengths_below(returns: Sequence[Return]) -> set[str]:
+    """Returns the names of the lengths that a call of returns has to know, but for those that ops find."""
+    lengths = {id(length): length for op in _ops_below(returns) for length in dimensions_of(op)}
+    return {name for length in lengths.values()
+            for name in symbols(length) - index_symbols(length) - found_symbols(length)}
+
+
+def _ops_below(returns: Sequence[Return]) -> Iterable[Op]:
+    return postorder([entry.value for entry in returns if entry is not None], None, placed_operands)
+
+
 def given_below(returns: Sequence[Return]) -> list[AssignableTensorOp]:
     """Returns every placeholder and temporary that returns are computed from, in the order of the graph."""
-    roots = [entry.value for entry in returns if entry is not None]
-    found = [op.variable for op in postorder(roots, None, placed_operands) if type(op) is ReadVariable]
+    found = [op.variable for op in _ops_below(returns) if type(op) is ReadVariable]
     return [handle_of(variable) for variable in dict.fromkeys(found)
             if variable.handle is not None and not variable.persistent]
 

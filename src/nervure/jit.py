@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Never, SupportsIndex
 import numpy as np
 
 from nervure import transformers
-from nervure.computation import Computation, build_function, placeholders_below
+from nervure.computation import Computation, build_function, lengths_below, placeholders_below
 from nervure.errors import InvalidArgument, Location, WrongKind, did_you_mean
 from nervure.front import pytrees
 from nervure.front.argument_parsing import members
@@ -56,7 +56,7 @@ Concrete = np.ndarray | np.generic | complex | str | None
 
 
 class _Captured(InvalidArgument):
-    """A function belongs to a graph that is being built, since it reads a placeholder of that."""
+    """A function belongs to a graph that is being built, since it reads a placeholder or a length of that."""
 
 
 class _Call(NamedTuple):
@@ -338,6 +338,11 @@ class Jitted(Generic[Result]):
             raise _Captured("the function reads a placeholder that is not among its arguments", op=self.__name__,
                             got=repr(captured[0]), expected="results of arguments and variables",
                             help="pass it, too")
+        unknown = lengths_below(tensors) - {name for place in parameters for name in place.type.symbols}
+        if unknown:
+            raise _Captured("the function reads a length that no argument has", op=self.__name__,
+                            got=", ".join(sorted(unknown)), expected="lengths of its arguments",
+                            help="pass a tensor that has it, too")
 
     def _check_names(self, names: Iterable[str]) -> None:
         known = list(self._signature.parameters)
@@ -421,8 +426,8 @@ def _type_text(stand_in: object) -> str:
 
 
 def _is_open(leaf: object) -> bool:
-    """Whether a tensor depends on a placeholder, so that it cannot be computed now."""
-    return isinstance(leaf, Tensor) and bool(placeholders_below([leaf]))
+    """Whether a tensor depends on a placeholder or a length without a value, so that it cannot be computed now."""
+    return isinstance(leaf, Tensor) and bool(placeholders_below([leaf]) or lengths_below([leaf]))
 
 
 def _read_dynamic(dynamic: object) -> set[str] | dict[str, dict[int | str, str]]:
