@@ -12,7 +12,7 @@ import time
 
 from tests.fuzz import programs
 from tests.fuzz.checks import failure
-from tests.fuzz.graphs import Case, random_case, random_chains, random_regions, random_rows
+from tests.fuzz.graphs import Case, random_attention, random_case, random_chains, random_regions, random_rows
 from tests.fuzz.minimise import smaller
 from tests.real_sizes.cases import check, draw_case
 
@@ -30,7 +30,8 @@ def drawn(seed: int, limit: int) -> tuple[Case, list[str]]:
     if kind == 3:
         return random_rows(seed, limit), ["rows", "values"]
     if seed % 24 == 4:
-        return random_chains(seed, limit), ["values", ("shared", "threads")[seed // 24 % 2]]
+        make = (random_chains, random_attention)[seed // 24 % 2]
+        return make(seed, limit), ["values", ("shared", "threads")[seed // 48 % 2]]
     if kind >= 4:
         return random_regions(seed, limit), ["values", IN_TURN[seed // 6 % len(IN_TURN)]]
     return random_case(seed, limit), ["values", "work", IN_TURN[kind]]

@@ -10,8 +10,9 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
+from unittest import mock
 
 import numpy as np
 
@@ -25,12 +26,20 @@ from nervure.ir.op import Value
 from nervure.ir.region import RegionOp
 from nervure.ir.traverse import postorder
 from nervure.ir.variable import Variable
+from nervure.ops import attention
 from nervure.types.dim import evaluate
 from nervure.types.dtype import DType
 from nervure.types.index_map import IndexMap, indices
+from tests.fuzz.attending import attended
 from tests.fuzz.growth import TYPES, Growth
 from tests.fuzz.recipes import RECIPES, ROWWISE
-from tests.fuzz.regions import REGIONS, chained, grow_once
+from tests.fuzz.regions import REGIONS, chained, chosen_branch, grow_once, remade, scanned
+
+MODES = ("reverse", "forward", "reverse reverse", "forward reverse", "reverse forward")
+"""The kinds of derivatives, one after the other."""
+
+LARGE = 10_000
+"""Elements of a value of attention from which on no derivative has a derivative."""
 
 
 class Case(NamedTuple):
@@ -88,12 +97,31 @@ def random_chains(seed: int, limit: int = 257) -> Case:
     return _with_derivatives(growth, f"chains_{seed}")
 
 
-def _with_derivatives(growth: Growth, name: str) -> Case:
+def random_attention(seed: int, limit: int = 257) -> Case:
+    """A function with an attention or two, now and then in a branch or loop. Half of the derivatives make again all
+    weights, as those of a long attention do.
+    """
+    growth = Growth(seed, limit)
+    random = growth.random
+    if random.random() < 0.1:
+        growth.starts = [attended]
+        for _ in range(2):
+            growth.parameter(nv.float32, growth.shape())
+        _grow(growth, [(scanned, 2.0), (chosen_branch, 1.0), (remade, 1.0)], 1)
+    else:
+        _grow(growth, [(attended, 1.0)], random.choice((1, 1, 1, 2)))
+        _grow(growth, ROWWISE, random.choice((0, 0, 1, 3)))
+    is_large = any([not growth.fits(value.shape, LARGE) for op in postorder(growth.values) for value in op.outputs])
+    with mock.patch.object(attention, "MOST_SCORES", random.choice((0, attention.MOST_SCORES))):
+        return _with_derivatives(growth, f"attention_{seed}", ("reverse",) if is_large else (*["reverse"] * 5, *MODES))
+
+
+def _with_derivatives(growth: Growth, name: str, kinds: Sequence[str] = MODES) -> Case:
     """The function of a growth, half of the time with derivatives of its results, or for many elements at once."""
     random, results = growth.random, _results(growth)
     chance = random.random()
     if chance < 0.5:
-        modes = random.choice(("reverse", "forward", "reverse reverse", "forward reverse", "reverse forward"))
+        modes = random.choice(kinds)
         through = sorted(results, key=lambda value: not _has_region(value, modes))
         results += _derivatives(growth, through, modes)
     elif chance < 0.6:
@@ -119,7 +147,7 @@ def _add_variables(growth: Growth) -> None:
 
 def _results(growth: Growth) -> list[Value]:
     """Some values that nobody uses, and sometimes one that is an argument, a view, or there already."""
-    used = {operand for value in growth.values for operand in value.op.operands}
+    used = {operand for op in postorder(growth.values) for operand in op.operands}
     loose = [value for value in growth.values if value not in used and growth.batch is None or value not in used]
     growth.random.shuffle(loose)
     results = loose[:growth.random.choice((1, 2, 3, 4, 8))]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
@@ -46,7 +46,9 @@ DISCONTINUOUS = frozenset("Floor Ceil Round Truncate Sign FloorDivide Mod Atan2 
 
 
 class Growth:
-    """The random graph of a seed while it grows. ``limit`` caps all lengths, to make a failure small."""
+    """The random graph of a seed while it grows. ``limit`` caps all lengths, to make a failure small. Bodies of
+    branches and loops begin with the recipes ``starts``.
+    """
 
     def __init__(self, seed: int, limit: int = 257, batch: bool = False) -> None:
         self.seed, self.random = seed, Random(seed)
@@ -57,11 +59,13 @@ class Growth:
         self.parameters: list[nv.Parameter] = []
         self.effects: list[Op] = []
         self.depth = 0
+        self.starts: list[Callable[[Growth], None]] = []
         self._exact: dict[Value, bool] = {}
         self._heat: dict[Value, int] = {}
         self.batch: Dim | None = nv.dim("n", min=1) if batch else None
         self.bindings = self._choose_bindings()
-        self._lengths = self._choose_lengths()
+        self.symbols = [nv.dim(name, min=self._least) for name in ("n", "m") if len(self.bindings[0]) == 2]
+        self._lengths = [*[self.length() for _ in range(self.random.randint(2, 4))], *self.symbols]
 
     # -- sizes -------------------------------------------------------------------------------------------
 
@@ -78,12 +82,6 @@ class Growth:
         sizes = [max(self.length(), self._least) for _ in range(6)]
         return [{"n": n, "m": m} for n, m in zip(sizes[:3], sizes[3:], strict=True)]
 
-    def _choose_lengths(self) -> list[DimLike]:
-        found: list[DimLike] = [self.length() for _ in range(self.random.randint(2, 4))]
-        if len(self.bindings[0]) == 2:
-            found += [nv.dim("n", min=self._least), nv.dim("m", min=self._least)]
-        return found
-
     def shape(self) -> tuple[DimLike, ...]:
         """A random shape, in a few lengths that the whole graph shares."""
         choose = self.random.choice
@@ -96,9 +94,10 @@ class Growth:
                 return shape
         return (self.batch,) if self.batch is not None else (min(3, self.limit),)
 
-    def fits(self, shape: Sequence[DimLike]) -> bool:
-        """Whether a shape is valid and small, for every binding."""
-        most = MOST_ELEMENTS * (5 if self._is_long else 1)
+    def fits(self, shape: Sequence[DimLike], most: int | None = None) -> bool:
+        """Whether a shape is valid and has few elements, or at most ``most``, for every binding."""
+        if most is None:
+            most = MOST_ELEMENTS * (5 if self._is_long else 1)
         for binding in self.bindings:
             numbers = [evaluate(length, binding) for length in shape]
             if any([number < 0 for number in numbers]) or math.prod(numbers) > most:
@@ -116,7 +115,7 @@ class Growth:
     def inside(self) -> Growth:
         """The growth of a body in this graph: the same sizes and choices, and nothing in it."""
         made = copy.copy(self)
-        made.values, made.parameters, made.effects = [], [], []
+        made.values, made.parameters, made.effects, made.starts = [], [], [], []
         made._exact, made._heat = {}, {}
         made.depth += 1
         return made

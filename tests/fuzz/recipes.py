@@ -347,14 +347,14 @@ def product(growth: Growth) -> None:
     extents = {**dict(enumerate(x.shape)), **dict(zip(y_indices, lengths))}
     if growth.fits(lengths) and growth.fits([extents[entry] for entry in indices]):
         y = growth.like(x.dtype, lengths) if growth.batch is None else growth.weights(x.dtype, lengths)
-        x, y = _near_product(growth, x), _near_product(growth, y) if growth.batch is None else y
+        x, y = near_product(growth, x), near_product(growth, y) if growth.batch is None else y
         made = growth.add(ops.Contract(x, y, x_indices, y_indices, indices))
         if growth.batch is None and growth.random.random() < 0.3:
             made = growth.add(ops.Permute(made, growth.random.sample(range(made.rank), made.rank)))
-        _near_product(growth, made)
+        near_product(growth, made)
 
 
-def _near_product(growth: Growth, x: Value) -> Value:
+def near_product(growth: Growth, x: Value) -> Value:
     """What may stand before a product or behind it: nothing, or a cheap op or two."""
     chosen = growth.random.choice(("nothing", "nothing", "sum", "scale", "activation"))
     if chosen == "nothing":
@@ -379,14 +379,14 @@ def windowed(growth: Growth) -> None:
     attributes = {"strides": [growth.random.randint(1, 3) for _ in windows],
                   "paddings": [(growth.random.randint(0, window - 1), growth.random.randint(0, window - 1))
                                for window in windows]}
-    axes, x = list(range(x.rank - spatial, x.rank)), _near_product(growth, x)
+    axes, x = list(range(x.rank - spatial, x.rank)), near_product(growth, x)
     if growth.random.random() < 0.6 or x.rank != spatial + 2 or not isinstance(x.shape[1], int):
         cls = growth.random.choice((ops.MaxPool, ops.AveragePool))
         made = growth.add(cls(x, axes, windows, **attributes))
     else:
         filters = growth.weights(x.dtype, (x.shape[1], 1, *windows))
         made = growth.add(ops.Convolution(x, filters, groups=x.shape[1], **attributes))
-    _near_product(growth, made)
+    near_product(growth, made)
 
 
 def convolved(growth: Growth) -> None:

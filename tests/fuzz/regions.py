@@ -28,6 +28,7 @@ from nervure.ops.rematerialising import Checkpoint
 from nervure.ops.scan_in_blocks import scan_in_blocks
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import DimLike, evaluate
+from tests.fuzz.attending import attended
 from tests.fuzz.growth import TYPES, Growth
 from tests.fuzz.recipes import RECIPES, Recipe
 
@@ -62,6 +63,8 @@ class Body:
 
     def grow(self, steps: int) -> None:
         """Adds ops by the recipes, loops and branches among them unless the body is deep inside."""
+        for recipe in self.outside.starts:
+            grow_once(self.growth, [(recipe, 1)])
         recipes = [*RECIPES, *([(recipe, 3 * weight) for recipe, weight in REGIONS] if self.is_shallow else [])]
         for _ in range(steps):
             grow_once(self.growth, recipes)
@@ -296,5 +299,5 @@ def chained(growth: Growth) -> None:
 
 
 REGIONS: list[tuple[Callable[[Growth], None], float]] = [(scanned, 3), (repeated, 1), (chosen_branch, 1.5),
-                                                         (remade, 0.7), (chained, 0.5)]
+                                                         (remade, 0.7), (chained, 0.5), (attended, 0.2)]
 """Recipes for ops that hold functions, and for kernels that share loops."""
