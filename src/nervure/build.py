@@ -27,7 +27,7 @@ from nervure.autodiff.derivative import deriv
 from nervure.computation import build_function, given_below
 from nervure.errors import InvalidArgument, WrongKind, did_you_mean
 from nervure.front import display
-from nervure.front.argument_parsing import members, shown, truth
+from nervure.front.argument_parsing import members, one_of, shown, truth
 from nervure.front.creation import AssignableTensorOp, as_tensor, variables_below
 from nervure.front.effects import Effect
 from nervure.front.gradients import checked_update, gradient_of
@@ -403,9 +403,7 @@ def build(out: Operand, inputs: Iterable[str | AssignableTensorOp] | None = None
         raise WrongKind("a model has one result, a tensor", op="build", operand="out", got=shown(out),
                         expected="a tensor or a number", help="nv.computation([x, y], ...) computes several tensors")
     own = as_tensor(out, "build")
-    if not isinstance(compile_mode, str) or compile_mode not in MODES:
-        raise InvalidArgument("there is no such mode", op="build", operand="compile_mode", got=shown(compile_mode),
-                              expected=", ".join(MODES), help=did_you_mean(str(compile_mode), MODES, "leave it out"))
+    one_of(compile_mode, MODES, "build", "compile_mode", "leave it out")
     asked = None if transformer is None else transformers.chosen(transformer)
     known, positional = _ordered(_inputs_of(own), inputs)
     places = list(known.values())

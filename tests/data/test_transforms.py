@@ -208,7 +208,7 @@ def test_a_trainer_goes_on_to_the_bit(tmp_path):
 
 @pytest.mark.parametrize(("make", "message"), [
     (lambda: t.Crop(0), "size is too small"), (lambda: t.Crop((1, 2, 3)), "a height and a width"),
-    (lambda: t.Crop(3, padding=-1), "padding is too small"), (lambda: t.Flip("C"), "along H or W"),
+    (lambda: t.Crop(3, padding=-1), "padding is too small"), (lambda: t.Flip("C"), "unknown axis"),
     (lambda: t.Flip(chance=2), "is from 0 to 1"), (lambda: t.Normalise(0, 0), "a deviation is above 0"),
     (lambda: t.Affine(scale=(0, 1)), "scale is a range"), (lambda: t.Mixup(3, 0), "alpha is above 0"),
     (lambda: t.Erase(area=(0.5, 0.1)), "area is a range"), (lambda: t.ColourJitter(-1), "is from 0 to 1"),

@@ -115,7 +115,7 @@ def test_a_loop_is_a_decorator_and_an_iterable():
     (lambda x: nv.call_with_view(print, []), InvalidArgument, "there are no tensors to visit"),
     (lambda x: nv.call_with_view(print, x), WrongKind, "tensors are given as a list"),
     (lambda x: nv.call_with_view(print, [np.zeros(3)]), WrongKind, "only tensors are visited"),
-    (lambda x: nv.compiled_loop([x], mode="compiled"), InvalidArgument, "there is no such mode"),
+    (lambda x: nv.compiled_loop([x], mode="compiled"), InvalidArgument, "unknown mode"),
     (lambda x: nv.compiled_loop([x], kernel_size=3), InvalidArgument, "fewer dimensions than a block"),
     (lambda x: nv.compiled_loop([x])(3), WrongKind, "a block is a function"),
     (lambda x: nv.compiled_loop(3), WrongKind, "tensors is a list"),

@@ -219,7 +219,7 @@ def test_bad_input_is_named():
         layer(x, lengths=nv.zeros("N=4"))
     with pytest.raises(InvalidArgument, match="a length for each sequence"):
         nn.GRU(2, 3)(np.zeros((5, 4, 2)), lengths=[1, 2])
-    with pytest.raises(InvalidArgument, match="there is no such nonlinearity"):
+    with pytest.raises(InvalidArgument, match="unknown nonlinearity"):
         nn.RNN(2, 3, nonlinearity="sin")
     with pytest.raises(InvalidArgument, match="dropout is from 0 to 1"):
         nn.GRU(2, 3, dropout=2.0)

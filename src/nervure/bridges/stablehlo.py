@@ -23,7 +23,7 @@ from nervure import transformers
 from nervure.computation import Computation
 from nervure.errors import InvalidArgument, NotSupported, WrongKind, did_you_mean
 from nervure.files.saving import file_name
-from nervure.front.argument_parsing import shown, truth
+from nervure.front.argument_parsing import one_of, shown, truth
 from nervure.ir.function import Function
 from nervure.ir.variable import Variable
 from nervure.support import forks
@@ -67,10 +67,7 @@ def export_stablehlo(computation: Computation[Any], path: str | os.PathLike[str]
                         got=type(computation).__name__, expected="a Computation",
                         help="nv.computation(returns, *parameters) makes one")
     place, allowed = file_name(path, "export_stablehlo"), truth(unchecked, "export_stablehlo", "unchecked")
-    if not isinstance(variables, str) or variables not in VARIABLES:
-        raise InvalidArgument("variables are constants or arguments of the program", op="export_stablehlo",
-                              operand="variables", got=shown(variables), expected=" or ".join(map(repr, VARIABLES)),
-                              help=did_you_mean(str(variables), VARIABLES, 'variables="arguments" keeps them open'))
+    one_of(variables, VARIABLES, "export_stablehlo", "variables", 'variables="arguments" keeps them open')
     function = computation.function
     if function.updates and variables == "constants":
         names = ", ".join([variable.name or "a variable" for variable, _ in function.updates])

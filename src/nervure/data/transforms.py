@@ -16,7 +16,7 @@ import numpy as np
 
 from nervure.data.pictures import cut, placed, resized
 from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind
-from nervure.front.argument_parsing import fraction, integer, members, real, shown
+from nervure.front.argument_parsing import fraction, integer, members, one_of, real, shown
 
 Arrays = tuple[np.ndarray, ...]
 
@@ -102,10 +102,8 @@ class Flip(Transform):
     """
 
     def __init__(self, axis: str = "W", chance: float = 0.5) -> None:
-        if axis not in ("H", "W"):
-            raise InvalidArgument("pictures are flipped along H or W", op="Flip", operand="axis", got=shown(axis),
-                                  expected='"H" or "W"', help='Flip() turns left and right, Flip("H") top and bottom')
-        self.axis, self.chance = axis, fraction(chance, "Flip", "chance", "0.5 is every other one")
+        self.axis = one_of(axis, ("H", "W"), "Flip", "axis", 'Flip() turns left and right, Flip("H") top and bottom')
+        self.chance = fraction(chance, "Flip", "chance", "0.5 is every other one")
 
     def apply(self, pictures: np.ndarray, generator: np.random.Generator) -> np.ndarray:
         """Maps ``pictures`` to pictures of which some are flipped."""

@@ -22,7 +22,14 @@ from typing import Any
 
 import numpy as np
 
-from nervure.errors import AxisMismatch, IndexOutOfRange, InvalidArgument, NervureError, WrongKind
+from nervure.errors import (
+    AxisMismatch,
+    IndexOutOfRange,
+    InvalidArgument,
+    NervureError,
+    WrongKind,
+    did_you_mean,
+)
 from nervure.front.tensor import Tensor
 from nervure.types.axes import Axes, AxesLike, make_axes
 from nervure.types.axis import Axis, same_role
@@ -80,6 +87,22 @@ def truth(value: object, op: str, operand: str) -> bool:
         raise WrongKind(f"{operand} is a switch", op=op, operand=operand, got=shown(value), expected="True or False",
                         help=f"write {operand}=True")
     return bool(value)
+
+
+def one_of(value: object, words: Iterable[str], op: str, operand: str, help: str | None = None) -> str:
+    """Returns a value that is one of some ``words``; InvalidArgument for any other, whose help is a word that is near,
+    or else ``help``.
+
+    >>> one_of("max", ("max", "avg"), "pooling", "kind")
+    'max'
+    """
+    known = [*words]
+    if not isinstance(value, str) or value not in known:
+        *others, last = map(repr, known)
+        got = f"{value!r:.60}" if isinstance(value, str) else shown(value)
+        raise InvalidArgument(f"unknown {operand}", op=op, operand=operand, got=got,
+                              expected=f"{', '.join(others)} or {last}", help=did_you_mean(str(value), known, help))
+    return value
 
 
 def members(value: object, op: str, operand: str, expected: str = "a list") -> list[object]:

@@ -21,7 +21,7 @@ from typing import Literal, TypeVar, cast
 import numpy as np
 
 from nervure.errors import InvalidArgument, NotSupported, WrongKind, did_you_mean
-from nervure.front.argument_parsing import truth
+from nervure.front.argument_parsing import one_of, truth
 from nervure.front.nodes import Node
 from nervure.front.tensor import Tensor
 from nervure.ir.device import (
@@ -260,9 +260,7 @@ def implement(op: Node | type[Op], *, device: type[Device],
                         expected="a class of nv.ops, or what nv.defnode gave",
                         help="@nv.implement(nv.ops.Exp, device=...)")
     checked_device(device, "implement")
-    if mode not in ("runtime", "generate"):
-        raise InvalidArgument("there is no such mode", op="implement", operand="mode", got=repr(mode),
-                              expected="'runtime' or 'generate'", help=did_you_mean(str(mode), ["runtime", "generate"]))
+    one_of(mode, ("runtime", "generate"), "implement", "mode")
     if mode == "generate" and device.transformer is None:
         raise InvalidArgument("nothing makes loops for this device", op="implement", operand="mode",
                               got=device.__name__, expected="a device that a transformer runs, such as nv.CPUTensor",

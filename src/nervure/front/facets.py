@@ -26,7 +26,7 @@ import numpy as np
 
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.accessors import memory_of, node, place_below
-from nervure.front.argument_parsing import shown, truth
+from nervure.front.argument_parsing import one_of, shown, truth
 from nervure.front.creation import AssignableTensorOp, make_place, read_axes, role_for
 from nervure.front.devices import CPUTensor, device_in_force, device_of_numbers, usable_device
 from nervure.front.gradients import requires_grad as has_gradient
@@ -229,9 +229,7 @@ def _layout(order: str, like: Tensor | None, shape: Shape) -> Layout | str:
 
 
 def _check_order(order: object, op: str) -> None:
-    if not isinstance(order, str) or order not in ("C", "F"):
-        raise InvalidArgument("there is no such order", op=op, operand="order", got=repr(order), expected="'C' or 'F'",
-                              help="'C' lets the last axis move fastest through memory, 'F' the first")
+    one_of(order, ("C", "F"), op, "order", "'C' lets the last axis move fastest through memory, 'F' the first")
 
 
 # -- how it shows itself ---------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind, did_you_mean
+from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind
 from nervure.front import argument_parsing
 from nervure.front.effects import assign
 from nervure.front.tensor import Tensor, upward
@@ -119,11 +119,8 @@ class compiled_loop:  # lower case, as it is used as a decorator
 
     def __init__(self, tensors: Sequence[Tensor], kernel_size: int = 1, collapse: bool = True, mode: str = "runtime",
                  parallel: bool = False) -> None:
-        if mode not in ("runtime", "generate"):
-            raise InvalidArgument("there is no such mode", op="compiled_loop", operand="mode", got=repr(mode),
-                                  expected="'runtime' or 'generate'",
-                                  help=did_you_mean(str(mode), ["runtime", "generate"],
-                                                    "'generate' compiles a scalar expression, 'runtime' calls a block"))
+        argument_parsing.one_of(mode, ("runtime", "generate"), "compiled_loop", "mode",
+                                "'generate' compiles a scalar expression, 'runtime' calls a block")
         is_kept = not argument_parsing.truth(collapse, "compiled_loop", "collapse")
         self._nest, self._tensors = _planned(tensors, kernel_size, is_kept, "compiled_loop", "kernel_size")
         self._mode, self._parallel = mode, argument_parsing.truth(parallel, "compiled_loop", "parallel")

@@ -7,8 +7,8 @@
 
 from __future__ import annotations
 
-from nervure.errors import InvalidArgument, did_you_mean
-from nervure.front.argument_parsing import position_of
+from nervure.errors import InvalidArgument
+from nervure.front.argument_parsing import one_of, position_of
 from nervure.front.arranging.views import expand_dims, permuted, reshape
 from nervure.front.creation import AssignableTensorOp, as_tensor
 from nervure.front.matrices.contraction import dot, matmul
@@ -100,11 +100,8 @@ class EmbeddingBag(Embedding):
     def __init__(self, rows: AxesLike, columns: AxesLike, mode: str = "mean", axis: AxisLike = -1,
                  pad_idx: int | None = None, weights: Initial = None, dtype: DTypeLike | None = None) -> None:
         super().__init__(rows, columns, pad_idx, weights, dtype)
-        if not isinstance(mode, str) or mode not in ("sum", "mean", "max"):
-            raise InvalidArgument("unknown mode", op="EmbeddingBag", operand="mode", got=f"{mode!r:.60}",
-                                  expected="sum, mean, max",
-                                  help=did_you_mean(str(mode), ["sum", "mean", "max"], "'mean' is usual"))
-        self.mode, self.axis = mode, axis
+        self.mode = one_of(mode, ("sum", "mean", "max"), "EmbeddingBag", "mode", "'mean' is usual")
+        self.axis = axis
 
     def forward(self, index: TensorLike, shares: TensorLike | None = None) -> Tensor:
         """Maps (..., a bag) integers to (..., columns); ``shares`` multiply the rows of a sum."""

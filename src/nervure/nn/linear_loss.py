@@ -12,8 +12,7 @@ from collections.abc import Callable
 
 from nervure import ops
 from nervure.autodiff.derivative import deriv
-from nervure.errors import InvalidArgument, ShapeMismatch, did_you_mean
-from nervure.front.argument_parsing import shown
+from nervure.errors import ShapeMismatch
 from nervure.front.arranging.filled import ones, zeros_like
 from nervure.front.arranging.views import pad, reshape
 from nervure.front.creation import as_tensor
@@ -26,7 +25,7 @@ from nervure.front.op_functions import add, divide, multiply
 from nervure.front.pointwise.elementwise import as_floats, convert
 from nervure.front.statistics.reductions import sum as total
 from nervure.front.tensor import Tensor, TensorLike
-from nervure.nn.loss_parts import REDUCTIONS, classified, numbered, reduced
+from nervure.nn.loss_parts import classified, numbered, reduced, require_reduction
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.dim import DimLike, equal, product
 
@@ -46,10 +45,7 @@ def linear_cross_entropy(x: TensorLike, weights: TensorLike, targets: TensorLike
     0.0
     """
     op = "linear_cross_entropy"
-    if not isinstance(reduction, str) or reduction not in REDUCTIONS:
-        raise InvalidArgument("unknown reduction", op=op, operand="reduction", got=shown(reduction),
-                              expected=", ".join(REDUCTIONS),
-                              help=did_you_mean(str(reduction), REDUCTIONS, "'none' gives the loss of each position"))
+    require_reduction(reduction, op)
     own, matrix = as_floats(x, op), Tensor(as_floats(weights, op, 2).value)
     if not own.ndim or matrix.ndim != 2 or equal(own.type.shape[-1], matrix.type.shape[0]) is False:
         raise ShapeMismatch("the weights are (features, classes)", op=op, operand="weights",

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from nervure import ops
-from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind, did_you_mean
+from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
 from nervure.front import alignment
 from nervure.front.apply import common_dtype, converted_to
-from nervure.front.argument_parsing import fraction, position_of, real
+from nervure.front.argument_parsing import fraction, one_of, position_of, real
 from nervure.front.arranging.filled import zeros
 from nervure.front.arranging.gathering import as_index
 from nervure.front.arranging.views import reshape
@@ -243,13 +243,15 @@ def _on_axes(goal: Tensor, own: Tensor, op: str) -> Tensor:
     return Tensor(converted_to(targets, own.dtype), own._axes)
 
 
+def require_reduction(reduction: str, op: str) -> None:
+    """Raises InvalidArgument if there is no such ``reduction``."""
+    one_of(reduction, REDUCTIONS, op, "reduction", "'none' gives the loss of each position")
+
+
 def reduced(losses: Tensor, reduction: str, dtype: DType, op: str) -> Tensor:
     """Returns losses reduced by ``reduction``, in the type of the result, which is real for complex numbers."""
     dtype = losses.dtype if dtype.is_complex else dtype
-    if not isinstance(reduction, str) or reduction not in REDUCTIONS:
-        raise InvalidArgument("unknown reduction", op=op, operand="reduction", got=f"{reduction!r:.60}",
-                              expected=", ".join(REDUCTIONS),
-                              help=did_you_mean(str(reduction), REDUCTIONS, "'none' gives the loss of each position"))
+    require_reduction(reduction, op)
     if reduction == "none":
         return convert(losses, dtype)
     if reduction == "mean":

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nervure.errors import InvalidArgument, WrongKind
-from nervure.front.argument_parsing import fraction, shown, truth
+from nervure.errors import WrongKind
+from nervure.front.argument_parsing import fraction, one_of, shown, truth
 from nervure.front.arranging.filled import zeros
 from nervure.front.creation import as_tensor
 from nervure.front.images.windows import step as whole_number
@@ -290,10 +290,8 @@ class LSTMCell(_SingleCell):
 
 
 def _nonlinear(nonlinearity: str, op: str) -> Recurrence:
-    if not isinstance(nonlinearity, str) or nonlinearity not in NONLINEARITIES:
-        raise InvalidArgument("there is no such nonlinearity", op=op, operand="nonlinearity", got=shown(nonlinearity),
-                              expected='"tanh" or "relu"', help="a loop of your own takes any: nv.scan")
-    return NONLINEARITIES[nonlinearity]
+    return NONLINEARITIES[one_of(nonlinearity, NONLINEARITIES, op, "nonlinearity",
+                                 "a loop of your own takes any: nv.scan")]
 
 
 __all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNCell", "Recurrent"]

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import cast
 
-from nervure.errors import InvalidArgument
-from nervure.front.argument_parsing import shown, truth
+from nervure.front.argument_parsing import one_of, truth
 from nervure.front.creation import as_tensor
 from nervure.front.op_functions import add, relu
 from nervure.front.pointwise.elementwise import gelu
@@ -127,10 +126,7 @@ class TransformerDecoderLayer(_TransformerLayer):
 def _function(activation: Activation, op: str) -> Callable[[Tensor], Tensor]:
     if callable(activation):
         return activation
-    if activation not in _ACTIVATIONS:
-        raise InvalidArgument("there is no such activation", op=op, operand="activation", got=shown(activation),
-                              expected=" or ".join(_ACTIVATIONS), help="a function of a tensor will do: nv.silu")
-    return _ACTIVATIONS[activation]
+    return _ACTIVATIONS[one_of(activation, _ACTIVATIONS, op, "activation", "a function of a tensor will do: nv.silu")]
 
 
 __all__ = ["TransformerDecoderLayer", "TransformerEncoderLayer"]

@@ -206,7 +206,7 @@ class FoldedPad(Described, MappedView):
     """
 
     paddings = field.dim_pairs()
-    mode = field.choice("edge", "reflect", "symmetric", "wrap")
+    mode = field.choice(*views.FOLDS)
     composes = False  # folded indices never become affine
 
     def description(self, types: tuple[BasicTensorDescription, ...]) -> views.FoldedPadView:

@@ -166,7 +166,7 @@ def test_an_implementation_that_returns_something_is_told(device):
 @pytest.mark.parametrize(("device", "mode", "function", "message"), [
     (nv.CPUTensor, "runtime", lambda x, out: None, "does not take what Sin has"),
     (nv.CPUTensor, "generate", lambda s: None, "does not take what Sin has"),
-    (nv.CPUTensor, "fast", lambda s, x: x, "there is no such mode"),
+    (nv.CPUTensor, "fast", lambda s, x: x, "unknown mode"),
     (Lists, "generate", lambda s, x: x, "nothing makes loops for this device"),
     (nv.Tensor, "runtime", lambda op, x, out: None, "this is no device")])
 def test_what_cannot_be_implemented_is_told_at_once(device, mode, function, message):

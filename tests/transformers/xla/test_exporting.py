@@ -105,7 +105,7 @@ def test_what_cannot_be_exported_is_refused(model, tmp_path):
     assert refused(nv.WrongKind, "a computation can be exported", lambda: 1, path).got == "function"
     assert "rate" in refused(nv.InvalidArgument, "a computation that changes variables has no constants for them",
                              nv.computation(nv.assign(w, w + 1)), path).got
-    assert refused(nv.InvalidArgument, "variables are constants or arguments", model, path,
+    assert refused(nv.InvalidArgument, "unknown variables", model, path,
                    variables="constant").help == "did you mean constants?"
     assert refused(nv.InvalidArgument, "there is no symbol m", model, path, sizes={"m": 3}).expected == "n"
     assert refused(nv.InvalidArgument, "a length is a number", model, path, sizes={"n": -1}).operand == "n"

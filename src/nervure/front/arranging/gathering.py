@@ -17,11 +17,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from nervure import ops
-from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind, did_you_mean
+from nervure.errors import AxisMismatch, ShapeMismatch, WrongKind
 from nervure.front import alignment
 from nervure.front.alignment import reordered
 from nervure.front.apply import converted_to
-from nervure.front.argument_parsing import position_of
+from nervure.front.argument_parsing import one_of, position_of
 from nervure.front.arranging.found import is_constant, known_array
 from nervure.front.arranging.views import permuted, renamed
 from nervure.front.creation import as_tensor, read_integers, received
@@ -78,10 +78,7 @@ def scatter(x: TensorLike, index: TensorLike, updates: TensorLike, axis: AxisLik
 
 def mode_of(mode: object, op: str) -> str:
     """Returns the mode of a core op by one of its names."""
-    if not isinstance(mode, str) or mode not in MODES:
-        raise InvalidArgument("unknown mode", op=op, operand="mode", got=repr(mode), expected=", ".join(MODES),
-                              help=did_you_mean(str(mode), MODES, "the mode says how an update meets what is there"))
-    return MODES[mode]
+    return MODES[one_of(mode, MODES, op, "mode", "the mode says how an update meets what is there")]
 
 
 def gather_elements(x: TensorLike, index: TensorLike, axis: AxisLike) -> Tensor:
@@ -271,10 +268,7 @@ OUTSIDE = ("raise", "wrap", "clip")
 
 def inside(index: Tensor, length: DimLike, mode: str, name: str) -> Tensor:
     """Returns positions below a ``length``; ``mode`` says what one outside is."""
-    if mode not in OUTSIDE:
-        raise InvalidArgument("there is no such mode", op=name, operand="mode", got=f"{mode!r:.40}",
-                              expected=", ".join(OUTSIDE), help="it says what a coordinate outside is")
-    if mode == "wrap":
+    if one_of(mode, OUTSIDE, name, "mode", "it says what a coordinate outside is") == "wrap":
         return mod(index, length)
     return clip(index, 0, length - 1) if mode == "clip" else within(index, length)
 

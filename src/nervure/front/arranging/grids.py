@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from nervure.errors import InvalidArgument, ShapeMismatch
-from nervure.front.argument_parsing import integer, real, truth
+from nervure.front.argument_parsing import integer, one_of, real, truth
 from nervure.front.arranging.filled import arange, eye
 from nervure.front.arranging.views import broadcast, expand_dims, reshape, reverse
 from nervure.front.creation import as_tensor, constant
@@ -88,9 +88,7 @@ def meshgrid(*xs: TensorLike, indexing: str = "xy") -> list[Tensor]:
             raise ShapeMismatch("a grid is made of vectors without names", op="meshgrid", operand=at + 1,
                                 got=str(vector.type), expected="one axis",
                                 help="named vectors need no grid: x + y aligns them")
-    if not isinstance(indexing, str) or indexing not in ("xy", "ij"):
-        raise InvalidArgument("the order of the axes is unknown", op="meshgrid", operand="indexing",
-                              got=repr(indexing), expected="'xy' or 'ij'", help="'ij' is the order of the vectors")
+    one_of(indexing, ("xy", "ij"), "meshgrid", "indexing", "'ij' is the order of the vectors")
     places = [*range(len(vectors))]
     if indexing == "xy" and len(vectors) > 1:
         places[:2] = [1, 0]

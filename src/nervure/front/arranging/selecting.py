@@ -18,7 +18,7 @@ from nervure import ops
 from nervure.errors import InvalidArgument, ShapeMismatch
 from nervure.front.apply import converted_to
 from nervure.front.argument_parsing import members, position_of
-from nervure.front.arranging.gathering import OUTSIDE, as_index, gather_elements, inside, mode_of
+from nervure.front.arranging.gathering import as_index, gather_elements, inside, mode_of
 from nervure.front.arranging.joining import stack
 from nervure.front.arranging.rearranging import broadcast_arrays
 from nervure.front.arranging.views import broadcast, expand_dims, squeeze
@@ -42,10 +42,9 @@ def choose(index: TensorLike, choices: Sequence[TensorLike], mode: str = "raise"
     [7.0, 2.0, 6.0]
     """
     listed: list[Any] = members(choices, "choose", "choices", "a list of tensors")
-    if not listed or not isinstance(mode, str) or mode not in OUTSIDE:
-        what = ("mode", f"{mode!r:.40}", "raise, wrap or clip") if listed else ("choices", "none", "one or more")
-        raise InvalidArgument("there is nothing to choose by", op="choose", operand=what[0], got=what[1],
-                              expected=what[2], help="nv.choose([0, 1], [x, y]) takes x first, then y")
+    if not listed:
+        raise InvalidArgument("there is nothing to choose from", op="choose", operand="choices", got="none",
+                              expected="one or more", help="nv.choose([0, 1], [x, y]) takes x first, then y")
     own, count = as_tensor(index, "choose"), len(listed)
     own = as_index(convert(own, int64) if own.dtype is bool_ else index, "choose")
     own, *spread = broadcast_arrays(inside(own, count, mode, "choose"), *listed)

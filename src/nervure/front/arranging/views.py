@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from nervure import ops
-from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind, did_you_mean
+from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
 from nervure.front import alignment
 from nervure.front.alignment import reordered
-from nervure.front.argument_parsing import as_integer, position_of, positions_of, shown
+from nervure.front.argument_parsing import as_integer, one_of, position_of, positions_of
 from nervure.front.creation import as_tensor, expression, read_axes
 from nervure.front.tensor import Number, Tensor, TensorLike
 from nervure.ir.kinds import View
@@ -28,6 +28,7 @@ from nervure.types.axis import axis as named_axis
 from nervure.types.dim import Dim, DimLike, equal, product
 from nervure.types.index_map import IndexMap
 from nervure.types.shape import checked_dim
+from nervure.types.view import FOLDS
 
 
 def broadcast(x: TensorLike, axes: AxesLike) -> Tensor:
@@ -272,9 +273,6 @@ def unflatten(x: TensorLike) -> Tensor:
     return Tensor(ops.Reshape(own.value, target.lengths), None if target.is_anonymous else target)
 
 
-_PADDINGS = ("constant", "edge", "reflect", "symmetric", "wrap")
-
-
 def pad(x: TensorLike, paddings: object, axes: AxesLike | None = None, mode: str = "constant",
         value: Number = 0) -> Tensor:
     """Adds elements to x at both ends of its axes: ``paddings`` has an int or a pair (before, after) for each;
@@ -287,10 +285,7 @@ def pad(x: TensorLike, paddings: object, axes: AxesLike | None = None, mode: str
     """
     own = as_tensor(x, "pad")
     pairs = _pairs(own, paddings)
-    if not isinstance(mode, str) or mode not in _PADDINGS:
-        raise InvalidArgument("an unknown mode", op="pad", operand="mode", got=shown(mode),
-                              expected=", ".join(_PADDINGS), help=did_you_mean(str(mode), _PADDINGS, "'edge' repeats"))
-    if mode == "constant":
+    if one_of(mode, ("constant", *FOLDS), "pad", "mode", "'edge' repeats") == "constant":
         padded: ops.Pad | ops.FoldedPad = ops.Pad(own.value, pairs, value)
     else:
         padded = ops.FoldedPad(own.value, pairs, mode)

@@ -19,9 +19,9 @@ from itertools import product as combinations
 from typing import NamedTuple
 
 from nervure import ops
-from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, did_you_mean
+from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch
 from nervure.front import alignment
-from nervure.front.argument_parsing import members, positions_of, shown, truth
+from nervure.front.argument_parsing import members, one_of, positions_of, shown, truth
 from nervure.front.arranging.filled import iota
 from nervure.front.arranging.views import expand_dims, permuted, reshape
 from nervure.front.creation import as_tensor, read_axes
@@ -75,8 +75,8 @@ def grid_sample(x: TensorLike, grid: TensorLike, mode: str = "linear", padding: 
     >>> nv.grid_sample(x, nv.constant([[[0.0], [0.5]]], "N=1, T=2, D=1"), places="W", align_corners=True).tolist()
     [[2.0, 3.0]]
     """
-    _check_choice(mode, MODES, "mode", "'linear' interpolates along each axis")
-    _check_choice(padding, OUTSIDE, "padding", "'zeros' is usual")
+    one_of(mode, MODES, "grid_sample", "mode", "'linear' interpolates along each axis")
+    one_of(padding, OUTSIDE, "grid_sample", "padding", "'zeros' is usual")
     has_ends = truth(align_corners, "grid_sample", "align_corners")
     own = as_tensor(x, "grid_sample") if mode == "nearest" else as_floats(x, "grid_sample")
     where_to = as_floats(grid, "grid_sample", 2)
@@ -88,12 +88,6 @@ def grid_sample(x: TensorLike, grid: TensorLike, mode: str = "linear", padding: 
                    for k, length in enumerate(lengths)]
     found = sampled(value, plan.batch, coordinates, mode, padding, has_ends, rest_first=plan.rest_first)
     return Tensor(permuted(found, plan.result).value, plan.axes)
-
-
-def _check_choice(value: object, choices: Sequence[str], operand: str, help: str) -> None:
-    if not isinstance(value, str) or value not in choices:
-        raise InvalidArgument(f"unknown {operand}", op="grid_sample", operand=operand, got=shown(value),
-                              expected=", ".join(choices), help=did_you_mean(str(value), choices, help))
 
 
 class _Plan(NamedTuple):

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from typing import Literal, overload
 
 from nervure import ops
-from nervure.errors import InvalidArgument, WrongKind, did_you_mean
+from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.apply import converted_to
-from nervure.front.argument_parsing import positions_of, truth
+from nervure.front.argument_parsing import one_of, positions_of, truth
 from nervure.front.creation import as_tensor
 from nervure.front.images.windows import step, window_settings, with_length
 from nervure.front.promotion import floating
@@ -47,10 +47,7 @@ def pooling(x: TensorLike, kind: str, window: object, strides: object = None, pa
     [[[1, 3]]]
     """
     own = as_tensor(x, "pooling")
-    if not isinstance(kind, str) or kind not in ("max", "avg"):
-        raise InvalidArgument("unknown kind of pooling", op="pooling", operand="kind", got=repr(kind),
-                              expected="'max' or 'avg'",
-                              help=did_you_mean(str(kind), ["max", "avg"], "'avg' takes the mean of each window"))
+    one_of(kind, ("max", "avg"), "pooling", "kind", "'avg' takes the mean of each window")
     with_index = truth(return_index, "pooling", "return_index")
     if with_index and kind != "max":
         raise InvalidArgument("a mean has no position", op="pooling", operand="return_index", got=True,

@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nervure.errors import InvalidArgument, ShapeMismatch, did_you_mean
-from nervure.front.argument_parsing import integer, members, real, shown, truth
+from nervure.errors import InvalidArgument, ShapeMismatch
+from nervure.front.argument_parsing import integer, members, one_of, real, truth
 from nervure.front.arranging.filled import iota, ones
 from nervure.front.arranging.found import is_constant, known_array, nonzero
 from nervure.front.arranging.gathering import as_index, gather
@@ -74,10 +74,7 @@ def crop_and_resize(x: TensorLike, boxes: TensorLike, rows: TensorLike, lengths:
     >>> nv.crop_and_resize([[[1., 2., 3.]]], [[0.5, 1.0]], [0], [3]).tolist()
     [[[2.0, 2.5, 3.0]]]
     """
-    if not isinstance(mode, str) or mode not in ("linear", "nearest"):
-        raise InvalidArgument("unknown mode", op="crop_and_resize", operand="mode", got=shown(mode),
-                              expected="'linear' or 'nearest'",
-                              help=did_you_mean(str(mode), ["linear", "nearest"], "'linear' is usual"))
+    one_of(mode, ("linear", "nearest"), "crop_and_resize", "mode", "'linear' is usual")
     plan = _planned("crop_and_resize", x, boxes, rows, lengths)
     outside, is_inside, coordinates = real(fill, "crop_and_resize", "fill"), None, []
     for k, count in enumerate(plan.lengths):

@@ -15,8 +15,17 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind, did_you_mean
-from nervure.front.argument_parsing import integer, members, position_of, positions_of, real, shown, truth
+from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind
+from nervure.front.argument_parsing import (
+    integer,
+    members,
+    one_of,
+    position_of,
+    positions_of,
+    real,
+    shown,
+    truth,
+)
 from nervure.front.arranging.filled import iota, zeros
 from nervure.front.arranging.gathering import gather, scatter
 from nervure.front.arranging.views import pad, permuted, reshape
@@ -57,9 +66,7 @@ def resize(x: TensorLike, lengths: object, mode: str = "nearest", align_corners:
     >>> nv.resize([[[1.0, 2.0]]], 4, "linear").tolist()
     [[[1.0, 1.25, 1.75, 2.0]]]
     """
-    if not isinstance(mode, str) or mode not in _MODES:
-        raise InvalidArgument("unknown mode", op="resize", operand="mode", got=repr(mode), expected=", ".join(_MODES),
-                              help=did_you_mean(str(mode), _MODES, "'linear' interpolates along each axis"))
+    one_of(mode, _MODES, "resize", "mode", "'linear' interpolates along each axis")
     has_ends = truth(align_corners, "resize", "align_corners")
     own = as_tensor(x, "resize") if mode == "nearest" else as_floats(x, "resize")
     for at, length in new_lengths(own, lengths, "resize"):
@@ -150,10 +157,7 @@ def adaptive_pooling(x: TensorLike, kind: str, lengths: object) -> Tensor:
     >>> nv.adaptive_pooling([[[1.0, 2.0, 3.0, 4.0, 5.0]]], "max", 2).tolist()
     [[[3.0, 5.0]]]
     """
-    if not isinstance(kind, str) or kind not in ("max", "avg"):
-        raise InvalidArgument("unknown kind of pooling", op="adaptive_pooling", operand="kind", got=repr(kind),
-                              expected="'max' or 'avg'",
-                              help=did_you_mean(str(kind), ["max", "avg"], "'avg' takes the mean of each share"))
+    one_of(kind, ("max", "avg"), "adaptive_pooling", "kind", "'avg' takes the mean of each share")
     own = as_tensor(x, "adaptive_pooling") if kind == "max" else as_floats(x, "adaptive_pooling")
     for at, length in new_lengths(own, lengths, "adaptive_pooling"):
         own = _shared(own, at, integer(length, "adaptive_pooling", "lengths"), kind)

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from nervure.errors import AxisMismatch, InvalidArgument, WrongKind, did_you_mean
-from nervure.front.argument_parsing import as_integer, integer, position_of, shown
+from nervure.front.argument_parsing import as_integer, integer, one_of, position_of, shown
 from nervure.front.tensor import Tensor
 from nervure.types.axis import Axis
 from nervure.types.dim import DimLike, dim_max, equal
@@ -115,10 +115,7 @@ def _each(op: str, x: Tensor, places: Sequence[int], name: str, value: object) -
 def _padding(op: str, value: object) -> Padding | Literal["same"]:
     """Reads a padding: a pair, or "same"."""
     if isinstance(value, str):
-        if value not in ("same", "valid"):
-            raise InvalidArgument("unknown padding", op=op, operand="padding", got=repr(value),
-                                  expected="'same' or 'valid'", help=did_you_mean(value, ["same", "valid"]))
-        return "same" if value == "same" else (0, 0)
+        return "same" if one_of(value, ("same", "valid"), op, "padding") == "same" else (0, 0)
     pair = tuple([as_integer(part) for part in (value if isinstance(value, (list, tuple)) else (value, value))])
     if len(pair) != 2 or pair[0] is None or pair[1] is None:
         raise WrongKind("a padding is an int, a pair of ints, 'same' or 'valid'", op=op, operand="padding",

@@ -20,7 +20,7 @@ import numpy as np
 from nervure import ops
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch
 from nervure.front.alignment import broadcast_shape
-from nervure.front.argument_parsing import truth
+from nervure.front.argument_parsing import one_of, truth
 from nervure.front.arranging.filled import eye, tril, triu
 from nervure.front.arranging.joining import concatenate
 from nervure.front.arranging.rearranging import moveaxis
@@ -404,9 +404,7 @@ def eigh(a: TensorLike, UPLO: str = "L") -> EighResult:
     [1.0, 2.0]
     """
     own = as_square(a, "eigh")
-    if UPLO not in ("L", "U"):
-        raise InvalidArgument("one of the triangles is read", op="eigh", operand="UPLO", got=f"{UPLO!r:.40}",
-                              expected="'L' or 'U'", help="leave it out: the triangles of a symmetric matrix agree")
+    one_of(UPLO, ("L", "U"), "eigh", "UPLO", "leave it out: the triangles of a symmetric matrix agree")
     given = adjoint(own) if UPLO == "U" else own
     values, vectors = [in_type_of(Tensor(value), a, "eigh") for value in ops.EigenHermitian(given.value).outputs]
     return EighResult(values, vectors)

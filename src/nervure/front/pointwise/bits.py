@@ -10,9 +10,9 @@
 
 from __future__ import annotations
 
-from nervure.errors import DtypeMismatch, InvalidArgument, ShapeMismatch
+from nervure.errors import DtypeMismatch, ShapeMismatch
 from nervure.front.apply import promoted_pair
-from nervure.front.argument_parsing import integer, position_of
+from nervure.front.argument_parsing import integer, one_of, position_of
 from nervure.front.arranging.filled import arange, full
 from nervure.front.arranging.rearranging import moveaxis
 from nervure.front.arranging.views import flatten, pad, reshape
@@ -75,9 +75,7 @@ def unpackbits(x: TensorLike, axis: AxisLike | None = None, count: int | None = 
 
 def _places(bitorder: str, name: str) -> Tensor:
     """Returns how far each of eight bits is from the lowest one."""
-    if bitorder not in ("big", "little"):
-        raise InvalidArgument("there is no such order of bits", op=name, operand="bitorder", got=f"{bitorder!r:.40}",
-                              expected="'big' or 'little'", help="'big': the first bit is the highest one")
+    one_of(bitorder, ("big", "little"), name, "bitorder", "'big': the first bit is the highest one")
     return arange(8, dtype=uint8) if bitorder == "little" else arange(7, -1, -1, dtype=uint8)
 
 

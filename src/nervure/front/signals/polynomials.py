@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nervure.errors import InvalidArgument, ShapeMismatch
-from nervure.front.argument_parsing import integer
+from nervure.front.argument_parsing import integer, one_of
 from nervure.front.arranging.filled import arange, zeros, zeros_like
 from nervure.front.arranging.joining import MOST_PARTS, concatenate
 from nervure.front.arranging.views import reshape, reverse
@@ -74,9 +74,7 @@ def _slide(x: Tensor, window: Tensor, mode: str) -> Tensor:
 
 def _ordered(x: Tensor, v: Tensor, mode: str, name: str) -> tuple[Tensor, Tensor]:
     """Returns the longer of two vectors, and the shorter one; they are as given where that changes nothing."""
-    if mode not in MODES:
-        raise InvalidArgument("there is no such mode", op=name, operand="mode", got=repr(mode),
-                              expected=", ".join(MODES), help="it says for which places there are sums")
+    one_of(mode, MODES, name, "mode", "it says for which places there are sums")
     lengths = x.type.shape[0], v.type.shape[0]
     for operand, length in enumerate(lengths, 1):
         if less_equal(1, length) is not True:

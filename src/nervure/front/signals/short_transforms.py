@@ -19,7 +19,7 @@ from collections.abc import Callable
 import numpy as np
 
 from nervure.errors import InvalidArgument, NotSupported, ShapeMismatch
-from nervure.front.argument_parsing import integer, real
+from nervure.front.argument_parsing import integer, one_of, real
 from nervure.front.arranging.filled import zeros
 from nervure.front.arranging.gathering import gather, scatter
 from nervure.front.arranging.rearranging import broadcast_to, moveaxis
@@ -117,14 +117,11 @@ def mel_filters(bands: int, n_fft: int, rate: float, low: float = 0.0, high: flo
     per_second = real(rate, "mel_filters", "rate")
     top = per_second / 2 if high is None else real(high, "mel_filters", "high")
     bottom = real(low, "mel_filters", "low")
-    if scale not in _SCALES or not 0 <= bottom < top <= per_second / 2:
-        is_scale = scale not in _SCALES
-        raise InvalidArgument("there is no such scale" if is_scale else "the range of frequencies is empty or too wide",
-                              op="mel_filters", operand="scale" if is_scale else "low",
-                              got=repr(scale) if is_scale else f"{bottom} to {top}",
-                              expected="'htk' or 'slaney'" if is_scale else f"0 <= low < high <= {per_second / 2}",
+    to_mels, to_hertz = _SCALES[one_of(scale, _SCALES, "mel_filters", "scale", "'htk' is usual")]
+    if not 0 <= bottom < top <= per_second / 2:
+        raise InvalidArgument("the range of frequencies is empty or too wide", op="mel_filters", operand="low",
+                              got=f"{bottom} to {top}", expected=f"0 <= low < high <= {per_second / 2}",
                               help="high is at most half of the rate of samples")
-    to_mels, to_hertz = _SCALES[scale]
     first, last = to_mels(np.array([bottom, top])).tolist()
     corners = to_hertz(np.linspace(first, last, count + 2))
     places = np.arange(points // 2 + 1) * (per_second / points)

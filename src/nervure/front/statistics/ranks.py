@@ -15,7 +15,7 @@ import numpy as np
 from nervure import ops
 from nervure.errors import InvalidArgument, ShapeMismatch
 from nervure.front.apply import converted_to
-from nervure.front.argument_parsing import position_of, real, truth
+from nervure.front.argument_parsing import one_of, position_of, real, truth
 from nervure.front.arranging.found import is_constant, known_array
 from nervure.front.arranging.gathering import gather_elements
 from nervure.front.arranging.rearranging import flip
@@ -112,9 +112,7 @@ def searchsorted(x: TensorLike, v: TensorLike, side: str = "left") -> Tensor:
     if row.ndim != 1:
         raise ShapeMismatch("places are those in one row", op="searchsorted", operand=1, got=str(row.type),
                             expected="one axis", help="nv.vmap(nv.searchsorted) goes over rows")
-    if side not in ("left", "right"):
-        raise InvalidArgument("there is no such side", op="searchsorted", operand="side", got=repr(side),
-                              expected="'left' or 'right'", help="of equal elements")
+    one_of(side, ("left", "right"), "searchsorted", "side", "of equal elements")
     dtype = promote([row.dtype, given.dtype], op="searchsorted")
     own, wanted = converted_to(row.value, dtype), flatten(Tensor(converted_to(given.value, dtype))).value
     found = places_in_order(own, wanted, side == "right")
@@ -188,9 +186,7 @@ def _quantile(x: TensorLike, q: float | Sequence[float], unit: float, axis: Axis
               method: str, name: str) -> Tensor:
     own, shares = as_tensor(x, name), _shares(q, unit, name)
     is_kept = truth(keepdims, name, "keepdims")
-    if not isinstance(method, str) or method not in (*METHODS, "mean"):
-        raise InvalidArgument("there is no such method", op=name, operand="method", got=f"{method!r:.40}",
-                              expected=", ".join(METHODS), help="it says what is between two elements")
+    one_of(method, (*METHODS, "mean"), name, "method", "it says what is between two elements")
     if own.is_named and shares.ndim:
         raise InvalidArgument("several shares make an axis without a name", op=name, operand="q", got=f"{q!r:.60}",
                               expected="one share of a tensor with names", help="nv.stack quantiles along a new axis")

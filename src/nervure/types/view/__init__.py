@@ -13,7 +13,7 @@ have a ``shape`` and ``pieces``.
 """
 
 from nervure.types.view.complex import ComplexView, ConcatenateView, PadView, Piece, StackView
-from nervure.types.view.padding import FoldedPadView, Padding, padded_shape
+from nervure.types.view.padding import FOLDS, FoldedPadView, Padding, padded_shape
 from nervure.types.view.reshaping import FlattenView, ReshapeView
 from nervure.types.view.simple import (
     AssumedView,
@@ -28,6 +28,7 @@ from nervure.types.view.simple import (
 from nervure.types.view.slicing import Range, checked_range, clip
 
 __all__ = [
+    "FOLDS",
     "AssumedView",
     "BroadcastView",
     "ComplexView",

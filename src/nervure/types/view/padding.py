@@ -72,7 +72,8 @@ def _symmetric(t: DimLike, n: DimLike, is_near: bool) -> DimLike:
     return dim_min(once, 2 * n - 1 - once)
 
 
-_FOLDS = {"edge": _edge, "wrap": _wrap, "reflect": _reflect, "symmetric": _symmetric}
+FOLDS = {"edge": _edge, "reflect": _reflect, "symmetric": _symmetric, "wrap": _wrap}
+"""The places inside of x that those outside of it show, by the name of the mode."""
 
 
 @frozen_dataclass()
@@ -86,9 +87,9 @@ class FoldedPadView(SimpleView):
     mode: str
 
     def __post_init__(self) -> None:
-        if self.mode not in _FOLDS:
+        if self.mode not in FOLDS:
             raise InvalidArgument("there is no such mode of padding", op="Pad", operand="mode", got=repr(self.mode),
-                                  expected=", ".join(_FOLDS), help=did_you_mean(self.mode, [*_FOLDS, "constant"]))
+                                  expected=", ".join(FOLDS), help=did_you_mean(self.mode, [*FOLDS, "constant"]))
         padding, shape = padded_shape(self.source, self.padding)
         put(self, "padding", padding)
         for d, (length, result) in enumerate(zip(self.source, shape, strict=True)):
@@ -115,5 +116,5 @@ class FoldedPadView(SimpleView):
             # One mirror at either end is enough where neither padding is longer than the tensor.
             reach = length - 1 if self.mode == "reflect" else length
             is_near = all(less_equal(amount, reach) is True for amount in pair)
-            coordinates.append(simplify(_FOLDS[self.mode](symbol - pair[0], length, is_near), ranges))
+            coordinates.append(simplify(FOLDS[self.mode](symbol - pair[0], length, is_near), ranges))
         return IndexMap(self.shape, tuple(coordinates))
