@@ -40,6 +40,19 @@ def test_the_mode_of_the_model_stays():
     assert model.training and not model[1].training and model[1].num_batches_tracked.item() == 0
 
 
+@pytest.mark.parametrize("is_training", [False, True])
+def test_a_model_is_imported_in_its_mode_and_modules_inside_in_theirs(is_training):
+    model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.BatchNorm1d(4)).train(is_training)
+    with torch.no_grad():
+        model[1].running_mean.fill_(0.5)
+    model[1].eval()
+    own, x = nv.from_torch(model, [torch.randn(4, 3)], dynamic=True), torch.randn(6, 3)
+    assert own.training is is_training
+    np.testing.assert_allclose(own(x.numpy()).numpy(), model(x).detach().numpy(), rtol=1e-4, atol=1e-5)
+    assert own.place_at("1.num_batches_tracked").item() == 0
+    assert own.place_at("2.num_batches_tracked").item() == is_training
+
+
 def test_names_are_those_of_pytorch_and_files_go_both_ways(tmp_path):
     model, path = model_of_all(), tmp_path / "weights.safetensors"
     own = nv.from_torch(model, [torch.randn(2, 2, 4, 4)], dynamic=True)

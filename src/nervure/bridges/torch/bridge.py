@@ -58,7 +58,8 @@ def from_torch(model: Foreign, example_inputs: Sequence[Foreign] | Mapping[str, 
     ``example_inputs`` are tensors like those that it takes, in order or by name. With ``dynamic=True`` their first
     axis, the batch, may have any length; ``dynamic`` may also be what ``torch.export`` calls ``dynamic_shapes``.
     Parameters and buffers have PyTorch's names, and copies of their values; a module is traced in training and in
-    evaluation, an ExportedProgram is what it is. NotSupported names an op that has no translation.
+    evaluation, and is in the mode that the model is in. In that mode its modules have theirs, as frozen batch norms do.
+    An ExportedProgram is what it is. NotSupported names an op that has no translation.
 
     >>> if nv.bridges.torch.is_installed():
     ...     import torch

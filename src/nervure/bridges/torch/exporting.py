@@ -45,19 +45,20 @@ def imported(model: Foreign, example_inputs: Sequence[Foreign] | Mapping[str, Fo
         modes["training"] = _mode(_exported(model, True, example_inputs, dynamic))
     except NotSupported as error:
         modes["training"] = f"{error.op}: {error.message}"
-    return ImportedModule(_places(evaluated), modes, _form(evaluated))
+    return ImportedModule(_places(evaluated), modes, _form(evaluated)).train(model.training)
 
 
 def _exported(model: torch.nn.Module, is_training: bool, inputs: Sequence[Foreign] | Mapping[str, Foreign],
               dynamic: object) -> ExportedProgram:
-    """Traces a model in one of its modes, which it keeps."""
+    """Traces a model in one of its modes, which it keeps. In its own mode its modules have theirs, as frozen ones."""
     modes = {module: module.training for module in model.modules()}
     if dynamic is True:
         inputs = tree_map_only(torch.Tensor, _with_two, inputs)
     named = dict(inputs) if isinstance(inputs, Mapping) else {}
     listed = () if named else (inputs,) if isinstance(inputs, torch.Tensor) else tuple(inputs)
     try:
-        model.train(is_training)
+        if model.training is not is_training:
+            model.train(is_training)
         # Tracing runs the model, which must not move its statistics.
         with KeptWhole():
             found = export(copy.deepcopy(model), listed, named, dynamic_shapes=_shapes(dynamic, named or listed))
