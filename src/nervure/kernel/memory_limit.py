@@ -153,11 +153,11 @@ def _number(length: DimLike, bindings: Bindings) -> int:
 def with_early_totals(plan: Plan, bindings: Bindings) -> Function:
     """Returns the function with totals that its last steps make in steps of their own, as soon as that can be.
 
-    A total is one of these if it is smaller than what it is made of.
+    A total is one of these if it is smaller than what it is made of, and no other step reads what its step makes.
     """
-    totals = _EarlyTotals(plan, bindings)
+    totals, others = _EarlyTotals(plan, bindings), _read_by_others(plan)
     for step in dict.fromkeys([step.cluster for step in plan.steps if _writes_roots(step)]):
-        if isinstance(step, Loops):
+        if isinstance(step, Loops) and step not in others:
             totals.find(step)
     totals.order()
     return Rewiring(plan, totals.others).function()
@@ -223,6 +223,16 @@ def _totals(step: Loops, producers: ProducerAnalysis) -> list[Value]:
     totals = [value for op in step.ops if producers.ops.kind(op) is OpKind.REDUCTION for value in op.outputs]
     inner = {op for total in totals for op in _ops_below(total, step, producers) if op is not total.op}
     return [total for total in totals if total.op not in inner]
+
+
+def _read_by_others(plan: Plan) -> set[Step]:
+    """Returns the steps of which others read results, so that they cannot wait for all other work."""
+    readers: dict[Storage, set[Step]] = {}
+    for step in plan.steps:
+        for storage in step.read:
+            readers.setdefault(storage, set()).add(step.cluster)
+    return {step.cluster for step in plan.steps for storage in step.written
+            if readers.get(storage, set()) - {step.cluster}}
 
 
 def _writes_roots(step: PlanStep) -> bool:

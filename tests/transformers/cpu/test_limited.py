@@ -123,6 +123,16 @@ def test_kernels_that_share_a_loop():
     assert same(slopes(usual.executable.memory({"t": 20, "k": 17}).bytes)(*arrays), usual(*arrays))
 
 
+def test_a_loss_whose_step_makes_what_its_derivative_reads():
+    """V8, V9: such a step waits for no other work; its totals are not made early."""
+    x, w, rows = nv.placeholder((8,)), nv.placeholder((8, 8)), nv.placeholder((50, 8))
+    last, totals = nv.scan(lambda carry, row: (nv.tanh(carry @ w + row), nv.sum(carry)), x, rows)
+    y = last + nv.sum(totals) * 0.01
+    loss = nv.sum(y * y) + nv.sum(nv.sin(y))
+    with pytest.raises(InvalidArgument, match="it needs more memory than its limit"):
+        nv.computation([loss, *nv.deriv(loss, [x, rows])], x, w, rows, memory_limit=2000)
+
+
 @pytest.mark.parametrize("rows", [50, 200, 600, 1000, 2000])
 def test_what_the_plan_says_is_what_a_call_takes(rows):
     """V6: the block of a call, and results and new values that lie elsewhere."""
