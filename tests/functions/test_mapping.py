@@ -154,6 +154,8 @@ def test_layers():
             one = nv.jit(convolved)(*[array[k] if axis == 0 else array
                                       for array, axis in zip(given, in_axes, strict=True)])
             np.testing.assert_allclose(got[k], one, rtol=1e-10)
+        assert nv.vmap(convolved, in_axes=in_axes)(*[array[:0] if axis == 0 else array for array, axis in zip(
+            given, in_axes, strict=True)]).shape == (0, *got.shape[1:])
     table, words = floats(7, 2), RNG.integers(0, 7, (3, 4))
     np.testing.assert_allclose(nv.vmap(lambda row: nv.gather(table, row, 0))(words), table[words])
 

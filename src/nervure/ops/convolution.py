@@ -183,13 +183,13 @@ class ConvolutionForm(Op, abstract=True):
         """Folds the dimension in front into one that two members share.
 
         It is the batch of data and result, the filters of filter and result, or the channels of data and filter. If all
-        three members have it, each of its elements is a group, or, where their number is a symbol, a product over
-        windows.
+        three members have it, each of its elements is a group, or, where their number is a symbol or 0, a product
+        over windows.
         """
         present = {self.unknown, *[member for member, is_mapped in zip(self.known, mapped, strict=True) if is_mapped]}
         shared, groups = _SHARED[frozenset(present)], self.groups
         if shared is _GROUPS:
-            if not isinstance(length, int):
+            if not isinstance(length, int) or length == 0:
                 return (self._by_windows(*operands),)
             groups, parts = groups * length, 1
         else:
