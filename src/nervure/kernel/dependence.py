@@ -23,7 +23,7 @@ from typing import NamedTuple
 from nervure.kernel.ir import Access, Address, Buffer, Fold, For, Loop, Statement, Write
 from nervure.kernel.loop_index import Indices, LoopIndex
 from nervure.kernel.tuning import DEPENDENCE_EFFORT, DEPENDENCE_ITERATIONS
-from nervure.types.dim import DimLike, bounds, index_symbols, less_equal
+from nervure.types.dim import DimLike, highest, index_symbols, less_equal
 
 Term = tuple[int, int, int]  # coefficient, lowest and highest value of its factor
 
@@ -134,7 +134,7 @@ def _stays_inside(access: NestedAccess, outer: Indices, steps: Sequence[DimLike]
 def _meet(loop: For, first: NestedAccess, second: NestedAccess) -> bool:
     one, other = first.address, second.address
     if one == other and one.step(loop.index) == 0 and not index_symbols(one.base):
-        return bounds(loop.extent)[1] not in (0, 1)
+        return highest(loop.extent) not in (0, 1)
     difference = one.base - other.base
     if not isinstance(difference, int) or index_symbols(one.base):
         return False

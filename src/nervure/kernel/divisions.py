@@ -68,6 +68,6 @@ def counted_divisions(loop: For) -> list[Division]:
 
 def _is_counted(division: Division, index: LoopIndex, inner: set[str]) -> bool:
     parts = affine(division.dividend, [index.name])
-    is_plain = less_equal(0, division.dividend) is True and less_equal(1, division.divisor) is True
-    return (parts is not None and parts[0][index.name] == 1 and inner.isdisjoint(index_symbols(division.dividend))
-            and not index_symbols(division.divisor) and is_plain)
+    is_counted = (parts is not None and parts[0][index.name] == 1 and not index_symbols(division.divisor)
+                  and inner.isdisjoint(index_symbols(division.dividend)))
+    return is_counted and less_equal(0, division.dividend) is True and less_equal(1, division.divisor) is True

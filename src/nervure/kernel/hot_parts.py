@@ -37,7 +37,7 @@ from typing import NamedTuple
 from nervure.kernel.ir import Body, For, Kernel, Statement
 from nervure.kernel.routines import Product, routine_of
 from nervure.kernel.tuning import LONG_PRODUCT
-from nervure.types.dim import DimLike, bounds
+from nervure.types.dim import DimLike, highest
 
 
 class Parts(NamedTuple):
@@ -87,7 +87,7 @@ def _takes_long(statement: Statement, ranges: Mapping[str, tuple[DimLike, DimLik
         return False
     product = routine_of(statement)
     if isinstance(product, Product):
-        most = [bounds(extent, ranges)[1] for extent in (product.rows, product.columns, product.points)]
+        most = [highest(extent, ranges) for extent in (product.rows, product.columns, product.points)]
         return None not in most and prod([each for each in most if each is not None]) >= LONG_PRODUCT
     inside = {**ranges, statement.index.name: (0, statement.extent - 1)}
     return statement.routine is None and any(_takes_long(entry, inside) for entry in statement.body)

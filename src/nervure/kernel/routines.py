@@ -47,7 +47,7 @@ from nervure.kernel.ir import (
 )
 from nervure.kernel.loop_index import LoopIndex
 from nervure.support.machine import Machine
-from nervure.types.dim import DimLike, affine, bounds, index_symbols, symbols
+from nervure.types.dim import DimLike, affine, highest, index_symbols, symbols
 from nervure.types.dtype import DType, float32, float64, int8, int32, int64, uint8
 
 FEW_ROWS = 8
@@ -116,13 +116,13 @@ class Product(NamedTuple):
     @property
     def has_many_rows(self) -> bool:
         """Whether it has more than ``FEW_ROWS`` rows for all sizes of a call; the last of its tasks may have fewer."""
-        most = bounds(self.rows)[1]
+        most = highest(self.rows)
         return symbols(self.rows) == index_symbols(self.rows) and most is not None and most > FEW_ROWS
 
     @property
     def has_few_rows(self) -> bool:
         """Whether it has few rows in each of its tasks, the last of which may have fewer than the others."""
-        most = bounds(self.rows)[1]
+        most = highest(self.rows)
         return most is not None and most <= FEW_ROWS
 
     def start(self, access: Access) -> Access:

@@ -48,9 +48,9 @@ from nervure.kernel.scalar_types import carries_type, result_type
 from nervure.types.dim import (
     Dim,
     DimLike,
-    bounds,
     dim_min,
     evaluate,
+    highest,
     index_symbols,
     less_equal,
     substitute,
@@ -269,7 +269,7 @@ class _Verifier:
             self._require(index.name not in self._ranges, statement, f"the index {index} is that of a loop around it")
             self._require(less_equal(0, extent, outer[1]) is not False, statement, f"it has {extent} turns")
             self._ranges[index.name] = (0, extent - 1)
-            self._runs = self._runs and bounds(extent)[1] != 0
+            self._runs = self._runs and highest(extent) != 0
         yield
         self._visible, self._ranges, self._loops, self._runs = outer
 

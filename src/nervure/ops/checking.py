@@ -15,7 +15,7 @@ from nervure.errors import DtypeMismatch, ErrorParts, InvalidArgument, ShapeMism
 from nervure.ir.function import Assumption
 from nervure.ir.op import Op
 from nervure.types.description import BasicTensorDescription
-from nervure.types.dim import Dim, DimLike, bounds, dim_max, equal, less_equal
+from nervure.types.dim import Dim, DimLike, dim_max, equal, highest, less_equal
 from nervure.types.dim.lengths import of_lengths
 from nervure.types.element_groups import INTEGERS, describe_types
 
@@ -104,7 +104,7 @@ def window_extent(op: Op, position: int, got: BasicTensorDescription, axis: int,
     """
     span = dilation * (window - 1) + 1
     spare = got.shape[axis] + padding[0] + padding[1] - span
-    high = spare if isinstance(spare, int) else bounds(spare)[1]
+    high = spare if isinstance(spare, int) else highest(spare)
     if (high is not None and high < 0 and (spare, span) != (-1, 1)) or (isinstance(window, int) and window < 1):
         found = f"window {window}, dilation {dilation}, padding {tuple(padding)} on dimension {axis} of {got}"
         raise op.fail(ShapeMismatch, "the window does not fit the padded axis", operand=op.operand_label(position),

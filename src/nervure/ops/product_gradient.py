@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from nervure.ir.op import Value
 from nervure.ops.views import Broadcast, Concatenate, Pad, Slice
-from nervure.types.dim import DimLike, bounds
+from nervure.types.dim import DimLike, highest
 
 _MOST_LEVELS = 62  # halvings of the longest axis that an int64 can count
 
@@ -43,7 +43,7 @@ def product_gradient(gradient: Value, x: Value, axis: int) -> Value:
 
 def _levels(length: DimLike) -> int:
     """Returns the number of halvings that leave a length of at most 1, for the largest value of its symbols."""
-    most = length if isinstance(length, int) else bounds(length)[1]
+    most = length if isinstance(length, int) else highest(length)
     return _MOST_LEVELS if most is None else min(max(most - 1, 0).bit_length(), _MOST_LEVELS)
 
 

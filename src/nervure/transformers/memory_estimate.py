@@ -19,7 +19,7 @@ from nervure.ir.kinds import View
 from nervure.ir.leaves import Leaf
 from nervure.ir.op import Op, Value
 from nervure.ops.choosing import chosen_from
-from nervure.types.dim import DimLike, bounds, evaluate, substitute, symbols
+from nervure.types.dim import DimLike, evaluate, highest, substitute, symbols
 
 
 def numbers(shape: tuple[DimLike, ...], bindings: Mapping[str, int]) -> tuple[int, ...]:
@@ -44,7 +44,7 @@ def _most(length: DimLike, bindings: Mapping[str, int], ends: Mapping[str, tuple
     if ends.keys().isdisjoint(symbols(length)):
         return evaluate(length, bindings)
     known = substitute(length, {name: value for name, value in bindings.items() if name not in ends})
-    high = bounds(known, ends)[1]
+    high = highest(known, ends)
     if high is None:
         raise NotSupported("no bound of a length is known", got=length, expected="a length with a bound",
                            help="its parts are found while the call runs; write the expression in another way")

@@ -56,7 +56,7 @@ from nervure.kernel.rewriting import MemoryRewrite
 from nervure.kernel.schedule.group_totals import GroupsInMemory, group_sizes
 from nervure.kernel.schedule.reduction_strategy import has_several_blocks
 from nervure.support.machine import Machine
-from nervure.types.dim import DimLike, bounds, dim_max, dim_min, less_equal, product
+from nervure.types.dim import DimLike, dim_max, dim_min, less_equal, lowest, product
 
 
 class RowLayout(Protocol):
@@ -106,7 +106,7 @@ class Accumulators:
         """Returns the reduction, whose results are then the first row of the totals."""
         reduce = self.reduce
         points = product(reduce.dims)
-        if not has_several_blocks(reduce) and (self._is_staged or (bounds(points)[0] or 0) > 0):
+        if not has_several_blocks(reduce) and (self._is_staged or (lowest(points) or 0) > 0):
             cleared = () if keeps_units(reduce) else self._cleared()
             return [*cleared, *self._of_block(0, points), *self._ended(keeps_units(reduce))]
         if len(reduce.indices) > 1:

@@ -61,7 +61,7 @@ from nervure.kernel.schedule.reduce_across_rows import Part, bytes_of, parts_of
 from nervure.kernel.schedule.vector_width import register_lanes
 from nervure.kernel.tuning import ACCUMULATORS_IN_USE
 from nervure.support.machine import Machine
-from nervure.types.dim import DimLike, bounds
+from nervure.types.dim import DimLike, highest
 
 
 def with_column_tiles(kernel: Kernel, machine: Machine) -> Kernel:
@@ -87,7 +87,7 @@ class _Tiles(MemoryRewrite):
             super().for_loop(loop, out)
             return
         body = substituted(self.block(loop.body), {loop.index: loop.index.dim + self._column.dim})
-        most, parts = bounds(loop.extent)[1], parts_of(body)
+        most, parts = highest(loop.extent), parts_of(body)
         most = loop.tile.columns if most is None else min(most, loop.tile.columns)
         self._most = -(-most // self._lanes) * self._lanes
         self._waiting = {x: self.memory("waiting", x.dtype, self._most * rows) for x, rows in _crossing(parts)}

@@ -33,7 +33,7 @@ from nervure.kernel.ir import (
 )
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.scalar_types import result_type
-from nervure.types.dim import DimLike, bounds, product
+from nervure.types.dim import DimLike, highest, product
 from nervure.types.dtype import int64
 
 GROUP_BITS = GROUPS.bit_length() - 1
@@ -48,7 +48,7 @@ def group_sizes(reduce: Reduce) -> int:
     """
     order = reduce.order
     points = order.block * order.group if order == DEFAULT_ORDER else order.block  # of a group
-    most = bounds(product(reduce.dims))[1]
+    most = highest(product(reduce.dims))
     groups = MOST_GROUPS if most is None else min(most // points, MOST_GROUPS)
     return 0 if is_associative(reduce) or order.group == 1 else -(-groups.bit_length() // GROUP_BITS)
 

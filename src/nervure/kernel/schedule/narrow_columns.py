@@ -56,7 +56,7 @@ from nervure.kernel.rewriting import MemoryRewrite, fresh_copy
 from nervure.kernel.simplify.loops import walks_on
 from nervure.kernel.tuning import LEAST_NARROW_ROWS, NARROW_COLUMNS
 from nervure.support.machine import Machine
-from nervure.types.dim import bounds, dim_min
+from nervure.types.dim import dim_min, highest
 
 
 def with_narrow_columns(kernel: Kernel, machine: Machine) -> Kernel:
@@ -103,7 +103,7 @@ class _Narrow(MemoryRewrite):
 def _is_narrow(loop: For, reduce: Reduce) -> bool:
     """Whether a loop of few columns reduces consecutive rows, no more than a block of them."""
     columns, (row, rows) = loop.extent, reduce.indices[-1]
-    most = bounds(rows)[1]
+    most = highest(rows)
     if not loop.vector or loop.parallel or not isinstance(columns, int) or not 1 < columns <= NARROW_COLUMNS:
         return False
     if len(reduce.indices) > 1 or reduce.order != DEFAULT_ORDER or not keeps_units(reduce):

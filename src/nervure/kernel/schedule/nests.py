@@ -20,7 +20,7 @@ from nervure.kernel.dependence import NestedAccess, accesses_in, accesses_to_wri
 from nervure.kernel.ir import Access, Body, For, Kernel, Statement
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.simplify.loops import has_independent_iterations
-from nervure.types.dim import bounds, index_symbols
+from nervure.types.dim import highest, index_symbols
 
 
 class Nest(NamedTuple):
@@ -61,7 +61,7 @@ def _is_one_to_one(access: NestedAccess, outer: set[LoopIndex]) -> bool:
         return False
     reach = 1
     for step, number in digits:
-        most = bounds(extents[LoopIndex(number)])[1]
+        most = highest(extents[LoopIndex(number)])
         if step < reach or most is None:
             return False
         reach += step * (most - 1)

@@ -36,7 +36,7 @@ from nervure.kernel.tuning import (
     UNROLLED_SCALARS,
     UNROLLED_STATEMENTS,
 )
-from nervure.types.dim import bounds, product
+from nervure.types.dim import highest, lowest, product
 
 
 def without_ones(reduce: Reduce) -> Reduce:
@@ -86,7 +86,7 @@ def _is_staged(reduce: Reduce) -> bool:
 
 def has_several_blocks(reduce: Reduce) -> bool:
     """Whether a reduction may have more points than a block of its order."""
-    most = bounds(product(reduce.dims))[1]
+    most = highest(product(reduce.dims))
     return most is None or most > reduce.order.block
 
 
@@ -115,7 +115,7 @@ def _is_simple(reduce: Reduce) -> bool:
 
 def is_read_in_place(reduce: Reduce) -> bool:
     """Whether the points of a reduction in parts are added where they are read: its rows are long, its body simple."""
-    return _is_simple(reduce) and (bounds(reduce.indices[-1][1])[0] or 0) >= ROW_IN_PLACE
+    return _is_simple(reduce) and (lowest(reduce.indices[-1][1]) or 0) >= ROW_IN_PLACE
 
 
 def _has_few(reduce: Reduce, most: int) -> bool:

@@ -29,7 +29,7 @@ from nervure.kernel.schedule.reduction_strategy import strategy_of, without_ones
 from nervure.kernel.schedule.short_rows import most_copies
 from nervure.kernel.schedule.vector_width import register_lanes, vector_widths
 from nervure.support.machine import Machine
-from nervure.types.dim import DimLike, bounds
+from nervure.types.dim import DimLike, highest
 
 
 def with_vectors(kernel: Kernel, machine: Machine) -> Kernel:
@@ -97,7 +97,7 @@ def _needed(widths: Widths, extent: DimLike) -> Widths:
     """Returns the ``widths`` at which a loop of this ``extent`` may have iterations."""
     if extent % widths.full[0] == 0:
         return Widths(widths.full[:1])
-    most = bounds(extent)[1]
+    most = highest(extent)
     full = tuple([width for width in widths.full if most is None or width <= most])
     return Widths(full, 0 if full and extent % full[-1] == 0 else widths.masked)
 

@@ -60,7 +60,7 @@ from nervure.kernel.schedule.reduction_strategy import is_read_in_place, strateg
 from nervure.kernel.schedule.vector_width import register_lanes
 from nervure.kernel.schedule.vectors import in_lanes
 from nervure.support.machine import Machine
-from nervure.types.dim import DimLike, bounds, dim_max, dim_min, product
+from nervure.types.dim import DimLike, dim_max, dim_min, highest, product
 
 
 def with_waiting_values(kernel: Kernel, machine: Machine) -> Kernel:
@@ -93,7 +93,7 @@ class _Waiting(MemoryRewrite):
             out.append(loop)
             return
         points = product(loop.dims)
-        most = bounds(points)[1]
+        most = highest(points)
         cache, part = self._machine.first_cache, self._points_in(self._machine.first_cache // 2, loop)
         if most is None or most > (self._points_in(cache, loop) if self._fits_registers(loop) else part):
             out.append(self._of_blocks(loop, points, part))

@@ -152,19 +152,24 @@ def _atom_interval(atom: Atom, ranges: Ranges) -> Interval:
 def lower_bound(polynomial: Polynomial, ranges: Ranges, enough: int | None = None) -> int | None:
     """Returns a lower bound of the polynomial's values, or None; stops early at ``enough``."""
     best = interval(polynomial, ranges)[0]
-    if polynomial.depth < 1 and not ranges.symbolic:
+    if is_over_symbols(polynomial, ranges):
         return best  # there is nothing to eliminate
     stack = [(polynomial, 1)]  # (numerator, denominator) pairs, each nowhere above the polynomial
     effort = _EFFORT
     while stack and effort > 0 and not (enough is not None and best is not None and best >= enough):
         numerator, denominator = stack.pop()
-        effort -= 1 + sum(len(monomial) + 1 for monomial in numerator.terms)
-        low = interval(numerator, ranges)[0]
+        effort -= 1 + sum([len(monomial) + 1 for monomial in numerator.terms])
+        low = None if numerator is polynomial else interval(numerator, ranges)[0]
         if low is not None:
             rounded_up = -(-low // denominator)
             best = rounded_up if best is None else max(best, rounded_up)
         stack.extend(_eliminations(numerator, denominator, ranges))
     return best
+
+
+def is_over_symbols(polynomial: Polynomial, ranges: Ranges) -> bool:
+    """Whether its atoms are symbols, none of which has a range that depends on others."""
+    return polynomial.depth < 1 and not ranges.symbolic
 
 
 def upper_bound(polynomial: Polynomial, ranges: Ranges, enough: int | None = None) -> int | None:

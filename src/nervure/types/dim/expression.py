@@ -156,6 +156,12 @@ def made(polynomial: Polynomial, declared: Declared) -> DimLike:
     return Dim(polynomial, declared)
 
 
+def part(polynomial: Polynomial, declared: Declared) -> DimLike:
+    """Returns a part of a dimension as one: it is within all limits."""
+    value = polynomial.constant
+    return Dim(polynomial, declared) if value is None else value
+
+
 def merged(left: Declared, right: Declared) -> Declared:
     """Returns the bounds of symbols that two expressions know together; InvalidArgument if no value is left."""
     if left is right or not right:

@@ -395,6 +395,9 @@ def rebuild(polynomial: Polynomial, ranges: Ranges, bindings: Mapping[str, Polyn
 
     ``only`` leaves atoms without any of these symbols as they are.
     """
+    names = polynomial.names
+    if (polynomial.depth < 1 and names.isdisjoint(bindings)) or (only is not None and only.isdisjoint(names)):
+        return polynomial
     done = {} if done is None else done
     terms = []
     for monomial, coefficient in polynomial.terms.items():

@@ -161,7 +161,7 @@ class Polynomial(Frozen):
                    for monomial, coefficient in self.terms.items())
 
     def __add__(self, other: Polynomial | int) -> Polynomial:
-        added = (constant(other) if isinstance(other, int) else other).terms
+        added: dict[Monomial, int] = other.terms if isinstance(other, Polynomial) else {(): other} if other else {}
         if not added:
             return self
         terms = dict(self.terms)

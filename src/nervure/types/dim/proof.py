@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from math import gcd
 
-from nervure.types.dim.bounds import Ranges, is_nonzero, lower_bound, upper_bound
+from nervure.types.dim.bounds import Ranges, is_nonzero, is_over_symbols, lower_bound, upper_bound
 from nervure.types.dim.interval import EVERYTHING
 from nervure.types.dim.normal_form import construct, floor_divide, rebuild
 from nervure.types.dim.polynomial import ZERO, Atom, Kind, Polynomial, TooLarge, constant, symbol
@@ -40,6 +40,8 @@ def is_zero(polynomial: Polynomial, ranges: Ranges) -> Verdict:
 
 def is_at_least_zero(polynomial: Polynomial, ranges: Ranges) -> Verdict:
     """Returns True for never negative, False for always negative, None if it is not known, or depends."""
+    if is_over_symbols(polynomial, ranges) and all([len(monomial) < 2 for monomial in polynomial.terms]):
+        return _test_nonnegative(polynomial, ranges)  # each symbol reaches its bounds: there are no cases to look at
     return _decide(polynomial, ranges, _test_nonnegative)
 
 

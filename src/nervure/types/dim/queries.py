@@ -16,7 +16,7 @@ from typing import NamedTuple, ParamSpec, TypeVar
 
 from nervure.types.dim import proof
 from nervure.types.dim.bounds import Ranges, SymbolicInterval, lower_bound, upper_bound
-from nervure.types.dim.expression import Declared, Dim, DimLike, made, merged, parts
+from nervure.types.dim.expression import Declared, Dim, DimLike, made, merged, part, parts
 from nervure.types.dim.interval import EVERYTHING, Interval, intersect
 from nervure.types.dim.normal_form import construct, rebuild, recombined
 from nervure.types.dim.polynomial import Atom, Kind, Monomial, Polynomial, constant, in_order
@@ -35,8 +35,6 @@ def remembered(query: Callable[_Asked, _Answer]) -> Callable[_Asked, _Answer]:
 
     @wraps(query)
     def asked(*arguments: _Asked.args, **named: _Asked.kwargs) -> _Answer:
-        if type(arguments[0]) is int:
-            return query(*arguments, **named)
         key = _exactly(arguments), _exactly(named) if named else None
         kept = answers.get(key)
         if kept is None:
@@ -106,6 +104,14 @@ def _known(declared: Declared, ranges: RangesLike | None) -> Ranges:
     return Ranges(numeric, symbolic)
 
 
+def _relevant(ranges: RangesLike | None, polynomial: Polynomial) -> RangesLike | None:
+    """Returns the ranges that a query about a polynomial depends on: those of its symbols, where all are numbers."""
+    if not ranges or any([isinstance(end, Dim) for pair in ranges.values() for end in pair]):
+        return ranges
+    names = polynomial.names
+    return {name: pair for name, pair in ranges.items() if name in names}
+
+
 def _imply_nonempty(extent: Polynomial, numeric: dict[str, Interval]) -> None:
     """Bounds the symbols in the ends of a range by its having a value: from 0 to N*M - 1 needs N, M >= 1."""
     atoms = [monomial for monomial in extent.terms if monomial]
@@ -133,7 +139,8 @@ def equal(a: DimLike, b: DimLike, ranges: RangesLike | None = None) -> bool | No
         return True
     left, declared = parts(a, "equal")
     right, others = parts(b, "equal")
-    return _is_zero(left - right, merged(declared, others), ranges)
+    difference = left - right
+    return _is_zero(difference, merged(declared, others), _relevant(ranges, difference))
 
 
 def less_equal(a: DimLike, b: DimLike, ranges: RangesLike | None = None) -> bool | None:
@@ -142,7 +149,8 @@ def less_equal(a: DimLike, b: DimLike, ranges: RangesLike | None = None) -> bool
         return a <= b
     left, declared = parts(a, "less_equal")
     right, others = parts(b, "less_equal")
-    return _is_at_least_zero(right - left, merged(declared, others), ranges)
+    difference = right - left
+    return _is_at_least_zero(difference, merged(declared, others), _relevant(ranges, difference))
 
 
 @remembered
@@ -155,41 +163,66 @@ def _is_at_least_zero(difference: Polynomial, declared: Declared, ranges: Ranges
     return proof.is_at_least_zero(difference, _known(declared, ranges))
 
 
-@remembered
 def bounds(x: DimLike, ranges: RangesLike | None = None) -> Interval:
     """Returns (low, high): every value of x lies between them, both included; None is no known bound."""
+    return lowest(x, ranges), highest(x, ranges)
+
+
+def lowest(x: DimLike, ranges: RangesLike | None = None) -> int | None:
+    """Returns a number that no value of x is below; None if none is known."""
     if type(x) is int:
-        return x, x
-    polynomial, declared = parts(x, "bounds")
-    known = _known(declared, ranges)
-    return lower_bound(polynomial, known), upper_bound(polynomial, known)
+        return x
+    polynomial, declared = parts(x, "lowest")
+    return _lowest(polynomial, declared, _relevant(ranges, polynomial))
+
+
+def highest(x: DimLike, ranges: RangesLike | None = None) -> int | None:
+    """Returns a number that no value of x is above; None if none is known."""
+    if type(x) is int:
+        return x
+    polynomial, declared = parts(x, "highest")
+    return _highest(polynomial, declared, _relevant(ranges, polynomial))
 
 
 @remembered
+def _lowest(polynomial: Polynomial, declared: Declared, ranges: RangesLike | None) -> int | None:
+    return lower_bound(polynomial, _known(declared, ranges))
+
+
+@remembered
+def _highest(polynomial: Polynomial, declared: Declared, ranges: RangesLike | None) -> int | None:
+    return upper_bound(polynomial, _known(declared, ranges))
+
+
 def substitute(x: DimLike, bindings: Mapping[str, DimLike]) -> DimLike:
     """Replaces symbols in x by dimensions, all at once; symbols not in ``bindings`` stay."""
     if not isinstance(x, Dim):
         return x
     replaced = x._polynomial.names & bindings.keys()
-    if not replaced:
-        return x
-    declared: Declared = {name: values for name, values in x._declared.items() if name not in replaced}
-    polynomials = {}
-    for name in sorted(replaced):
-        polynomials[name], others = parts(bindings[name], "substitute")
-        declared = merged(declared, others)
-    result = rebuild(x._polynomial, Ranges(declared), polynomials, construct, frozenset(replaced))
-    return made(result, declared)
+    return _substituted(x, {name: bindings[name] for name in sorted(replaced)}) if replaced else x
 
 
 @remembered
+def _substituted(x: Dim, bindings: Mapping[str, DimLike]) -> DimLike:
+    declared: Declared = {name: values for name, values in x._declared.items() if name not in bindings}
+    polynomials = {}
+    for name, value in bindings.items():
+        polynomials[name], others = parts(value, "substitute")
+        declared = merged(declared, others)
+    result = rebuild(x._polynomial, Ranges(declared), polynomials, construct, frozenset(bindings))
+    return made(result, declared)
+
+
 def simplify(x: DimLike, ranges: RangesLike) -> DimLike:
     """Returns x in the shortest form known for symbols within ``ranges`` (as in ``equal``); it equals x there alone.
 
     ``(%0*4 + %1)//4`` is ``%0`` if ``0 <= %1 <= 3``, as is ``(%0*N + %1)//N`` if ``0 <= %1 <= N - 1``.
     """
-    if not isinstance(x, Dim):
-        return x
+    return _simplest(x, _relevant(ranges, x._polynomial) or {}) if isinstance(x, Dim) else x
+
+
+@remembered
+def _simplest(x: Dim, ranges: RangesLike) -> DimLike:
     declared = x._declared
     for ends in ranges.values():
         for end in ends:
@@ -225,8 +258,8 @@ def affine(x: DimLike, names: Iterable[str]) -> tuple[dict[str, DimLike], DimLik
         if len(holders) > 1 or atom.kind is not Kind.SYMBOL:
             return None
         coefficients[atom][tuple([other for other in monomial if other is not atom])] = coefficient
-    found = {name: made(Polynomial(coefficients[name]), x._declared) if coefficients[name] else 0 for name in wanted}
-    return found, made(Polynomial(rest), x._declared)
+    found = {name: part(Polynomial(coefficients[name]), x._declared) if coefficients[name] else 0 for name in wanted}
+    return found, part(Polynomial(rest), x._declared)
 
 
 def terms(x: DimLike) -> list[tuple[int, DimLike]]:
@@ -240,7 +273,7 @@ def terms(x: DimLike) -> list[tuple[int, DimLike]]:
     """
     if not isinstance(x, Dim):
         return [(x, 1)] if x else []
-    return [(coefficient, made(Polynomial({monomial: 1}), x._declared))
+    return [(coefficient, part(Polynomial({monomial: 1}), x._declared))
             for monomial, coefficient in in_order(x._polynomial.terms)]
 
 
@@ -271,7 +304,7 @@ def index_terms(x: DimLike) -> list[tuple[DimLike, tuple[Factor, ...]]]:
         varying = tuple([atom for atom in monomial if _varies(atom)])
         fixed = tuple([atom for atom in monomial if not _varies(atom)])
         groups.setdefault(varying, {})[fixed] = coefficient
-    terms = [(made(Polynomial(terms), x._declared), tuple([_factor(atom, x) for atom in varying]))
+    terms = [(part(Polynomial(terms), x._declared), tuple([_factor(atom, x) for atom in varying]))
              for varying, terms in groups.items()]
     return sorted(terms, key=lambda term: not term[1])
 
@@ -283,4 +316,4 @@ def _varies(atom: Atom) -> bool:
 def _factor(atom: Atom, x: Dim) -> Factor:
     if atom.kind is Kind.SYMBOL:
         return Factor(atom.kind, (), str(atom))
-    return Factor(atom.kind, tuple([made(operand, x._declared) for operand in atom.operands]), "")
+    return Factor(atom.kind, tuple([part(operand, x._declared) for operand in atom.operands]), "")

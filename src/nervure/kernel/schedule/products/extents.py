@@ -9,19 +9,19 @@
 
 from __future__ import annotations
 
-from nervure.types.dim import DimLike, bounds, dim_min, index_symbols
+from nervure.types.dim import DimLike, dim_min, highest, index_symbols
 
 
 def at_most(extent: DimLike, most: int) -> int:
     """Returns an extent that is a number, but no more than ``most``; of a part of a loop around, the longest one."""
-    longest = bounds(extent)[1] if index_symbols(extent) else extent
+    longest = highest(extent) if index_symbols(extent) else extent
     return min(longest, most) if isinstance(longest, int) else most
 
 
 def block_count(extent: DimLike, block: int) -> DimLike:
     """Returns the number of blocks, the last of which may be smaller. A part of a loop around that fits in one is one.
     """
-    if index_symbols(extent) and (bounds(extent)[1] or block + 1) <= block:
+    if index_symbols(extent) and (highest(extent) or block + 1) <= block:
         return 1
     return (extent + (block - 1)) // block
 

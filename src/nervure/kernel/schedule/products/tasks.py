@@ -80,7 +80,7 @@ from nervure.kernel.schedule.products.tables import (
     placed,
     tables_of,
 )
-from nervure.types.dim import DimLike, bounds, dim_max, dim_min
+from nervure.types.dim import DimLike, dim_max, dim_min, highest
 
 
 class Tasks(NamedTuple):
@@ -144,7 +144,7 @@ class Tasks(NamedTuple):
         The sum of a group waits beside the results, and joins them. Integers are exact in any order.
         """
         matrices, blocks = self.blocking.matrices, block_count(self.blocking.matrices.k.extent, CONTRACT_BLOCK)
-        most = bounds(blocks)[1]
+        most = highest(blocks)
         if matrices.dtype.is_integer or (most is not None and most <= CONTRACT_GROUP):
             return ()
         later, block = matrices.new.later, matrices.new.block

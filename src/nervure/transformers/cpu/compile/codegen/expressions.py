@@ -25,7 +25,7 @@ from nervure.transformers.cpu.compile.codegen.scalars.integers import SIGNED
 from nervure.transformers.cpu.compile.codegen.scalars.mathematics import doubles
 from nervure.transformers.cpu.compile.llvm.builder import Register
 from nervure.transformers.cpu.compile.llvm.types import F64, I64
-from nervure.types.dim import DimLike, bounds, index_symbols
+from nervure.types.dim import DimLike, index_symbols, lowest
 from nervure.types.dim.polynomial import Kind
 from nervure.types.dim.queries import Factor, index_terms
 from nervure.types.dtype import float64, int64
@@ -138,7 +138,7 @@ def quotient_keys(x: Value, y: Value) -> tuple[Hashable, Hashable]:
 
 
 def _floor_divide(context: Context, x: Value, y: Value, dims: tuple[DimLike, ...]) -> Value:
-    least_x, least_y = bounds(dims[0])[0], bounds(dims[1])[0]
+    least_x, least_y = lowest(dims[0]), lowest(dims[1])
     key, _ = quotient_keys(x, y)
     if x.lanes > 1 and y.lanes == 1 and least_y is not None and least_y >= 0:
         return _divide_lanes(context, x, y, key)
@@ -149,7 +149,7 @@ def _floor_divide(context: Context, x: Value, y: Value, dims: tuple[DimLike, ...
 
 def _remainder(context: Context, x: Value, y: Value, quotient: Value, dims: tuple[DimLike, ...]) -> Value:
     """Returns x - y * (x // y), and 0 for y = 0."""
-    least_y = bounds(dims[1])[0]
+    least_y = lowest(dims[1])
 
     def rest(dividend: Register, divisor: Register, times: Register) -> Register:
         left = dividend - times * divisor

@@ -46,7 +46,7 @@ from nervure.transformers.cpu.compile.codegen.iterations import (
 from nervure.transformers.cpu.compile.codegen.quotients import Quotients
 from nervure.transformers.cpu.compile.codegen.routine_calls import emit_routine
 from nervure.transformers.cpu.compile.llvm.builder import Register
-from nervure.types.dim import bounds, index_symbols
+from nervure.types.dim import highest, index_symbols
 
 
 @emit_statement.register(For)
@@ -62,7 +62,7 @@ def emit_for(loop: For, context: Context) -> None:
         _emit_copies(context, loop, loop.widths.masked)
         return
     begin, end = context.integer(0), dimension(context, loop.extent)
-    if loop.widths is None and loop.strip is None and bounds(loop.extent)[1] == 1:
+    if loop.widths is None and loop.strip is None and highest(loop.extent) == 1:
         _emit_branch(context, loop, end.register)
         return
     emit_slice(context, loop, begin.register, end.register,

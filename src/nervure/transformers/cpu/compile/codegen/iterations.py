@@ -21,7 +21,7 @@ from nervure.transformers.cpu.compile.codegen.element import Element, Elements, 
 from nervure.transformers.cpu.compile.codegen.expressions import dimension
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
 from nervure.transformers.cpu.compile.llvm.types import I64
-from nervure.types.dim import DimLike, bounds, index_symbols
+from nervure.types.dim import DimLike, index_symbols, lowest
 from nervure.types.dtype import bool_, int64
 
 Built = TypeVar("Built")
@@ -64,10 +64,10 @@ def has_iterations(extent: DimLike, around: Iterable[tuple[LoopIndex, DimLike]] 
 
     Bounds are asked, and no proof is tried: what is not seen costs a comparison in front of the loop.
     """
-    if (bounds(extent)[0] or 0) >= 1:
+    if (lowest(extent) or 0) >= 1:
         return True
     ranges = {index.name: (0, outer - 1) for index, outer in around} if index_symbols(extent) else {}
-    return bool(ranges) and (bounds(extent, ranges)[0] or 0) >= 1
+    return bool(ranges) and (lowest(extent, ranges) or 0) >= 1
 
 
 def stored(loop: Loop) -> frozenset[Buffer]:
