@@ -56,7 +56,8 @@ class _Square(NamedTuple):
     def build(self) -> None:
         """Transposes it. The last row stands for the missing ones."""
         b, lanes, is_whole = self.b, self.vector.lanes, self.is_whole
-        columns = transposed(b.choose_all(is_whole, self._rows, self._rows_of_edge))
+        rows = b.choose_all(is_whole, self._rows, self._rows_of_edge)
+        columns = transposed([b.opaque(row) for row in rows])  # LLVM joins no shuffles with hidden rows
         whole, edge, done = b.label("whole"), b.label("edge"), b.label("next")
         b.branch(is_whole, whole, edge)
         b.block(whole)
