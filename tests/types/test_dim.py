@@ -22,9 +22,11 @@ from nervure.types.dim import (
     equal,
     evaluate,
     evaluate_arrays,
+    highest,
     index,
     index_symbols,
     less_equal,
+    lowest,
     parse_declaration,
     parse_dim,
     product,
@@ -270,6 +272,14 @@ def test_bounds_under_ranges() -> None:
     assert bounds(M, {"%0": (0, M - 1)}) == (1, None), "a range that has a value bounds its ends"
     assert less_equal(index(0) * 4 + index(1), 4 * N - 1, {"%0": (0, N - 1), "%1": (0, 3)}) is True
     assert equal(index(0), N, {"%0": (0, N - 1)}) is False
+
+
+def test_ranges_of_other_symbols_change_nothing() -> None:
+    assert lowest(N + 1, {"M": (7, 9)}) == 1 and highest(2 * N, {"M": (7, 9), "N": (1, 3)}) == 6
+    assert simplify(N // 4, {"N": (0, 3), "M": (7, 9)}) == 0 and simplify(N // 4, {"M": (0, 3)}) == N // 4
+    few = {"%0": (0, 15), "%1": (0, 1)}
+    assert less_equal(index(0) + index(1), 15, few) is None, "sums of symbols reach their bounds: it depends"
+    assert less_equal(index(0) + index(1), 16, few) is True and less_equal(17, index(0) + index(1), few) is False
 
 
 I, J, K = index(0), index(1), index(2)

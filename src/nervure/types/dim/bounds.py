@@ -151,7 +151,7 @@ def _atom_interval(atom: Atom, ranges: Ranges) -> Interval:
 
 def lower_bound(polynomial: Polynomial, ranges: Ranges, enough: int | None = None) -> int | None:
     """Returns a lower bound of the polynomial's values, or None; stops early at ``enough``."""
-    best = interval(polynomial, ranges)[0]
+    best, high = interval(polynomial, ranges)
     if is_over_symbols(polynomial, ranges):
         return best  # there is nothing to eliminate
     stack = [(polynomial, 1)]  # (numerator, denominator) pairs, each nowhere above the polynomial
@@ -159,11 +159,14 @@ def lower_bound(polynomial: Polynomial, ranges: Ranges, enough: int | None = Non
     while stack and effort > 0 and not (enough is not None and best is not None and best >= enough):
         numerator, denominator = stack.pop()
         effort -= 1 + sum([len(monomial) + 1 for monomial in numerator.terms])
-        low = None if numerator is polynomial else interval(numerator, ranges)[0]
-        if low is not None:
-            rounded_up = -(-low // denominator)
-            best = rounded_up if best is None else max(best, rounded_up)
-        stack.extend(_eliminations(numerator, denominator, ranges))
+        if numerator is not polynomial:
+            low, high = interval(numerator, ranges)
+            if low is not None:
+                rounded_up = -(-low // denominator)
+                best = rounded_up if best is None else max(best, rounded_up)
+        least = best if enough is None else enough - 1
+        if high is None or least is None or -(-high // denominator) > least:  # else all below it is no better
+            stack.extend(_eliminations(numerator, denominator, ranges))
     return best
 
 
