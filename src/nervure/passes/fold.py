@@ -85,14 +85,7 @@ class _Evaluated(Rule):
 
     def evaluated(self, op: Op, operands: Sequence[Value]) -> list[np.ndarray] | None:
         """Returns the results of an op on constant operands; None if it fails or makes a NaN."""
-        arrays = [array_of(operand) for operand in operands]
-        try:
-            results = [np.asarray(result) for result in self._evaluate(op.with_operands(operands), arrays)]
-        except NervureError:
-            return None
-        if any(map(_has_nan, results)) and not any(map(_has_nan, arrays)):
-            return None
-        return results
+        return results_of(op.with_operands(operands), [array_of(operand) for operand in operands], self._evaluate)
 
 
 class _UniformElementwise(_Evaluated):
@@ -127,6 +120,17 @@ class _Constants(_Evaluated):
             return None
         results = self.evaluated(op, op.operands)
         return None if results is None else [Constant(result) for result in results]
+
+
+def results_of(op: Op, arrays: Sequence[np.ndarray], evaluate: Evaluate) -> list[np.ndarray] | None:
+    """Returns the results of an op on ``arrays``; None if it fails, or makes a NaN of numbers."""
+    try:
+        results = [np.asarray(result) for result in evaluate(op, arrays)]
+    except NervureError:
+        return None
+    if any(map(_has_nan, results)) and not any(map(_has_nan, arrays)):
+        return None
+    return results
 
 
 def _are_constant(op_classes: Sequence[type[Op]]) -> bool:

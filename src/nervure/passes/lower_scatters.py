@@ -25,7 +25,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nervure.errors import NervureError
 from nervure.ir.function import Function
 from nervure.ir.kinds import LANES, Elementwise, View
 from nervure.ir.leaves import Constant, Full
@@ -37,7 +36,7 @@ from nervure.ops.indexing import Gather, Scatter
 from nervure.ops.iota import Iota
 from nervure.ops.selection import Maximum, Minimum, Where
 from nervure.ops.views import Broadcast, Permute, Reshape
-from nervure.passes.fold import LIMIT, Evaluate, array_of
+from nervure.passes.fold import LIMIT, Evaluate, array_of, results_of
 from nervure.passes.rewrite import Local, Rewriter
 from nervure.passes.seen import DEEPEST
 from nervure.types.shape import inverse_permutation
@@ -121,11 +120,11 @@ def _numbers(index: Value, evaluate: Evaluate) -> np.ndarray | None:
         known = [operand for operand in operands if operand is not None]
         if not _is_computed(op) or len(known) < len(operands):
             return None
-        try:
-            results = evaluate(op, known) if op.operands or isinstance(op, Iota) else [array_of(op.outputs[0])]
-        except NervureError:
+        is_number = isinstance(op, (Constant, Full))
+        results = [array_of(op.outputs[0])] if is_number else results_of(op, known, evaluate)
+        if results is None:
             return None
-        found |= zip(op.outputs, map(np.asarray, results), strict=True)
+        found |= zip(op.outputs, results, strict=True)
     return found[index]
 
 
