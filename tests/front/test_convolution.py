@@ -227,7 +227,7 @@ def transposed(x, f, strides, dilations, paddings, extra=0):
 
 
 @pytest.mark.parametrize(("stride", "dilation", "padding", "extra"), [
-    (1, 1, (0, 0), 0), (2, 1, (1, 1), 1), (3, 1, (0, 1), 2), (2, 2, (1, 0), 0)])
+    (1, 1, (0, 0), 0), (2, 1, (1, 1), 1), (3, 1, (0, 1), 2), (2, 2, (1, 0), 0), (2, 4, (3, 1), 3), (1, 2, (0, 0), 1)])
 def test_deconvolution(stride, dilation, padding, extra):
     """A240: the same roles; each element of x adds a multiple of f to its window."""
     x, a = tensor("N=2, C=3, H=8")

@@ -15,7 +15,9 @@ BAGS = np.array([[1, 5, 2], [1, 0, 1]])
 for _spatial, _ours, _theirs in (
         (1, {"strides": 2}, {"stride": 2}), (2, {"strides": 2, "padding": 1, "output_padding": 1},
                                              {"stride": 2, "padding": 1, "output_padding": 1}),
-        (3, {}, {}), (2, {"dilations": 2, "groups": 2}, {"dilation": 2, "groups": 2})):
+        (3, {}, {}), (2, {"dilations": 2, "groups": 2}, {"dilation": 2, "groups": 2}),
+        (2, {"dilations": (3, 2), "padding": 1, "output_padding": [2, 1]},
+         {"dilation": (3, 2), "padding": 1, "output_padding": (2, 1)})):
     case(lambda torch, x, w, b, n=_spatial, options=_theirs: called(
             torch, getattr(torch.nn, f"ConvTranspose{n}d")(4, 6, (3, 2, 2)[:n], **options),
             {"weight": w, "bias": b}, x),

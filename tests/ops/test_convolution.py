@@ -120,6 +120,8 @@ def test_the_iteration_is_affine_and_pads_by_reading_zero() -> None:
     (lambda: ConvolutionTranspose(tensor(2, 3, 8), tensor(4, 3, 3)), ShapeMismatch, "1 (x)"),
     (lambda: ConvolutionTranspose(tensor(2, 4, 8), tensor(4, 3, 3), output_paddings=(1,)), InvalidArgument,
      "output_paddings"),
+    (lambda: ConvolutionTranspose(tensor(2, 4, 8), tensor(4, 3, 3), (2,), (3,), output_paddings=(3,)), InvalidArgument,
+     "output_paddings"),
 ])
 def test_what_does_not_fit_is_explained(build, kind, operand) -> None:
     with pytest.raises(kind) as caught:
@@ -148,6 +150,7 @@ def test_transposed_convolution_is_the_transpose() -> None:
         assert there.shape == x.shape
         np.testing.assert_allclose((there * x).sum(), (got * data).sum(), rtol=1e-10)
     check_derivatives(lambda x, f: ConvolutionTranspose(x, f, (2,)), x, f)
+    check_derivatives(lambda x, f: ConvolutionTranspose(x, f, (2,), (4,), ((1, 2),), 1, (3,)), x, f)
     n = dim("N")
     assert ConvolutionTranspose(tensor(1, 4, n), tensor(4, 3, 2), (2,)).shape == (1, 3, 2 * n)
 

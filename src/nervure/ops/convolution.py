@@ -31,7 +31,7 @@ from nervure.ops.checking import (
     window_attributes,
     window_extent,
 )
-from nervure.ops.views import Permute, Reshape
+from nervure.ops.views import Pad, Permute, Reshape
 from nervure.ops.window_products import WindowProduct, data_of_each, filters_of_each, result_of_each
 from nervure.types.description import BasicTensorDescription, Labels
 from nervure.types.dim import DimLike, less_equal
@@ -46,6 +46,7 @@ CHAINED_FILTERS, CHAINED_POSITIONS = 4, 64
 """The most filters of a group of one channel, and positions of a window, whose gradient has the order of claim O69."""
 
 Shape = Sequence[DimLike]
+Paddings = Sequence[tuple[DimLike, DimLike]]
 
 
 class Geometry(NamedTuple):
@@ -61,6 +62,18 @@ class Geometry(NamedTuple):
         ``place``.
         """
         return place * self.strides[d] + offset * self.dilations[d] - self.paddings[d][0]
+
+    def reached(self, output_paddings: Sequence[int]) -> tuple[Geometry, list[tuple[DimLike, DimLike]]]:
+        """Returns the geometry of data that end with the last window, and the padding that they need for
+        ``output_paddings`` that go further.
+
+        The padding is a pair for each spatial dimension. Less than a stride is a matter of the length alone.
+        """
+        goes_on = [extra >= stride for extra, stride in zip(output_paddings, self.strides, strict=True)]
+        ends = list(zip(goes_on, self.paddings, output_paddings, strict=True))
+        inside = tuple([(0, 0) if further else padding for further, padding, _ in ends])
+        more = [(-before, extra - after) if further else (0, 0) for further, (before, after), extra in ends]
+        return self._replace(paddings=inside), more
 
     def structure(self, filter_shape: Shape, result_shape: Shape, known: tuple[int, int],
                   accumulate: DType) -> Structure:
@@ -144,9 +157,9 @@ class ConvolutionForm(Op, abstract=True):
         return len(self.strides)
 
     def _result_shape(self, data: BasicTensorDescription, kernel: BasicTensorDescription,
-                      position: int) -> tuple[DimLike, ...]:
+                      position: int, paddings: Paddings | None = None) -> tuple[DimLike, ...]:
         """Returns the result's shape, from data and filters; if there is none, the error names the operand at
-        ``position``.
+        ``position``. The op's paddings count, or others.
         """
         channels, filters, own = data.shape[1], kernel.shape[0], f"filters for {kernel.shape[1]} channels"
         require_equal(self, kernel.shape[1] * self.groups, channels, "the channels of filter and data differ",
@@ -156,7 +169,7 @@ class ConvolutionForm(Op, abstract=True):
         require_equal(self, filters // self.groups * self.groups, filters, "groups must divide the number of filters",
                       operand="groups", got=self.groups, expected=f"a divisor of {filters}",
                       help=f"the operands are {LAYOUTS[DATA]} and {LAYOUTS[FILTER]}")
-        settings = zip(self.strides, self.dilations, self.paddings, strict=True)
+        settings = zip(self.strides, self.dilations, self.paddings if paddings is None else paddings, strict=True)
         places = [window_extent(self, position, data, d, kernel.shape[d], *each) for d, each in enumerate(settings, 2)]
         return data.shape[0], filters, *places
 
@@ -320,8 +333,9 @@ class ConvolutionFilterGradient(ConvolutionForm, Structured):
 class ConvolutionTranspose(ConvolutionForm, Composite):
     """The transpose of the convolution with the same attributes, of x (N, K, places): (N, C, lengths).
 
-    A length is ``stride*(places - 1) - padding + dilation*(window - 1) + 1 + output_padding``. The output padding,
-    from 0 to stride - 1, chooses among the lengths that a convolution maps to the same number of places.
+    A length is ``stride*(places - 1) - padding + dilation*(window - 1) + 1 + output_padding``. The output padding
+    chooses among the lengths that a convolution maps to the same number of places: stride of them. It may be larger,
+    as long as it is less than the dilation; no window reaches what is at the end then, which is 0.
     """
 
     operand_names = "x f"
@@ -336,17 +350,20 @@ class ConvolutionTranspose(ConvolutionForm, Composite):
         x, kernel = types
         spatial = self._check(types)
         extra = self.output_paddings
-        if len(extra) != spatial or any([not 0 <= entry < stride for entry, stride in zip(extra, self.strides)]):
-            raise self.fail(InvalidArgument, "an output padding is at least 0 and less than the stride", got=extra,
-                            operand="output_paddings", expected=f"{spatial} entries for strides {self.strides}",
-                            help="with a stride of 1 there is nothing to choose: 0")
+        most = [max(pair) for pair in zip(self.strides, self.dilations, strict=True)]
+        if len(extra) != spatial or any([not 0 <= entry < end for entry, end in zip(extra, most, strict=True)]):
+            raise self.fail(InvalidArgument, "an output padding is at least 0 and less than stride or dilation",
+                            got=extra, operand="output_paddings", help="nv.pad adds zeros at the end",
+                            expected=f"{spatial} entries for strides {self.strides} and dilations {self.dilations}")
         lengths = self._lengths(x.shape, kernel.shape)
         if any([less_equal(length, -1) is True for length in lengths]):
             raise self.fail(ShapeMismatch, "the paddings leave out more than there is", operand="paddings",
                             got=self.paddings, expected="results of lengths of 0 or more, not of "
                             f"{', '.join(map(str, lengths))}", help="use smaller paddings, or larger windows")
         data = x.with_(shape=(x.shape[0], kernel.shape[1] * self.groups, *lengths), layout=None)
-        self._check_result(0, x, self._result_shape(data, kernel, 1))
+        geometry, more = self.geometry.reached(extra)
+        reached = data.with_(shape=(*data.shape[:2], *_without(lengths, more)))
+        self._check_result(0, x, self._result_shape(reached, kernel, 1, geometry.paddings))
         return data
 
     def _lengths(self, x: Shape, kernel: Shape) -> tuple[DimLike, ...]:
@@ -360,4 +377,11 @@ class ConvolutionTranspose(ConvolutionForm, Composite):
         return [*lengths_of_results(self), *super().assumptions()]
 
     def decompose(self, x: Value, f: Value) -> Operand:
-        return ConvolutionDataGradient(x, f, *self.geometry, self._lengths(x.shape, f.shape))
+        geometry, more = self.geometry.reached(self.output_paddings)
+        found = ConvolutionDataGradient(x, f, *geometry, _without(self._lengths(x.shape, f.shape), more))
+        return Pad(found, [(0, 0), (0, 0), *more]) if any([pair != (0, 0) for pair in more]) else found
+
+
+def _without(lengths: Shape, paddings: Paddings) -> list[DimLike]:
+    """Returns the lengths of what becomes ``lengths`` by paddings."""
+    return [length - before - after for length, (before, after) in zip(lengths, paddings, strict=True)]

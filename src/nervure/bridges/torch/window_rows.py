@@ -20,6 +20,7 @@ from nervure.bridges.torch.row_table import row
 from nervure.bridges.torch.unsupported import Foreign, Unsupported
 from nervure.ir.notation import Number
 from nervure.ir.op import Value
+from nervure.ops.convolution import Geometry
 from nervure.ops.pooling import places_of_largest
 from nervure.types import dtype as types
 from nervure.types.description import BasicTensorDescription as Type
@@ -49,9 +50,9 @@ def convolution(result: Type, x: Value, weight: Value, bias: Value | None, strid
     wide = x.dtype.compute
     x, weight = converted(x, wide), converted(weight, wide)
     if transposed:
-        settings, cut = _reached(settings, output_padding)
-        lengths = [length - more for length, more in zip(result.shape[2:], cut, strict=True)]
-        value = _longer(ops.ConvolutionDataGradient(x, weight, **settings, lengths=lengths).output, cut)
+        settings, more = _reached(settings, output_padding)
+        lengths = [length - before - after for length, (before, after) in zip(result.shape[2:], more, strict=True)]
+        value = _padded(ops.ConvolutionDataGradient(x, weight, **settings, lengths=lengths).output, more)
     else:
         value = ops.Convolution(x, weight, **settings).output
     if bias is not None:
@@ -60,22 +61,17 @@ def convolution(result: Type, x: Value, weight: Value, bias: Value | None, strid
     return converted(value, result.dtype)
 
 
-def _reached(settings: dict[str, Foreign], output_padding: Ints) -> tuple[dict[str, Foreign], list[int]]:
-    """Returns the settings of a transposed convolution of elements that windows reach, and what its result has beyond.
+def _reached(settings: dict[str, Foreign],
+             output_padding: Ints) -> tuple[dict[str, Foreign], list[tuple[DimLike, DimLike]]]:
+    """Returns the settings of a transposed convolution whose result ends where windows do, and the padding it needs."""
+    geometry, more = Geometry(**settings).reached(each(output_padding, len(settings["strides"])))
+    return geometry._asdict(), more
 
-    That is a number of elements at the end of each dimension, which are cut off if it is below 0.
-    Up to a stride more at the end is a matter of the length. Beyond that, padding is left out at the end.
+
+def _padded(x: Value, more: Sequence[tuple[DimLike, DimLike]]) -> Value:
+    """Returns x with zeros at both ends of each spatial dimension, or without elements where their number is negative.
     """
-    further = each(output_padding, len(settings["strides"]))
-    if all([extra < stride for extra, stride in zip(further, settings["strides"], strict=True)]):
-        return settings, [0] * len(further)
-    cut = [extra - after for extra, (_, after) in zip(further, settings["paddings"], strict=True)]
-    return {**settings, "paddings": [(before, 0) for before, _ in settings["paddings"]]}, cut
-
-
-def _longer(x: Value, more: Ints) -> Value:
-    """Returns x with this many zeros more at the end of each spatial dimension, or cut there."""
-    return ops.Pad(x, [(0, 0), (0, 0), *[(0, count) for count in more]], 0).output if any(more) else x
+    return ops.Pad(x, [(0, 0), (0, 0), *more], 0).output if any(map(any, more)) else x
 
 
 @row("convolution_backward.default")
@@ -90,8 +86,8 @@ def convolution_backward(result: tuple[Type | None, ...], gradient: Value, x: Va
     if mask[2]:
         found[2] = ops.Sum(gradient, axes=[d for d in range(gradient.rank) if d != 1]).output
     if transposed:
-        settings, cut = _reached(settings, output_padding)
-        gradient = _longer(gradient, [-more for more in cut])
+        settings, more = _reached(settings, output_padding)
+        gradient = _padded(gradient, [(-before, -after) for before, after in more])
     if mask[0] and transposed:
         found[0] = ops.Convolution(gradient, weight, **settings).output
     elif mask[0]:

@@ -68,8 +68,9 @@ def deconvolution(x: Operand, f: Operand, spatial: AxesLike | None = None, strid
     """The transpose of a convolution: each element of x adds a multiple of f to its window of the result.
 
     Roles and settings are those of ``convolution``. A length becomes ``stride*(length - 1) - padding +
-    dilation*(window - 1) + 1 + output_padding``; "same" gives ``length * stride``. With ``groups`` f's output
-    channels are those of one group. Anonymous tensors: f (C, K // groups, spatial).
+    dilation*(window - 1) + 1 + output_padding``, with an output padding below the stride or the dilation; "same" gives
+    ``length * stride``. With ``groups`` f's output channels are those of one group. Anonymous tensors: f (C,
+    K // groups, spatial).
 
     >>> nv.deconvolution(np.ones((1, 1, 2)), np.ones((1, 1, 2)), strides=2).tolist()
     [[[1.0, 1.0, 1.0, 1.0]]]
