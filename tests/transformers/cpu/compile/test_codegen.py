@@ -564,3 +564,17 @@ kernel negatives(in x: f32[5*N], out y: f32[5*N]):
 """), Target.avx2())
     assert print_kernel(code.kernel).splitlines()[3].endswith("for j < N % 5 vector masked 8:")
     assert code.text.count("fneg") == 1
+
+
+@pytest.mark.parametrize("numbers", [3, 6])
+def test_a_function_of_many_numbers_is_written_once(numbers):
+    terms = [f"  a{n} = x[{n}]\n  b{n} = power(0.9_f32, a{n})\n  c{n} = sin(a{n})\n  d{n} = less(b{n}, c{n})\n"
+             f"  y[{n}] = b{n}\n  z[{n}] = c{n}\n  w[{n}] = d{n}\n" for n in range(numbers)]
+    names = {f"{letter}{n}": f"v{4 * n + 'abcd'.index(letter)}" for n in range(numbers) for letter in "abcd"}
+    body = re.sub(r"\b[abcd]\d\b", lambda found: names[found[0]], "".join(terms))
+    kernel = parse_kernel(f"kernel powers(in x: f32[6], out y: f32[6], out z: f32[6], out w: bool[6]):\n{body}")
+    x = np.array([0.0, -1.5, 2.0, np.nan, 1e30, -0.0], np.float32)
+    check(kernel, {"x": x, **{name: np.zeros(6, np.float32) for name in "yz"}, "w": np.zeros(6, bool)})
+    text = generate(kernel, Target.avx2()).text
+    assert text.count("@power.f32(") == (0 if numbers == 3 else 1 + numbers)
+    assert text.count("call float @sin.f32(") == (0 if numbers == 3 else numbers)

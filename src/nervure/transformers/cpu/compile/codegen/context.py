@@ -168,6 +168,7 @@ class Context:
         self.failures: set[int] = set()
         self.rooms: Mapping[Buffer, int] = {}  # the lanes for which scratch buffers have room behind each row
         self.apart: Mapping[For, str] = {}  # loops that are kernels of their own, with their symbols
+        self.often: frozenset[str] = frozenset()  # functions that are written once, and called, where they run once
 
     @lazy
     def spare(self) -> Register:

@@ -27,13 +27,14 @@ be, and whether rows share lines. Equal texts are equal kernels.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Protocol
 
 from nervure.kernel.hot_parts import Parts, in_parts
-from nervure.kernel.ir import LANES, Buffer, For, Kernel, Reduce, Write, walk
+from nervure.kernel.ir import LANES, Apply, Buffer, For, Kernel, Reduce, Statement, Write, walk
 from nervure.kernel.room import rooms
 from nervure.kernel.schedule import lower_reductions, vectorise_kernel
 from nervure.kernel.schedule.vector_width import register_lanes
@@ -48,6 +49,12 @@ from nervure.types.dim import DimLike
 
 EMITTERS = (contractions, memory, reductions, statements)
 """The modules that, besides the one of loops, register the emission of statements; importing them registers it."""
+
+
+OFTEN = 4
+"""The uses from which on a function is written once for a module, where it runs once for a call: an optimiser may raise
+the same numbers to a power for each of its parameters.
+"""
 
 
 class HasMachine(Protocol):
@@ -114,6 +121,7 @@ class _Writer:
         table = SizeTable(b, b.arguments[1], self._reduces, self.sizes)
         context = Context(b, self._machine, self._lanes, self._link, table)
         context.rooms, context.apart, context.failures = self._rooms, apart, self.failures
+        context.often = _often(kernel.body)
         self._point(context)
         if kernel.sliced is not None:
             emit_slice(context, kernel.sliced, begin, end)
@@ -135,3 +143,9 @@ class _Writer:
                 lanes = buffer.size * LANES if buffer.role == "private" else buffer.size + LANES  # room for idle lanes
                 size = lanes * buffer.dtype.itemsize
                 self.scratch_bytes = self.scratch_bytes + (size + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
+
+
+def _often(body: Iterable[Statement]) -> frozenset[str]:
+    """Returns the functions that statements outside of all loops use often."""
+    uses = Counter([entry.function for entry in body if isinstance(entry, Apply)])
+    return frozenset([function for function, count in uses.items() if count >= OFTEN])

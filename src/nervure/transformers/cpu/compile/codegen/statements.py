@@ -22,7 +22,7 @@ from nervure.kernel.ir import Apply, Check, Index
 from nervure.kernel.loop_index import LoopIndex
 from nervure.transformers.cpu.compile.codegen.context import Context, Preheader, Value, emit_statement
 from nervure.transformers.cpu.compile.codegen.expressions import dimension
-from nervure.transformers.cpu.compile.codegen.scalars import apply
+from nervure.transformers.cpu.compile.codegen.scalars import apply, called
 from nervure.transformers.cpu.compile.llvm.builder import Register
 from nervure.transformers.cpu.compile.llvm.types import I1, I64
 from nervure.transformers.cpu.runtime.chunks import report
@@ -38,8 +38,9 @@ def emit_apply(statement: Apply, context: Context) -> None:
     operands = [context.scalar(x) for x in statement.operands]
     width, depth = max([x.lanes for x in operands]), max([x.depth for x in operands])
     elements = [context.spread(x, width).element for x in operands]
+    is_called = width == 1 and not context.loops and statement.function in context.often
     with context.at(depth):
-        result = apply(statement.function, elements, statement.result.dtype)
+        result = (called if is_called else apply)(statement.function, elements, statement.result.dtype)
     context.keep(statement.result, Value(result, depth))
 
 

@@ -20,10 +20,11 @@ from collections.abc import Callable, Mapping, Sequence
 from nervure.errors import InternalError
 from nervure.transformers.cpu.compile.codegen.element import Element, aligned, select
 from nervure.transformers.cpu.compile.codegen.scalars import conversions, floats, integers, mathematics
+from nervure.transformers.cpu.compile.llvm.builder import Builder
 from nervure.transformers.cpu.compile.llvm.register import Register
 from nervure.types.dtype import DType
 
-__all__ = ["apply"]
+__all__ = ["apply", "called"]
 
 _CONVERSIONS: dict[str, Callable[[Element, DType], Element]] = {
     "convert": conversions.convert, "wrap": conversions.wrap, "bitcast": conversions.bitcast,
@@ -54,6 +55,29 @@ def apply(function: str, operands: Sequence[Element], dtype: DType) -> Element:
     arguments = [x.registers if source.is_complex else x.register for x in operands]
     result = table[function](*arguments)
     return Element(dtype, result if isinstance(result, tuple) else (result,))
+
+
+def called(function: str, operands: Sequence[Element], dtype: DType) -> Element:
+    """Applies a ``function`` to ``operands`` of one lane as ``apply`` does. A library function of real numbers is
+    written once for the module, and called.
+
+    >>> from nervure.transformers.cpu.compile.codegen.element import literal
+    >>> from nervure.transformers.cpu.compile.llvm.builder import Builder
+    >>> from nervure.types.dtype import float32
+    >>> b = Builder("example")
+    >>> called("exp", [called("exp", [literal(b, 0.5, float32)], float32)], float32)
+    f32 float %v1
+    """
+    if function not in mathematics.FUNCTIONS or {x.dtype for x in operands} != {dtype} or not dtype.is_float:
+        return apply(function, operands, dtype)
+    registers = [x.register for x in operands]
+    b, type = registers[0].builder, registers[0].type
+    name = f"{function}.{type.suffix}"
+    if name not in b.declarations:
+        written = Builder(name, [(f"x{number}", type) for number in range(len(operands))], type, "nounwind", "internal")
+        written.ret(apply(function, [Element(dtype, (x,)) for x in written.arguments], dtype).register)
+        b.define(written)
+    return Element(dtype, (b.call(name, type, *registers),))
 
 
 def _functions_of(dtype: DType) -> Mapping[str, Callable[..., Register | tuple[Register, ...]]]:
