@@ -128,9 +128,9 @@ class Jitted(Generic[Result]):
     placeholders. Numbers come with each call, too, and are weak: they take the types of the tensors that they meet.
     Truth values, strings, None, other objects and the arguments named in ``static`` are part of the key, with all
     their contents: when these change, the function is traced anew. Variables of the surrounding code are read when the
-    function is traced; where it reads a placeholder of that code, a call extends the graph. ``dynamic`` keeps lengths
-    symbolic: axes or their names (for tensors with names), or a mapping from an argument to positions or axes, or to
-    ``{position: symbol}``.
+    function is traced; where it reads a placeholder or a length of that code, a call extends the graph. ``dynamic``
+    keeps lengths symbolic: axes or their names (for tensors with names), or a mapping from an argument to positions or
+    axes, or to ``{position: symbol}``.
 
     >>> power = nv.jit(lambda x, n: x ** n, static="n", dynamic={"x": [0]})
     >>> power(np.float32([1, 2]), 3).tolist(), power(np.float32([1, 2, 3]), 3).tolist(), power.specialisations
