@@ -189,7 +189,7 @@ def test_bad_input_is_named():
         layer(x, x[:, 0])
     with pytest.raises(AxisMismatch, match="one axis of steps"):
         nn.MultiHeadAttention("F=8", 2)(nv.ones("N=3, T=5, F=8"), nv.ones("M=3, S=5, F=8"))
-    with pytest.raises(InvalidArgument, match="no such activation"):
+    with pytest.raises(InvalidArgument, match="unknown activation"):
         nn.TransformerEncoderLayer(8, 2, activation="sin")
     with pytest.raises(WrongKind, match="num_heads") as caught:
         nn.MultiHeadAttention(8, num_heads=2)

@@ -252,6 +252,10 @@ LONG_PRODUCT = 1 << 17
 """Multiply-adds of a product, the largest of a kernel's, that take a microsecond or two: the loops around it take a
 twentieth of one, even if little is done for their code."""
 
+CALLED_FROM = 4
+"""The uses of a function from which on it is written once for a module, where it runs once for a call: an optimiser may
+raise the same numbers to a power for each of its parameters."""
+
 # -- reports ---------------------------------------------------------------------------------------------------
 
 SAMPLED_ITERATIONS = 8

@@ -38,6 +38,7 @@ from nervure.kernel.ir import LANES, Apply, Buffer, For, Kernel, Reduce, Stateme
 from nervure.kernel.room import rooms
 from nervure.kernel.schedule import lower_reductions, vectorise_kernel
 from nervure.kernel.schedule.vector_width import register_lanes
+from nervure.kernel.tuning import CALLED_FROM
 from nervure.support.machine import Machine
 from nervure.transformers.cpu.compile.codegen import contractions, memory, reductions, statements
 from nervure.transformers.cpu.compile.codegen.addressing import address_of
@@ -49,12 +50,6 @@ from nervure.types.dim import DimLike
 
 EMITTERS = (contractions, memory, reductions, statements)
 """The modules that, besides the one of loops, register the emission of statements; importing them registers it."""
-
-
-OFTEN = 4
-"""The uses from which on a function is written once for a module, where it runs once for a call: an optimiser may raise
-the same numbers to a power for each of its parameters.
-"""
 
 
 class HasMachine(Protocol):
@@ -148,4 +143,4 @@ class _Writer:
 def _often(body: Iterable[Statement]) -> frozenset[str]:
     """Returns the functions that statements outside of all loops use often."""
     uses = Counter([entry.function for entry in body if isinstance(entry, Apply)])
-    return frozenset([function for function, count in uses.items() if count >= OFTEN])
+    return frozenset([function for function, count in uses.items() if count >= CALLED_FROM])
