@@ -73,6 +73,46 @@ def test_steps_that_come_one_by_one_are_the_whole(base, transformer):
     np.testing.assert_array_equal(decode(given[:, :3]), pieces[0])
 
 
+@pytest.mark.parametrize("own, kept, tolerance", [(nv.float32, nv.bfloat16, 2e-2), (nv.float32, nv.float64, 1e-6),
+                                                  (nv.bfloat16, nv.float32, 5e-2)])
+def test_a_cache_may_have_another_element_type(own, kept, tolerance, transformer):
+    """T415: the means are in the type of the layer."""
+    layer = nn.MultiHeadAttention(16, 4, 2, batch_first=True, dtype=own)
+    cache, x = layer.cache(2, 6, dtype=kept), nv.placeholder((2, nv.dim("t"), 16), dtype=own)
+    decode, given = transformer.computation(layer(x, cache=cache), x), drawn(2, 6, 16).astype(own.numpy)
+    found = np.concatenate([decode(given[:, start:stop]) for start, stop in ((0, 2), (2, 3), (3, 6))], 1)
+    assert found.dtype == own.numpy and transformer.get(cache.keys).dtype == kept.numpy
+    whole = transformer.computation(layer(nv.constant(given, dtype=own), causal=True))()
+    np.testing.assert_allclose(found.astype(np.float64), whole.astype(np.float64), atol=tolerance)
+
+
+@pytest.mark.parametrize("names", [False, True])
+def test_the_batch_beside_a_cache_may_be_a_symbol(names, transformer):
+    """T415: a call with another batch is an error, and changes nothing."""
+    n, t = nv.dim("n"), nv.dim("t")
+    layer = nn.MultiHeadAttention("F=8" if names else 8, 2, rotary=10.0, batch_first=True)
+    cache = layer.cache(3, 5)
+    x = nv.placeholder([nv.axis("N", n), nv.axis("T", t), nv.axis("F", 8)] if names else (n, t, 8))
+    decode, given = transformer.computation(layer(x, cache=cache), x), drawn(3, 5, 8)
+    found = [decode(given[:, start:stop]) for start, stop in ((0, 2), (2, 3))]
+    with pytest.raises(ShapeMismatch):
+        decode(given[:2, 3:])
+    assert transformer.get(cache.count) == 3
+    found.append(decode(given[:, 3:]))
+    whole = transformer.computation(layer(nv.constant(given, "N=3, T=5, F=8" if names else None), causal=True))()
+    np.testing.assert_allclose(np.concatenate(found, 1), whole, atol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(2, 1, 8), (3, 2, 1, 8), (1, 8)])
+def test_a_cache_for_another_batch_is_named(shape):
+    """T415"""
+    layer = nn.MultiHeadAttention(8, 2, batch_first=True)
+    with pytest.raises(ShapeMismatch, match="the cache is one for other sequences"):
+        layer(nv.ones(shape), cache=layer.cache(3, 5))
+    with pytest.raises(ShapeMismatch, match="the cache is one for other sequences"):
+        layer(nv.ones((3, 1, 8)), cache=nn.MultiHeadAttention(8, 4).cache(3, 5))
+
+
 def test_steps_are_written_in_place():
     """T415: nothing copies the cache."""
     layer = nn.MultiHeadAttention(16, 4, 2, rotary=100.0, batch_first=True)

@@ -16,6 +16,8 @@ import numpy as np
 
 from nervure import ops
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
+from nervure.front.alignment import assume_shape
+from nervure.front.apply import converted_to
 from nervure.front.argument_parsing import fraction, members, real, truth
 from nervure.front.arranging.gathering import scatter
 from nervure.front.arranging.joining import concatenate, split
@@ -38,7 +40,7 @@ from nervure.ops.attention import for_each_head, scores_of
 from nervure.support.elsewhere import explains_keywords
 from nervure.types.axes import AxesLike, AxisLike
 from nervure.types.axis import Axis, same_role
-from nervure.types.dim import DimLike
+from nervure.types.dim import DimLike, equal
 from nervure.types.dtype import DTypeLike, bool_, int64
 
 
@@ -65,6 +67,11 @@ class KeyValueCache(Module):
         self.keys, self.values = buffer(shape, 0.0, dtype), buffer(shape, 0.0, dtype)
         self.count = buffer((), 0, int64)
 
+    def is_for(self, batch: Sequence[DimLike], heads: int, features: int) -> bool:
+        """Returns whether it may hold keys of such a batch, whose lengths may be symbols."""
+        own, wanted = self.keys.type.shape[1:], (*batch, heads, features)
+        return len(own) == len(wanted) and not any([equal(*pair) is False for pair in zip(own, wanted, strict=True)])
+
     def clear(self) -> Effect:
         """Returns the effect that forgets all steps."""
         return assign(self.count, 0)
@@ -74,15 +81,22 @@ class KeyValueCache(Module):
         steps, last = keys.type.shape[-2], keys.ndim - 1
         index = self.count + Tensor(ops.Iota((steps,), None, int64))
         order = (last - 1, *range(last - 1), last)
-        return [*[assign(place, scatter(place, index, Tensor(ops.Permute(new.value, order)), 0))
-                  for place, new in ((self.keys, keys), (self.values, values))],
-                assign(self.count, self.count + steps)]
+        moves = []
+        for place, new in ((self.keys, keys), (self.values, values)):
+            fitted = assume_shape(ops.Permute(new.value, order).output, (steps, *place.type.shape[1:]), "KeyValueCache")
+            moves.append(assign(place, scatter(place, index, Tensor(fitted), 0)))
+        return [*moves, assign(self.count, self.count + steps)]
 
-    def rows(self) -> tuple[Tensor, Tensor]:
-        """Returns the keys and values before a call, as (..., heads, length, features); those behind count nothing."""
-        last = self.keys.ndim - 1
-        keys, values = [Tensor(ops.Permute(place.value, (*range(1, last), 0, last)))
-                        for place in (self.keys, self.values)]
+    def rows(self, like: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns the keys and values before a call, as (..., heads, length, features); those behind count nothing.
+
+        They have the element type and the batch of keys ``like`` these, (..., heads, steps, features).
+        """
+        last, batch = self.keys.ndim - 1, like.type.shape[:-3]
+        found = [ops.Permute(place.value, (*range(1, last), 0, last)).output for place in (self.keys, self.values)]
+        shape = (*batch, *found[0].shape[-3:])
+        keys, values = [Tensor(assume_shape(converted_to(value, like.dtype), shape, "KeyValueCache"))
+                        for value in found]
         return keys, values
 
 
@@ -194,12 +208,16 @@ class MultiHeadAttention(Module):
             raise InvalidArgument("with a cache, steps see all up to themselves", op=given.op, operand=beside[0],
                                   got=f"a cache and {', '.join(beside)}", expected="one of them",
                                   help="leave out the cache, and give whole sequences")
+        if cache is not None and not cache.is_for(given.batch, self.kv_heads, self._width):
+            raise ShapeMismatch("the cache is one for other sequences", op=given.op, operand="cache",
+                                got=str(cache.keys.type), expected=f"one for a batch of {given.batch_axes}",
+                                help="layer.cache(batch, length) makes one")
 
     def _in_parts(self, rows: _Rows, seen: Tensor | None, causal: bool, cache: KeyValueCache | None) -> Tensor:
         """Returns the means over the keys of a cache and those given, in training with weights that are dropped."""
         parts = [(rows.k, rows.v, _both(seen, _past(rows)) if causal else seen)]
         if cache is not None:
-            before = cache.rows()
+            before = cache.rows(rows.k)
             places = Tensor(ops.Iota((before[0].type.shape[-2],), None, int64))
             parts.insert(0, (*before, less(places, cache.count)))
         scores, times = [], self.heads // self.kv_heads
