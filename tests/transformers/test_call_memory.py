@@ -55,3 +55,13 @@ def test_results_alone_are_exact(name):
     with nv.transformers.make_transformer(name) as transformer:
         executable = transformer.build(nv.Function([nv.ops.Exp(x), nv.ops.Sin(x)], [x]))
         assert executable.memory() == (2, 64 * N, True) and executable.memory({"n": 5}) == (2, 320, True)
+
+
+@pytest.mark.parametrize("name", ["cpu", "interpreter"])
+def test_lengths_that_a_call_finds_count_as_the_most_that_they_can_be(name):
+    """V6, T136."""
+    for length, bindings in ((N, {"n": 5}), (5, {})):
+        x = nv.placeholder((length,))
+        with nv.transformers.make_transformer(name) as transformer:
+            found = transformer.computation([nv.exp(x[x > 0]), x * 2], x).executable.memory(bindings)
+        assert 2 * 20 <= found.bytes < 500 and not found.is_exact

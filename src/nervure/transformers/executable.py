@@ -192,10 +192,12 @@ class Executable(Uncopyable, ABC):
 
     def memory(self, bindings: Bindings | None = None) -> CallMemory:
         """Returns the memory that a call takes for results, new values and temporaries: for some values of the
-        symbols, or in symbols. The threads' own memory is not counted.
+        symbols, or in symbols. The threads' own memory is not counted. Lengths that the call finds count as the most
+        that each can be.
         """
         from nervure.transformers.call_memory import stored_values  # loaded for reports alone
-        return stored_values(self.function, bindings)
+        needed = stored_values(self.function, None if bindings is None else self._binder.with_found(bindings))
+        return needed._replace(is_exact=needed.is_exact and not self._binder.found)
 
     # -- reports ------------------------------------------------------------------------------------------------
 

@@ -221,6 +221,7 @@ class CpuExecutable(Executable):
         from nervure.transformers.call_memory import CallMemory, total
 
         compiled, panels = self._loaded.compiled, self._panels
+        bindings = None if bindings is None else self._binder.with_found(bindings)
         in_place = {} if bindings is None else self._loaded.in_place(bindings)
         made = [compiled.storages[number] for number in {*compiled.roots}.difference(in_place)]
         temporary = [compiled.storages[number] for number in compiled.lives if number not in panels.own]
@@ -228,7 +229,7 @@ class CpuExecutable(Executable):
         if bindings is not None:
             returned = sum([byte_size(storage, bindings) for storage in made])
             own = compiled.arena(bindings, panels.own)[1] + self._loaded.borrowed(bindings, panels)
-            return CallMemory(tensors, returned + own)
+            return CallMemory(tensors, returned + own, not self._binder.found)
         rounded = len(temporary) * (LINE - 1)
         size = total([storage.size * storage.dtype.itemsize for storage in (*made, *temporary)])
         inside = self._loaded.most_borrowed(panels)
