@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from operator import attrgetter
 from typing import ClassVar, NamedTuple, Self
 
 from nervure.errors import DtypeMismatch, ErrorParts, InvalidArgument, NotSupported, ShapeMismatch
@@ -71,13 +72,8 @@ class Region(Frozen):
         outputs = [as_value(result) for result in results]
         own = [as_value(parameter).op for parameter in parameters]
         order = postorder([*own, *outputs])
-        inside = _inside(order, own)
-        table: dict[Value, Value] = {}
-        for value in _crossing(order, outputs, inside):
-            parameter = Parameter(value.type.dtype, value.type.shape)
-            parameter.name = value.op.name
-            parameter.outputs[0].labels = value.labels
-            table[value] = parameter.outputs[0]
+        inside = made_inside(order, own)
+        table = {value: parameter_for(value).output for value in crossing(order, outputs, inside)}
         captured = tuple(table)
         rebuild([op for op in order if op in inside], table)
         body = Function([table.get(value, value) for value in outputs],
@@ -96,24 +92,28 @@ class Region(Frozen):
         return f"Region({own} | {taken}) -> ({results})"
 
 
-def _inside(order: Iterable[Op], own: Sequence[Op]) -> set[Op]:
-    """Returns the ops of the body: the parameters, the ops that depend on them, and constants."""
-    inside = set(own)
+def made_inside(order: Iterable[Op], parameters: Iterable[Op], is_own: Callable[[Op], bool] | None = None) -> set[Op]:
+    """Returns the ops of a body: its parameters, the ops that depend on them or that are its own, and constants."""
+    inside = set(parameters)
     for op in order:
-        if isinstance(op, (Constant, Full)) or any([operand.op in inside and not _is_constant(operand.op)
-                                                    for operand in op.operands]):
+        if isinstance(op, (Constant, Full)) or is_own is not None and is_own(op) or any(
+                [operand.op in inside and not isinstance(operand.op, (Constant, Full)) for operand in op.operands]):
             inside.add(op)
     return inside
 
 
-def _is_constant(op: Op) -> bool:
-    return isinstance(op, (Constant, Full))
-
-
-def _crossing(order: Iterable[Op], outputs: Sequence[Value], inside: set[Op]) -> list[Value]:
-    """Returns the values from outside that the body uses, each once, in the order of their first use."""
-    used = [operand for op in order if op in inside for operand in op.operands]
+def crossing(order: Iterable[Op], outputs: Sequence[Value], inside: set[Op],
+             operands_of: Callable[[Op], Sequence[Value]] = attrgetter("operands")) -> list[Value]:
+    """Returns the values from outside that a body uses, each once, in the order of their first use."""
+    used = [operand for op in order if op in inside for operand in operands_of(op)]
     return list(dict.fromkeys([value for value in (*used, *outputs) if value.op not in inside]))
+
+
+def parameter_for(value: Value) -> Parameter:
+    """Returns a parameter with the type, the name and the labels of a value, for which it stands."""
+    made = Parameter(value.type.dtype, value.type.shape)
+    made.name, made.outputs[0].labels = value.op.name, value.labels
+    return made
 
 
 Differentiate = Callable[[Sequence[Operand], Sequence[Operand], Sequence["Operand | None"]], Sequence["Value | None"]]

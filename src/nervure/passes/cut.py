@@ -34,6 +34,7 @@ from nervure.ir.function import Function, moved
 from nervure.ir.kinds import Elementwise, Structured, View
 from nervure.ir.leaves import Leaf, Parameter, ReadVariable
 from nervure.ir.op import Op, Value
+from nervure.ir.region import parameter_for
 from nervure.ir.traverse import postorder, rebuild
 from nervure.types.dim import Dim, less_equal, symbols
 
@@ -95,9 +96,8 @@ def _backward(function: Function, wanted: Sequence[Value], effects: Sequence[Op]
 
 def _parameter(value: Value) -> Parameter:
     """Returns the parameter that stands for a residual."""
-    op = Parameter(value.type.dtype, value.type.shape)
-    op.name = value.op.name or type(value.op).__name__
-    op.output.labels = value.labels
+    op = parameter_for(value)
+    op.name = op.name or type(value.op).__name__
     return op
 
 

@@ -23,6 +23,7 @@ from nervure.ir.function import Function
 from nervure.ir.leaves import Parameter, ReadVariable
 from nervure.ir.op import Op, Value
 from nervure.ir.provenance import on_behalf_of
+from nervure.ir.region import parameter_for
 from nervure.ir.traverse import postorder, rebuild
 from nervure.types.dim import Dim, DimLike, declared_symbols
 from nervure.types.dtype import bool_
@@ -146,9 +147,7 @@ def _part(function: Function, devices: Mapping[Op, Hashable | None], group: Sequ
 def _parameter(value: Value) -> Parameter:
     """Returns the parameter of a part for a value of the whole."""
     with on_behalf_of(value.op.provenance):
-        parameter = Parameter(value.type.dtype, value.type.shape)
-    parameter.name, parameter.outputs[0].labels = value.op.name, value.labels
-    return parameter
+        return parameter_for(value)
 
 
 def _moved(op: Op, table: Mapping[Value, Value]) -> Op:

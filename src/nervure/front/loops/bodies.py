@@ -25,9 +25,10 @@ from nervure.front.placement import Placement
 from nervure.front.pytrees import ContainerPattern, Pattern
 from nervure.front.tensor import Tensor
 from nervure.ir.function import Function
-from nervure.ir.leaves import Constant, Full, Parameter, ReadVariable
+from nervure.ir.leaves import Parameter, ReadVariable
 from nervure.ir.op import Op, Value
 from nervure.ir.provenance import INSIDE, current_metadata, metadata
+from nervure.ir.region import crossing, made_inside, parameter_for
 from nervure.ir.traverse import postorder, rebuild
 from nervure.ir.variable import Variable
 from nervure.ops.order import Assign, Sequential, placed_operands
@@ -47,7 +48,7 @@ class TracedBody:
     def __init__(self, name: str, like: Sequence[Tensor]) -> None:
         self.name, self.kind = name, f"a function that nv.{name} runs"
         with metadata(**{INSIDE: self.kind}):
-            self.parameters = [_parameter(entry.value) for entry in like]
+            self.parameters = [parameter_for(entry.value) for entry in like]
         self.tensors = [Tensor(op.output, entry._axes) for op, entry in zip(self.parameters, like, strict=True)]
         self.outside: dict[Value, Parameter] = {}
         self.variables: dict[Variable, Parameter] = {}
@@ -69,8 +70,8 @@ class TracedBody:
         order = postorder([*self.parameters, *roots], None, placed_operands)
         inside = self._inside(order)
         table: dict[Value, Value] = {}
-        for value in _crossing(order, results, inside):
-            parameter = self.outside[value] = _parameter(value)
+        for value in crossing(order, results, inside, placed_operands):
+            parameter = self.outside[value] = parameter_for(value)
             table[value] = parameter.output
         rebuild([op for op in order if op in inside], table)
         placed = [table.get(value, value) for value in roots]
@@ -110,14 +111,10 @@ class TracedBody:
 
     def _inside(self, order: Sequence[Op]) -> set[Op]:
         """Returns the ops that were made in this body, or depend on its parameters, and constants."""
-        inside: set[Op] = set(self.parameters)
-        for op in order:
+        def is_own(op: Op) -> bool:
             marked = op.provenance.metadata.get(_MARK, ())
-            is_own = isinstance(marked, tuple) and self in marked
-            if is_own or isinstance(op, (Constant, Full)) or any(
-                    [operand.op in inside and not isinstance(operand.op, (Constant, Full)) for operand in op.operands]):
-                inside.add(op)
-        return inside
+            return isinstance(marked, tuple) and self in marked
+        return made_inside(order, self.parameters, is_own)
 
     def replace_reads(self, variable: Variable, value: Value) -> None:
         """Puts a value in place of the reads of a variable that is not written."""
@@ -132,19 +129,6 @@ class TracedBody:
     def function(self, results: Sequence[Value], parameters: Sequence[Op]) -> Function:
         """Returns the body as a function with these results and parameters."""
         return Function(results, parameters, effects=self.effects, name=f"{self.name}_body")
-
-
-def _parameter(value: Value) -> Parameter:
-    made = Parameter(value.type.dtype, value.type.shape)
-    made.name = value.op.name
-    made.outputs[0].labels = value.labels
-    return made
-
-
-def _crossing(order: Sequence[Op], results: Sequence[Value], inside: set[Op]) -> list[Value]:
-    """Returns the values from outside that are used inside, each once, in the order of their first use."""
-    used = [operand for op in order if op in inside for operand in placed_operands(op)]
-    return list(dict.fromkeys([value for value in (*used, *results) if value.op not in inside]))
 
 
 def _variables(order: Sequence[Op]) -> list[Variable]:
