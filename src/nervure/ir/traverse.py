@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 
-from nervure.ir.op import Op, Operand, Value, as_value
+from nervure.ir.op import Op, Operand, Value
 from nervure.ir.provenance import set_override
 
-Transform = Callable[[Op], Operand | None]
-"""The replacement for an op's only output; None keeps it."""
+Transform = Callable[[Op], Sequence[Value] | None]
+"""The values in place of the outputs of an op; None keeps it."""
 
 
 def postorder(roots: Iterable[Operand | Op], known: set[Op] | None = None,
@@ -49,7 +49,7 @@ def rebuild(order: Iterable[Op], replaced: dict[Value, Value],
     """Copies a graph bottom-up as far as something below changed.
 
     ``order`` is a postorder; ``replaced`` maps old values to new ones and is extended by the rebuilt ones.
-    ``transform(op)`` receives each op on its new operands: None keeps it, a value replaces its only output. New nodes
+    ``transform(op)`` receives each op on its new operands, and may return values in place of its outputs. New nodes
     carry the old one's provenance.
     """
     for op in order:
@@ -57,11 +57,10 @@ def rebuild(order: Iterable[Op], replaced: dict[Value, Value],
         before = set_override(op.provenance)
         try:
             fresh = op.with_operands(operands)
-            result = transform(fresh) if transform is not None else None
+            found = transform(fresh) if transform is not None else None
         finally:
             set_override(before)
-        if result is not None:
-            replaced[op.outputs[0]] = as_value(result)
-        elif fresh is not op:
-            replaced.update(zip(op.outputs, fresh.outputs, strict=True))
+        outputs = fresh.outputs if found is None else found
+        if outputs is not op.outputs:
+            replaced.update(zip(op.outputs, outputs, strict=True))
     return replaced

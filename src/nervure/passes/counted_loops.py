@@ -22,7 +22,6 @@ from nervure.ir.function import Function
 from nervure.ir.kinds import Elementwise
 from nervure.ir.leaves import Full, Parameter
 from nervure.ir.op import Value
-from nervure.ir.provenance import set_override
 from nervure.ops.comparison import Less
 from nervure.ops.conversion import converted
 from nervure.ops.looping import Scan, While
@@ -37,17 +36,7 @@ def counted_loops(function: Function) -> Function:
     """Returns the function with while loops in place of scans that count; itself if there are none."""
     if not any([isinstance(op, Scan) and _counts(op) for op in function.operations]):
         return function
-    table: dict[Value, Value] = {}
-    for op in function.operations:
-        fresh = op.with_operands([table.get(operand, operand) for operand in op.operands])
-        outputs: Sequence[Value] = fresh.outputs
-        if isinstance(fresh, Scan) and _counts(fresh):
-            before = set_override(op.provenance)
-            outputs = _counting(fresh)
-            set_override(before)
-        if outputs is not op.outputs:
-            table.update(zip(op.outputs, outputs, strict=True))
-    return function.substituted(table)
+    return function.rebuilt(lambda op: _counting(op) if isinstance(op, Scan) and _counts(op) else None)
 
 
 def _counts(op: Scan) -> bool:

@@ -34,7 +34,6 @@ from nervure.ir.function import Function, is_effect
 from nervure.ir.kinds import Elementwise, View
 from nervure.ir.leaves import Constant, Full, Parameter
 from nervure.ir.op import Op, Value
-from nervure.ir.provenance import set_override
 from nervure.ir.traverse import postorder, rebuild
 from nervure.ir.whole_op import found_lengths
 from nervure.ops.arithmetic import Add
@@ -63,22 +62,15 @@ class _Rank(IntEnum):
 
 def fission(function: Function) -> Function:
     """Returns the function with products outside of scans, where that is possible; itself if there are none."""
-    table: dict[Value, Value] = {}
-    for op in function.operations:
-        operands = [table.get(operand, operand) for operand in op.operands]
-        if isinstance(op, Scan):
-            before = set_override(op.provenance)
-            try:
-                outputs = _Fission(op, operands).outputs()
-            finally:
-                set_override(before)
-            if outputs is not None and (not is_effect(op) or any([is_effect(output.op) for output in outputs])):
-                table.update(zip(op.outputs, outputs, strict=True))
-                continue
-        fresh = op.with_operands(operands)
-        if fresh is not op:
-            table.update(zip(op.outputs, fresh.outputs, strict=True))
-    return function.substituted(table)
+    return function.rebuilt(_divided)
+
+
+def _divided(op: Op) -> list[Value] | None:
+    """Returns values for the outputs of a scan of which something leaves; None for all other ops."""
+    outputs = _Fission(op).outputs() if isinstance(op, Scan) else None
+    if outputs is None or is_effect(op) and not any([is_effect(output.op) for output in outputs]):
+        return None
+    return outputs
 
 
 class _Fission:
@@ -89,8 +81,8 @@ class _Fission:
     iteration adds.
     """
 
-    def __init__(self, op: Scan, operands: Sequence[Value]) -> None:
-        self.op, self.operands, body = op, operands, op.body
+    def __init__(self, op: Scan) -> None:
+        self.op, operands, body = op, op.operands, op.body
         parameters = [entry.output for entry in body.parameters]
         first = op.carries + op.slices
         self.carried = dict(zip(parameters[:op.carries], range(op.carries), strict=True))
@@ -228,7 +220,7 @@ class _Fission:
         front = dict(zip(read, self._spread([*read], cone, sliced), strict=True))
         saved = [self.carried[value] for value in given if value in self.carried
                  and self.carried[value] not in op.saved]
-        made = extended(op, self.operands, front, stacked, saved)
+        made = extended(op, op.operands, front, stacked, saved)
         found = outputs_of(op, made)
         places = dict(zip([*op.saved, *saved], made.outputs[len(made.body.results):], strict=True))
         whole = {**{value: places[number] for value, number in self.carried.items() if number in places},
@@ -237,7 +229,7 @@ class _Fission:
         for at, value in leaving.items():
             found[at] = results[value]
         for number, part in self.sums.items():
-            first, total = self.operands[number], self._summed(part, results)
+            first, total = op.operands[number], self._summed(part, results)
             found[number] = total if _is_zero(first) else Add(first, total).output
         return found
 

@@ -17,8 +17,7 @@ from collections.abc import Sequence
 
 from nervure.ir.function import Function
 from nervure.ir.leaves import Full
-from nervure.ir.op import Value
-from nervure.ir.provenance import set_override
+from nervure.ir.op import Op, Value
 from nervure.ir.region import RegionOp
 from nervure.ops.branching import Branches
 from nervure.ops.looping import Scan
@@ -32,28 +31,18 @@ def inlined_regions(function: Function) -> Function:
     """Returns the function without the regions that a choice that is open, or a longer loop, does not need."""
     if not any([isinstance(op, RegionOp) for op in function.operations]):
         return function
-    table: dict[Value, Value] = {}
-    for op in function.operations:
-        fresh = op.with_operands([table.get(operand, operand) for operand in op.operands])
-        results = _inlined(fresh) if isinstance(fresh, RegionOp) and not fresh.effectful else None
-        if results is not None or fresh is not op:
-            table.update(zip(op.outputs, fresh.outputs if results is None else results, strict=True))
-    return function.substituted(table)
+    return function.rebuilt(_inlined)
 
 
-def _inlined(op: RegionOp) -> Sequence[Value] | None:
-    """Returns the results of a region as other ops; None if its functions are needed."""
-    before = set_override(op.provenance)
-    try:
-        if isinstance(op, Branches):
-            chooser = op.operands[0].op
-            return op.branches[op.chosen(int(chooser.number.real))](*op.operands[1:]) \
-                if isinstance(chooser, Full) else None
-        if isinstance(op, Scan) and isinstance(op.length, int) and 1 <= op.length <= MOST:
-            return _iterations(op, op.length)
+def _inlined(op: Op) -> Sequence[Value] | None:
+    """Returns the results of a region as other ops; None if its functions are needed, and for all other ops."""
+    if not isinstance(op, RegionOp) or op.effectful:
         return None
-    finally:
-        set_override(before)
+    if isinstance(op, Branches) and isinstance(chooser := op.operands[0].op, Full):
+        return op.branches[op.chosen(int(chooser.number.real))](*op.operands[1:])
+    if isinstance(op, Scan) and isinstance(op.length, int) and 1 <= op.length <= MOST:
+        return _iterations(op, op.length)
+    return None
 
 
 def _iterations(op: Scan, length: int) -> list[Value]:

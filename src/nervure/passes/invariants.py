@@ -21,7 +21,6 @@ from collections.abc import Sequence
 from nervure.ir.function import Function
 from nervure.ir.leaves import Constant, Full, Parameter
 from nervure.ir.op import Op, Value
-from nervure.ir.provenance import set_override
 from nervure.ir.traverse import postorder, rebuild
 from nervure.ops.choosing import is_always_possible
 from nervure.ops.looping import LoopOp, Scan
@@ -34,14 +33,8 @@ def invariants(function: Function) -> Function:
     """Returns the function with dear invariants in front of its loops; itself if there are none."""
     if not any([isinstance(op, LoopOp) for op in function.operations]):
         return function
-    table: dict[Value, Value] = {}
-    for op in function.operations:
-        fresh = op.with_operands([table.get(operand, operand) for operand in op.operands])
-        if isinstance(fresh, LoopOp) and not fresh.effectful:
-            fresh = _without_invariants(fresh)
-        if fresh is not op:
-            table.update(zip(op.outputs, fresh.outputs, strict=True))
-    return function.substituted(table)
+    return function.rebuilt(
+        lambda op: _without_invariants(op).outputs if isinstance(op, LoopOp) and not op.effectful else None)
 
 
 def _without_invariants(op: LoopOp) -> LoopOp:
@@ -52,17 +45,13 @@ def _without_invariants(op: LoopOp) -> LoopOp:
              for body in op.bodies]
     if not any(found):
         return op
-    before = set_override(op.provenance)
-    try:
-        outside = [value for body, values in zip(op.bodies, found, strict=True)
-                   for value in _outside(body, values, op.operands)]
-        changed: dict[str, Function] = {}
-        for name, body, values in zip(op.body_fields, op.bodies, found, strict=True):
-            start = sum([len(each) for each in found[:len(changed)]])
-            changed[name] = _reading(body, values, start, outside)
-        made = type(op)(*op.operands, *outside, **{**op.attributes, **changed})
-    finally:
-        set_override(before)
+    outside = [value for body, values in zip(op.bodies, found, strict=True)
+               for value in _outside(body, values, op.operands)]
+    changed: dict[str, Function] = {}
+    for name, body, values in zip(op.body_fields, op.bodies, found, strict=True):
+        start = sum([len(each) for each in found[:len(changed)]])
+        changed[name] = _reading(body, values, start, outside)
+    made = type(op)(*op.operands, *outside, **{**op.attributes, **changed})
     made.name = op.name
     for fresh, old in zip(made.outputs, op.outputs, strict=True):
         fresh.labels = old.labels

@@ -84,10 +84,10 @@ class _Padding:
         self.numbers = {name: Parameter(int64, ()) for name in sorted(names)}
         self._masks: dict[tuple[DimLike, ...], Value] = {}
 
-    def replacement(self, op: Op) -> Value | None:
+    def replacement(self, op: Op) -> Sequence[Value] | None:
         """Returns what stands for an op that has the padded lengths; None for the op itself."""
         if isinstance(op, Extent) and self._has(op.length):
-            return Broadcast(converted(self._number(op.length), op.dtype), op.shape, tuple(range(len(op.shape)))).output
+            return Broadcast(converted(self._number(op.length), op.dtype), op.shape, range(len(op.shape))).outputs
         if not any([self._has(length) for length in self._lengths(op)]):
             return None
         if isinstance(op, (Leaf, Elementwise, Guard)):
@@ -130,7 +130,7 @@ class _Padding:
 
     # -- ops that combine elements -------------------------------------------------------------------------------
 
-    def _structured(self, op: Structured, structure: Structure) -> Value | None:
+    def _structured(self, op: Structured, structure: Structure) -> Sequence[Value] | None:
         accesses = [access for access in (*structure.reads, *structure.writes) if access is not None]
         if not self._is_known(op, structure) or any([self._moves(entry) for access in accesses
                                                      for entry in access.coordinates]):
@@ -152,7 +152,7 @@ class _Padding:
             read = [entry for access in structure.reads if access is not None for entry in access.coordinates]
             if not all([index(d) in read for d in combined]):
                 self._refuse(op)
-        return op.with_operands(operands).outputs[0] if operands != list(op.operands) else None
+        return op.with_operands(operands).outputs if operands != list(op.operands) else None
 
     def _is_known(self, op: Structured, structure: Structure) -> bool:
         """Whether the body of an op knows nothing of the padded lengths."""
