@@ -34,7 +34,7 @@ from nervure.front.tensor import Tensor, TensorLike
 from nervure.nn.initialisers import xavier_uniform
 from nervure.nn.layers import LinearLayer
 from nervure.nn.module import Module
-from nervure.nn.parameters import buffer, count, parameter
+from nervure.nn.parameters import biased, buffer, count, parameter
 from nervure.nn.sequences import Sequences, one_axis
 from nervure.ops.attention import for_each_head, scores_of
 from nervure.support.elsewhere import explains_keywords
@@ -251,14 +251,14 @@ class MultiHeadAttention(Module):
         bounds = [width, width + shared]
         x = given.steps_inside()
         if key is None and value is None and "in_proj_weights" in vars(self):
-            return split(_biased(matmul(x, self.in_proj_weights), self.in_proj_bias), bounds, axis=-1)
+            return split(biased(matmul(x, self.in_proj_weights), self.in_proj_bias), bounds, axis=-1)
         whole = vars(self).get("in_proj_weights")
         weights = split(whole, bounds, axis=-1) if whole is not None else [
             self.q_proj_weights, self.k_proj_weights, self.v_proj_weights]
         biases = [None] * 3 if self.in_proj_bias is None else split(self.in_proj_bias, bounds, axis=-1)
         keys = x if key is None else self._memory(given, key, self._keys, "key")
         values = keys if value is None else self._memory(given, value, self._values, "value")
-        return [_biased(matmul(*pair), bias)
+        return [biased(matmul(*pair), bias)
                 for *pair, bias in zip((x, keys, values), weights, biases, strict=True)]
 
     def _memory(self, given: Sequences, memory: TensorLike, axis: Axis, operand: str) -> Tensor:
@@ -297,10 +297,6 @@ class MultiHeadAttention(Module):
         if 2 < own.ndim <= batch + 2:
             return reshape(own, (*own.type.shape[:-2], 1, *own.type.shape[-2:]))
         return own
-
-
-def _biased(x: Tensor, bias: Tensor | None) -> Tensor:
-    return x if bias is None else add(x, bias)
 
 
 def _swapped(x: Tensor) -> Tensor:

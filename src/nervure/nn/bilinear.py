@@ -12,7 +12,7 @@ from nervure.front.argument_parsing import one_of, position_of
 from nervure.front.arranging.views import expand_dims, permuted, reshape
 from nervure.front.creation import AssignableTensorOp, as_tensor
 from nervure.front.matrices.contraction import dot, matmul
-from nervure.front.op_functions import add, equal, maximum, multiply, not_equal
+from nervure.front.op_functions import equal, maximum, multiply, not_equal
 from nervure.front.pointwise.elementwise import convert, where
 from nervure.front.statistics.reductions import max as largest
 from nervure.front.statistics.reductions import sum as total
@@ -22,6 +22,7 @@ from nervure.nn.layers import Embedding
 from nervure.nn.module import Module
 from nervure.nn.parameters import (
     Initial,
+    biased,
     check_both_named,
     check_input,
     check_length,
@@ -82,7 +83,7 @@ class Bilinear(Module):
             made = matmul(own, flat)
             places = reshape(made, (*made.type.shape[:-1], outputs, second))
             result = total(multiply(places, expand_dims(other, -2)), axis=-1)
-        return result if self.bias is None else add(result, self.bias)
+        return biased(result, self.bias)
 
 
 class EmbeddingBag(Embedding):

@@ -17,13 +17,13 @@ from nervure.front.argument_parsing import fraction, integer
 from nervure.front.arranging.gathering import lookuptable
 from nervure.front.creation import AssignableTensorOp, as_tensor, expression
 from nervure.front.matrices.contraction import dot, matmul
-from nervure.front.op_functions import add
 from nervure.front.random import dropout
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.nn.initialisers import Initialiser, normal
 from nervure.nn.module import Module
 from nervure.nn.parameters import (
     Initial,
+    biased,
     check_both_named,
     check_input,
     check_length,
@@ -79,7 +79,7 @@ class LinearLayer(Module):
         if result.ndim != own.ndim + self.weights.ndim - 2 * len(self._inputs):
             raise AxisMismatch("the input lacks axes of the layer", op="LinearLayer", operand="x", got=str(own.axes),
                                expected=str(self._inputs), help="nv.map_roles(x, {old: new}) renames axes")
-        return result if self.bias is None else add(result, self.bias)
+        return biased(result, self.bias)
 
 
 Linear = LinearLayer

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Sequence
 from nervure.errors import AxisMismatch, InvalidArgument, NervureError, ShapeMismatch
 from nervure.front.argument_parsing import integer
 from nervure.front.creation import AssignableTensorOp, persistent_tensor, read_axes, variable
+from nervure.front.op_functions import add
 from nervure.front.tensor import Tensor
 from nervure.nn.initialisers import Initialiser, bound, uniform
 from nervure.types.axes import Axes, AxesLike
@@ -48,6 +49,11 @@ def optional(axes: AxesLike, initial: Initial, default: Initial, dtype: DTypeLik
     if initial is None or initial is False:
         return None
     return parameter(axes, default if initial is True else initial, dtype=dtype)
+
+
+def biased(x: Tensor, bias: Tensor | None) -> Tensor:
+    """Returns x with a bias added to it, if there is one."""
+    return x if bias is None else add(x, bias)
 
 
 def buffer(axes: AxesLike, initial: float, dtype: DTypeLike | None = None) -> AssignableTensorOp:

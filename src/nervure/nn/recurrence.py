@@ -20,10 +20,11 @@ from nervure.front.arranging.joining import concatenate, split, stack
 from nervure.front.arranging.views import reshape
 from nervure.front.loops.loop_functions import scan
 from nervure.front.matrices.contraction import matmul
-from nervure.front.op_functions import add, less, relu, sigmoid, tanh
+from nervure.front.op_functions import less, relu, sigmoid, tanh
 from nervure.front.pointwise.elementwise import where
 from nervure.front.random import dropout
 from nervure.front.tensor import Tensor
+from nervure.nn.parameters import biased
 from nervure.types.dtype import int64
 
 States = tuple[Tensor, ...]
@@ -57,13 +58,13 @@ class Recurrence(NamedTuple):
 
     def prepared(self, x: Tensor, weights: CellWeights) -> Tensor:
         """Returns the product of the inputs x (..., inputs), for all steps at once: (..., gates * states)."""
-        found = _biased(matmul(x, weights.inputs), weights.input_bias)
-        return _biased(found, weights.state_bias) if self.adds_products else found
+        found = biased(matmul(x, weights.inputs), weights.input_bias)
+        return biased(found, weights.state_bias) if self.adds_products else found
 
     def parts(self, given: Tensor, states: States, weights: CellWeights) -> tuple[Tensor, ...]:
         """Returns the parts of a step, of which ``given`` is prepared."""
         product = matmul(states[0], weights.states)
-        return (given + product,) if self.adds_products else (given, _biased(product, weights.state_bias))
+        return (given + product,) if self.adds_products else (given, biased(product, weights.state_bias))
 
     def step(self, given: Tensor, states: States, weights: CellWeights) -> States:
         """Returns the states after one step, of which ``given`` is prepared."""
@@ -79,10 +80,6 @@ def projected(states: States, weights: CellWeights) -> States:
     if weights.projection is None:
         return states
     return matmul(states[0], weights.projection), *states[1:]
-
-
-def _biased(x: Tensor, bias: Tensor | None) -> Tensor:
-    return x if bias is None else add(x, bias)
 
 
 def _simple(activation: Callable[[Tensor], Tensor]) -> Callable[[Sequence[Tensor], States], States]:

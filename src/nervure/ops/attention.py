@@ -25,11 +25,12 @@ from nervure.ops.checking import require_rank, require_same_dtype, require_shape
 from nervure.ops.comparison import LessEqual, LogicalAnd
 from nervure.ops.einsum import MatMul
 from nervure.ops.iota import Iota
+from nervure.ops.linear_algebra import transposed
 from nervure.ops.reductions import Sum, spread
 from nervure.ops.rematerialising import later
 from nervure.ops.selection import where
 from nervure.ops.softmax import MaskedSoftmax, Softmax, Statistics, statistics
-from nervure.ops.views import Broadcast, Permute, Reshape, Reverse
+from nervure.ops.views import Broadcast, Reshape, Reverse
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import DimLike, bounds, less_equal, product
 from nervure.types.dtype import bool_, int64
@@ -54,12 +55,6 @@ def for_each_head(x: Value, times: int) -> Value:
     *batch, heads, rows, features = x.shape
     spread = Broadcast(x, (*batch, heads, times, rows, features), [len(batch) + 1])
     return Reshape(spread, (*batch, heads * times, rows, features)).output
-
-
-def transposed(x: Value) -> Value:
-    """Returns a value with its last two dimensions swapped."""
-    rank = x.rank
-    return Permute(x, (*range(rank - 2), rank - 1, rank - 2)).output
 
 
 def from_the_end(x: Value, rank: int = 2) -> Value:

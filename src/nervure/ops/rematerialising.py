@@ -128,8 +128,8 @@ class Checkpoint(RegionOp):
             is_mapped = [operand in mapped for operand in self.operands]
             operands = [mapped.get(operand, operand) for operand in self.operands]
             return [as_value(entry) for entry in self.vmap(length, is_mapped, *operands)]
-        own = [_alike(operand) for operand in self.operands]
-        given = [_alike(mapped[operand]) if operand in mapped else one
+        own = [Parameter(operand.dtype, operand.shape) for operand in self.operands]
+        given = [Parameter(several.dtype, several.shape) if (several := mapped.get(operand)) is not None else one
                  for operand, one in zip(self.operands, own, strict=True)]
         table = {one.output: several.output for one, several in zip(own, given, strict=True) if one is not several}
         inside = self.body(*own)
@@ -143,7 +143,3 @@ class Checkpoint(RegionOp):
 def draws_numbers(op: Op) -> bool:
     """Whether an op draws random numbers, itself or inside of a checkpoint."""
     return isinstance(op, Random) or isinstance(op, Checkpoint) and any(map(draws_numbers, op.body.operations))
-
-
-def _alike(value: Operand) -> Parameter:
-    return Parameter(value.dtype, value.shape)

@@ -18,6 +18,7 @@ from nervure.bridges.torch.reduction_rows import norm_of
 from nervure.bridges.torch.row_table import row
 from nervure.bridges.torch.scan_rows import running_sum
 from nervure.bridges.torch.unsupported import Unsupported
+from nervure.front.alignment import reordered
 from nervure.ir.op import Value
 from nervure.ops.selection import where
 from nervure.types import dtype as types
@@ -127,10 +128,6 @@ class IndexedPlaces(NamedTuple):
         return cls([*axes, *rest], len(axes), places, back)
 
 
-def _permuted(x: Value, order: Sequence[int]) -> Value:
-    return x if list(order) == list(range(x.rank)) else ops.Permute(x, list(order)).output
-
-
 @row("index.Tensor", "_unsafe_index.Tensor")
 def take(result: Type, x: Value, indices: Sequence[Value | None]) -> Value:
     known = [d for d, entry in enumerate(indices) if entry is not None]
@@ -138,7 +135,7 @@ def take(result: Type, x: Value, indices: Sequence[Value | None]) -> Value:
     if alone is not None and alone.dtype.is_integer:
         return ops.Gather(x, alone, known[0]).output
     found = IndexedPlaces.of(x, indices)
-    return _permuted(ops.GatherNd(_permuted(x, found.order), found.places).output, found.back)
+    return reordered(ops.GatherNd(reordered(x, found.order), found.places).output, found.back)
 
 
 @row("index_put.default", "_unsafe_index_put.default")
@@ -154,13 +151,13 @@ def put(result: Type, x: Value, indices: Sequence[Value | None], values: Value, 
         updates = expanded(converted(values, x.dtype), (*x.shape[:axis], *alone.shape, *x.shape[axis + 1:]))
         return ops.Scatter(x, alone, updates, axis, mode).output
     found = IndexedPlaces.of(x, indices)
-    shown = _permuted(x, found.order)
+    shown = reordered(x, found.order)
     rest = shown.shape[found.indexed:]
     there = (*found.places.shape[:-1], *rest)
     spread = expanded(converted(values, x.dtype), [there[d] for d in found.back])
-    updates = _permuted(spread, inverse_permutation(found.back))
+    updates = reordered(spread, inverse_permutation(found.back))
     written = ops.ScatterNd(shown, found.places, updates, mode=mode).output
-    return _permuted(written, inverse_permutation(found.order))
+    return reordered(written, inverse_permutation(found.order))
 
 
 @row("put.default")

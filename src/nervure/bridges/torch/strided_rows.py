@@ -20,6 +20,7 @@ from nervure import ops
 from nervure.bridges.torch.fitting import converted
 from nervure.bridges.torch.row_table import TracedMemory, memory_row
 from nervure.bridges.torch.unsupported import Unsupported
+from nervure.front.alignment import reordered
 from nervure.ir.op import Value
 from nervure.types.description import BasicTensorDescription as Type
 from nervure.types.dim import DimLike, equal, index, less_equal, product
@@ -109,13 +110,9 @@ def _visits_once(shape: Sequence[DimLike], strides: Sequence[DimLike]) -> bool:
 
 def _flat(x: Value, memory: TracedMemory) -> Value:
     """Returns the elements of x in the order of memory."""
-    return ops.Reshape(_permuted(x, memory.order), (product(x.shape),)).output
+    return ops.Reshape(reordered(x, memory.order), (product(x.shape),)).output
 
 
 def _shaped(flat: Value, shape: Sequence[DimLike], order: Sequence[int]) -> Value:
     """Returns elements in the order of memory in a shape, whose dimensions lie there from the outermost."""
-    return _permuted(ops.Reshape(flat, [shape[d] for d in order]).output, inverse_permutation(order))
-
-
-def _permuted(x: Value, order: Sequence[int]) -> Value:
-    return x if list(order) == list(range(x.rank)) else ops.Permute(x, list(order)).output
+    return reordered(ops.Reshape(flat, [shape[d] for d in order]).output, inverse_permutation(order))

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 
-from nervure.front.apply import common_dtype
 from nervure.front.creation import as_tensor, expression
 from nervure.front.op_functions import (
     add,
@@ -33,8 +32,7 @@ from nervure.front.op_functions import (
     subtract,
     trunc,
 )
-from nervure.front.pointwise.elementwise import as_floats, convert, round, where
-from nervure.front.promotion import floating
+from nervure.front.pointwise.elementwise import as_floats, both_as_floats, round, where
 from nervure.front.tensor import Operand, Tensor
 from nervure.support.elsewhere import explain_keywords
 
@@ -102,7 +100,7 @@ def logaddexp(x: Operand, y: Operand) -> Tensor:
     >>> nv.logaddexp(1000.0, 0.0).item()
     1000.0
     """
-    left, right = _floats(x, y, "logaddexp")
+    left, right = both_as_floats(x, y, "logaddexp")
     is_first = greater_equal(left, right)
     larger, smaller = where(is_first, left, right), where(is_first, right, left)
     is_open = is_inf(larger) & equal(left, right)  # two infinities have no difference
@@ -115,7 +113,7 @@ def logaddexp2(x: Operand, y: Operand) -> Tensor:
     >>> nv.logaddexp2(3.0, 3.0).item()
     4.0
     """
-    left, right = _floats(x, y, "logaddexp2")
+    left, right = both_as_floats(x, y, "logaddexp2")
     return logaddexp(multiply(left, math.log(2)), multiply(right, math.log(2))) / math.log(2)
 
 
@@ -135,7 +133,7 @@ def xlogy(x: Operand, y: Operand) -> Tensor:
     >>> nv.xlogy(np.array([0.0, 2.0]), np.array([0.0, 1.0])).tolist()
     [0.0, 0.0]
     """
-    left, right = _floats(x, y, "xlogy")
+    left, right = both_as_floats(x, y, "xlogy")
     is_nothing = equal(left, 0.0)
     product = multiply(left, log(where(is_nothing, 1.0, right)))
     return where(is_nothing & is_nan(right), math.nan, product)
@@ -147,7 +145,7 @@ def xlog1py(x: Operand, y: Operand) -> Tensor:
     >>> nv.xlog1py(np.array([0.0, 2.0]), np.array([-1.0, 0.0])).tolist()
     [0.0, 0.0]
     """
-    left, right = _floats(x, y, "xlog1py")
+    left, right = both_as_floats(x, y, "xlog1py")
     is_nothing = equal(left, 0.0)
     product = multiply(left, log1p(where(is_nothing, 0.0, right)))
     return where(is_nothing & is_nan(right), math.nan, product)
@@ -192,7 +190,7 @@ def heaviside(x: Operand, y: Operand) -> Tensor:
     >>> nv.heaviside(np.array([-1.0, 0.0, 2.0]), 0.5).tolist()
     [0.0, 0.5, 1.0]
     """
-    left, right = _floats(x, y, "heaviside")
+    left, right = both_as_floats(x, y, "heaviside")
     step = where(less(left, 0.0), 0.0, where(equal(left, 0.0), right, 1.0))
     return where(is_nan(left), left, step)
 
@@ -240,12 +238,6 @@ def invert(x: Operand) -> Tensor:
     [-1, -2]
     """
     return bitwise_not(x)
-
-
-def _floats(x: Operand, y: Operand, name: str) -> tuple[Tensor, Tensor]:
-    """Returns two operands in their common type of real numbers."""
-    dtype = floating(common_dtype((x, y), name))
-    return convert(as_tensor(x, name), dtype), convert(as_tensor(y, name, 2), dtype)
 
 
 def _is_nan(x: Tensor) -> Tensor:

@@ -44,6 +44,12 @@ def as_floats(x: TensorLike, op: str, position: int = 1) -> Tensor:
     return convert(own, floating(own.dtype))
 
 
+def both_as_floats(x: Operand, y: Operand, op: str) -> tuple[Tensor, Tensor]:
+    """Returns the operands x and y of a function of real numbers in their common type."""
+    dtype = floating(common_dtype((x, y), op))
+    return convert(as_tensor(x, op), dtype), convert(as_tensor(y, op, 2), dtype)
+
+
 def bitcast(x: Operand, dtype: DTypeLike) -> Tensor:
     """Reinterprets the bits as elements of another type of the same width.
 

@@ -31,8 +31,7 @@ from nervure.front.op_functions import (
     not_equal,
     subtract,
 )
-from nervure.front.pointwise.elementwise import as_floats, bitcast, convert, where
-from nervure.front.promotion import floating
+from nervure.front.pointwise.elementwise import as_floats, bitcast, both_as_floats, convert, where
 from nervure.front.statistics.reductions import any as some
 from nervure.front.tensor import Operand, Tensor
 from nervure.support.elsewhere import explain_keywords
@@ -72,7 +71,7 @@ def rel_entr(x: Operand, y: Operand) -> Tensor:
     >>> nv.rel_entr(np.array([0.0, 1.0, -1.0]), 1.0).tolist()
     [0.0, 0.0, inf]
     """
-    left, right = _floats(x, y, "rel_entr")
+    left, right = both_as_floats(x, y, "rel_entr")
     is_inside, is_nothing = greater(left, 0.0) & greater(right, 0.0), equal(left, 0.0) & ~less(right, 0.0)
     safe, other = where(is_inside, left, 1.0), where(is_inside, right, 1.0)
     is_nan = not_equal(left, left) | not_equal(right, right)
@@ -131,7 +130,7 @@ def copysign(x: Operand, y: Operand) -> Tensor:
     >>> nv.copysign(np.array([1.0, -2.0]), np.array([-0.0, 3.0])).tolist()
     [-1.0, 2.0]
     """
-    left, right = _floats(x, y, "copysign")
+    left, right = both_as_floats(x, y, "copysign")
     size = absolute(left)
     return where(signbit(right), negative(size), size)
 
@@ -241,12 +240,6 @@ def _integers(x: Operand, y: Operand, op: str) -> tuple[Tensor, Tensor]:
         raise WrongKind("divisors are of integers", op=op, operand="x", got=dtype.name, expected="integers",
                         help="convert them: x.astype(nv.int64)")
     return convert(as_tensor(x, op), dtype), convert(as_tensor(y, op, 2), dtype)
-
-
-def _floats(x: Operand, y: Operand, name: str) -> tuple[Tensor, Tensor]:
-    """Returns two operands in their common type of real numbers."""
-    dtype = floating(common_dtype((x, y), name))
-    return convert(as_tensor(x, name), dtype), convert(as_tensor(y, name, 2), dtype)
 
 
 explain_keywords(globals(), __all__)
