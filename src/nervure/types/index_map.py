@@ -203,11 +203,6 @@ class IndexMap:
             forms.append(form)
         return tuple(forms)
 
-    @property
-    def is_affine(self) -> bool:
-        """Whether every coordinate is known to be affine in the indices."""
-        return self.affine() is not None
-
     def layout(self, base: Layout) -> Layout | None:
         """Returns the layout of the view of a tensor with layout ``base``; None if no strides and offset describe it.
 

@@ -21,7 +21,7 @@ from operator import mul
 from typing import Literal
 
 from nervure.errors import InvalidArgument, WrongKind, did_you_mean
-from nervure.types.dim import DimLike, dim_max, dim_min, equal, less_equal
+from nervure.types.dim import DimLike, equal, less_equal
 from nervure.types.frozen import frozen_dataclass, put
 from nervure.types.shape import Shape, at_least, check_index, checked_dim, checked_permutation, checked_shape
 
@@ -70,15 +70,6 @@ class Layout:
         for stride, entry in zip(self.strides, index, strict=True):
             place = place + stride * entry
         return place
-
-    def reach(self, shape: Sequence[DimLike]) -> tuple[DimLike, DimLike]:
-        """Returns the lowest and the highest place of a tensor of this shape, which must not be empty."""
-        self._check_rank(shape, "reach")
-        low = high = self.offset
-        for stride, length in zip(self.strides, shape, strict=True):
-            last = stride * (length - 1)
-            low, high = low + dim_min(last, 0), high + dim_max(last, 0)
-        return low, high
 
     def permuted(self, permutation: Iterable[int]) -> Layout:
         """Returns the layout whose dimension k is this one's ``permutation[k]``."""

@@ -71,7 +71,6 @@ def convolution(trace: CallTrace, op: ConvolutionForm, operands: Sequence[Array]
 
 
 Pads = Sequence[tuple[int, ...]]
-_PLAIN = "NCDHW", "OIDHW"
 
 
 def _names(spatial: int, first: str) -> str:

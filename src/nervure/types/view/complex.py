@@ -14,13 +14,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
-
-import numpy as np
+from collections.abc import Iterator, Sequence
 
 from nervure.errors import InvalidArgument, ShapeMismatch
 from nervure.support.lazy import lazy
-from nervure.types.dim import DimLike, dim_max, dim_min, equal, evaluate, less_equal
+from nervure.types.dim import DimLike, dim_max, dim_min, equal, less_equal
 from nervure.types.frozen import frozen_dataclass, put
 from nervure.types.index_map import IndexMap, indices
 from nervure.types.shape import Shape, checked_axes
@@ -62,20 +60,6 @@ class ComplexView:
     def pieces(self) -> tuple[Piece, ...]:
         """The boxes: together they cover the view, and no two overlap. Boxes known to be empty are left out."""
         raise NotImplementedError
-
-    def assemble(self, arrays: Sequence[np.ndarray], bindings: Mapping[str, int] | None = None) -> np.ndarray:
-        """Returns the view of arrays, as a new array: its meaning, element by element."""
-        known = bindings or {}
-        result = np.empty([evaluate(length, known) for length in self.shape], arrays[0].dtype)
-        for piece in self.pieces:
-            ends = [(evaluate(start, known), evaluate(start + extent, known))
-                    for start, extent in zip(piece.starts, piece.extents, strict=True)]
-            box = tuple([slice(start, max(start, stop)) for start, stop in ends])
-            if piece.index_map is None or piece.operand is None:
-                result[box] = piece.constant
-            else:
-                result[box] = piece.index_map.take(arrays[piece.operand], known)
-        return result
 
 
 @frozen_dataclass(init=False)

@@ -140,15 +140,6 @@ class BroadcastView(SimpleView):
         for d, (length, wanted) in enumerate(zip(self.source, kept, strict=True)):
             _require_equal(self._name, length, wanted, f"dimension {d} keeps its length when it is broadcast", d)
 
-    @classmethod
-    def with_ones(cls, source: Shape, shape: Shape) -> BroadcastView:
-        """Adds new dimensions of length 1 at the 1s of ``shape``; without its 1s it must be the source.
-
-        >>> BroadcastView.with_ones((3,), (1, 3, 1)).axes
-        (0, 2)
-        """
-        return cls(source, shape, tuple([d for d, length in enumerate(shape) if type(length) is int and length == 1]))
-
     @lazy
     def _kept(self) -> tuple[int, ...]:
         return tuple([d for d in range(len(self.target)) if d not in self.axes])

@@ -4,7 +4,7 @@
 >>> from nervure.transformers.cpu.target import Target
 >>> text = "define i64 @answer() { ret i64 42 }"
 >>> library = compile_kernel(text)
->>> find_all([kernel_key(text, Target.host())]) == [library]
+>>> [*find([kernel_key(text, Target.host())]).values()] == [library]
 True
 
 A library lives as long as a reference to it does. A function of another library is called by a symbol with that
@@ -72,12 +72,6 @@ def find(keys: Iterable[bytes], on_disk: bool = True) -> dict[bytes, Library]:
              if (library := _loaded.get(key) or (_from_disk(key) if on_disk else None))}
     _loaded.update(found)
     return found
-
-
-def find_all(keys: Sequence[bytes]) -> list[Library] | None:
-    """Returns the machine code of all these keys; None if some of it is missing."""
-    found = find(keys)
-    return [found[key] for key in keys] if all([key in found for key in keys]) else None
 
 
 def load_all(codes: Mapping[bytes, bytes]) -> dict[bytes, Library]:
