@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NoReturn
 
 from nervure.optim.adam import Adam, AdamW, Lion
 from nervure.optim.adam_variants import Adamax, NAdam, RAdam
-from nervure.optim.averaged import ASGD
 from nervure.optim.clipping import Clipped, clip_by_norm, clip_by_value, global_norm
 from nervure.optim.composed_schedules import (
     Plateau,
@@ -25,7 +24,7 @@ from nervure.optim.composed_schedules import (
     sequential,
     warm_restarts,
 )
-from nervure.optim.descent import SGD, Adagrad, RMSProp
+from nervure.optim.descent import ASGD, SGD, Adagrad, RMSProp
 from nervure.optim.layerwise import Lamb, Lars
 from nervure.optim.minimising import Minimum, minimise
 from nervure.optim.muon import Muon
