@@ -21,7 +21,7 @@ from nervure.ops.reductions import Max, Min, Prod, Sum
 from nervure.ops.rematerialising import After
 from nervure.ops.sharding import ShardAs
 from nervure.ops.sorting import Sort, TopK
-from nervure.transformers.xla import fourier_rows, matrix_rows
+from nervure.transformers.xla import library_rows
 from nervure.transformers.xla.call_trace import CallTrace
 from nervure.transformers.xla.element_types import convert, wide
 from nervure.transformers.xla.functions import Array, is_float
@@ -126,4 +126,4 @@ ROWS: dict[type[Op], Callable[[CallTrace, Any, Sequence[Array]], list[Array] | N
     After: after, Contract: contract, Convolution: convolution, ConvolutionDataGradient: convolution,
     ConvolutionFilterGradient: convolution, Cumulative: cumulative, Gather: gather, Max: reduced, Min: reduced,
     Prod: reduced, Recurrence: recurrence, Scatter: scatter, ShardAs: shard_as, Sort: sort, Sum: reduced,
-    TopK: top_k, **fourier_rows.ROWS, **matrix_rows.ROWS}
+    TopK: top_k, **library_rows.ROWS}

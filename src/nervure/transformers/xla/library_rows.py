@@ -1,4 +1,4 @@
-"""Linear algebra by JAX's functions, with checks: what a factorisation does not find is NaN there, and an error here.
+"""Library ops by JAX's functions: Fourier transforms, and linear algebra with checks, whose NaN are errors here.
 
 >>> sorted(op_class.__name__ for op_class in ROWS)[:3]
 ['Cholesky', 'Eigen', 'EigenHermitian']
@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from nervure.ir.op import Op
+from nervure.ops.fourier import Fourier, InverseRealFourier, RealFourier
 from nervure.ops.library_op import LibraryOp
 from nervure.ops.linear_algebra import (
     Cholesky,
@@ -63,5 +64,20 @@ def _row(trace: CallTrace, op: LibraryOp, operands: Sequence[Array]) -> list[Arr
     return results
 
 
-ROWS = dict.fromkeys(_FUNCTIONS, _row)
+_FORWARD = {"none": "backward", "root": "ortho", "length": "forward"}
+_BACKWARD = {"none": "forward", "root": "ortho", "length": "backward"}
+"""JAX's word for what divides the sums."""
+
+
+def _transformed(trace: CallTrace, op: LibraryOp, operands: Sequence[Array]) -> list[Array]:
+    x, = operands
+    if isinstance(op, RealFourier):
+        return [jnp.fft.rfft(x, norm=_FORWARD[op.division])]
+    if isinstance(op, InverseRealFourier):
+        return [jnp.fft.irfft(x, op.length, norm=_BACKWARD[op.division])]
+    assert isinstance(op, Fourier)
+    return [jnp.fft.ifft(x, norm=_BACKWARD[op.division]) if op.inverse else jnp.fft.fft(x, norm=_FORWARD[op.division])]
+
+
+ROWS = dict.fromkeys(_FUNCTIONS, _row) | dict.fromkeys((Fourier, RealFourier, InverseRealFourier), _transformed)
 """The ops, and what traces them."""
