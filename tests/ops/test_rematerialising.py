@@ -16,7 +16,7 @@ from nervure.kernel.plan import make_plan
 from nervure.memory.storage import StorageKind
 from nervure.ops.rematerialising import After, Checkpoint
 from nervure.passes.common_subexpressions import common_subexpressions
-from nervure.passes.inlined_checkpoints import inlined_checkpoints
+from nervure.passes.inlined_regions import inlined_checkpoints
 from nervure.passes.pipelines import native, standard
 from tests.conformance.running import TRANSFORMERS
 

@@ -1,4 +1,4 @@
-"""Branches that are chosen already, and loops of one or two iterations, become the ops of their functions.
+"""Branches that are chosen already, loops of one or two iterations, and checkpoints become the ops of their functions.
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (3,))
@@ -8,19 +8,23 @@
 >>> inlined_regions(nv.Function(choice.outputs, [given])).results
 (f32[3] Multiply(Parameter, Full),)
 
-A region with effects stays as it is.
+A branch or a loop with effects stays as it is; those of a checkpoint take their place among those of the function. Once
+derivatives have been taken nothing else tells a checkpoint apart; what a derivative makes again stays apart, behind
+``After``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nervure.ir.function import Function
-from nervure.ir.leaves import Full
+from nervure.ir.function import Function, moved
+from nervure.ir.leaves import Full, Parameter
 from nervure.ir.op import Op, Value
 from nervure.ir.region import RegionOp
+from nervure.ir.traverse import rebuild
 from nervure.ops.branching import Branches
 from nervure.ops.looping import Scan
+from nervure.ops.rematerialising import Checkpoint
 from nervure.ops.views import Concatenate, Reshape, Slice
 
 MOST = 2
@@ -68,3 +72,31 @@ def _row(value: Value, at: int) -> Value:
 def _stacked(rows: Sequence[Value]) -> Value:
     parts = [Reshape(row, (1, *row.shape)).output for row in rows]
     return parts[0] if len(parts) == 1 else Concatenate(*parts, axis=0).output
+
+
+def inlined_checkpoints(function: Function) -> Function:
+    """Returns the function without checkpoints of its own; itself if there are none."""
+    if not any([isinstance(op, Checkpoint) for op in function.operations]):
+        return function
+    table: dict[Value, Value] = {}
+    effects: dict[Op, Sequence[Op]] = {}
+    for op in function.operations:
+        fresh = op.with_operands([table.get(operand, operand) for operand in op.operands])
+        if isinstance(fresh, Checkpoint):
+            results, effects[op] = _inside(fresh)
+            table.update(zip(op.outputs, results, strict=True))
+        elif fresh is not op:
+            effects[op] = [fresh]
+            table.update(zip(op.outputs, fresh.outputs, strict=True))
+    return Function([table.get(value, value) for value in function.results], function.parameters,
+                    [(variable, table.get(value, value)) for variable, value in function.updates],
+                    [each for op in function.effects for each in effects.get(op, [op])],
+                    function.assumptions, function.name)
+
+
+def _inside(op: Checkpoint) -> tuple[Sequence[Value], Sequence[Op]]:
+    """Returns the results and the effects of a checkpoint as other ops."""
+    inner = inlined_checkpoints(op.body)
+    table = {parameter.output: operand for parameter, operand in zip(inner.parameters, op.operands, strict=True)}
+    rebuild([each for each in inner.operations if type(each) is not Parameter], table)
+    return [table.get(value, value) for value in inner.results], [moved(each, table) for each in inner.effects]

@@ -24,8 +24,7 @@ from nervure.passes.dead_regions import dead_regions
 from nervure.passes.decompose import Decomposition, Supports, decompose, decompose_by
 from nervure.passes.fission import fission
 from nervure.passes.fold import Evaluate
-from nervure.passes.inlined_checkpoints import inlined_checkpoints
-from nervure.passes.inlined_regions import inlined_regions
+from nervure.passes.inlined_regions import inlined_checkpoints, inlined_regions
 from nervure.passes.inner_functions import shared_bodies, within_bodies
 from nervure.passes.invariants import invariants
 from nervure.passes.lower_argmax import lower_argmax

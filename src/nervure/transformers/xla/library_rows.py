@@ -79,5 +79,6 @@ def _transformed(trace: CallTrace, op: LibraryOp, operands: Sequence[Array]) -> 
     return [jnp.fft.ifft(x, norm=_BACKWARD[op.division]) if op.inverse else jnp.fft.fft(x, norm=_FORWARD[op.division])]
 
 
-ROWS = dict.fromkeys(_FUNCTIONS, _row) | dict.fromkeys((Fourier, RealFourier, InverseRealFourier), _transformed)
+ROWS: dict[type[Op], Callable[[CallTrace, Any, Sequence[Array]], list[Array]]] = {
+    **dict.fromkeys(_FUNCTIONS, _row), **dict.fromkeys((Fourier, RealFourier, InverseRealFourier), _transformed)}
 """The ops, and what traces them."""
