@@ -15,7 +15,6 @@ from nervure.bridges.torch import (  # noqa: F401  # each enters its rows
     distance_rows,
     elementwise_rows,
     fft_rows,
-    found_rows,
     histogram_rows,
     index_rows,
     linear_algebra_rows,

@@ -20,6 +20,8 @@ from nervure.bridges.torch.scan_rows import running_sum
 from nervure.bridges.torch.unsupported import Unsupported
 from nervure.front.alignment import reordered
 from nervure.ir.op import Value
+from nervure.ir.whole_op import fresh_length
+from nervure.ops.finding import FindPositions
 from nervure.ops.selection import where
 from nervure.types import dtype as types
 from nervure.types.description import BasicTensorDescription as Type
@@ -323,3 +325,14 @@ def histogram(result: Type, x: Value, bins: int, low: float, high: float) -> Val
     place = converted(ops.Minimum(place, place.full(bins - 1)).output, types.int64)
     counts = ops.Scatter(ops.Full(0, types.int64, result.shape), place, converted(is_inside, types.int64), 0, "add")
     return converted(counts.output, result.dtype)
+
+
+@row("repeat_interleave.Tensor")
+def repeated_positions(result: Type, counts: Value, size: DimLike | None) -> Value:
+    """Returns each position as often as its count says. Counts that add up to another number than ``size`` fail: more
+    are above the bound, and fewer leave places that are out of range.
+    """
+    if size is None:
+        raise Unsupported("counts whose sum is not given: the shape of the result depends on data")
+    found = FindPositions(converted(counts, types.int64), length=fresh_length(size), bound=size).outputs[0]
+    return converted(ops.Gather(found, ops.Iota((size,), 0, types.int64), 0).output, result.dtype)
