@@ -14,20 +14,7 @@ import numpy as np
 
 from bench.models import layers
 from bench.models.layers import Back, Layer, Parameters, Step, named
-from bench.models.nodes import (
-    EPSILON,
-    Beside,
-    Builder,
-    Chain,
-    Conv,
-    Dense,
-    MaxPool,
-    Mean,
-    Norm,
-    Relu,
-    Sum,
-    Up,
-)
+from bench.models.nodes import EPSILON, Beside, Builder, Chain, Conv, Dense, MaxPool, Mean, Norm, Relu, Sum, Up
 
 SPATIAL = 2, 3
 OVER = 0, *SPATIAL  # all axes but the channels

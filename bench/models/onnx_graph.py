@@ -14,21 +14,7 @@ import numpy as np
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from bench.models.images import Images
-from bench.models.nodes import (
-    EPSILON,
-    Beside,
-    Builder,
-    Chain,
-    Conv,
-    Dense,
-    MaxPool,
-    Mean,
-    Node,
-    Norm,
-    Relu,
-    Sum,
-    Up,
-)
+from bench.models.nodes import EPSILON, Beside, Builder, Chain, Conv, Dense, MaxPool, Mean, Node, Norm, Relu, Sum, Up
 
 OPSET, FORMAT = 17, 8  # versions that every runtime reads
 

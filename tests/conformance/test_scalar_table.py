@@ -15,17 +15,7 @@ from nervure.ir.kinds import Structure, Structured, identity_access
 from nervure.ops.scalar import SCALAR_FUNCTIONS
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import index
-from nervure.types.dtype import (
-    DType,
-    all_dtypes,
-    as_dtype,
-    float32,
-    float64,
-    int8,
-    int32,
-    int64,
-    uint8,
-)
+from nervure.types.dtype import DType, all_dtypes, as_dtype, float32, float64, int8, int32, int64, uint8
 from tests.conformance import values
 from tests.conformance.meaning import converted, meaning, nearest, wrapped
 from tests.conformance.running import PROVIDERS, run

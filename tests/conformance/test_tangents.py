@@ -19,13 +19,7 @@ from tests.conformance.differences import derivatives
 from tests.conformance.running import TRANSFORMERS, repeats, run
 from tests.conformance.samples import NAMES, samples_of, types_of
 from tests.conformance.sampling import Case, Sample, concrete, generic, random_sizes, symbolic
-from tests.conformance.test_derivatives import (
-    DIFFERENTIABLE,
-    OF_COMPLEX,
-    WITHOUT,
-    compare_with_exact,
-    smooth_samples,
-)
+from tests.conformance.test_derivatives import DIFFERENTIABLE, OF_COMPLEX, WITHOUT, compare_with_exact, smooth_samples
 from tests.conformance.test_ops import generator
 from tests.conformance.test_symbolic import numbered
 

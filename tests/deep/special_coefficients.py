@@ -21,14 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from mpmath import mp, mpf
 
-from nervure.kernel.math import (
-    error_function,
-    gamma,
-    inverse_trigonometric,
-    near_poles,
-    near_zeros,
-    trigonometric,
-)
+from nervure.kernel.math import error_function, gamma, inverse_trigonometric, near_poles, near_zeros, trigonometric
 from nervure.kernel.math.minimax import Coefficients
 from nervure.kernel.math.pairs import Constants
 from tests.deep.coefficients import Target, alternating, remez

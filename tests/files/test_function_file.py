@@ -21,14 +21,7 @@ import pytest
 
 import nervure as nv
 from nervure import ops
-from nervure.errors import (
-    DtypeMismatch,
-    FormatError,
-    InvalidArgument,
-    NervureError,
-    NotSupported,
-    ShapeMismatch,
-)
+from nervure.errors import DtypeMismatch, FormatError, InvalidArgument, NervureError, NotSupported, ShapeMismatch
 from nervure.files import tensor_file
 from nervure.files.function_file import load_content, save_function
 from nervure.files.tensor_file import DIGEST, read_tensors, write_tensors

@@ -8,14 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nervure as nv
-from nervure.errors import (
-    AxisMismatch,
-    IndexOutOfRange,
-    InvalidArgument,
-    NervureError,
-    ShapeMismatch,
-    WrongKind,
-)
+from nervure.errors import AxisMismatch, IndexOutOfRange, InvalidArgument, NervureError, ShapeMismatch, WrongKind
 from nervure.types.axis import FlattenedAxis, axis
 from nervure.types.dim import dim
 from tests.front.tensors import check, plain, tensor

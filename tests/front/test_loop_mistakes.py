@@ -13,14 +13,7 @@ import numpy as np
 import pytest
 
 import nervure as nv
-from nervure.errors import (
-    AxisMismatch,
-    IndexOutOfRange,
-    InvalidArgument,
-    NotSupported,
-    ShapeMismatch,
-    WrongKind,
-)
+from nervure.errors import AxisMismatch, IndexOutOfRange, InvalidArgument, NotSupported, ShapeMismatch, WrongKind
 
 X, K, P = nv.placeholder("T=t, F=2"), nv.placeholder((), nv.int64), nv.placeholder((), nv.float32)
 Z, COUNT, ONES = nv.zeros((3,)), nv.variable((), 0.0), np.ones(3, np.float32)

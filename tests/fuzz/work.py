@@ -22,20 +22,7 @@ from typing import Any
 from nervure.ir.function import Function
 from nervure.ir.kinds import Elementwise, Structured
 from nervure.ir.op import Op
-from nervure.kernel.ir import (
-    Apply,
-    Body,
-    Definition,
-    Fold,
-    For,
-    Load,
-    Reduce,
-    Scalar,
-    Statement,
-    Store,
-    Variable,
-    walk,
-)
+from nervure.kernel.ir import Apply, Body, Definition, Fold, For, Load, Reduce, Scalar, Statement, Store, Variable, walk
 from nervure.kernel.loop_index import Indices
 from nervure.kernel.lower.scalars import KernelScalars, Statements
 from nervure.kernel.plan import KernelStep, Plan, make_plan

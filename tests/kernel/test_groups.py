@@ -9,17 +9,7 @@ import pytest
 
 from nervure.kernel.groups import BlockGroups
 from nervure.kernel.interpret import Accumulator
-from nervure.kernel.ir import (
-    BLOCK,
-    BLOCK_ORDER,
-    CHAIN_ORDER,
-    DEFAULT_ORDER,
-    GROUP,
-    GROUPS,
-    LANES,
-    TOTALS_ORDER,
-    Order,
-)
+from nervure.kernel.ir import BLOCK, BLOCK_ORDER, CHAIN_ORDER, DEFAULT_ORDER, GROUP, GROUPS, LANES, TOTALS_ORDER, Order
 from nervure.kernel.parser import parse_kernel
 from nervure.kernel.verify import verify_kernel
 from nervure.transformers.interpreter.scalar import NumPyScalars

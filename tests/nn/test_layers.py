@@ -7,14 +7,7 @@ import pytest
 
 import nervure as nv
 from nervure import nn
-from nervure.errors import (
-    AxisMismatch,
-    IndexOutOfRange,
-    InvalidArgument,
-    ShapeMismatch,
-    UnknownName,
-    WrongKind,
-)
+from nervure.errors import AxisMismatch, IndexOutOfRange, InvalidArgument, ShapeMismatch, UnknownName, WrongKind
 
 # -- axes ------------------------------------------------------------------------------------------------
 

@@ -9,18 +9,7 @@ import numpy as np
 import nervure as nv
 from nervure import nn
 from nervure.nn import losses
-from tests.nn.torch_attention_cases import (
-    BATCH,
-    BEHIND,
-    FEATURES,
-    HEADS,
-    HIDDEN,
-    KEYS,
-    PAST,
-    STEPS,
-    small,
-    there_named,
-)
+from tests.nn.torch_attention_cases import BATCH, BEHIND, FEATURES, HEADS, HIDDEN, KEYS, PAST, STEPS, small, there_named
 from tests.nn.torch_cases import called, case, numbers
 
 CLASSES = np.array([0, 9, 4, 2, 6, 1])

@@ -10,12 +10,7 @@ import pytest
 import nervure as nv
 from nervure.errors import DtypeMismatch, InvalidArgument, ShapeMismatch
 from nervure.ir.kinds import Access, multiply_body
-from nervure.ops import (
-    Convolution,
-    ConvolutionDataGradient,
-    ConvolutionFilterGradient,
-    ConvolutionTranspose,
-)
+from nervure.ops import Convolution, ConvolutionDataGradient, ConvolutionFilterGradient, ConvolutionTranspose
 from nervure.types.dim import dim, index
 from tests.ops.evaluation import check_derivatives, evaluate, normal, tensor
 

@@ -18,15 +18,7 @@ from nervure.passes.algebra import is_lossless
 from nervure.passes.pattern import Anything, Node, Number, Pattern
 from nervure.passes.rewrite import Rewriter, Row
 from nervure.types.dtype import DType, all_dtypes, bool_
-from tests.passes.agreement import (
-    assert_agree,
-    assert_same_bits,
-    classes,
-    grids,
-    run,
-    special_values,
-    twice_negated,
-)
+from tests.passes.agreement import assert_agree, assert_same_bits, classes, grids, run, special_values, twice_negated
 
 DTYPES = (nv.float32, nv.float64, nv.float16, nv.bfloat16, nv.float8_e4m3fn, nv.float8_e4m3fnuz, nv.int8, nv.uint8,
           nv.int64, bool_, nv.complex64)

@@ -17,17 +17,7 @@ import pytest
 import nervure as nv
 from nervure import nn
 from nervure.training import checkpoints as files
-from tests.training.samples import (
-    DATA,
-    INPUTS,
-    SETTINGS,
-    STEPS,
-    TARGETS,
-    Interrupting,
-    checkpoints,
-    state,
-    trainer,
-)
+from tests.training.samples import DATA, INPUTS, SETTINGS, STEPS, TARGETS, Interrupting, checkpoints, state, trainer
 
 EPOCHS = 3
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,14 +9,7 @@ import pytest
 
 import nervure as nv
 from nervure import flags
-from nervure.errors import (
-    InternalError,
-    InvalidArgument,
-    NotSupported,
-    NumericError,
-    ShapeMismatch,
-    WrongKind,
-)
+from nervure.errors import InternalError, InvalidArgument, NotSupported, NumericError, ShapeMismatch, WrongKind
 from nervure.ir.kinds import Elementwise
 from nervure.ir.op import Op
 from nervure.ops.effects import Guard, HostCall

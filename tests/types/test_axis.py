@@ -8,15 +8,7 @@ import pytest
 
 from nervure.errors import InvalidArgument, NervureError, WrongKind
 from nervure.types.axes import make_axes
-from nervure.types.axis import (
-    Axis,
-    FlattenedAxis,
-    axis,
-    make_anonymous_axis,
-    make_axis,
-    match,
-    same_role,
-)
+from nervure.types.axis import Axis, FlattenedAxis, axis, make_anonymous_axis, make_axis, match, same_role
 from nervure.types.axis_class import AxisClass, make_axis_class
 from nervure.types.dim import dim
 

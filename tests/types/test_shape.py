@@ -5,14 +5,7 @@ import pytest
 
 from nervure.errors import IndexOutOfRange, InvalidArgument, WrongKind
 from nervure.types.dim import dim
-from nervure.types.shape import (
-    LIMIT,
-    check_index,
-    checked_axes,
-    checked_dim,
-    checked_permutation,
-    checked_shape,
-)
+from nervure.types.shape import LIMIT, check_index, checked_axes, checked_dim, checked_permutation, checked_shape
 
 N = dim("N")
 B = dim("B", min=2**40)

@@ -16,14 +16,7 @@ import numpy as np
 
 from nervure.errors import InvalidArgument, WrongKind, warn_user
 from nervure.files.renaming import Rename, renaming
-from nervure.files.state_dict import (
-    OPTIMIZERS,
-    StateDict,
-    described,
-    parse_state_dict_key,
-    transformer_of,
-    variable_of,
-)
+from nervure.files.state_dict import OPTIMIZERS, StateDict, described, parse_state_dict_key, transformer_of, variable_of
 from nervure.files.state_entries import Entry, entries_of, home_of
 from nervure.front.argument_parsing import shown
 from nervure.front.creation import AssignableTensorOp

@@ -22,14 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from nervure.errors import (
-    AxisMismatch,
-    IndexOutOfRange,
-    InvalidArgument,
-    NervureError,
-    WrongKind,
-    did_you_mean,
-)
+from nervure.errors import AxisMismatch, IndexOutOfRange, InvalidArgument, NervureError, WrongKind, did_you_mean
 from nervure.front.tensor import Tensor
 from nervure.types.axes import Axes, AxesLike, make_axes
 from nervure.types.axis import Axis, same_role

@@ -26,15 +26,7 @@ from nervure.front.argument_parsing import truth
 from nervure.front.given_arrays import check_shape, numpy_array, read_array
 from nervure.front.promotion import promote, type_alone, weak_type
 from nervure.front.roles import OF_ONE_RUN, ROLES, role_of
-from nervure.front.tensor import (
-    Tensor,
-    checked_name,
-    is_operand,
-    is_scalar,
-    known_elements,
-    upward,
-    value_only,
-)
+from nervure.front.tensor import Tensor, checked_name, is_operand, is_scalar, known_elements, upward, value_only
 from nervure.front.traced_numbers import TracedNumber, is_number
 from nervure.ir.device import devices_in_force
 from nervure.ir.leaves import Constant, Full, ReadVariable

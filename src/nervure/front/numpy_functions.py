@@ -41,13 +41,7 @@ from nervure.front.arranging import (
     views,
 )
 from nervure.front.creation import as_tensor
-from nervure.front.matrices import (
-    contraction,
-    factorisations,
-    matrix_functions,
-    matrix_products,
-    tensor_systems,
-)
+from nervure.front.matrices import contraction, factorisations, matrix_functions, matrix_products, tensor_systems
 from nervure.front.pointwise import bits, complex_parts, elementary, elementwise, predicates
 from nervure.front.signals import fourier_transforms, polynomial_roots, polynomials
 from nervure.front.special import bessel_functions

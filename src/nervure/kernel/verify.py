@@ -45,17 +45,7 @@ from nervure.kernel.printer import describe
 from nervure.kernel.reach import reach
 from nervure.kernel.routines import is_routine
 from nervure.kernel.scalar_types import carries_type, result_type
-from nervure.types.dim import (
-    Dim,
-    DimLike,
-    dim_min,
-    evaluate,
-    highest,
-    index_symbols,
-    less_equal,
-    substitute,
-    symbols,
-)
+from nervure.types.dim import Dim, DimLike, dim_min, evaluate, highest, index_symbols, less_equal, substitute, symbols
 from nervure.types.dtype import DType, bool_, int64
 
 ROLES = ("in", "out", "inout", "scratch", "private")

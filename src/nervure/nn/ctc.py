@@ -21,18 +21,7 @@ from nervure.front.arranging.views import axes_with_order, broadcast, expand_dim
 from nervure.front.creation import as_tensor
 from nervure.front.given_arrays import numpy_array
 from nervure.front.loops.loop_functions import scan
-from nervure.front.op_functions import (
-    add,
-    exp,
-    greater,
-    less,
-    log,
-    maximum,
-    multiply,
-    negative,
-    not_equal,
-    subtract,
-)
+from nervure.front.op_functions import add, exp, greater, less, log, maximum, multiply, negative, not_equal, subtract
 from nervure.front.pointwise.elementwise import as_floats, convert, where
 from nervure.front.statistics.reductions import sum as sum_over
 from nervure.front.tensor import Operand, Tensor, TensorLike

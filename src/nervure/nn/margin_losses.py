@@ -31,15 +31,7 @@ from nervure.front.statistics.reductions import L2_norm
 from nervure.front.statistics.reductions import mean as mean_over
 from nervure.front.statistics.reductions import sum as sum_over
 from nervure.front.tensor import Tensor, TensorLike
-from nervure.nn.loss_parts import (
-    classified,
-    number_pair,
-    over_classes,
-    positive,
-    reduced,
-    type_of,
-    vector_axis,
-)
+from nervure.nn.loss_parts import classified, number_pair, over_classes, positive, reduced, type_of, vector_axis
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxisLike
 

@@ -28,16 +28,7 @@ from nervure.front.pointwise.elementwise import where
 from nervure.front.statistics.reductions import chosen_axes, mean, variance
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.nn.module import Module
-from nervure.nn.parameters import (
-    Initial,
-    buffer,
-    check_input,
-    check_length,
-    count,
-    layer_axes,
-    names_of,
-    optional,
-)
+from nervure.nn.parameters import Initial, buffer, check_input, check_length, count, layer_axes, names_of, optional
 from nervure.support.elsewhere import explains_keywords
 from nervure.types.axes import Axes, AxesLike, AxisLike
 from nervure.types.axis import make_axis

@@ -26,16 +26,7 @@ from nervure.front.promotion import promote
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.nn.module import Module
 from nervure.nn.parameters import check_both_named, count, evenly, parameter
-from nervure.nn.recurrence import (
-    CellWeights,
-    Recurrence,
-    States,
-    gru_cell,
-    lstm_cell,
-    relu_cell,
-    run_layers,
-    tanh_cell,
-)
+from nervure.nn.recurrence import CellWeights, Recurrence, States, gru_cell, lstm_cell, relu_cell, run_layers, tanh_cell
 from nervure.nn.sequences import Sequences, one_axis
 from nervure.support.elsewhere import explains_keywords
 from nervure.types.axes import Axes, AxesLike, AxisLike

@@ -24,15 +24,7 @@ from typing import ClassVar, NamedTuple
 
 from nervure.errors import NotSupported, ShapeMismatch
 from nervure.ir import field
-from nervure.ir.kinds import (
-    Access,
-    Element,
-    Structure,
-    Structured,
-    identity_access,
-    identity_body,
-    require_admitted,
-)
+from nervure.ir.kinds import Access, Element, Structure, Structured, identity_access, identity_body, require_admitted
 from nervure.ir.leaves import Full
 from nervure.ir.op import Gradients, Op, Value, in_front
 from nervure.ops.checking import (

@@ -24,16 +24,7 @@ from nervure.front.arranging.joining import concatenate
 from nervure.front.arranging.views import reshape
 from nervure.front.creation import as_tensor
 from nervure.front.loops.loop_functions import while_loop
-from nervure.front.op_functions import (
-    absolute,
-    greater,
-    less,
-    less_equal,
-    logical_and,
-    logical_or,
-    minimum,
-    sqrt,
-)
+from nervure.front.op_functions import absolute, greater, less, less_equal, logical_and, logical_or, minimum, sqrt
 from nervure.front.pointwise.elementwise import clip, convert, where
 from nervure.front.pointwise.predicates import isfinite
 from nervure.front.promotion import promote

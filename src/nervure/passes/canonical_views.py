@@ -24,17 +24,7 @@ from nervure.ir.function import Function
 from nervure.ir.kinds import View
 from nervure.ir.op import Op, Value
 from nervure.ops.update import IndexView
-from nervure.ops.views import (
-    AssumeShape,
-    Broadcast,
-    Concatenate,
-    FoldedPad,
-    Pad,
-    Permute,
-    Reshape,
-    Reverse,
-    Slice,
-)
+from nervure.ops.views import AssumeShape, Broadcast, Concatenate, FoldedPad, Pad, Permute, Reshape, Reverse, Slice
 from nervure.passes.rewrite import Local, Rewriter, Rule
 from nervure.types.dim import Dim, DimLike, affine, less_equal
 from nervure.types.index_map import IndexMap, indices

@@ -17,17 +17,7 @@ import math
 
 from nervure.front.arranging.filled import full
 from nervure.front.custom import custom_vjp
-from nervure.front.op_functions import (
-    add,
-    divide,
-    exp,
-    less_equal,
-    multiply,
-    negative,
-    sqrt,
-    square,
-    subtract,
-)
+from nervure.front.op_functions import add, divide, exp, less_equal, multiply, negative, sqrt, square, subtract
 from nervure.front.pointwise.elementwise import stop_gradient, where
 from nervure.front.random import normal, uniform
 from nervure.front.special.special_functions import log_ndtr

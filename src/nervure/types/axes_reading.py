@@ -11,14 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from nervure.errors import InvalidArgument, NervureError, WrongKind
-from nervure.types.axis import (
-    MAXIMUM_NESTING,
-    Axis,
-    FlattenedAxis,
-    axis,
-    make_anonymous_axis,
-    ordered_members,
-)
+from nervure.types.axis import MAXIMUM_NESTING, Axis, FlattenedAxis, axis, make_anonymous_axis, ordered_members
 from nervure.types.dim import Dim, DimLike, parse_dim
 
 

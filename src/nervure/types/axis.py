@@ -21,15 +21,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from nervure.errors import InvalidArgument, NervureError, WrongKind
-from nervure.types.axis_class import (
-    BATCH,
-    CHANNEL,
-    RECURRENT,
-    RESERVED,
-    AxisClass,
-    automatic_name,
-    checked_name,
-)
+from nervure.types.axis_class import BATCH, CHANNEL, RECURRENT, RESERVED, AxisClass, automatic_name, checked_name
 from nervure.types.axis_class import make_axis_class as make_axis_class
 from nervure.types.dim import Dim, DimLike, bounds, equal, product
 from nervure.types.frozen import Frozen, put

@@ -26,18 +26,7 @@ from nervure.kernel.ir import (
 )
 from nervure.kernel.loop_index import LoopIndex
 from nervure.types.dim import DimLike, dim, dim_max, dim_min, evaluate
-from nervure.types.dtype import (
-    DType,
-    bool_,
-    complex64,
-    float32,
-    float64,
-    int8,
-    int16,
-    int32,
-    int64,
-    uint8,
-)
+from nervure.types.dtype import DType, bool_, complex64, float32, float64, int8, int16, int32, int64, uint8
 
 Indices = list[tuple[LoopIndex, DimLike]]
 

@@ -8,15 +8,7 @@ import numpy as np
 import pytest
 
 import nervure as nv
-from nervure.transformers.devices.elements import (
-    allocated,
-    at_home,
-    filled,
-    offered,
-    over,
-    row_major_type,
-    to_array,
-)
+from nervure.transformers.devices.elements import allocated, at_home, filled, offered, over, row_major_type, to_array
 from nervure.transformers.devices.moving import how
 from tests.transformers.devices.own import Arrays, Bytes, Lists, forgetting, implement_sums
 

@@ -27,16 +27,7 @@ from nervure.front.op_functions import add, multiply
 from nervure.front.statistics.reductions import sum as sum_over
 from nervure.front.tensor import Tensor
 from nervure.ir.op import Value
-from nervure.nn.recurrence import (
-    CellWeights,
-    Recurrence,
-    States,
-    gru_cell,
-    lstm_cell,
-    projected,
-    relu_cell,
-    tanh_cell,
-)
+from nervure.nn.recurrence import CellWeights, Recurrence, States, gru_cell, lstm_cell, projected, relu_cell, tanh_cell
 from nervure.types.description import BasicTensorDescription as Type
 
 KINDS: dict[str, Recurrence] = {"lstm": lstm_cell, "gru": gru_cell, "rnn_tanh": tanh_cell, "rnn_relu": relu_cell}

@@ -16,15 +16,7 @@ from nervure.front import alignment
 from nervure.front.argument_parsing import integer, members, position_of, positions_of
 from nervure.front.arranging.filled import iota
 from nervure.front.arranging.gathering import gather
-from nervure.front.arranging.views import (
-    broadcast,
-    expand_dims,
-    flatten,
-    matrix_transposed,
-    permuted,
-    reshape,
-    reverse,
-)
+from nervure.front.arranging.views import broadcast, expand_dims, flatten, matrix_transposed, permuted, reshape, reverse
 from nervure.front.creation import as_tensor, expression
 from nervure.front.op_functions import mod
 from nervure.front.tensor import Tensor, TensorLike

@@ -19,15 +19,7 @@ from nervure.front.argument_parsing import integer
 from nervure.front.arranging.found import compress
 from nervure.front.arranging.views import expand_dims, pad
 from nervure.front.matrices.contraction import matmul
-from nervure.front.matrices.factorisations import (
-    adjoint,
-    as_matrix,
-    cholesky,
-    in_type_of,
-    solve,
-    svd,
-    tolerance,
-)
+from nervure.front.matrices.factorisations import adjoint, as_matrix, cholesky, in_type_of, solve, svd, tolerance
 from nervure.front.op_functions import divide, greater, multiply
 from nervure.front.pointwise.elementwise import logical_not, stop_gradient, where
 from nervure.front.statistics import reductions

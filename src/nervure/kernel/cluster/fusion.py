@@ -20,14 +20,7 @@ from nervure.kernel.cluster.materialise import materialise
 from nervure.kernel.cluster.steps import Copy, FusionBlocker, Guards, Loops, Opaque, Scatter, Segments, Step
 from nervure.kernel.cluster.strategy import are_together, strategy_of
 from nervure.kernel.producers import ProducerAnalysis, Read, dense_base
-from nervure.kernel.tuning import (
-    EARLY_ELEMENTS,
-    MOST_OPS,
-    MOST_WAITING,
-    NEIGHBOUR_DEPTH,
-    SHARING_OPS,
-    SIBLINGS,
-)
+from nervure.kernel.tuning import EARLY_ELEMENTS, MOST_OPS, MOST_WAITING, NEIGHBOUR_DEPTH, SHARING_OPS, SIBLINGS
 from nervure.ops.rematerialising import After
 from nervure.support.machine import GENERIC, Machine
 from nervure.types.dim import product, symbols

@@ -23,14 +23,7 @@ import math
 from nervure.kernel.math.exponential import expm1_of_small, reduce
 from nervure.kernel.math.logarithm import log
 from nervure.kernel.math.minimax import Coefficients, horner, polynomial
-from nervure.kernel.math.namespace import (
-    Namespace,
-    V,
-    at_least,
-    low_bits_as_power,
-    square_beside_1,
-    with_sign_of,
-)
+from nervure.kernel.math.namespace import Namespace, V, at_least, low_bits_as_power, square_beside_1, with_sign_of
 
 # Minimax in relative error of erf by Remez' exchange, the leading coefficients rounded first, the rest refitted.
 # erf(x) / x - 1 in powers of x**2, on [0, 0.875]: 2**-26.1; on [0, 1]: 2**-55.9.

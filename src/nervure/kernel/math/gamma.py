@@ -22,15 +22,7 @@ from nervure.kernel.math.coefficients import LOG
 from nervure.kernel.math.exponential import LOG_2
 from nervure.kernel.math.logarithm import log, split
 from nervure.kernel.math.minimax import Coefficients, polynomial
-from nervure.kernel.math.namespace import (
-    DOUBLE,
-    Namespace,
-    V,
-    at_least,
-    at_most,
-    split_constant,
-    with_sign_of,
-)
+from nervure.kernel.math.namespace import DOUBLE, Namespace, V, at_least, at_most, split_constant, with_sign_of
 from nervure.kernel.math.near_poles import LEAST, lgamma_near_poles
 from nervure.kernel.math.near_zeros import FARTHEST, NEAREST, digamma_near_zeros
 from nervure.kernel.math.trigonometric import sine_over_angle, tan_of_moderate_angle

@@ -26,15 +26,7 @@ from functools import cache
 
 from nervure.kernel.math.logarithm import split
 from nervure.kernel.math.namespace import Namespace, V
-from nervure.kernel.math.pairs import (
-    Constants,
-    Pair,
-    in_parts,
-    polynomial_of_pairs,
-    sum_and_rest,
-    total,
-    where,
-)
+from nervure.kernel.math.pairs import Constants, Pair, in_parts, polynomial_of_pairs, sum_and_rest, total, where
 
 NEAREST, FARTHEST = -(2.0 ** -60), -(2.0 ** 52)
 """The ends of the range: closer to 0, digamma(x) is -1 / x to the last digit; beyond the second all floats are

@@ -31,19 +31,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from nervure.kernel.ir import (
-    Apply,
-    For,
-    Index,
-    Kernel,
-    Literal,
-    Loop,
-    Scalar,
-    Simple,
-    Statement,
-    Variable,
-    walk,
-)
+from nervure.kernel.ir import Apply, For, Index, Kernel, Literal, Loop, Scalar, Simple, Statement, Variable, walk
 from nervure.kernel.rewriting import Rewrite, fresh_copy
 from nervure.kernel.schedule.loop_partition import Bound, bound_on, valid_ends
 from nervure.kernel.simplify.dead_code import without_dead_statements

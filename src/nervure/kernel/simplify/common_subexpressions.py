@@ -16,19 +16,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nervure.kernel.ir import (
-    Apply,
-    Body,
-    Buffer,
-    Definition,
-    Load,
-    Loop,
-    Simple,
-    Statement,
-    Store,
-    Variable,
-    walk,
-)
+from nervure.kernel.ir import Apply, Body, Buffer, Definition, Load, Loop, Simple, Statement, Store, Variable, walk
 from nervure.kernel.rewriting import AnyLoop, Rewrite
 
 

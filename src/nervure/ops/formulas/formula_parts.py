@@ -20,16 +20,7 @@ import numpy as np
 
 from nervure.ir.leaves import Constant
 from nervure.ir.op import Operand, Value
-from nervure.ops.comparison import (
-    Equal,
-    Greater,
-    GreaterEqual,
-    Less,
-    LessEqual,
-    LogicalAnd,
-    LogicalNot,
-    LogicalOr,
-)
+from nervure.ops.comparison import Equal, Greater, GreaterEqual, Less, LessEqual, LogicalAnd, LogicalNot, LogicalOr
 from nervure.ops.selection import where
 from nervure.ops.views import Broadcast
 

@@ -13,16 +13,7 @@ from nervure.ir.op import Operand, Value
 from nervure.ops.arithmetic import Absolute, Round
 from nervure.ops.exponential import Exp, Log, Log1p, Sqrt
 from nervure.ops.formulas import fitted_polynomials as c
-from nervure.ops.formulas.formula_parts import (
-    both,
-    either,
-    exactly,
-    greater,
-    less,
-    not_a_number,
-    polynomial,
-    where,
-)
+from nervure.ops.formulas.formula_parts import both, either, exactly, greater, less, not_a_number, polynomial, where
 from nervure.ops.formulas.table import formula, special
 from nervure.ops.selection import Minimum
 

@@ -19,15 +19,7 @@ from typing import NamedTuple
 
 from nervure import transformers
 from nervure.errors import NodeNotFound, NotSupported, ShapeMismatch, WrongKind
-from nervure.ir.device import (
-    ArrayStorage,
-    Device,
-    DeviceList,
-    devices_of,
-    implementation_of,
-    names_of,
-    native_device,
-)
+from nervure.ir.device import ArrayStorage, Device, DeviceList, devices_of, implementation_of, names_of, native_device
 from nervure.ir.function import Function
 from nervure.ir.kinds import View
 from nervure.ir.leaves import Leaf

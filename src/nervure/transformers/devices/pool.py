@@ -17,14 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from nervure.ir.device import Device
-from nervure.transformers.devices.elements import (
-    Elements,
-    Numbers,
-    allocated,
-    device_of,
-    over,
-    row_major_type,
-)
+from nervure.transformers.devices.elements import Elements, Numbers, allocated, device_of, over, row_major_type
 from nervure.types.dtype import DType
 
 _Key = tuple[type[Device], DType, int]

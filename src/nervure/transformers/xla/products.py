@@ -12,12 +12,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from nervure.ops.contraction import Contract
-from nervure.ops.convolution import (
-    Convolution,
-    ConvolutionDataGradient,
-    ConvolutionFilterGradient,
-    ConvolutionForm,
-)
+from nervure.ops.convolution import Convolution, ConvolutionDataGradient, ConvolutionFilterGradient, ConvolutionForm
 from nervure.transformers.xla.call_trace import CallTrace
 from nervure.transformers.xla.element_types import convert, wide
 from nervure.transformers.xla.functions import Array

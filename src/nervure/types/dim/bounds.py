@@ -19,16 +19,7 @@ from itertools import groupby
 from math import prod
 
 from nervure.types.dim import interval as of_intervals
-from nervure.types.dim.interval import (
-    EVERYTHING,
-    Interval,
-    intersect,
-    is_empty,
-    multiply,
-    negate,
-    scale,
-    widen,
-)
+from nervure.types.dim.interval import EVERYTHING, Interval, intersect, is_empty, multiply, negate, scale, widen
 from nervure.types.dim.polynomial import ZERO, Atom, Kind, Monomial, Polynomial, constant, of_atom
 
 SymbolicInterval = tuple[Polynomial | None, Polynomial | None]

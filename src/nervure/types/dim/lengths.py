@@ -19,17 +19,7 @@ from nervure.types.dim.evaluation import compile_dim
 from nervure.types.dim.expression import Declared, Dim, DimLike, made, merged, parts
 from nervure.types.dim.interval import EVERYTHING
 from nervure.types.dim.normal_form import construct
-from nervure.types.dim.polynomial import (
-    Atom,
-    Kind,
-    Monomial,
-    Polynomial,
-    constant,
-    of_atom,
-    product_of,
-    sum_of,
-    symbol,
-)
+from nervure.types.dim.polynomial import Atom, Kind, Monomial, Polynomial, constant, of_atom, product_of, sum_of, symbol
 from nervure.types.dim.queries import RangesLike, bounds, remembered, substitute
 
 _FAR = 1 << 61

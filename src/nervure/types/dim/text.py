@@ -17,19 +17,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from nervure.errors import FormatError, NervureError
-from nervure.types.dim.expression import (
-    Dim,
-    DimLike,
-    dim,
-    dim_max,
-    dim_min,
-    found,
-    index,
-    made,
-    merged,
-    parts,
-    product,
-)
+from nervure.types.dim.expression import Dim, DimLike, dim, dim_max, dim_min, found, index, made, merged, parts, product
 from nervure.types.dim.polynomial import MAX_DEGREE, MAX_DIGITS, product_of
 
 MAX_LENGTH = 20_000  # characters of text

@@ -22,13 +22,7 @@ from zlib import crc32
 import numpy as np
 
 from nervure.transformers.cpu.cache.loader import ObjectFile, load
-from nervure.transformers.cpu.compile.codegen.element import (
-    Element,
-    Number,
-    literal,
-    memory_types,
-    register_types,
-)
+from nervure.transformers.cpu.compile.codegen.element import Element, Number, literal, memory_types, register_types
 from nervure.transformers.cpu.compile.codegen.scalars import apply
 from nervure.transformers.cpu.compile.compiler import compile_object
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Register, assemble

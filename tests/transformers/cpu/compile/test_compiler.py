@@ -18,12 +18,7 @@ from nervure.transformers.cpu.cache import library_cache
 from nervure.transformers.cpu.cache.code_cache import user_cache
 from nervure.transformers.cpu.cache.loader import Library, load
 from nervure.transformers.cpu.compile import compiler
-from nervure.transformers.cpu.compile.compiler import (
-    assembly,
-    compile_kernel,
-    compile_kernels,
-    compile_object,
-)
+from nervure.transformers.cpu.compile.compiler import assembly, compile_kernel, compile_kernels, compile_object
 from nervure.transformers.cpu.target import Target
 from tests.processes import run_text
 

@@ -11,16 +11,7 @@ import numpy as np
 import pytest
 
 from nervure.transformers.cpu.compile.host import HostKernel
-from nervure.transformers.cpu.runtime import (
-    Array,
-    FastEntry,
-    Program,
-    ProgramStep,
-    arena,
-    argument,
-    result,
-    variable,
-)
+from nervure.transformers.cpu.runtime import Array, FastEntry, Program, ProgramStep, arena, argument, result, variable
 from nervure.transformers.cpu.runtime.records import ThreadPool
 from nervure.transformers.cpu.runtime.runtime_library import record
 from tests.processes import code_of_child

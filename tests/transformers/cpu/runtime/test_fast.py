@@ -13,16 +13,7 @@ import pytest
 
 from nervure.ir.variable import Variable
 from nervure.transformers.cells import Cell
-from nervure.transformers.cpu.runtime import (
-    Array,
-    FastEntry,
-    Gate,
-    Program,
-    ProgramStep,
-    argument,
-    result,
-    variable,
-)
+from nervure.transformers.cpu.runtime import Array, FastEntry, Gate, Program, ProgramStep, argument, result, variable
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dtype import int64
 from tests.threads import run_together

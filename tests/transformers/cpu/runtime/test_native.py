@@ -12,15 +12,7 @@ from nervure.transformers.cpu.compile.compiler import compile_object
 from nervure.transformers.cpu.compile.llvm.builder import Builder, assemble
 from nervure.transformers.cpu.runtime import native as module
 from nervure.transformers.cpu.runtime.code import PARTS, functions
-from nervure.transformers.cpu.runtime.native import (
-    At,
-    LocalVariable,
-    Pointer,
-    Word,
-    functions_of,
-    hot,
-    native,
-)
+from nervure.transformers.cpu.runtime.native import At, LocalVariable, Pointer, Word, functions_of, hot, native
 from nervure.transformers.cpu.runtime.records import RUNNING, StepRecord
 
 

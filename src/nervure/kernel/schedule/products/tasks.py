@@ -71,15 +71,7 @@ from nervure.kernel.schedule.products.extents import block_count, part_of
 from nervure.kernel.schedule.products.packing import OperandBlock, Packing, packing_of
 from nervure.kernel.schedule.products.regions import Regions, RowRegion, regions_of
 from nervure.kernel.schedule.products.sides import Reading
-from nervure.kernel.schedule.products.tables import (
-    Offset,
-    OffsetTables,
-    Placed,
-    entry_of,
-    filled,
-    placed,
-    tables_of,
-)
+from nervure.kernel.schedule.products.tables import Offset, OffsetTables, Placed, entry_of, filled, placed, tables_of
 from nervure.types.dim import DimLike, dim_max, dim_min, highest
 
 

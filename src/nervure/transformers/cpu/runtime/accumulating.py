@@ -20,17 +20,7 @@ from typing import NamedTuple
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
 from nervure.transformers.cpu.compile.llvm.types import F32, F64, I32, I64, Type
 from nervure.transformers.cpu.runtime.call import run_in_chunks
-from nervure.transformers.cpu.runtime.native import (
-    At,
-    Native,
-    Pointer,
-    Table,
-    Word,
-    greatest,
-    hot,
-    least,
-    native,
-)
+from nervure.transformers.cpu.runtime.native import At, Native, Pointer, Table, Word, greatest, hot, least, native
 from nervure.transformers.cpu.runtime.records import RUNNING, CallRecord, Status, StepRecord
 
 ROWS = 4

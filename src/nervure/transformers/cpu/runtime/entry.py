@@ -22,16 +22,7 @@ from nervure.transformers.cpu.compile.llvm.types import I1, I8, I32, I64, PTR
 from nervure.transformers.cpu.runtime.array_headers import new_array, python, read
 from nervure.transformers.cpu.runtime.call import run_call
 from nervure.transformers.cpu.runtime.memory_pool import borrowed
-from nervure.transformers.cpu.runtime.native import (
-    At,
-    LocalVariable,
-    Pointer,
-    Table,
-    Truth,
-    Word,
-    hot,
-    native,
-)
+from nervure.transformers.cpu.runtime.native import At, LocalVariable, Pointer, Table, Truth, Word, hot, native
 from nervure.transformers.cpu.runtime.records import (
     ALIGNED,
     C_CONTIGUOUS,

@@ -26,16 +26,7 @@ from nervure.transformers.cpu.runtime.entry import (
     take_cells,
 )
 from nervure.transformers.cpu.runtime.memory_pool import borrowed, put, take
-from nervure.transformers.cpu.runtime.native import (
-    At,
-    LocalVariable,
-    Pointer,
-    Table,
-    Truth,
-    Word,
-    hot,
-    native,
-)
+from nervure.transformers.cpu.runtime.native import At, LocalVariable, Pointer, Table, Truth, Word, hot, native
 from nervure.transformers.cpu.runtime.records import (
     KEPT_PROGRAMS,
     TUPLE_ITEMS,

@@ -33,13 +33,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
-from nervure.transformers.cpu.compile.llvm.shared import (
-    atomic_load,
-    atomic_store,
-    compare_exchange,
-    fetch_add,
-    pause,
-)
+from nervure.transformers.cpu.compile.llvm.shared import atomic_load, atomic_store, compare_exchange, fetch_add, pause
 from nervure.transformers.cpu.compile.llvm.types import I1, I8, I32, I64, PTR
 from nervure.transformers.cpu.runtime.chunks import MOST, run_chunk
 from nervure.transformers.cpu.runtime.cores import FUTEX_CALL
@@ -65,12 +59,7 @@ from nervure.transformers.cpu.runtime.records import (
     StepRecord,
     ThreadPool,
 )
-from nervure.transformers.cpu.runtime.thresholds import (
-    FREQUENT_CALL_FROM,
-    LOOK_EVERY,
-    SHARED_CALL_FROM,
-    SHARED_PART,
-)
+from nervure.transformers.cpu.runtime.thresholds import FREQUENT_CALL_FROM, LOOK_EVERY, SHARED_CALL_FROM, SHARED_PART
 
 IDLE_NANOSECONDS = 200_000
 """The nanoseconds that a worker spins without work before it sleeps."""

@@ -19,16 +19,7 @@ from collections.abc import Callable
 
 from nervure.errors import InternalError
 from nervure.kernel.combiners import FUNCTIONS
-from nervure.kernel.ir import (
-    Buffer,
-    Literal,
-    Load,
-    Prefetch,
-    Scalar,
-    Store,
-    StorePair,
-    Write,
-)
+from nervure.kernel.ir import Buffer, Literal, Load, Prefetch, Scalar, Store, StorePair, Write
 from nervure.kernel.room import has_room
 from nervure.transformers.cpu.compile.codegen import access
 from nervure.transformers.cpu.compile.codegen.addressing import LaneAddress, address_of, locate

@@ -35,15 +35,7 @@ from nervure.kernel.combiners import FUNCTIONS, keeps_units, unit
 from nervure.kernel.ir import BLOCK_ORDER, CHAIN_ORDER, DEFAULT_ORDER, LANES, TOTALS_ORDER, Fold, Reduce
 from nervure.kernel.rewriting import fresh_copy
 from nervure.transformers.cpu.compile.codegen.context import Context, Preheader, emit, emit_statement
-from nervure.transformers.cpu.compile.codegen.element import (
-    Element,
-    Elements,
-    choose,
-    flat,
-    literal,
-    select,
-    shaped,
-)
+from nervure.transformers.cpu.compile.codegen.element import Element, Elements, choose, flat, literal, select, shaped
 from nervure.transformers.cpu.compile.codegen.expressions import dimension
 from nervure.transformers.cpu.compile.codegen.iterations import has_iterations, in_lanes, nest, stored
 from nervure.transformers.cpu.compile.codegen.scalars import apply

@@ -32,13 +32,7 @@ from nervure.transformers.cpu.compile.tiles.across import Across, across_functio
 from nervure.transformers.cpu.compile.tiles.bundles import Bundles
 from nervure.transformers.cpu.compile.tiles.byte_products import Cover, cover_function
 from nervure.transformers.cpu.compile.tiles.filling import FILLING, filling_function
-from nervure.transformers.cpu.compile.tiles.kernel import (
-    ARGUMENTS,
-    PLACES_ARGUMENTS,
-    Block,
-    Tile,
-    tile_function,
-)
+from nervure.transformers.cpu.compile.tiles.kernel import ARGUMENTS, PLACES_ARGUMENTS, Block, Tile, tile_function
 from nervure.transformers.cpu.compile.tiles.stream import StreamKernel, stream_function
 from nervure.transformers.cpu.compile.tiles.transpose import transpose_function
 from nervure.transformers.cpu.settings import SETTINGS
