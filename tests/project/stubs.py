@@ -27,6 +27,9 @@ HEADER = "# Made from the package: `make generated` writes it, tests/project/tes
 DECLARING = ("typing", "nervure.types.dim", "nervure.types.shape", "nervure.types.dtype", "nervure.types.axes",
              "nervure.front.tensor")
 
+WIDTH = 120
+NO_BREAK = "\N{NO-BREAK SPACE}"
+
 
 class Plain(str):
     """An annotation as it was written: the text of a signature shows it without quotes."""
@@ -49,7 +52,7 @@ def package() -> str:
     document = f'"""{inspect.getdoc(nervure)}\n"""'
     functions = [definition(name, made[name]) for name in sorted(made)]
     needed = imports({home for function in made.values() for home in homes(function)} - set(public_names()))
-    return "\n".join([HEADER + document, "", needed, exports, "__version__: str", "", *functions])
+    return "\n".join([HEADER + document, "", needed, exports + "__version__: str", "", "".join(functions)])
 
 
 def interface() -> str:
@@ -61,10 +64,10 @@ def interface() -> str:
         decorator = "@property\n" if isinstance(METHODS[name], property) else ""
         text = decorator + definition(name, function, is_method=True)
         if hasattr(object, name) and name in ("__eq__", "__ne__"):  # which give tensors, unlike those of object
-            text = text.replace(":\n", ":  # type: ignore[override]\n", 1)
+            text = text.replace("\n", "  # type: ignore[override]\n", 1)
         lines.append(textwrap.indent(text, "    "))
         lines += setter(name, METHODS[name])
-    return "\n".join([HEADER, needed, "class Interface:", *lines])
+    return "\n".join([HEADER, needed, "class Interface:\n" + "".join(lines)])
 
 
 def setter(name: str, method: Any) -> list[str]:
@@ -81,7 +84,7 @@ def functions() -> str:
     needed = imports({home for function in op_functions.FUNCTIONS.values() for home in homes(function)})
     table = "from collections.abc import Callable\n" + needed + "\nFUNCTIONS: dict[str, Callable[..., Tensor]]\n"
     made = sorted(op_functions.FUNCTIONS.items())
-    return "\n".join([HEADER, table, *[definition(name, function) for name, function in made]])
+    return "\n".join([HEADER, table, "".join([definition(name, function) for name, function in made])])
 
 
 def vocabulary() -> str:
@@ -139,12 +142,28 @@ def definition(name: str, function: Callable[..., Any], is_method: bool = False)
     signature = signature.replace(parameters=parameters, return_annotation=Plain(returned))
     lines = (inspect.getdoc(function) or "").splitlines()
     document = f'"""{lines[0]}"""' if len(lines) == 1 else '"""' + "\n".join([*lines, '"""'])
+    whole = f"def {name}{signature}: {document}\n"
+    if len(lines) == 1 and len(whole) < WIDTH - 4:  # methods are indented
+        return whole
     return f"def {name}{signature}:\n{textwrap.indent(document, '    ')}\n"
 
 
 def imports(homes: Iterable[tuple[str, str]]) -> str:
-    """A statement for each (module, name)."""
-    return "".join(f"from {module} import {name}\n" for module, name in sorted(homes))
+    """A statement for each module, with all of its names."""
+    names: dict[str, list[str]] = {}
+    for module, name in sorted(homes):
+        names.setdefault(module, []).append(name)
+    return "".join(_import(module, listed) for module, listed in names.items())
+
+
+def _import(module: str, names: list[str]) -> str:
+    """A statement on one line, or in brackets on as few as there may be. ``x as x`` is one word."""
+    whole = f"from {module} import {', '.join(names)}"
+    if len(whole) <= WIDTH:
+        return whole + "\n"
+    words = ", ".join(name.replace(" ", NO_BREAK) for name in names)
+    listed = textwrap.fill(words, WIDTH, initial_indent="    ", subsequent_indent="    ").replace(NO_BREAK, " ")
+    return f"from {module} import (\n{listed})\n"
 
 
 def homes(function: Callable[..., Any]) -> Iterator[tuple[str, str]]:

@@ -28,11 +28,11 @@ def test_functions_made_by_functions_are_declared_with_their_signatures():
     text = stubs.functions()
     assert 'def exp(x: Operand) -> Tensor:\n    """e ** x; -inf gives 0, inf gives inf.\n' in text
     text = stubs.package()
-    assert "from nervure.front.op_functions import exp as exp\n" in text and "def sum(" in text
-    assert "from nervure.front.networks.normalization import softmax as softmax\n" in text and "def softmax" not in text
+    assert " exp as exp," in text.partition("from nervure.front.op_functions import (\n")[2] and "def sum(" in text
+    assert " softmax as softmax" in text and "def softmax" not in text
 
 
 def test_methods_are_declared_as_they_are_called():
     text = stubs.interface()
-    assert "    def __rsub__(self, other: Operand) -> Tensor:\n" in text
+    assert '    def __rsub__(self, other: Operand) -> Tensor: """``nv.subtract``."""\n' in text
     assert "    @property\n    def at(self) -> AtIndexer:\n" in text

@@ -1,207 +1,78 @@
 # Made from the package: `make generated` writes it, tests/project/test_generated.py compares it.
 
-from nervure.ir.leaves import Constant as Constant
-from nervure.ir.leaves import Full as Full
-from nervure.ir.leaves import Parameter as Parameter
-from nervure.ir.leaves import ReadVariable as ReadVariable
-from nervure.ops.activation import Elu as Elu
-from nervure.ops.activation import Gelu as Gelu
-from nervure.ops.activation import GeluTanh as GeluTanh
-from nervure.ops.activation import HardSigmoid as HardSigmoid
-from nervure.ops.activation import HardSwish as HardSwish
-from nervure.ops.activation import LeakyRelu as LeakyRelu
-from nervure.ops.activation import LogSigmoid as LogSigmoid
-from nervure.ops.activation import Mish as Mish
-from nervure.ops.activation import PRelu as PRelu
-from nervure.ops.activation import Relu as Relu
-from nervure.ops.activation import Selu as Selu
-from nervure.ops.activation import Sigmoid as Sigmoid
-from nervure.ops.activation import Silu as Silu
-from nervure.ops.activation import Softplus as Softplus
-from nervure.ops.activation import SparsePlus as SparsePlus
-from nervure.ops.activation import SparseSigmoid as SparseSigmoid
-from nervure.ops.arithmetic import Absolute as Absolute
-from nervure.ops.arithmetic import Add as Add
-from nervure.ops.arithmetic import BitwiseAnd as BitwiseAnd
-from nervure.ops.arithmetic import BitwiseNot as BitwiseNot
-from nervure.ops.arithmetic import BitwiseOr as BitwiseOr
-from nervure.ops.arithmetic import BitwiseXor as BitwiseXor
-from nervure.ops.arithmetic import Ceil as Ceil
-from nervure.ops.arithmetic import Complex as Complex
-from nervure.ops.arithmetic import Conjugate as Conjugate
-from nervure.ops.arithmetic import Divide as Divide
-from nervure.ops.arithmetic import Floor as Floor
-from nervure.ops.arithmetic import FloorDivide as FloorDivide
-from nervure.ops.arithmetic import Fma as Fma
-from nervure.ops.arithmetic import Imaginary as Imaginary
-from nervure.ops.arithmetic import Mod as Mod
-from nervure.ops.arithmetic import Multiply as Multiply
-from nervure.ops.arithmetic import Negative as Negative
-from nervure.ops.arithmetic import Power as Power
-from nervure.ops.arithmetic import Real as Real
-from nervure.ops.arithmetic import Reciprocal as Reciprocal
-from nervure.ops.arithmetic import Round as Round
-from nervure.ops.arithmetic import ShiftLeft as ShiftLeft
-from nervure.ops.arithmetic import ShiftRight as ShiftRight
-from nervure.ops.arithmetic import Sign as Sign
-from nervure.ops.arithmetic import Square as Square
-from nervure.ops.arithmetic import SquaredDifference as SquaredDifference
-from nervure.ops.arithmetic import Subtract as Subtract
-from nervure.ops.arithmetic import Truncate as Truncate
+from nervure.ir.leaves import Constant as Constant, Full as Full, Parameter as Parameter, ReadVariable as ReadVariable
+from nervure.ops.activation import (
+    Elu as Elu, Gelu as Gelu, GeluTanh as GeluTanh, HardSigmoid as HardSigmoid, HardSwish as HardSwish,
+    LeakyRelu as LeakyRelu, LogSigmoid as LogSigmoid, Mish as Mish, PRelu as PRelu, Relu as Relu, Selu as Selu,
+    Sigmoid as Sigmoid, Silu as Silu, Softplus as Softplus, SparsePlus as SparsePlus, SparseSigmoid as SparseSigmoid)
+from nervure.ops.arithmetic import (
+    Absolute as Absolute, Add as Add, BitwiseAnd as BitwiseAnd, BitwiseNot as BitwiseNot, BitwiseOr as BitwiseOr,
+    BitwiseXor as BitwiseXor, Ceil as Ceil, Complex as Complex, Conjugate as Conjugate, Divide as Divide,
+    Floor as Floor, FloorDivide as FloorDivide, Fma as Fma, Imaginary as Imaginary, Mod as Mod, Multiply as Multiply,
+    Negative as Negative, Power as Power, Real as Real, Reciprocal as Reciprocal, Round as Round,
+    ShiftLeft as ShiftLeft, ShiftRight as ShiftRight, Sign as Sign, Square as Square,
+    SquaredDifference as SquaredDifference, Subtract as Subtract, Truncate as Truncate)
 from nervure.ops.attention import Attention as Attention
 from nervure.ops.between import Between as Between
-from nervure.ops.branching import If as If
-from nervure.ops.branching import Switch as Switch
-from nervure.ops.comparison import Equal as Equal
-from nervure.ops.comparison import Greater as Greater
-from nervure.ops.comparison import GreaterEqual as GreaterEqual
-from nervure.ops.comparison import IsFinite as IsFinite
-from nervure.ops.comparison import IsInf as IsInf
-from nervure.ops.comparison import IsNan as IsNan
-from nervure.ops.comparison import Less as Less
-from nervure.ops.comparison import LessEqual as LessEqual
-from nervure.ops.comparison import LogicalAnd as LogicalAnd
-from nervure.ops.comparison import LogicalNot as LogicalNot
-from nervure.ops.comparison import LogicalOr as LogicalOr
-from nervure.ops.comparison import LogicalXor as LogicalXor
-from nervure.ops.comparison import NotEqual as NotEqual
+from nervure.ops.branching import If as If, Switch as Switch
+from nervure.ops.comparison import (
+    Equal as Equal, Greater as Greater, GreaterEqual as GreaterEqual, IsFinite as IsFinite, IsInf as IsInf,
+    IsNan as IsNan, Less as Less, LessEqual as LessEqual, LogicalAnd as LogicalAnd, LogicalNot as LogicalNot,
+    LogicalOr as LogicalOr, LogicalXor as LogicalXor, NotEqual as NotEqual)
 from nervure.ops.contraction import Contract as Contract
-from nervure.ops.conversion import Bitcast as Bitcast
-from nervure.ops.conversion import Convert as Convert
-from nervure.ops.conversion import StopGradient as StopGradient
-from nervure.ops.convolution import Convolution as Convolution
-from nervure.ops.convolution import ConvolutionDataGradient as ConvolutionDataGradient
-from nervure.ops.convolution import ConvolutionFilterGradient as ConvolutionFilterGradient
-from nervure.ops.convolution import ConvolutionTranspose as ConvolutionTranspose
-from nervure.ops.cumulative import Cumulative as Cumulative
-from nervure.ops.cumulative import Recurrence as Recurrence
+from nervure.ops.conversion import Bitcast as Bitcast, Convert as Convert, StopGradient as StopGradient
+from nervure.ops.convolution import (
+    Convolution as Convolution, ConvolutionDataGradient as ConvolutionDataGradient,
+    ConvolutionFilterGradient as ConvolutionFilterGradient, ConvolutionTranspose as ConvolutionTranspose)
+from nervure.ops.cumulative import Cumulative as Cumulative, Recurrence as Recurrence
 from nervure.ops.custom import CustomDerivative as CustomDerivative
-from nervure.ops.effects import Guard as Guard
-from nervure.ops.effects import HostCall as HostCall
-from nervure.ops.effects import PrintOp as PrintOp
-from nervure.ops.einsum import Dot as Dot
-from nervure.ops.einsum import Einsum as Einsum
-from nervure.ops.einsum import MatMul as MatMul
-from nervure.ops.embedding import LookupTable as LookupTable
-from nervure.ops.embedding import OneHot as OneHot
-from nervure.ops.exponential import Cbrt as Cbrt
-from nervure.ops.exponential import Exp as Exp
-from nervure.ops.exponential import Exp2 as Exp2
-from nervure.ops.exponential import Expm1 as Expm1
-from nervure.ops.exponential import Log as Log
-from nervure.ops.exponential import Log10 as Log10
-from nervure.ops.exponential import Log1p as Log1p
-from nervure.ops.exponential import Log2 as Log2
-from nervure.ops.exponential import Rsqrt as Rsqrt
-from nervure.ops.exponential import SafeLog as SafeLog
-from nervure.ops.exponential import Sqrt as Sqrt
+from nervure.ops.effects import Guard as Guard, HostCall as HostCall, PrintOp as PrintOp
+from nervure.ops.einsum import Dot as Dot, Einsum as Einsum, MatMul as MatMul
+from nervure.ops.embedding import LookupTable as LookupTable, OneHot as OneHot
+from nervure.ops.exponential import (
+    Cbrt as Cbrt, Exp as Exp, Exp2 as Exp2, Expm1 as Expm1, Log as Log, Log10 as Log10, Log1p as Log1p, Log2 as Log2,
+    Rsqrt as Rsqrt, SafeLog as SafeLog, Sqrt as Sqrt)
 from nervure.ops.finding import FindPositions as FindPositions
-from nervure.ops.fourier import Fourier as Fourier
-from nervure.ops.fourier import InverseRealFourier as InverseRealFourier
-from nervure.ops.fourier import RealFourier as RealFourier
-from nervure.ops.indexing import Gather as Gather
-from nervure.ops.indexing import GatherElements as GatherElements
-from nervure.ops.indexing import GatherNd as GatherNd
-from nervure.ops.indexing import Scatter as Scatter
-from nervure.ops.indexing import ScatterElements as ScatterElements
-from nervure.ops.indexing import ScatterNd as ScatterNd
-from nervure.ops.iota import Eye as Eye
-from nervure.ops.iota import Iota as Iota
-from nervure.ops.iota import Tril as Tril
-from nervure.ops.iota import Triu as Triu
-from nervure.ops.linear_algebra import Cholesky as Cholesky
-from nervure.ops.linear_algebra import Eigen as Eigen
-from nervure.ops.linear_algebra import EigenHermitian as EigenHermitian
-from nervure.ops.linear_algebra import LogDeterminant as LogDeterminant
-from nervure.ops.linear_algebra import Qr as Qr
-from nervure.ops.linear_algebra import ReflectionProduct as ReflectionProduct
-from nervure.ops.linear_algebra import Reflections as Reflections
-from nervure.ops.linear_algebra import SingularValues as SingularValues
-from nervure.ops.linear_algebra import Solve as Solve
-from nervure.ops.linear_algebra import Svd as Svd
-from nervure.ops.looping import Scan as Scan
-from nervure.ops.looping import While as While
+from nervure.ops.fourier import Fourier as Fourier, InverseRealFourier as InverseRealFourier, RealFourier as RealFourier
+from nervure.ops.indexing import (
+    Gather as Gather, GatherElements as GatherElements, GatherNd as GatherNd, Scatter as Scatter,
+    ScatterElements as ScatterElements, ScatterNd as ScatterNd)
+from nervure.ops.iota import Eye as Eye, Iota as Iota, Tril as Tril, Triu as Triu
+from nervure.ops.linear_algebra import (
+    Cholesky as Cholesky, Eigen as Eigen, EigenHermitian as EigenHermitian, LogDeterminant as LogDeterminant, Qr as Qr,
+    ReflectionProduct as ReflectionProduct, Reflections as Reflections, SingularValues as SingularValues,
+    Solve as Solve, Svd as Svd)
+from nervure.ops.looping import Scan as Scan, While as While
 from nervure.ops.normalization import Standardize as Standardize
-from nervure.ops.pooling import AveragePool as AveragePool
-from nervure.ops.pooling import MaxPool as MaxPool
-from nervure.ops.pooling import Windows as Windows
-from nervure.ops.random import RandomBernoulli as RandomBernoulli
-from nervure.ops.random import RandomBits as RandomBits
-from nervure.ops.random import RandomBlocks as RandomBlocks
-from nervure.ops.random import RandomKey as RandomKey
-from nervure.ops.random import RandomNormal as RandomNormal
-from nervure.ops.random import RandomUniform as RandomUniform
-from nervure.ops.reductions import All as All
-from nervure.ops.reductions import Any as Any
-from nervure.ops.reductions import ArgMax as ArgMax
-from nervure.ops.reductions import ArgMin as ArgMin
-from nervure.ops.reductions import Max as Max
-from nervure.ops.reductions import Min as Min
-from nervure.ops.reductions import Prod as Prod
-from nervure.ops.reductions import ProductChains as ProductChains
-from nervure.ops.reductions import Sum as Sum
-from nervure.ops.rematerialising import After as After
-from nervure.ops.rematerialising import Checkpoint as Checkpoint
-from nervure.ops.selection import Clip as Clip
-from nervure.ops.selection import Maximum as Maximum
-from nervure.ops.selection import Minimum as Minimum
-from nervure.ops.selection import Where as Where
+from nervure.ops.pooling import AveragePool as AveragePool, MaxPool as MaxPool, Windows as Windows
+from nervure.ops.random import (
+    RandomBernoulli as RandomBernoulli, RandomBits as RandomBits, RandomBlocks as RandomBlocks, RandomKey as RandomKey,
+    RandomNormal as RandomNormal, RandomUniform as RandomUniform)
+from nervure.ops.reductions import (
+    All as All, Any as Any, ArgMax as ArgMax, ArgMin as ArgMin, Max as Max, Min as Min, Prod as Prod,
+    ProductChains as ProductChains, Sum as Sum)
+from nervure.ops.rematerialising import After as After, Checkpoint as Checkpoint
+from nervure.ops.selection import Clip as Clip, Maximum as Maximum, Minimum as Minimum, Where as Where
 from nervure.ops.sharding import ShardAs as ShardAs
-from nervure.ops.softmax import LogSoftmax as LogSoftmax
-from nervure.ops.softmax import MaskedSoftmax as MaskedSoftmax
-from nervure.ops.softmax import SigmoidCrossEntropy as SigmoidCrossEntropy
-from nervure.ops.softmax import Softmax as Softmax
-from nervure.ops.softmax import SoftmaxCrossEntropy as SoftmaxCrossEntropy
-from nervure.ops.sorting import Sort as Sort
-from nervure.ops.sorting import TopK as TopK
-from nervure.ops.special import Digamma as Digamma
-from nervure.ops.special import Erf as Erf
-from nervure.ops.special import ErfInv as ErfInv
-from nervure.ops.special import Erfc as Erfc
-from nervure.ops.special import Lgamma as Lgamma
-from nervure.ops.special import Trigamma as Trigamma
-from nervure.ops.special_function import ComplexFunction as ComplexFunction
-from nervure.ops.special_function import SpecialFunction as SpecialFunction
-from nervure.ops.statistics import CountNonzero as CountNonzero
-from nervure.ops.statistics import Extent as Extent
-from nervure.ops.statistics import L1Norm as L1Norm
-from nervure.ops.statistics import L2Norm as L2Norm
-from nervure.ops.statistics import LogMeanExp as LogMeanExp
-from nervure.ops.statistics import LogSumExp as LogSumExp
-from nervure.ops.statistics import Mean as Mean
-from nervure.ops.statistics import SquaredL2 as SquaredL2
-from nervure.ops.statistics import Std as Std
-from nervure.ops.statistics import Variance as Variance
+from nervure.ops.softmax import (
+    LogSoftmax as LogSoftmax, MaskedSoftmax as MaskedSoftmax, SigmoidCrossEntropy as SigmoidCrossEntropy,
+    Softmax as Softmax, SoftmaxCrossEntropy as SoftmaxCrossEntropy)
+from nervure.ops.sorting import Sort as Sort, TopK as TopK
+from nervure.ops.special import (
+    Digamma as Digamma, Erf as Erf, ErfInv as ErfInv, Erfc as Erfc, Lgamma as Lgamma, Trigamma as Trigamma)
+from nervure.ops.special_function import ComplexFunction as ComplexFunction, SpecialFunction as SpecialFunction
+from nervure.ops.statistics import (
+    CountNonzero as CountNonzero, Extent as Extent, L1Norm as L1Norm, L2Norm as L2Norm, LogMeanExp as LogMeanExp,
+    LogSumExp as LogSumExp, Mean as Mean, SquaredL2 as SquaredL2, Std as Std, Variance as Variance)
 from nervure.ops.triangles import Lu as Lu
-from nervure.ops.trigonometric import Acos as Acos
-from nervure.ops.trigonometric import Acosh as Acosh
-from nervure.ops.trigonometric import Asin as Asin
-from nervure.ops.trigonometric import Asinh as Asinh
-from nervure.ops.trigonometric import Atan as Atan
-from nervure.ops.trigonometric import Atan2 as Atan2
-from nervure.ops.trigonometric import Atanh as Atanh
-from nervure.ops.trigonometric import Cos as Cos
-from nervure.ops.trigonometric import Cosh as Cosh
-from nervure.ops.trigonometric import Hypot as Hypot
-from nervure.ops.trigonometric import Sin as Sin
-from nervure.ops.trigonometric import Sinh as Sinh
-from nervure.ops.trigonometric import Tan as Tan
-from nervure.ops.trigonometric import Tanh as Tanh
-from nervure.ops.update import AccumulateView as AccumulateView
-from nervure.ops.update import FilledView as FilledView
-from nervure.ops.update import IndexView as IndexView
-from nervure.ops.update import UpdateView as UpdateView
-from nervure.ops.views import AssumeShape as AssumeShape
-from nervure.ops.views import Broadcast as Broadcast
-from nervure.ops.views import Concatenate as Concatenate
-from nervure.ops.views import Contiguous as Contiguous
-from nervure.ops.views import Diagonal as Diagonal
-from nervure.ops.views import FoldedPad as FoldedPad
-from nervure.ops.views import Pad as Pad
-from nervure.ops.views import Permute as Permute
-from nervure.ops.views import Reshape as Reshape
-from nervure.ops.views import Reverse as Reverse
-from nervure.ops.views import Slice as Slice
-from nervure.ops.views import Stack as Stack
+from nervure.ops.trigonometric import (
+    Acos as Acos, Acosh as Acosh, Asin as Asin, Asinh as Asinh, Atan as Atan, Atan2 as Atan2, Atanh as Atanh,
+    Cos as Cos, Cosh as Cosh, Hypot as Hypot, Sin as Sin, Sinh as Sinh, Tan as Tan, Tanh as Tanh)
+from nervure.ops.update import (
+    AccumulateView as AccumulateView, FilledView as FilledView, IndexView as IndexView, UpdateView as UpdateView)
+from nervure.ops.views import (
+    AssumeShape as AssumeShape, Broadcast as Broadcast, Concatenate as Concatenate, Contiguous as Contiguous,
+    Diagonal as Diagonal, FoldedPad as FoldedPad, Pad as Pad, Permute as Permute, Reshape as Reshape,
+    Reverse as Reverse, Slice as Slice, Stack as Stack)
 
 __all__: list[str]
