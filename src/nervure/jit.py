@@ -82,9 +82,7 @@ class _Call(NamedTuple):
 
 
 class _Spec(NamedTuple):
-    """The placeholder of one argument: element type, shape (symbolic where declared), a key for its axes, and the axes
-    themselves.
-    """
+    """The placeholder of an argument: element type, shape (symbolic where declared), axes, and a key for them."""
 
     dtype: DType
     shape: tuple[DimLike, ...]
@@ -111,9 +109,7 @@ class _Kind:
         self.variants: list[_Compiled] = []
 
     def variant(self, given: Sequence[object]) -> tuple[_Compiled, list[object]] | None:
-        """Returns the first specialisation that fits the numbers ``given``, and the values that its trace computes
-        from these.
-        """
+        """Returns the first specialisation that fits the numbers ``given``, and the values that its trace makes."""
         for found in self.variants:
             values = found.trace.replayed(given)
             if values is not None:
@@ -219,9 +215,7 @@ class Jitted(Generic[Result]):
                                                 for wanted in ("array", "number")])
 
     def _compiled_for(self, call: _Call) -> tuple[_Compiled, list[np.ndarray], list[object]]:
-        """Returns the specialisation for the types and shapes of a call, compiled now if necessary; its arrays; its
-        numbers.
-        """
+        """Returns the specialisation for the types and shapes of a call, compiled if needed; its arrays and numbers."""
         arrays = [self._read(call.leaves[at]) for at in call.arrays]
         specs = [self._spec(call.leaves[at], array, call.owners[at])
                  for at, array in zip(call.arrays, arrays, strict=True)]
@@ -235,9 +229,7 @@ class Jitted(Generic[Result]):
         return found, [*arrays, *found.trace.arrays(values)], values
 
     def _specialised(self, kind: _Kind, call: _Call, specs: Sequence[_Spec]) -> tuple[_Compiled, list[object]]:
-        """Makes a specialisation, and the values that its trace computes from the call's numbers. The caller holds the
-        kind.
-        """
+        """Makes a specialisation, and the values that its trace computes of the call's numbers. The kind is held."""
         self._check_dynamic(call, specs)
         made = self._specialise(call, specs)
         kind.variants.append(made)

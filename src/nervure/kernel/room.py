@@ -29,9 +29,7 @@ from nervure.types.dim.polynomial import TooLarge
 
 
 def rooms(kernel: Kernel, lanes: int) -> dict[Buffer, int]:
-    """Returns the scratch buffers whose rows have room behind them, with the number of lanes: all, or those of a
-    register.
-    """
+    """Returns the scratch buffers whose rows have room behind them, with the number of lanes: all or a register's."""
     touched: dict[Buffer, list[NestedAccess]] = {}
     for access in accesses_in(kernel.body):
         if access.statement.buffer.role == "scratch":
@@ -79,9 +77,7 @@ def _divides(distance: DimLike, x: DimLike) -> bool:
 
 
 def _row(access: NestedAccess) -> tuple[DimLike | None, tuple[DimLike, ...]]:
-    """Returns the length of the row that an access goes along, and the strides from row to row. The length is None if
-    it goes along no row.
-    """
+    """Returns the length of the row that an access goes along, or None, and the strides from row to row."""
     address, extents = access.address, dict(access.inner)
     along = [index for index, step in address.steps if step == 1]
     if len(along) != 1 or address.terms or along[0].occurs_in(address.base):

@@ -43,9 +43,7 @@ class InComputeType(Composite, abstract=True):
 
 
 class ElementwiseComposite(Pointwise, InComputeType, abstract=True):
-    """A composite with the type rule of elementwise ops: one shape, one element type; it has one operand unless it
-    says otherwise.
-    """
+    """A composite with the type rule of elementwise ops: one shape, one element type; one operand unless it says so."""
 
     operand_names = "x"
     admits = FLOATS

@@ -140,8 +140,6 @@ def on_devices(function: Function, composites: Decomposition, rules: Sequence[Re
 
 @lru_cache(maxsize=8)
 def simplification(evaluate: Evaluate | None = None) -> Rewriter:
-    """Returns folding, canonical views, known indices and algebra as one walk, so that each sees the results of the
-    others at once.
-    """
+    """Returns folding, canonical views, known indices and algebra as one walk, so that each sees what others make."""
     return Rewriter("simplify", [
         *fold.rules(evaluate), *canonical_views.RULES, *known_indices.RULES, *algebra.RULES])

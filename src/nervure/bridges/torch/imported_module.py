@@ -34,9 +34,7 @@ from nervure.types.index_map import IndexMap
 
 
 class Given(NamedTuple):
-    """The origin of a parameter of a Function: an "input" by its name, a "place" by its path, or "uniform" or "normal"
-    random numbers.
-    """
+    """A parameter's origin: an "input" by its name, a "place" by its path, or "uniform" or "normal" random numbers."""
 
     kind: str
     name: str

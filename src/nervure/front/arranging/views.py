@@ -359,9 +359,7 @@ def _check_writable(op: View) -> None:
 
 
 def renamed(x: Tensor, axes: AxesLike | None) -> Tensor:
-    """Returns x with the axes that a user asked for as ``axes=``: its own in another order, or others of the same
-    lengths.
-    """
+    """Returns x with the axes that a user gave as ``axes=``: its own in another order, or others of these lengths."""
     if axes is None:
         return x
     target = read_axes(axes)

@@ -56,9 +56,7 @@ class Step(Protocol):
 
 
 class FusionBlocker(Enum):
-    """Reasons why an op does not share the kernel of its last operand, as explanations print them after the name of
-    the op.
-    """
+    """Reasons why an op does not share the kernel of its last operand, as explanations print them after its name."""
 
     NO_LOOPS = "its operand is made by a step that no other op joins"
     TOO_MANY_OPS = "the kernel of its operand has as many ops as one may have"

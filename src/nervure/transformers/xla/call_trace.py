@@ -1,6 +1,4 @@
-"""The facts that are known while JAX traces a function: the values of symbols, where values lie, and the status
-of the call so far.
-"""
+"""The facts that are known while JAX traces a function: the values of symbols, where values lie, and the status."""
 
 from __future__ import annotations
 
