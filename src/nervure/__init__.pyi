@@ -291,7 +291,8 @@ def logmeanexp(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: 
     0.0
     """
 def logsumexp(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
-    """log(sum(exp(x))), without overflow; -inf for no elements. Its derivative is the softmax, or 0 if all are -inf.
+    """log(sum(exp(x))), without overflow; -inf for no elements. Its derivative is the softmax, or 0 if all elements
+    are -inf.
 
     >>> round(nv.logsumexp([0.0, 0.0, 0.0]).item(), 4)
     1.0986

@@ -134,7 +134,9 @@ class Computation(Uncopyable, Generic[Result]):
 
     @property
     def result_descriptions(self) -> tuple[TensorDescription, ...]:
-        """The results of calls, without effects: element types, axes, and the layout of new arrays."""
+        """The results of calls, without effects: element types, axes, and the layout of the new arrays, which the
+        caller may write.
+        """
         return tuple([_over(_axes_of(value), description) for value, description in zip(
             self.function.results, self.executable.result_descriptions, strict=True)])
 
@@ -352,7 +354,9 @@ def _misread(given: tuple[str, object]) -> WrongKind:
 
 def build_function(returns: Sequence[Return], parameters: Sequence[AssignableTensorOp], together: bool = False,
                    name: str = "computation") -> Function:
-    """Builds the Function of a user's ``returns``, in order (side by side, ``together``), with variables as updates."""
+    """Builds the pure Function of a user's ``returns``, placed in order (or side by side, ``together``), with
+    variables as updates.
+    """
     placement = Placement()
     supplied = []
     for parameter in parameters:

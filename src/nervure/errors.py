@@ -226,7 +226,9 @@ def did_you_mean(name: str, choices: Iterable[str], otherwise: str | None = None
 
 
 _SHORT, _LONG = 4, 8
-"""Names with fewer letters than the first number admit no substituted letter; from the second on, two slips are few."""
+"""Names with fewer letters than the first number admit no substituted letter; from the second number on, two slips
+count as few.
+"""
 
 
 def _miss(name: str, choice: str) -> int | None:

@@ -82,7 +82,9 @@ class _Call(NamedTuple):
 
 
 class _Spec(NamedTuple):
-    """The placeholder of an argument: element type, shape (symbolic where declared), axes, and a key for them."""
+    """The placeholder of one argument: element type, shape (symbolic where declared), a key for its axes, and the axes
+    themselves.
+    """
 
     dtype: DType
     shape: tuple[DimLike, ...]
@@ -109,7 +111,9 @@ class _Kind:
         self.variants: list[_Compiled] = []
 
     def variant(self, given: Sequence[object]) -> tuple[_Compiled, list[object]] | None:
-        """Returns the first specialisation that fits the numbers ``given``, and the values that its trace makes."""
+        """Returns the first specialisation that fits the numbers ``given``, and the values that its trace computes
+        from these.
+        """
         for found in self.variants:
             values = found.trace.replayed(given)
             if values is not None:
@@ -215,7 +219,9 @@ class Jitted(Generic[Result]):
                                                 for wanted in ("array", "number")])
 
     def _compiled_for(self, call: _Call) -> tuple[_Compiled, list[np.ndarray], list[object]]:
-        """Returns the specialisation for the types and shapes of a call, compiled if needed; its arrays and numbers."""
+        """Returns the specialisation for the types and shapes of a call, compiled now if necessary; its arrays; its
+        numbers.
+        """
         arrays = [self._read(call.leaves[at]) for at in call.arrays]
         specs = [self._spec(call.leaves[at], array, call.owners[at])
                  for at, array in zip(call.arrays, arrays, strict=True)]
@@ -229,7 +235,9 @@ class Jitted(Generic[Result]):
         return found, [*arrays, *found.trace.arrays(values)], values
 
     def _specialised(self, kind: _Kind, call: _Call, specs: Sequence[_Spec]) -> tuple[_Compiled, list[object]]:
-        """Makes a specialisation, and the values that its trace computes of the call's numbers. The kind is held."""
+        """Makes a specialisation, and the values that its trace computes from the call's numbers. The caller holds the
+        kind.
+        """
         self._check_dynamic(call, specs)
         made = self._specialise(call, specs)
         kind.variants.append(made)

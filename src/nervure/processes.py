@@ -130,7 +130,9 @@ def ends_here(is_asked: bool) -> bool:
 
 
 def leave(status: int) -> NoReturn:
-    """Ends this process with an exit ``status``, without waiting for the others, as Python's exit does if connected."""
+    """Ends this process with an exit ``status``, without waiting for the others, as Python's exit does once they are
+    connected.
+    """
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     os._exit(status)

@@ -68,7 +68,9 @@ def storage(x: Tensor) -> Any:
 
 
 def stored(place: AssignableTensorOp) -> object:
-    """Returns the memory of a place that keeps its value; a device allocates it, for the cell, at the first call."""
+    """Returns the memory of a place that keeps its value. A device's allocation is made at the first call; from then
+    on the cell lies in it.
+    """
     cell = _cell(place)
     if cell.outside is not None:
         return cell.outside.storage

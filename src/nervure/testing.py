@@ -33,7 +33,9 @@ from nervure.types.dtype import as_dtype, float64
 
 TOLERANCES = {"float64": (1e-10, 1e-12), "complex128": (1e-10, 1e-12), "float32": (1e-5, 1e-6),
               "complex64": (1e-5, 1e-6), "float16": (2e-3, 1e-4), "bfloat16": (2e-2, 1e-3)}
-"""Relative and absolute tolerance by element type; bool and integers are exact, narrower floats to 1 part in 8."""
+"""Relative and absolute tolerance by element type; bool and integers are compared exactly, narrower floats to 1
+part in 8.
+"""
 
 
 def assert_close(actual: object, expected: object, rtol: float | None = None, atol: float | None = None,

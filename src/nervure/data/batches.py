@@ -57,7 +57,9 @@ class Batches(Uncopyable):
 
     @property
     def kind(self) -> dict[str, int]:
-        """The numbers that determine its order: examples, those in a batch, seed, and whether they are shuffled."""
+        """The numbers that determine its order: examples, their number in a batch, seed, and whether they are
+        shuffled.
+        """
         return {"examples": self._count, "size": self.size, "seed": self.seed, "shuffled": int(self.shuffled)}
 
     def __len__(self) -> int:

@@ -52,7 +52,9 @@ def load_digits(held_back: float = 0.2, seed: int = 0) -> Split:
 
 
 def split_by_class(images: np.ndarray, labels: np.ndarray, held_back: float, seed: int) -> Split:
-    """Splits ``images`` and ``labels``: the fraction ``held_back`` of every class, chosen by ``seed``, is held back."""
+    """Splits ``images`` and ``labels``: the fraction ``held_back`` of every class, chosen by the ``seed``, is held
+    back.
+    """
     if not 0 < held_back < 1:
         raise InvalidArgument("the fraction that is held back lies between 0 and 1", op="split_by_class", got=held_back)
     generator = np.random.default_rng(seed)

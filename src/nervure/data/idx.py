@@ -27,7 +27,9 @@ _MOST_DIMENSIONS = 8
 
 
 def read_idx(path: str | os.PathLike[str]) -> np.ndarray:
-    """Reads the array of a file, in the machine's byte order; FormatError for one damaged, cut short or too long."""
+    """Reads the array of a file, in the machine's byte order; FormatError for one that is damaged, cut short or too
+    long.
+    """
     with Path(path).open("rb") as file:
         if file.peek(2)[:2] != b"\x1f\x8b":
             return parse_idx(file, os.fspath(path))
@@ -39,7 +41,9 @@ def read_idx(path: str | os.PathLike[str]) -> np.ndarray:
 
 
 def parse_idx(file: BinaryIO, name: str) -> np.ndarray:
-    """Reads the array of an open file; ``name`` is for errors. Nothing is allocated before its size is checked."""
+    """Reads the array of an open file; ``name`` is for errors. Nothing is allocated before its size is known to be
+    sound.
+    """
     start = file.read(4)
     if len(start) < 4 or start[:2] != b"\0\0" or start[2] not in _TYPES:
         raise _damaged(name, "this is no IDX file", got=start.hex(" ") or "nothing",

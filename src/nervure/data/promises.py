@@ -61,7 +61,9 @@ def check(data: object, epochs: int = 2, batches: int = 100) -> None:
 
 
 def difference(expected: Batch, found: Batch) -> tuple[str, str, str] | None:
-    """Returns the first difference of two batches: the path of the entry, and both values as text, or None."""
+    """Returns the first difference of two batches: the path of the entry, and both values as text; None if there is
+    none.
+    """
     try:
         others = leaves_like(expected, found, "check")
     except InvalidArgument as error:

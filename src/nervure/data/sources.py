@@ -200,7 +200,9 @@ def _is_list_of_batches(value: object) -> bool:
 
 
 def _of_number(function: Callable[..., object], op: str) -> Callable[[int], object]:
-    """Returns a function of an epoch as it is, one without parameters as such; WrongKind for one that takes more."""
+    """Returns a function of an epoch's number as it is, one without parameters as such; WrongKind for one that takes
+    more.
+    """
     try:
         signature = inspect.signature(function)
     except ValueError:  # a function of C has no signature

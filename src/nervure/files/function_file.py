@@ -50,7 +50,9 @@ class Written(NamedTuple):
 
 
 def written(function: Function) -> Written:
-    """Returns the text of a function, its constants and variables; NotSupported if an op holds a Python function."""
+    """Returns the text of a function with its constants and variables; NotSupported if an op holds a function of the
+    host program.
+    """
     _refuse_host_functions(function)
     found = Written("", {}, {})
     return found._replace(text=print_function(function, arrays=found.constants, variables=found.variables))
@@ -72,7 +74,9 @@ def save_function(path: str | os.PathLike[str], function: Function,
 def save_functions(path: str | os.PathLike[str], functions: Mapping[str, Function],
                    state: Mapping[Variable, np.ndarray] | None = None,
                    strings: Mapping[str, str] | None = None) -> None:
-    """Writes ``functions`` as ``save_function`` does one, by names without a slash; shared variables once."""
+    """Writes several ``functions`` as ``save_function`` does one, by names without a slash; shared variables are
+    stored once.
+    """
     tensors: dict[str, np.ndarray] = {}
     texts: dict[str, str] = {_PARTS: json.dumps(list(functions))}
     parts = {name: written(function) for name, function in functions.items()}

@@ -184,7 +184,9 @@ def load_state(path: str | os.PathLike[str], format: str = "safetensors") -> Sta
 
 
 def _without_optimizers(failed: NotLoaded, state: StateDict) -> NotLoaded:
-    """Returns the failures without those of optimisers that the model does not have: known parameters, but no slots."""
+    """Returns the failures without those of optimisers that the model does not have: their parameters are known, but
+    none of their slots.
+    """
     unexpected = [key for key in failed.unexpected if not _is_left_out(key, state, failed.unexpected)]
     return failed._replace(unexpected=tuple(unexpected))
 

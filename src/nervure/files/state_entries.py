@@ -88,7 +88,9 @@ class StateRoot(NamedTuple):
 
 
 def home_of(model: object) -> StateRoot:
-    """Returns the start of a model's paths: the model itself, or the module around all of its places."""
+    """Returns the start of a model's paths: the model itself, if it is a module, else the module around all of its
+    places.
+    """
     return StateRoot(model, model.state_paths()) if isinstance(model, Named) else home_around(_parameters_of(model))
 
 
@@ -143,7 +145,9 @@ def _places_of(model: object) -> tuple[dict[AssignableTensorOp, str], list[Assig
 
 
 def _parameters_of(model: object) -> list[AssignableTensorOp]:
-    """Returns the variables of a model that is no module: a computation, an object with ``parameters``, a list."""
+    """Returns the variables of a model that is no module: of a computation, of an object with ``parameters``, of a
+    list.
+    """
     if isinstance(model, Computation):
         handles = [handle_of(variable) for variable in model.function.variables]
         return [entry for entry in handles if entry.is_trainable or record_of(entry).owner is not None]

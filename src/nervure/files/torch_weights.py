@@ -80,7 +80,9 @@ class TorchForm(NamedTuple):
         return np.array(moved, dtype=own.dtype.numpy, order="C", copy=True)
 
     def problem(self, array: np.ndarray) -> str | None:
-        """Returns why an array cannot be its value: another shape, or a type whose numbers the place's lacks."""
+        """Returns the reason why an array cannot be its value: another shape, or a type whose numbers the place's
+        lacks.
+        """
         own, found = variable_of(self.place).type.dtype, as_dtype(array.dtype)
         are_floats = all([entry.is_float and not entry.storage_only for entry in (found, own)])
         is_held = found is own or are_floats and promote([found, own]) is own
@@ -91,7 +93,9 @@ class TorchForm(NamedTuple):
 
 def arrays_of(model: object, transformer: Transformer | None = None, rename: Rename | None = None) -> dict[
         str, np.ndarray]:
-    """Returns the content of a PyTorch file for the module of a ``model``, shared parameters under all their names."""
+    """Returns the content of a PyTorch file for the module of a ``model``, by name; a shared parameter occurs under
+    each of its names.
+    """
     module, new_name = _module_of(model, "save_weights"), renaming(rename, "save_weights")
     forms = _forms(module, "save_weights")
     found = transformer_of(model, transformer).snapshot([variable_of(form.place) for form in forms.values()])

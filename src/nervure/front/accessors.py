@@ -168,7 +168,9 @@ def description(x: Tensor) -> TensorDescription:
 
 
 def is_writable(x: Tensor) -> bool:
-    """Whether an assignment to the tensor changes a place: it is a place, or a view that writes go through."""
+    """Whether an assignment to the tensor changes the value of a place: the tensor is a place, or a view that writes
+    go through.
+    """
     if isinstance(x, AssignableTensorOp):
         return not x.is_constant
     try:
@@ -204,7 +206,9 @@ def _given(operand: Value) -> Value:
 
 
 def _tensor(value: Value, common: Axes | None) -> Tensor:
-    """Returns the tensor over a value: the place that it reads, that made over it, or one with ``common`` axes."""
+    """Returns the tensor over a value: the place that it reads, or the tensor made over it, or a new one with axes
+    ``common``.
+    """
     op, handle = kept(value), value.handle
     place = handle_of(op.variable) if isinstance(op, ReadVariable) else None
     if place is not None and (handle is None or handle[1] is place._axes):
@@ -240,7 +244,9 @@ def buffer_identifier(x: Tensor) -> int:
 
 
 def _written(value: Value) -> Value | None:
-    """Returns the operand in whose place an op writes a result, by its where string; None if it has its own memory."""
+    """Returns the operand in whose place an op writes a result, by its where string; None if the result has its own
+    memory.
+    """
     rule = value.op.type_rule
     target = None if rule is None else rule.targets[value.index]
     return None if target is None else value.op.operands[target]

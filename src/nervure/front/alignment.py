@@ -52,7 +52,9 @@ def both_named(left: Tensor, right: Tensor, op: str) -> tuple[Tensor, Tensor]:
 
 
 def aligned(tensors: Sequence[Tensor], op: str) -> tuple[list[Value], Axes | None, Shape]:
-    """Returns core values of one shape for an elementwise op, with axes (None: anonymous) and the result's shape."""
+    """Returns core values of one shape for an elementwise op, with the axes (None: anonymous) and the shape of its
+    result.
+    """
     own, axes = _lent(tensors, op)
     if axes is None:
         shape = broadcast_shape([tensor.type.shape for tensor in tensors], op)
@@ -62,7 +64,9 @@ def aligned(tensors: Sequence[Tensor], op: str) -> tuple[list[Value], Axes | Non
 
 
 def fitted(value: Tensor, target: Tensor, op: str, position: int = 2) -> Value:
-    """Returns a value on the axes of the target of an assignment; AxisMismatch for an axis that the target lacks."""
+    """Returns a value on the axes of the target of an assignment; AxisMismatch if it has an axis that the target
+    lacks.
+    """
     if value.is_named and target.is_named:
         pairs = pairing(value.axes, target.axes)
         check_roles(target.axes, value.axes, {there: here for here, there in pairs.items()}, op, position)
@@ -119,7 +123,9 @@ def reordered(value: Value, order: Sequence[int]) -> Value:
 
 
 def pairing(left: Axes, right: Axes) -> dict[int, int]:
-    """Maps each axis of ``left`` to the one axis of ``right`` that it matches. Certain matches come first."""
+    """Maps each axis of ``left`` to the one axis of ``right`` that it matches. Certain matches are made before
+    possible ones.
+    """
     pairs: dict[int, int] = {}
     for wanted in (True, None):
         for here, axis in enumerate(left):
@@ -135,7 +141,9 @@ def pairing(left: Axes, right: Axes) -> dict[int, int]:
 
 
 def check_roles(left: Axes, right: Axes, pairs: dict[int, int], op: str, position: str | int) -> None:
-    """Raises AxisMismatch for an axis outside ``pairs`` that has class and offset of an axis of the other operand."""
+    """Raises AxisMismatch for an axis outside ``pairs`` that has the class and the offset of an axis of the other
+    operand.
+    """
     alone = [(axis, right) for at, axis in enumerate(left) if at not in pairs]
     alone += [(axis, left) for at, axis in enumerate(right) if at not in pairs.values()]
     for axis, others in alone:

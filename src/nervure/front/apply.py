@@ -85,7 +85,9 @@ def special(name: str, *operands: Operand) -> Tensor:
 
 
 def product_dtype(operands: tuple[Operand, ...], wanted: DTypeLike | None, op: str) -> DType:
-    """Returns the type of products of operands and their sums: the promoted type, or the wider one ``wanted``."""
+    """Returns the type in which operands are multiplied and summed: their promoted type, or the wider one that is
+    ``wanted``.
+    """
     common = common_dtype(operands, op)
     if wanted is None:
         return common
@@ -98,7 +100,9 @@ def product_dtype(operands: tuple[Operand, ...], wanted: DTypeLike | None, op: s
 
 
 def promoted_pair(x: Operand, y: Operand, op: str, wanted: DTypeLike | None = None) -> tuple[Tensor, Tensor]:
-    """Returns ``x`` and ``y`` in their promoted type, or the wider type ``wanted``. Each keeps its axes."""
+    """Returns ``x`` and ``y`` as tensors of their promoted element type, or of the wider type ``wanted``. Each keeps
+    its axes.
+    """
     dtype = product_dtype((x, y), wanted, op)
     tensors = [as_tensor(entry, op, position + 1, dtype) for position, entry in enumerate((x, y))]
     left, right = [Tensor(converted_to(entry.value, dtype), entry._axes) for entry in tensors]

@@ -41,7 +41,9 @@ def as_integer(value: Any) -> int | None:
 
 
 def integer(value: object, op: str, operand: str, expected: str = "an integer", help: str | None = None) -> int:
-    """Returns the integer that a value is, or raises WrongKind with ``op``, ``operand`` and ``expected``."""
+    """Returns the integer that a value stands for, or raises WrongKind, which names ``op``, ``operand`` and
+    ``expected``.
+    """
     number = as_integer(value)
     if number is None:
         raise WrongKind(f"{operand} is an integer", op=op, operand=operand, got=shown(value), expected=expected,
@@ -50,7 +52,9 @@ def integer(value: object, op: str, operand: str, expected: str = "an integer", 
 
 
 def real(value: Any, op: str, operand: str, expected: str = "a number") -> float:
-    """Returns the real number that a value is, or raises WrongKind with ``op``, ``operand`` and ``expected``."""
+    """Returns the real number that a value stands for, or raises WrongKind, which names ``op``, ``operand`` and
+    ``expected``.
+    """
     is_number = isinstance(value, (int, float, np.floating, np.integer, np.bool_)) or (
         isinstance(value, np.generic) and value.dtype.kind == "V" and hasattr(value, "__float__"))  # ml_dtypes' floats
     if not is_number or isinstance(value, np.timedelta64):
@@ -60,7 +64,9 @@ def real(value: Any, op: str, operand: str, expected: str = "a number") -> float
 
 
 def fraction(value: Any, op: str, operand: str, help: str) -> float:
-    """Returns a number from 0 to 1, such as a probability; an error with a ``help`` for any other ``value``."""
+    """Returns a number from 0 to 1, such as a probability; WrongKind or InvalidArgument with a ``help`` for any other
+    ``value``.
+    """
     number = real(value, op, operand, "0 to 1")
     if not 0 <= number <= 1:
         raise InvalidArgument(f"{operand} is from 0 to 1", op=op, operand=operand, got=value, expected="0 to 1",
@@ -93,7 +99,9 @@ def one_of(value: object, words: Iterable[str], op: str, operand: str, help: str
 
 
 def members(value: object, op: str, operand: str, expected: str = "a list") -> list[object]:
-    """Returns the entries of an iterable in order; WrongKind, which names ``operand``, for any other value."""
+    """Returns the entries of a list, tuple or other iterable in order; WrongKind, which names ``operand``, for any
+    other value.
+    """
     try:
         if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
             return list(value)
@@ -114,7 +122,9 @@ def shown(value: object) -> str:
 
 
 def require_function(function: object, op: str, operand: str = "fun", takes: Sequence[str] | None = None) -> None:
-    """Raises WrongKind for an ``operand`` of ``op`` that cannot be called with arguments as ``takes`` names them."""
+    """Raises WrongKind for an ``operand`` of ``op`` that cannot be called, or not with arguments as ``takes`` names
+    them.
+    """
     if not callable(function):
         raise WrongKind(f"{op} takes a function", op=op, operand=operand, got=shown(function), expected="a callable",
                         help="give the function itself, rather than a tensor that is built already")

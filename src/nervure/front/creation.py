@@ -95,7 +95,9 @@ class AssignableTensorOp(Tensor, is_device=False):
 
     @property
     def value(self) -> Value:
-        """A new read of the place, or the value itself for a constant; it names what the place was computed from."""
+        """A new read of the place, or the value itself for a constant. The read names the value that the place was
+        computed from.
+        """
         variable = self.variable
         if variable is None:
             return self._value
@@ -116,7 +118,9 @@ class AssignableTensorOp(Tensor, is_device=False):
 
     @property
     def shape(self) -> tuple[DimLike, ...]:
-        """The length of each axis. For an input with a value those of the value, while the graph keeps its symbols."""
+        """The length of each axis. For an input that holds a value, the lengths of that value, while the graph keeps
+        its symbols.
+        """
         record = None if self.variable is None else self.variable.record
         held: tuple[int, ...] | None = None if record is None or record.memory is None else record.memory.shape
         return self.type.shape if held is None else held
@@ -267,7 +271,9 @@ def read_integers(operand: object, op: str, position: int | str = 1) -> Tensor:
 
 def as_tensor(operand: object, op: str = "operand", position: int | str = 1,
               dtype: DType | None = None) -> Tensor:
-    """Returns a tensor ``operand`` as it is; numbers, lengths, lists and arrays (in their type) become constants."""
+    """Returns a tensor ``operand`` as it is; numbers, lengths, lists and arrays (in their own type) become anonymous
+    constants.
+    """
     if isinstance(operand, Tensor):
         return operand
     if isinstance(operand, Dim):
@@ -474,7 +480,9 @@ def _spread(value: Tensor, axes: Axes, role: str) -> np.ndarray:
 
 
 def _stretched(array: np.ndarray, axes: Axes, role: str) -> np.ndarray:
-    """Returns an array with the lengths of ``axes``, stretched along axes without names. A number stays one."""
+    """Returns an array with the lengths of ``axes``; along axes without names it is stretched as NumPy does. A number
+    stays one.
+    """
     if array.ndim and axes.is_anonymous and array.shape != axes.lengths:
         try:
             return np.broadcast_to(array, axes.lengths)  # type: ignore[arg-type]  # numbers, as was checked

@@ -142,7 +142,9 @@ def device_in_force() -> type[Device]:
 
 
 def device_of_numbers() -> type[Device]:
-    """Returns the device of a new number: the first ``nv.ScalarTensor`` of the list in force, else its first device."""
+    """Returns the device of a number that is made now: the first ``nv.ScalarTensor`` of the list in force, else its
+    first device.
+    """
     found = devices_in_force()
     of_numbers = [] if found is None else [device for device in found.devices if issubclass(device, ScalarTensor)]
     return of_numbers[0] if of_numbers else device_in_force()
@@ -272,7 +274,9 @@ def implement(op: Node | type[Op], *, device: type[Device],
 
 
 def _check_parameters(function: object, op_class: type[Op], mode: str) -> None:
-    """Raises WrongKind if the function cannot be called with the operands, results and attributes of ``op_class``."""
+    """Raises WrongKind if the function certainly cannot be called with the operands, results and attributes of
+    ``op_class``.
+    """
     results = [] if mode == "generate" else _result_names(op_class)
     names = ["s" if mode == "generate" else "op", *op_class.operand_names, *results]
     attributes = op_class.fields if mode == "generate" else {}

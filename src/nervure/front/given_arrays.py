@@ -17,7 +17,9 @@ from nervure.types.shape import check_room
 
 
 def read_array(value: object, dtype: DTypeLike | None, op: str) -> np.ndarray:
-    """Returns ``value`` as an array of ``dtype`` (absent: that of a constant). The caller's memory is never kept."""
+    """Returns ``value`` as an array of ``dtype`` (absent: the type of a constant of it). The caller's own memory is
+    never kept.
+    """
     element: DType | None = None if dtype is None else as_dtype(dtype)
     array = numpy_array(value, op)
     own = as_dtype(array.dtype)
@@ -39,7 +41,9 @@ def read_array(value: object, dtype: DTypeLike | None, op: str) -> np.ndarray:
 
 
 def numpy_array(value: object, op: str) -> np.ndarray:
-    """Returns the value as NumPy reads it, in its own memory; WrongKind if its elements are not numbers."""
+    """Returns the value as NumPy reads it, in memory of its own; WrongKind, which names ``op``, if its elements are
+    not numbers.
+    """
     try:
         if isinstance(value, np.ndarray):  # a broadcast array may repeat few elements many times
             check_room(value.shape, value.itemsize, "this array", op=op)

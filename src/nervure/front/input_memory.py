@@ -20,7 +20,9 @@ import numpy as np
 
 
 class DeviceBlock(Protocol):
-    """Memory that a device allocated for an input; ``flat`` is an array over it, None if elements come singly."""
+    """Memory that a device allocated for an input; ``flat`` is an array over it, or None if elements are reached one
+    by one.
+    """
 
     flat: np.ndarray | None
 
@@ -57,7 +59,9 @@ class InputMemory:
 
     @property
     def array(self) -> np.ndarray | None:
-        """The value, at the start of the memory; None before there is one. A device without a buffer is read now."""
+        """The value, at the start of the memory; None before there is one. Elements that a device keeps without a
+        buffer are read now.
+        """
         if self._outside is None or self._outside.flat is not None or self.shape is None:
             return self._array
         return self._outside.load(self.shape)

@@ -70,7 +70,9 @@ UFUNCS: dict[str, Callable[..., object]] = {
 
 
 def _operator(name: str, function: Callable[..., object], reflected: bool = False) -> Callable[..., object]:
-    """Makes a binary operator. It returns NotImplemented for operands that are not ours or answer themselves."""
+    """Makes a binary operator. It returns NotImplemented, so that Python asks the other operand, if that is none of
+    ours or answers itself.
+    """
     def method(self: Tensor, other: Operand) -> object:
         is_ours = is_operand(other) or type(other).__module__ == "builtins" or hasattr(other, "has_no_value")
         if not is_ours or answers_itself(other, self.__array_priority__):

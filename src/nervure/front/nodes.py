@@ -85,7 +85,9 @@ class Node(Frozen):
 
 
 def _run(pattern: Bracket, tensor: Tensor) -> tuple[DimLike, ...] | None:
-    """Returns the dimensions that ``~`` stands for in an operand; None without ``~``, or if the rank does not fit."""
+    """Returns the dimensions that ``~`` stands for in an operand; None if its pattern has no ``~``, or does not fit
+    the rank.
+    """
     if "~" not in pattern.entries or len([entry for entry in pattern.entries if is_run(entry)]) > 1:
         return None
     start = pattern.entries.index("~")
@@ -164,7 +166,9 @@ def _op_class(cls: type, where: str) -> type[Op]:
 
 
 def _over_tensors(method: Callable[..., object], is_single: bool) -> Callable[..., object]:
-    """Turns a method of tensors into one of core values; a result stays alone if ``is_single``, else in a tuple."""
+    """Turns a method of tensors into one of core values; a result outside a tuple stays alone if ``is_single``, else
+    is put into one.
+    """
     def of_values(self: Op, *given: object) -> object:
         found = method(self, *[_as_tensors(entry) for entry in given])
         if isinstance(found, (tuple, list)):

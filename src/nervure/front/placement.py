@@ -180,7 +180,9 @@ class Placement:
 
 
 class _SideBySide:
-    """The members of one doall: each sees the state at entry; then all writes take effect, to no element twice."""
+    """The members of one doall: each sees the state at entry; then all writes take effect, and none may touch an
+    element twice.
+    """
 
     def __init__(self, placement: Placement, members: Sequence[Op]) -> None:
         self._placement, self._members = placement, members
@@ -188,7 +190,9 @@ class _SideBySide:
         self._landed: dict[Variable, _Landed] = {}
 
     def tasks(self) -> list[Op | Callable[[], None]]:
-        """Returns the members, each between the start and the end of its own writes, then the task of all writes."""
+        """Returns the members, each between the start and the end of its own writes, then the task that applies all
+        writes.
+        """
         between = [task for member in self._members for task in (self._begin, member, self._end)]
         return [*between, self._land]
 

@@ -172,7 +172,9 @@ def next_key() -> tuple[int, int]:
 
 
 def next_stream() -> int:
-    """Returns the stream of the next random op: its name scope, and the number of random ops made there before."""
+    """Returns the stream of the next random op: its name scope, and the number of random ops that the scope has made
+    before.
+    """
     scope = current_scope()
     return zlib.crc32(scope.path.encode()) << 32 | scope.count("stream")
 

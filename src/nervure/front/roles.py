@@ -21,7 +21,9 @@ OF_ONE_RUN = ("placeholder", "temporary")
 
 
 def role_of(**flags: object) -> str:
-    """Returns the role with these flags; ``persistent`` of None follows from them. InvalidArgument if none has them."""
+    """Returns the role that has these flags; ``persistent`` of None follows from the others. InvalidArgument if no
+    role has them.
+    """
     known = {name: None if flag is None else truth(flag, "AssignableTensorOp", name) for name, flag in flags.items()}
     if known["persistent"] is None:
         known["persistent"] = any(known.values())

@@ -59,7 +59,9 @@ _state = _State()
 
 @contextmanager
 def tracing(name: str) -> Iterator[None]:
-    """Marks that the function ``name`` is being traced: asking a tensor for a number is then an error with advice."""
+    """Marks that the function ``name`` is being traced: asking a tensor for its number is then an error that says what
+    to use.
+    """
     before, _state.tracing = _state.tracing, name
     try:
         yield
@@ -183,7 +185,9 @@ class Tensor(Frozen, Device, Interface, Uncopyable, is_device=False):
         return array
 
     def check_not_traced(self, op: str, what: str, help: str) -> None:
-        """Raises WrongKind, which names ``op``, in a trace, if the answer would hold for one specialisation alone."""
+        """Raises WrongKind, which names ``op``, while a function is traced, if the answer would hold for one
+        specialisation alone.
+        """
         if _state.tracing is not None:
             raise WrongKind(f"{what} while {_state.tracing} is traced", op=op, got=repr(self),
                             expected="what can be known without numbers", help=help)

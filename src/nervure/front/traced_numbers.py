@@ -49,7 +49,9 @@ class TracedNumber:
         self.example, self.owner, self.slot = example, owner, slot
 
     def tensor(self, dtype: DType) -> Tensor:
-        """Returns the number as a tensor of an element type; a call in which it does not fit raises InvalidArgument."""
+        """Returns the number as a tensor of an element type; each call in which it does not fit raises
+        InvalidArgument.
+        """
         return self.owner.tensor(self, dtype)
 
     def noted(self, function: Callable[..., object], *others: object) -> TracedNumber:

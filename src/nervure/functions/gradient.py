@@ -93,7 +93,9 @@ def with_fresh(bound: inspect.BoundArguments, names: Sequence[str],
 
 
 def fresh(leaf: object, name: str, op: str = "grad") -> Tensor:
-    """Returns a new node for a ``leaf`` of the argument ``name``, so that the derivative is for this mention alone."""
+    """Returns a new node for a ``leaf`` of the argument ``name``, so that the derivative is with respect to this
+    mention alone.
+    """
     tensor = as_tensor(leaf, op, dtype=_real_type(leaf))
     if not tensor.dtype.is_inexact or tensor.dtype.is_complex and op == "jacobian":
         raise WrongKind("only arguments of floats have derivatives", op=op, operand=name, got=str(tensor.type),

@@ -50,7 +50,9 @@ def rates_of(step: StepReport, limits: Limits | None) -> Rates:
 
 
 def details(report: CompilationReport, seconds: float | None, limits: Limits | None) -> str:
-    """Returns a block for each step of the ``report``, then the memory of a call, then the machine."""
+    """Returns a block for each step of the ``report``, then the memory of a call, then the machine; no line ends with
+    a space.
+    """
     blocks = [head(report, seconds), *[_step(step, rates_of(step, limits)) for step in report.steps]]
     if report.temporaries or report.in_place or report.panels:
         blocks.append(_memory(report))

@@ -16,7 +16,9 @@ from nervure.transformers.report import Exchange, PlaceReport, table
 
 
 def distribution(places: Sequence[PlaceReport], exchanges: Sequence[Exchange], most: int | None = None) -> str:
-    """Returns the ``places`` of tensors, the ``most`` largest, and the ``exchanges``; nothing without a mesh."""
+    """Returns the ``places`` of tensors, the ``most`` largest if there are more, and the ``exchanges``; nothing without
+    a mesh.
+    """
     if not places:
         return ""
     shown = sorted(places, key=lambda place: -place.bytes)[:most] if most is not None and len(places) > most else places

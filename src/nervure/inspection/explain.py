@@ -209,7 +209,9 @@ class Explanation:
 
 
 def _plain(entry: object) -> Any:
-    """Returns dataclasses as dicts, tuples as lists; parts not for people (code that makes texts) are left out."""
+    """Returns dataclasses as dicts, tuples as lists; parts that are not for people (code that makes texts) are left
+    out.
+    """
     if is_dataclass(entry):
         return {field.name: _plain(getattr(entry, field.name)) for field in fields(entry) if field.repr}
     return [_plain(each) for each in entry] if isinstance(entry, tuple) else entry

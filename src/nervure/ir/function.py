@@ -123,7 +123,9 @@ class Function(Uncopyable, Frozen):
 
     def rebuilt(self, transform: Transform | None = None,
                 replaced: dict[Value, Value] | None = None) -> Function:
-        """Returns this function with what ``transform`` puts in place of each op; itself if nothing changed."""
+        """Returns this function with each op replaced by the result of ``transform`` (None: kept); itself if nothing
+        changed.
+        """
         table = rebuild(self.operations, {} if replaced is None else replaced, transform)
         return self.substituted(table)
 
@@ -166,7 +168,9 @@ class Function(Uncopyable, Frozen):
                         self.name)
 
     def find_by_name(self, name: str) -> Op:
-        """Returns the op that the function's text calls ``%name``; labels are unique: ``logits``, ``logits_1``."""
+        """Returns the op that the function's text calls ``%name``: a label is made unique there (``logits``,
+        ``logits_1``).
+        """
         found = find_operation(self, name) if isinstance(name, str) else None
         if found is None:
             known = [op.name for op in self.operations if op.name is not None]

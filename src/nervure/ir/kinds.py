@@ -272,7 +272,9 @@ class Composite(Op, abstract=True):
         raise NotImplementedError
 
     def decomposed(self) -> tuple[Value, ...]:
-        """Returns the decomposition of this node: a value for each output, of its type (else a mismatch)."""
+        """Returns the decomposition of this node: one value for each output, of its type (else DtypeMismatch or
+        ShapeMismatch).
+        """
         results = self.decompose(*self.operands)
         values = [as_value(entry, type(self).__name__) for entry in
                   (results if isinstance(results, (tuple, list)) else (results,))]

@@ -250,7 +250,9 @@ def _largest_byte(dtype: DType) -> int | None:
 
 
 def array_text(array: np.ndarray, content: str | None = None) -> str:
-    """Returns ``array(f32[2], 3f800000 80000000)``: the type, then the bits of each element, or ``content``."""
+    """Returns ``array(f32[2], 3f800000 80000000)``: the type, then the bits of each element, or ``content`` in their
+    place.
+    """
     dtype = as_dtype(array.dtype)
     shape = ", ".join(map(str, array.shape))
     content = _bits(array, dtype) if content is None else content

@@ -210,7 +210,9 @@ def _are_labels(value: object, rank: int) -> TypeGuard[Labels]:
 
 _RESERVED = frozenset(
     "value type rank output outputs operands attributes provenance location name cost commutative".split())
-"""Attributes of every op, which a field of the same name would hide. (``dtype`` and ``shape`` mean the same.)"""
+"""Attributes of every op, which a field of the same name would hide. (``dtype`` and ``shape`` mean the same as
+fields.)
+"""
 
 
 class OpMeta(type):
@@ -403,7 +405,9 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
         return {}
 
     def infer(self, *types: BasicTensorDescription) -> Inferred:
-        """Returns the type of each output, from the operands' types; or raises. The default uses the signature."""
+        """Returns the type of each output, from the operands' types; raises if they do not fit. The default uses the
+        signature.
+        """
         if self.type_rule is None:
             raise self.fail(WrongKind, "the op has no type rule", operand="infer", got="neither a signature nor infer",
                             expected="one of them", help='signature = "A[i j] -> B[i]", or a method infer')
@@ -411,14 +415,18 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
         return results[0] if len(results) == 1 else results
 
     def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...] | None:
-        """Returns the labels of each output, from the operands', if one has some. The default uses the signature."""
+        """Returns the labels of each output, from the operands'. Called if an operand has some. The default uses the
+        signature.
+        """
         if self.type_rule is None:
             return None
         before = [entry.labels for entry in self.operands]
         return self.type_rule.infer_labels(self, [entry.type for entry in self.operands], before)
 
     def vjp(self, gradient: Gradient, *operands: Value) -> Gradients:
-        """Returns one gradient for each operand (None: zero), from that of the output (a tuple for several)."""
+        """Returns one gradient for each operand (None: zero), from the gradient of the output (a tuple for several
+        outputs).
+        """
         raise NotImplementedError(f"{type(self).__name__} has no derivative")
 
     def jvp(self, tangents: Tangents, *operands: Value) -> Tangents:
@@ -467,7 +475,9 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
         return self.copied(operands)
 
     def copied(self, operands: Sequence[Value]) -> Op:
-        """Returns a new node like this one on these operands. Types are checked again if they differ."""
+        """Returns a new node like this one on these operands. Types are checked again if they differ from those
+        before.
+        """
         cls = type(self)
         copy = cls.__new__(cls)
         for name in cls.fields:

@@ -148,7 +148,9 @@ def holding(things: Sequence[Shared], act: Callable[[], Answer], changed: Sequen
 
 
 def _marked(locks: Sequence[OrderedLock], act: Callable[[], Answer], changing: Set[OrderedLock]) -> Answer:
-    """Returns the result of ``act()``; meanwhile locks say which thread holds them, and if it changes something."""
+    """Returns the result of ``act()``; meanwhile the locks say which thread holds them, and whether it changes
+    something.
+    """
     thread = threading.get_ident()
     try:
         for lock in locks:

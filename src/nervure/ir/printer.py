@@ -173,7 +173,9 @@ class Printer:
 
 
 def nested_functions(function: Function) -> list[Function]:
-    """Lists the functions that ops of a function hold, and theirs in turn, each once, before its users, last itself."""
+    """Lists the functions that ops of a function hold, and theirs in turn, each once and before its users, and last
+    itself.
+    """
     order: dict[Function, None] = {}
     stack = [function]
     while stack:

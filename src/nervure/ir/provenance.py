@@ -30,7 +30,9 @@ INSIDE = "inside"
 
 
 class Provenance(NamedTuple):
-    """Location in the user's source, path of the name scope, metadata, and whether it is a derivative of that code."""
+    """Location in the user's source, path of the name scope, metadata, and whether the node belongs to a derivative of
+    that code.
+    """
 
     location: Location | None
     scope: str
@@ -196,7 +198,9 @@ def no_grad() -> Iterator[None]:
 
 @contextmanager
 def with_gradients() -> Iterator[None]:
-    """Makes the ops built inside differentiable, whatever is in force outside, for a function traced once and kept."""
+    """Makes the ops built inside differentiable, whatever is in force outside, for a function that is traced once and
+    kept.
+    """
     with _in_force({name: entry for name, entry in _context.metadata.items() if name != NO_GRAD}):
         yield
 

@@ -113,7 +113,9 @@ class Signature:
 
     def infer_labels(self, op: Op | None, types: Sequence[BasicTensorDescription],
                      labels: Sequence[Labels | None]) -> tuple[Labels | None, ...]:
-        """Returns the labels of the results: a name, or a run, keeps the first label that one of its dimensions has."""
+        """Returns the labels of the results: a name keeps the first label that one of its dimensions has, and so does
+        a run.
+        """
         layout = self._layout(op, types, self._bound_by_attributes(op))
         assert layout is not None  # the types of the results are known
         found: dict[object, str | None] = {}
@@ -217,7 +219,9 @@ Layout = tuple[list[Placed], list[Placed]]
 
 @lru_cache(maxsize=4096)
 def _layout(signature: Signature, ranks: tuple[int, ...], lengths: tuple[tuple[str, int], ...]) -> Layout | None:
-    """Returns the places of entries in operands of these ranks, for lengths of some runs; None if they do not fit."""
+    """Returns the places of the entries in operands of these ranks, given the lengths of some runs; None if they do
+    not fit.
+    """
     known = dict(lengths)
     operands: list[Placed] = []
     for pattern, rank in zip(signature.patterns(len(ranks)), ranks, strict=True):
@@ -235,7 +239,9 @@ def _least_rank(pattern: Bracket, lengths: dict[str, int]) -> int:
 
 
 def _placed(pattern: Bracket, rank: int, lengths: dict[str, int]) -> list[Place] | None:
-    """Returns the places of the entries of a pattern; an unknown run takes the dimensions that the others leave."""
+    """Returns the places of the entries of a pattern; a run of unknown length takes the dimensions that the others
+    leave.
+    """
     rest = rank - _least_rank(pattern, lengths)
     if rest < 0 or (rest and not _is_open(pattern, lengths)):
         return None
@@ -396,7 +402,9 @@ def _agree(wanted: Sequence[DimLike | None], shape: Sequence[DimLike]) -> bool:
 
 
 def _missing_at(wanted: Sequence[DimLike | None], shape: Sequence[DimLike]) -> int:
-    """Returns the position of a missing axis: the one that makes all others fit, else the front, as in NumPy."""
+    """Returns the position of a missing axis: the one that makes all others fit, else the front, as NumPy aligns
+    shapes.
+    """
     if len(wanted) == len(shape) + 1:
         for position in range(len(wanted)):
             if _agree([*wanted[:position], *wanted[position + 1:]], shape):

@@ -86,7 +86,9 @@ class Variable(Uncopyable, Frozen):
 
     @property
     def type(self) -> BasicTensorDescription:
-        """The element type and shape. A type given as a function, for want of a length, is computed now."""
+        """The element type and shape. A type that was given as a function, since a length was not known, is computed
+        now.
+        """
         if callable(self._type):
             put(self, "_type", self._type())
         return self._type  # type: ignore[return-value]  # no function any more
@@ -114,7 +116,9 @@ class Variable(Uncopyable, Frozen):
         return holding([self], self._computed, op="initial_value")
 
     def known_value(self) -> np.ndarray | None:
-        """Returns ``initial_value`` if nothing is computed for it, perhaps one number for all elements; else None."""
+        """Returns ``initial_value`` if nothing has to be computed for it, perhaps as one number for all elements; else
+        None.
+        """
         kept = self._kept_value()
         if kept is not None or callable(self.initial) or callable(self._type):
             return kept
@@ -162,7 +166,9 @@ class Variable(Uncopyable, Frozen):
 
 
 def _lasting(value: np.ndarray, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """Returns a value in memory that is never written again, in ``shape`` and ``dtype``: itself, if it lies there."""
+    """Returns a value in memory that is never written again, in ``shape`` and ``dtype``: itself, if it is such memory
+    already.
+    """
     is_such = value.dtype == dtype and value.shape == shape and value.flags.c_contiguous and value.flags.owndata
     if is_such and not value.flags.writeable:
         return value

@@ -55,7 +55,9 @@ class Level(StrEnum):
 
 
 class ViewTraits(NamedTuple):
-    """The properties of a view of one tensor: it shows no element twice, every one, all in row-major order."""
+    """The properties of a view of one tensor: it shows no element twice, shows every one, shows all in row-major
+    order.
+    """
 
     is_injective: bool
     is_onto: bool
@@ -111,7 +113,9 @@ class OpAnalysis:
         return bool(structure.reads) and all([access == own for access in structure.reads])
 
     def is_moved(self, op: Op) -> bool:
-        """Whether an op shows elements of one operand in places that no data decide, and a number elsewhere."""
+        """Whether an op shows elements of one operand in other places, which do not depend on data, and a number
+        elsewhere.
+        """
         if self.kind(op) is not OpKind.MAPPED or self.structure(op).body is not identity_body:
             return False
         reads = self.structure(op).reads

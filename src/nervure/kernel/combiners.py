@@ -38,6 +38,8 @@ def keeps_units(reduce: Reduce) -> bool:
 
 
 def is_associative(reduce: Reduce) -> bool:
-    """Whether the combined values are the same to the bit in any order, but for those of a NaN: nothing is rounded."""
+    """Whether the combined values are the same to the bit in any order, except for the bits of a NaN: nothing is
+    rounded.
+    """
     return not any([combine in ("add", "multiply") and not variable.dtype.is_integer and variable.dtype.kind != "bool"
                     for combine, variable in zip(reduce.combine, reduce.results, strict=True)])

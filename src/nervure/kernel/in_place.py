@@ -39,7 +39,9 @@ def updates_in_place(function: Function, steps: Sequence[PlanStep], roots: Seque
 
 
 def _divided(steps: Sequence[PlanStep], is_chosen: Callable[[PlanStep], bool]) -> tuple[list[PlanStep], list[PlanStep]]:
-    """Returns the steps in two parts, each in order. The late one has the chosen steps that no other step needs."""
+    """Returns the steps in two parts, each in order. The late part has the chosen steps, unless a step that is not
+    chosen needs them.
+    """
     early: list[PlanStep] = []
     late: list[PlanStep] = []
     needed: set[Storage] = set()
@@ -177,7 +179,9 @@ def _is_short(step: PlanStep, machine: Machine) -> bool:
 
 
 def _may_be_short(step: KernelStep, machine: Machine) -> bool:
-    """Whether a kernel takes no longer than an interrupt may be delayed; a call decides where its sizes do."""
+    """Whether a kernel takes no longer than an interrupt of the call may be delayed. If that depends on the sizes of a
+    call, the call decides.
+    """
     points = step.lowered.points
     return not isinstance(points, int) or duration_of(step.lowered.kernel, points, machine).nanoseconds({}) <= UNSTOPPED
 

@@ -109,7 +109,9 @@ GROUP = 64
 """The blocks of a group, whose totals are combined in order."""
 
 GROUPS = 8
-"""The groups of a larger group. A chain of 64 sums would lose more accuracy than claim O45 promises."""
+"""The groups of a larger group. A chain of as many sums as 64 would lose more accuracy than the documents promise
+(claim O45).
+"""
 
 CONTRACT_BLOCK = 512
 """The points of a block of a contraction."""
@@ -174,7 +176,9 @@ class Statement:
         return self._map((*self.RESULTS, *self.ARGUMENTS), lambda x: _replaced(x, table))
 
     def substitute(self, indices: Mapping[LoopIndex, DimLike]) -> Self:
-        """Returns the statement, and all inside it, with expressions in place of some indices of loops around it."""
+        """Returns the statement, and everything inside it, with expressions in place of some indices of the loops
+        around it.
+        """
         return self._map((*self.DIMS, *self.BODIES), lambda x: _substituted(x, indices))
 
     def map_bodies(self, change: Callable[[Body], Body]) -> Self:

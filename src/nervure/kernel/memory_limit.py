@@ -389,7 +389,9 @@ class _Choice:
     # -- what a choice means -----------------------------------------------------------------------------------
 
     def _places(self, chosen: Sequence[Value]) -> dict[Value, int]:
-        """Returns the step before which each chosen value is made again: its first reader, which may be made again."""
+        """Returns the step in front of which each chosen value is made again: its first reader, which may itself be
+        made again.
+        """
         wanted = {value: self.candidates[value].readers[0][0] for value in chosen}
         for value in sorted(chosen, key=lambda value: -self._order[value.op]):
             for operand in self.candidates[value].operands:

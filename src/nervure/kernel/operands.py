@@ -104,7 +104,9 @@ class Address:
                                           for stride, x in self.terms]))
 
     def substitute(self, indices: Mapping[LoopIndex, DimLike]) -> Address:
-        """Returns the address with expressions in place of some loop indices; it is affine in the same indices."""
+        """Returns the address with expressions in place of some loop indices; it is affine in the same indices as
+        these.
+        """
         if not any([self.mentions(index) for index in indices]):
             return self
         base = substitute_indices(self.base, indices)
@@ -125,7 +127,9 @@ class Address:
 
 
 def _affine_parts(x: DimLike) -> tuple[dict[LoopIndex, DimLike], DimLike]:
-    """Returns (factors, rest) with x == the sum of index * factor, plus the rest, in which x is not affine."""
+    """Returns (factors, rest) with x == the sum of index * factor, plus the rest, which has the indices that x is not
+    affine in.
+    """
     factors: dict[LoopIndex, DimLike] = {}
     for index in sorted_indices(x):
         parts = affine(x, [index.name])

@@ -91,7 +91,9 @@ class _Parser:
     # -- lines -----------------------------------------------------------------------------------------------
 
     def kernel(self) -> Kernel:
-        """Reads a kernel: its head without the buffers, whose sizes use the symbols; symbols; buffers; statements."""
+        """Reads a kernel: its head without the buffers, whose sizes use the symbols; then symbols; buffers;
+        statements.
+        """
         if not self._lines:
             raise Scanner("", 1).error("there is no kernel", expected="kernel name(buffers):")
         head = self._take()

@@ -325,7 +325,9 @@ class _Scheduling:
         self._known: dict[tuple[int, tuple[bool, ...]], tuple[Kernel, tuple[Kernel | None, Kernel]]] = {}
 
     def scheduled(self, lowered: LoweredKernel) -> list[LoweredKernel]:
-        """Returns a kernel with its loops in order, behind one that packs an operand once for many calls, if any."""
+        """Returns a kernel with its loops in order, behind one that packs an operand once for many calls, if there is
+        such an operand.
+        """
         storages, kernel = lowered.memory, lowered.kernel
         key = id(kernel.body), tuple([storage in self._lasting for storage in lowered.storages])
         if key not in self._known:  # bodies are known by their identity, as those in the table live
@@ -365,7 +367,9 @@ def _place_leaves(function: Function, memory: BufferAssignment) -> tuple[np.ndar
 
 
 def _storage(kind: StorageKind, held: Any, number: int, kept: BasicTensorDescription | None = None) -> Storage:
-    """Makes a storage for the value ``held``; if memory is ``kept`` between calls, with its description's layout."""
+    """Makes a storage for the value ``held``; if the memory is ``kept`` between calls, with the layout of its
+    description.
+    """
     return Storage(kind, held.dtype, held.shape, number, None if kept is None else layout_of(kept))
 
 

@@ -115,7 +115,9 @@ class ProducerAnalysis:
         return self._uses.get(value, [])
 
     def _behind_products(self, function: Function) -> set[Value]:
-        """Returns the values that are computed from products, element by element: best while these are cached."""
+        """Returns the values that are computed from products, element by element: that is best done while these are
+        cached.
+        """
         found: set[Value] = set()
         for op in function.operations:
             is_behind = self.ops.kind(op) is OpKind.POINTWISE and any([

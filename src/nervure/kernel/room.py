@@ -29,7 +29,9 @@ from nervure.types.dim.polynomial import TooLarge
 
 
 def rooms(kernel: Kernel, lanes: int) -> dict[Buffer, int]:
-    """Returns the scratch buffers whose rows have room behind them, with the number of lanes: all or a register's."""
+    """Returns the scratch buffers whose rows have room behind them, with the number of lanes: all, or those of a
+    register.
+    """
     touched: dict[Buffer, list[NestedAccess]] = {}
     for access in accesses_in(kernel.body):
         if access.statement.buffer.role == "scratch":
@@ -77,7 +79,9 @@ def _divides(distance: DimLike, x: DimLike) -> bool:
 
 
 def _row(access: NestedAccess) -> tuple[DimLike | None, tuple[DimLike, ...]]:
-    """Returns the length of the row that an access goes along, or None, and the strides from row to row."""
+    """Returns the length of the row that an access goes along, and the strides from row to row. The length is None if
+    it goes along no row.
+    """
     address, extents = access.address, dict(access.inner)
     along = [index for index, step in address.steps if step == 1]
     if len(along) != 1 or address.terms or along[0].occurs_in(address.base):

@@ -75,7 +75,9 @@ class Tables(NamedTuple):
 
 
 class Product(NamedTuple):
-    """The parts of a matrix product. With ``tables``, operands and result have no strides of rows or points."""
+    """The parts of a matrix product. With ``tables``, its operands and its result have no strides from row to row or
+    from point to point.
+    """
 
     row: LoopIndex
     rows: DimLike
@@ -219,7 +221,9 @@ def transpose_of(loop: For) -> Transpose | None:
 
 
 def product_of(loop: Statement) -> Product | None:
-    """Returns the matrix product that a loop is; None unless right operand and result are contiguous along columns."""
+    """Returns the matrix product that a loop is; None unless its right operand and result are contiguous along
+    columns.
+    """
     if not isinstance(loop, For) or len(loop.body) != 1 or not isinstance(loop.body[0], For):
         return None
     columns = loop.body[0]
@@ -261,7 +265,9 @@ def block_columns(points: DimLike, dtype: DType, machine: Machine) -> int:
 
 
 class Side(NamedTuple):
-    """The statements that compute one factor of the products of a contraction, and the factor; bytes stay bytes."""
+    """The statements that compute one factor of the products of a contraction, and the factor; a byte before it is
+    widened.
+    """
 
     statements: Body
     value: Scalar
@@ -288,7 +294,9 @@ class Side(NamedTuple):
         return load if isinstance(load, Load) and is_affine(load, *indices) else None
 
     def by_tables(self, *indices: LoopIndex) -> tuple[Load, ...]:
-        """Returns its load and those of its offset tables, one for each of ``indices``; nothing for another form."""
+        """Returns its load and those of its offset tables, one for each of ``indices``; nothing if it has another
+        form.
+        """
         *others, last = self.statements
         tables = _tables(last, others, *indices) if isinstance(last, Load) else ()
         return (last, *tables) if isinstance(last, Load) and tables else ()

@@ -55,7 +55,9 @@ class KernelSharing:
 
 
 class _Structure:
-    """The common part of steps that may share kernels, as a ``key``; ops and storages are numbered as they are met."""
+    """The common part of all steps that may share kernels, as a ``key``; ops and storages are numbered as they are
+    met.
+    """
 
     def __init__(self, step: Loops | Segments, memory: BufferAssignment, lasting: Container[Storage]) -> None:
         self._memory, self._lasting, self._own = memory, lasting, set(step.ops)

@@ -131,7 +131,9 @@ class _Counting:
 
     @property
     def bytes(self) -> int:
-        """The bytes that counted statements read and write; an element counts once for reads, and once for writes."""
+        """The bytes that the counted statements read and write; an element counts once at most for reads, and once for
+        writes.
+        """
         return sum([min(round(elements), self._length(buffer.size)) * buffer.dtype.itemsize
                     for (buffer, _), elements in self._touched.items()])
 

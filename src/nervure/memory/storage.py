@@ -20,7 +20,9 @@ from nervure.types.layout import Layout, dense
 from nervure.types.shape import Shape
 
 UNSTOPPED = 20_000_000
-"""The longest that a kernel that writes in place of a variable may take, in nanoseconds: no interrupt ends it."""
+"""The longest that a kernel that writes in place of a variable may take, in nanoseconds: no interrupt ends the call
+meanwhile.
+"""
 
 
 def layout_of(kept: BasicTensorDescription) -> Layout | None:

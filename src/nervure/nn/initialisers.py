@@ -317,7 +317,9 @@ def _deviation(scale: float, op: str) -> float:
 
 
 def bound(initial: object, out_axes: AxesLike | None = None, window_axes: AxesLike = ()) -> object:
-    """Returns an ``initial`` value for one weight: an initialiser gets a stream of its own, all else stays."""
+    """Returns an ``initial`` value for one weight: an initialiser gets a stream of its own, anything else stays as it
+    is.
+    """
     if isinstance(initial, Initialiser):
         return initial.bound(out_axes, window_axes)
     if callable(initial) and getattr(initial, "__module__", None) == __name__:

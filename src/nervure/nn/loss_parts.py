@@ -203,7 +203,9 @@ def over_classes(weights: TensorLike, own: Tensor, at: int, op: str) -> Tensor:
 
 
 def number_pair(x: TensorLike, t: TensorLike, op: str) -> tuple[Tensor, Tensor, DType]:
-    """Returns predictions x and targets t on the same axes, in the type of arithmetic, and the type of the result."""
+    """Returns predictions x and targets t on the same axes, in the type in which arithmetic takes place, and the type
+    of the result.
+    """
     mine, theirs = read_operand(x, op, 1), read_operand(t, op, 2)
     if isinstance(mine, Tensor) and isinstance(theirs, Tensor):
         _check_spread(mine, theirs, op)

@@ -173,7 +173,9 @@ class Module:
 
     @property
     def float_dtype(self) -> DType | None:
-        """The type of the first parameter of real numbers, or None. Arrays that are given to the module take it."""
+        """The element type of the first parameter of real numbers; None without such. Arrays that are given to the
+        module take it.
+        """
         return next((place.dtype for place in self.parameters() if place.dtype.is_float), None)
 
     def named_buffers(self) -> list[tuple[str, AssignableTensorOp]]:
@@ -185,7 +187,9 @@ class Module:
         return [place for _, place in self.named_buffers()]
 
     def _places(self) -> list[tuple[str, AssignableTensorOp]]:
-        """Returns the places that keep their values, each at its first path, and adopts them: a list may have grown."""
+        """Returns the places that keep their values, each at its first path, and adopts them, as a list may have
+        grown.
+        """
         found: dict[AssignableTensorOp, str] = {}
         for path, module in self.named_modules():
             for name, slot, entry in _entries(module):
@@ -420,7 +424,9 @@ def _check_inputs(module: Module, inputs: tuple[object, ...], named: dict[str, o
 
 
 def _tell_where(error: Exception, call: ModuleCall) -> None:
-    """Tells an error the innermost module that it comes from, and its inputs. One of another library gets a note."""
+    """Tells an error which module it comes from, the innermost one, and with which inputs. An error of another library
+    gets a note.
+    """
     if isinstance(error, NervureError):
         if error.module is None:
             error.module = _described(call)
@@ -467,7 +473,9 @@ def _check_names(names: dict[AssignableTensorOp, str], op: str) -> None:
 
 
 def _check_default(owner: type, name: str, value: object) -> None:
-    """Raises InvalidArgument for parameters in a class attribute: all modules would share them, and none list them."""
+    """Raises InvalidArgument for parameters in a class attribute: all modules of the class would share them, and none
+    would list them.
+    """
     for _, _, entry in _members(name, value):
         if isinstance(entry, AssignableTensorOp) and _is_kept(entry) or isinstance(entry, Module) and entry._places():
             raise InvalidArgument(f"the parameters of {name} are made once, for all modules of the class",

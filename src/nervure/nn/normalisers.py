@@ -59,7 +59,9 @@ class _Scaled(Module):
         return own
 
     def _last(self, x: Tensor) -> list[int]:
-        """Returns the positions of the layer's axes in x: found by name, or the last ones. ShapeMismatch for others."""
+        """Returns the positions of the layer's axes in x: found by name, or the last ones. ShapeMismatch if lengths
+        differ.
+        """
         op, own = type(self).__name__, self._axes
         named = list(range(-len(own), 0)) if own.is_anonymous else names_of(list(own))
         places = [position_of(x, name, op) for name in named]

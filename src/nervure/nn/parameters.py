@@ -30,7 +30,9 @@ Initial = object
 
 def parameter(axes: AxesLike, initial: Initial, out_axes: AxesLike | None = None, window_axes: AxesLike = (),
               dtype: DTypeLike | None = None) -> AssignableTensorOp:
-    """Makes a variable over ``axes`` that starts from ``initial``; ShapeMismatch for a variable of other lengths."""
+    """Makes a variable over ``axes`` that starts from ``initial``; ShapeMismatch for a variable that has other
+    lengths.
+    """
     own = read_axes(axes)
     if isinstance(initial, AssignableTensorOp) and initial.is_trainable:
         if initial.shape != own.lengths or initial.is_named == (own.is_anonymous and len(own) > 0):
@@ -41,7 +43,9 @@ def parameter(axes: AxesLike, initial: Initial, out_axes: AxesLike | None = None
 
 
 def optional(axes: AxesLike, initial: Initial, default: Initial, dtype: DTypeLike | None) -> AssignableTensorOp | None:
-    """Makes a parameter that may be left out: ``initial`` of True means ``default``, False and None no parameter."""
+    """Makes a parameter that may be left out: ``initial`` of True stands for ``default``, False and None for no
+    parameter.
+    """
     if initial is None or initial is False:
         return None
     return parameter(axes, default if initial is True else initial, dtype=dtype)

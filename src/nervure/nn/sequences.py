@@ -89,7 +89,9 @@ class Sequences:
         return Tensor(reordered(self.own.value, order))
 
     def result(self, y: Tensor, features: Axis, steps_first: bool = True) -> Tensor:
-        """Returns y, (T, ..., features) or (..., T, features), with the input's axes in order, then ``features``."""
+        """Returns y, (T, ..., features) or (..., T, features), with the axes of the input in their order, then
+        ``features``.
+        """
         kept = [d for d in range(self.own.ndim) if d != self._last]
         order = [*self._taken(), *self._batch] if steps_first else [*self._batch, *self._taken()]
         value = reordered(y.value, [order.index(d) for d in kept] + [len(order)])

@@ -171,7 +171,9 @@ def _of_op(op: Op) -> DimLike:
 
 
 def _of_region(op: RegionOp) -> DimLike:
-    """Counts the operations of functions inside of an op: of all iterations, if known, and of the longest branch."""
+    """Counts the operations of functions inside of an op: those of all iterations, if their number is known, and those
+    of the longest branch.
+    """
     counts = [_between(body.results, set()) for body in op.bodies]
     if isinstance(op, Branches):
         return dim_max(*counts)

@@ -126,7 +126,9 @@ class If(Branches):
 
 
 class Switch(Branches):
-    """The results of the branch whose number the first operand gives; one below or above chooses the first or last."""
+    """The results of the branch whose number the first operand, an integer, gives; a number below or above chooses the
+    first or the last.
+    """
 
     def chosen(self, value: int) -> int:
         return min(max(value, 0), len(self.branches) - 1)

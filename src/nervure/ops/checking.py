@@ -75,7 +75,9 @@ def require_index(op: Op, position: int, got: BasicTensorDescription) -> None:
 
 
 def checked_axis(op: Op, axis: int, rank: int, name: str = "axis") -> int:
-    """Returns ``axis`` counted from 0; InvalidArgument, naming the attribute, if that rank has no such axis."""
+    """Returns ``axis`` counted from 0; InvalidArgument, naming the attribute, if a tensor of that rank has no such
+    axis.
+    """
     if not -rank <= axis < rank:
         raise op.fail(InvalidArgument, f"attribute {name} is out of range", operand=name, got=axis,
                       expected=f"{-rank} to {rank - 1}" if rank else "nothing: the rank is 0",
@@ -114,7 +116,9 @@ def window_extent(op: Op, position: int, got: BasicTensorDescription, axis: int,
 
 def fitting_windows(op: Op, lengths: Sequence[DimLike], windows: Sequence[DimLike], dilations: Sequence[int],
                     paddings: Sequence[tuple[DimLike, DimLike]]) -> list[Assumption]:
-    """Returns the assumptions that a call with symbolic ``lengths`` must check: that ``window_extent`` accepts them."""
+    """Returns the assumptions that a call with symbolic ``lengths`` must check: that ``window_extent`` would accept
+    the numbers.
+    """
     found = []
     for length, window, dilation, padding in zip(lengths, windows, dilations, paddings, strict=True):
         span, padded = dilation * (window - 1) + 1, length + padding[0] + padding[1]
@@ -125,7 +129,9 @@ def fitting_windows(op: Op, lengths: Sequence[DimLike], windows: Sequence[DimLik
 
 
 def lengths_of_results(op: Op) -> list[Assumption]:
-    """Returns the assumptions that symbolic lengths of results are not negative, unless those of operands imply it."""
+    """Returns the assumptions that symbolic lengths of results are not negative, unless the operands' lengths imply
+    it.
+    """
     known = of_lengths([length for operand in op.operands for length in operand.type.shape])
     lengths = [length for value in op.outputs for length in value.type.shape if isinstance(length, Dim)]
     return [Assumption(dim_max(length, 0), length, type(op).__name__, op.location) for length in lengths

@@ -43,7 +43,9 @@ class InComputeType(Composite, abstract=True):
 
 
 class ElementwiseComposite(Pointwise, InComputeType, abstract=True):
-    """A composite with the type rule of elementwise ops: one shape, one element type; one operand unless it says so."""
+    """A composite with the type rule of elementwise ops: one shape, one element type; it has one operand unless it
+    says otherwise.
+    """
 
     operand_names = "x"
     admits = FLOATS

@@ -58,7 +58,9 @@ class Geometry(NamedTuple):
     groups: int
 
     def position(self, d: int, place: DimLike, offset: DimLike) -> DimLike:
-        """Returns the position in the data, along spatial dimension ``d``, of ``offset`` in the window at ``place``."""
+        """Returns the position in the data, along spatial dimension ``d``, of the window position ``offset`` at
+        ``place``.
+        """
         return place * self.strides[d] + offset * self.dilations[d] - self.paddings[d][0]
 
     def reached(self, output_paddings: Sequence[int]) -> tuple[Geometry, list[tuple[DimLike, DimLike]]]:
@@ -233,7 +235,9 @@ _SHARED = {frozenset([DATA, RESULT]): {DATA: 0, RESULT: 0},
 
 
 def _folded(x: Value, at: int, parts: int) -> Value:
-    """Moves the first dimension of x into that which is then number ``at``, in front of each of its ``parts``."""
+    """Moves the first dimension of x into the dimension that is then number ``at``, in front of what is in each of its
+    ``parts``.
+    """
     length, *shape = x.shape
     split = (length, *shape[:at], parts, shape[at] // parts, *shape[at + 1:])
     order = [*range(1, at + 2), 0, *range(at + 2, len(split))]

@@ -47,7 +47,9 @@ from nervure.types.element_groups import ANY, REALS
 
 
 class Places(NamedTuple):
-    """The element of x addressed at each point of a domain: the domain, and a coordinate for each dimension of x."""
+    """The element of x that is addressed at each point of a domain: the domain, and a coordinate for each dimension of
+    x.
+    """
 
     domain: tuple[DimLike, ...]
     coordinates: tuple[DimLike | Element, ...]
@@ -144,7 +146,9 @@ class GatherElements(AlongAxis, Gathering):
 
 
 class GatherNd(Gathering):
-    """Takes slices of x at positions: index shares its first ``batch`` dimensions with x, its last has coordinates."""
+    """Takes slices of x at positions: index shares its first ``batch`` dimensions with x, and its last has the
+    coordinates.
+    """
 
     operand_names = "x index"
     batch = field.integer(0)

@@ -78,7 +78,9 @@ def _row_and_column(shape: tuple[DimLike, ...], offset: int) -> tuple[Value, Val
 
 
 class Tril(Composite):
-    """The lower triangles of matrices in the last two dimensions: zeros above the diagonal (or one ``offset`` up)."""
+    """The lower triangles of matrices in the last two dimensions: zeros above the diagonal (``offset`` > 0: one further
+    up).
+    """
 
     signature = "x[~ rows columns] -> y[~ rows columns]"
     offset = field.integer(0)
@@ -89,7 +91,9 @@ class Tril(Composite):
 
 
 class Triu(Composite):
-    """The upper triangles of matrices in the last two dimensions: zeros below the diagonal (or one ``offset`` up)."""
+    """The upper triangles of matrices in the last two dimensions: zeros below the diagonal (``offset`` > 0: one further
+    up).
+    """
 
     signature = "x[~ rows columns] -> y[~ rows columns]"
     offset = field.integer(0)

@@ -87,7 +87,9 @@ class Reduction(Op, abstract=True):
 
     def fold(self, x: BasicTensorDescription, combine: str | ScalarExpression, body: ScalarExpression = identity_body,
              finish: ScalarExpression | None = None) -> Structure:
-        """Returns an iteration over all elements of x, written at the kept indices, with ``combine`` and ``body``."""
+        """Returns the iteration over all elements of ``x``, written at the kept indices, with ``combine`` and
+        ``body``.
+        """
         rank = len(x.shape)
         return Structure(domain=x.shape, reads=(identity_access(rank),),
                          writes=(Access(tuple([index(d) for d in self._kept(rank)])),),

@@ -114,7 +114,9 @@ class ScalarNamespace(ABC, Generic[Scalar]):
 
     @function(REALS, cost=50, ulps=4, sample=("positive", "normal"))
     def power(self, x: Scalar, y: Scalar) -> Scalar:
-        """x ** y. 0 ** 0 is 1. Integers wrap; negative powers are 0, but of 1 and -1 exact. Floats: as IEEE pow."""
+        """x ** y. 0 ** 0 is 1. Integers wrap; to a negative power 0, but 1 ** y is 1 and (-1) ** y is 1 or -1.
+        Floats: as IEEE pow.
+        """
 
     # Not commutative, nor is the minimum: for 0.0 and -0.0 the position decides which one they return.
     @function(ORDERED, cost=1)

@@ -119,7 +119,9 @@ class CountNonzero(Reduction, Composite):
 
 
 class LogSumExp(ReductionComposite):
-    """log(sum(exp(x))), without overflow; -inf for no elements. Its derivative is the softmax, or 0 if all are -inf."""
+    """log(sum(exp(x))), without overflow; -inf for no elements. Its derivative is the softmax, or 0 if all elements
+    are -inf.
+    """
 
     def formula(self, x: Value) -> Value:
         largest = Max(StopGradient(x), self.axes, of_nothing=True).output
@@ -151,6 +153,8 @@ def _per(total: Value, count: DimLike) -> Value:
 
 
 def _root(x: Value) -> Value:
-    """Returns the square root with the derivative 0 at 0: the root reads 1 there, as 0 times infinity is NaN."""
+    """Returns the square root with the derivative 0 at 0: there the root reads 1, since 0 times its infinite slope is
+    NaN.
+    """
     zero = Equal(x, x.full(0))
     return where(zero, 0, Sqrt(where(zero, 1, x)).output)

@@ -40,7 +40,9 @@ DECAY = Bounds(lambda value: 0 <= value < 1, "is no decay rate", "0 <= rate < 1"
 
 
 def checked(value: object, op: str, operand: str, accepted: Bounds) -> float:
-    """Returns a hyperparameter as a float; WrongKind if it is no number, InvalidArgument outside of ``accepted``."""
+    """Returns a hyperparameter as a float; WrongKind if it is no number, InvalidArgument outside of the range
+    ``accepted``.
+    """
     found = real(value, op, operand)
     if not accepted.admits(found):
         raise InvalidArgument(f"{operand} {accepted.problem}", op=op, operand=operand, got=value,

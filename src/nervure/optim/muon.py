@@ -82,7 +82,9 @@ class Muon(Rule):
 
 
 def orthogonal(x: Tensor, iterations: int, epsilon: Tensor) -> Tensor:
-    """Returns a matrix like x with its singular values brought near 1, by products on its shorter side."""
+    """Returns a matrix like x with its singular values brought near 1, by products on the side with fewer rows or
+    columns.
+    """
     rows, columns = x.shape
     if rows > columns:
         return orthogonal(x.T, iterations, epsilon).T

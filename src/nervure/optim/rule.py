@@ -86,19 +86,25 @@ class Rule(Optimizer):
         return [self]
 
     def rate(self, parameters: Container[AssignableTensorOp]) -> Tensor:
-        """Returns the rate of the next step of those of its parameters among ``parameters``; each has its count."""
+        """Returns the learning rate of the next step of those of its parameters that are among ``parameters``; each
+        has a count of its own.
+        """
         if self.schedule is None:
             return self.learning_rate
         own = [self._kept.of(place)["n"] for place in self._kept.parameters() if place in parameters]
         return self.schedule.at(own[0] if own else self.n)
 
     def _made(self, parameter: AssignableTensorOp) -> Slots:
-        """Makes the slots that a parameter does not share; the first parameter gets the count of the optimiser."""
+        """Makes the slots that a parameter does not share with others; the first parameter gets the count of the
+        optimiser.
+        """
         count = self._count() if self._kept.parameters() else self.n
         return {"n": count, **{name: self.slot(parameter, name) for name in self.moments}}
 
     def slot(self, parameter: AssignableTensorOp, name: str) -> AssignableTensorOp:
-        """Makes the place of a moment of a parameter; a rule whose moments have other axes or starts makes its own."""
+        """Makes the place of a moment of a parameter; a rule whose moments have other axes, or another start, makes
+        its own.
+        """
         return slot_like(parameter, name)
 
     def _count(self) -> AssignableTensorOp:

@@ -153,7 +153,9 @@ def _as_broadcast(x: Value, map: IndexMap) -> Op | None:
 
 
 def _as_slice(x: Value, map: IndexMap) -> Op | None:
-    """Returns a Slice if each coordinate is affine in its own dimension's index, or a Reverse of whole dimensions."""
+    """Returns a Slice if each coordinate is affine in the index of its own dimension; reversing whole dimensions is a
+    Reverse.
+    """
     if map.rank != x.rank:
         return None
     ranges: list[tuple[DimLike, DimLike, DimLike]] = []

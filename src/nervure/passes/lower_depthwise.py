@@ -90,7 +90,9 @@ def _of_result(op: Convolution) -> Value | None:
 
 
 def _of_data(op: ConvolutionDataGradient) -> Value | None:
-    """Computes each element of the data from the places whose windows contain it, one phase of strides at a time."""
+    """Computes each element of the data from the places whose windows contain it, one phase of the strides after the
+    other.
+    """
     r, f = op.operands
     each, steps = _filters_of_channel(op, f.shape), steps_over(op.geometry, f.shape[2:])
     if each is None or steps is None:

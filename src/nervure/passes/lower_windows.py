@@ -93,7 +93,9 @@ def _windows_in(x: Value, axes: tuple[int, ...]) -> Windows | None:
 
 
 def _has_rows(windows: Windows, most: int) -> bool:
-    """Whether windows whose neighbours begin at most ``most`` elements apart are read in rows, not as a reduction."""
+    """Whether neighbouring windows, which begin ``most`` elements apart or fewer, are read in rows; else a reduction
+    reads better.
+    """
     last = windows.operands[0].rank - 1
     if last not in windows.axes:
         return True

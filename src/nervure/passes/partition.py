@@ -46,7 +46,9 @@ class Part(NamedTuple):
 
 
 def partition(function: Function, device_of: DeviceOf, default: Hashable) -> list[Part]:
-    """Returns the parts in an order in which they can run. Free roots are computed on the ``default`` device."""
+    """Returns the parts in an order in which they can run. Free roots of the function are computed on the ``default``
+    device.
+    """
     devices = {op: device_of(op) for op in function.operations}
     for value in function.roots:
         if devices[value.op] is None and not is_given(value.op):

@@ -262,7 +262,9 @@ def _tested(predicate: Predicate, at: int, then: Step) -> Step:
 
 
 def _opened(at: int, op_class: type[Op], places: Sequence[int], is_swapped: bool, then: Step) -> Step:
-    """Tests the op and puts operands into the ``places`` of their patterns, in either order if they may be swapped."""
+    """Tests the op and puts its operands into the ``places`` of their patterns, in either order if they may be
+    swapped.
+    """
     first, count = (places[0] if places else 0), len(places)
 
     def open_op(registers: Registers) -> bool:

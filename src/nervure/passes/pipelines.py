@@ -140,6 +140,8 @@ def on_devices(function: Function, composites: Decomposition, rules: Sequence[Re
 
 @lru_cache(maxsize=8)
 def simplification(evaluate: Evaluate | None = None) -> Rewriter:
-    """Returns folding, canonical views, known indices and algebra as one walk, so that each sees what others make."""
+    """Returns folding, canonical views, known indices and algebra as one walk, so that each sees the results of the
+    others at once.
+    """
     return Rewriter("simplify", [
         *fold.rules(evaluate), *canonical_views.RULES, *known_indices.RULES, *algebra.RULES])

@@ -47,7 +47,9 @@ def _of_reduction(op: Reduction) -> Op | None:
 
 
 def _of_broadcast(op: Reduction) -> Value | None:
-    """Reduces a tensor along axes on which it repeats to the tensor itself; sums of integers times the count."""
+    """Reduces a tensor along axes on which it repeats to the tensor itself; a sum of integers is multiplied by the
+    count.
+    """
     inner = op.operands[0].op
     if type(inner) is not Broadcast or not op.axes or not set(op.axes) <= set(inner.axes):
         return None

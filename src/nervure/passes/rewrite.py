@@ -62,7 +62,9 @@ class Rule(ABC):
 
     @abstractmethod
     def may_apply(self, op_class: type[Op], operand_classes: Sequence[type[Op]]) -> bool:
-        """Whether an op of that class on operands of those classes could be rewritten. Asked once for each of these."""
+        """Whether an op of that class on operands of those classes could be rewritten. Asked once for each
+        combination.
+        """
 
     @abstractmethod
     def apply(self, op: Op) -> Replacement:
@@ -307,7 +309,9 @@ class Inheritance:
         return op in self._originals
 
     def given_to(self, function: Function) -> Function:
-        """Returns the function with names and labels passed on; parameters, the caller's, stay as they are."""
+        """Returns the function with names and labels passed on; parameters, which belong to the caller, stay as they
+        are.
+        """
         heirs = {*self._names, *[value.op for value in self._labels]}
         if not heirs:
             return function

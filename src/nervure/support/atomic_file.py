@@ -137,7 +137,9 @@ def _check_regular(status: os.stat_result, path: str) -> None:
 
 
 def _check_replaceable(path: str) -> None:
-    """Raises InvalidArgument for what is no file nor link: a device, replaced by a file, would be gone."""
+    """Raises InvalidArgument for anything that is neither a file nor a link: a device, replaced by a file, would be
+    gone.
+    """
     if os.path.isdir(path):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     try:

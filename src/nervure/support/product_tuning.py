@@ -31,7 +31,9 @@ class ProductTuning(NamedTuple):
     """
 
     gap_packing: int = 4
-    """Rows of A in whose time a column is packed from lines with gaps. Found in 5538263, with images of short lines."""
+    """Rows of A in whose time a column is packed where lines of columns have gaps between them. Found in 5538263, with
+    images of short lines.
+    """
 
     unknown_repetitions: int = 2
     """Times that an element of B is assumed to be packed where the number of rows is a symbol: for each time there are
@@ -41,7 +43,9 @@ class ProductTuning(NamedTuple):
     # -- blocks of columns -----------------------------------------------------------------------------------------
 
     widest_block: int = 512
-    """Columns of a task of so few k that more would stay in the cache: rows are long enough. Found in da68adc."""
+    """Columns of a task whose k are so few that more would stay in the cache: rows are stretches of memory long enough.
+    Found in da68adc.
+    """
 
     kept_share: int = 2
     """Times that a panel which is kept between calls is narrower than one of a task: of many k, it has the columns of
@@ -49,7 +53,9 @@ class ProductTuning(NamedTuple):
     """
 
     streamed_columns: int = 2048
-    """Columns of a task of few rows, as fast as memory: long stretches of each row of B are read. Found in c325fe1."""
+    """Columns of a task of few rows, which is as fast as memory: long stretches of each row of B are read. Found in
+    c325fe1.
+    """
 
     # -- blocks of rows --------------------------------------------------------------------------------------------
 
@@ -67,7 +73,9 @@ class ProductTuning(NamedTuple):
     """
 
     bytes_rows: int = 512
-    """The least rows of a task of bytes, multiplied in a quarter of the time, packed in the same. Found in d2bb947."""
+    """The least rows of a task of bytes, which are multiplied in a quarter of the time and packed in the same. Found in
+    d2bb947.
+    """
 
     # -- convolutions ----------------------------------------------------------------------------------------------
 

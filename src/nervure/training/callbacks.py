@@ -119,7 +119,9 @@ def read_callbacks(value: object) -> Callbacks:
 
 
 def check_entry(entry: Entry) -> None:
-    """Converts the values that callbacks have put into an entry to Python's numbers; WrongKind for all but numbers."""
+    """Converts the values that callbacks have put into an entry to Python's numbers; WrongKind for anything but
+    numbers.
+    """
     for name, value in entry.items():
         if type(value) in (int, float):
             continue

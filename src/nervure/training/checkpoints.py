@@ -52,7 +52,9 @@ def paths(folder: str) -> list[str]:
 
 
 def write(path: str, state: StateDict, standing: Standing, random: Random) -> None:
-    """Writes a checkpoint of ``state``, ``standing`` and ``random`` to ``path``; no file has its name before."""
+    """Writes a checkpoint of ``state``, ``standing`` and ``random`` to ``path``; until it is complete, no file has its
+    name.
+    """
     write_tensors(path, {**state.arrays(), **standing.arrays()}, _strings(state, standing, random))
     remove_parts(path)
 
@@ -129,7 +131,9 @@ class Folder:
         self._start = steps
 
     def add(self, steps: int, write: Callable[[str], None], best: int | None) -> str:
-        """Calls ``write`` for a checkpoint after ``steps``, removes files that need not be kept, returns its path."""
+        """Calls ``write`` for a checkpoint after ``steps`` steps, removes the files that need not be kept, and returns
+        its path.
+        """
         if self._start is not None:
             spared = set(self._damaged) if self._start >= 0 else set[str]()
             self._remove([path for path in paths(self.path) if _steps(path) > self._start and path not in spared])

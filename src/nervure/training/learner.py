@@ -112,7 +112,9 @@ class Learner(Uncopyable):
         return step
 
     def learn(self, batch: Batch) -> BatchReading:
-        """Makes one step, and returns loss and metrics before it. NumericError, and no step, for a loss not finite."""
+        """Makes one step, and returns loss and metrics before it. If the loss is not finite: NumericError, and nothing
+        is changed.
+        """
         reading = self._computed(self.programs_for(batch).stepping, batch)
         self.steps_taken += 1
         return reading
@@ -123,7 +125,9 @@ class Learner(Uncopyable):
         return self.goal.module
 
     def means(self, data: Source, pause: Callable[[], None] = lambda: None) -> Entry:
-        """Returns loss and metrics over all data, batches weighted by their examples; ``pause`` runs after each."""
+        """Returns loss and metrics over all data, each batch weighted by its number of examples; ``pause`` runs after
+        each.
+        """
         tally, wholes = Tally(), tuple[Whole, ...]()
         for batch in data.epoch(0):
             program = self.programs_for(batch).evaluating
@@ -245,7 +249,9 @@ class Learner(Uncopyable):
         return [variable_of(place) for place in self.state_names()]
 
     def begin(self, is_resumed: bool) -> None:
-        """Begins a training, with the random state of the last one if ``is_resumed``, else that of the transformer."""
+        """Begins a training, with the random state of the interrupted one if ``is_resumed``, else that of the
+        transformer.
+        """
         if is_resumed:
             self.transformer.restore(self._draws.cells(self._draws.get(self.transformer)))
         else:

@@ -131,7 +131,9 @@ def predicted(outputs: TensorLike, targets: Tensor, op: str) -> Tensor:
 
 
 def class_axis(own: Tensor, targets: Tensor, op: str) -> int:
-    """Returns the axis of the outputs, ``own``, that the class numbers in ``targets`` lack; without names the last."""
+    """Returns the axis of the outputs, ``own``, that the class numbers in ``targets`` lack; without names the last
+    one.
+    """
     if own.ndim != targets.ndim + 1:
         raise AxisMismatch("outputs have one axis more than class numbers", op=op, got=str(own.axes),
                            expected=f"{targets.axes} and an axis of classes", help="write a metric of your own")

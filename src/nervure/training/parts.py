@@ -47,7 +47,9 @@ class BatchRoles(NamedTuple):
         return isinstance(self.weights if self.targets is None else self.targets[0], str)
 
     def parts(self, batch: object) -> BatchParts:
-        """Returns the parts of a batch, or of any structure with the form of one; InvalidArgument if one is lacking."""
+        """Returns the parts of a batch, or of any structure with the form of one; InvalidArgument if it lacks an
+        entry.
+        """
         if isinstance(batch, Mapping):
             return self._of_names(batch)
         assert isinstance(batch, Sequence)

@@ -56,7 +56,9 @@ NOT_FINITE = "the loss is not finite"
 
 
 class Goal(NamedTuple):
-    """A goal: module, optimiser, the loss to minimise, the metrics to report, and the roles of a batch's entries."""
+    """A goal: the module, the optimiser, the loss to minimise, the metrics to report, and the roles of a batch's
+    entries.
+    """
 
     module: Module
     optimizer: Callable[[Tensor], Effect]
@@ -93,7 +95,9 @@ class BatchProgram(NamedTuple):
 
 
 class Prediction(NamedTuple):
-    """A computation of inputs, the pattern of its result, and the axis of the examples in each output, or None."""
+    """A computation of inputs, the pattern of its result, and the axis of the examples in each output (None if it has
+    none).
+    """
 
     run: Computation[tuple[np.ndarray, ...]]
     pattern: Pattern
@@ -128,7 +132,9 @@ class Programs(Uncopyable):
 
     @property
     def step(self) -> Computation[tuple[np.ndarray, ...]]:
-        """The training step: loss and metrics, and the update of all parameters, unless the loss is not finite."""
+        """The training step: loss and metrics, and the update of all parameters; if the loss is not finite, nothing is
+        changed.
+        """
         return self.stepping.run
 
     @once
@@ -230,7 +236,9 @@ class Programs(Uncopyable):
         return [entry for entry in tensors if entry is not None], Whole(name, metric, pattern, tuple(axes))
 
     def _rates(self, loss: Tensor) -> dict[str, Tensor]:
-        """Returns the learning rates of a step, one for each rule of the optimiser, which knows its parameters."""
+        """Returns the learning rates of a step, one for each rule of the optimiser, which knows its parameters by
+        then.
+        """
         rules = self.goal.optimizer.rules() if isinstance(self.goal.optimizer, Optimizer) else []
         own = set(variables_below(loss))
         rates = [as_tensor(rule.rate(own)) for rule in rules]
@@ -286,7 +294,9 @@ def _place(array: object, axes: AxesLike | Tensor | None, path: str, own_type: D
 
 
 def examples_axis(tensor: Tensor, places: Sequence[AssignableTensorOp]) -> int | None:
-    """Returns the axis whose length follows from the number of examples in ``places``, if there is one alone."""
+    """Returns the axis whose length follows from the number of examples in ``places``; None unless there is exactly
+    one.
+    """
     known = frozenset().union(*[symbols(place.shape[0]) for place in places if isinstance(place.shape[0], Dim)])
     found = [at for at, length in enumerate(tensor.shape) if isinstance(length, Dim) and symbols(length) & known]
     return found[0] if len(found) == 1 else None

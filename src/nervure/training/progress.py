@@ -42,7 +42,9 @@ def clock(seconds: float) -> str:
 
 
 class Progress(AbstractContextManager["Progress"]):
-    """Shows a training of ``epochs`` with ``batches`` batches each (None: unknown), from its current position on."""
+    """Shows a training of ``epochs`` epochs with ``batches`` batches each (None: unknown), from its current position
+    on.
+    """
 
     def __init__(self, standing: Standing, epochs: int, batches: int | None, shows: bool) -> None:
         from tqdm import tqdm

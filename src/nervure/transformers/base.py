@@ -90,11 +90,15 @@ class Transformer(Uncopyable, ABC):
         return self.pipeline()(function, evaluate, self.supports)
 
     def compile(self, function: Function) -> Executable:
-        """Returns the function as it is, as a callable. NotSupported names one it can neither run nor decompose."""
+        """Returns the function as it is, as a callable. NotSupported names an op that it can neither run nor
+        decompose.
+        """
         return self.make_executable(self.prepared(function))
 
     def prepared(self, function: Function) -> Function:
-        """Returns the function in ops that this transformer runs, or raises NotSupported, which names another."""
+        """Returns the function with ops alone that this transformer runs. NotSupported names one that it can neither
+        run nor decompose.
+        """
         self.check_open()
         if not isinstance(function, Function):
             raise WrongKind("only a Function can be compiled", op="compile", got=type(function).__name__,
@@ -174,7 +178,9 @@ class Transformer(Uncopyable, ABC):
         self._store(other.snapshot([variable for variable, _ in other.cells.known()]), "copy_state")
 
     def snapshot(self, variables: Sequence[Variable]) -> dict[Variable, np.ndarray]:
-        """Returns the values of several variables, of one moment: no call comes between. They must not be written."""
+        """Returns the values of several variables, all of one moment: no call comes in between. They must not be
+        written.
+        """
         self.check_open()
         cells = self.cells.of(variables)
         arrays = holding(cells, lambda: [cell.read() for cell in cells], op="snapshot")

@@ -200,7 +200,9 @@ class Binder:
 
 
 def _equations(places: Sequence[SymbolicDimension]) -> list[Equation]:
-    """Returns an equation for each symbol that can be determined: symbols alone, then lengths with one unknown."""
+    """Returns an equation for each symbol that can be determined: symbols alone first, then lengths with one unknown
+    left.
+    """
     known: dict[str, Equation] = {}
     for place in places:
         if str(place.length) in symbols(place.length):

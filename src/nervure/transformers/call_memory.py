@@ -24,7 +24,9 @@ from nervure.types.dim import DimLike, terms
 
 
 class CallMemory(NamedTuple):
-    """``tensors`` is the number of results and temporary values, ``bytes`` their memory: exactly, or at most."""
+    """``tensors`` is the number of results and temporary values, ``bytes`` the memory that they take: exactly, or at
+    most.
+    """
 
     tensors: int
     bytes: DimLike

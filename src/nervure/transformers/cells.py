@@ -111,7 +111,9 @@ class Cell:
         return holding([self], self._lend, op="storage")
 
     def adopt(self, array: np.ndarray, outside: Outer | None = None) -> None:
-        """Replaces the array by ``array``, row-major and writeable, lent from then on; or by memory ``outside``."""
+        """Replaces the array by ``array``, row-major and writeable, which is lent from then on; or by memory
+        ``outside``.
+        """
         def act() -> None:
             self.array, self.lent.value, self.outside = array, LENT, outside
             self.stamp.value += 1
@@ -209,7 +211,9 @@ class Cell:
 
 
 def own_copy(value: object, type: BasicTensorDescription, name: str | None) -> np.ndarray:
-    """Returns a copy, for the variable of a ``name``, of anything that NumPy reads, converted as arguments are."""
+    """Returns a copy, for the variable of a ``name``, of anything that NumPy reads, converted like an argument of a
+    call.
+    """
     array = as_array(value, type.dtype, "set", name)
     if array.shape != type.shape:
         raise ShapeMismatch("the value has another shape than the variable", op="set", operand=name, got=array.shape,
@@ -243,7 +247,9 @@ _ALONE = _references_of_one()
 
 
 def store_together(cells: Sequence[Cell], arrays: Sequence[np.ndarray]) -> None:
-    """Stores several new values at once: whatever a signal handler raises, all cells have new values or none has."""
+    """Stores several new values at once: whatever a signal handler raises, all cells have their new values or none
+    has.
+    """
     _check_writeable(cells)
     pairs = [(cell, in_order(array, cell.order)) for cell, array in zip(cells, arrays, strict=True)]
     _save_outside([(cell, array) for cell, array in pairs if cell.outside is not None and cell.outside.flat is None])

@@ -191,7 +191,9 @@ def _impossible(op: Op, bindings: Mapping[str, int]) -> NervureError:
 
 
 def check_fits(function: Function, bindings: Mapping[str, int], stored: Collection[Value] | None = None) -> None:
-    """Raises InvalidArgument if a call of ``function`` needs more than the machine has, or ``flags.memory_limit``."""
+    """Raises InvalidArgument if a call of ``function`` needs more memory than this machine has, or more than
+    ``flags.memory_limit``.
+    """
     peak, op = needed(function, bindings, stored)
     limit = flags.allowed_bytes()
     if peak > limit and op is not None:

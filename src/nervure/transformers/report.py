@@ -161,7 +161,9 @@ class MadeAgain(NamedTuple):
 
 @dataclass(frozen=True)
 class PlaceReport:
-    """A tensor on a mesh: ``split`` names axes of the mesh for each dimension; ``bytes`` are those of one device."""
+    """A tensor on a mesh: its ``split`` names the axes of the mesh for each dimension; ``bytes`` are those on one
+    device.
+    """
 
     kind: str
     name: str
@@ -172,7 +174,9 @@ class PlaceReport:
 
 @dataclass(frozen=True)
 class Exchange:
-    """The collective operations of one ``kind`` between devices: their ``count``, and the bytes of results on one."""
+    """The collective operations of one ``kind`` between devices: their ``count``, and the bytes of their results on
+    one device.
+    """
 
     kind: str
     count: int

@@ -25,7 +25,9 @@ MOST_NANOSECONDS = 10**15
 
 @dataclass(frozen=True)
 class Duration:
-    """The time of a kernel on one core: the nanoseconds of ``known`` sizes, which rise. ``size`` has the symbols."""
+    """The time of a kernel on one core: of ``known`` sizes, which rise, the nanoseconds. ``size`` is what the symbols
+    make of it.
+    """
 
     size: DimLike = 0
     known: tuple[tuple[int, int], ...] = ((0, 0),)

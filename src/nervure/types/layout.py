@@ -151,7 +151,9 @@ def row_major(shape: Iterable[DimLike], sizes: Iterable[DimLike] | None = None) 
 
 
 def column_major(shape: Iterable[DimLike], sizes: Iterable[DimLike] | None = None) -> Layout:
-    """Returns the layout whose first index moves fastest: strides are products of sizes to the left."""
+    """Returns the layout whose first index moves fastest: strides are the products of the sizes to the left; else as
+    ``row_major``.
+    """
     allocated = _allocated(shape, sizes, "column_major")
     strides = list(accumulate(allocated[:-1], mul, initial=1)) if allocated else []
     return Layout(tuple(strides), 0, allocated)

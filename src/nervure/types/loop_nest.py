@@ -72,7 +72,9 @@ class LoopNest(NamedTuple):
             yield self.views(index)
 
     def parts(self, count: int) -> list[LoopNest]:
-        """Splits the nest into at most ``count`` nests: of the outermost loop, or of a block of one dimension alone."""
+        """Splits the nest into at most ``count`` nests: parts of the outermost loop, or of a one-dimensional block
+        without loops.
+        """
         whole = (*self.lengths, *self.sizes)
         if not whole or not isinstance(whole[0], int) or (not self.lengths and len(self.sizes) > 1):
             return [self]
@@ -144,7 +146,9 @@ def _by_locality(shape: Sequence[DimLike], layouts: Sequence[Layout]) -> list[in
 
 
 def _collapsed(shape: Sequence[DimLike], layouts: Sequence[Layout], block_rank: int) -> LoopNest:
-    """Returns the nest of dimensions in final order: those outside of blocks collapsed, for single elements all."""
+    """Returns the nest of dimensions in their final order: those outside of blocks are collapsed; for single elements,
+    all are.
+    """
     kept = 0 if block_rank == 1 else block_rank
     outer = shape[:len(shape) - kept]
     heads = [Layout(layout.strides[:len(outer)], layout.offset) for layout in layouts]

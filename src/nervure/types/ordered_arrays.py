@@ -47,7 +47,9 @@ def _allocated(layout: Layout) -> int:
 
 
 def is_in_order(array: np.ndarray, order: Order) -> bool:
-    """Whether an array's elements are in this order: adjacent, or in rows as a layout says, with all its memory."""
+    """Whether an array's elements are in this order: adjacent, or in rows as far apart as a layout says, with all of
+    its memory.
+    """
     if isinstance(order, Layout):
         strides = byte_strides(array.shape, order, array.itemsize)
         fits = [own == wanted for own, wanted, length in zip(array.strides, strides, array.shape, strict=True)
@@ -84,7 +86,9 @@ _ONE = _references_of_base(empty((1,), np.dtype(np.uint8), Layout((1,), 0, (2,))
 
 
 def flat(array: np.ndarray) -> np.ndarray:
-    """Returns the memory of an array from its first element to its last, with gaps, as one dimension."""
+    """Returns the memory of an array from its first element to its last, with the gaps, as one dimension. No dimension
+    may run backwards.
+    """
     reach = sum([(length - 1) * stride for length, stride in zip(array.shape, array.strides, strict=True)])
     count = reach // array.itemsize + 1 if array.size else 0
     return np.lib.stride_tricks.as_strided(array, (count,), (array.itemsize,))

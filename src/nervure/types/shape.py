@@ -69,7 +69,9 @@ def checked_dim(value: object, op: str | None = None) -> DimLike:
 
 
 def checked_axes(axes: Iterable[int], rank: int, op: str | None = None) -> tuple[int, ...]:
-    """Returns ``axes`` as positions of dimensions, all different, in order; a negative one counts from the end."""
+    """Returns ``axes`` as positions of dimensions, all different, in the order given; a negative one counts from the
+    end once.
+    """
     positions = []
     for axis in axes:
         position = _checked_integer(axis, "a dimension is named by its position", op)

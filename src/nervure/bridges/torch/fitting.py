@@ -39,7 +39,9 @@ Shape = Sequence[DimLike]
 
 
 def fitted(x: Given, dtype: DType, shape: Shape) -> Value:
-    """Returns x in an element type and a shape: repeated along missing dimensions and those of length 1."""
+    """Returns a value or a number in an element type and, repeated along missing dimensions and those of length 1, in
+    a shape.
+    """
     if isinstance(x, Dim):
         return ops.Extent(x, dtype, tuple(shape)).output
     if isinstance(x, SymbolicNumber):

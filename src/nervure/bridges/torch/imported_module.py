@@ -34,7 +34,9 @@ from nervure.types.index_map import IndexMap
 
 
 class Given(NamedTuple):
-    """A parameter's origin: an "input" by its name, a "place" by its path, or "uniform" or "normal" random numbers."""
+    """The origin of a parameter of a Function: an "input" by its name, a "place" by its path, or "uniform" or "normal"
+    random numbers.
+    """
 
     kind: str
     name: str

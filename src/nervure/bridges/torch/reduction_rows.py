@@ -61,7 +61,9 @@ def variance(result: Type, x: Value, axes: Axes, correction: Foreign, keep: bool
 
 
 def variance_of(x: Value, axes: Sequence[int], shape: Sequence[DimLike], correction: Foreign) -> Value:
-    """Returns the sum of squared distances from the mean, over the number of elements less a correction (None: 1)."""
+    """Returns the sum of the squared distances from the mean, over the number of elements less a correction, which is
+    1 if it is None.
+    """
     if not x.dtype.is_float:
         raise Unsupported(f"the variance of {x.dtype.name} numbers")
     squares = reduced(ops.Sum, ops.Square(x - kept(ops.Mean, x, axes)).output, axes, shape)

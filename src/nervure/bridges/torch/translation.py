@@ -141,7 +141,9 @@ def described(tensor: torch.Tensor) -> BasicTensorDescription:
 
 
 def memory_order(tensor: torch.Tensor) -> tuple[int, ...] | None:
-    """Returns the dimensions of a traced tensor from the outermost in memory; None in order, or for shared memory."""
+    """Returns the dimensions of a traced tensor from the outermost in memory; None if they are in order there, or if
+    elements share memory.
+    """
     strides = [_hint(stride) for stride in tensor.stride()]
     lengths = [_hint(size) for size in tensor.shape]
     moving = [d for d, length in enumerate(lengths) if length != 1]

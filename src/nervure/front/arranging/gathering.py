@@ -171,7 +171,9 @@ def lookuptable(table: TensorLike, index: TensorLike, axes: AxesLike | None = No
 
 
 class _Plan(NamedTuple):
-    """The plan of indexing one axis: first the batch dimensions of both, then the axis, then the rest of x."""
+    """The plan of indexing one axis: batch dimensions that x and index share come first, then the axis, then the rest
+    of x.
+    """
 
     x_order: tuple[int, ...]
     positions: Value

@@ -165,7 +165,9 @@ class _Reader:
         self._keep(found[1], None if axis is None else axis.resized(found[1]))
 
     def _position(self, entry: DimLike) -> None:
-        """Takes a position: one known to be inside is part of the view; others are looked up when the graph runs."""
+        """Takes a position: one that is known to be inside is part of the view; others are looked up when the graph
+        runs.
+        """
         length, axis = self._here()
         place = _inside(entry, length, len(self._ranges), self._x)
         if place is not None and not self._has_arrays:
@@ -270,7 +272,9 @@ def _array(entry: object) -> int | np.ndarray:
 
 
 def _completed(entries: list[Entry], x: Tensor) -> list[Entry]:
-    """Returns the entries with the missing slices, in place of ``...`` or at the end; InvalidArgument for too many."""
+    """Returns the entries with the missing slices, in place of ``...`` or at the end; InvalidArgument if there are too
+    many.
+    """
     dots = [at for at, entry in enumerate(entries) if entry is Ellipsis]
     if len(dots) > 1:
         raise InvalidArgument("an index has one ellipsis at most", op="x[...]", got=f"{len(dots)}",
@@ -298,7 +302,9 @@ def _is_mask(entry: object) -> TypeGuard[Tensor | np.ndarray]:
 
 
 def _inside(entry: DimLike, length: DimLike, dimension: int, x: Tensor) -> DimLike | None:
-    """Returns the position counted from 0, None if it may be outside. IndexOutOfRange if it certainly is."""
+    """Returns the position counted from 0, or None if it is not known to be inside. IndexOutOfRange if it is known to
+    be outside.
+    """
     is_negative = less_equal(entry, -1)
     if is_negative is None:
         return None

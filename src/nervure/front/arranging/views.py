@@ -359,7 +359,9 @@ def _check_writable(op: View) -> None:
 
 
 def renamed(x: Tensor, axes: AxesLike | None) -> Tensor:
-    """Returns x with the axes that a user gave as ``axes=``: its own in another order, or others of these lengths."""
+    """Returns x with the axes that a user asked for as ``axes=``: its own in another order, or others of the same
+    lengths.
+    """
     if axes is None:
         return x
     target = read_axes(axes)

@@ -125,7 +125,9 @@ class AxisRoles(NamedTuple):
         return _grouped(self.f.value, channels, [pair[1] for pair in self.spatial])
 
     def result(self, value: Value, channels: Sequence[Axis]) -> Tensor:
-        """Returns the tensor over (batch, channels, places): ``channels`` replace x's contracted axes in its order."""
+        """Returns the tensor over (batch, channels, places): ``channels`` take the place of x's contracted axes, and
+        x's order stays.
+        """
         x = self.x
         batch, lengths = self.batch, [axis.length for axis in channels]
         places = value.shape[2:]
@@ -196,7 +198,9 @@ def _spatial_places(op: str, x: Tensor, spatial: AxesLike) -> list[int]:
 
 
 def _window_axis(op: str, axis: Axis, f: Tensor) -> int:
-    """Returns the filter's axis that slides along ``axis``: the one of its class, and among several of its level."""
+    """Returns the axis of the filter that slides along ``axis`` of x: the one of its class, and among several of its
+    level.
+    """
     found = [at for at, own in enumerate(f.axes) if own.axis_class == axis.axis_class]
     if len(found) > 1:
         found = [at for at in found if f.axes[at].level == axis.level]
@@ -238,7 +242,9 @@ def _contracted(op: str, x: Tensor, f: Tensor, places: Sequence[int], windows: S
 
 
 def _of_length(op: str, f: Tensor, same: Sequence[int], axis: Axis, groups: int) -> int | None:
-    """Returns the axis of f in the class of an axis of x, with x's length over ``groups``; level -1 decides."""
+    """Returns the axis of f in the class of an axis of x, with x's length over ``groups``; level -1 decides between
+    two.
+    """
     for wanted in (True, None) if groups == 1 else (True,):
         found = [k for k in same if equal(f.type.shape[k] * groups, axis.length) is wanted]
         if len(found) > 1:
@@ -270,7 +276,9 @@ def _assumed(op: str, roles: AxisRoles, groups: int) -> AxisRoles:
 
 
 def _grouped(value: Value, groups: Sequence[Sequence[int]], spatial: Sequence[int]) -> Value:
-    """Returns a value with its dimensions ordered by groups, each of them one dimension, before the spatial ones."""
+    """Returns a value with its dimensions ordered by groups, each of which becomes one dimension, before the spatial
+    ones.
+    """
     shape = value.shape
     value = reordered(value, [*[at for group in groups for at in group], *spatial])
     lengths = [product([shape[at] for at in group]) for group in groups]

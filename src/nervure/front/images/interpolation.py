@@ -283,7 +283,9 @@ class _Elements(NamedTuple):
 
 
 def _narrowest(count: DimLike) -> DType:
-    """Returns the type for places among ``count`` elements. The narrower one reads twice as many at once."""
+    """Returns the type for places among ``count`` elements. Where they fit it is half as wide, and twice as many are
+    read at once.
+    """
     return int32 if isinstance(count, int) and count <= int32.limits[1] else int64
 
 

@@ -57,7 +57,9 @@ _NAMES = {"stride": "stride", "strides": "stride", "dilation": "dilation", "dila
 
 def window_settings(op: str, x: Tensor, places: Sequence[int],
                     own: Mapping[int, Mapping[str, object]] | None = None, **given: object) -> list[Window]:
-    """Returns a Window for each of the axes at ``places``: by an axis's ``own`` settings, else by the ``given`` ones"""
+    """Returns a Window for each of the axes at ``places``: from an axis's ``own`` settings, else from the ``given``
+    ones.
+    """
     lists = {name: _each(op, x, places, name, value) for name, value in given.items()}
     windows = []
     for k, at in enumerate(places):
@@ -127,7 +129,9 @@ _OF_ONE = {"window": "a window of 1 leaves an axis as it is",
 
 
 def step(op: str, name: str, value: object) -> int:
-    """Reads a positive int, such as a stride; an error that names ``op`` and ``name`` for anything else."""
+    """Reads a positive int, such as a stride; WrongKind or InvalidArgument, which names ``op`` and ``name``, for
+    anything else.
+    """
     number = integer(value, op, name)
     if number < 1:
         raise InvalidArgument(f"{name} must be 1 or more", op=op, operand=name, got=number, expected="1 or more",

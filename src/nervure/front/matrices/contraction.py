@@ -140,7 +140,9 @@ Pair = tuple[int, int]
 
 
 def _check_one_reading(left: Tensor, right: Tensor) -> None:
-    """Raises AxisMismatch if an anonymous matrix could take names by position, or be multiplied by NumPy's rules."""
+    """Raises AxisMismatch if an anonymous matrix could take the names by position, and could also be multiplied by
+    NumPy's rules.
+    """
     if left.is_named == right.is_named or left.ndim != right.ndim or left.ndim < 2:
         return
     if equal(left.type.shape[-1], right.type.shape[-2]) is True:
@@ -266,7 +268,9 @@ def _numpy_dot(left: Tensor, right: Tensor) -> Tensor:
 
 
 def sum_over(pairs: Sequence[Pair], left: Tensor, right: Tensor, op: str) -> Tensor:
-    """Returns the sums of products over ``pairs`` of positions, whose lengths count as equal unless known to differ."""
+    """Returns the sums of products over ``pairs`` of positions, whose lengths are assumed to be equal where it is not
+    known that they differ.
+    """
     partners = {second: first for first, second in pairs}
     terms = [tuple(range(left.ndim)), tuple([partners.get(at, left.ndim + at) for at in range(right.ndim)])]
     return Tensor(ops.Dot(*_alike([left.value, right.value], lambda shapes: (terms, ()), op), pairs=pairs))

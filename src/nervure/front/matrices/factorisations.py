@@ -86,7 +86,9 @@ class LeastSquares(NamedTuple):
 
 
 def as_matrix(x: TensorLike, op: str, position: int = 1, rank: int = 2) -> Tensor:
-    """Returns x, the operand of ``op`` at ``position``, as floats without names, of ``rank`` axes or more."""
+    """Returns x, the operand of ``op`` at ``position``, as floats of at least single precision; it has no names and
+    ``rank`` axes or more.
+    """
     own = without_names(as_floats(x, op, position), op, position)
     if own.ndim < rank:
         raise ShapeMismatch("matrices have two axes", op=op, operand=position, got=str(own.type),

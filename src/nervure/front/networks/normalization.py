@@ -208,7 +208,9 @@ def _along(x: Tensor, axes: AxesLike | None, op: str) -> tuple[int, ...]:
 
 
 def _computing(op: str, x: Operand, *others: Operand | None) -> tuple[Tensor, list[Operand | None], DType]:
-    """Returns x and the others in the type in which arithmetic takes place, and that to which the result is rounded."""
+    """Returns x and the others in the type in which arithmetic takes place, and the type to which the result is
+    rounded.
+    """
     given = [entry if entry is None or is_weak(entry) else as_tensor(entry, op, position + 2)
              for position, entry in enumerate(others)]
     own = as_tensor(x, op)
@@ -218,7 +220,9 @@ def _computing(op: str, x: Operand, *others: Operand | None) -> tuple[Tensor, li
 
 
 def paired(y: Operand, t: Operand, op: str) -> tuple[Tensor, Value, DType]:
-    """Returns predictions ``y``, targets ``t`` on their axes in the type of arithmetic, and that of the result."""
+    """Returns predictions ``y``, targets ``t`` on their axes in the type in which arithmetic takes place, and the type
+    of the result.
+    """
     dtype = floating(common_dtype((y, t), op))
     own = as_tensor(y, op, 1, dtype)
     targets = as_tensor(t, op, 2, dtype)

@@ -302,7 +302,9 @@ class _Fusion:
                 del self.steps[number - 1]
 
     def _leaves(self, step: Loops) -> set[Value]:
-        """Returns the values that the ops of a step read in place, through a few of others that may be made again."""
+        """Returns the values that the ops of a step read in place, through a few ops of other steps that may be
+        computed again.
+        """
         found: set[Value] = set()
         level = {read.value for _, read in step.reads(self._producers) if read.in_place}
         for _ in range(NEIGHBOUR_DEPTH):
@@ -314,7 +316,9 @@ class _Fusion:
     # -- roots ---------------------------------------------------------------------------------------------
 
     def _copy_roots(self, function: Function) -> None:
-        """Adds copies for roots without a step of their own: leaves, views, inlined values, and repeated roots."""
+        """Adds copies for roots that no step makes in memory of their own: leaves, views, inlined values, and repeated
+        roots.
+        """
         taken: set[Value] = set()
         for number, root in enumerate(function.roots):
             value = dense_base(root)

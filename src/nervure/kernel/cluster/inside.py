@@ -101,7 +101,9 @@ class _Inside:
         return any([not values.isdisjoint(self._read(step)) for step in makers.values()])
 
     def _read(self, step: Step) -> set[Value]:
-        """Returns the values of other steps that a step reads from memory, also for values that it computes again."""
+        """Returns the values of other steps that a step reads from memory, including the operands of values that it
+        computes again.
+        """
         found: set[Value] = set()
         pending = list(self._operands(step))
         while pending:

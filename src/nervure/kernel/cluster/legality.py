@@ -74,7 +74,9 @@ class Legality:
         self._maker, self._machine = maker, machine
 
     def level(self, step: Loops, op: Op, shape: Shape, inside: Sequence[Read]) -> Level | FusionBlocker:
-        """Returns the level of an op over this ``shape`` in a ``step``, which makes ``inside``; or why not."""
+        """Returns the level of an op over this ``shape`` in a ``step``, which makes the values ``inside``; or why it
+        cannot join.
+        """
         kind = self._ops.kind(op)
         if kind is OpKind.REDUCTION:
             return FusionBlocker.OTHER_AXES if step.has_contraction else self._reduction_level(step, op, inside)

@@ -129,7 +129,9 @@ class _Materialisation:
                 self._decide(below.value)  # when it was decided, it was not needed outside
 
     def _is_cheap(self, value: Value, outside: list[_Reader]) -> bool:
-        """Whether all readers should compute a value again: the first time is free, since only they compute it."""
+        """Whether all readers outside should compute a value again: the first time is free, since only they compute
+        it.
+        """
         if not self._can_be_again(value):
             return False
         cost, loads = self._again(value, 0)
@@ -205,7 +207,9 @@ def _between_runs(step: Loops, producers: ProducerAnalysis) -> None:
 
 
 def _reloaded(step: Loops, producers: ProducerAnalysis) -> list[Value]:
-    """Returns the values that a later run loads: all that are stored, and, if lanes share rows, all but cheap ones."""
+    """Returns the values that a later run loads: all that are stored anyway, and, if lanes share rows, those that are
+    not cheap.
+    """
     costs = _costs(step, producers)
 
     def waits(op: Op, _: int) -> bool:

@@ -24,7 +24,9 @@ from nervure.types.dim import DimLike, index, product
 
 
 def repetitions(op: Op, ops: OpAnalysis, machine: Machine) -> list[int | None]:
-    """Returns how often a contraction on a ``machine`` computes each element of its operands; None if sizes decide."""
+    """Returns how often a contraction on a ``machine`` computes each element of its two operands; None if that depends
+    on sizes.
+    """
     structure = ops.structure(op)
     axes = [set(access.coordinates) for access in structure.reads if access is not None]
     kept = [d for d in structure.written if structure.domain[d] != 1]

@@ -56,7 +56,9 @@ class Step(Protocol):
 
 
 class FusionBlocker(Enum):
-    """Reasons why an op does not share the kernel of its last operand, as explanations print them after its name."""
+    """Reasons why an op does not share the kernel of its last operand, as explanations print them after the name of
+    the op.
+    """
 
     NO_LOOPS = "its operand is made by a step that no other op joins"
     TOO_MANY_OPS = "the kernel of its operand has as many ops as one may have"

@@ -20,7 +20,9 @@ from nervure.types.dim import product
 
 
 def strategy_of(step: Loops, ops: OpAnalysis, machine: Machine) -> LoopStrategy:
-    """Returns the strategy of a step. Combiners of users have no blocks: nothing says that they may be divided."""
+    """Returns the strategy of a step. Combiners of users have no blocks, since nothing says that their reductions may
+    be divided.
+    """
     if step.reduced is None:
         return LoopStrategy.POINTWISE
     if step.cross_row:

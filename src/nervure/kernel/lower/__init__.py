@@ -37,7 +37,9 @@ _LOOPS = {LoopStrategy.POINTWISE: lower_pointwise, LoopStrategy.ROWS: lower_rows
 
 
 def lower_step(step: Step, memory: BufferAssignment) -> Sequence[LoweredKernel | LoweredOpaque]:
-    """Returns the kernels of ``step``, in the order in which they run. ``memory`` has a place for each stored value."""
+    """Returns the kernels of ``step``, in the order in which they run. ``memory`` has a place for each value that is
+    stored.
+    """
     match step:
         case Loops():
             return _LOOPS[step.strategy](step, memory)

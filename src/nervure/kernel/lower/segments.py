@@ -84,7 +84,9 @@ def lower_check(step: Guards, memory: BufferAssignment) -> list[LoweredKernel]:
 
 
 def lower_segments(step: Segments, memory: BufferAssignment) -> list[LoweredKernel]:
-    """Returns a kernel, or one for each part if they share too few rows or there is one. Stored parts need none."""
+    """Returns one kernel, or one for each part if they share too few rows or there is only one. Parts that are already
+    stored need none.
+    """
     pieces = [piece for piece in segments_of(step.op) if not is_inside(step.op, piece, memory.inside)]
     if not step.together or len(pieces) < 2:
         return [_alone(step, memory, piece) for piece in pieces]

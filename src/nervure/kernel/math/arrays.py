@@ -119,7 +119,9 @@ def fused_multiply_add(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarra
 
 
 def _fma_of_floats(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """Computes x * y + z of float32: the product is exact in float64, and its sum, rounded to odd, rounds correctly."""
+    """Computes x * y + z of float32: the product is exact in float64, and its sum, rounded to odd there, rounds
+    correctly.
+    """
     product, z = x.astype(np.float64) * y, z.astype(np.float64)
     return _rounded_to_odd(*sum_and_rest(product, z)).astype(np.float32)
 

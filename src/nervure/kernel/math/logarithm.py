@@ -89,13 +89,17 @@ def _logarithm(s: Namespace[V], x: V, base: Base) -> V:
 
 
 def _shifted(s: Namespace[V], x: V, low_end: float) -> V:
-    """Returns the bits of x, shifted so that the biased exponent changes at powers of two times ``low_end``."""
+    """Returns the bits of x, shifted so that the exponent changes at powers of two times ``low_end``; the exponent is
+    biased.
+    """
     format = s.format
     return s.bits(x) + ((format.bias << format.mantissa) - format.bits_of(low_end))
 
 
 def _biased_exponent(s: Namespace[V], shifted: V) -> V:
-    """Returns 2**mantissa + bias + k as a float: an integer becomes one in the lowest bits of 2**mantissa."""
+    """Returns 2**mantissa + bias + k as a float: an integer becomes one when it is put into the lowest bits of
+    2**mantissa.
+    """
     mantissa = s.format.mantissa
     return s.from_bits(s.shift_right(shifted, mantissa) | s.format.bits_of(2.0 ** mantissa))
 
@@ -115,7 +119,9 @@ def _combined(s: Namespace[V], f: V, k: V, base: Base) -> V:
 
 
 def _special(s: Namespace[V], x: V, result: V) -> V:
-    """Returns the result, except at 0, below it, at infinity and for NaN, where a logarithm has special values."""
+    """Returns the result, except at 0, for negative numbers, at infinity and for NaN, where a logarithm has special
+    values.
+    """
     result = s.where(s.sign_bit(x), math.nan, result)
     result = s.where(s.equal(x, 0.0), -math.inf, result)
     return s.where(x < math.inf, result, x)

@@ -86,7 +86,9 @@ V = TypeVar("V", bound=MathValue)
 
 
 class Namespace(Protocol[V]):
-    """The primitives over floats of one format. Comparisons with NaN are false, except ``is_nan`` and ``not_equal``."""
+    """The primitives over the floats of one format. Comparisons with NaN are false, except ``is_nan`` and
+    ``not_equal``.
+    """
 
     @property
     def format(self) -> FloatFormat:

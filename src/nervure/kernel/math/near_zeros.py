@@ -29,7 +29,9 @@ from nervure.kernel.math.namespace import Namespace, V
 from nervure.kernel.math.pairs import Constants, Pair, in_parts, polynomial_of_pairs, sum_and_rest, total, where
 
 NEAREST, FARTHEST = -(2.0 ** -60), -(2.0 ** 52)
-"""The ends of the range: closer to 0, digamma(x) is -1 / x; beyond the second all floats are poles."""
+"""The ends of the range: closer to 0, digamma(x) is -1 / x to the last digit; beyond the second all floats are
+integers, and poles.
+"""
 
 _ZETA: Constants = ((
     0.6449340668482264, 0.08232323371113819, 0.01734306198444914, 0.00407735619794434, 0.0009945751278180853,
@@ -87,7 +89,9 @@ def _digamma_in_terms(s: Namespace[V], y: Pair[V]) -> list[V]:
 
 
 def _log_in_terms(s: Namespace[V], y: Pair[V]) -> list[V]:
-    """Returns log(y) as a sum of numbers. With q = (m - 1) / (m + 1), log(m) is 2 (q + q**3 / 3 + q**5 / 5 + ...)."""
+    """Returns log(y), as numbers whose sum it is. With q = (m - 1) / (m + 1), log(m) is 2 (q + q**3 / 3 + q**5 / 5 +
+    ...).
+    """
     high, low = y.parts()
     m, k = split(s, high, math.sqrt(0.5))
     q = Pair(s, m - 1.0) / (Pair(s, s.constant(1.0)) + Pair(s, m))

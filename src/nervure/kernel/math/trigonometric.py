@@ -197,7 +197,9 @@ def _turns_of_huge_angle(s: Namespace[V], bits: V) -> list[V]:
 
 
 def _product(d: Namespace[V], x: V, y: V) -> tuple[V, V]:
-    """Returns the upper and the lower word of the product of two words, from the four products of their halves."""
+    """Returns the upper and the lower word of the product of the words ``x`` and ``y``, from the four products of
+    their halves.
+    """
     half = (1 << 32) - 1
     x_high, x_low, y_high, y_low = d.shift_right(x, 32), x & half, d.shift_right(y, 32), y & half
     low = x_low * y_low

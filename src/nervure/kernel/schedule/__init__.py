@@ -71,7 +71,9 @@ VECTORISATION = (
     with_prefetches,          # memory is slow unless it is asked for in time; processors see what follows at once
     with_expanded_reductions,  # a few points are computed faster than a loop starts
 )
-"""The rewrites that depend on the width of a register; they follow streaming stores, which know uses of a buffer."""
+"""The rewrites that depend on the width of a register; they follow streaming stores, which need to know the other uses
+of the buffer.
+"""
 
 REDUCTIONS = (
     with_column_tiles,        # rows of many columns are read in tiles of these, so that accumulators stay in caches

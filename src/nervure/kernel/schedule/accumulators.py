@@ -142,7 +142,9 @@ class Accumulators:
         return [self._begun(rows), groups, *self._tree(rows)]
 
     def _of_points(self, points: DimLike) -> list[Statement]:
-        """Returns the points of several indices in order; behind the last one of a block is the tree over its lanes."""
+        """Returns the points of several indices in order; the last one of a block is followed by the tree over its
+        lanes.
+        """
         lanes, size, _ = self.reduce.order
         number = self._number
         block = number // size

@@ -143,7 +143,9 @@ class _Tiles(MemoryRewrite):
 
 
 def _crossing(parts: Sequence[Part]) -> list[tuple[Variable, int]]:
-    """Returns the variables that cross parts, and all results of reductions, with the rows of memory for each."""
+    """Returns the variables that one part defines and another one uses, and all results of reductions, with the rows of
+    memory that each needs.
+    """
     found: list[tuple[Variable, int]] = []
     for number, part in enumerate(parts):
         if isinstance(part, Reduce):

@@ -43,7 +43,9 @@ MOST_GROUPS = 1 << 33
 
 
 def group_sizes(reduce: Reduce) -> int:
-    """Returns the sizes of larger groups that there may be; 0 where one group is all, or the order changes no bit."""
+    """Returns the sizes of larger groups that there may be; 0 where one group is all, or where the order changes no
+    bit.
+    """
     order = reduce.order
     points = order.block * order.group if order == DEFAULT_ORDER else order.block  # of a group
     most = highest(product(reduce.dims))

@@ -80,7 +80,9 @@ class LaneAccumulators:
                                            for rows, combine in zip(self.rows, self.reduce.combine, strict=True)])
 
     def added(self, low: DimLike, count: DimLike, lane: DimLike) -> list[Statement]:
-        """Returns the loops over ``count`` points of the innermost index from ``low`` on, the first of a ``lane``."""
+        """Returns the loops over ``count`` points of the innermost index from ``low`` on, the first of them of a
+        ``lane``.
+        """
         head = 0 if lane == 0 else dim_min((LANES - lane) % LANES, count)
         vectors = (count - head) // LANES
         ends = self._ends(low, lane, head), self._ends(low + head + vectors * LANES, 0, (count - head) % LANES)

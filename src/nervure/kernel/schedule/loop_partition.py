@@ -139,7 +139,9 @@ class Partition(NamedTuple):
     margins: tuple[DimLike, ...]
 
     def ranges(self, numbers: Mapping[LoopIndex, DimLike]) -> tuple[Range, ...]:
-        """Returns the valid ranges of the inner indices in those segments of the outer ones with these ``numbers``."""
+        """Returns the valid ranges of the inner indices in those segments of the outer ones that have these
+        ``numbers``.
+        """
         found = [self._range(conditions, extent, numbers)
                  for conditions, (_, extent) in zip(self.bounds, self.inner, strict=True)]
         holds = [self._of_segments(margin, numbers, _holds) for margin in self.margins]

@@ -94,7 +94,9 @@ def _may_meet(loop: For, row: For) -> bool:
 
 
 def _met(loads: Sequence[Load], index: LoopIndex) -> int:
-    """Returns the number of loads that read the same as another one in the next row, if no condition depends on it."""
+    """Returns the number of loads that read the same as another one in the next row, if conditions do not depend on
+    the row.
+    """
     places = {_place(load, load.address.base) for load in loads}
     return sum([_place(load, load.address.base + load.address.step(index)) in places for load in loads])
 

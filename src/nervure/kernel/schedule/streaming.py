@@ -32,7 +32,9 @@ from nervure.types.dim.polynomial import TooLarge
 
 
 def with_streaming_stores(kernel: Kernel, machine: Machine, least_bytes: Mapping[Buffer, int]) -> Kernel:
-    """Returns the kernel with streaming stores into buffers of ``least_bytes`` from those sizes on, unless read."""
+    """Returns the kernel with streaming stores into the buffers of ``least_bytes`` from those sizes on, unless they
+    are read.
+    """
     read = {entry.buffer for entry in walk(kernel.body)
             if isinstance(entry, Load) or (isinstance(entry, Store) and entry.combine is not None)}
     conditions = {buffer: _condition(kernel, machine, buffer, least) for buffer, least in least_bytes.items()

@@ -51,7 +51,9 @@ from nervure.support.machine import Machine
 
 
 def register_lanes(kernel: Kernel, machine: Machine) -> int:
-    """Returns how many iterations fill a register: its lanes of four bytes, or half of them if all is wider."""
+    """Returns the number of iterations that fill a register: its lanes of four bytes, or half as many if all memory is
+    wider.
+    """
     is_narrow = any([buffer.dtype.itemsize < 8 for buffer in kernel.buffers])
     return max(machine.lanes // (1 if is_narrow else 2), 1)
 

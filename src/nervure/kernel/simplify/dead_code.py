@@ -30,7 +30,9 @@ from nervure.kernel.ir import (
 
 
 def without_dead_statements(body: Body) -> Body:
-    """Keeps the statements that have an effect or that one of these needs; and those for each result of a reduction."""
+    """Keeps the statements that have an effect or that such a statement needs; likewise for each result of a
+    reduction.
+    """
     return _Living().block(body)
 
 

@@ -70,7 +70,9 @@ class _UnitLoops(Rewrite):
         out.append(self.rebuilt(replace(loop, indices=kept, body=_without(loop, kept))))
 
     def _inline_reduce(self, loop: Reduce, out: list[Statement]) -> None:
-        """Inlines a reduction of one point: adding it to 0.0 may change the sign of a zero, other units do not."""
+        """Inlines a reduction of one point: adding it to 0.0 may change the sign of a zero, all other units change
+        nothing.
+        """
         out.extend(self.block(_without(loop, ())))
         for result, combine, value in zip(loop.results, loop.combine, self.scalars(loop.values), strict=True):
             if combine == "add" and (result.dtype.is_float or result.dtype.is_complex):
@@ -157,7 +159,9 @@ def _joined_indices(indices: Indices, body: Body) -> tuple[Indices, Body]:
 
 
 def walks_on(body: Body, outer: LoopIndex, inner: LoopIndex, extent: DimLike) -> bool:
-    """Whether an iteration of ``outer`` moves everything in a body as far as ``extent`` of ``inner``."""
+    """Whether an iteration of the ``outer`` index moves everything in a body as far as ``extent`` iterations of the
+    ``inner`` one.
+    """
     return not index_symbols(extent) and all([_walks_on(statement, outer, inner, extent) for statement in walk(body)])
 
 

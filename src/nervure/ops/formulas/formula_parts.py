@@ -72,7 +72,9 @@ def _legendre(count: int, x: Decimal) -> tuple[Decimal, Decimal]:
 
 
 def integral(function: Callable[..., Operand], count: int, *operands: Operand) -> Value:
-    """Returns the integral of ``function(node, *operands)`` over nodes in [0, 1], by a quadrature with ``count``."""
+    """Returns the integral of ``function(node, *operands)`` over nodes in [0, 1], by a quadrature with ``count`` of
+    them.
+    """
     return total(lambda node, weight, *spread: function(node, *spread) * weight, _nodes(count), *operands)
 
 

@@ -35,7 +35,9 @@ def _slope(value: Value, x: Value) -> Value:
 
 @formula(lambda y, x: [_slope(y, x)])
 def erfcx(x: Value) -> Operand:
-    """exp(x**2) erfc(x): a polynomial in (x - 4) / (x + 4) (Shepherd, Laframboise 1981); erfc(-x) = 2 - erfc(x)."""
+    """exp(x**2) erfc(x): a polynomial in (x - 4) / (x + 4), after M. Shepherd and J. Laframboise (1981); below 0 by
+    erfc(-x) = 2 - erfc(x).
+    """
     size = Absolute(x).output
     tail = polynomial(1 - 2 * _CENTER / (size + _CENTER), c.ERFCX) / (size + _CENTER)
     below = Minimum(where(less(x, 0.0), size, 0.0), x.full(_LARGEST)).output

@@ -143,7 +143,9 @@ class CharactersRecipe(Recipe):
         return nn.losses.cross_entropy(nv.reshape(logits, (-1, len(LETTERS))), nv.reshape(targets, (-1,)))
 
     def load(self, seed: int, folder: Path | None, holds_back: bool) -> RecipeData:
-        """Holds one file in twenty back, chosen by ``seed``; with ``holds_back`` half of their text decides the end."""
+        """Holds one file in twenty back, chosen by ``seed``; with ``holds_back`` a half of their text decides when to
+        stop.
+        """
         learnt, held = load_sources(folder, seed)
         count = min(len(held) - 1, 1 << 17) // (2 * LENGTH)
         rows = [held[first:first + count * LENGTH].reshape(count, LENGTH).astype(np.int64)
@@ -159,7 +161,9 @@ class CharactersRecipe(Recipe):
         return nv.optim.Clipped(nv.optim.AdamW(nv.optim.one_cycle(3e-3, steps)), norm=1.0)
 
     def serve(self, network: nn.Module, transformer: Transformer) -> Served:
-        """``predict`` maps characters (N, T) to logits of the next; ``write`` takes a beginning (T,), a temperature."""
+        """``predict`` maps characters (N, T) to logits of the next ones; ``write`` takes a beginning (T,) and a
+        temperature.
+        """
         own = network.eval()
         assert isinstance(own, CharacterModel)
         codes = nv.placeholder((nv.dim("n"), nv.dim("t", min=1)), nv.int64).named("codes")

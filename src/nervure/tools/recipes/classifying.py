@@ -51,7 +51,9 @@ class FashionNetwork(nn.Module):
         self.out = nn.LinearLayer("F=128", "Y=10")
 
     def forward(self, images: nv.Tensor) -> nv.Tensor:
-        """Maps images to logits. Pixels are normalised to mean 0 and deviation 1 by the training data's statistics."""
+        """Maps images to logits. Pixels are normalised to mean 0 and deviation 1, with the statistics of the training
+        data.
+        """
         x = nv.expand_dims((images - 0.286) / 0.353, nv.axis("C", 1), 1)
         x = nv.relu(self.first_norm(self.first(x)))
         x = nv.relu(self.second_norm(self.second(x)))
@@ -60,7 +62,9 @@ class FashionNetwork(nn.Module):
 
 
 class ClassesRecipe(Recipe):
-    """The common part of both: cross entropy, and the share of right classes. A step takes ``size`` pictures."""
+    """The common part of both: cross entropy, and the share of pictures whose class is found. A step takes ``size``
+    pictures.
+    """
 
     axes: tuple[str, str]
     size: int

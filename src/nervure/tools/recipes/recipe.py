@@ -41,7 +41,9 @@ class RecipeData(NamedTuple):
 
 
 class Recipe:
-    """A recipe of ``nervure train``. ``title`` heads its plot; the trainer takes ``axes``, ``loss`` and ``metrics``."""
+    """A recipe of ``nervure train``. ``title`` stands above its plot; the trainer takes ``axes``, ``loss`` and
+    ``metrics``.
+    """
 
     title: str
     axes: object = None

@@ -159,7 +159,9 @@ class CompiledKernel:
 
     @property
     def captured(self) -> dict[int, int]:
-        """The storages that functions of a branch or loop read where they lie, by the numbers of their arguments."""
+        """The storages that the functions of a branch or a loop read where they lie, in all iterations, by the numbers
+        of their arguments.
+        """
         region = self.region
         return {} if region is None else {at: self.buffers[place] for at, place in region.captured.items()}
 

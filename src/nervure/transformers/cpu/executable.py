@@ -274,7 +274,9 @@ class CpuExecutable(Executable):
 
 
 class _Tensors:
-    """The entry of a cpu executable for calls with tensors. Programs have the results ``replaced`` in arguments."""
+    """The entry of a cpu executable for calls with tensors. Its programs have the results ``replaced`` where arguments
+    lie.
+    """
 
     def __init__(self, executable: CpuExecutable, call: TensorCall, functions: ExchangeFunctions, replaced: InPlace,
                  in_place: Collection[int]) -> None:

@@ -194,7 +194,9 @@ class LoadedFunction:
                 for number in range(len(self.compiled.storages))]
 
     def _results(self, in_place: InPlace) -> dict[int, int]:
-        """Returns the numbers of the arrays that a call makes (the caller's, then new values) by their roots."""
+        """Returns the numbers of the arrays that a call makes (the caller's, then new values) by the roots that they
+        hold.
+        """
         return {root: number for number, root in enumerate([
             root for root in self.compiled.roots if root not in in_place])}
 
@@ -247,7 +249,9 @@ class LoadedFunction:
         return self._function.variables
 
     def replaced_by(self, writes: Mapping[int, int]) -> InPlace:
-        """Returns the results that may lie in place of arguments, by ``writes``, from results to parameters."""
+        """Returns the results that may lie in place of arguments, of those that are to: ``writes`` maps results to
+        parameters.
+        """
         storages = self.compiled.storages
         return {root: place for root, place in self.compiled.replaceable
                 if writes.get(storages[root].number) == storages[place].number}

@@ -93,7 +93,9 @@ def _called(op: Op, found: Implementation, device: type[Device]) -> HostCall:
 
 def results_of(op: Op, device: type[Device], operands: Sequence[Elements], bindings: Bindings,
                made: Lease) -> list[Elements]:
-    """Returns tensors for the results of an op: undefined, or with the elements of the operand written in place."""
+    """Returns tensors for the results of an op: undefined, or with the elements of the operand that the op writes in
+    place.
+    """
     results = []
     for output, target in zip(op.outputs, targets_of(op), strict=True):
         result = made.take(device, output.type.dtype, numbers(output.type.shape, bindings))

@@ -42,7 +42,9 @@ class PlacedFunction(NamedTuple):
 
 
 class Placing:
-    """The decisions by what devices implement. ``base`` is the transformer of ops under no list, or of all."""
+    """The decisions by what devices implement. ``base`` is the transformer of ops built under no list, or of
+    everything.
+    """
 
     def __init__(self, base: Transformer, follows_lists: bool = True, fuses: bool = True) -> None:
         self._follows_lists, self._fuses = follows_lists, fuses
@@ -61,7 +63,9 @@ class Placing:
         return found or DeviceList((self.home,))
 
     def decomposed(self, function: Function) -> Function:
-        """Returns the function after the devices' own rules, with composites decomposed that none takes whole."""
+        """Returns the function with the devices' own rules applied, and with the composites decomposed that no device
+        takes whole.
+        """
         rules = [Rewriter(f"rules of {device.__name__}", [_RuleOf(device, row, self) for row in device.rewrites])
                  for device in self._with_rules(function)]
         return on_devices(function, _Unless(self), rules)

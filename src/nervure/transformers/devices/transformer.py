@@ -61,7 +61,9 @@ class DeviceTransformer(Transformer):
         return self.base.supports(op_class)
 
     def optimised(self, function: Function) -> Function:
-        """Returns the function optimised as far as it can be before ops are placed: parts have passes of their own."""
+        """Returns the function optimised as far as possible before its ops are placed: each part has passes of its
+        own.
+        """
         return self.placing.decomposed(function)
 
     def build(self, function: Function) -> Executable:

@@ -85,7 +85,9 @@ def _functions() -> dict[str, Callable[..., np.ndarray]]:
 
 
 class NumPyScalars(ScalarNamespace[np.ndarray]):
-    """The functions over NumPy arrays. ``indices`` gives the value of an expression over the domain's indices."""
+    """The functions over NumPy arrays. ``indices`` gives the value of an expression over the domain's
+    indices.
+    """
 
     def __init__(self, indices: Callable[[DimLike], np.ndarray | int] | None = None) -> None:
         self._indices = indices

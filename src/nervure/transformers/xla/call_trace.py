@@ -1,4 +1,6 @@
-"""The facts that are known while JAX traces a function: the values of symbols, where values lie, and the status."""
+"""The facts that are known while JAX traces a function: the values of symbols, where values lie, and the status
+of the call so far.
+"""
 
 from __future__ import annotations
 

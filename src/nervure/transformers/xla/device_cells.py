@@ -32,7 +32,9 @@ __all__ = ["DeviceCell", "Held", "Variable", "keep_together", "placed"]
 
 
 class Held:
-    """A value at a ``place``: the one of a ``version`` of its cell. ``is_fetched``: the cell's array has it, too."""
+    """A value at a ``place``: the one of a ``version`` of its cell. ``is_fetched`` says whether the cell's own array
+    has it, too.
+    """
 
     __slots__ = ("value", "version", "is_fetched", "place")
 

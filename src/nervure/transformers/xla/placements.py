@@ -190,7 +190,9 @@ def distributed(array: np.ndarray | ChosenRows, place: NamedSharding) -> Array:
 
 
 def as_mesh(sharding: Sharding, op: str = "shard") -> jax.sharding.Mesh:
-    """Returns the mesh of jax's devices; InvalidArgument for too few, or a process of a job without any."""
+    """Returns the mesh of jax's devices; InvalidArgument if there are fewer than it needs, or if some process of a job
+    has none of them.
+    """
     mesh, devices = sharding.mesh, jax.devices()
     if mesh.size > len(devices):
         raise InvalidArgument("the mesh is larger than the number of devices", op=op, operand="mesh",

@@ -147,7 +147,9 @@ def evaluate_arrays(x: DimLike, bindings: Mapping[str, int | np.ndarray]) -> int
 
 def evaluate_with(x: DimLike, values: Mapping[str, Number], floor_divide: Operation[Number],
                   remainder: Operation[Number], minimum: Operation[Number], maximum: Operation[Number]) -> Number | int:
-    """Evaluates x over other numbers: the ``values`` of symbols have ``+ * **``, the other operations are given."""
+    """Evaluates x over other numbers: the ``values`` of the symbols have ``+ * **`` of their own, and the other
+    operations are given.
+    """
     if not isinstance(x, Dim):
         return x
     return compiled(x._polynomial, Arithmetic(floor_divide, remainder, minimum, maximum))(values)

@@ -175,7 +175,9 @@ def _are_inside(low: DimLike, high: DimLike, extent: DimLike, length: DimLike) -
 
 
 def _forms(extent: DimLike, length: DimLike, *xs: DimLike) -> Iterator[list[DimLike]]:
-    """Yields [extent, length, *xs] as they are, and with a symbol in place of the sum that one of the two has."""
+    """Yields [extent, length, *xs] as they are, and with a symbol in place of the sum that one of the first two is
+    made of.
+    """
     yield [extent, length, *xs]
     yield through_symbol(length, [extent, length, *xs])[1:]
     yield through_symbol(extent - 1, [extent, length, *xs])[1:]

@@ -157,7 +157,9 @@ class Box:
         return self.ranges == tuple([Range(0, extent, extent) for _, extent in self.grid.indices])
 
     def before(self, number: DimLike, unit: int) -> DimLike:
-        """Returns the points with a smaller ``number``, which is a multiple of ``unit`` or the end of the grid."""
+        """Returns the points of the box with a smaller ``number``, which is a multiple of ``unit`` or the end of the
+        grid.
+        """
         if self.is_whole:
             return number
         found: DimLike = 0

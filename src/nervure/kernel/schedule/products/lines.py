@@ -74,7 +74,9 @@ class Lines(NamedTuple):
         return product([dim_min(extent, 1) for extent in unknown])
 
     def in_block(self, first: DimLike, columns: DimLike) -> tuple[DimLike, DimLike]:
-        """Returns the first line of a block that has ``columns`` from the first on, and how many lines it touches."""
+        """Returns the first line of a block that has ``columns`` from the first one on, and how many lines it has, in
+        part at least.
+        """
         if columns == self.extent:
             return 0, self.line_count
         return first // self.apart, (first % self.apart + columns + (self.apart - 1)) // self.apart

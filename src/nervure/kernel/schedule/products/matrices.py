@@ -223,7 +223,9 @@ def _partitioned(matrices: Matrices, loops: Sequence[For]) -> Matrices | None:
 
 
 def _partition(matrices: Matrices, margins: Margins, loops: Sequence[For]) -> Partition | None:
-    """Returns the partition of rows by conditions, if all but the outermost loops over rows and k have known turns."""
+    """Returns the partition of rows by conditions, if all but the outermost loops over rows and k have numbers of
+    turns.
+    """
     inner = [extent for _, extent in (*_indices(loops)[1:], *matrices.k.indices[1:])]
     if matrices.is_of_bytes or not all([isinstance(extent, int) for extent in inner]):
         return None

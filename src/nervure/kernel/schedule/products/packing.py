@@ -104,7 +104,9 @@ class Packing(NamedTuple):
         return load, self.packed(side, load, block)
 
     def packed(self, side: Side, load: Load, block: OperandBlock) -> Body:
-        """Returns the loops that store a ``block`` where ``load`` reads it, one for each that it tells apart."""
+        """Returns the loops that store a ``block`` of an operand where ``load`` reads it, one for each that it tells
+        apart.
+        """
         k, statements = self.blocking.matrices.k.merged(side.statements)
         along, statements = block.along.merged(statements)
         side = side._replace(statements=statements)
@@ -138,7 +140,9 @@ class Packing(NamedTuple):
 
 
 def packing_of(blocking: Blocking, reading: Reading) -> Packing:
-    """Returns the packing of operands that tasks read from panels: the left by groups of rows, the right one whole."""
+    """Returns the packing of operands that tasks read from panels: the left one by groups of rows, the right one as a
+    whole.
+    """
     matrices, width, depth = blocking.matrices, blocking.width, blocking.matrices.depth
     a, b = matrices.left.value.dtype, matrices.right.value.dtype
     left, right = None, None

@@ -176,7 +176,9 @@ def _right_offsets(matrices: Matrices) -> Offsets | None:
 
 
 def _offsets(matrices: Matrices, side: Side, *grids: Grid) -> Offsets | None:
-    """Returns the offsets of an operand that is but read, if its steps are not fixed; few rows are worth no tables."""
+    """Returns the offsets of an operand that is but read, where its steps are not fixed; a few rows are worth no
+    tables.
+    """
     is_few = isinstance(matrices.m.extent, int) and matrices.m.extent <= FEW_ROWS
     if side.element() is None or element(side, *grids) is not None or matrices.is_of_bytes or is_few:
         return None

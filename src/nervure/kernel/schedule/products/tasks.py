@@ -207,7 +207,9 @@ class Tasks(NamedTuple):
         return _turns(matrices.new.any, is_any, product)
 
     def _result(self, result: Variable, combine: str | None, block: OperandBlock) -> tuple[Store, Offset]:
-        """Returns the store of a ``result`` of a ``block``'s first row, which may ``combine``, and others' offset."""
+        """Returns the store of a ``result`` of a ``block``'s first row, which may ``combine``, and the offset of other
+        rows.
+        """
         row = self.blocking.matrices.m.number
         store = self.results.stored(result, combine, {**block.moved, row: block.first + row.dim})
         first = replace(store, address=store.address.substitute({row: 0}))

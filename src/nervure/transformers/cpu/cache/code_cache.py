@@ -151,7 +151,9 @@ class CodeCache:
 
     @contextmanager
     def _opened(self, make: bool = False) -> Iterator[int]:
-        """Opens the directory as a descriptor: the directory checked is the one used, even if the path changes."""
+        """Opens the directory as a descriptor: the directory checked is the one used, even if the path changes
+        meanwhile.
+        """
         if make and not os.path.lexists(self.directory):
             os.makedirs(os.path.dirname(self.directory), mode=0o700, exist_ok=True)
             with suppress(FileExistsError):
@@ -180,7 +182,9 @@ class CodeCache:
         return _NotPrivate(f"{self.directory}: {reason}")
 
     def _make_room(self, folder: int, size: int) -> int:
-        """Deletes the entries not used for longest, if one of this size would not fit; returns the remaining bytes."""
+        """Deletes the entries not used for longest, if an entry of this size would not fit; returns the remaining
+        bytes.
+        """
         found = sorted(_scan(folder), key=lambda entry: entry.used, reverse=True)
         total = sum([entry.size for entry in found])
         if total + size <= self.limit_bytes:

@@ -100,7 +100,9 @@ def _reader(kind: Hashable) -> Callable[[object], object]:
 
 
 def _tuple_reader(*parts: Hashable) -> Callable[[object], tuple[object, ...]]:
-    """Returns the function that reads tuples of these parts; a last part ``...`` is any number of the part before."""
+    """Returns the function that reads tuples of these parts; a last part of ``...`` stands for any number of the part
+    before.
+    """
     if parts[-1:] == (...,):
         return partial(_read_all, _reader(parts[0]), parts[0] in (int, DimLike))
     readers = [_reader(part) for part in parts]

@@ -190,7 +190,9 @@ def read(content: bytes, function: Function) -> LoadedFunction | None:
 
 def _read_constants(listed: Sequence[Sequence[int | tuple[str, list[int]]]], content: memoryview,
                     given: Sequence[np.ndarray]) -> list[list[np.ndarray]]:
-    """Returns the arrays of each function of an entry, or raises one of the errors that ``read`` catches."""
+    """Returns the arrays of each function of an entry. If they are not as described, raises one of the errors that
+    ``read`` catches.
+    """
     known, start = dict(enumerate(given)), 0
     held: list[list[np.ndarray]] = []
     for entries in listed:

@@ -89,7 +89,9 @@ def keep(codes: Mapping[bytes, bytes]) -> None:
 
 
 def load_or_make(keys: Sequence[bytes], make: Callable[[], Sequence[bytes]], symbols: Mapping[str, int]) -> Library:
-    """Returns object files that use each other, and ``symbols``, as a library: from disk, or made and written."""
+    """Returns object files that use each other, and ``symbols``, as one library: from disk, else made and written
+    there.
+    """
     cache = user_cache()
     if cache and all(codes := [cache.get(key) for key in keys]):
         with suppress(FormatError):

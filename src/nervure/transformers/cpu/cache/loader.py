@@ -98,7 +98,9 @@ def process_symbol(name: str) -> int:
 
 @cache
 def _libraries() -> list[ctypes.CDLL]:
-    """Returns the libraries that are globally visible, then those local to others, which not every system has."""
+    """Returns the libraries that are globally visible, then those that may be local to others and do not exist on
+    every system.
+    """
     found: list[ctypes.CDLL] = [ctypes.CDLL(None), ctypes.pythonapi]
     for name in ("libm.so.6", "libgcc_s.so.1"):
         with suppress(OSError):
@@ -214,7 +216,9 @@ def _section(data: memoryview, header: _Header) -> Section:
 
 
 def _place(file: ObjectFile, given: Mapping[str, int]) -> Library:
-    """Places a file in memory: the fixed part with a table of all symbols, from the next page on the writable part."""
+    """Places a file in memory: the fixed part with a table of all symbols, and from the next page on the writable
+    part.
+    """
     starts: dict[int, int] = {}
     table = _arrange(file, starts, 0, is_writable=False, alignment=8)
     fixed = _aligned(table + _REACH.size * len(file.symbols), mmap.PAGESIZE)
@@ -248,7 +252,9 @@ def _aligned(place: int, alignment: int) -> int:
 
 
 def _addresses(file: ObjectFile, starts: Mapping[int, int], given: Mapping[str, int]) -> dict[int, int]:
-    """Returns the addresses of symbols, by number: in a section, absolute, in another file, or in this process."""
+    """Returns the addresses of symbols, by number: in a section, absolute, in another of the files, or in this
+    process.
+    """
     found = {number: starts.get(symbol.section, 0) + symbol.value for number, symbol in enumerate(file.symbols)
              if symbol.section == _ABSOLUTE or symbol.section in starts}
     shared = {file.symbols[number].name: address for number, address in found.items()

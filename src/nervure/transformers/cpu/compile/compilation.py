@@ -206,5 +206,7 @@ def _launch(step: KernelStep, code: Code, durations: _Durations) -> LaunchParame
 
 
 def chunk_alignment(machine: Machine) -> int:
-    """Returns the multiple at which chunks of a loop in lanes start, so that no two write to one cache line."""
+    """Returns the multiple at which chunks of a loop in lanes start, so that no two write to one cache line, whatever
+    the elements.
+    """
     return machine.line

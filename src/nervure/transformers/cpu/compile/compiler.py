@@ -88,7 +88,9 @@ class Compilations:
         self._found = {}  # a library lives as long as its users
 
     def begin(self, key: bytes, text: str) -> None:
-        """Begins to find or compile a module, unless it is in memory. Modules that it links must have begun before."""
+        """Begins to find or compile a module, unless it is in memory. The modules that it links must have begun
+        before.
+        """
         if key in self._found or key in self._begun:
             return
         self._found |= library_cache.find([key], on_disk=False)
@@ -96,13 +98,17 @@ class Compilations:
             self._begun[key] = text, self._threads.submit(self._made, key, text)
 
     def begin_unless_there(self, key: bytes, write: Callable[[], str]) -> None:
-        """Begins a module, which is not written if it exists. The modules that it links begin while it is written."""
+        """Begins a module, which is not even written if it is in memory or on disk. The modules that it links begin
+        while it is written.
+        """
         self._found |= library_cache.find([key])
         if key not in self._found:
             self.begin(key, write())
 
     def libraries(self) -> dict[bytes, Library]:
-        """Returns the machine code of all modules that were begun, when ready. InternalError if one is wrong."""
+        """Returns the machine code of all modules that were begun, when it is ready. InternalError if one of them is
+        wrong.
+        """
         made = {key: self._result(key, text, future) for key, (text, future) in self._begun.items()}
         self._begun.clear()
         self._found |= {key: entry for key, entry in made.items() if isinstance(entry, Library)}

@@ -38,7 +38,9 @@ def homes_of(plan: Plan, compiled: CompiledFunction) -> dict[Value, tuple[Home, 
 
 
 def _layout(value: Value, storage: Storage, plan: Plan) -> Layout | None:
-    """Returns the layout of a value in its memory; None if it is that of another shape, in an order of its own."""
+    """Returns the layout of a value in its memory; None if the memory is that of another shape, in an order of its
+    own.
+    """
     if value in plan.inside:
         return _inside(value, storage, plan)
     if storage.layout is None:

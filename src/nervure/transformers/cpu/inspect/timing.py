@@ -154,7 +154,9 @@ def _operations_per_second(target: Target) -> float:
 
 
 def fma_kernel(lanes: int) -> Native:
-    """Returns a kernel of multiply-adds: every chunk has the same number, and writes a cache line at its end."""
+    """Returns a kernel of multiply-adds: every chunk of its extent has the same number, and writes a cache line at its
+    end.
+    """
     vector = F32.vector(lanes)
 
     @native

@@ -38,7 +38,9 @@ def read(b: Builder, array: Register, name: str, type: Type) -> Register:
 
 @hot
 def new_array(b: Builder, spec: At[ArrayRecord]) -> Pointer:
-    """Makes an uninitialised array of this type, shape and strides, or returns null. The thread holds the GIL."""
+    """Makes an uninitialised array of this type, shape and strides; null with an exception set. The calling thread
+    holds the GIL.
+    """
     record = python(b)
     data = take(b, spec["bytes"])
     with b.if_(data.equal(0)):

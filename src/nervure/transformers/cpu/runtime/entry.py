@@ -50,7 +50,9 @@ ROOM = 512
 
 @hot
 def entry(b: Builder, itself: Pointer, given: Table, given_count: Word, keywords: Pointer) -> Pointer:
-    """The entry in CPython's METH_FASTCALL form with ``keywords``; ``itself`` is a tuple with the record's address."""
+    """The entry in CPython's METH_FASTCALL form with ``keywords``; ``itself`` is a tuple whose first item is the
+    address of the record.
+    """
     record = At(EntryRecord, b.call("PyLong_AsVoidPtr", PTR, b.load(b.offset(itself, TUPLE_ITEMS, I8), PTR)))
     slow = b.label("slow")
 
@@ -76,7 +78,9 @@ def entry(b: Builder, itself: Pointer, given: Table, given_count: Word, keywords
 
 
 def listed(b: Builder, given: Table, count: Register) -> tuple[Register, Register]:
-    """Returns the address and the number of the arguments ``given``: a single list or tuple stands for all."""
+    """Returns the address and the number of the arguments that a call is ``given``: a single list or tuple stands for
+    all of them.
+    """
     place, number = LocalVariable(given.pointer), LocalVariable(count)
     with b.if_(count.equal(1)):
         first = b.load(given.pointer, PTR)

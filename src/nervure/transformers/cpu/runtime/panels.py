@@ -56,7 +56,9 @@ class PanelMemory:
 
 def panel_of(kept: WeakValueDictionary[tuple[object, ...], PanelMemory], key: tuple[object, ...], size: int,
              stamp: ctypes.c_int64) -> PanelMemory | None:
-    """Returns the panel that is kept under a key, or a new one; None if there is no room. The ``stamp`` is a cell's."""
+    """Returns the panel that is kept under a key, or a new one; None if there is no room for it. The ``stamp`` is a
+    cell's.
+    """
     with _lock:
         panel = kept.get(key)
         if panel is None and size + sum([each.bytes for each in _all]) <= flags.panel_limit:

@@ -173,7 +173,9 @@ class Program:
         return part
 
     def make_results(self, given: Mapping[int, np.ndarray] = MappingProxyType({})) -> list[np.ndarray]:
-        """Makes new arrays for the results, in the pool, but for those ``given`` by number, or raises MemoryError."""
+        """Makes new arrays for the results, in the pool's memory, except those ``given`` by their numbers. MemoryError
+        if there is none.
+        """
         return [given[number] if number in given else self._made(number) for number in range(len(self._results))]
 
     def _made(self, number: int) -> np.ndarray:

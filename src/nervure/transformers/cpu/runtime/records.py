@@ -223,7 +223,9 @@ class Seat(ctypes.Structure):
 
 
 class ThreadPool(ctypes.Structure):
-    """The threads of the process and the step that they share; fields of different threads are 128 bytes apart."""
+    """The threads of the process and the step that they share; fields written by different threads are 128 bytes
+    apart.
+    """
 
     _fields_ = [
         ("limit", _integer),           # threads that may share a step, the caller included

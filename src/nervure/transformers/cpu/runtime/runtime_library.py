@@ -65,7 +65,9 @@ def _load(part: str) -> Library:
 
 
 def _make(part: str) -> list[bytes]:
-    """Returns the compiled object files of a ``part``. Modules that build code are imported if the cache lacks it."""
+    """Returns the compiled object files of a ``part``. The modules that build the code are imported only if the cache
+    lacks it.
+    """
     with forks.importing():
         from nervure.transformers.cpu.runtime.code import compile_modules
     return compile_modules(part)

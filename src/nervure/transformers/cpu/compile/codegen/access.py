@@ -101,7 +101,9 @@ def write_reversed(x: Element, pointer: Register, mask: Register | None = None,
 
 
 def read_every(step: int, pointer: Register, dtype: DType, width: int, mask: Register | None = None) -> Element:
-    """Reads elements ``step`` apart by whole rows, none after the last one; zeros in lanes outside of the mask."""
+    """Reads elements ``step`` apart by whole rows, without touching memory after the last one; zeros in lanes outside
+    of the mask.
+    """
     b, reach = pointer.builder, (width - 1) * step + 1
     starts = [min(start, reach - width) for start in range(0, reach, width)]
     found, *others = [read_row(address_of(pointer, b.constant(I64, start), dtype.itemsize) if start else pointer,

@@ -135,7 +135,9 @@ def advance(context: Context, pointer: Value, distance: Value, dtype: DType) -> 
 
 
 def address_of(pointer: Register, distance: Register, itemsize: int) -> Register:
-    """Returns the address, or the vector of addresses, ``distance`` elements further, perhaps outside of the buffer."""
+    """Returns the address, or the vector of addresses, ``distance`` elements further, which may be outside of the
+    buffer.
+    """
     type = PTR.vector(distance.type.lanes)
     return pointer.builder.emit(type, f"getelementptr i{8 * itemsize}, ptr {pointer.text}, "
                                       f"{distance.type} {distance.text}")

@@ -51,7 +51,9 @@ NUMBERS = (-1, 0, 1, 2, 3, 4)
 """The numbers that are part of a kernel's structure, rather than entries of its table of sizes."""
 
 REDUCED = (LANES - 1, LANES, BLOCK - 1, BLOCK, BLOCK * GROUP)
-"""The sizes that a reduction's structure has, and their negatives: powers of two, which processors shift by."""
+"""The sizes that are part of the structure of a reduction, as are their negatives: powers of two, which processors
+shift by.
+"""
 
 
 class SizeTable:
@@ -236,7 +238,9 @@ class Context:
 
     def compute(self, key: Hashable, operands: list[Value], make: Callable[..., Register],
                 dtype: DType = int64) -> Value:
-        """Computes a register from ``operands`` of equally many lanes, at the depth where the last of them is known."""
+        """Computes a register from ``operands``, all with equally many lanes, at the depth where the last of them is
+        known.
+        """
         found = self.find(key)
         if found is not None:
             return found
@@ -286,7 +290,9 @@ class Context:
 
 @singledispatch
 def emit_statement(statement: Statement, context: Context) -> None:
-    """Emits a statement. Each kind is registered where its code is; statements inside are emitted by this again."""
+    """Emits a statement. Each kind is registered in the module with its code; statements inside it are emitted by this
+    function again.
+    """
     raise InternalError(f"there is no code for {statement!r:.80}")
 
 

@@ -63,7 +63,9 @@ def emit_contract(contract: Contract, context: Context) -> None:
 
 
 def _end_group(number: Register, total: Element, groups: Register, zero: Element) -> Element:
-    """Ends a group, after a ``number`` of points: its total joins those of earlier ones, the next starts from zero."""
+    """Ends a group, after a ``number`` of points: its total joins those of earlier groups, and the next one starts
+    from zero.
+    """
     both = apply("add", [read_apart(groups, total.dtype, total.lanes), total], total.dtype)
     write_apart(select(number <= GROUP_POINTS, total, both), groups)
     return zero

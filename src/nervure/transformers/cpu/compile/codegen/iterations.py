@@ -29,7 +29,9 @@ Built = TypeVar("Built")
 
 def counted(context: Context, index: LoopIndex, ends: tuple[Register, Register], preheader: Preheader,
             carried: Elements, body: Callable[[Elements], Elements]) -> Elements:
-    """Builds a loop of one iteration after the other; ``body`` returns the next ``carried`` values, or the results."""
+    """Builds a loop of one iteration after the other; ``body`` returns the ``carried`` values of the next iteration,
+    or the results.
+    """
     begin, end = ends
     b = context.builder
 
@@ -97,7 +99,9 @@ def vector_iterations(context: Context, index: LoopIndex, ends: tuple[Register, 
 
 def in_lanes(context: Context, index: LoopIndex, preheader: Preheader, start: Register, width: int,
              count: Register | None, body: Callable[[], Built]) -> tuple[Built, Register | None]:
-    """Builds ``width`` iterations at once, of which the first ``count`` take place. Also returns a mask, or None."""
+    """Builds ``width`` iterations at once, of which only the first ``count`` take place. Also returns their mask, None
+    if all do.
+    """
     with context.inside(preheader):
         mask = None if count is None else context.here(_first(context.builder, count, width))
         with context.vector(Lanes(index, context.here(Element(int64, (start,))), width, mask)):

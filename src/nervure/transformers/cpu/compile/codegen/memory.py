@@ -54,7 +54,9 @@ def emit_load(statement: Load, context: Context) -> None:
 
 
 def _read_if(context: Context, buffer: Buffer, place: LaneAddress, valid: Value, fill: Value) -> Element:
-    """Reads an element if a condition of the whole kernel holds, by a predictable branch; else returns ``fill``."""
+    """Reads an element if a condition holds that is the same in the whole kernel, by a predictable branch; else
+    returns ``fill``.
+    """
     found = context.builder.choose_each(
         valid.register, fill.element.registers,
         lambda: access.read_one(place.pointer.register, buffer.dtype).registers, unlikely=True)
@@ -67,7 +69,9 @@ def _is_zero(x: Scalar | None) -> bool:
 
 
 def _outermost(context: Context, buffer: Buffer) -> int:
-    """Returns the depth to which a load may move: past no store, and up to a loop that may have no iteration."""
+    """Returns the depth to which a load may move: past no store, and to the preheader of a loop that may have no
+    iteration.
+    """
     depth = context.depth
     while depth > 0 and buffer not in context.depths[depth].preheader.stored:
         depth -= 1

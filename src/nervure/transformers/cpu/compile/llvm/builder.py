@@ -283,7 +283,9 @@ class Builder:
         self._is_open = False
 
     def branch(self, condition: Register, yes: str, no: str, unlikely: bool = False) -> None:
-        """Ends the block by a choice between ``yes`` and ``no``. Registers are spilled in the ``unlikely`` branch."""
+        """Ends the block by a choice between ``yes`` and ``no``. Registers are spilled in the ``unlikely`` branch
+        rather than before it.
+        """
         weights = ', !prof !{!"branch_weights", i32 1, i32 4095}' if unlikely else ""
         self.line(f"br i1 {condition.text}, label %{yes}, label %{no}{weights}")
         self._is_open = False

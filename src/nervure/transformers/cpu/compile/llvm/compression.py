@@ -39,6 +39,8 @@ def _number(mask: Register) -> Register:
 
 
 def _permutation(bits: int, lanes: int, width: int) -> bytes:
-    """Returns the words of a vector in the order that moves the lanes of the mask ``bits``, of some words, first."""
+    """Returns the words of a vector in the order that moves the lanes of the mask ``bits``, of some words each, to the
+    front.
+    """
     order = sorted(range(lanes), key=lambda lane: not bits >> lane & 1)
     return bytes([lane * width + word for lane in order for word in range(width)])

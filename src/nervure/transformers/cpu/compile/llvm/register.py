@@ -133,7 +133,9 @@ class Register:
     # -- other types -------------------------------------------------------------------------------------
 
     def cast(self, opcode: str, type: Type) -> Register:
-        """Applies one of LLVM's conversions (``sitofp``, ``fptrunc``, ``zext``, ...) to a scalar type, by lanes."""
+        """Applies one of LLVM's conversions (``sitofp``, ``fptrunc``, ``zext``, ...) to a scalar type, in as many
+        lanes.
+        """
         target = type.vector(self.type.lanes)
         if target is self.type:
             return self

@@ -32,7 +32,9 @@ class Across(NamedTuple):
 
 
 def across_function(across: Across) -> Builder:
-    """Returns the function of a micro-kernel, whose ``right_point`` is from column to column: points are contiguous."""
+    """Returns the function of a micro-kernel, whose ``right_point`` is the distance from column to column: points are
+    contiguous.
+    """
     b = Builder(across.name, ARGUMENTS, attributes="nounwind")
     block = Block(*b.arguments)
     with b.loop(0, block.columns, across.lanes) as columns:

@@ -48,7 +48,9 @@ class Bundles(NamedTuple):
         return x.cast("sext" if is_signed else "zext", self.part) if self.points == 2 else x
 
     def with_products(self, left: Register, right: Register, total: Register) -> Register:
-        """Returns the sums ``total`` plus the products of the bundles of a line, ``left``, and a panel, ``right``."""
+        """Returns the sums ``total`` with the products of the bundles of a line, ``left``, and a panel, ``right``,
+        added.
+        """
         b, lanes = total.builder, total.type.lanes
         both = [x.regrouped(self.part.vector(self.points * lanes)) for x in (left, right)]
         if self.points == 2:

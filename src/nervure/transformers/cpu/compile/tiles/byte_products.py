@@ -87,7 +87,9 @@ def cover_function(cover: Cover, link: Callable[[str], str] = str) -> Builder:
 
 
 class _Side(NamedTuple):
-    """The memory of an operand's bytes, and of its bundles, by *lines*: rows of the left, columns of the right."""
+    """The memory of an operand's bytes, and of its bundles, by *lines*: rows of the left operand, columns of the right
+    one.
+    """
 
     source: Register
     line_step: Operand
@@ -99,7 +101,9 @@ class _Side(NamedTuple):
     is_flipped: bool = False
 
     def bytes(self, line: Register, point: Register) -> Register:
-        """Returns the address of a ``point`` of a ``line``; contiguous bytes after it are points, or else lines."""
+        """Returns the address of a ``point`` of a ``line``; the contiguous bytes after it are further points, or else
+        lines.
+        """
         return self.source.builder.offset(self.source, line * self.line_step + point * self.point_step, I8)
 
     def bundle(self, line: Register, bundle: Register) -> Register:

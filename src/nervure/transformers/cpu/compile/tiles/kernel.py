@@ -114,7 +114,9 @@ class Tile(NamedTuple):
 
 
 def tile_function(tile: Tile) -> Builder:
-    """Returns the function of a micro-kernel: down all rows, a tile at a time, and across all strips of columns."""
+    """Returns the function of a micro-kernel: down all rows, a tile at a time, and for these across all strips of
+    columns.
+    """
     b = Builder(tile.name, PLACES_ARGUMENTS if tile.by_places else ARGUMENTS, attributes="nounwind")
     block, strip = Block(*b.arguments), _StripByPlaces if tile.by_places else _Strip
     copies = _Copies(b, tile, block) if tile.copies_rows else None
@@ -171,7 +173,9 @@ class _Copies:
 
 
 class _Points(NamedTuple):
-    """The progress of a tile: the next point of the right operand, the left one's offset, sums, and their points."""
+    """The progress of a tile: the next point of the right operand, the left one's offset, the sums, and the points in
+    them.
+    """
 
     right: Register
     offset: Register
@@ -263,7 +267,9 @@ class _Strip:
 
     def _with_point(self, columns: Sequence[Register], elements: Sequence[Register],
                     sums: Sequence[Register]) -> list[Register]:
-        """Adds a point to the ``sums``: its ``columns`` of the right side, times the left ``elements`` at addresses."""
+        """Adds a point to the ``sums``: its ``columns`` of the right operand, times the ``elements`` of the left one
+        at these addresses.
+        """
         b, tile, align, found = self.b, self.tile, self.unit.bits // 8, list[Register]()
         for number, place in enumerate(elements):
             element = b.splat(b.load(place, tile.type, align), tile.lanes)
@@ -286,7 +292,9 @@ class _Strip:
             self.b.fetch(self.b.offset(row, v * self.tile.lanes, self.tile.type))
 
     def _mask(self, columns: Register) -> Register:
-        """Returns which lanes of the last vector have a column, so that LLVM does not compare for each point."""
+        """Returns which lanes of the last vector have a column, so that LLVM does not repeat the comparison for each
+        point.
+        """
         return self.b.opaque(self.b.first_lanes(columns - (self.tile.columns - self.tile.lanes), self.tile.lanes))
 
     def _load(self, row: Register, v: int) -> Register:

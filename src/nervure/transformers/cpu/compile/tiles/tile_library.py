@@ -107,7 +107,9 @@ def _lanes(type: Type, machine: Machine) -> int:
 
 
 def multiply_function(type: Type, machine: Machine, link: Callable[[str], str] = str) -> Builder:
-    """Returns the function that covers a block of any number of rows; ``link`` gives symbols of those that it calls."""
+    """Returns the function that covers a block of any number of rows; ``link`` gives the symbols of the functions that
+    it calls.
+    """
     b = Builder(f"multiply_{type.suffix}", ARGUMENTS, attributes="nounwind")
     cover = _Cover(b, main_tile(type, machine), link)
     cover.stream(streams_of(type, machine))
@@ -149,7 +151,9 @@ def multiply_by_places_function(type: Type, machine: Machine, link: Callable[[st
 
 
 def multiply_across_function(type: Type, machine: Machine, link: Callable[[str], str] = str) -> Builder:
-    """Returns the function that multiplies at most eight rows by an operand across memory, of elements of ``type``."""
+    """Returns the function that multiplies at most eight rows by an operand that lies across memory, of elements of
+    ``type``.
+    """
     b = Builder(f"multiply_across_{type.suffix}", ARGUMENTS, attributes="nounwind")
     block, done = Block(*b.arguments), b.label("all")
     for kernel in across_of(type, machine):

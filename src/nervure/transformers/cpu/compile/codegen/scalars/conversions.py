@@ -105,7 +105,9 @@ def _narrowed(x: Register, dtype: DType) -> Element:
 
 
 def _number(x: Element, dtype: DType) -> Register:
-    """Converts a number to the type for arithmetic of ``dtype``, so that only a last step to that type rounds."""
+    """Converts a number to the type for arithmetic of ``dtype``, so that only the last step to that type, if any,
+    rounds.
+    """
     register, target = x.register, F64 if dtype is float64 else F32
     if dtype.is_integer:
         return _saturated(register, x.dtype, dtype) if x.dtype.is_integer else _to_integer(register, dtype)
