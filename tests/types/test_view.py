@@ -25,6 +25,7 @@ from nervure.types.view import (
     SliceView,
     clip,
 )
+from tests.types.view_meaning import assembled
 
 N = dim("N")
 M = dim("M", min=1)
@@ -422,17 +423,6 @@ def boxes(view, bindings):
         extents = [evaluate(extent, bindings) for extent in piece.extents]
         covered[tuple(slice(a, a + max(n, 0)) for a, n in zip(starts, extents, strict=True))] += 1
     return covered
-
-
-def assembled(view, arrays, names):
-    """The elements that a view of pieces shows."""
-    made = np.empty([evaluate(length, names) for length in view.shape], arrays[0].dtype)
-    for piece in view.pieces:
-        bounds = [[evaluate(end, names) for end in (start, start + extent)]
-                  for start, extent in zip(piece.starts, piece.extents)]
-        box = tuple(slice(start, max(start, stop)) for start, stop in bounds)
-        made[box] = piece.constant if piece.operand is None else piece.index_map.take(arrays[piece.operand], names)
-    return made
 
 
 padded_dimensions = st.tuples(st.integers(0, 4), st.integers(0, 3), st.integers(0, 3))
