@@ -504,6 +504,4 @@ def _word(name: object) -> str:
     return name
 
 
-__all__ = ["Jitted", "jit"]
-
 explain_keywords(globals(), ["jit"])

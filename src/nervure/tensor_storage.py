@@ -44,8 +44,6 @@ from nervure.types.layout import Layout
 from nervure.types.ordered_arrays import is_in_order
 from nervure.types.shape import check_index
 
-__all__ = ["mref"]
-
 
 def storage(x: Tensor) -> Any:
     """Returns the memory of a tensor, live: every call reads what is written there, and writes its results there.

@@ -171,6 +171,3 @@ def _names(variables: list[Variable]) -> dict[Variable, str]:
         name = variable.name or f"variable_{number}"
         found[variable] = name if name not in found.values() else f"{name}_{number}"
     return found
-
-
-__all__ = ["export_stablehlo"]

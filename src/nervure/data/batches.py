@@ -104,6 +104,3 @@ def _checked_length(structure: Batch) -> int:
         raise InvalidArgument("there are no examples", op="Batches", got="arrays of length 0", expected="one or more",
                               help="look where the arrays come from")
     return lengths[0]
-
-
-__all__ = ["Batches"]

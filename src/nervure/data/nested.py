@@ -159,7 +159,3 @@ def _check_names(value: Mapping[object, object], op: str) -> None:
         if not isinstance(name, str):
             raise WrongKind("the entries of a dict have names", op=op, got=shown(name), expected="strings as keys",
                             help='as in {"images": images, "labels": labels}')
-
-
-__all__ = ["Batch", "Structure", "arrays_of", "examples", "has_arrays", "is_flat", "leaves", "leaves_like", "mapped",
-           "read_batch", "read_structure"]

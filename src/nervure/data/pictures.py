@@ -59,6 +59,3 @@ def cut(pictures: np.ndarray, tops: np.ndarray, lefts: np.ndarray, height: int, 
     """Returns the part (``height``, ``width``) of each picture that begins at its own top and left."""
     windows = np.lib.stride_tricks.sliding_window_view(pictures, (height, width), (2, 3))
     return np.ascontiguousarray(windows[np.arange(len(pictures)), :, tops, lefts])
-
-
-__all__ = ["cut", "placed", "resized"]

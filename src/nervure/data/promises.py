@@ -134,6 +134,3 @@ def _check_length(source: Source, batches: list[Batch], number: int, most: int) 
         raise InvalidArgument("an epoch has another number of batches than the data say", op="check",
                               operand=f"epoch {number}", got=f"{len(batches)} batches",
                               expected=f"{source.length}, which is their len()", help="count those of one epoch")
-
-
-__all__ = ["check", "difference"]

@@ -249,6 +249,3 @@ def _too_short(found: int, steps: int, op: str) -> InvalidArgument:
     return InvalidArgument("the data have fewer batches than an epoch", op=op, operand="steps",
                            got=f"{found} batches", expected=f"steps={steps}",
                            help="leave out steps= where an epoch is all of the data")
-
-
-__all__ = ["Data", "Source", "Stream", "as_source"]

@@ -158,6 +158,3 @@ def _length(source: Source, op: str) -> int:
         raise WrongKind("the data do not say how many batches they have", op=op, operand="data",
                         got="no __len__", expected="a number of batches", help="give the class a __len__")
     return source.length
-
-
-__all__ = ["Prefetched", "Transformed"]

@@ -74,6 +74,3 @@ def _checked(found: object, name: str, op: str) -> str | None:
         raise WrongKind("rename= gives a name", op=op, operand="rename", got=f"{shown(found)} for {name!r:.60}",
                         expected="a string, or None to leave the entry out", help="return the name where it stays")
     return found
-
-
-__all__ = ["Rename", "renaming"]

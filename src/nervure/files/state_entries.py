@@ -198,6 +198,3 @@ def _warn(places: list[AssignableTensorOp]) -> None:
     text = ", ".join([place.name or "a variable" for place in places[:5]]) + more
     verb, kept = ("sits", "it is") if len(places) == 1 else ("sit", "they are")
     warn_user(f"{text} {verb} in no module: {kept} kept as missing_param, by name")
-
-
-__all__ = ["Entry", "Named", "StateRoot", "entries_of", "home_around", "home_of"]

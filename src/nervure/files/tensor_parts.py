@@ -252,6 +252,3 @@ def _joined(path: str, index: _Index) -> dict[str, np.ndarray]:
 
 def _refusal(problem: str, path: str, got: object, expected: object, help: str) -> FormatError:
     return FormatError(problem, op="load", operand=path, got=got, expected=expected, help=help)
-
-
-__all__ = ["read_arrays", "remove_parts", "wholes", "write_parts"]

@@ -296,7 +296,3 @@ def _check_parameters(function: object, op_class: type[Op], mode: str) -> None:
 def _result_names(op_class: type[Op]) -> list[str]:
     rule = op_class.type_rule
     return ["out"] if rule is None else [f"out{pattern.name}" for pattern in rule.results]
-
-
-__all__ = ["CPUTensor", "NumPyTensor", "ScalarTensor", "XLATensor", "converts", "device_in_force", "devices",
-           "implement", "show_backends"]

@@ -198,6 +198,3 @@ def _check_pointwise(op: type[Op]) -> None:
         raise InvalidArgument("a scalar expression is for operands and a result of one shape", op=op.__name__,
                               operand="evaluate", got=op.signature, expected="A[~] B[~] -> C[~]",
                               help="decompose(self, a, b) writes any op with others")
-
-
-__all__ = ["Node", "defnode"]

@@ -378,6 +378,3 @@ def value_only(operand: object, op: str, position: int | str) -> NoReturn:
                     expected="a tensor, a number or a NumPy array",
                     help="call the function, and give its result" if callable(operand) else
                     "nv.constant(...) reads lists")
-
-
-__all__ = ["Tensor", "is_operand", "is_scalar", "is_tracing", "tracing", "value_only"]

@@ -192,7 +192,3 @@ class LogSoftmax(Module):
     def forward(self, x: Operand) -> Tensor:
         """``nv.log_softmax``."""
         return normalization.log_softmax(x, self.axes)
-
-
-__all__ = ["ELU", "GELU", "Identity", "LeakyReLU", "LogSoftmax", "PReLU", "ReLU", "Sigmoid", "SiLU", "Softmax",
-           "Softplus", "Tanh"]

@@ -135,6 +135,3 @@ class AdaptiveLogSoftmax(Module):
 def _picked(rows: Tensor, places: Tensor) -> Tensor:
     """Returns one element of each row."""
     return gather_elements(rows, reshape(places, (places.type.shape[0], 1)), 1)[:, 0]
-
-
-__all__ = ["AdaptiveLogSoftmax"]

@@ -345,6 +345,3 @@ def _both(mask: Tensor | None, seen: Tensor) -> Tensor:
     if mask is None:
         return seen
     return logical_and(mask, seen) if mask.dtype is bool_ else where(seen, mask, -np.inf)
-
-
-__all__ = ["KeyValueCache", "MultiHeadAttention"]

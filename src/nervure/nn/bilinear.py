@@ -156,6 +156,3 @@ class PairwiseDistance(Module):
     def forward(self, x: TensorLike, y: TensorLike) -> Tensor:
         """Returns x without the axis."""
         return losses.pairwise_distance(x, y, self.p, self.axis, self.epsilon)
-
-
-__all__ = ["Bilinear", "CosineSimilarity", "EmbeddingBag", "PairwiseDistance"]

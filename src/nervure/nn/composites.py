@@ -138,6 +138,3 @@ class Residual(Module):
 def _differ(x: Tensor, y: Tensor) -> bool:
     """Whether lengths of tensors without names differ: a length of 1 would be broadcast."""
     return not x.is_named and any([equal(mine, theirs) is False for mine, theirs in zip(x.type.shape, y.type.shape)])
-
-
-__all__ = ["Functional", "Residual", "Sequential"]

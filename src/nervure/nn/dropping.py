@@ -64,6 +64,3 @@ class AlphaDropout(Module):
         if not self.training or self.rate == 0:
             return expression(as_floats(x, "AlphaDropout"))
         return alpha_dropout(x, self.rate, self.channels)
-
-
-__all__ = ["AlphaDropout", "ChannelDropout"]

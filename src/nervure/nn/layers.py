@@ -173,6 +173,3 @@ class Dropout(Module):
     def forward(self, x: TensorLike) -> Tensor:
         """Returns x, or in training x with elements dropped."""
         return dropout(x, self.rate) if self.training else expression(as_tensor(x, "Dropout"))
-
-
-__all__ = ["Dropout", "Embedding", "Linear", "LinearLayer"]

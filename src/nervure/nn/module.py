@@ -498,6 +498,3 @@ def _shown(name: str, value: object) -> str:
     if isinstance(value, AssignableTensorOp):
         return f"{name}={described_type(value)}"
     return f"{name}: {value!r}" if isinstance(value, Module) else f"{name}={value!r:.200}"
-
-
-__all__ = ["Module"]

@@ -256,6 +256,3 @@ class InstanceNorm(GroupNorm):
     def __init__(self, axes: AxesLike, epsilon: float = 1e-5, scale: Initial = False, shift: Initial = False,
                  dtype: DTypeLike | None = None) -> None:
         super().__init__(count(layer_axes(axes, "InstanceNorm", "axes")), axes, epsilon, scale, shift, dtype)
-
-
-__all__ = ["BatchNorm", "GroupNorm", "InstanceNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]

@@ -119,7 +119,3 @@ def check_length(op: str, x: Tensor, at: int, length: int, shape: str) -> None:
 def names_of(axes: Sequence[Axis]) -> list[str]:
     """Returns the names of axes, which find them in a tensor whatever their lengths are."""
     return [str(axis.name) for axis in axes]
-
-
-__all__ = ["buffer", "check_both_named", "check_input", "check_length", "count", "evenly",
-           "layer_axes", "names_of", "optional", "parameter"]

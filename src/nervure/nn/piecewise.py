@@ -230,7 +230,3 @@ class GLU(Module):
     def forward(self, x: Operand) -> Tensor:
         """``nv.glu``."""
         return nonlinearities.glu(x, self.axis, self.gate)
-
-
-__all__ = ["CELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LogSigmoid", "Mish", "RReLU",
-           "ReLU6", "SELU", "Softmin", "Softshrink", "Softsign", "Tanhshrink", "Threshold"]

@@ -264,7 +264,3 @@ class Unflatten(Module):
                                   help="the product of their lengths is the length of the axis")
         return reshape(own, Axes([*own.axes[:at], *parts, *own.axes[at + 1:]]) if own.is_named else (
             *own.type.shape[:at], *parts.lengths, *own.type.shape[at + 1:]))
-
-
-__all__ = ["AdaptiveAveragePool", "AdaptiveMaxPool", "ChannelShuffle", "Flatten", "Fold", "LPPool", "Pad",
-           "PixelShuffle", "PixelUnshuffle", "Unflatten", "Unfold", "Upsample"]

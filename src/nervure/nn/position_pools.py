@@ -70,6 +70,3 @@ class FractionalMaxPool(Module):
     def forward(self, x: TensorLike, samples: TensorLike | None = None) -> Tensor:
         """Returns x with fewer places; ``samples`` are those of the function."""
         return fractional_max_pooling(x, self.window, self.lengths, self.ratio, samples)
-
-
-__all__ = ["FractionalMaxPool", "MaxUnpool"]

@@ -150,7 +150,3 @@ def _present(x: Tensor, lengths: Tensor) -> Tensor:
     """Returns which steps of x (T, ..., inputs) count: (T, ..., 1)."""
     steps = Tensor(ops.Iota(x.type.shape[:-1], 0, int64))
     return reshape(less(steps, lengths), (*x.type.shape[:-1], 1))
-
-
-__all__ = ["CellWeights", "Recurrence", "States", "gru_cell", "lstm_cell", "projected", "relu_cell", "run_direction",
-           "run_layers", "tanh_cell"]

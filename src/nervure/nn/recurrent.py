@@ -283,6 +283,3 @@ class LSTMCell(_SingleCell):
 def _nonlinear(nonlinearity: str, op: str) -> Recurrence:
     return NONLINEARITIES[one_of(nonlinearity, NONLINEARITIES, op, "nonlinearity",
                                  "a loop of your own takes any: nv.scan")]
-
-
-__all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNCell", "Recurrent"]

@@ -169,6 +169,3 @@ class SpectralNorm(_Reparametrised):
 
 def _unit(x: np.ndarray, epsilon: float) -> np.ndarray:
     return np.asarray(x / max(float(np.linalg.norm(x)), epsilon))
-
-
-__all__ = ["SpectralNorm", "WeightNorm"]

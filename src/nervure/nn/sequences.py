@@ -144,6 +144,3 @@ class Sequences:
                                   got=str(own.axes), expected=str(self.batch_axes),
                                   help="lengths are over the axes of the batch")
         return Tensor(own.value)
-
-
-__all__ = ["Sequences", "one_axis"]

@@ -198,6 +198,3 @@ class AveragePool(_Pool):
     def forward(self, x: TensorLike) -> Tensor:
         """Returns x with fewer places."""
         return self._pooled(x, count_padding=self.count_padding)
-
-
-__all__ = ["AveragePool", "Conv", "MaxPool"]

@@ -162,6 +162,3 @@ class Transformer(Module):
         memory = self.encoder(source, mask=source_mask, lengths=source_lengths)
         return as_tensor(self.decoder(x, memory, mask=mask, memory_mask=memory_mask, causal=causal, lengths=lengths,
                                       memory_lengths=source_lengths), "Transformer")
-
-
-__all__ = ["Transformer", "TransformerDecoder", "TransformerEncoder"]

@@ -204,6 +204,3 @@ class _Counter:
             declared = SCALAR_FUNCTIONS.get(name)
             self.operations += 0 if declared is None else declared.operations
         return function
-
-
-__all__ = ["Summary", "SummaryLine", "line_of", "operations", "size", "summary_of"]

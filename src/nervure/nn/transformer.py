@@ -127,6 +127,3 @@ def _function(activation: Activation, op: str) -> Callable[[Tensor], Tensor]:
     if callable(activation):
         return activation
     return _ACTIVATIONS[one_of(activation, _ACTIVATIONS, op, "activation", "a function of a tensor will do: nv.silu")]
-
-
-__all__ = ["TransformerDecoderLayer", "TransformerEncoderLayer"]

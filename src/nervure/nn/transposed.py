@@ -86,6 +86,3 @@ class ConvTranspose(Module):
         if self.bias is None:
             return result
         return add(result, self.bias if result.is_named else reshape(self.bias, (-1, *[1] * (result.ndim - 2))))
-
-
-__all__ = ["ConvTranspose"]

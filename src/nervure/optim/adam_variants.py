@@ -115,6 +115,3 @@ class Adamax(Adam):
         m = state["beta1"] * state["m"] + state.rest("beta1") * gradient
         v = maximum(state["beta2"] * state["v"], absolute(gradient) + state["eps"])
         return parameter - state["lr"] / (1.0 - power(state["beta1"], state["n"])) * m / v, {"m": m, "v": v}
-
-
-__all__ = ["Adamax", "NAdam", "RAdam"]

@@ -101,6 +101,4 @@ class Clipped(Wrapper):
                 **{name: limit for name, limit in limits.items() if isinstance(limit, AssignableTensorOp)}}
 
 
-__all__ = ["Clipped", "clip_by_norm", "clip_by_value", "global_norm"]
-
 explain_keywords(globals(), ["clip_by_norm", "clip_by_value", "global_norm"])

@@ -89,6 +89,3 @@ def _ratio(x: Tensor, y: Tensor, otherwise: float) -> Tensor:
     """Returns x / y where both are positive."""
     is_some = greater(x, 0.0) & greater(y, 0.0)
     return where(is_some, x / where(is_some, y, 1.0), otherwise)
-
-
-__all__ = ["Lamb", "Lars"]

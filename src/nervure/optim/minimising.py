@@ -237,6 +237,4 @@ def _between(best: Sequence[Tensor], other: Sequence[Tensor]) -> Tensor:
     return best[0] + width * where(is_found, clip(share, 0.1, 0.9), 0.5)
 
 
-__all__ = ["Minimum", "minimise"]
-
 explain_keywords(globals(), ["minimise"])

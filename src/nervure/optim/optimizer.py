@@ -135,6 +135,3 @@ def _step(parameter: object, gradient: object, op: str) -> GradientStep:
     assert isinstance(parameter, AssignableTensorOp)
     own = as_tensor(gradient, op, 2, parameter.dtype if is_number(gradient) else None)
     return GradientStep(parameter, Tensor(fitted(own, parameter, op), parameter._axes))
-
-
-__all__ = ["Change", "GradientStep", "Optimizer", "working_type"]

@@ -132,6 +132,3 @@ def _total(terms: Sequence[Tensor]) -> Tensor:
     for term in terms[1:]:
         total = total + term
     return total
-
-
-__all__ = ["LBFGS"]

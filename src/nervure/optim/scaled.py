@@ -159,6 +159,3 @@ def _root_mean_square(x: Tensor) -> Tensor:
         raise InvalidArgument("a parameter without elements has no size", op="Adafactor", operand="parameter",
                               got=str(x.type), expected="one element or more", help="leave it out of variables=")
     return sqrt(sum(x * x, out_axes=()) / count)
-
-
-__all__ = ["Adadelta", "Adafactor", "Rprop"]

@@ -64,6 +64,3 @@ def parameter(value: TensorLike, op: str, operand: str, least: float | None = No
         raise InvalidArgument(f"{operand} is out of range", op=op, operand=operand, got=value,
                               expected=f"more than {least:g}", help="1.0 is usual")
     return number
-
-
-__all__ = ["exponentials", "finished", "floats", "inner", "parameter", "step_of"]

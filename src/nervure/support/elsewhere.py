@@ -147,7 +147,3 @@ def explain_keywords(module: dict[str, object], names: Iterable[str]) -> None:
 
 
 _TAKES_ANY_KEYWORD = 0x08  # inspect.CO_VARKEYWORDS
-
-
-__all__ = ["explain_keywords", "explains_keywords", "unknown_attribute", "unknown_function", "unknown_keyword",
-           "unknown_layer", "unknown_member", "unknown_method", "unknown_name"]

@@ -181,6 +181,3 @@ def _last_lines(path: Path) -> list[str]:
 def _tell(*lines: str) -> None:
     for line in lines:
         print(line if line.startswith("  ") else f"nervure launch: {line}", file=sys.stderr, flush=True)
-
-
-__all__ = ["launch"]

@@ -71,6 +71,3 @@ def _pairs(text: str, example: str) -> list[tuple[str, str]]:
     if len({name for name, _ in pairs}) < len(pairs):
         raise argparse.ArgumentTypeError(f"{text!r:.60} names an axis twice")
     return pairs
-
-
-__all__ = ["Distribution", "add_mesh_options", "chosen_distribution", "read_mesh", "read_names", "read_shard"]

@@ -82,6 +82,3 @@ class BestWeights:
         listed = list(variables)
         found = self._transformer.snapshot(listed)
         return {variable: np.array(found[variable], copy=True) for variable in listed}
-
-
-__all__ = ["BestWeights", "Values"]

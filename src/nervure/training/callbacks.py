@@ -149,6 +149,3 @@ def _plain(value: object) -> object:
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"{type(value).__name__} is none of its types")
-
-
-__all__ = ["Callback", "Callbacks", "check_entry", "read_callbacks"]

@@ -69,6 +69,3 @@ class Draws(Uncopyable):
         """Returns the values of the variables, these and the shared ones, for a random state."""
         seed, step = np.array(random[:2], np.uint32), np.array(random[2], np.uint64)
         return {self.seed: seed, SEED: seed, self.step: step, STEP: step}
-
-
-__all__ = ["Draws", "Random"]

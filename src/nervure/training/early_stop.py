@@ -73,6 +73,3 @@ class EarlyStop:
     def __repr__(self) -> str:
         return (f"EarlyStop(patience={self.patience}, on={self.on!r}, larger={self.larger}, least={self.least!r}, "
                 f"best={self.best})")
-
-
-__all__ = ["EarlyStop", "Progressed"]

@@ -155,6 +155,3 @@ class Perplexity(Metric):
 
     def __repr__(self) -> str:
         return f"Perplexity(axis={self.axis!r}, ignore_index={self.ignore_index!r})"
-
-
-__all__ = ["AUC", "Confusion", "Perplexity"]

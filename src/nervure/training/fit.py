@@ -245,6 +245,3 @@ def _tell_of_other_data(data: Source, standing: Standing) -> None:
         return
     raise InvalidArgument(message, op="fit", operand="data", got="other elements", expected="those of before",
                           help="a batch follows from its epoch and number alone: nv.data.check(data) says what differs")
-
-
-__all__ = ["Fit", "TrainingPlan"]

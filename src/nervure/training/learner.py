@@ -264,6 +264,3 @@ class Learner(Uncopyable):
     def end(self) -> None:
         """Ends a training: the transformer's random numbers continue after its own."""
         self._draws.end(self.transformer)
-
-
-__all__ = ["Learner"]

@@ -96,6 +96,3 @@ def plot(history: History, path: str | os.PathLike[str], title: str = "") -> Non
 
 def _is_drawn(name: str, value: object) -> bool:
     return name not in ("epoch", "steps") and not name.startswith("learning_rate") and isinstance(value, (int, float))
-
-
-__all__ = ["plot"]

@@ -139,6 +139,3 @@ def class_axis(own: Tensor, targets: Tensor, op: str) -> int:
                            expected=f"{targets.axes} and an axis of classes", help="write a metric of your own")
     lacking = [at for at, axis in enumerate(own.axes) if axis.name not in targets.axes.names] if own.is_named else [-1]
     return lacking[0]
-
-
-__all__ = ["Gathered", "Metric", "accuracy"]

@@ -121,6 +121,3 @@ def _place(key: Key, places: range) -> int:
 def _lacks(key: Key, got: str) -> InvalidArgument:
     return InvalidArgument("a batch lacks an entry", op="Trainer", operand="targets", got=got,
                            expected=f"one that has {key!r}", help="targets= and weights= name entries of each batch")
-
-
-__all__ = ["BatchParts", "BatchRoles", "Key", "read_roles"]

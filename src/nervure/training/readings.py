@@ -149,6 +149,3 @@ class Tally:
 def _wide(part: np.ndarray) -> np.ndarray:
     """Returns a part to be summed in float64, or int64."""
     return part.astype(np.int64 if part.dtype.kind in "iub" else np.float64)
-
-
-__all__ = ["BatchReading", "Entry", "ResultLayout", "Tally", "Whole"]

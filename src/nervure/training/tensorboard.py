@@ -76,6 +76,3 @@ class TensorBoard(Callback):
         for name, value in numbers.items():
             if self._writer is not None and isinstance(value, (int, float)):
                 self._writer.add_scalar(name, value, steps)
-
-
-__all__ = ["TensorBoard"]

@@ -296,6 +296,3 @@ def _check_kind(standing: Standing | None, plan: TrainingPlan, path: str | None)
 
 def _kind(kind: Mapping[str, int]) -> str:
     return ", ".join([f"{name}={number}" for name, number in kind.items()])
-
-
-__all__ = ["Trainer"]

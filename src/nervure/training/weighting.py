@@ -103,6 +103,3 @@ def loss_with_weights(loss: object) -> None:
         raise WrongKind(f"{name} takes no weights of examples", op="Trainer", operand="loss",
                         got="a function of outputs and targets", expected="one that has reduction=, or weights=",
                         help="def loss(outputs, targets, weights): ... gets them")
-
-
-__all__ = ["loss_with_weights", "measured", "spread", "takes", "takes_weights", "weighted_mean"]

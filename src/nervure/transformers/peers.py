@@ -54,5 +54,3 @@ class Peers:
 
 ALONE = Peers(0, 1, lambda text: [text])
 """A process without others."""
-
-__all__ = ["ALONE", "Peers"]

@@ -59,6 +59,3 @@ def is_grid(shape: Sequence[int], boxes: Sequence[Box]) -> bool:
             return False
     starts = {tuple([start for start, _ in box]) for box in boxes}
     return len(starts) == len(boxes) == math.prod([len(step) for step in steps])
-
-
-__all__ = ["Box", "ArrayPiece", "Spread", "is_grid"]

@@ -48,6 +48,3 @@ class KeptWhole(TorchFunctionMode):
 def decompositions() -> dict[Foreign, Callable[..., Foreign]]:
     """Returns what is to stand for PyTorch's overloads in a graph that has them still, as those of torch.export do."""
     return {**recurrent_ops.decompositions(), **resize_ops.decompositions()}
-
-
-__all__ = ["KeptWhole", "decompositions", "keep_whole"]

@@ -128,6 +128,3 @@ def _over_steps(left: Tensor, right: Tensor) -> Tensor:
 def _rows(x: Tensor) -> Tensor:
     steps, batch, features = x.type.shape
     return reshape(x, (steps * batch, features))
-
-
-__all__ = ["KINDS", "backward", "forward"]

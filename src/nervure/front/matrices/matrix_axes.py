@@ -111,6 +111,3 @@ def sides_of(a: TensorLike, b: TensorLike, axes: AxesLike | None, op: str) -> Si
     made: list[Axis] = [*[own[at] for at in batch], own[columns], *[spread.axes[at] for at in rest]]
     return Sides(left, reshape(moved, (*lengths[:count], product(lengths[count:]))), Axes(made),
                  tuple([order.index(at) for at in range(spread.ndim)]))
-
-
-__all__ = ["MatrixAxes", "Sides", "matrices_of", "sides_of"]

@@ -31,6 +31,3 @@ def _gathered(text: bytes) -> list[bytes]:
     except (jax.errors.JaxRuntimeError, ValueError) as error:
         raise lost(error) or error from None
     return [bytes(found[:length]) for found, length in zip(rows, lengths, strict=True)]
-
-
-__all__ = ["peers"]

@@ -211,8 +211,5 @@ def as_mesh(sharding: Sharding, op: str = "shard") -> jax.sharding.Mesh:
     return jax.sharding.Mesh(grid, tuple(mesh.axes))
 
 
-__all__ = ["OnMesh", "OneDevice", "Place", "Placement", "as_mesh", "compiler_options", "distributed",
-           "spans_processes"]
-
 Placement: TypeAlias = OneDevice | OnMesh
 """Where the values of a program lie."""
