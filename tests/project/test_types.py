@@ -26,7 +26,7 @@ ANY = {
     "ir": 7,
     "kernel": 9,
     "memory": 0,
-    "nn": 3,
+    "nn": 2.7,
     "ops": 1,
     "optim": 0,
     "passes": 5,

@@ -62,7 +62,7 @@ class _Reparametrised(Module):
         assert isinstance(own, AssignableTensorOp)
         return own
 
-    def _called(self, weights: Tensor, inputs: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    def _called(self, weights: Tensor, inputs: tuple[object, ...], named: dict[str, object]) -> Any:
         """Calls the layer with other weights."""
         with _instead(self.inner, self.name, weights):
             return self.inner(*inputs, **named)
