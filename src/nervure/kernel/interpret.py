@@ -29,33 +29,9 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from nervure.errors import InternalError
+from nervure.kernel import ir
 from nervure.kernel.combiners import FUNCTIONS, unit
 from nervure.kernel.groups import BlockGroups
-from nervure.kernel.ir import (
-    CONTRACT_BLOCK,
-    CONTRACT_GROUP,
-    DEFAULT_ORDER,
-    Access,
-    Address,
-    Apply,
-    Buffer,
-    Check,
-    Contract,
-    Fold,
-    For,
-    Index,
-    Kernel,
-    Literal,
-    Load,
-    Order,
-    Prefetch,
-    Reduce,
-    Scalar,
-    Statement,
-    Store,
-    StorePair,
-    Variable,
-)
 from nervure.kernel.printer import describe
 from nervure.kernel.scalar_types import carries_type
 from nervure.ops.scalar import ScalarNamespace
@@ -70,7 +46,7 @@ class CheckFailed(NamedTuple):
     value: int
 
 
-def interpret(kernel: Kernel, buffers: Mapping[str, np.ndarray], bindings: Mapping[str, int],
+def interpret(kernel: ir.Kernel, buffers: Mapping[str, np.ndarray], bindings: Mapping[str, int],
               scalars: ScalarNamespace[np.ndarray], backwards: bool = False) -> list[CheckFailed]:
     """Runs a kernel on flat arrays, one for each buffer except the scratch ones, by name; writes into them.
 
@@ -97,7 +73,7 @@ class Accumulator:
     """
 
     def __init__(self, combine: str, dtype: DType, scalars: ScalarNamespace[np.ndarray],
-                 order: Order = DEFAULT_ORDER, start: Any = None) -> None:
+                 order: ir.Order = ir.DEFAULT_ORDER, start: Any = None) -> None:
         self._order = order
         self._combine: Callable[[Any, Any], Any] = getattr(scalars, FUNCTIONS[combine])
         self._unit = dtype.numpy.type(unit(combine, dtype).value) if start is None else start
@@ -139,17 +115,17 @@ class _Memory:
 
 
 class _Run:
-    def __init__(self, kernel: Kernel, buffers: Mapping[str, np.ndarray], bindings: Mapping[str, int],
+    def __init__(self, kernel: ir.Kernel, buffers: Mapping[str, np.ndarray], bindings: Mapping[str, int],
                  scalars: ScalarNamespace[np.ndarray], backwards: bool) -> None:
         self._kernel, self._scalars, self._backwards = kernel, scalars, backwards
         self._has_lanes = False  # in a loop that runs in lanes
         self._names = dict(bindings)  # values of symbols and loop indices
-        self._values: dict[Variable, Any] = {}
+        self._values: dict[ir.Variable, Any] = {}
         self._compiled: dict[DimLike, Callable[[Mapping[str, int]], int]] = {}
         self._memory = {buffer: self._open(buffer, buffers) for buffer in kernel.buffers}
         self.failures: list[CheckFailed] = []
 
-    def _open(self, buffer: Buffer, arrays: Mapping[str, np.ndarray]) -> _Memory:
+    def _open(self, buffer: ir.Buffer, arrays: Mapping[str, np.ndarray]) -> _Memory:
         size = self._number(buffer.size)
         if not buffer.is_given:
             return _Memory(np.zeros(size, buffer.dtype.numpy), set())
@@ -169,15 +145,15 @@ class _Run:
             compiled = self._compiled[x] = compile_dim(x)
         return compiled(self._names)
 
-    def _scalar(self, x: Scalar) -> Any:
-        return x.dtype.numpy.type(x.value) if isinstance(x, Literal) else self._values[x]
+    def _scalar(self, x: ir.Scalar) -> Any:
+        return x.dtype.numpy.type(x.value) if isinstance(x, ir.Literal) else self._values[x]
 
-    def _define(self, statement: Statement, variable: Variable, value: Any) -> None:
+    def _define(self, statement: ir.Statement, variable: ir.Variable, value: Any) -> None:
         if value.dtype != variable.dtype.numpy:
             self._fail(statement, f"it gives {value.dtype}, not {variable.dtype}")
         self._values[variable] = value[()]  # a scalar, also from an array without dimensions
 
-    def _place(self, statement: Access, address: Address) -> int:
+    def _place(self, statement: ir.Access, address: ir.Address) -> int:
         """Returns the place of a load or store, which must be inside of its buffer."""
         place = self._position(address)
         size = len(self._memory[statement.buffer].array)
@@ -185,7 +161,7 @@ class _Run:
             self._fail(statement, f"place {place} is outside of {statement.buffer.name}, which has {size}")
         return place
 
-    def _position(self, address: Address) -> int:
+    def _position(self, address: ir.Address) -> int:
         place = self._number(address.base)
         for index, step in address.steps:
             place += self._number(step) * self._names[index.name]
@@ -193,17 +169,17 @@ class _Run:
             place += self._number(stride) * int(self._scalar(variable))
         return place
 
-    def _fail(self, statement: Statement, problem: str) -> NoReturn:
+    def _fail(self, statement: ir.Statement, problem: str) -> NoReturn:
         raise InternalError(f"{describe(self._kernel, statement)}: {problem}")
 
     # -- statements --------------------------------------------------------------------------------------
 
-    def block(self, statements: Sequence[Statement]) -> None:
+    def block(self, statements: Sequence[ir.Statement]) -> None:
         """Runs statements in order."""
         for statement in statements:
             _RUNS[type(statement)](self, statement)
 
-    def _for(self, loop: For) -> None:
+    def _for(self, loop: ir.For) -> None:
         extent, most = self._number(loop.extent), 1 if loop.strip is None else loop.strip.most
         iterations = range(0, extent, most)
         for iteration in reversed(iterations) if self._backwards and (loop.parallel or loop.vector) else iterations:
@@ -214,7 +190,7 @@ class _Run:
                 self._names[loop.strip.length.name] = min(most, extent - iteration)
             self._iteration(loop)
 
-    def _iteration(self, loop: For | Reduce | Fold | Contract) -> None:
+    def _iteration(self, loop: ir.For | ir.Reduce | ir.Fold | ir.Contract) -> None:
         """Runs the body of a loop, whose iterations have private memory if it is the outermost one in lanes."""
         outer, self._has_lanes = self._has_lanes, self._has_lanes or loop.in_lanes
         if self._has_lanes and not outer:
@@ -227,16 +203,16 @@ class _Run:
             if memory.written is not None and buffer.role in roles:
                 memory.written.clear()
 
-    def _points(self, loop: Reduce | Fold | Contract) -> Any:
+    def _points(self, loop: ir.Reduce | ir.Fold | ir.Contract) -> Any:
         """Runs the body at each point, in row-major order, and yields its values."""
         names = [index.name for index, _ in loop.indices]
-        given = (loop.left, loop.right) if isinstance(loop, Contract) else loop.values
+        given = (loop.left, loop.right) if isinstance(loop, ir.Contract) else loop.values
         for point in product(*[range(self._number(extent)) for _, extent in loop.indices]):
             self._names.update(zip(names, point, strict=True))
             self._iteration(loop)
             yield [self._scalar(value) for value in given]
 
-    def _reduce(self, loop: Reduce) -> None:
+    def _reduce(self, loop: ir.Reduce) -> None:
         start = [self._scalar(value) for value in loop.start] or [None] * len(loop.results)
         accumulators = [Accumulator(combine, variable.dtype, self._scalars, loop.order, value)
                         for combine, variable, value in zip(loop.combine, loop.results, start, strict=True)]
@@ -246,7 +222,7 @@ class _Run:
         for variable, accumulator in zip(loop.results, accumulators, strict=True):
             self._define(loop, variable, accumulator.result())
 
-    def _fold(self, loop: Fold) -> None:
+    def _fold(self, loop: ir.Fold) -> None:
         total: list[Any] | None = None
         for values in self._points(loop):
             if total is None:
@@ -260,41 +236,41 @@ class _Run:
         for variable, value in zip(loop.results, total, strict=True):
             self._define(loop, variable, value)
 
-    def _contract(self, loop: Contract) -> None:
+    def _contract(self, loop: ir.Contract) -> None:
         zero = loop.result.dtype.numpy.type(0)
         blocks = [zero]
         for number, (left, right) in enumerate(self._points(loop)):
-            if number and number % CONTRACT_BLOCK == 0:
+            if number and number % ir.CONTRACT_BLOCK == 0:
                 blocks.append(zero)
             blocks[-1] = self._scalars.fma(left, right, blocks[-1])
-        totals = [reduce(self._scalars.add, blocks[start:start + CONTRACT_GROUP], *((zero,) if start else ()))
-                  for start in range(0, len(blocks), CONTRACT_GROUP)]
+        totals = [reduce(self._scalars.add, blocks[start:start + ir.CONTRACT_GROUP], *((zero,) if start else ()))
+                  for start in range(0, len(blocks), ir.CONTRACT_GROUP)]
         self._define(loop, loop.result, reduce(self._scalars.add, totals))
 
-    def _apply(self, statement: Apply) -> None:
+    def _apply(self, statement: ir.Apply) -> None:
         function = getattr(self._scalars, statement.function)
         operands = [self._scalar(operand) for operand in statement.operands]
         if carries_type(statement.function):
             operands.append(statement.result.dtype)
         self._define(statement, statement.result, function(*operands))
 
-    def _index(self, statement: Index) -> None:
+    def _index(self, statement: ir.Index) -> None:
         self._define(statement, statement.result, np.int64(self._number(statement.expression)))
 
-    def _load(self, statement: Load) -> None:
+    def _load(self, statement: ir.Load) -> None:
         if statement.valid is not None and not self._scalar(statement.valid):
             assert statement.fill is not None
             self._define(statement, statement.result, self._scalar(statement.fill))
             return
         self._define(statement, statement.result, self._read(statement, self._place(statement, statement.address)))
 
-    def _read(self, statement: Load | Store, place: int) -> Any:
+    def _read(self, statement: ir.Load | ir.Store, place: int) -> Any:
         memory = self._memory[statement.buffer]
         if memory.written is not None and place not in memory.written:
             self._fail(statement, f"place {place} of {statement.buffer.name} has not been written in this turn")
         return memory.array[place]
 
-    def _store(self, statement: Store) -> None:
+    def _store(self, statement: ir.Store) -> None:
         if statement.valid is not None and not self._scalar(statement.valid):
             return
         place = self._place(statement, statement.address)
@@ -303,26 +279,26 @@ class _Run:
             value = getattr(self._scalars, FUNCTIONS[statement.combine])(self._read(statement, place), value)
         self._write(statement.buffer, place, value)
 
-    def _store_pair(self, statement: StorePair) -> None:
+    def _store_pair(self, statement: ir.StorePair) -> None:
         for address, value in zip(statement.addresses, statement.values, strict=True):
             self._write(statement.buffer, self._place(statement, address), self._scalar(value))
 
-    def _write(self, buffer: Buffer, place: int, value: Any) -> None:
+    def _write(self, buffer: ir.Buffer, place: int, value: Any) -> None:
         memory = self._memory[buffer]
         memory.array[place] = value
         if memory.written is not None:
             memory.written.add(place)
 
-    def _prefetch(self, statement: Prefetch) -> None:
+    def _prefetch(self, statement: ir.Prefetch) -> None:
         """Computes the address of a prefetch, which has no other effect."""
         self._position(statement.address)
 
-    def _check(self, statement: Check) -> None:
+    def _check(self, statement: ir.Check) -> None:
         if not self._scalar(statement.condition):
             self.failures.append(CheckFailed(statement.failure, int(self._scalar(statement.value))))
 
 
 _RUNS: dict[type, Callable[[_Run, Any], None]] = {
-    For: _Run._for, Reduce: _Run._reduce, Fold: _Run._fold, Contract: _Run._contract, Apply: _Run._apply,
-    Index: _Run._index, Load: _Run._load, Store: _Run._store, StorePair: _Run._store_pair,
-    Prefetch: _Run._prefetch, Check: _Run._check}
+    ir.For: _Run._for, ir.Reduce: _Run._reduce, ir.Fold: _Run._fold, ir.Contract: _Run._contract, ir.Apply: _Run._apply,
+    ir.Index: _Run._index, ir.Load: _Run._load, ir.Store: _Run._store, ir.StorePair: _Run._store_pair,
+    ir.Prefetch: _Run._prefetch, ir.Check: _Run._check}

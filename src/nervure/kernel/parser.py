@@ -25,32 +25,7 @@ from contextlib import contextmanager
 
 from nervure.errors import InternalError
 from nervure.ir.scanner import INTEGER, WORD, Scanner, token
-from nervure.kernel.ir import (
-    COMBINERS,
-    DEFAULT_ORDER,
-    STRATEGIES,
-    Apply,
-    Body,
-    Check,
-    Contract,
-    Fold,
-    For,
-    Index,
-    Kernel,
-    Load,
-    Order,
-    Prefetch,
-    Reduce,
-    Scalar,
-    Statement,
-    Store,
-    StorePair,
-    Strategy,
-    Strip,
-    Tiling,
-    Variable,
-    Widths,
-)
+from nervure.kernel import ir
 from nervure.kernel.loop_index import Indices
 from nervure.kernel.routines import ROUTINES
 from nervure.kernel.scalar_types import carries_type, result_type
@@ -65,16 +40,16 @@ INDENT = 2
 
 _KEYWORD = token(r"(?:for|check|prefetch)(?= )")
 _KIND = token(r"(?:reduce|fold|contract|index)(?= )")
-_COMBINE = token("|".join(COMBINERS))
-_COMBINERS = f"one of {', '.join(COMBINERS)}"
-_STRATEGY = token("|".join(STRATEGIES))
-_STRATEGIES = f"one of {', '.join(STRATEGIES)}"
+_COMBINE = token("|".join(ir.COMBINERS))
+_COMBINERS = f"one of {', '.join(ir.COMBINERS)}"
+_STRATEGY = token("|".join(ir.STRATEGIES))
+_STRATEGIES = f"one of {', '.join(ir.STRATEGIES)}"
 _ROUTINE = token("|".join(ROUTINES))
 _ROUTINES = f"one of {', '.join(ROUTINES)}"
 _GIVE = token(r"give(?= |$)")
 
 
-def parse_kernel(text: str) -> Kernel:
+def parse_kernel(text: str) -> ir.Kernel:
     """Returns the kernel of a text; FormatError if it has none."""
     return _Parser(text).kernel()
 
@@ -90,7 +65,7 @@ class _Parser:
 
     # -- lines -----------------------------------------------------------------------------------------------
 
-    def kernel(self) -> Kernel:
+    def kernel(self) -> ir.Kernel:
         """Reads a kernel: its head without the buffers, whose sizes use the symbols; then symbols; buffers;
         statements.
         """
@@ -107,7 +82,7 @@ class _Parser:
         body = self._block(INDENT)
         if self._read < len(self._lines):
             raise self._next.error("this line is in no loop", expected=f"{INDENT} spaces before a statement")
-        return Kernel(name, buffers, body)
+        return ir.Kernel(name, buffers, body)
 
     @property
     def _next(self) -> Scanner:
@@ -121,16 +96,16 @@ class _Parser:
         """Whether another line with this margin follows."""
         return self._read < len(self._lines) and _margin(self._next) == margin
 
-    def _block(self, margin: int) -> Body:
+    def _block(self, margin: int) -> ir.Body:
         if margin > INDENT * (MAX_DEPTH + 1):
             raise self._lines[self._read - 1].error("loops stand too deep", expected=f"at most {MAX_DEPTH}")
-        statements: list[Statement] = []
+        statements: list[ir.Statement] = []
         while self._stands(margin) and _GIVE.match(self._next.text) is None:
             line = self._take()
             statements.append(self._statement(line, margin))
         return tuple(statements)
 
-    def _given(self, margin: int) -> tuple[Scalar, ...]:
+    def _given(self, margin: int) -> tuple[ir.Scalar, ...]:
         """Reads the line that ends the body of a reduction or fold."""
         if not self._stands(margin) or _GIVE.match(self._next.text) is None:
             line = self._next if self._read < len(self._lines) else self._lines[-1]
@@ -143,7 +118,7 @@ class _Parser:
 
     # -- statements --------------------------------------------------------------------------------------------
 
-    def _statement(self, line: Scanner, margin: int) -> Statement:
+    def _statement(self, line: Scanner, margin: int) -> ir.Statement:
         keyword = line.match(_KEYWORD)
         if keyword == "for":
             return self._for(line, margin)
@@ -170,7 +145,7 @@ class _Parser:
         line.end()
         return made
 
-    def _for(self, line: Scanner, margin: int) -> For:
+    def _for(self, line: Scanner, margin: int) -> ir.For:
         indices = self._scope.ranges(line)
         strip = self._strip(line) if line.accept("by ") else []
         parallel, vector = line.accept("parallel"), line.accept("vector")
@@ -181,24 +156,24 @@ class _Parser:
         if len(indices) > 1:
             raise line.error("a loop has one index", got=", ".join([entry for entry, _ in indices]))
         with self._inside(line, [*indices, *strip]) as ((index, extent), *lengths):
-            found = [Strip(length, most - 1) for (length, _), (_, most) in zip(lengths, strip, strict=True)]
-            return For(index, extent, self._block(margin + INDENT), parallel, vector, widths, unrolled, tile, routine,
-                       *found)
+            found = [ir.Strip(length, most - 1) for (length, _), (_, most) in zip(lengths, strip, strict=True)]
+            body = self._block(margin + INDENT)
+            return ir.For(index, extent, body, parallel, vector, widths, unrolled, tile, routine, *found)
 
     def _strip(self, line: Scanner) -> list[tuple[str, int]]:
         name = line.take(WORD, "a loop index")
         line.expect("<=")
         return [(name, line.integer("iterations") + 1)]
 
-    def _tile(self, line: Scanner) -> Tiling:
+    def _tile(self, line: Scanner) -> ir.Tiling:
         columns = line.integer("columns")
         line.expect("lanes")
-        return Tiling(columns, self._numbers(line))
+        return ir.Tiling(columns, self._numbers(line))
 
-    def _widths(self, line: Scanner) -> Widths | None:
+    def _widths(self, line: Scanner) -> ir.Widths | None:
         full = self._numbers(line) if line.accept("lanes ") else ()
         masked = line.integer("lanes") if line.accept("masked ") else 0
-        return Widths(full, masked) if full or masked else None
+        return ir.Widths(full, masked) if full or masked else None
 
     def _numbers(self, line: Scanner) -> tuple[int, ...]:
         found = [line.integer("lanes")]
@@ -206,32 +181,33 @@ class _Parser:
             found.append(line.integer("lanes"))
         return tuple(found)
 
-    def _reduce(self, line: Scanner, names: Sequence[str], margin: int) -> Reduce:
+    def _reduce(self, line: Scanner, names: Sequence[str], margin: int) -> ir.Reduce:
         combine = [line.take(_COMBINE, _COMBINERS)]
         while line.accept(","):
             combine.append(line.take(_COMBINE, _COMBINERS))
         start = self._scope.scalars(line) if line.accept("from ") else ()
         line.expect("over")
         ranges = self._scope.ranges(line)
-        order = self._order(line) if line.accept("order ") else DEFAULT_ORDER
+        order = self._order(line) if line.accept("order ") else ir.DEFAULT_ORDER
         strategy = self._strategy(line) if line.accept("as ") else None
         with self._inside(line, ranges) as indices:
             body = self._block(margin + INDENT)
             values = self._given(margin + INDENT)
         self._check_count(line, len(combine), values)
-        return Reduce(self._results(line, names, values), tuple(combine), indices, body, values, strategy, order, start)
+        results = self._results(line, names, values)
+        return ir.Reduce(results, tuple(combine), indices, body, values, strategy, order, start)
 
-    def _order(self, line: Scanner) -> Order:
+    def _order(self, line: Scanner) -> ir.Order:
         lanes = line.integer("lanes")
         line.expect(",")
         block = line.integer("points")
-        return Order(lanes, block, line.integer("blocks")) if line.accept(",") else Order(lanes, block)
+        return ir.Order(lanes, block, line.integer("blocks")) if line.accept(",") else ir.Order(lanes, block)
 
-    def _strategy(self, line: Scanner) -> Strategy:
+    def _strategy(self, line: Scanner) -> ir.Strategy:
         name, lanes = line.take(_STRATEGY, _STRATEGIES), line.match(INTEGER)
-        return Strategy(name) if lanes is None else Strategy(name, int(lanes))
+        return ir.Strategy(name) if lanes is None else ir.Strategy(name, int(lanes))
 
-    def _fold(self, line: Scanner, names: Sequence[str], margin: int) -> Fold:
+    def _fold(self, line: Scanner, names: Sequence[str], margin: int) -> ir.Fold:
         line.expect("over")
         with self._inside(line, self._scope.ranges(line)) as indices:
             body = self._block(margin + INDENT)
@@ -248,9 +224,9 @@ class _Parser:
         combine = self._block(margin + INDENT)
         combined = self._given(margin + INDENT)
         self._check_count(head, len(combined), values)
-        return Fold(self._results(line, names, values), indices, body, values, left, right, combine, combined)
+        return ir.Fold(self._results(line, names, values), indices, body, values, left, right, combine, combined)
 
-    def _contract(self, line: Scanner, names: Sequence[str], margin: int) -> Contract:
+    def _contract(self, line: Scanner, names: Sequence[str], margin: int) -> ir.Contract:
         line.expect("over")
         with self._inside(line, self._scope.ranges(line)) as indices:
             body = self._block(margin + INDENT)
@@ -258,9 +234,9 @@ class _Parser:
         if len(values) != 2:
             raise line.error("a contraction multiplies two scalars", got=len(values), expected="give x, y")
         result, = self._results(line, names, values[:1])
-        return Contract(result, indices, body, *values)
+        return ir.Contract(result, indices, body, *values)
 
-    def _arguments(self, line: Scanner, values: Sequence[Scalar]) -> tuple[Variable, ...]:
+    def _arguments(self, line: Scanner, values: Sequence[ir.Scalar]) -> tuple[ir.Variable, ...]:
         line.expect("(")
         names = [line.take(WORD, "a variable")]
         while line.accept(","):
@@ -268,12 +244,12 @@ class _Parser:
         line.expect(")")
         return self._results(line, names, values)
 
-    def _results(self, line: Scanner, names: Sequence[str], values: Sequence[Scalar]) -> tuple[Variable, ...]:
+    def _results(self, line: Scanner, names: Sequence[str], values: Sequence[ir.Scalar]) -> tuple[ir.Variable, ...]:
         """Defines variables of the types of some values."""
         self._check_count(line, len(names), values)
         return tuple([self._scope.define(line, name, value.dtype) for name, value in zip(names, values, strict=True)])
 
-    def _check_count(self, line: Scanner, count: int, values: Sequence[Scalar]) -> None:
+    def _check_count(self, line: Scanner, count: int, values: Sequence[ir.Scalar]) -> None:
         if count != len(values):
             raise line.error("the lists of a reduction differ in length", got=count, expected=len(values))
 
@@ -285,23 +261,23 @@ class _Parser:
         with self._scope.inside(line, indices) as found:
             yield found
 
-    def _check(self, line: Scanner) -> Check:
+    def _check(self, line: Scanner) -> ir.Check:
         condition = self._scope.scalar(line)
         line.expect("else")
         failure = line.integer("the number of a failure")
         line.expect(",")
         value = self._scope.scalar(line)
         line.end()
-        return Check(condition, failure, value)
+        return ir.Check(condition, failure, value)
 
-    def _prefetch(self, line: Scanner) -> Prefetch:
+    def _prefetch(self, line: Scanner) -> ir.Prefetch:
         name = line.take(WORD, "a buffer")
         line.expect("[")
-        made = Prefetch(self._scope.buffer(line, name), self._scope.address(line))
+        made = ir.Prefetch(self._scope.buffer(line, name), self._scope.address(line))
         line.end()
         return made
 
-    def _store(self, line: Scanner, name: str) -> Store | StorePair:
+    def _store(self, line: Scanner, name: str) -> ir.Store | ir.StorePair:
         buffer, address = self._scope.buffer(line, name), self._scope.address(line)
         combine = line.match(_COMBINE)
         line.expect("=")
@@ -311,14 +287,14 @@ class _Parser:
         streaming = self._scope.dim(line) if line.accept("streaming ") else 0
         line.end()
         if second is not None:
-            return StorePair(buffer, address, (value, second), streaming)
-        return Store(buffer, address, value, combine, valid, streaming)
+            return ir.StorePair(buffer, address, (value, second), streaming)
+        return ir.Store(buffer, address, value, combine, valid, streaming)
 
-    def _index(self, line: Scanner, name: str) -> Index:
+    def _index(self, line: Scanner, name: str) -> ir.Index:
         expression = self._scope.dim(line)
-        return Index(self._scope.define(line, name, int64), expression)
+        return ir.Index(self._scope.define(line, name, int64), expression)
 
-    def _apply_or_load(self, line: Scanner, name: str) -> Apply | Load:
+    def _apply_or_load(self, line: Scanner, name: str) -> ir.Apply | ir.Load:
         what = line.take(WORD, "a function or a buffer")
         if not line.accept("("):
             line.expect("[")
@@ -331,13 +307,13 @@ class _Parser:
             dtype = result_type(what, [operand.dtype for operand in operands], carried)
         except InternalError as error:
             raise line.error(str(error), expected="a function of scalars, and operands that it takes") from None
-        return Apply(self._scope.define(line, name, dtype), what, operands)
+        return ir.Apply(self._scope.define(line, name, dtype), what, operands)
 
-    def _load(self, line: Scanner, name: str, what: str) -> Load:
+    def _load(self, line: Scanner, name: str, what: str) -> ir.Load:
         buffer, address = self._scope.buffer(line, what), self._scope.address(line)
         valid = self._scope.scalar(line) if line.accept("if ") else None
         fill = self._scope.scalar(line) if line.accept("else ") else None
-        return Load(self._scope.define(line, name, buffer.dtype), buffer, address, valid, fill)
+        return ir.Load(self._scope.define(line, name, buffer.dtype), buffer, address, valid, fill)
 
 
 def _margin(line: Scanner) -> int:

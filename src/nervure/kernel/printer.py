@@ -29,31 +29,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from nervure.errors import InternalError
-from nervure.kernel.ir import (
-    DEFAULT_ORDER,
-    GROUP,
-    Address,
-    Apply,
-    Buffer,
-    Check,
-    Contract,
-    Fold,
-    For,
-    Index,
-    Kernel,
-    Literal,
-    Load,
-    Loop,
-    Prefetch,
-    Reduce,
-    Scalar,
-    Simple,
-    Statement,
-    Store,
-    StorePair,
-    Variable,
-    walk,
-)
+from nervure.kernel import ir
 from nervure.kernel.loop_index import Indices, LoopIndex, substitute_indices
 from nervure.kernel.scalar_types import carries_type
 from nervure.types.dim import Dim, DimLike, declaration, declared_symbols, dim, index_symbols
@@ -64,14 +40,14 @@ LETTERS = "ijklmnpqrst"
 _FACTOR = re.compile(r"\w+")
 
 
-def print_kernel(kernel: Kernel, anonymous: bool = False) -> str:
+def print_kernel(kernel: ir.Kernel, anonymous: bool = False) -> str:
     """Returns the text of a kernel. With ``anonymous`` it has no name and its buffers are numbered: kernels of one
     structure then have one text, whatever the names of their buffers, loop indices and variables.
     """
     return "".join([line + "\n" for _, line in _Printer(kernel, anonymous).lines()])
 
 
-def describe(kernel: Kernel, statement: Statement) -> str:
+def describe(kernel: ir.Kernel, statement: ir.Statement) -> str:
     """Returns the name of a kernel and the line of a statement in its text, for errors."""
     for entry, line in _Printer(kernel, False).lines():
         if entry is statement:
@@ -82,21 +58,21 @@ def describe(kernel: Kernel, statement: Statement) -> str:
 class _Printer:
     """The state of printing a kernel: the names given so far. A line comes with the statement that begins in it."""
 
-    def __init__(self, kernel: Kernel, anonymous: bool) -> None:
+    def __init__(self, kernel: ir.Kernel, anonymous: bool) -> None:
         self._kernel = kernel
         self._name = "kernel" if anonymous else kernel.name
         self._buffers = {buffer: f"b{number}" if anonymous else buffer.name
                          for number, buffer in enumerate(kernel.buffers)}
         self._symbols = self._declared()
         self._free = _Free({*self._symbols, *self._buffers.values()})
-        self._variables: dict[Variable, str] = {}
+        self._variables: dict[ir.Variable, str] = {}
         self._indices: dict[LoopIndex, str] = {}  # names of the indices of the loops around
         self._depths: dict[LoopIndex, int] = {}
 
     def _declared(self) -> dict[str, Dim]:
         """Returns the symbols by name, with the tightest bounds that occur in a dimension."""
         found = [buffer.size for buffer in self._kernel.buffers]
-        for statement in walk(self._kernel.body):
+        for statement in ir.walk(self._kernel.body):
             found.extend(statement.dims)
         declared: dict[str, Dim] = {}
         for x in {id(x): x for x in found if isinstance(x, Dim)}.values():  # equal ones may know different bounds
@@ -108,7 +84,7 @@ class _Printer:
                     declared[name] = declared[name] + symbol - symbol  # type: ignore[assignment]  # a symbol again
         return {name: symbol for name, symbol in declared.items() if not name.startswith("%")}
 
-    def lines(self) -> Iterator[tuple[Statement | None, str]]:
+    def lines(self) -> Iterator[tuple[ir.Statement | None, str]]:
         """Yields the text, line by line."""
         buffers = ", ".join([f"{buffer.role} {name}: {buffer.dtype.short}[{buffer.size}]"
                              for buffer, name in self._buffers.items()])
@@ -117,74 +93,74 @@ class _Printer:
             yield None, f"  symbol {declaration(self._symbols[name])}"
         yield from self._block(self._kernel.body, "  ")
 
-    def _block(self, statements: Sequence[Statement], margin: str) -> Iterator[tuple[Statement | None, str]]:
+    def _block(self, statements: Sequence[ir.Statement], margin: str) -> Iterator[tuple[ir.Statement | None, str]]:
         for statement in statements:
-            if isinstance(statement, For):
+            if isinstance(statement, ir.For):
                 opened = self._opened(statement)
                 flags = " parallel" * statement.parallel + " vector" * statement.vector
                 yield statement, f"{margin}for {opened}{flags}{_how(statement)}:"
                 yield from self._block(statement.body, margin + "  ")
                 self._leave(statement)
-            elif isinstance(statement, Reduce | Fold):
+            elif isinstance(statement, ir.Reduce | ir.Fold):
                 yield from self._combination(statement, margin)
-            elif isinstance(statement, Contract):
+            elif isinstance(statement, ir.Contract):
                 yield from self._contract(statement, margin)
-            elif isinstance(statement, Simple):
+            elif isinstance(statement, ir.Simple):
                 yield statement, margin + self._simple(statement)
 
-    def _combination(self, loop: Reduce | Fold, margin: str) -> Iterator[tuple[Statement | None, str]]:
-        how = self._combiners(loop) if isinstance(loop, Reduce) else "fold"
+    def _combination(self, loop: ir.Reduce | ir.Fold, margin: str) -> Iterator[tuple[ir.Statement | None, str]]:
+        how = self._combiners(loop) if isinstance(loop, ir.Reduce) else "fold"
         results = self._list(loop.results)
         yield loop, f"{margin}{results} = {how} over {self._enter(loop.indices)}{_strategy(loop)}:"
         yield from self._block(loop.body, margin + "  ")
         yield None, f"{margin}  give {self._list(loop.values)}"
         self._leave(loop)
-        if isinstance(loop, Fold):
+        if isinstance(loop, ir.Fold):
             yield None, f"{margin}combine ({self._list(loop.left)}), ({self._list(loop.right)}):"
             yield from self._block(loop.combine, margin + "  ")
             yield None, f"{margin}  give {self._list(loop.combined)}"
 
-    def _combiners(self, loop: Reduce) -> str:
+    def _combiners(self, loop: ir.Reduce) -> str:
         start = f" from {self._list(loop.start)}" if loop.start else ""
         return f"reduce {', '.join(loop.combine)}{start}"
 
-    def _contract(self, loop: Contract, margin: str) -> Iterator[tuple[Statement | None, str]]:
+    def _contract(self, loop: ir.Contract, margin: str) -> Iterator[tuple[ir.Statement | None, str]]:
         yield loop, f"{margin}{self._scalar(loop.result)} = contract over {self._enter(loop.indices)}:"
         yield from self._block(loop.body, margin + "  ")
         yield None, f"{margin}  give {self._list((loop.left, loop.right))}"
         self._leave(loop)
 
-    def _simple(self, statement: Simple) -> str:
-        if isinstance(statement, Apply):
+    def _simple(self, statement: ir.Simple) -> str:
+        if isinstance(statement, ir.Apply):
             dtype = f" {statement.result.dtype.short}" if carries_type(statement.function) else ""
             operands = self._list(statement.operands)
             return f"{self._scalar(statement.result)} = {statement.function}({operands}){dtype}"
-        if isinstance(statement, Index):
+        if isinstance(statement, ir.Index):
             return f"{self._scalar(statement.result)} = index {self._dim(statement.expression)}"
-        if isinstance(statement, Check):
+        if isinstance(statement, ir.Check):
             condition, value = self._scalar(statement.condition), self._scalar(statement.value)
             return f"check {condition} else {statement.failure}, {value}"
-        if isinstance(statement, Prefetch):
+        if isinstance(statement, ir.Prefetch):
             return f"prefetch {self._buffer(statement.buffer)}[{self._address(statement.address)}]"
-        if isinstance(statement, Load | Store | StorePair):
+        if isinstance(statement, ir.Load | ir.Store | ir.StorePair):
             return self._access(statement)
         raise InternalError(f"there is no text of {statement!r:.80}")
 
-    def _access(self, statement: Load | Store | StorePair) -> str:
+    def _access(self, statement: ir.Load | ir.Store | ir.StorePair) -> str:
         place = f"{self._buffer(statement.buffer)}[{self._address(statement.address)}]"
         valid = "" if statement.valid is None else f" if {self._scalar(statement.valid)}"
-        if isinstance(statement, Load):
+        if isinstance(statement, ir.Load):
             otherwise = "" if statement.fill is None else f" else {self._scalar(statement.fill)}"
             return f"{self._scalar(statement.result)} = {place}{valid}{otherwise}"
         streaming = "" if statement.streaming == 0 else f" streaming {self._dim(statement.streaming)}"
-        if isinstance(statement, StorePair):
+        if isinstance(statement, ir.StorePair):
             return f"{place} = {self._list(statement.values)}{streaming}"
         combine = "" if statement.combine is None else f" {statement.combine}"
         return f"{place}{combine} = {self._scalar(statement.value)}{valid}{streaming}"
 
     # -- names -------------------------------------------------------------------------------------------
 
-    def _opened(self, loop: For) -> str:
+    def _opened(self, loop: ir.For) -> str:
         """Names the indices of a for loop; ``i < N``, or ``i < N by j <= 64``."""
         if loop.strip is None:
             return self._enter(loop.indices)
@@ -201,22 +177,22 @@ class _Printer:
             opened.append(f"{name} < {self._dim(extent)}")
         return ", ".join(opened)
 
-    def _leave(self, loop: Loop) -> None:
+    def _leave(self, loop: ir.Loop) -> None:
         for index, _ in loop.indices:
             del self._indices[index]
 
-    def _buffer(self, buffer: Buffer) -> str:
+    def _buffer(self, buffer: ir.Buffer) -> str:
         return self._buffers.get(buffer, buffer.name)
 
-    def _scalar(self, x: Scalar) -> str:
-        if isinstance(x, Literal):
+    def _scalar(self, x: ir.Scalar) -> str:
+        if isinstance(x, ir.Literal):
             return str(bool(x.value)) if x.dtype is bool_ else f"{_number(x.value)}_{x.dtype.short}"
         name = self._variables.get(x)
         if name is None:
             name = self._variables[x] = self._free.variable()
         return name
 
-    def _list(self, scalars: Iterable[Scalar]) -> str:
+    def _list(self, scalars: Iterable[ir.Scalar]) -> str:
         return ", ".join([self._scalar(scalar) for scalar in scalars])
 
     # -- dimensions and addresses --------------------------------------------------------------------------
@@ -224,7 +200,7 @@ class _Printer:
     def _dim(self, x: DimLike) -> str:
         return str(substitute_indices(x, {index: dim(name) for index, name in self._indices.items()}))
 
-    def _address(self, address: Address) -> str:
+    def _address(self, address: ir.Address) -> str:
         """Returns ``8*i + j + 3*v0 + 5``; a base with loop indices is in parentheses."""
         steps = sorted(address.steps, key=lambda step: self._depths.get(step[0], -1))
         terms = [_term(step, self._indices.get(index, index.name)) for index, step in steps]
@@ -261,7 +237,7 @@ class _Free:
         return self.variable() if name in self._taken else name
 
 
-def _how(loop: For) -> str:
+def _how(loop: ir.For) -> str:
     """Returns the text for the form of a loop."""
     if loop.tile is not None:
         return f" tile {loop.tile.columns} lanes {', '.join(map(str, loop.tile.lanes))}"
@@ -272,11 +248,11 @@ def _how(loop: For) -> str:
     return f"{lanes}{masked}{' unrolled' if loop.unrolled else ''}"
 
 
-def _strategy(loop: Reduce | Fold) -> str:
-    if not isinstance(loop, Reduce):
+def _strategy(loop: ir.Reduce | ir.Fold) -> str:
+    if not isinstance(loop, ir.Reduce):
         return ""
-    order = "" if loop.order == DEFAULT_ORDER else f" order {loop.order.lanes}, {loop.order.block}"
-    if loop.order.group != GROUP:
+    order = "" if loop.order == ir.DEFAULT_ORDER else f" order {loop.order.lanes}, {loop.order.block}"
+    if loop.order.group != ir.GROUP:
         order += f", {loop.order.group}"
     if loop.strategy is None:
         return order

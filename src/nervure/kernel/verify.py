@@ -16,30 +16,9 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from nervure.errors import InternalError
+from nervure.kernel import ir
 from nervure.kernel.combiners import FUNCTIONS
 from nervure.kernel.dependence import conflicting_accesses
-from nervure.kernel.ir import (
-    Access,
-    Address,
-    Apply,
-    Buffer,
-    Check,
-    Contract,
-    Fold,
-    For,
-    Index,
-    Kernel,
-    Load,
-    Loop,
-    Prefetch,
-    Reduce,
-    Scalar,
-    Statement,
-    Store,
-    StorePair,
-    Variable,
-    walk,
-)
 from nervure.kernel.loop_index import Indices, LoopIndex
 from nervure.kernel.printer import describe
 from nervure.kernel.reach import reach
@@ -51,7 +30,7 @@ from nervure.types.dtype import DType, bool_, int64
 ROLES = ("in", "out", "inout", "scratch", "private")
 
 
-def verify_kernel(kernel: Kernel, unproved: list[Statement] | None = None) -> None:
+def verify_kernel(kernel: ir.Kernel, unproved: list[ir.Statement] | None = None) -> None:
     """Raises InternalError, naming the first statement that violates an invariant.
 
     Variables are defined once, before they are read and in a loop around the read. Functions take their operands'
@@ -65,7 +44,7 @@ def verify_kernel(kernel: Kernel, unproved: list[Statement] | None = None) -> No
     _Verifier(kernel, unproved).block(kernel.body)
 
 
-def _check_buffers(kernel: Kernel) -> None:
+def _check_buffers(kernel: ir.Kernel) -> None:
     names: set[str] = set()
     for buffer in kernel.buffers:
         if buffer.name in names:
@@ -78,20 +57,20 @@ def _check_buffers(kernel: Kernel) -> None:
 
 
 class _Verifier:
-    def __init__(self, kernel: Kernel, unproved: list[Statement] | None) -> None:
+    def __init__(self, kernel: ir.Kernel, unproved: list[ir.Statement] | None) -> None:
         self._kernel, self._unproved = kernel, unproved
         self._buffers = set(kernel.buffers)
-        self._defined: set[Variable] = set()
-        self._visible: set[Variable] = set()
+        self._defined: set[ir.Variable] = set()
+        self._visible: set[ir.Variable] = set()
         self._ranges: dict[str, tuple[DimLike, DimLike]] = {}  # ranges of the indices of the loops around
         self._loops: Indices = ()  # the same, from the outside in
         self._runs = True  # False in a loop that certainly has no iteration
-        self._written: set[Buffer] = set()
+        self._written: set[ir.Buffer] = set()
         self._in_parallel = False
         self._lanes: LoopIndex | None = None  # the index of the outermost loop around that runs in lanes
-        self._has_parallel = any([isinstance(entry, For) and entry.parallel for entry in walk(kernel.body)])
+        self._has_parallel = any([isinstance(entry, ir.For) and entry.parallel for entry in ir.walk(kernel.body)])
 
-    def block(self, statements: Iterable[Statement]) -> None:
+    def block(self, statements: Iterable[ir.Statement]) -> None:
         """Verifies statements in order."""
         for statement in statements:
             check = _CHECKS.get(type(statement))
@@ -99,31 +78,31 @@ class _Verifier:
                 raise InternalError(f"{self._kernel.name}: {statement!r:.80} stands among its statements")
             check(self, statement)
 
-    def _require(self, holds: bool, statement: Statement, problem: str) -> None:
+    def _require(self, holds: bool, statement: ir.Statement, problem: str) -> None:
         if not holds:
             self._fail(statement, problem)
 
-    def _fail(self, statement: Statement, problem: str) -> NoReturn:
+    def _fail(self, statement: ir.Statement, problem: str) -> NoReturn:
         raise InternalError(f"{describe(self._kernel, statement)}: {problem}")
 
     # -- scalars -----------------------------------------------------------------------------------------
 
-    def _define(self, statement: Statement, variables: Iterable[Variable]) -> None:
+    def _define(self, statement: ir.Statement, variables: Iterable[ir.Variable]) -> None:
         for variable in variables:
             self._require(variable not in self._defined, statement, "it defines a variable that is defined already")
             self._defined.add(variable)
             self._visible.add(variable)
 
-    def _read(self, statement: Statement, scalars: Iterable[Scalar]) -> None:
+    def _read(self, statement: ir.Statement, scalars: Iterable[ir.Scalar]) -> None:
         for scalar in scalars:
-            if isinstance(scalar, Variable) and scalar not in self._visible:
+            if isinstance(scalar, ir.Variable) and scalar not in self._visible:
                 when = "outside of the loop that defines it" if scalar in self._defined else "before it is defined"
                 self._fail(statement, f"it reads a variable {when}")
 
-    def _typed(self, statement: Statement, scalar: Scalar, dtype: DType, what: str) -> None:
+    def _typed(self, statement: ir.Statement, scalar: ir.Scalar, dtype: DType, what: str) -> None:
         self._require(scalar.dtype is dtype, statement, f"{what} is of {scalar.dtype}, not of {dtype}")
 
-    def _apply(self, statement: Apply) -> None:
+    def _apply(self, statement: ir.Apply) -> None:
         self._read(statement, statement.operands)
         carried = statement.result.dtype if carries_type(statement.function) else None
         try:
@@ -133,12 +112,12 @@ class _Verifier:
         self._typed(statement, statement.result, found, "its result")
         self._define(statement, statement.results)
 
-    def _index(self, statement: Index) -> None:
+    def _index(self, statement: ir.Index) -> None:
         self._check_dims(statement)
         self._typed(statement, statement.result, int64, "its result")
         self._define(statement, statement.results)
 
-    def _check(self, statement: Check) -> None:
+    def _check(self, statement: ir.Check) -> None:
         self._read(statement, statement.operands)
         self._typed(statement, statement.condition, bool_, "its condition")
         self._require(statement.value.dtype.is_integer, statement, f"its value is of {statement.value.dtype}")
@@ -147,7 +126,7 @@ class _Verifier:
 
     # -- memory ------------------------------------------------------------------------------------------
 
-    def _load(self, statement: Load) -> None:
+    def _load(self, statement: ir.Load) -> None:
         self._check_access(statement)
         self._require((statement.valid is None) == (statement.fill is None), statement,
                       "it has a condition without another scalar, or another scalar without a condition")
@@ -157,7 +136,7 @@ class _Verifier:
         self._typed(statement, statement.result, statement.buffer.dtype, "its result")
         self._define(statement, statement.results)
 
-    def _store(self, statement: Store) -> None:
+    def _store(self, statement: ir.Store) -> None:
         self._check_access(statement)
         self._typed(statement, statement.value, statement.buffer.dtype, "its value")
         if statement.combine is not None:
@@ -165,30 +144,30 @@ class _Verifier:
             self._require_written(statement)
         self._require_writable(statement)
 
-    def _store_pair(self, statement: StorePair) -> None:
+    def _store_pair(self, statement: ir.StorePair) -> None:
         self._check_access(statement)
         for value in statement.values:
             self._typed(statement, value, statement.buffer.dtype, "its value")
         self._require_writable(statement)
 
-    def _require_writable(self, statement: Store | StorePair) -> None:
+    def _require_writable(self, statement: ir.Store | ir.StorePair) -> None:
         self._require(statement.buffer.role != "in", statement, f"{statement.buffer.name} is only read")
         self._require(not index_symbols(statement.streaming), statement, "how it is stored depends on a loop index")
         self._written.add(statement.buffer)
 
-    def _require_written(self, statement: Access) -> None:
+    def _require_written(self, statement: ir.Access) -> None:
         buffer = statement.buffer
         is_readable = buffer.role in ("in", "inout") or buffer in self._written
         self._require(is_readable, statement, f"it reads {buffer.name} before anything is stored there")
 
-    def _check_access(self, statement: Access) -> None:
+    def _check_access(self, statement: ir.Access) -> None:
         self._check_address(statement)
         if statement.valid is not None:
             self._typed(statement, statement.valid, bool_, "its condition")
         for place in statement.addresses if self._runs and not (statement.valid or statement.address.terms) else ():
             self._check_place(statement, place)
 
-    def _check_address(self, statement: Access | Prefetch) -> None:
+    def _check_address(self, statement: ir.Access | ir.Prefetch) -> None:
         """Checks that an address is one in a buffer of the kernel, with only known names."""
         buffer, address = statement.buffer, statement.address
         self._require(buffer in self._buffers, statement, f"{buffer.name} is no buffer of this kernel")
@@ -206,11 +185,11 @@ class _Verifier:
         strides = [stride for _, stride in address.steps] + [stride for stride, _ in address.terms]
         self._require(not any(map(index_symbols, strides)), statement, "a step has an index")
 
-    def _is_uniform(self, address: Address) -> bool:
+    def _is_uniform(self, address: ir.Address) -> bool:
         """Whether an address is in a vector loop, and certainly the same in all iterations of it."""
         return self._lanes is not None and not address.terms and not address.mentions(self._lanes)
 
-    def _check_place(self, statement: Access, address: Address) -> None:
+    def _check_place(self, statement: ir.Access, address: ir.Address) -> None:
         """Checks that every place is inside of the buffer, for all values of the loop indices."""
         is_inside = self._is_inside(statement.buffer.size, address)
         if is_inside is None and self._unproved is not None:
@@ -219,7 +198,7 @@ class _Verifier:
             self._fail(statement, f"not all of its places are inside of {statement.buffer.name}, which has "
                                   f"{statement.buffer.size} elements")
 
-    def _is_inside(self, size: DimLike, address: Address) -> bool | None:
+    def _is_inside(self, size: DimLike, address: ir.Address) -> bool | None:
         """Whether all places are at least 0 and below a size; None if that is not known."""
         lowest, highest = self._ends(address)
         proved = [less_equal(0, lowest, self._ranges), less_equal(highest, size - 1, self._ranges)]
@@ -231,7 +210,7 @@ class _Verifier:
             return 0 <= tried[0] and tried[1] < evaluate(size, {})
         return False if False in proved else None
 
-    def _ends(self, address: Address) -> tuple[DimLike, DimLike]:
+    def _ends(self, address: ir.Address) -> tuple[DimLike, DimLike]:
         """Returns the address at its lowest and highest for each index whose extent depends on a loop around it."""
         low = high = address.base
         steps = {index.name: step for index, step in address.steps}
@@ -242,7 +221,7 @@ class _Verifier:
                 low, high = substitute(low, {name: 0}), substitute(high, {name: last})
         return low, high
 
-    def _check_dims(self, statement: Statement) -> None:
+    def _check_dims(self, statement: ir.Statement) -> None:
         for x in statement.dims:
             unknown = index_symbols(x) - self._ranges.keys() if isinstance(x, Dim) else ()
             self._require(not unknown, statement, f"{x} has an index of no loop around it")
@@ -250,7 +229,7 @@ class _Verifier:
     # -- loops -------------------------------------------------------------------------------------------
 
     @contextmanager
-    def _inside(self, statement: Statement, indices: Indices) -> Iterator[None]:
+    def _inside(self, statement: ir.Statement, indices: Indices) -> Iterator[None]:
         """Opens loops; variables defined inside are not visible after them."""
         self._check_dims(statement)
         outer = self._visible, self._ranges, self._loops, self._runs
@@ -263,7 +242,7 @@ class _Verifier:
         yield
         self._visible, self._ranges, self._loops, self._runs = outer
 
-    def _for(self, loop: For) -> None:
+    def _for(self, loop: ir.For) -> None:
         is_settled = loop.widths is not None or loop.tile is not None
         self._require(loop.vector or not is_settled, loop, "it has lanes, but is no vector loop")
         is_copied = loop.widths is not None and isinstance(loop.extent, int)
@@ -283,13 +262,13 @@ class _Verifier:
         if (loop.parallel or loop.vector) and loop.strip is None:
             self._check_iterations(loop)
 
-    def _check_iterations(self, loop: For) -> None:
+    def _check_iterations(self, loop: ir.For) -> None:
         pair = conflicting_accesses(loop)
         if pair is not None:
             other = "it" if pair[0] is pair[1] else describe(self._kernel, pair[1]).partition(": ")[2]
             self._fail(pair[0], f"in another turn of a loop {other} touches what it stores in one")
 
-    def _reduce(self, loop: Reduce) -> None:
+    def _reduce(self, loop: ir.Reduce) -> None:
         outer = self._lanes
         self._read(loop, loop.start)
         self._lanes = loop.indices[-1][0] if outer is None and loop.in_lanes else outer
@@ -304,7 +283,7 @@ class _Verifier:
         self._require(not loop.start or lanes == group == 1, loop,
                       "it starts from scalars in an order of several lanes, or groups")
         for index, extent in loop.indices[-1:] if lanes > 1 else ():  # the index that may run in lanes
-            self._check_iterations(For(index, extent, loop.body, vector=True))
+            self._check_iterations(ir.For(index, extent, loop.body, vector=True))
         self._check_lengths(loop, loop.results, loop.combine, loop.values, loop.start or loop.values)
         for result, combine, value in zip(loop.results, loop.combine, loop.values, strict=True):
             self._check_combine(loop, combine, value.dtype)
@@ -313,7 +292,7 @@ class _Verifier:
             self._typed(loop, first, value.dtype, "what it starts from")
         self._define(loop, loop.results)
 
-    def _fold(self, loop: Fold) -> None:
+    def _fold(self, loop: ir.Fold) -> None:
         self._check_lengths(loop, loop.results, loop.values, loop.left, loop.right, loop.combined)
         with self._inside(loop, loop.indices):
             self.block(loop.body)
@@ -327,7 +306,7 @@ class _Verifier:
                 self._typed(loop, other, value.dtype, "what it combines")
         self._define(loop, loop.results)
 
-    def _contract(self, loop: Contract) -> None:
+    def _contract(self, loop: ir.Contract) -> None:
         with self._inside(loop, loop.indices):
             self.block(loop.body)
             self._read(loop, loop.operands)
@@ -337,11 +316,11 @@ class _Verifier:
         self._require(dtype.compute is dtype, loop, f"nothing is added up in {dtype}")
         self._define(loop, loop.results)
 
-    def _check_lengths(self, loop: Loop, *lists: Sequence[object]) -> None:
+    def _check_lengths(self, loop: ir.Loop, *lists: Sequence[object]) -> None:
         lengths = {len(entries) for entries in lists}
         self._require(len(lengths) == 1 and 0 not in lengths, loop, "its lists differ in length, or are empty")
 
-    def _check_combine(self, statement: Statement, combine: str, dtype: DType) -> None:
+    def _check_combine(self, statement: ir.Statement, combine: str, dtype: DType) -> None:
         self._require(combine in FUNCTIONS, statement, f"there is no combine {combine}")
         try:
             found = result_type(FUNCTIONS[combine], [dtype, dtype])
@@ -351,6 +330,6 @@ class _Verifier:
 
 
 _CHECKS: dict[type, Callable[[_Verifier, Any], None]] = {
-    For: _Verifier._for, Reduce: _Verifier._reduce, Fold: _Verifier._fold, Contract: _Verifier._contract,
-    Apply: _Verifier._apply, Index: _Verifier._index, Load: _Verifier._load, Store: _Verifier._store,
-    StorePair: _Verifier._store_pair, Prefetch: _Verifier._check_address, Check: _Verifier._check}
+    ir.For: _Verifier._for, ir.Reduce: _Verifier._reduce, ir.Fold: _Verifier._fold, ir.Contract: _Verifier._contract,
+    ir.Apply: _Verifier._apply, ir.Index: _Verifier._index, ir.Load: _Verifier._load, ir.Store: _Verifier._store,
+    ir.StorePair: _Verifier._store_pair, ir.Prefetch: _Verifier._check_address, ir.Check: _Verifier._check}
