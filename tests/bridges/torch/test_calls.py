@@ -46,6 +46,23 @@ def test_a_second_call_reaches_no_array(by_arrays):
     assert len(by_arrays) == 2  # forward and backward, once each
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_arguments_may_be_resized_after_a_call(dtype):
+    """Y1: a call leaves their memory as it was, however they lie, and so do the gradients' calls."""
+    model = torch.nn.Linear(4, 4, dtype=dtype)
+    compiled = strict(model)
+    for x in (torch.randn(3, 4, dtype=dtype), torch.randn(4, 3, dtype=dtype).t(), torch.randn(1, 4, dtype=dtype)):
+        compiled(x).sum().backward()
+        x.resize_(5, 5)
+    weight = model.weight.untyped_storage()
+    size = weight.nbytes()
+    weight.resize_(0)  # as sharded training does between steps
+    weight.resize_(size)
+    grown = torch.randn(2, 4, dtype=dtype)
+    compiled(grown)
+    assert torch.cumsum(torch.ones(6, 6, dtype=dtype), 0, out=grown).shape == (6, 6)
+
+
 @pytest.mark.skipif(nv.transformers.default().name != "cpu", reason="there is no cpu transformer here")
 def test_results_own_memory_that_returns_to_the_pool(by_arrays):
     """Y1: a view keeps the memory of its result, and nothing else does."""

@@ -119,7 +119,7 @@ class BorrowedWeight(Uncopyable):
         with self._lock:
             if not self.is_current(tensor):
                 address, version = tensor.data_ptr(), tensor._version
-                array = as_array(tensor)
+                array = as_array(tensor, is_kept=True)
                 self._borrowed = None
                 self._transformer.borrow(self.variable, array if self._order is None else array.transpose(self._order),
                                          version)

@@ -39,14 +39,17 @@ def torch_dtype(ours: DType) -> torch.dtype:
     return _BY_TYPE[ours]
 
 
-def as_array(tensor: torch.Tensor) -> np.ndarray:
-    """Returns the memory of a tensor as an array of the same shape and strides."""
+def as_array(tensor: torch.Tensor, is_kept: bool = False) -> np.ndarray:
+    """Returns the memory of a tensor as an array of the same shape and strides.
+
+    PyTorch never resizes memory of which an array ``is_kept``; another array is for the time of a call.
+    """
     tensor = tensor.detach()
     if tensor.dtype is torch.bfloat16:
-        return tensor.view(torch.int16).numpy().view(types.bfloat16.numpy)
+        return as_array(tensor.view(torch.int16), is_kept).view(types.bfloat16.numpy)
     if tensor.is_conj() or tensor.is_neg():
         tensor = tensor.resolve_conj().resolve_neg()
-    return tensor.numpy()
+    return tensor.numpy() if is_kept else np.from_dlpack(tensor)
 
 
 def as_tensor(array: np.ndarray) -> torch.Tensor:
