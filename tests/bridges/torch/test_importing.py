@@ -117,6 +117,30 @@ def test_shared_parameters_constants_and_forms_of_results():
     np.testing.assert_allclose(found["hidden"][1].numpy(), expected["hidden"][1].detach(), rtol=1e-5)
 
 
+def test_a_weight_that_is_another_one_turned_is_a_place_of_its_own():
+    """They share memory in PyTorch, where each has its own strides."""
+    model = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 3))
+    model[2].weight = nn.Parameter(model[0].weight.t())
+    x = torch.randn(2, 3)
+    own = nv.from_torch(torch.export.export(model, (x,)))
+    np.testing.assert_allclose(own(x.numpy()).numpy(), model(x).detach().numpy(), rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(own.place_at("2.weight").numpy(), model[0].weight.t().detach().numpy())
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_conversions_that_are_checked_while_tracing(dynamic):
+    """``torch.export`` puts a check of the element type in front of each."""
+    class Converting(nn.Module):
+        def forward(self, x, scale):
+            return x.to(torch.float64) + x.double() * scale.to(x.dtype).to(torch.float64), x.to(torch.int64).float()
+
+    own, given = nv.from_torch(Converting(), [torch.ones(2, 3), torch.ones((), dtype=torch.int32)], dynamic), [
+        torch.randn(2, 3), torch.tensor(3, dtype=torch.int32)]
+    for found, expected in zip(own(*[x.numpy() for x in given]), Converting()(*given), strict=True):
+        np.testing.assert_array_equal(found.numpy(), expected.numpy())
+        assert found.numpy().dtype == expected.numpy().dtype
+
+
 def test_an_exported_program_is_imported_as_it_is():
     program = torch.export.export(nn.Linear(3, 2), (torch.ones(2, 3),))
     own = nv.from_torch(program)

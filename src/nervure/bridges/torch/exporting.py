@@ -90,7 +90,12 @@ def _with_two(x: torch.Tensor) -> torch.Tensor:
 
 
 def _read(program: ExportedProgram) -> ExportedProgram:
-    return program.run_decompositions(decompositions())
+    """Returns a program in the ops of the table, without checks of element types, which hold for any Function."""
+    found = program.run_decompositions(decompositions())
+    graph = found.graph_module.graph
+    for node in graph.find_nodes(op="call_function", target=torch.ops.aten._assert_tensor_metadata.default):
+        graph.erase_node(node)
+    return found
 
 
 def _mode(program: ExportedProgram) -> ImportedMode:
@@ -140,14 +145,14 @@ def _results(program: ExportedProgram, traced: TracedFunction) -> list[tuple[str
 
 
 def _places(program: ExportedProgram) -> dict[str, AssignableTensorOp]:
-    """Returns the parameters and buffers by their names; those that share memory are one."""
+    """Returns the parameters and buffers by their names; those that are the same elements in memory are one."""
     found: dict[str, AssignableTensorOp] = {}
-    known: dict[tuple[int, tuple[int, ...]], AssignableTensorOp] = {}
+    known: dict[tuple[object, ...], AssignableTensorOp] = {}
     values = {**dict(program.named_buffers()), **dict(program.named_parameters()), **program.state_dict}
     for spec in program.graph_signature.input_specs:
         if spec.kind in _PLACES:
             tensor = values[spec.target] if spec.target in values else program.constants[spec.target]
-            key = tensor.data_ptr(), tuple(tensor.shape)
+            key = tensor.data_ptr(), tensor.dtype, tuple(tensor.shape), tensor.stride()
             if key not in known or not tensor.numel():
                 array = as_array(tensor).copy(order="C")
                 is_trainable = tensor.requires_grad and array.dtype.kind in "fV"
