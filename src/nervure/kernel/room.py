@@ -65,12 +65,12 @@ def _room(accesses: Sequence[NestedAccess], lanes: int) -> int:
         if not starts and not others:
             return LANES
         distance = (length + (lanes - 1)) // lanes * lanes
-        if distance != 0 and all(map(partial(_divides, distance), (*starts, *others))):  # seldom more than one is asked
+        if distance != 0 and all(map(partial(divides, distance), (*starts, *others))):  # seldom more than one is asked
             return lanes
     return 0
 
 
-def _divides(distance: DimLike, x: DimLike) -> bool:
+def divides(distance: DimLike, x: DimLike) -> bool:
     """Whether ``x`` is a multiple of a distance, as far as one sees; an expression beyond all bounds is not."""
     try:
         return x % distance == 0

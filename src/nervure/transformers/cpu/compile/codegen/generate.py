@@ -34,7 +34,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from nervure.kernel.hot_parts import Parts, in_parts
-from nervure.kernel.ir import LANES, Apply, Buffer, For, Kernel, Reduce, Statement, Write, walk
+from nervure.kernel.ir import LANES, Apply, Buffer, For, Kernel, Loop, Reduce, Statement, Write, walk
 from nervure.kernel.room import rooms
 from nervure.kernel.schedule import lower_reductions, vectorise_kernel
 from nervure.kernel.schedule.vector_width import register_lanes
@@ -44,7 +44,7 @@ from nervure.transformers.cpu.compile.codegen import contractions, memory, reduc
 from nervure.transformers.cpu.compile.codegen.addressing import address_of
 from nervure.transformers.cpu.compile.codegen.context import ALIGNMENT, ARGUMENTS, Context, SizeTable, emit
 from nervure.transformers.cpu.compile.codegen.for_loops import emit_slice
-from nervure.transformers.cpu.compile.llvm.builder import Builder, assemble
+from nervure.transformers.cpu.compile.llvm.builder import Builder, Register, assemble
 from nervure.transformers.cpu.compile.llvm.types import PTR
 from nervure.types.dim import DimLike
 
@@ -130,14 +130,35 @@ class _Writer:
     def _point(self, context: Context) -> None:
         """Finds the memory of all buffers."""
         b, self.scratch_bytes = context.builder, 0
-        for number, buffer in enumerate(self.given):
-            context.pointers[buffer] = b.load(b.offset(b.arguments[0], number, PTR), PTR)
+        context.pointers = given = _Given(b, self.given)
+        if any([isinstance(entry, Loop) for entry in self.kernel.body]):
+            given.read(self.given)
         for buffer in self.kernel.buffers:
             if not buffer.is_given:
                 context.pointers[buffer] = address_of(context.scratch, context.sizes.register(self.scratch_bytes), 1)
                 lanes = buffer.size * LANES if buffer.role == "private" else buffer.size + LANES  # room for idle lanes
                 size = lanes * buffer.dtype.itemsize
                 self.scratch_bytes = self.scratch_bytes + (size + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
+
+
+class _Given(dict[Buffer, Register]):
+    """The addresses of the buffers that a kernel is given. Each is read at its first use, unless it was before: those
+    of a kernel without loops may be more than there are registers.
+    """
+
+    def __init__(self, b: Builder, given: Iterable[Buffer]) -> None:
+        super().__init__()
+        self._builder, self._numbers = b, {buffer: number for number, buffer in enumerate(given)}
+
+    def __missing__(self, buffer: Buffer) -> Register:
+        b = self._builder
+        self[buffer] = pointer = b.load(b.offset(b.arguments[0], self._numbers[buffer], PTR), PTR)
+        return pointer
+
+    def read(self, buffers: Iterable[Buffer]) -> None:
+        """Reads the addresses of some buffers here."""
+        for buffer in buffers:
+            self.__missing__(buffer)
 
 
 def _often(body: Iterable[Statement]) -> frozenset[str]:

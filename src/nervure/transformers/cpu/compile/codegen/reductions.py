@@ -19,9 +19,14 @@ What the schedule has done before is in :mod:`nervure.kernel.schedule.reduction_
 
 Of many points 64 are reduced at once; the tree over them comes last:
 
->>> text = generate(parse_kernel(text.format(n=1000)), Target.avx2()).text
->>> [f"fmul <{lanes} x float>" in text for lanes in (64, 32, 16, 8, 4, 2)]
+>>> long = generate(parse_kernel(text.format(n=1000)), Target.avx2()).text
+>>> [f"fmul <{lanes} x float>" in long for lanes in (64, 32, 16, 8, 4, 2)]
 [True, True, True, True, True, True]
+
+Where these fill the lanes, there is no code for last ones that do not:
+
+>>> [generate(parse_kernel(text.format(n=n)), Target.avx2()).text.count("fmul <64 x float>") for n in (1000, 1024)]
+[2, 1]
 """
 
 from __future__ import annotations
@@ -34,6 +39,7 @@ from nervure.errors import InternalError
 from nervure.kernel.combiners import FUNCTIONS, keeps_units, unit
 from nervure.kernel.ir import BLOCK_ORDER, CHAIN_ORDER, DEFAULT_ORDER, LANES, TOTALS_ORDER, Fold, Reduce
 from nervure.kernel.rewriting import fresh_copy
+from nervure.kernel.room import divides
 from nervure.transformers.cpu.compile.codegen.context import Context, Preheader, emit, emit_statement
 from nervure.transformers.cpu.compile.codegen.element import Element, Elements, choose, flat, literal, select, shaped
 from nervure.transformers.cpu.compile.codegen.expressions import dimension
@@ -86,7 +92,9 @@ def _at_once(context: Context, reduce: Reduce, lanes: int) -> Elements:
 
 
 def _in_registers(context: Context, reduce: Reduce, lanes: int) -> Elements:
-    """Reduces over one index of a block at most, with a point for each lane of the order at once."""
+    """Reduces over one index of a block at most, with a point for each lane of the order at once. Points that fill the
+    lanes have no code for last ones that do not.
+    """
     b, (name, extent) = context.builder, reduce.indices[0]
     start, wide, end = _units(b, reduce), _units(b, reduce, lanes), dimension(context, extent).register
     is_certain = has_iterations(extent, context.loops)
@@ -98,10 +106,14 @@ def _in_registers(context: Context, reduce: Reduce, lanes: int) -> Elements:
         def points(carried: Elements, at: Register, count: Register | None = None) -> Elements:
             return _combined(reduce, carried, *_points(context, reduce, preheader, at, lanes, count))
 
-        with b.loop(0, end - (lanes - 1), lanes, flat(wide)) as chunks:
+        fills = divides(lanes, extent)
+        with b.loop(0, end if fills else end - (lanes - 1), lanes, flat(wide), is_certain=fills) as chunks:
             chunks.carried = flat(points(shaped(wide, chunks.carried), chunks.index))
-        at, whole = chunks.index, shaped(wide, chunks.results)
-        total = _tree(reduce, [choose(at < end, whole, lambda: points(whole, at, end - at))])
+        at, found = chunks.index, shaped(wide, chunks.results)
+        if not fills:
+            whole = found
+            found = choose(at < end, whole, lambda: points(whole, at, end - at))
+        total = _tree(reduce, [found])
         return total if keeps_units(reduce) or reduce.order == BLOCK_ORDER else _combined(reduce, start, total)
 
     results = build() if is_certain else choose(0 < end, start, build)
