@@ -29,7 +29,6 @@ compiler may spend little on the code of the cold one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from itertools import groupby
 from math import prod
 from typing import NamedTuple
@@ -37,6 +36,7 @@ from typing import NamedTuple
 from nervure.kernel.ir import Body, For, Kernel, Statement
 from nervure.kernel.routines import Product, routine_of
 from nervure.kernel.tuning import LONG_PRODUCT
+from nervure.support.replacing import replace
 from nervure.types.dim import DimLike, highest
 
 

@@ -90,7 +90,7 @@ Double every element of x, unless it is negative:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Self
 
 from nervure.ir.kinds import LANES as LANES
@@ -100,6 +100,7 @@ from nervure.kernel.operands import Buffer as Buffer
 from nervure.kernel.operands import Literal as Literal
 from nervure.kernel.operands import Scalar as Scalar
 from nervure.kernel.operands import Variable as Variable
+from nervure.support.replacing import replace
 from nervure.types.dim import Dim, DimLike
 
 BLOCK = 4096
@@ -193,7 +194,7 @@ class Statement:
             new = change(old)
             if new is not old:
                 fields[name] = new
-        return replace(self, **fields) if fields else self  # type: ignore[type-var]  # each kind is a dataclass
+        return replace(self, **fields) if fields else self
 
 
 Body = tuple[Statement, ...]
@@ -229,7 +230,7 @@ class Access(Simple):
 
     def at(self, address: Address) -> Self:
         """Returns the same access at another address."""
-        return self if address is self.address else replace(self, address=address)  # type: ignore[type-var]
+        return self if address is self.address else replace(self, address=address)
 
 
 class Write(Access):

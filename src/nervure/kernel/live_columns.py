@@ -54,7 +54,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import NamedTuple
 
 from nervure.kernel.ir import (
@@ -80,6 +79,7 @@ from nervure.kernel.ir import (
 )
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.shared_loops import FIRST, ROW, START, SharedLoops
+from nervure.support.replacing import replace
 from nervure.types.dim import DimLike, affine, dim_max, dim_min
 
 

@@ -22,7 +22,6 @@ Contract, Multiply and Contract share their loop over (8, 90 rows at a time), of
 from __future__ import annotations
 
 from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from nervure.kernel.cluster.steps import SharedSteps, Step
@@ -36,6 +35,7 @@ from nervure.kernel.shared_loops import OuterLoops, SharedLoops, joined, with_bu
 from nervure.kernel.tuning import FROM_MEMORY, LEAST_SHARED_ROWS, LENGTH_OF_ROWS, LENGTHS_OF_SYMBOLS
 from nervure.memory.storage import Storage, StorageKind
 from nervure.support.machine import Machine
+from nervure.support.replacing import replace
 from nervure.types.dim import DimLike, equal, evaluate, product, symbols
 
 

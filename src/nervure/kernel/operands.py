@@ -9,9 +9,10 @@ Address(base=11, steps=((%0, 16),), terms=())
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from nervure.kernel.loop_index import LoopIndex, sorted_indices, substitute_indices
+from nervure.support.replacing import replace
 from nervure.types.dim import DimLike, affine, index_symbols
 from nervure.types.dtype import DType
 

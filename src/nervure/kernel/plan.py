@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -42,6 +41,7 @@ from nervure.memory.storage import Storage, StorageKind, layout_of
 from nervure.ops.choosing import required_size
 from nervure.ops.rematerialising import After
 from nervure.support.machine import GENERIC, Machine
+from nervure.support.replacing import replace
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import DimLike, symbols
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import replace
 from typing import TypeVar
 
 from nervure.kernel.ir import (
@@ -38,6 +37,7 @@ from nervure.kernel.ir import (
     walk,
 )
 from nervure.kernel.loop_index import LoopIndex
+from nervure.support.replacing import replace
 from nervure.types.dim import DimLike
 from nervure.types.dtype import DType
 

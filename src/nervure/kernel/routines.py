@@ -25,7 +25,6 @@ the offsets of each row of the left one, of each k of it, of each k of the right
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -47,6 +46,7 @@ from nervure.kernel.ir import (
 )
 from nervure.kernel.loop_index import LoopIndex
 from nervure.support.machine import Machine
+from nervure.support.replacing import replace
 from nervure.types.dim import DimLike, affine, highest, index_symbols, symbols
 from nervure.types.dtype import DType, float32, float64, int8, int32, int64, uint8
 

@@ -52,7 +52,6 @@ True
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from nervure.kernel.dependence import is_apart
@@ -76,6 +75,7 @@ from nervure.kernel.loop_index import Indices, LoopIndex
 from nervure.kernel.schedule.products.extents import block_count, part_of
 from nervure.kernel.simplify.loops import has_independent_iterations
 from nervure.kernel.tuning import OUTER_INDICES
+from nervure.support.replacing import replace
 from nervure.types.dim import DimLike, dim_max, dim_min, equal, evaluate, index_symbols, product, symbols
 
 _TASK, _BLOCK, FIRST, ROW, START, *_BATCH = [LoopIndex(number) for number in range(OUTER_INDICES)]
@@ -287,7 +287,7 @@ def with_buffers(body: Body, table: Mapping[Buffer, Buffer]) -> Body:
 
 
 def _accessing(statement: Access | Prefetch, buffer: Buffer) -> Statement:
-    return replace(statement, buffer=buffer)  # type: ignore[type-var]  # each kind is a dataclass
+    return replace(statement, buffer=buffer)
 
 
 # -- memory ----------------------------------------------------------------------------------------------------------

@@ -21,12 +21,12 @@ kernel product: reads temporary 0, argument 1; writes root 0
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Hashable, Sequence
-from dataclasses import replace
 
 from nervure.ir.op import Op, Value
 from nervure.kernel.cluster.steps import Loops, Segments, Step
 from nervure.kernel.lower import BufferAssignment, LoweredKernel, LoweredOpaque
 from nervure.memory.storage import Storage
+from nervure.support.replacing import replace
 
 Lowered = Sequence[LoweredKernel | LoweredOpaque]
 

@@ -12,7 +12,6 @@ cannot fail any more, and may write in place.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from nervure.ir.kinds import Element, Structure
 from nervure.ir.op import Op, Value
@@ -33,6 +32,7 @@ from nervure.kernel.lower.kernel_builder import (
 from nervure.kernel.lower.scalars import converted
 from nervure.kernel.tuning import PRIVATE_COPIES, STRIPE, STRIPES
 from nervure.memory.storage import Storage, StorageKind
+from nervure.support.replacing import replace
 from nervure.types.dim import DimLike, dim_min, index_symbols, product
 
 

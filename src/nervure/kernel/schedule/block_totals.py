@@ -25,8 +25,6 @@ the larger one around it, and if that is full it joins the next, as in :class:`n
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from nervure.kernel.combiners import unit
 from nervure.kernel.ir import (
     BLOCK,
@@ -48,6 +46,7 @@ from nervure.kernel.rewriting import MemoryRewrite
 from nervure.kernel.schedule.group_totals import GroupsInMemory, applied, group_sizes, number
 from nervure.kernel.schedule.reduction_strategy import has_several_blocks
 from nervure.support.machine import Machine
+from nervure.support.replacing import replace
 from nervure.types.dim import dim_max, dim_min
 from nervure.types.dtype import int64
 

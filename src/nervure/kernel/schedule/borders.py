@@ -28,7 +28,6 @@ the rows where it holds; so the first rows, those in the middle and the last one
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 from nervure.kernel.ir import Apply, For, Index, Kernel, Literal, Loop, Scalar, Simple, Statement, Variable, walk
@@ -38,6 +37,7 @@ from nervure.kernel.simplify.dead_code import without_dead_statements
 from nervure.kernel.simplify.folding import with_folded_scalars
 from nervure.kernel.tuning import BORDER_STATEMENTS
 from nervure.support.machine import Machine
+from nervure.support.replacing import replace
 from nervure.types.dim import DimLike, dim_max, dim_min, index_symbols
 from nervure.types.dtype import bool_
 

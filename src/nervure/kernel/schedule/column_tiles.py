@@ -34,7 +34,6 @@ behind the other, each with room for whole vectors.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from nervure.kernel.ir import (
     LANES,
@@ -61,6 +60,7 @@ from nervure.kernel.schedule.reduce_across_rows import Part, bytes_of, parts_of
 from nervure.kernel.schedule.vector_width import register_lanes
 from nervure.kernel.tuning import ACCUMULATORS_IN_USE
 from nervure.support.machine import Machine
+from nervure.support.replacing import replace
 from nervure.types.dim import DimLike, highest
 
 

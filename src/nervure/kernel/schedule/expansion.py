@@ -24,7 +24,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from itertools import product
 
 from nervure.kernel.combiners import FUNCTIONS, unit
@@ -32,6 +31,7 @@ from nervure.kernel.groups import BlockGroups
 from nervure.kernel.ir import Apply, Kernel, Reduce, Scalar, Statement, Variable
 from nervure.kernel.rewriting import Rewrite, fresh_copy
 from nervure.support.machine import Machine
+from nervure.support.replacing import replace
 from nervure.types.dim import DimLike
 
 Lane = Sequence[Scalar]

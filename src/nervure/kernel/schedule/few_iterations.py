@@ -23,12 +23,11 @@ kernel copy(in x: f32[60000], out z: f32[54000]):
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from nervure.kernel.ir import Body, For, Kernel, Load, substituted
 from nervure.kernel.rewriting import unused_indices
 from nervure.kernel.schedule.nests import Nest, accesses, nest_of, rewritten
 from nervure.support.machine import Machine
+from nervure.support.replacing import replace
 
 
 def with_few_iterations_joined(kernel: Kernel, machine: Machine) -> Kernel:

@@ -49,12 +49,11 @@ kernel shared(in x: f32[6000], in y: f32[3000], out t: f32[100], scratch z: f32[
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from nervure.kernel.ir import Body, Buffer, For, Kernel, substituted
 from nervure.kernel.schedule import schedule_apart, schedule_kernel
 from nervure.kernel.shared_loops import SharedLoops, with_buffers
 from nervure.support.machine import Machine
+from nervure.support.replacing import replace
 
 
 def scheduled(shared: SharedLoops, machine: Machine) -> Kernel:

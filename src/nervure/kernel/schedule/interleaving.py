@@ -18,12 +18,11 @@ them.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from nervure.kernel.ir import Body, Definition, For, Kernel, Load, Reduce, Statement, Store, StorePair
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.rewriting import AnyLoop, Rewrite
 from nervure.support.machine import Machine
+from nervure.support.replacing import replace
 from nervure.types.dim import DimLike
 
 

@@ -24,7 +24,6 @@ scratch memory stay as they are: neighbours in lanes would share it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from nervure.kernel.ir import Access, Body, Fold, For, Kernel, Reduce
 from nervure.kernel.loop_index import LoopIndex
@@ -32,6 +31,7 @@ from nervure.kernel.schedule.nests import Nest, accesses, is_row, nested, rewrit
 from nervure.kernel.schedule.reduction_strategy import is_unrolled
 from nervure.kernel.tuning import UNROLLED_SCALARS
 from nervure.support.machine import Machine
+from nervure.support.replacing import replace
 
 
 def with_lanes_along_memory(kernel: Kernel, machine: Machine) -> Kernel:

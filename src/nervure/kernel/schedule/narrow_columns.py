@@ -32,8 +32,6 @@ kernel sums(in x: f32[3000], out y: f32[3], scratch sums0: f32[192]):
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from nervure.kernel.combiners import keeps_units, unit
 from nervure.kernel.ir import (
     DEFAULT_ORDER,
@@ -56,6 +54,7 @@ from nervure.kernel.rewriting import MemoryRewrite, fresh_copy
 from nervure.kernel.simplify.loops import walks_on
 from nervure.kernel.tuning import LEAST_NARROW_ROWS, NARROW_COLUMNS
 from nervure.support.machine import Machine
+from nervure.support.replacing import replace
 from nervure.types.dim import dim_min, highest
 
 

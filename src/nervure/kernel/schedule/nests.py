@@ -13,13 +13,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from nervure.kernel.dependence import NestedAccess, accesses_in, accesses_to_written
 from nervure.kernel.ir import Access, Body, For, Kernel, Statement
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.simplify.loops import has_independent_iterations
+from nervure.support.replacing import replace
 from nervure.types.dim import highest, index_symbols
 
 

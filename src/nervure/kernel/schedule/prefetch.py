@@ -33,7 +33,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import TypeVar
 
 from nervure.kernel.ir import (
@@ -66,6 +65,7 @@ from nervure.kernel.tuning import (
     ROWS_APART_DISTANCE,
 )
 from nervure.support.machine import Machine
+from nervure.support.replacing import replace
 from nervure.types.dim import DimLike, dim_min, index_symbols, less_equal
 
 Rows = TypeVar("Rows", bound=For | Reduce)

@@ -19,7 +19,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import prod
 
 from nervure.kernel.combiners import keeps_units
@@ -36,6 +35,7 @@ from nervure.kernel.tuning import (
     UNROLLED_SCALARS,
     UNROLLED_STATEMENTS,
 )
+from nervure.support.replacing import replace
 from nervure.types.dim import highest, lowest, product
 
 

@@ -31,13 +31,13 @@ side, the memory that they share is read once.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import replace
 
 from nervure.kernel.ir import Apply, Body, For, Index, Kernel, Load, Statement, Store
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.rewriting import Rewrite, fresh_copy
 from nervure.kernel.simplify.common_subexpressions import with_shared_scalars
 from nervure.support.machine import Machine
+from nervure.support.replacing import replace
 from nervure.types.dim import DimLike, less_equal
 
 

@@ -20,7 +20,6 @@ as many rows as make a multiple of eight elements.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import gcd
 
 from nervure.kernel.ir import LANES, Access, Apply, Body, For, Index, Kernel, Statement, walk
@@ -29,6 +28,7 @@ from nervure.kernel.schedule.nests import Nest, accesses, nested, rewritten
 from nervure.kernel.tuning import COPIED_STATEMENTS, JOINED_ROWS, LONG_FUNCTION, MOST_COPIES
 from nervure.ops.scalar import SCALAR_FUNCTIONS
 from nervure.support.machine import Machine
+from nervure.support.replacing import replace
 
 
 def most_copies(body: Body) -> int:

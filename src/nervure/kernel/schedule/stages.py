@@ -31,8 +31,6 @@ kernel sums(in x: f32[12800], out y: f32[400], private stages0: f32[16]):
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from nervure.kernel.ir import (
     BLOCK,
     LANES,
@@ -51,6 +49,7 @@ from nervure.kernel.rewriting import MemoryRewrite
 from nervure.kernel.schedule.expansion import folded, with_expanded_reductions
 from nervure.kernel.tuning import STAGED_ROWS
 from nervure.support.machine import Machine
+from nervure.support.replacing import replace
 
 GROUP_ORDER, TREE_ORDER = Order(LANES // STAGED_ROWS, BLOCK), Order(STAGED_ROWS, BLOCK)
 """The orders of the points of a group, and of what the groups make."""

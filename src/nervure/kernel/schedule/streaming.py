@@ -21,12 +21,12 @@ they need whole lines: short rows go past the caches only if none of them shares
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from nervure.kernel.ir import Body, Buffer, For, Kernel, Load, Reduce, Simple, Statement, Store, walk
 from nervure.kernel.rewriting import AnyLoop, Rewrite
 from nervure.kernel.tuning import STREAMED_ROW
 from nervure.support.machine import Machine
+from nervure.support.replacing import replace
 from nervure.types.dim import DimLike, dim_max, dim_min, index_symbols
 from nervure.types.dim.polynomial import TooLarge
 

@@ -21,14 +21,13 @@ operands and the result lie across, as column-major memory does, the two loops c
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from nervure.kernel.ir import Body, For, Kernel, Loop, substituted
 from nervure.kernel.rewriting import unused_indices
 from nervure.kernel.routines import transpose_of
 from nervure.kernel.schedule.nests import Nest, accesses, is_row, nested, rewritten
 from nervure.kernel.tuning import LEAST_TILED_COLUMNS, TILE_COLUMNS, TRANSPOSED_ROWS
 from nervure.support.machine import Machine
+from nervure.support.replacing import replace
 from nervure.types.dim import Dim, DimLike, dim_min
 
 

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from math import gcd
 
 from nervure.kernel.ir import LANES, For, Kernel, Reduce, Statement, Widths, substituted
@@ -29,6 +28,7 @@ from nervure.kernel.schedule.reduction_strategy import strategy_of, without_ones
 from nervure.kernel.schedule.short_rows import most_copies
 from nervure.kernel.schedule.vector_width import register_lanes, vector_widths
 from nervure.support.machine import Machine
+from nervure.support.replacing import replace
 from nervure.types.dim import DimLike, highest
 
 

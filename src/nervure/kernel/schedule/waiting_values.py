@@ -33,7 +33,7 @@ kernel sum(in x: f32[1000], out y: f32[1], scratch waiting0: f32[1000]):
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from nervure.kernel.ir import (
     BLOCK,
@@ -60,6 +60,7 @@ from nervure.kernel.schedule.reduction_strategy import is_read_in_place, strateg
 from nervure.kernel.schedule.vector_width import register_lanes
 from nervure.kernel.schedule.vectors import in_lanes
 from nervure.support.machine import Machine
+from nervure.support.replacing import replace
 from nervure.types.dim import DimLike, dim_max, dim_min, highest, product
 
 

@@ -22,8 +22,6 @@ kernel square(in x: f32[24], out y: f32[24]):
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from nervure.kernel.ir import Kernel
 from nervure.kernel.simplify.addresses import with_affine_addresses
 from nervure.kernel.simplify.common_subexpressions import with_shared_scalars
@@ -31,6 +29,7 @@ from nervure.kernel.simplify.dead_code import without_dead_statements, without_u
 from nervure.kernel.simplify.folding import with_folded_scalars
 from nervure.kernel.simplify.hoisting import with_checks_outside
 from nervure.kernel.simplify.loops import with_collapsed_loops, without_unit_loops
+from nervure.support.replacing import replace
 
 __all__ = ["REWRITES", "simplify_kernel"]
 

@@ -15,11 +15,11 @@ Address(base=0, steps=((%0, 4), (%1, 1)), terms=())
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from nervure.kernel.ir import Access, Address, Body, Index, Literal, Scalar, Simple, Statement, Variable
 from nervure.kernel.loop_index import LoopIndex, sorted_indices
 from nervure.kernel.rewriting import AnyLoop, Rewrite
+from nervure.support.replacing import replace
 from nervure.types.dim import DimLike, affine, index_symbols, simplify
 from nervure.types.dtype import int64
 

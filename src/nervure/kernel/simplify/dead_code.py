@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from nervure.kernel.ir import (
     Access,
@@ -27,6 +26,7 @@ from nervure.kernel.ir import (
     Variable,
     walk,
 )
+from nervure.support.replacing import replace
 
 
 def without_dead_statements(body: Body) -> Body:

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from nervure.kernel.ir import Apply, Body, Check, Literal, Load, Scalar, Simple, Statement, Store
 from nervure.kernel.rewriting import Rewrite
 from nervure.ops.scalar import SCALAR_FUNCTIONS
+from nervure.support.replacing import replace
 from nervure.types.dtype import DType, bool_, float32, float64
 
 _EXACT_FLOAT = 1 << 24

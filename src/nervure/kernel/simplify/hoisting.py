@@ -20,11 +20,11 @@ A loop that may have no iteration keeps its checks, and so does the loop that th
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from nervure.kernel.ir import Body, Buffer, Check, Definition, For, Load, Scalar, Statement, Variable, Write, walk
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.rewriting import Rewrite
+from nervure.support.replacing import replace
 from nervure.types.dim import less_equal
 
 

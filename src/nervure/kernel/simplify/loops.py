@@ -15,7 +15,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from nervure.kernel.combiners import FUNCTIONS, unit
 from nervure.kernel.dependence import NestedAccess, accesses_to_written
@@ -36,6 +35,7 @@ from nervure.kernel.ir import (
 )
 from nervure.kernel.loop_index import Indices, LoopIndex
 from nervure.kernel.rewriting import Rewrite
+from nervure.support.replacing import replace
 from nervure.types.dim import DimLike, affine, index_symbols, less_equal
 
 # -- loops of one iteration ---------------------------------------------------------------------------------------

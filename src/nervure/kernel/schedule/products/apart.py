@@ -34,7 +34,6 @@ kernel pack(in y: f32[36000], out packed: f32[46080]):
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 from nervure.kernel.ir import CONTRACT_BLOCK, Access, Address, Buffer, For, Kernel, Load, Variable, walk
@@ -44,6 +43,7 @@ from nervure.kernel.schedule.products.extents import block_count, part_of
 from nervure.kernel.schedule.products.matrices import Matrices
 from nervure.kernel.schedule.products.packing import OperandBlock, Packing
 from nervure.kernel.schedule.products.sides import Reading
+from nervure.support.replacing import replace
 from nervure.types.dim import DimLike, product
 
 

@@ -22,10 +22,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from nervure.kernel.ir import Apply, Index, Literal, Load, Scalar
 from nervure.kernel.routines import Side
+from nervure.support.replacing import replace
 from nervure.types.dim import DimLike
 
 Margins = tuple[DimLike, ...]

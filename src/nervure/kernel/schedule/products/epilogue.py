@@ -38,13 +38,13 @@ Rows of 50 elements are no whole lines of memory; with 64 the second line would 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import NamedTuple
 
 from nervure.kernel.ir import Address, Body, Buffer, For, Literal, Load, Scalar, Store, Variable
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.schedule.products.blocking import Blocking
 from nervure.kernel.schedule.products.boxes import Walk
+from nervure.support.replacing import replace
 from nervure.types.dim import DimLike
 
 

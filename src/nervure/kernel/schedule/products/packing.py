@@ -37,7 +37,6 @@ kernel pack(in y: f32[3000], scratch panel: f32[3000]):
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import NamedTuple
 
 from nervure.kernel.ir import CONTRACT_BLOCK, Address, Body, Buffer, For, Load, Store, Variable
@@ -47,6 +46,7 @@ from nervure.kernel.routines import Side
 from nervure.kernel.schedule.products.blocking import Blocking
 from nervure.kernel.schedule.products.boxes import Grid, moving
 from nervure.kernel.schedule.products.sides import Reading
+from nervure.support.replacing import replace
 from nervure.types.dim import DimLike
 
 

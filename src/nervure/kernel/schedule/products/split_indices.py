@@ -20,12 +20,11 @@ divided by, the contraction runs over both digits instead, in the same order, an
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from nervure.kernel.divisions import bent, divisions
 from nervure.kernel.ir import Access, Address, Body, Contract, Index, Statement
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.rewriting import unused_indices
+from nervure.support.replacing import replace
 from nervure.types.dim import DimLike, affine, equal, simplify, terms
 from nervure.types.index_map import Ranges
 

@@ -29,7 +29,6 @@ box alone, and those k that these rows have.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from nervure.kernel.ir import Address, Body, Buffer, For, Index, Load, Statement, Store, Variable
@@ -39,6 +38,7 @@ from nervure.kernel.schedule.products.blocking import Blocking
 from nervure.kernel.schedule.products.boxes import Box, Grid
 from nervure.kernel.schedule.products.offsets import Offsets, offsets_of
 from nervure.kernel.schedule.products.sides import Reading
+from nervure.support.replacing import replace
 from nervure.types.dim import DimLike
 from nervure.types.dtype import int64
 

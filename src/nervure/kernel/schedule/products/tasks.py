@@ -42,7 +42,6 @@ kernel product(in x: f32[60000], in y: f32[30000], out z: f32[5000]):
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -72,6 +71,7 @@ from nervure.kernel.schedule.products.packing import OperandBlock, Packing, pack
 from nervure.kernel.schedule.products.regions import Regions, RowRegion, regions_of
 from nervure.kernel.schedule.products.sides import Reading
 from nervure.kernel.schedule.products.tables import Offset, OffsetTables, Placed, entry_of, filled, placed, tables_of
+from nervure.support.replacing import replace
 from nervure.types.dim import DimLike, dim_max, dim_min, highest
 
 
