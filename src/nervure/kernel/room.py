@@ -12,42 +12,58 @@ last row is memory for as many lanes as there are.
 ...     two[i + 16] = 0.0_f32
 ...     near[i + 12] = 0.0_f32
 ... ''')
->>> {buffer.name: lanes for buffer, lanes in rooms(kernel, 8).items()}
-{'one': 64, 'two': 8}
+>>> rooms = Rooms(kernel.body, 8)
+>>> [rooms.behind(buffer) for buffer in kernel.buffers]
+[64, 8, 0]
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from nervure.kernel.dependence import NestedAccess, accesses_in
-from nervure.kernel.ir import LANES, Apply, Body, Buffer, Index, Kernel, Load, Store
+from nervure.kernel.ir import LANES, Apply, Body, Buffer, Index, Load, Store
 from nervure.kernel.loop_index import LoopIndex
+from nervure.support.lazy import lazy
 from nervure.types.dim import DimLike
 from nervure.types.dim.polynomial import TooLarge
 
 
-def rooms(kernel: Kernel, lanes: int) -> dict[Buffer, int]:
-    """Returns the scratch buffers whose rows have room behind them, with the number of lanes: all, or those of a
-    register.
+class Rooms:
+    """The rooms behind the rows of scratch buffers in a body, for registers of some lanes. Each is found when it is
+    asked for: most buffers are seen by routines alone.
     """
-    touched: dict[Buffer, list[NestedAccess]] = {}
-    for access in accesses_in(kernel.body):
-        if access.statement.buffer.role == "scratch":
-            touched.setdefault(access.statement.buffer, []).append(access)
-    return {buffer: room for buffer, accesses in touched.items() if (room := _room(accesses, lanes))}
+
+    def __init__(self, body: Body, lanes: int) -> None:
+        self._body, self._lanes = body, lanes
+        self._found: dict[Buffer, int] = {}
+
+    def behind(self, buffer: Buffer) -> int:
+        """Returns the lanes for which a buffer has room behind each row: all, those of a register, or none."""
+        if buffer not in self._found:
+            accesses = self._touched.get(buffer)
+            self._found[buffer] = _room(accesses, self._lanes) if accesses else 0
+        return self._found[buffer]
+
+    @lazy
+    def _touched(self) -> dict[Buffer, list[NestedAccess]]:
+        touched: dict[Buffer, list[NestedAccess]] = {}
+        for access in accesses_in(self._body):
+            if access.statement.buffer.role == "scratch":
+                touched.setdefault(access.statement.buffer, []).append(access)
+        return touched
 
 
-def has_room(rooms: Mapping[Buffer, int], statement: Load | Store, index: LoopIndex, width: int) -> bool:
+def has_room(rooms: Rooms, statement: Load | Store, index: LoopIndex, width: int) -> bool:
     """Whether a ``statement`` in ``width`` lanes of an ``index`` may run in those without an iteration, too."""
-    room = rooms.get(statement.buffer, 0)
-    if room == 0 or statement.valid is not None or statement.address.step(index) != 1:
+    if statement.valid is not None or statement.address.step(index) != 1:
         return False
-    return isinstance(statement, Load) or width <= room
+    room = rooms.behind(statement.buffer)
+    return room != 0 and (isinstance(statement, Load) or width <= room)
 
 
-def needs_mask(rooms: Mapping[Buffer, int], body: Body, index: LoopIndex, width: int) -> bool:
+def needs_mask(rooms: Rooms, body: Body, index: LoopIndex, width: int) -> bool:
     """Whether a ``body`` in ``width`` lanes of an ``index`` has to know which of them have an iteration. It does not
     if it only computes, and reads and writes where there is room.
     """

@@ -33,6 +33,7 @@ from typing import NamedTuple
 from nervure.errors import InternalError
 from nervure.kernel.ir import BLOCK, GROUP, LANES, Buffer, Definition, For, Literal, Scalar, Statement
 from nervure.kernel.loop_index import LoopIndex
+from nervure.kernel.room import Rooms
 from nervure.support.lazy import lazy
 from nervure.support.machine import Machine
 from nervure.transformers.cpu.compile.codegen.element import Element, broadcast, literal
@@ -166,7 +167,7 @@ class Context:
         self.strips: dict[DimLike, LoopIndex] = {}  # the loops that run in strips, by the length of these
         self.inside_strips: dict[LoopIndex, LoopIndex] = {}  # where we are in a strip of a loop
         self.failures: set[int] = set()
-        self.rooms: Mapping[Buffer, int] = {}  # the lanes for which scratch buffers have room behind each row
+        self.rooms = Rooms((), register_lanes)  # what scratch buffers have behind each row
         self.apart: Mapping[For, str] = {}  # loops that are kernels of their own, with their symbols
         self.often: frozenset[str] = frozenset()  # functions that are written once, and called, where they run once
 

@@ -35,7 +35,7 @@ from typing import Protocol
 
 from nervure.kernel.hot_parts import Parts, in_parts
 from nervure.kernel.ir import LANES, Apply, Buffer, For, Kernel, Loop, Reduce, Statement, Write, walk
-from nervure.kernel.room import rooms
+from nervure.kernel.room import Rooms
 from nervure.kernel.schedule import lower_reductions, vectorise_kernel
 from nervure.kernel.schedule.vector_width import register_lanes
 from nervure.kernel.tuning import CALLED_FROM
@@ -104,7 +104,7 @@ class _Writer:
         self.scratch_bytes: DimLike = 0
         self.failures: set[int] = set()
         self._machine, self._link, self._lanes = machine, link, register_lanes(self.kernel, machine)
-        self._rooms = rooms(self.kernel, self._lanes)
+        self._rooms = Rooms(self.kernel.body, self._lanes)
         self._reduces = any([isinstance(entry, Reduce) for entry in walk(vectorised.body)])
 
     def text(self, kernel: Kernel, apart: Mapping[For, str] = MappingProxyType({}), is_cold: bool = False) -> str:

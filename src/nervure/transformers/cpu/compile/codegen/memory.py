@@ -83,8 +83,9 @@ def _outermost(context: Context, buffer: Buffer) -> int:
 def _mask(context: Context, statement: Load | Store, valid: Value | None) -> Value | None:
     """Returns the lanes that have an iteration, unless there is room for others, and for which a condition holds."""
     lanes = context.lanes
-    is_open = lanes is None or has_room(context.rooms, statement, lanes.index, lanes.width)
-    active = None if lanes is None or is_open else lanes.mask
+    active = None if lanes is None else lanes.mask
+    if lanes is not None and active is not None and has_room(context.rooms, statement, lanes.index, lanes.width):
+        active = None
     if active is None or valid is None:
         return active or valid
     key = ("and", active.register.text, valid.register.text)
