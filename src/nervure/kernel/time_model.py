@@ -32,7 +32,7 @@ from nervure.kernel.ir import Kernel, walk
 from nervure.kernel.tuning import LENGTHS_OF_SYMBOLS
 from nervure.kernel.work import Bindings, work_of
 from nervure.support.machine import Machine
-from nervure.types.dim import DimLike, bounds, declared_symbols, evaluate
+from nervure.types.dim import DimLike, bounds, declared_symbols, evaluate, index_symbols, symbols
 from nervure.types.duration import MOST_NANOSECONDS, Duration
 
 
@@ -56,7 +56,8 @@ def duration_of(kernel: Kernel, points: DimLike, machine: Machine) -> Duration:
 def _longest(written: Iterable[DimLike]) -> dict[str, tuple[int, int]]:
     """Returns the least and the largest value of each symbol, as far as these dimensions know them."""
     found: dict[str, tuple[int, int]] = {}
-    for symbol in [symbol for x in written for symbol in declared_symbols(x)]:
+    sized = [x for x in written if symbols(x) != index_symbols(x)]  # most have loop indices alone
+    for symbol in [symbol for x in sized for symbol in declared_symbols(x)]:
         low, high = bounds(symbol)
         least, most = found.get(str(symbol), (0, LENGTHS_OF_SYMBOLS[-1]))
         found[str(symbol)] = max(least, low or 0), most if high is None else min(most, high)

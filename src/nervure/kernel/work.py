@@ -112,7 +112,7 @@ class _At(NamedTuple):
 
     def over(self, times: float) -> _At:
         """Returns the same inside of a loop."""
-        return self._replace(points=self.points * times, turns=self.turns * times)
+        return _At(self.points * times, self.turns * times, self.together, self.lane)
 
 
 class _Counting:
