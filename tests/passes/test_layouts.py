@@ -123,6 +123,29 @@ def test_its_sums_have_the_bits_that_they_had() -> None:
     assert all([x.tobytes() == y.tobytes() for x, y in zip(plain, moved, strict=True)])
 
 
+def after_products(*shown: int, order: tuple[int, ...] = (1, 0, 2)) -> nv.Function:
+    """The sum of two products and a row of numbers, through tanh and permuted, beside ``shown`` of the products."""
+    w, row = nv.Parameter(nv.float32, (70, 9)), nv.Parameter(nv.float32, (9,))
+    given = [nv.Parameter(nv.float32, (5, 6, 70)) for _ in range(2)]
+    products = [ops.Contract(x, w, (0, 1, 2), (2, 3), (0, 1, 3)).output for x in given]
+    total = products[0] + products[1] + ops.Broadcast(row, (5, 6, 9), [0, 1]).output
+    return nv.Function([ops.Permute(ops.Tanh(total), order), *[products[at] for at in shown]], [*given, w, row])
+
+
+def test_what_is_computed_of_products_element_by_element_is_made_in_the_order_of_a_permutation() -> None:
+    before = after_products()
+    after = with_layouts(before)
+    assert kinds(after) == ["Contract", "Contract"] and after.results[0].shape == (6, 5, 9)
+    for shown in (0, 1):
+        assert kinds(with_layouts(after_products(shown))) == ["Contract", "Contract", "Permute"]
+    assert kinds(with_layouts(after_products(order=(0, 2, 1)))) == ["Contract", "Contract", "Permute"]  # columns move
+    generator = np.random.default_rng(0)
+    arrays = [generator.standard_normal(entry.value.shape).astype(np.float32) for entry in before.parameters]
+    plain, moved = [nv.transformers.make_transformer("cpu").compile(function)(arrays)[0]
+                    for function in (common_subexpressions(before), after)]
+    assert plain.tobytes() == moved.tobytes()
+
+
 def test_names_and_labels_stay() -> None:
     x, y = nv.Parameter(nv.float32, (2, 3)), nv.Parameter(nv.float32, (3, 4))
     turned = ops.Permute(ops.Contract(x, y, (0, 2), (2, 1), (0, 1)), (1, 0))

@@ -3,7 +3,8 @@
 A walk over a function makes each op in the order in which its operands lie, as far as it can
 (:mod:`nervure.passes.orders`). What reads and makes values in an order of its own is lowered on the way: a convolution
 with channels last leaves its result with channels last, and a product that only a permutation reads is made in the
-order of that. Elements move where two orders meet, and nowhere else.
+order of that, as is what is computed of products element by element if whole rows of them move. Elements move where
+two orders meet, and nowhere else.
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (8, 14, 14, 64))
@@ -22,11 +23,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from nervure.ir.function import Function
+from nervure.ir.kinds import Elementwise
 from nervure.ir.op import Op, Value
 from nervure.ir.provenance import set_override
 from nervure.ops.contraction import Contract
 from nervure.ops.views import Permute
-from nervure.passes.orders import Operands, Ordered, channels_last, in_order
+from nervure.passes.orders import Operands, Order, Ordered, channels_last, in_order, repetition
 from nervure.passes.rewrite import Inheritance
 from nervure.types.shape import inverse_permutation
 
@@ -76,10 +78,33 @@ class _Walk:
             self._replace(op.outputs[0], found)
 
     def _made(self, op: Op, fresh: Op, laid: Operands) -> Ordered | Value | None:
-        if type(op) is Permute and type(op.operands[0].op) is Contract and self._readers[op.operands[0]] == 1:
-            return _permuted_product(fresh)
+        if type(op) is Permute and (product := self._permuted(op.operands[0], op.order)) is not None:
+            return product
         lower = self._lowerings.get(type(op))
         return in_order(fresh, laid) if lower is None else lower(fresh, laid)
+
+    def _permuted(self, x: Value, order: Order, is_below: bool = False) -> Value | None:
+        """A value that has a single reader with its dimensions in another ``order``, if it is a product, or computed
+        element by element of products and of what repeats its elements; else None.
+
+        Products that are ``is_below`` other ops keep their columns: only whole rows move.
+        """
+        if self._readers[x] != 1 or x in self._laid:
+            return None
+        if type(x.op) is Contract:
+            now = self._plain.get(x, x).op
+            if type(now) is not Contract or is_below and not _keeps_columns(now, order):
+                return None
+            return _permuted_product(now, order)
+        if not isinstance(x.op, Elementwise):
+            return None
+        products = [self._permuted(operand, order, is_below=True) for operand in x.op.operands]
+        if all([product is None for product in products]):
+            return None
+        operands = [repetition(self._plain.get(operand, operand), order) if product is None else product
+                    for product, operand in zip(products, x.op.operands, strict=True)]
+        known = [operand for operand in operands if operand is not None]
+        return x.op.with_operands(known).outputs[0] if len(known) == len(operands) else None
 
     def _note_view(self, op: Op, fresh: Op) -> None:
         """A view that shows something with its channels in front, which lies in memory with channels last."""
@@ -101,9 +126,14 @@ class _Walk:
         self._inherited.add(old, new)
 
 
-def _permuted_product(op: Op) -> Value:
-    """The permutation ``op`` of a product as a product. Its indices keep their numbers, and its sums their order."""
-    inner = op.operands[0].op
-    assert isinstance(op, Permute) and isinstance(inner, Contract)
-    indices = [inner.indices[d] for d in op.order]
-    return Contract(*inner.operands, x_indices=inner.x_indices, y_indices=inner.y_indices, indices=indices).output
+def _permuted_product(product: Contract, order: Order) -> Value:
+    """The ``product`` with its dimensions in another order. Its indices keep their numbers, and its sums their order.
+    """
+    indices = [product.indices[d] for d in order]
+    return Contract(*product.operands, x_indices=product.x_indices, y_indices=product.y_indices,
+                    indices=indices).output
+
+
+def _keeps_columns(product: Contract, order: Order) -> bool:
+    """Whether an ``order`` moves nothing but indices of the left operand of a product."""
+    return all([own == d or product.indices[d] in product.x_indices for d, own in enumerate(order)])

@@ -100,10 +100,10 @@ def _elementwise(op: Elementwise, laid: Operands) -> Ordered | None:
 
 def _element(x: Value, laid: Ordered | None, order: Order) -> Value | None:
     """An operand in an order; None where it would have to be moved for that."""
-    return _repetition(x, order) if laid is None else moved(x, laid, order)
+    return repetition(x, order) if laid is None else moved(x, laid, order)
 
 
-def _repetition(x: Value, order: Order) -> Value | None:
+def repetition(x: Value, order: Order) -> Value | None:
     """A value that has the same elements along some dimension, in an order; None if it has not."""
     if isinstance(x.op, Full):
         return Full(x.op.number, x.dtype, tuple([x.shape[d] for d in order])).output
