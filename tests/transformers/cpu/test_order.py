@@ -11,11 +11,13 @@ import pytest
 import nervure as nv
 from nervure import flags
 from nervure.kernel.interpret import Accumulator
+from nervure.kernel.ir import Load, Reduce, walk
 from nervure.kernel.plan import make_plan
 from nervure.kernel.printer import print_kernel
 from nervure.passes.pipelines import standard
 from nervure.transformers.interpreter.scalar import NumPyScalars
 from nervure.types.dtype import as_dtype
+from tests.kernel.reduction_rule import reduced
 from tests.transformers.cpu.running import run
 
 LENGTHS = [*range(1, 201), 4095, 4096, 4097, 10_000]
@@ -227,3 +229,25 @@ def test_few_rows_of_axes_that_lie_apart_are_no_blocks(shape, axes):
         y = nv.Parameter(nv.float32, rows.shape)
         alone, = cpu.build(nv.Function([nv.ops.Sum(y, [len(kept)])], [y]))(rows)
     assert found.tobytes() == alone.tobytes()
+
+
+@pytest.mark.parametrize("batch", [40, N])
+@pytest.mark.parametrize("inner", [(64,), (256,), (8, 16), (4096,), (2, 2048)])
+def test_blocks_of_whole_rows_are_read_row_by_row_in_another_order(batch, inner):
+    """One operand lies otherwise than the sum goes, so that the places of its elements are quotients of blocks."""
+    rng = np.random.default_rng(0)
+    back, there = (40, 30, *inner), (30, 40, *inner)
+    x, y = [rng.standard_normal(shape).astype(np.float32) for shape in (back, there)]
+    first, second = nv.Parameter(nv.float32, (batch, 30, *inner)), nv.Parameter(nv.float32, (30, batch, *inner))
+    turned = nv.ops.Permute(second, (1, 0, *range(2, len(back))))
+    function = nv.Function([nv.ops.Sum(first - turned, range(len(back)))], [first, second])
+    blocks = make_plan(standard(function)).steps[0].lowered.kernel
+    reduce, = [entry for entry in walk(blocks.body) if isinstance(entry, Reduce)]
+    loads = [entry for entry in reduce.body if isinstance(entry, Load)]
+    assert blocks.name == "blocks" and len(loads) == 2
+    assert all([entry.address.step(reduce.indices[-1][0]) == 1 for entry in loads])
+    wanted = reduced((x - y.swapaxes(0, 1)).ravel())
+    with nv.transformers.make_transformer("cpu") as cpu:
+        for threads in (1, 2):
+            with flags.overriding(threads=threads):
+                assert cpu.build(function)(x, y)[0].tobytes() == wanted.tobytes()

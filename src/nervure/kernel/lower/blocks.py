@@ -2,15 +2,20 @@
 
 The first kernel runs over blocks and stores a total for each, the second combines the totals and computes the values
 derived from them. The order in which elements are combined is that of a row kernel, so the bits are the same.
+
+Where a block is whole rows of the innermost axes, each of these has an index: an operand in another order is then read
+row by row.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from nervure.ir.op import Value
 from nervure.kernel.analysis import Level, OpKind
 from nervure.kernel.cluster.steps import Loops
 from nervure.kernel.coordinates import Flat, Point, position, through
-from nervure.kernel.ir import BLOCK, TOTALS_ORDER, Reduce, Scalar, Variable
+from nervure.kernel.ir import BLOCK, LANES, TOTALS_ORDER, Reduce, Scalar, Variable
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.lower.kernel_builder import (
     BufferAssignment,
@@ -23,6 +28,7 @@ from nervure.kernel.lower.kernel_builder import (
 from nervure.kernel.lower.rows import Totals, note
 from nervure.memory.storage import Storage
 from nervure.types.dim import DimLike, dim_min, index, product
+from nervure.types.shape import Shape
 
 
 def lower_blocks(step: Loops, memory: BufferAssignment) -> list[LoweredKernel]:
@@ -38,6 +44,7 @@ class _Blocks:
         self._reduced = step.reduced or ()
         self._kept = step.kept_axes
         self._row_point = tuple([index(axis) for axis in self._kept])
+        self._inner = _inner(step.shape, self._reduced)
         self._size = product([step.shape[axis] for axis in self._reduced])
         self._count = -(-self._size // BLOCK)
         self._partial: list[tuple[Value, str, Storage]] = []
@@ -46,10 +53,13 @@ class _Blocks:
         """Returns the kernel of the blocks' totals."""
         step, rank = self._step, len(self._step.shape)
         block, lane = LoopIndex(rank), LoopIndex(rank + 1)
-        length = self._size if self._count == 1 else dim_min(BLOCK, self._size - block.dim * BLOCK)
-        builder = KernelBuilder(self._memory, step.shape, step.levels, [(block, self._count), (lane, BLOCK)])
+        inner = loops_over(step.shape, self._inner)
+        row = product([length for _, length in inner])
+        rows, most = self._size // row, BLOCK // row
+        length = rows if self._count == 1 else most if rows % most == 0 else dim_min(most, rows - block.dim * most)
+        builder = KernelBuilder(self._memory, step.shape, step.levels, [(block, self._count), (lane, most)])
         elements = builder.elements
-        point = self._point(block.dim * BLOCK + lane.dim)
+        point = self._point(block.dim * most + lane.dim)
         with elements.body() as body:
             with elements.body() as iteration:
                 for op in step.ops:
@@ -61,7 +71,7 @@ class _Blocks:
                 ending = [op for op in step.ops if self._memory.ops.kind(op) is OpKind.REDUCTION]
                 totals = Totals(builder, ending, point)
             results = tuple([Variable(value.dtype) for value in totals.values])
-            elements.statements.add(Reduce(results, totals.combine, ((lane, length),), tuple(iteration.list),
+            elements.statements.add(Reduce(results, totals.combine, ((lane, length), *inner), tuple(iteration.list),
                                            tuple(totals.values)))
             for value, name, result in zip(totals.places, totals.combine, results, strict=True):
                 place = self._memory.temporary(result.dtype, (self._count, *step.kept), value)
@@ -103,9 +113,20 @@ class _Blocks:
                 builder.store_value(value, row_point(step, value), elements.rows[value])
 
     def _point(self, place: DimLike) -> Point:
-        """Returns the point of the tensor at a place among the reduced axes."""
-        if not self._kept:
+        """Returns the point of the tensor at a place among the reduced axes that are no inner ones."""
+        outer = self._reduced[:len(self._reduced) - len(self._inner)]
+        if not self._kept and not self._inner:
             return Flat(place)
-        shape = tuple([self._step.shape[axis] for axis in self._reduced])
-        inner = dict(zip(self._reduced, through(Flat(place), shape), strict=True))
-        return tuple([inner[axis] if axis in inner else index(axis) for axis in range(len(self._step.shape))])
+        found = dict(zip(outer, through(Flat(place), tuple([self._step.shape[axis] for axis in outer])), strict=True))
+        return tuple([found.get(axis, index(axis)) for axis in range(len(self._step.shape))])
+
+
+def _inner(shape: Shape, reduced: Sequence[int]) -> tuple[int, ...]:
+    """Returns the innermost of the ``reduced`` axes that have indices of their own: as many as whole rows of them, each
+    of whole groups of lanes, fill a block.
+    """
+    for first in range(1, len(reduced)):
+        row = product([shape[axis] for axis in reduced[first:]])
+        if isinstance(row, int) and row and BLOCK % row == 0 and row % LANES == 0:
+            return tuple(reduced[first:])
+    return ()
