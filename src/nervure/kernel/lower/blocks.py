@@ -122,8 +122,9 @@ class _Blocks:
 
 
 def _inner(shape: Shape, reduced: Sequence[int]) -> tuple[int, ...]:
-    """Returns the innermost of the ``reduced`` axes that have indices of their own: as many as whole rows of them, each
-    of whole groups of lanes, fill a block.
+    """Returns the innermost of the ``reduced`` axes that have indices of their own.
+
+    Whole rows of them fill a block, and whole groups of lanes a row.
     """
     for first in range(1, len(reduced)):
         row = product([shape[axis] for axis in reduced[first:]])
