@@ -279,7 +279,7 @@ class _Run:
             value = getattr(self._scalars, FUNCTIONS[statement.combine])(self._read(statement, place), value)
         self._write(statement.buffer, place, value)
 
-    def _store_pair(self, statement: ir.StorePair) -> None:
+    def _interleaved_store(self, statement: ir.InterleavedStore) -> None:
         for address, value in zip(statement.addresses, statement.values, strict=True):
             self._write(statement.buffer, self._place(statement, address), self._scalar(value))
 
@@ -300,5 +300,5 @@ class _Run:
 
 _RUNS: dict[type, Callable[[_Run, Any], None]] = {
     ir.For: _Run._for, ir.Reduce: _Run._reduce, ir.Fold: _Run._fold, ir.Contract: _Run._contract, ir.Apply: _Run._apply,
-    ir.Index: _Run._index, ir.Load: _Run._load, ir.Store: _Run._store, ir.StorePair: _Run._store_pair,
+    ir.Index: _Run._index, ir.Load: _Run._load, ir.Store: _Run._store, ir.InterleavedStore: _Run._interleaved_store,
     ir.Prefetch: _Run._prefetch, ir.Check: _Run._check}

@@ -61,7 +61,7 @@ The meaning, which :mod:`nervure.kernel.interpret` executes:
   ``where``.
 * A load with a condition reads nothing if that is false and gives the scalar after ``else``; a store with a condition
   writes nothing then. A store with *combine* combines with the element there (``add``, ``multiply``, ``maximum``,
-  ``minimum``, ``and``, ``or``). A store of two scalars writes the second behind the first. *streaming* changes the way
+  ``minimum``, ``and``, ``or``). A store of several scalars writes one behind the other. *streaming* changes the way
   of storing, not the value: past the caches, if the dimension is not 0.
 * A **private** buffer belongs to one iteration of the vector loop around its uses, or one point of a reduction in
   lanes, and all lanes use the same place of it. In machine code each of its elements is a vector.
@@ -303,13 +303,13 @@ class Store(Write):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class StorePair(Write):
-    """Writes two adjacent elements."""
+class InterleavedStore(Write):
+    """Writes several adjacent elements."""
 
     OPERANDS = ("address", "values")
     buffer: Buffer
     address: Address
-    values: tuple[Scalar, Scalar]
+    values: tuple[Scalar, ...]
     streaming: DimLike = 0
 
     @property
@@ -318,7 +318,7 @@ class StorePair(Write):
 
     @property
     def addresses(self) -> tuple[Address, ...]:
-        return self.address, replace(self.address, base=self.address.base + 1)
+        return tuple([replace(self.address, base=self.address.base + place) for place in range(len(self.values))])
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -277,17 +277,19 @@ class _Parser:
         line.end()
         return made
 
-    def _store(self, line: Scanner, name: str) -> ir.Store | ir.StorePair:
+    def _store(self, line: Scanner, name: str) -> ir.Store | ir.InterleavedStore:
         buffer, address = self._scope.buffer(line, name), self._scope.address(line)
         combine = line.match(_COMBINE)
         line.expect("=")
         value = self._scope.scalar(line)
-        second = self._scope.scalar(line) if combine is None and line.accept(",") else None
-        valid = self._scope.scalar(line) if second is None and line.accept("if ") else None
+        values = [value]
+        while combine is None and line.accept(","):
+            values.append(self._scope.scalar(line))
+        valid = self._scope.scalar(line) if len(values) == 1 and line.accept("if ") else None
         streaming = self._scope.dim(line) if line.accept("streaming ") else 0
         line.end()
-        if second is not None:
-            return ir.StorePair(buffer, address, (value, second), streaming)
+        if len(values) > 1:
+            return ir.InterleavedStore(buffer, address, tuple(values), streaming)
         return ir.Store(buffer, address, value, combine, valid, streaming)
 
     def _index(self, line: Scanner, name: str) -> ir.Index:

@@ -142,18 +142,18 @@ class _Printer:
             return f"check {condition} else {statement.failure}, {value}"
         if isinstance(statement, ir.Prefetch):
             return f"prefetch {self._buffer(statement.buffer)}[{self._address(statement.address)}]"
-        if isinstance(statement, ir.Load | ir.Store | ir.StorePair):
+        if isinstance(statement, ir.Load | ir.Store | ir.InterleavedStore):
             return self._access(statement)
         raise InternalError(f"there is no text of {statement!r:.80}")
 
-    def _access(self, statement: ir.Load | ir.Store | ir.StorePair) -> str:
+    def _access(self, statement: ir.Load | ir.Store | ir.InterleavedStore) -> str:
         place = f"{self._buffer(statement.buffer)}[{self._address(statement.address)}]"
         valid = "" if statement.valid is None else f" if {self._scalar(statement.valid)}"
         if isinstance(statement, ir.Load):
             otherwise = "" if statement.fill is None else f" else {self._scalar(statement.fill)}"
             return f"{self._scalar(statement.result)} = {place}{valid}{otherwise}"
         streaming = "" if statement.streaming == 0 else f" streaming {self._dim(statement.streaming)}"
-        if isinstance(statement, ir.StorePair):
+        if isinstance(statement, ir.InterleavedStore):
             return f"{place} = {self._list(statement.values)}{streaming}"
         combine = "" if statement.combine is None else f" {statement.combine}"
         return f"{place}{combine} = {self._scalar(statement.value)}{valid}{streaming}"

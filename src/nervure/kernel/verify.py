@@ -144,13 +144,13 @@ class _Verifier:
             self._require_written(statement)
         self._require_writable(statement)
 
-    def _store_pair(self, statement: ir.StorePair) -> None:
+    def _interleaved_store(self, statement: ir.InterleavedStore) -> None:
         self._check_access(statement)
         for value in statement.values:
             self._typed(statement, value, statement.buffer.dtype, "its value")
         self._require_writable(statement)
 
-    def _require_writable(self, statement: ir.Store | ir.StorePair) -> None:
+    def _require_writable(self, statement: ir.Store | ir.InterleavedStore) -> None:
         self._require(statement.buffer.role != "in", statement, f"{statement.buffer.name} is only read")
         self._require(not index_symbols(statement.streaming), statement, "how it is stored depends on a loop index")
         self._written.add(statement.buffer)
@@ -332,4 +332,5 @@ class _Verifier:
 _CHECKS: dict[type, Callable[[_Verifier, Any], None]] = {
     ir.For: _Verifier._for, ir.Reduce: _Verifier._reduce, ir.Fold: _Verifier._fold, ir.Contract: _Verifier._contract,
     ir.Apply: _Verifier._apply, ir.Index: _Verifier._index, ir.Load: _Verifier._load, ir.Store: _Verifier._store,
-    ir.StorePair: _Verifier._store_pair, ir.Prefetch: _Verifier._check_address, ir.Check: _Verifier._check}
+    ir.InterleavedStore: _Verifier._interleaved_store, ir.Prefetch: _Verifier._check_address,
+    ir.Check: _Verifier._check}

@@ -38,13 +38,13 @@ from nervure.kernel.ir import (
     Fold,
     For,
     Index,
+    InterleavedStore,
     Kernel,
     Load,
     Loop,
     Reduce,
     Statement,
     Store,
-    StorePair,
     Widths,
     walk,
 )
@@ -147,7 +147,7 @@ class _Counting:
             self._add_function(statement, at)
         elif isinstance(statement, Index):
             self.work.additions += 2 * at.turns
-        elif isinstance(statement, Load | Store | StorePair):
+        elif isinstance(statement, Load | Store | InterleavedStore):
             self._touch(statement, at.points)
             self._add_access(statement, at)
 
@@ -160,7 +160,7 @@ class _Counting:
 
     # -- memory ------------------------------------------------------------------------------------------
 
-    def _touch(self, access: Load | Store | StorePair, points: float) -> None:
+    def _touch(self, access: Load | Store | InterleavedStore, points: float) -> None:
         if isinstance(access, Store) and access.combine is not None:
             self.work.operations += points
         if access.buffer.role == "scratch":
@@ -169,7 +169,7 @@ class _Counting:
         if isinstance(access, Store) and access.combine is not None:
             self._touched[access.buffer, False] += points
 
-    def _add_access(self, access: Load | Store | StorePair, at: _At) -> None:
+    def _add_access(self, access: Load | Store | InterleavedStore, at: _At) -> None:
         lane, address, size = at.lane, access.address, access.buffer.dtype.itemsize
         step = None if lane is None else address.step(lane)
         if access.valid is not None or isinstance(access, Store) and access.combine is not None:
@@ -181,7 +181,7 @@ class _Counting:
             self.work.additions += at.points
         elif step == 0 and isinstance(access, Load) and not address.terms:
             return  # one element for all lanes, read in front of the loop
-        elif isinstance(step, int) and 1 <= abs(step) <= 2:
+        elif isinstance(step, int) and 1 <= abs(step) <= max(2, len(access.addresses)):
             self.work.loads += at.turns * abs(step) * max(size / 4, 0.5)
         else:
             self.work.elements += at.points

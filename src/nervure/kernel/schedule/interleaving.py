@@ -1,7 +1,7 @@
-"""Interleaved stores: two stores to alternate places, which together fill a row, become one.
+"""Interleaved stores: two to four stores at as many places by turns, which together fill a row, become one.
 
-A counter-based generator makes two words in each iteration; storing them lane by lane would cost more than making
-them.
+A counter-based generator makes two words in each iteration, and the channels of a pixel are three; storing them lane by
+lane would cost more than making them.
 
 >>> from nervure.support.machine import GENERIC
 >>> from nervure.kernel.parser import parse_kernel
@@ -13,21 +13,26 @@ them.
 ... ''')
 >>> loop, = with_interleaved_stores(kernel, GENERIC).body
 >>> [(type(entry).__name__, [value.value for value in entry.values]) for entry in loop.body]
-[('StorePair', [8, 7])]
+[('InterleavedStore', [8, 7])]
 """
 
 from __future__ import annotations
 
-from nervure.kernel.ir import Body, Definition, For, Kernel, Load, Reduce, Statement, Store, StorePair
+from collections.abc import Sequence
+
+from nervure.kernel.ir import Body, Definition, For, InterleavedStore, Kernel, Load, Reduce, Statement, Store
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.rewriting import AnyLoop, Rewrite
 from nervure.support.machine import Machine
 from nervure.support.replacing import replace
 from nervure.types.dim import DimLike
 
+PARTS = range(2, 5)
+"""The numbers of stores that become one."""
+
 
 def with_interleaved_stores(kernel: Kernel, machine: Machine) -> Kernel:
-    """Returns the kernel with one store for each two that are half a row along the index that runs in lanes."""
+    """Returns the kernel with one store for those that together fill a row along the index that runs in lanes."""
     return replace(kernel, body=_Interleaving().block(kernel.body))
 
 
@@ -48,30 +53,30 @@ class _Interleaving(Rewrite):
         body = super().block(statements)
         if self._lanes is None:
             return body
-        pairs = _pairs(body, self._lanes)
-        if not pairs:
+        rows = _rows(body, self._lanes)
+        if not rows:
             return body
-        halves = {store for pair in pairs.values() for store in pair}
-        return tuple([_together(*pairs[entry]) if entry in pairs else entry
-                      for entry in body if entry in pairs or entry not in halves])
+        parts = {store for row in rows.values() for store in row}
+        return tuple([_together(rows[entry]) if entry in rows else entry
+                      for entry in body if entry in rows or entry not in parts])
 
 
-def _together(lower: Store, upper: Store) -> StorePair:
-    return StorePair(lower.buffer, lower.address, (lower.value, upper.value), lower.streaming)
+def _together(row: Sequence[Store]) -> InterleavedStore:
+    first = row[0]
+    return InterleavedStore(first.buffer, first.address, tuple([store.value for store in row]), first.streaming)
 
 
-def _pairs(statements: Body, index: LoopIndex) -> dict[Statement, tuple[Store, Store]]:
-    """Returns, for each store that completes a row with an earlier one, the two, the one to the lower place first."""
-    found: dict[Statement, tuple[Store, Store]] = {}
+def _rows(statements: Body, index: LoopIndex) -> dict[Statement, list[Store]]:
+    """Returns, for each store that completes a row with earlier ones, all of these by their places."""
+    found: dict[Statement, list[Store]] = {}
     waiting: list[Store] = []
     for statement in statements:
-        if isinstance(statement, Store) and _is_half(statement, index):
-            partner = next((other for other in waiting if _distance(other, statement) in (-1, 1)), None)
-            if partner is None:
-                waiting.append(statement)
-                continue
-            waiting.remove(partner)
-            found[statement] = ((partner, statement) if _distance(partner, statement) == 1 else (statement, partner))
+        if isinstance(statement, Store) and _is_part(statement, index):
+            waiting.append(statement)
+            row = _completed(waiting, index)
+            if row is not None:
+                found[statement] = row
+                waiting = [other for other in waiting if other not in row]
         elif isinstance(statement, Load):
             waiting = [other for other in waiting if other.buffer is not statement.buffer]
         elif not isinstance(statement, Definition):
@@ -79,10 +84,22 @@ def _pairs(statements: Body, index: LoopIndex) -> dict[Statement, tuple[Store, S
     return found
 
 
-def _is_half(store: Store, index: LoopIndex) -> bool:
+def _is_part(store: Store, index: LoopIndex) -> bool:
     address = store.address
-    return (address.step(index) == 2 and not address.terms and store.combine is None and store.valid is None
+    return (address.step(index) in PARTS and not address.terms and store.combine is None and store.valid is None
             and not index.occurs_in(address.base))
+
+
+def _completed(waiting: Sequence[Store], index: LoopIndex) -> list[Store] | None:
+    """Returns the stores that fill a row with the last of those that are ``waiting``, by their places."""
+    last, count = waiting[-1], waiting[-1].address.step(index)
+    assert isinstance(count, int)
+    at = {_distance(last, other): other for other in reversed(waiting)}
+    for first in range(1 - count, 1):
+        row = [at[place] for place in range(first, first + count) if place in at]
+        if len(row) == count:
+            return row
+    return None
 
 
 def _distance(x: Store, y: Store) -> DimLike | None:

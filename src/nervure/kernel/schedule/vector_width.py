@@ -29,11 +29,11 @@ from nervure.kernel.ir import (
     Fold,
     For,
     Index,
+    InterleavedStore,
     Kernel,
     Reduce,
     Scalar,
     Store,
-    StorePair,
     Variable,
     Widths,
     walk,
@@ -85,7 +85,7 @@ def is_light(body: Body, index: LoopIndex) -> bool:
 
 def meets_rows(body: Body, index: LoopIndex) -> bool:
     """Whether lanes that run along an index meet in rows of memory."""
-    return all([isinstance(statement, StorePair) or _is_row(statement.address, index)
+    return all([isinstance(statement, InterleavedStore) or _is_row(statement.address, index)
                 for statement in walk(body) if isinstance(statement, Access)])
 
 

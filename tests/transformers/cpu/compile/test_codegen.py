@@ -16,13 +16,13 @@ from nervure.kernel.ir import (
     Check,
     For,
     Index,
+    InterleavedStore,
     Kernel,
     Literal,
     Load,
     Reduce,
     Statement,
     Store,
-    StorePair,
     Variable,
 )
 from nervure.kernel.loop_index import LoopIndex
@@ -106,17 +106,19 @@ def test_every_type_goes_past_the_caches(dtype: DType) -> None:
         assert "select i1" in text and "i64 -1, i64 31" in text and "nontemporal" in text and "sfence" in text
 
 
+@pytest.mark.parametrize("count", [2, 3, 4])
 @pytest.mark.parametrize("streaming", [0, 2 * N], ids=str)
 @pytest.mark.parametrize("dtype", all_dtypes, ids=str)
-def test_pairs_of_every_type_lie_side_by_side(dtype: DType, streaming: DimLike) -> None:
-    """Two rows become one of twice the lanes, in the caches and past them; the last lanes are fewer."""
-    x, y, z = Buffer("x", dtype, N, "in"), Buffer("y", dtype, N, "in"), Buffer("z", dtype, 2 * N, "inout")
-    lower, upper = Variable(dtype), Variable(dtype)
-    kernel = Kernel("pairs", (x, y, z), (loop(
-        N, Load(lower, x, at((I, 1))), Load(upper, y, at((I, 1))),
-        StorePair(z, at((I, 2)), (lower, upper), streaming)),))
+def test_rows_of_every_type_are_interleaved(dtype: DType, streaming: DimLike, count: int) -> None:
+    """Two to four rows become one of as many times the lanes, in the caches and past them; the last lanes are fewer."""
+    rows = [Buffer(f"x{row}", dtype, N, "in") for row in range(count)]
+    whole, elements = Buffer("z", dtype, count * N, "inout"), tuple([Variable(dtype) for _ in rows])
+    kernel = Kernel("rows", (*rows, whole), (loop(
+        N, *[Load(element, row, at((I, 1))) for element, row in zip(elements, rows, strict=True)],
+        InterleavedStore(whole, at((I, count)), elements, streaming)),))
     for number, size in enumerate(SIZES):
-        arrays = {"x": some(dtype, size), "y": some(dtype, size, 1), "z": some(dtype, 2 * size, 2)}
+        arrays = {row.name: some(dtype, size, place) for place, row in enumerate(rows)}
+        arrays["z"] = some(dtype, count * size, count)
         check(kernel, arrays, {"N": size}, WIDTHS[number % len(WIDTHS)], (64,))
 
 

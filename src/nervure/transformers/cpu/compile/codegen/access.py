@@ -155,10 +155,21 @@ def from_lanes(lanes: list[Element]) -> Element:
     return Element(dtype, tuple(registers))
 
 
-def interleaved(x: Register, y: Register) -> Register:
-    """Returns the lanes of two registers by turns: the first of ``x``, the first of ``y``, the second of ``x``."""
+def interleaved(first: Register, *others: Register) -> Register:
+    """Returns the lanes of registers by turns: the first lane of each, then the second of each, and so on."""
+    width, parts, b = first.type.lanes, 1 + len(others), first.builder
+    *inner, last = others
+    joined = first
+    for other in inner:
+        joined = b.shuffle(joined, _widened(other, joined.type.lanes), range(joined.type.lanes + width))
+    chosen = [lane + part * width for lane in range(width) for part in range(parts)]
+    return b.shuffle(joined, _widened(last, joined.type.lanes), chosen)
+
+
+def _widened(x: Register, lanes: int) -> Register:
+    """Returns a register with more lanes, of which those behind the own ones are any."""
     width = x.type.lanes
-    return x.builder.shuffle(x, y, [lane + part * width for lane in range(width) for part in range(2)])
+    return x if width == lanes else x.builder.shuffle(x, x, [*range(width), *[-1] * (lanes - width)])
 
 
 def reversed_lanes(x: Element) -> Element:

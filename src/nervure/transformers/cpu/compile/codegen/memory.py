@@ -19,7 +19,7 @@ from collections.abc import Callable
 
 from nervure.errors import InternalError
 from nervure.kernel.combiners import FUNCTIONS
-from nervure.kernel.ir import Buffer, Literal, Load, Prefetch, Scalar, Store, StorePair, Write
+from nervure.kernel.ir import Buffer, InterleavedStore, Literal, Load, Prefetch, Scalar, Store, Write
 from nervure.kernel.room import has_room
 from nervure.transformers.cpu.compile.codegen import access
 from nervure.transformers.cpu.compile.codegen.addressing import LaneAddress, address_of, locate
@@ -157,20 +157,21 @@ def _streaming(context: Context, statement: Write) -> access.Streaming | None:
     return access.Streaming(bits.register, context.machine.vector_bytes)
 
 
-@emit_statement.register(StorePair)
-def emit_store_pair(statement: StorePair, context: Context) -> None:
-    """Emits two stores, in lanes as one row of twice the lanes."""
+@emit_statement.register(InterleavedStore)
+def emit_interleaved_store(statement: InterleavedStore, context: Context) -> None:
+    """Emits a store for each value, in lanes as one row of as many times the lanes."""
     width = context.width
     if width == 1:
         for address, value in zip(statement.addresses, statement.values, strict=True):
             emit_store(Store(statement.buffer, address, value), context)
         return
     place = locate(context, statement.buffer, statement.address)
-    lower, upper = [context.spread(context.scalar(value), width).element for value in statement.values]
-    both = [access.interleaved(x, y) for x, y in zip(lower.registers, upper.registers, strict=True)]
+    elements = [context.spread(context.scalar(value), width).element for value in statement.values]
+    rows = [access.interleaved(*parts) for parts in zip(*[element.registers for element in elements], strict=True)]
     mask = context.lanes.mask if context.lanes is not None else None
-    lanes = None if mask is None else access.interleaved(mask.register, mask.register)
-    access.write_row(Element(lower.dtype, tuple(both)), place.pointer.register, lanes, _streaming(context, statement))
+    lanes = None if mask is None else access.interleaved(*[mask.register] * len(elements))
+    access.write_row(Element(elements[0].dtype, tuple(rows)), place.pointer.register, lanes,
+                     _streaming(context, statement))
 
 
 @emit_statement.register(Prefetch)
