@@ -102,7 +102,7 @@ def test_chains_without_register_tiles(points):
 
 def test_the_meaning_of_a_kernel(monkeypatch):
     """O48: with groups of two blocks."""
-    monkeypatch.setattr(kernel_interpreter, "CONTRACT_GROUP", 2)
+    monkeypatch.setattr(kernel_interpreter.ir, "CONTRACT_GROUP", 2)
     monkeypatch.setattr(contraction_rule, "GROUP", 2)
     x, y = drawn(2600), drawn(2600, 3)
     found, _ = interpreted(parse_kernel(CHAIN.format(n=2600, vector="")), {}, x=x, y=y.ravel())
