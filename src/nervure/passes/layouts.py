@@ -84,10 +84,10 @@ class _Walk:
         return in_order(fresh, laid) if lower is None else lower(fresh, laid)
 
     def _permuted(self, x: Value, order: Order, is_below: bool = False) -> Value | None:
-        """A value that has a single reader with its dimensions in another ``order``, if it is a product, or computed
-        element by element of products and of what repeats its elements; else None.
+        """The value x in another ``order``, if it is a product or computed of products element by element; else None.
 
-        Products that are ``is_below`` other ops keep their columns: only whole rows move.
+        It has a single reader. Operands that repeat their elements take part. Products that are ``is_below`` other ops
+        keep their columns: only whole rows move.
         """
         if self._readers[x] != 1 or x in self._laid:
             return None
