@@ -190,6 +190,31 @@ def test_the_same_seed_gives_the_same_numbers():
     assert rows[0] == rows[1]
 
 
+@pytest.mark.parametrize("name", ["cpu", "interpreter"])
+def test_a_call_of_python_takes_arrays_of_any_number_of_examples(name):
+    """D26: single numbers are arrays, too, and lengths may be symbols where there is no example."""
+    given = []
+
+    def both(row):
+        given.append((type(row), row.shape, row.flags.writeable))
+        return row + 1, row.sum()
+
+    x, v = nv.placeholder((nv.dim("n"), nv.dim("m"))), nv.placeholder((nv.dim("n"),))
+    total = nv.constant(0.0)
+    with nv.transformers.make_transformer(name) as transformer:
+        rows = transformer.computation(nv.vmap(lambda row: nv.host_call(both, [row], like=[row, total]))(x), x)
+        numbers = transformer.computation(nv.vmap(lambda one: nv.host_call(both, [one], like=[one, one]))(v), v)
+        nested = transformer.computation(nv.vmap(nv.vmap(lambda one: nv.host_call(np.negative, [one], like=one)))(x), x)
+        for shape in ((2, 3), (0, 3), (2, 0), (0, 0)):
+            found = rows(np.ones(shape, np.float32))
+            np.testing.assert_array_equal(found[0], np.full(shape, 2))
+            np.testing.assert_array_equal(found[1], np.full(shape[:1], shape[1]))
+            np.testing.assert_array_equal(nested(np.ones(shape, np.float32)), np.full(shape, -1))
+        given.clear()
+        assert [entry.tolist() for entry in numbers([3, 4])] == [[4, 5], [3, 4]]
+    assert given == [(np.ndarray, (), False)] * 2
+
+
 def test_effects(capsys):
     """D26: a print shows all examples at once, a host call is made for each; an assignment of each is an error."""
     assert nv.vmap(lambda x: nv.print_op(x, "x") * 2)(np.float32([1, 2])).tolist() == [2.0, 4.0]

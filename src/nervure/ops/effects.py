@@ -18,6 +18,7 @@ import numpy as np
 
 from nervure.errors import DtypeMismatch, InvalidArgument, NervureError, NumericError
 from nervure.ir import field
+from nervure.ir.leaves import Full
 from nervure.ir.op import Gradient, Gradients, Op, Value
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import DimLike
@@ -42,25 +43,35 @@ class HostCall(Op):
         return self.types
 
     def vmap(self, length: DimLike, mapped: Sequence[bool], *operands: Value) -> tuple[Value, ...]:
-        """Calls the function for one element after the other."""
+        """Calls the function for one element after the other.
+
+        What has lengths that are symbols for one element has an example without elements behind the operands: its shape
+        is that of the results for no element at all.
+        """
         function, types, first = self.function, self.types, list(mapped).index(True)
+        examples = {at: Full(0, type.dtype, (0, *type.shape)).output for at, type in enumerate(types) if type.symbols}
 
         def for_each(*arrays: np.ndarray) -> object:
-            rows = [function(*[array[k] if is_mapped else array
-                               for array, is_mapped in zip(arrays, mapped, strict=True)])
+            rows = [function(*[array[k, ...] if is_mapped else array
+                               for array, is_mapped in zip(arrays, mapped, strict=False)])
                     for k in range(len(arrays[first]))]
+            known = dict(zip(examples, arrays[len(mapped):], strict=True))
             if len(types) == 1:
-                return _stacked(rows, types[0])
-            return tuple([_stacked([row[at] for row in rows], type) for at, type in enumerate(types)]) or None
+                return _stacked(rows, types[0], known.get(0))
+            return tuple([_stacked([row[at] for row in rows], type, known.get(at))
+                          for at, type in enumerate(types)]) or None
 
         several = [type.with_(shape=(length, *type.shape), layout=None) for type in types]
-        return HostCall(*operands, function=for_each, types=several, effectful=self.effectful).outputs
+        return HostCall(*operands, *examples.values(), function=for_each, types=several,
+                        effectful=self.effectful).outputs
 
 
-def _stacked(arrays: Sequence[object], type: BasicTensorDescription) -> np.ndarray:
+def _stacked(arrays: Sequence[object], type: BasicTensorDescription, example: np.ndarray | None) -> np.ndarray:
     if arrays:
         return np.stack([np.asarray(array) for array in arrays])
-    return np.empty((0, *[length if isinstance(length, int) else 0 for length in type.shape]), type.dtype.numpy)
+    if example is not None:
+        return example
+    return np.empty((0, *[length for length in type.shape if isinstance(length, int)]), type.dtype.numpy)
 
 
 class EffectOp(Op, abstract=True):
