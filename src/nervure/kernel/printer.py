@@ -2,7 +2,7 @@
 
 :mod:`nervure.kernel.parser` reads it back.
 
->>> from nervure.kernel.ir import Address, Buffer, Store, Variable
+>>> from nervure.kernel.ir import Address, Apply, Buffer, For, Kernel, Load, Store, Variable
 >>> from nervure.types.dim import dim
 >>> from nervure.types.dtype import float32
 >>> i, n, element, double = LoopIndex(0), dim("N", min=1), Variable(float32), Variable(float32)
