@@ -85,6 +85,9 @@ has elements.
 JOINED_ROWS = 8
 """Elements of which short rows together make a multiple: as many float32 as the narrowest vectors have lanes."""
 
+INTERLEAVED = range(2, 5)
+"""Elements of a row that are stored together from as many vectors: the channels of images."""
+
 MOST_COPIES = 4
 """Copies of any body that may take the place of a loop: its iterations then overlap, and its counter is gone."""
 

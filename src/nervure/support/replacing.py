@@ -48,7 +48,10 @@ def replace(record: Record, **changes: object) -> Record:
 
 def _writers_of(kind: type) -> Writers | None:
     """Returns what writes each field of new instances; None if writing is not all that making one does."""
-    slots = [(field.name, getattr(kind, field.name, None)) for field in dataclasses.fields(kind)]
-    if hasattr(kind, "__post_init__") or not all([isinstance(slot, MemberDescriptorType) for _, slot in slots]):
+    fields = dataclasses.fields(kind)
+    slots = [(field.name, getattr(kind, field.name, None)) for field in fields if field.init]
+    if hasattr(kind, "__post_init__") or len(slots) < len(fields):
+        return None
+    if not all([isinstance(slot, MemberDescriptorType) for _, slot in slots]):
         return None
     return tuple([(name, slot.__set__) for name, slot in slots if slot is not None])

@@ -23,12 +23,10 @@ from collections.abc import Sequence
 from nervure.kernel.ir import Body, Definition, For, InterleavedStore, Kernel, Load, Reduce, Statement, Store
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.rewriting import AnyLoop, Rewrite
+from nervure.kernel.tuning import INTERLEAVED
 from nervure.support.machine import Machine
 from nervure.support.replacing import replace
 from nervure.types.dim import DimLike
-
-PARTS = range(2, 5)
-"""The numbers of stores that become one."""
 
 
 def with_interleaved_stores(kernel: Kernel, machine: Machine) -> Kernel:
@@ -86,7 +84,7 @@ def _rows(statements: Body, index: LoopIndex) -> dict[Statement, list[Store]]:
 
 def _is_part(store: Store, index: LoopIndex) -> bool:
     address = store.address
-    return (address.step(index) in PARTS and not address.terms and store.combine is None and store.valid is None
+    return (address.step(index) in INTERLEAVED and not address.terms and store.combine is None and store.valid is None
             and not index.occurs_in(address.base))
 
 

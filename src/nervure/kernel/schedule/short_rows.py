@@ -37,9 +37,8 @@ from math import gcd
 from nervure.kernel.ir import LANES, Access, Apply, Body, For, Index, Kernel, Load, Loop, Statement, Store, walk
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.rewriting import fresh_copy
-from nervure.kernel.schedule.interleaving import PARTS
 from nervure.kernel.schedule.nests import Nest, accesses, nested, rewritten
-from nervure.kernel.tuning import COPIED_STATEMENTS, JOINED_ROWS, LONG_FUNCTION, MOST_COPIES
+from nervure.kernel.tuning import COPIED_STATEMENTS, INTERLEAVED, JOINED_ROWS, LONG_FUNCTION, MOST_COPIES
 from nervure.ops.scalar import SCALAR_FUNCTIONS
 from nervure.support.machine import Machine
 from nervure.support.replacing import replace
@@ -103,9 +102,9 @@ def _in_lanes(nest: Nest) -> For | None:
         return None
     *outer, rows, columns = nest.loops
     length = columns.extent
-    if not isinstance(length, int) or length not in PARTS or length > most_copies(nest.body) or not columns.vector:
+    if not isinstance(length, int) or length not in INTERLEAVED or not columns.vector:
         return None
-    if (lowest(rows.extent) or 0) < LANES:
+    if length > most_copies(nest.body) or (lowest(rows.extent) or 0) < LANES:
         return None
     found = [*accesses(nest.body)]
     stores, loads = [[entry for entry in found if isinstance(entry, kind)] for kind in (Store, Load)]
