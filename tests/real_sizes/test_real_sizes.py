@@ -103,6 +103,56 @@ def test_a_loop_packs_weights_of_a_real_size(batch):
         np.testing.assert_allclose(expected[0][number], state, atol=1e-5)
 
 
+@pytest.mark.parametrize("batch", [1, 3, 97])
+def test_rows_of_products_that_change_places(batch):
+    """Products in the order of a permutation of their rows, and a loss of rows in two orders."""
+    random = np.random.default_rng(batch)
+    x = random.standard_normal((batch, 33, 256), np.float32)
+    weights, shift = random.standard_normal((256, 1024), np.float32) / 16, random.standard_normal(1024, np.float32)
+    target = random.standard_normal((batch, 33, 1024), np.float32)
+
+    def results(rows, w, *inputs):
+        given, wanted = nv.placeholder((rows, 33, 256)), nv.placeholder((rows, 33, 1024))
+        sums = (given @ w + shift).transpose(1, 0, 2)
+        loss = nv.mean(nv.square(sums - wanted.transpose(1, 0, 2)))
+        again = nv.mean(nv.square(wanted - nv.tanh(sums).transpose(1, 0, 2)))
+        values, found = [[nv.tanh(sums)], [sums, loss, *nv.deriv(loss, [given, w])], [again]], []
+        with nv.transformers.make_transformer("cpu") as cpu:
+            programs = [nv.computation(each, given, wanted, *inputs, transformer=cpu) for each in values]
+            for made in programs:
+                found += made(x, target, *[weights for _ in inputs])
+        product, = [op for op in programs[0].optimised.operations if type(op) is nv.ops.Contract]
+        assert product.outputs[0].shape[:1] == (33,)
+        return found
+
+    expected, argument = results(batch, nv.variable(initial_value=weights)), nv.placeholder(weights.shape)
+    symbolic = results(nv.dim("n", min=1), nv.variable(initial_value=weights))
+    for found in (symbolic, results(batch, argument, argument)):
+        for one, other in zip(found, expected, strict=True):
+            assert np.asarray(one).tobytes() == np.asarray(other).tobytes()
+    sums = x.astype(np.float64) @ weights + shift
+    slopes = 2 * (sums - target) / target.size
+    by_hand = [np.tanh(sums).swapaxes(0, 1), sums.swapaxes(0, 1), np.mean((sums - target)**2),
+               slopes @ weights.T.astype(np.float64), np.einsum("nti,nto->io", x.astype(np.float64), slopes),
+               np.mean((target - np.tanh(sums))**2)]
+    for one, other in zip(expected, by_hand, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5 * np.abs(other).max())
+
+
+@pytest.mark.parametrize("channels", [2, 3, 4])
+def test_images_that_are_brought_to_channels_last(channels):
+    """Planes become pixels, of a number of images that is a symbol: all bits are those of one image after the other."""
+    images = np.random.default_rng(channels).standard_normal((5, channels, 224, 217), np.float32)
+    scale = np.arange(1, channels + 1, dtype=np.float32)
+    with nv.transformers.make_transformer("cpu") as cpu:
+        for batch in (5, nv.dim("n", min=1)):
+            x = nv.placeholder((batch, channels, 224, 217))
+            made = nv.computation(nv.relu(x.transpose(0, 2, 3, 1)) * scale, x, transformer=cpu)
+            for count in (5,) if batch == 5 else (1, 5):
+                wanted = np.maximum(images[:count], 0).transpose(0, 2, 3, 1) * scale
+                assert np.array_equal(made(images[:count]), wanted)
+
+
 @pytest.mark.parametrize("case", STENCILS, ids=str)
 def test_stencils_that_are_reduced(case):
     check(case)
