@@ -1,11 +1,17 @@
-"""PyTorch models compiled by nervure, as a backend of ``torch.compile``; with *freezing* weights are packed once."""
+"""PyTorch models compiled by nervure, as a backend of ``torch.compile``; with *freezing* weights are packed once.
+
+*Imported* models have left PyTorch behind, by ``nv.from_torch``, and are given NumPy's arrays, like those of ONNX
+Runtime. No guards of Dynamo are in their calls.
+"""
 
 from __future__ import annotations
 
 from functools import partial
 
+import nervure as nv
 from bench.compiled import calling, settings_of
-from bench.compiled_models import COMPILED_MODELS, Step
+from bench.compiled_models import COMPILED_MODELS, FirstAnswer, Step
+from bench.contenders import Prepared
 from bench.contenders.nervure import programs
 
 
@@ -18,8 +24,19 @@ def backend(function, **options):
 
 FREEZING = {"freezing": partial(backend, freezing=True)}
 
+
+def imported(_, inputs):
+    """A setting: a module that is exported to nervure, and compiled for the shape of its data."""
+    network, = inputs
+    given = network.data()[:1]
+    arrays = [entry.numpy() for entry in given]
+    places = [nv.placeholder(entry.shape, dtype=entry.dtype) for entry in arrays]
+    return Prepared(nv.computation(nv.from_torch(network.module().eval(), given)(*places), *places), arrays)
+
+
 for name, problem in COMPILED_MODELS.items():
     compilers = {"backend": backend, **({} if issubclass(problem, Step) else FREEZING)}
-    programs(name, **settings_of(problem, compilers))(None)
+    answers_alone = {} if issubclass(problem, (Step, FirstAnswer)) else {"imported": imported}
+    programs(name, **settings_of(problem, compilers), **answers_alone)(None)
 
 programs("small_call", backend=calling(backend))(None)
