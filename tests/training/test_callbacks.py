@@ -172,6 +172,17 @@ def test_what_stands_in_the_history_is_a_number(tmp_path):
         small().fit(DATA, 1, callbacks=[Writes("good")], **SETTINGS)
 
 
+def test_an_integer_of_a_callback_may_stop_a_training_that_goes_on(tmp_path):
+    """T312, T374: the best value so far is in the checkpoint, whatever kind of number it is."""
+    class Misses(Callback):
+        def epoch_end(self, trainer, entry):
+            entry["misses"] = 9 - len(trainer.history)
+    settings = {"callbacks": [Misses()], "stop": nv.training.EarlyStop(3, on="misses"), **SETTINGS}
+    whole = small().fit(DATA, 3, **settings)
+    small().fit(DATA, 2, folder=tmp_path, **settings)
+    assert small().fit(DATA, 3, folder=tmp_path, resume=True, **settings) == whole
+
+
 def test_a_state_is_what_json_holds():
     """T320, T374."""
     class Keeps(Callback):

@@ -68,7 +68,7 @@ class EarlyStop:
         if not isinstance(value, (int, float)):
             raise WrongKind(f"{name} is no number", op="EarlyStop", operand="on", got=f"{value!r:.60}",
                             expected="a number", help="a metric of your own makes one of an array")
-        return value
+        return float(value)
 
     def __repr__(self) -> str:
         return (f"EarlyStop(patience={self.patience}, on={self.on!r}, larger={self.larger}, least={self.least!r}, "
