@@ -42,6 +42,15 @@ def test_nearest_is_exact_for_long_axes():
     assert found.tolist() == (np.arange(70_001) * 100_003 // 70_001).tolist()
 
 
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+@pytest.mark.parametrize("lengths", [(1, 3), (4, 1), (7, 9)])
+def test_new_lengths_may_be_symbols(mode, lengths):
+    """T417: those of another tensor; one place that is both ends is the first element."""
+    x, like = nv.placeholder((2, 3, 4, 6)), nv.placeholder((nv.dim("h"), nv.dim("w")))
+    run = nv.computation(nv.resize(x, [*like.shape], mode, True) + nv.sum(like, out_axes=()), x, like)
+    np.testing.assert_array_equal(run(X, np.zeros(lengths)), nv.resize(X, [*lengths], mode, True).numpy())
+
+
 def test_channels_are_dropped_whole():
     """T418: in training alone; by names, too."""
     nv.seed(2)

@@ -30,7 +30,7 @@ from nervure.front.statistics.reductions import sum as total
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxesLike, AxisLike
-from nervure.types.dim import Dim, DimLike
+from nervure.types.dim import Dim, DimLike, dim_max
 from nervure.types.dim import equal as equal_lengths
 from nervure.types.dtype import int64
 
@@ -80,7 +80,7 @@ def resized(x: Tensor, at: int, length: DimLike, mode: str, has_ends: bool,
         return _chosen(x, at, clip(floordivide(multiply(place, above), below), 0, before - 1))
     # The position is numerator / denominator, in integers, so that no place is rounded to its neighbour.
     if has_ends:
-        numerator, denominator = multiply(place, before - 1), _at_least_one(length - 1)
+        numerator, denominator = multiply(place, before - 1), dim_max(length - 1, 1)
     else:
         numerator, denominator = subtract(multiply(add(multiply(place, 2), 1), above), below), 2 * below
     if mode == "linear":
@@ -114,10 +114,6 @@ def cubic_weights(part: Tensor) -> list[Tensor]:
 def _chosen(x: Tensor, at: int, index: Tensor) -> Tensor:
     """Returns elements along one axis, which keeps its class."""
     return _on(x, at, gather(Tensor(x.value), Tensor(index.value), at))
-
-
-def _at_least_one(length: DimLike) -> DimLike:
-    return 1 if equal_lengths(length, 0) is True else length
 
 
 def new_lengths(x: Tensor, lengths: object, op: str) -> list[tuple[int, DimLike]]:
