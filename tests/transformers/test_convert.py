@@ -54,6 +54,16 @@ def test_conversion_to_low_precision_rounds_once(dtype, source):
             assert rounded == (low if below < above else high), (value, rounded, low, high)
 
 
+@pytest.mark.parametrize("source", ["f8", "f4", "i8", "i4"])
+def test_bytes_in_another_order_are_rounded_as_native_ones(source):
+    """Beside a tie of bfloat16: a first rounding to float32 would make one."""
+    scale = 2.0**(60 if source.endswith("8") else 20)
+    x = (np.array([1 + 2**-8 + 2**-40, 1 + 2**-8 - 2**-40, -3.0]) * scale).astype(source)
+    for dtype in (types.bfloat16, types.float32, types.int8):
+        swapped = convert(x.astype(f">{source}"), dtype)
+        assert swapped.dtype == dtype.numpy and swapped.tobytes() == convert(x, dtype).tobytes()
+
+
 def test_ties_go_to_even():
     assert convert(np.array([1 + 2**-8, 1 + 3 * 2**-8]), types.bfloat16).astype(float).tolist() == [1.0, 1 + 2**-6]
 

@@ -33,7 +33,7 @@ def convert(x: np.ndarray, dtype: DType) -> np.ndarray:
     """
     if x.dtype == dtype.numpy:
         return x
-    x = widen(x)
+    x = widen(x if x.dtype.isnative else x.astype(x.dtype.newbyteorder("=")))
     if x.dtype == dtype.numpy:
         return x
     if dtype.kind == "bool":
