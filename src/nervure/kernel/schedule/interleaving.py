@@ -92,7 +92,7 @@ def _completed(waiting: Sequence[Store], index: LoopIndex) -> list[Store] | None
     """Returns the stores that fill a row with the last of those that are ``waiting``, by their places."""
     last, count = waiting[-1], waiting[-1].address.step(index)
     assert isinstance(count, int)
-    at = {_distance(last, other): other for other in reversed(waiting)}
+    at = {_distance(last, other): other for other in waiting}
     for first in range(1 - count, 1):
         row = [at[place] for place in range(first, first + count) if place in at]
         if len(row) == count:
