@@ -35,6 +35,26 @@ def test_an_array_that_somebody_may_write_is_copied():
         assert not np.shares_memory(made.initial_value(), given)
 
 
+def test_what_nobody_can_write_any_more_is_kept():
+    """So is a file's array, which views the bytes that were read."""
+    owner = np.zeros(24, np.uint8)
+    owner.flags.writeable = False
+    view = owner.view(np.float32).reshape(2, 3)
+    assert np.shares_memory(variable((2, 3), view).initial_value(), owner)
+    assert not np.shares_memory(variable((3, 2), view.T).initial_value(), owner)
+
+
+def test_the_values_of_a_file_are_not_copied(tmp_path):
+    w = nv.variable(LONG, np.ones(LONG, np.float32))
+    nv.save(tmp_path / "f", nv.computation(w * 2))
+    tracemalloc.start()
+    loaded = nv.load(tmp_path / "f")
+    values = [place.initial_value() for place in loaded.function.variables]
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(values) == 1 and values[0].nbytes < most < 2 * values[0].nbytes
+
+
 @pytest.mark.parametrize("shape", [(), (0,), (3,), LONG])
 @pytest.mark.parametrize("initial", [None, 0, 0.0, -0.0, 2.5])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64", "bool"])

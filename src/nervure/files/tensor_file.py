@@ -24,7 +24,9 @@ import math
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from io import BufferedReader
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeGuard
 
@@ -151,7 +153,9 @@ def read_tensors(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], d
         header, strings = _read_header(file, name, size)
         digest = _digest(header, strings)
         entries = _entries(header, name, size - file.tell())
-        arrays = {entry.name: _read_array(file, name, entry, digest) for entry in entries}
+        with ThreadPoolExecutor(1) as beside:  # its thread adds to the digest what this one has read before
+            add = partial(beside.submit, digest.update) if DIGEST in strings else None
+            arrays = {entry.name: _read_array(file, name, entry, add) for entry in entries}
     if DIGEST in strings and strings[DIGEST] != digest.hexdigest():
         _refuse("the file is damaged: its content has another digest than it says", name, got=digest.hexdigest(),
                 expected=strings[DIGEST], help="restore the file; nothing of it was used")
@@ -250,13 +254,17 @@ def _are_lengths(value: object) -> TypeGuard[list[int]]:
     return isinstance(value, list) and all(type(entry) is int and entry >= 0 for entry in value)
 
 
-def _read_array(file: BufferedReader, name: str, entry: _Entry, digest: Digest) -> np.ndarray:
+def _read_array(file: BufferedReader, name: str, entry: _Entry,
+                add: Callable[[memoryview], object] | None) -> np.ndarray:
+    """Returns the array of an ``entry``, whose pieces it gives to ``add``."""
     data = np.empty(entry.end - entry.begin, np.uint8)
     for start in range(0, len(data), _CHUNK):
         piece = data[start:start + _CHUNK].data
         if file.readinto(piece) != len(piece):
             _refuse("the file has become shorter", name, got=f"{entry.name} ends early")
-        digest.update(piece)
+        if add is not None:
+            add(piece)
+    data.flags.writeable = False  # a variable may keep what nobody can write any more
     return _shaped(data, entry.dtype, entry.shape, name)
 
 

@@ -169,8 +169,7 @@ def _lasting(value: np.ndarray, shape: tuple[int, ...], dtype: np.dtype) -> np.n
     """Returns a value in memory that is never written again, in ``shape`` and ``dtype``: itself, if it is such memory
     already.
     """
-    is_such = value.dtype == dtype and value.shape == shape and value.flags.c_contiguous and value.flags.owndata
-    if is_such and not value.flags.writeable:
+    if value.dtype == dtype and value.shape == shape and value.flags.c_contiguous and _is_never_written(value):
         return value
     if not value.ndim and _is_zero(value, dtype):
         return _zeros(shape, dtype)
@@ -179,6 +178,13 @@ def _lasting(value: np.ndarray, shape: tuple[int, ...], dtype: np.dtype) -> np.n
         array[...] = value
     array.flags.writeable = False
     return array
+
+
+def _is_never_written(value: np.ndarray) -> bool:
+    """Whether a value is read-only memory of NumPy's own, or a view of such memory."""
+    owner = value if value.base is None else value.base
+    is_own = isinstance(owner, np.ndarray) and owner.flags.owndata
+    return is_own and not owner.flags.writeable and not value.flags.writeable
 
 
 def _is_zero(number: np.ndarray, dtype: np.dtype) -> bool:
