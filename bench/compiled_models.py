@@ -47,9 +47,14 @@ class KeptFirstAnswer(FirstAnswer):
 
 
 class Step(Answer):
-    """The losses of the first training steps."""
+    """The losses of the first training steps.
+
+    AdamW moves a weight by the sign of a gradient, even of one that is almost nothing: after two steps of a ResNet-50
+    of four images the loss in float32, by eager mode too, is 2e-3 from that in float64.
+    """
 
     calls = 3
+    tolerance = 1e-2
 
     def reference(self, network):
         module, (given, wanted) = network.module(is_training=True), network.data()

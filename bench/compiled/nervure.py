@@ -1,7 +1,7 @@
 """PyTorch models compiled by nervure, as a backend of ``torch.compile``; with *freezing* weights are packed once.
 
-*Imported* models have left PyTorch behind, by ``nv.from_torch``, and are given NumPy's arrays, like those of ONNX
-Runtime. No guards of Dynamo are in their calls.
+*Unguarded* ones do without Dynamo's guards of modules. *Imported* models have left PyTorch behind, by
+``nv.from_torch``, and are given NumPy's arrays, like those of ONNX Runtime.
 """
 
 from __future__ import annotations
@@ -22,7 +22,12 @@ def backend(function, **options):
     return torch.compile(function, dynamic=False, backend=backend, options=options)
 
 
-FREEZING = {"freezing": partial(backend, freezing=True)}
+def unguarded(function):
+    import torch
+    return backend(function, freezing=True, guard_filter_fn=torch.compiler.skip_guard_on_all_nn_modules_unsafe)
+
+
+FREEZING = {"freezing": partial(backend, freezing=True), "unguarded": unguarded}
 
 
 def imported(_, inputs):
