@@ -26,7 +26,6 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from io import BufferedReader
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeGuard
 
@@ -154,7 +153,7 @@ def read_tensors(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], d
         digest = _digest(header, strings)
         entries = _entries(header, name, size - file.tell())
         with ThreadPoolExecutor(1) as beside:  # its thread adds to the digest what this one has read before
-            add = partial(beside.submit, digest.update) if DIGEST in strings else None
+            add = (lambda piece: beside.submit(digest.update, piece)) if DIGEST in strings else None
             arrays = {entry.name: _read_array(file, name, entry, add) for entry in entries}
     if DIGEST in strings and strings[DIGEST] != digest.hexdigest():
         _refuse("the file is damaged: its content has another digest than it says", name, got=digest.hexdigest(),
