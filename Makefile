@@ -37,7 +37,7 @@ test-bridges: export OPENBLAS_NUM_THREADS = 1
 test-bridges: environment-dev
 	@if $(PYTHON) -c "import torch" 2>/dev/null || $(PYTHON) -m pip install --quiet --dry-run --no-build-isolation \
 	    --constraint constraints.txt ".[torch]" >/dev/null 2>&1; \
-	then scripts/environment torch,dev,train && $(PYTEST) tests/bridges tests/project/test_docs.py $(ARGS); \
+	then scripts/environment torch,dev,train && $(PYTEST) tests/bridges $(ARGS); \
 	else echo "make test-bridges: PyTorch cannot be installed here, so its bridge is not tested"; fi
 
 check: environment-dev
