@@ -40,12 +40,10 @@ def steps(title: str) -> list[Step]:
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    for name in ("src", "tests", "pyproject.toml"):
-        source = ROOT / name
-        if source.is_dir():
-            shutil.copytree(source, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(source, tmp_path / name)
+    """The repository with its bytecode, which stands for the files that keep their size and their time."""
+    for name in ("src", "tests"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
     return tmp_path
 
 
