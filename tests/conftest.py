@@ -87,7 +87,6 @@ SHARES = {
     "transformers/cpu/compile/tiles/test_byte_products.py::"
     "test_blocks_of_all_sizes_are_exact_and_nothing_else_is_touched": 2,
     "transformers/cpu/test_columns.py::test_totals_have_the_bits_that_they_have_alone": 2,
-    "transformers/cpu/test_interrupts.py::test_an_interrupt_ends_a_call_and_changes_nothing": 2,
     "transformers/cpu/test_long_products.py": 2,
     "transformers/cpu/test_short_rows.py::test_rows_with_a_scale_and_a_shift_for_each_column": 2,
     "transformers/test_initial_memory.py::test_a_value_that_can_be_drawn_again_is_kept_until_it_is_replaced": 2,
