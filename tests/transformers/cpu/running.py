@@ -79,18 +79,21 @@ def meaning(kernel: Kernel, arrays: Arrays, bindings: Mapping[str, int]) -> dict
     return copies
 
 
-def check(kernel: Kernel, arrays: Arrays, bindings: Mapping[str, int] | None = None, vector_bytes: int = 32,
-          cuts: Sequence[int] = (), past: int | None = None) -> None:
-    """Generated code leaves the same bits in all buffers as the interpreter, and touches nothing around them."""
+def check(kernel: Kernel, arrays: Arrays, bindings: Mapping[str, int] | None = None,
+          vector_bytes: int | Sequence[int] = 32, cuts: Sequence[int] = (), past: int | None = None) -> None:
+    """Generated code of each width leaves the same bits in all buffers as the interpreter, which is asked once, and
+    touches nothing around them.
+    """
     bindings = bindings or {}
     expected = meaning(kernel, arrays, bindings)
-    fenced = {name: _fenced(array) for name, array in arrays.items()}
-    inner = {name: array[64:-64] if len(array) else array for name, array in fenced.items()}
-    run(kernel, inner, bindings, vector_bytes, cuts, past)
-    for name, array in expected.items():
-        np.testing.assert_array_equal(_bits(inner[name]), _bits(array), err_msg=f"{name}, {vector_bytes} bytes")
-        outside = np.concatenate([fenced[name][:64], fenced[name][-64:]])
-        assert not _bits(outside).any(), f"{name} was written outside"
+    for width in (vector_bytes,) if isinstance(vector_bytes, int) else vector_bytes:
+        fenced = {name: _fenced(array) for name, array in arrays.items()}
+        inner = {name: array[64:-64] if len(array) else array for name, array in fenced.items()}
+        run(kernel, inner, bindings, width, cuts, past)
+        for name, array in expected.items():
+            np.testing.assert_array_equal(_bits(inner[name]), _bits(array), err_msg=f"{name}, {width} bytes")
+            outside = np.concatenate([fenced[name][:64], fenced[name][-64:]])
+            assert not _bits(outside).any(), f"{name} was written outside"
 
 
 def _fenced(array: np.ndarray) -> np.ndarray:

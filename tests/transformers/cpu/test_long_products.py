@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import pytest
 
@@ -60,23 +62,30 @@ def test_filters_of_many_pictures(each_cpu, is_known):
     assert count * size * size > GROUP and np.array_equal(step(pictures, gradient).reshape(filters, -1), expected)
 
 
-@pytest.mark.parametrize("points", [GROUP, GROUP + 1, 2 * GROUP + 700])
-@pytest.mark.parametrize("layouts", ["rows rows", "rows columns", "columns rows", "columns columns"])
-def test_a_long_product_of_bytes_has_all_points(each_cpu, layouts, points):
-    """O48: integers are exact, in whatever order blocks of them are added, and whether their rows are packed or not."""
+@lru_cache(maxsize=1)
+def bytes_of(points):
+    """Two matrices of bytes, and places of their product with what stands there."""
     random = np.random.default_rng(points)
     x, y = [random.integers(-128, 128, shape, np.int8) for shape in ((300, points), (points, 64))]
     rows, columns = random.integers(0, 300, 40), random.integers(0, 64, 40)
     expected = [np.dot(x[row].astype(np.int64), y[:, column].astype(np.int64))
                 for row, column in zip(rows, columns, strict=True)]
+    return x, y, (rows, columns), expected
+
+
+@pytest.mark.parametrize("layouts", ["rows rows", "rows columns", "columns rows", "columns columns"])
+@pytest.mark.parametrize("points", [GROUP, GROUP + 1, 2 * GROUP + 700])
+def test_a_long_product_of_bytes_has_all_points(each_cpu, layouts, points):
+    """O48: integers are exact, in whatever order blocks of them are added, and whether their rows are packed or not."""
+    x, y, places, expected = bytes_of(points)
     left, right = [layout == "columns" for layout in layouts.split()]
+    given = [np.ascontiguousarray(entry) for entry in (x.T if left else x, y if right else y.T)]
     for length in (N, points):
         a = nv.placeholder((length, 300) if left else (300, length), dtype=nv.int8)
         b = nv.placeholder((length, 64) if right else (64, length), dtype=nv.int8)
         product = nv.matmul(nv.convert(a.T if left else a, nv.int32), nv.convert(b if right else b.T, nv.int32))
-        found = each_cpu.computation(product, a, b)(*[np.ascontiguousarray(entry) for entry in (
-            x.T if left else x, y if right else y.T)])
-        assert np.array_equal(found[rows, columns], expected), length
+        found = each_cpu.computation(product, a, b)(*given)
+        assert np.array_equal(found[places], expected), length
 
 
 CHAIN = """

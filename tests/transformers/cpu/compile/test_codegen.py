@@ -196,8 +196,7 @@ def gather_arrays(*wrong: tuple[int, int]) -> dict[str, np.ndarray]:
 
 
 def test_gathered_rows() -> None:
-    for width in WIDTHS:
-        check(gather(False), gather_arrays((3, 10**9), (44, -1)), {"N": 20, "M": 13}, width, (7, 8))
+    check(gather(False), gather_arrays((3, 10**9), (44, -1)), {"N": 20, "M": 13}, WIDTHS, (7, 8))
 
 
 def test_a_check_reports_the_first_failure_and_the_kernel_goes_on() -> None:
@@ -254,8 +253,7 @@ def test_scattered_sums_take_every_lane_in_order(dtype: DType) -> None:
     for size in SIZES:
         arrays = {"x": some(dtype, size), "places": np.random.default_rng(size).integers(0, 16, size),
                   "y": some(dtype, 16)}
-        for width in WIDTHS:
-            check(kernel, arrays, {"N": size}, width)
+        check(kernel, arrays, {"N": size}, WIDTHS)
 
 
 def test_a_loaded_number_is_read_again_after_a_store_into_its_buffer() -> None:
@@ -301,8 +299,8 @@ def rows(sizes: tuple[DimLike, DimLike], names: str = "xys") -> Kernel:
 def test_rows_pass_through_scratch_memory() -> None:
     for n, m in ((3, 1), (4, 9), (5, 70), (2, 5000)):
         arrays = {"x": some(float32, n * m), "y": some(float32, n * m, 1)}
-        for width in WIDTHS[:2 if m > 100 else None]:
-            check(rows((N, M), "xys"), arrays | {"s": np.empty(0, np.float32)}, {"N": n, "M": m}, width, (1, 2))
+        widths = WIDTHS[:2 if m > 100 else None]
+        check(rows((N, M), "xys"), arrays | {"s": np.empty(0, np.float32)}, {"N": n, "M": m}, widths, (1, 2))
 
 
 def test_loops_of_one_index_know_nothing_of_each_other() -> None:
@@ -339,8 +337,7 @@ kernel turns(in x: {dtype.short}[N*3], in holds: bool[N], out y: {dtype.short}[N
 """)
     for n in (1, 5, 70):
         arrays = {"x": some(dtype, 3 * n), "holds": some(bool_, n), "y": some(dtype, 3 * n, 1)}
-        for width in WIDTHS:
-            check(kernel, arrays, {"N": n}, width, (2,))
+        check(kernel, arrays, {"N": n}, WIDTHS, (2,))
 
 
 def test_private_numbers_are_combined_in_their_lanes() -> None:
@@ -356,8 +353,7 @@ kernel sums(in x: f32[N*9], out y: f32[N], private total: f32[2]):
     v2 = total[1]
     y[i] = v2
 """)
-    for width in WIDTHS:
-        check(kernel, {"x": some(float32, 630), "y": some(float32, 70)}, {"N": 70}, width)
+    check(kernel, {"x": some(float32, 630), "y": some(float32, 70)}, {"N": 70}, WIDTHS)
 
 
 def test_short_rows_go_past_the_caches_where_they_share_no_line() -> None:
@@ -365,8 +361,7 @@ def test_short_rows_go_past_the_caches_where_they_share_no_line() -> None:
     kernel = Kernel("copies", *copies_of_rows())
     for n, m in ((5, 16), (5, 17), (9, 100), (3, 1024), (2, 1031)):
         arrays = {"x": some(float32, n * m), "y": some(float32, n * m, 1)}
-        for width in (32, 64):
-            check(kernel, arrays, {"N": n, "M": m}, width, (1, 2), past=0)
+        check(kernel, arrays, {"N": n, "M": m}, (32, 64), (1, 2), past=0)
     condition = generate(kernel, Target.avx2(), least_bytes(kernel, 0)).sizes[-1]
     assert [evaluate(condition, {"N": 9, "M": m}) for m in (16, 17, 48, 1023, 1024, 1031)] == [1, 0, 1, 0, 1, 1]
 
@@ -392,8 +387,7 @@ def columns(n: DimLike, m: DimLike) -> Kernel:
 def test_loops_over_rows_inside_of_a_tile() -> None:
     for n, m in ((1, 5), (0, 5), (70, 1), (5, 33), (17, 5000), (4100, 3)):
         arrays = {"x": some(float32, n * m), "y": some(float32, n * m, 1)}
-        for width in (8, 32, 64):
-            check(columns(N, M), arrays, {"N": n, "M": m}, width, (2, 40))
+        check(columns(N, M), arrays, {"N": n, "M": m}, (8, 32, 64), (2, 40))
 
 
 def test_no_store_is_masked_where_all_lanes_are_written() -> None:
@@ -457,8 +451,7 @@ def test_a_prefetch_asks_for_each_line_that_the_lanes_will_read() -> None:
     text = generate(parse_kernel(PREFETCHED), Target.avx2()).text
     assert text.count("call void @llvm.prefetch.p0") == 2 + 1 + 1
     arrays = {"x": some(float64, 77), "y": some(float64, 77, 1)}
-    for width in WIDTHS:
-        check(parse_kernel(PREFETCHED), arrays, {"N": 77}, width)
+    check(parse_kernel(PREFETCHED), arrays, {"N": 77}, WIDTHS)
 
 
 def test_a_reduction_in_another_order_is_refused() -> None:

@@ -33,8 +33,7 @@ def kernel(expression: str, vector: str = ""):
 @pytest.mark.parametrize("expression", [*COUNTED, *DIVIDED])
 def test_they_are_those_of_a_division(expression, vector):
     for n, a in ((0, 1), (7, 1), (7, 2), (9, 100), (40, 7)):
-        for width in (8, 32):
-            check(kernel(expression, vector), {"y": np.zeros(20 * n + 60, np.int64)}, {"N": n, "A": a}, width)
+        check(kernel(expression, vector), {"y": np.zeros(20 * n + 60, np.int64)}, {"N": n, "A": a}, (8, 32))
 
 
 def test_they_are_counted_where_the_dividend_grows_by_one_and_the_divisor_stays():

@@ -78,24 +78,21 @@ def total(dtype: DType, combine: str, extent: DimLike = N, step: int = 1) -> Ker
 def test_totals_of_any_length(dtype: DType, combine: str) -> None:
     for number, size in enumerate(SIZES):
         widths = WIDTHS if DEEP else (WIDTHS[number % 5],)
-        for width in widths:
-            check(total(dtype, combine), {"x": some(dtype, size), "y": some(dtype, 1)}, {"N": size}, width)
+        check(total(dtype, combine), {"x": some(dtype, size), "y": some(dtype, 1)}, {"N": size}, widths)
 
 
 @pytest.mark.parametrize("combine", ["add", "maximum", "minimum"])
 def test_special_values(combine: str) -> None:
     for values in ([np.nan], [np.inf, -np.inf], [-0.0], [-0.0] * 70, [1e38] * 9, [1e-45] * 65, [np.nan, 1.0, np.inf]):
         numbers = np.asarray(values, np.float32)
-        for width in WIDTHS:
-            check(total(float32, combine), {"x": numbers, "y": some(float32, 1)}, {"N": len(numbers)}, width)
+        check(total(float32, combine), {"x": numbers, "y": some(float32, 1)}, {"N": len(numbers)}, WIDTHS)
 
 
 @pytest.mark.parametrize("extent", [1, 2, 3, 4, 5, 9, 16, 17, 31, 64, 65, 70, 511, 513, 4100])
 @pytest.mark.parametrize("step", [1, -1, 2, 3])
 def test_known_lengths_and_steps(extent: int, step: int) -> None:
     reach = abs(step) * (extent - 1) + 1
-    for width in WIDTHS:
-        check(total(float32, "add", extent, step), {"x": some(float32, reach), "y": some(float32, 1)}, {}, width)
+    check(total(float32, "add", extent, step), {"x": some(float32, reach), "y": some(float32, 1)}, {}, WIDTHS)
 
 
 def columns(dtype: DType, combine: str, n: DimLike = N, m: DimLike = M) -> Kernel:
@@ -114,8 +111,7 @@ def test_sums_over_rows(dtype: DType, combine: str) -> None:
     for number, (n, m) in enumerate(((0, 3), (1, 65), (3, 64), (63, 9), (64, 1), (65, 70), (200, 7), (4097, 2))):
         arrays = {"x": some(dtype, n * m), "y": some(dtype, m)}
         widths = WIDTHS if DEEP else (WIDTHS[number % 5], 32)
-        for width in widths:
-            check(columns(dtype, combine), arrays, {"N": n, "M": m}, width, (64,))
+        check(columns(dtype, combine), arrays, {"N": n, "M": m}, widths, (64,))
         check(columns(dtype, combine, n, m), arrays, {}, 32)
 
 
@@ -153,8 +149,8 @@ def planes(pairs: bool) -> Kernel:
 def test_several_indices(in_lanes: bool) -> None:
     for number, (n, m) in enumerate(((0, 5), (5, 0), (1, 1), (9, 7), (3, 64), (2, 65), (70, 63), (3, 2000), (2, 4096))):
         arrays = {"x": some(float32, n * 3 * m), "y": some(float32, 3), "z": some(float32, 3)}
-        for width in WIDTHS if DEEP or n * m < 1000 else (WIDTHS[number % 5],):
-            check(planes(in_lanes), arrays, {"N": n, "M": m}, width, (1,))
+        widths = WIDTHS if DEEP or n * m < 1000 else (WIDTHS[number % 5],)
+        check(planes(in_lanes), arrays, {"N": n, "M": m}, widths, (1,))
 
 
 def heavy(inner: bool) -> Kernel:
