@@ -42,7 +42,6 @@ test-bridges: environment-dev
 
 check: environment-dev
 	$(PYTHON) -m ruff check src tests bench
-	$(PYTHON) -m mypy
 	$(PYTEST) tests/project
 
 bench: environment-bench

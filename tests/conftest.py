@@ -94,6 +94,10 @@ SHARES = {
 """Files of many like tests, and such tests with many parameters, of which one in these many runs without DEEP_TESTS."""
 
 
+FIRST = ("project/test_contributing.py", "project/test_generated.py")
+"""Files whose tests take longest: they begin first, so that no worker waits for one of them at the end."""
+
+
 def _share(item: pytest.Item) -> int:
     """Returns the number of tests like this one of which one runs: 1 if all do."""
     parameters, name = getattr(getattr(item, "callspec", None), "params", {}), getattr(item, "originalname", None)
@@ -122,7 +126,7 @@ def _runs(item: pytest.Item) -> bool:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     found = [(item, _runs(item)) for item in items]
     config.hook.pytest_deselected(items=[item for item, runs in found if not runs])
-    items[:] = [item for item, runs in found if runs]
+    items[:] = sorted([item for item, runs in found if runs], key=lambda item: _path(item.path) not in FIRST)
     count = config.getoption("--sample")
     if count is None or count >= len(items):
         return

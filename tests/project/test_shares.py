@@ -1,4 +1,4 @@
-"""The shares of tests/conftest.py are of files and tests that there are."""
+"""The tables of tests/conftest.py are of files and tests that there are."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 
 from tests.project.source import ROOT, parse
 
-SHARES, = [ast.literal_eval(node.value) for node in parse(ROOT / "tests/conftest.py").body
-           if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "SHARES"]
+SHARES, FIRST = [ast.literal_eval(node.value) for node in parse(ROOT / "tests/conftest.py").body
+                 if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in ("SHARES", "FIRST")]
 
 
 @pytest.mark.parametrize("name", SHARES)
@@ -17,3 +17,8 @@ def test_a_share_is_of_tests_that_there_are(name):
     file, _, test = name.partition("::")
     assert f"def {test or 'test_'}" in (ROOT / "tests" / file).read_text(encoding="utf-8")
     assert SHARES[name] > 1
+
+
+@pytest.mark.parametrize("name", FIRST)
+def test_what_begins_first_is_there(name):
+    assert (ROOT / "tests" / name).exists()
