@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 COMPARISONS = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
@@ -45,10 +46,16 @@ class Mutant(NamedTuple):
         data = source.encode()
         changed = (data[:self.begin] + self.after.encode() + data[self.end:]).decode()
         try:
-            differs = ast.dump(ast.parse(changed)) != ast.dump(ast.parse(source))
+            differs = tree_of(changed) != tree_of(source)
         except SyntaxError:  # a place where no expression in parentheses may stand, such as a match pattern
             return None
         return changed if differs else None
+
+
+@lru_cache(maxsize=2)
+def tree_of(source: str) -> str:
+    """The syntax tree of a source as text; that of the source of many mutants is kept."""
+    return ast.dump(ast.parse(source))
 
 
 def comparison(node: ast.AST) -> ast.AST | None:
