@@ -121,6 +121,15 @@ def test_a_factor_that_its_type_rounds_is_refused():
     assert classes(algebra.algebra(Function([y / 2.0**-9], [y]))) == ["Full", "Divide"]
 
 
+def test_bits_that_are_seen_as_a_truth_value_stay_one():
+    """O37: a bool has one bit."""
+    x = nv.Parameter(nv.uint8, (4,))
+    function = Function([ops.Bitcast(ops.Bitcast(x, bool_), dtype) for dtype in (nv.uint8, nv.int8)], [x])
+    after = algebra.algebra(function)
+    assert_agree(function, after, [np.uint8([0, 1, 2, 200])])
+    assert after is function
+
+
 def test_rows_meet():
     x, y = nv.Parameter(nv.float32, (4,)), nv.Parameter(nv.float32, (4,))
     deep = twice_negated(x * 1.0) - -(ops.StopGradient(y).output / 1.0)

@@ -54,6 +54,7 @@ floats = _kinds("float")
 inexact = _kinds("float", "complex")
 real = _kinds("int", "uint", "float", "bool")
 boolean = _kinds("bool")
+words = _kinds("int", "uint", "float", "complex")
 
 
 def is_power_of_two(value: object) -> bool:
@@ -216,7 +217,7 @@ IDENTITY: Rows = [
     (p.Convert(x).named("y"), lambda x, y: x if x.dtype is y.dtype else None),
     (p.Convert(p.Convert(x).named("y")).named("z"), lambda x, y, z: _reconverted(x, y.op, z.op)),
     (p.Bitcast(x).named("y"), lambda x, y: x if x.dtype is y.dtype else None),
-    (p.Bitcast(p.Bitcast(x)).named("y"), lambda x, y: Bitcast(x, y.dtype)),
+    (p.Bitcast(p.Bitcast(x).where(words)).named("y"), lambda x, y: Bitcast(x, y.dtype)),
 ]
 """Rules of conversions, and of ops that have no effect after differentiation."""
 
