@@ -155,6 +155,15 @@ def test_derivatives_of_a_bounded_while_loop(transformer):
         found(0.0)
 
 
+def test_a_bounded_while_loop_ends_where_its_condition_first_fails(transformer):
+    """A363: also where the condition draws numbers, and would hold again later."""
+    def steps(**bound):
+        return nv.while_loop(lambda n: nv.uniform(()) < 0.5, lambda n: n + 1, nv.constant(0.0), **bound)
+    draw = run([steps(), steps(max_trips=40)], transformer)
+    rounds = np.array([draw() for _ in range(50)])
+    assert (rounds.max(axis=0) < 20).all() and (rounds.min(axis=0) == 0).all()
+
+
 def test_a_while_loop_without_a_bound_has_no_derivative(transformer):
     """A371: the error names the bound."""
     x = nv.variable((), 1.0)

@@ -37,6 +37,7 @@ from nervure.ir.op import Value
 from nervure.ir.region import INSTEAD_OF_LENGTHS
 from nervure.ir.variable import Variable
 from nervure.ops.branching import If
+from nervure.ops.comparison import LogicalAnd
 from nervure.ops.looping import Scan, While
 from nervure.ops.scan_in_blocks import scan_in_blocks
 from nervure.support.elsewhere import explain_keywords
@@ -129,10 +130,14 @@ def while_loop(cond_fun: Callable[..., Nested], body_fun: Callable[..., Nested],
     if max_trips is None:
         return loop.repeated(cond_fun)
     most = _trips(max_trips, "while_loop", "max_trips")
-    final, _ = _scanned(
-        "while_loop", lambda value, _: (cond(_holds(cond_fun(value)), body_fun, lambda same: same, value), None),
-        loop.nested(loop.carries), length=most)
-    return _ended(final, _holds(cond_fun(final)), most)
+
+    def step(state: Nested, _: Nested) -> Nested:
+        held, value = state  # a condition that draws numbers might hold again once it did not
+        holds = Tensor(LogicalAnd(held.value, _holds(cond_fun(value)).value).output)
+        return (holds, cond(holds, body_fun, lambda same: same, value)), None
+    begun = Tensor(Full(True, bool_, ())), loop.nested(loop.carries)
+    (held, final), _ = _scanned("while_loop", step, begun, length=most)
+    return _ended(final, Tensor(LogicalAnd(held.value, _holds(cond_fun(final)).value).output), most)
 
 
 def _scanned(name: str, f: Callable[..., Nested], init: Nested, xs: Nested = None, length: object = None,
