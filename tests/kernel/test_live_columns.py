@@ -67,6 +67,18 @@ kernel weighed(in s: f32[{ROWS * COLUMNS}], in o: f32[{ROWS * COLUMNS}], out t: 
 """)
 
 
+ENTROPY = parse_kernel(f"""
+kernel entropy(in s: f32[{ROWS * COLUMNS}], out t: f32[{ROWS}]):
+  for i < {ROWS} parallel:
+    v0 = reduce add over j < {COLUMNS}:
+      v1 = s[{COLUMNS}*i + j]
+      v2 = exp(v1)
+      v3 = multiply(v2, v1)
+      give v3
+    t[i] = v0
+""")
+
+
 def run(kernels: list[Kernel]) -> tuple[np.ndarray, str]:
     """The result of kernels in shared loops without dead columns, which is that of them as they are; and their text."""
     arrays = {"x": np.random.default_rng(0).standard_normal(ROWS * COLUMNS).astype(np.float32),
@@ -96,9 +108,11 @@ def test_columns_behind_the_last_row_are_left_out(low, high, function, kernel):
 @pytest.mark.parametrize("kernels", [
     [masked("j", "i"), reduced("add", "cos")], [masked("j", "i"), reduced("minimum", "exp")],
     [masked("j", "2*i"), reduced("add", "exp")], [masked("j", "i", hidden="-1.0_f32"), reduced("add", "exp")],
-    [masked("i", "j"), reduced("add", "exp")]], ids=range(5))
+    [masked("i", "j"), reduced("add", "exp")], [masked("j", "i"), ENTROPY]], ids=range(6))
 def test_columns_that_something_needs_stay(kernels):
-    """A394: those of other functions, of a minimum, of other conditions and numbers, and those in front of sums."""
+    """A394: those of other functions, of a minimum, of other conditions and numbers, and those in front of sums; where
+    0 meets -inf the sum is NaN.
+    """
     _, text = run(kernels)
     assert f"over l < {COLUMNS}" in text and f"for l < {COLUMNS} vector" in text
 

@@ -307,7 +307,7 @@ class _Values:
             case "subtract":
                 return -math.inf if values[0] == -math.inf else None
             case "multiply":
-                return 0.0 if 0.0 in values else None
+                return 0.0 if 0.0 in values and -math.inf not in values else None
             case "exp":
                 return 0.0 if values == [-math.inf] else None
         return None
