@@ -365,6 +365,17 @@ def test_changed_elements_keep_the_type():
     assert nv.constant([1.0, 2.0]).at[0].set(np.float64(3)).dtype is nv.float32
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.uint64])
+def test_integers_are_subtracted_in_the_type_of_their_place(dtype):
+    """A147, O20: a number of Python too, and what is subtracted need have no negative; integers wrap."""
+    array = np.array([100, 3, 200 if dtype is np.uint8 else 2]).astype(dtype)
+    lowest = int(np.iinfo(dtype).min)
+    assert nv.constant(array).at[1:].subtract(1).tolist() == [100, 2, int(array[2]) - 1]
+    twice = (array - np.array([2, 4, 0], dtype)).tolist()
+    assert nv.constant(array).at[[0, 1, 1]].subtract(2).tolist() == twice
+    assert nv.constant(array).at[0].subtract(lowest).numpy()[0] == (array - dtype(lowest))[0]
+
+
 @pytest.mark.parametrize("item",
                          [1, (slice(None), slice(None, None, -2)), ([0, 2, 0],), ([0, 1], [1, 3]), (0, None, [1, 1])])
 def test_derivatives(item):

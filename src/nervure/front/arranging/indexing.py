@@ -111,7 +111,9 @@ class IndexUpdate:
 
     def subtract(self, y: Operand) -> Tensor:
         """Returns the tensor with y subtracted from them."""
-        return self.add(op_functions.negative(y))
+        place = self.get()
+        taken = ops.Negative(_converted(y, place, "subtract")).output  # in the type of the place, where integers wrap
+        return self.add(Tensor(taken, place._axes))
 
     def multiply(self, y: TensorLike) -> Tensor:
         """Returns the tensor with them multiplied by y."""
