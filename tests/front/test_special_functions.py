@@ -60,6 +60,9 @@ def test_divisors(transformer):
         divisors, multiples = made.computation([nv.gcd(x, y), nv.lcm(x, y)])()
     np.testing.assert_array_equal(divisors, np.gcd(first, second))
     np.testing.assert_array_equal(multiples, np.lcm(first, second))
+    first, second = np.meshgrid(np.int8([-128, -127, -100, -3, 0, 1, 2, 64, 127]), np.int8([-128, -6, 0, 1, 3, 127]))
+    np.testing.assert_array_equal(nv.gcd(first, second), np.gcd(first, second))
+    np.testing.assert_array_equal(nv.lcm(first, second), np.lcm(first, second), "integers wrap")
     rows, columns = nv.constant(np.array([4, 6]), "N=2"), nv.constant(np.array([[4, 6, 9], [2, 3, 5]]), "N=2, C=3")
     assert np.gcd(rows, columns).tolist() == [[4, 2, 1], [2, 3, 1]]
     assert str(nv.gcd(rows, columns).axes) == "(N: 2, C: 3)"

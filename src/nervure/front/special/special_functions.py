@@ -163,7 +163,7 @@ def gcd(x: Operand, y: Operand) -> Tensor:
     left, right = _integers(x, y, "gcd")
     values, axes, _ = aligned([absolute(left), absolute(right)], "gcd")
     found, _ = while_loop(lambda pair: some(not_equal(pair[1], 0)), _reduced, (Tensor(values[0]), Tensor(values[1])))
-    return Tensor(found.value, axes)
+    return absolute(Tensor(found.value, axes))  # the rests have signs where the smallest integer is divided
 
 
 def lcm(x: Operand, y: Operand) -> Tensor:
@@ -174,7 +174,8 @@ def lcm(x: Operand, y: Operand) -> Tensor:
     """
     left, right = _integers(x, y, "lcm")
     divisor = gcd(left, right)
-    return absolute(multiply(floordivide(left, where(equal(divisor, 0), 1, divisor)), right))
+    parts = floordivide(absolute(left), where(equal(divisor, 0), 1, divisor))
+    return multiply(parts, absolute(right))
 
 
 def _reduced(pair: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
