@@ -463,6 +463,11 @@ def placeholders_below(returns: Sequence[Return]) -> list[AssignableTensorOp]:
     return [place for place in given_below(returns) if place.is_input]
 
 
+def has_parameters_below(returns: Sequence[Return]) -> bool:
+    """Whether returns are computed from a parameter of a body, so that their values are known only while it runs."""
+    return any([type(op) is Parameter for op in _ops_below(returns)])
+
+
 def lengths_below(returns: Sequence[Return]) -> set[str]:
     """Returns the names of the lengths that a call of returns has to know, but for those that ops find."""
     lengths = {id(length): length for op in _ops_below(returns) for length in dimensions_of(op)}

@@ -164,6 +164,33 @@ def test_a_bounded_while_loop_ends_where_its_condition_first_fails(transformer):
     assert (rounds.max(axis=0) < 20).all() and (rounds.min(axis=0) == 0).all()
 
 
+def test_derivatives_of_the_users_own_read_what_stands_around_a_body(transformer):
+    """A372: they take derivatives themselves, too; in loops and branches, along directions, for each element."""
+    x, q = nv.placeholder((3,), nv.float64), nv.placeholder((3,), nv.float64)
+    w = nv.variable((3,), [1.0, 2.0, 3.0], nv.float64)
+    rows, factor = np.ones((4, 3)), np.array([1.0, 2.0, 3.0]) * np.exp(np.array([0.1, 0.0, -0.2]))
+    for rule in (lambda g, x: g * nv.exp(q) * w, lambda g, x: nv.vjp(lambda u: u * w, x)[1](g * nv.exp(q))[0]):
+        own = nv.custom_vjp(nv.sin, rule)
+        def looped(x, own=own):
+            return nv.sum(nv.scan(lambda h, row: (own(h) + row, None), x, nv.constant(rows, dtype=nv.float64))[0])
+        def chosen(x, own=own):
+            return nv.sum(nv.cond(nv.sum(x) > 0, own, lambda x: x * 2.0, x))
+        for f, slope, other in ((looped, factor**4, factor**4), (chosen, factor, np.full(3, 2.0))):
+            each = nv.vmap(nv.grad(f))(nv.stack([x, -x]))
+            found = run([nv.deriv(f(x), x), nv.jvp(f, (x,), (x,))[1], each], transformer, x, q)(
+                [0.3, 0.1, 0.2], [0.1, 0.0, -0.2])
+            for mine, wanted in zip(found, (slope, slope @ [0.3, 0.1, 0.2], [slope, other]), strict=True):
+                np.testing.assert_allclose(mine, wanted, rtol=1e-12)
+
+
+def test_derivatives_of_the_users_own_assign_nothing_in_a_body(transformer):
+    """A372"""
+    x, w = nv.placeholder((3,)), nv.variable((), 0.0)
+    own = nv.custom_vjp(nv.sin, lambda g, x: nv.sequential([nv.assign(w, w + 1), g]))
+    with pytest.raises(NotSupported, match="assigns"):
+        nv.deriv(nv.sum(nv.scan(lambda h, row: (own(h) + row, None), x, nv.ones((4, 3)))[0]), x)
+
+
 def test_a_while_loop_without_a_bound_has_no_derivative(transformer):
     """A371: the error names the bound."""
     x = nv.variable((), 1.0)

@@ -27,7 +27,7 @@ from typing import ClassVar, NamedTuple, Self
 
 from nervure.errors import DtypeMismatch, ErrorParts, InvalidArgument, NotSupported, ShapeMismatch
 from nervure.ir.function import Assumption, Function
-from nervure.ir.leaves import Constant, Full, Parameter
+from nervure.ir.leaves import Constant, Full, Parameter, ReadVariable
 from nervure.ir.op import Gradients, Op, Operand, Value, as_value, in_front, own_dimensions, registry
 from nervure.ir.provenance import set_override
 from nervure.ir.traverse import postorder, rebuild
@@ -282,13 +282,14 @@ class Tangent(NamedTuple):
     """A function whose parameters move: its ``own`` parameters, its ``results``, and how these move.
 
     ``given`` has the directions of some parameters, by number, and ``found`` the tangent of each result; None where it
-    stays.
+    stays. ``outside`` are values that a derivative of the user's takes from outside, with parameters for them.
     """
 
     own: list[Parameter]
     results: Sequence[Value]
     given: Mapping[int, Parameter]
     found: Sequence[Value | None]
+    outside: Mapping[Value, Parameter]
 
     @classmethod
     def of(cls, body: Function, moving: Sequence[int], tangents: Moved) -> Tangent:
@@ -299,12 +300,45 @@ class Tangent(NamedTuple):
         own = [Parameter(entry.output.dtype, entry.output.shape) for entry in body.parameters]
         given = {at: Parameter(own[at].dtype, own[at].shape) for at in moving}
         results = body(*own)
-        return cls(own, results, given, tangents(results, [own[at].output for at in moving], [*given.values()]))
+        found = tangents(results, [own[at].output for at in moving], [*given.values()])
+        made, outside = taken_inside([value for value in found if value is not None], [*own, *given.values()])
+        tangent = iter(made)
+        return cls(own, results, given, [None if value is None else next(tangent) for value in found], outside)
 
     def filled(self, at: int) -> Value:
         """Returns the tangent of a result, zeros if it stays."""
         found, result = self.found[at], self.results[at]
         return Full(0, result.dtype, result.shape).output if found is None else found
+
+
+def taken_inside(results: Sequence[Value], parameters: Iterable[Op]) -> tuple[list[Value], dict[Value, Parameter]]:
+    """Returns the results of a derived body, and parameters for the values that it takes from outside.
+
+    A derivative that a user gives may read values and variables around it, and may take derivatives itself, which ask
+    for an order; inside of a body what they follow is there. NotSupported if it assigns.
+    """
+    together, ordering = registry["Together"], (registry["Sequential"], registry["DoAll"], registry["Assign"])
+
+    def read(op: Op) -> Sequence[Value]:
+        return op.operands[:1] if type(op) is together else op.operands
+    own, inside, outside = {*parameters}, set[Op](), set[Op]()
+    order = postorder(results, {*own}, read)
+    for op in order:
+        if any([operand.op in own or operand.op in inside for operand in read(op)]):
+            inside.add(op)
+        elif isinstance(op, (Parameter, ReadVariable)) or any([operand.op in outside for operand in read(op)]):
+            outside.add(op)
+    for op in inside:
+        if isinstance(op, ordering):
+            raise op.fail(NotSupported, "a derivative inside of a loop or a branch assigns", operand=op.name,
+                          got=type(op).__name__, expected="a derivative without effects",
+                          help="assign in the function itself, or outside of the loop")
+    crossed = [value for op in order if op not in outside for value in read(op) if value.op in outside]
+    taken = {value: parameter_for(value) for value in (*crossed, *[value for value in results if value.op in outside])}
+    table = {value: parameter.output for value, parameter in taken.items()}
+    rebuild([op for op in order if op not in outside], table,
+            lambda op: op.operands[:1] if type(op) is together else None)
+    return [table.get(value, value) for value in results], taken
 
 
 class Many(NamedTuple):

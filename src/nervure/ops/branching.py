@@ -18,7 +18,7 @@ from nervure.errors import DtypeMismatch, InvalidArgument, ShapeMismatch
 from nervure.ir.function import Function, function_attributes
 from nervure.ir.leaves import Full, Parameter
 from nervure.ir.op import Gradients, Value
-from nervure.ir.region import Batched, Differentiate, Many, Moved, RegionOp, Tangent, without_effects
+from nervure.ir.region import Batched, Differentiate, Many, Moved, RegionOp, Tangent, taken_inside, without_effects
 from nervure.ir.traverse import postorder
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import DimLike
@@ -76,7 +76,9 @@ class Branches(RegionOp, abstract=True):
         seeds = [gradient for gradient in gradients if gradient is not None]
         chosen = [at for at, is_wanted in enumerate(wanted[1:]) if is_wanted]
         seeded = [at for at, gradient in enumerate(gradients) if gradient is not None]
-        backward = [_backward(branch, seeded, chosen, seeds, differentiate) for branch in self.branches]
+        backward, outside = _of_all([_backward(branch, seeded, chosen, seeds, differentiate)
+                                     for branch in self.branches])
+        given = [*given, *outside]
         used = set(postorder([value for branch in backward for value in branch.results]))
         kept = [at for at in range(len(seeds) + len(given))
                 if any([branch.parameters[at] in used for branch in backward])]
@@ -93,15 +95,21 @@ class Branches(RegionOp, abstract=True):
         moving = [at for at, direction in enumerate(directions[1:]) if direction is not None]
         inside = [Tangent.of(without_effects(branch), moving, tangents) for branch in self.branches]
         found = [at for at in range(len(self.outputs)) if any([entry.found[at] is not None for entry in inside])]
-        made = [Function([entry.filled(at) for at in found], [*entry.own, *entry.given.values()],
-                         name=f"{branch.name}_tangents") for entry, branch in zip(inside, self.branches, strict=True)]
-        values = iter(type(self)(choice, *given, *[directions[at + 1] for at in moving], branches=tuple(made)).outputs)
+        made, outside = _of_all([
+            (Function([entry.filled(at) for at in found], [*entry.own, *entry.given.values(), *entry.outside.values()],
+                      name=f"{branch.name}_tangents"), [*entry.outside])
+            for entry, branch in zip(inside, self.branches, strict=True)])
+        values = iter(type(self)(choice, *given, *[directions[at + 1] for at in moving], *outside,
+                                 branches=tuple(made)).outputs)
         return [next(values) if at in found else None for at in range(len(self.outputs))]
 
 
 def _backward(branch: Function, seeded: Sequence[int], chosen: Sequence[int], seeds: Sequence[Value],
-              differentiate: Differentiate) -> Function:
-    """Returns the function of the gradients of results, then the operands, that gives the gradients of chosen ones."""
+              differentiate: Differentiate) -> tuple[Function, list[Value]]:
+    """Returns the function of the gradients of results, then the operands, that gives the gradients of chosen ones.
+
+    Beside it are the values that its last parameters take from outside.
+    """
     pure = without_effects(branch)
     cotangents = [Parameter(seed.dtype, seed.shape) for seed in seeds]
     own = [Parameter(entry.output.dtype, entry.output.shape) for entry in pure.parameters]
@@ -109,7 +117,23 @@ def _backward(branch: Function, seeded: Sequence[int], chosen: Sequence[int], se
     found = differentiate([results[at] for at in seeded], [own[at] for at in chosen], cotangents)
     filled = [Full(0, own[at].dtype, own[at].shape).output if gradient is None else gradient
               for at, gradient in zip(chosen, found, strict=True)]
-    return Function(filled, [*cotangents, *own], name=f"{branch.name}_backward")
+    filled, outside = taken_inside(filled, [*cotangents, *own])
+    made = Function(filled, [*cotangents, *own, *outside.values()], name=f"{branch.name}_backward")
+    return made, [*outside]
+
+
+def _of_all(branches: Sequence[tuple[Function, list[Value]]]) -> tuple[list[Function], list[Value]]:
+    """Returns branches that all take the same values from outside, and these. A branch is given with those that its own
+    last parameters stand for.
+    """
+    whole = list(dict.fromkeys([value for _, outside in branches for value in outside]))
+    made = []
+    for branch, outside in branches:
+        first = len(branch.parameters) - len(outside)
+        taken = dict(zip(outside, branch.parameters[first:], strict=True))
+        parameters = [taken[value] if value in taken else Parameter(value.dtype, value.shape) for value in whole]
+        made.append(Function(branch.results, [*branch.parameters[:first], *parameters], name=branch.name))
+    return made, whole
 
 
 class If(Branches):

@@ -21,7 +21,7 @@ from nervure.ir import field
 from nervure.ir.function import Assumption, Function, function_attribute
 from nervure.ir.leaves import Full, Parameter
 from nervure.ir.op import Gradients, Operand, Value, in_front, registry
-from nervure.ir.region import Batched, Differentiate, Many, Moved, RegionOp, Tangent, without_effects
+from nervure.ir.region import Batched, Differentiate, Many, Moved, RegionOp, Tangent, taken_inside, without_effects
 from nervure.ir.traverse import postorder
 from nervure.ops.iota import Iota
 from nervure.ops.scattered_sums import added
@@ -196,6 +196,7 @@ class Scan(LoopOp):
         pairs = [(own[at], values[at], at >= first) for at in range(len(own)) if own[at] in used]
         pairs += [(given, _or_zeros(directions[at], given), at >= first)
                   for at, given in inside.given.items() if at >= carries]
+        pairs += [(parameter, value, True) for value, parameter in inside.outside.items()]
         ordered = sorted(pairs, key=lambda pair: pair[2])
         body = Function(results, [*[inside.given[at] for at in moving], *[pair[0] for pair in ordered]],
                         name=f"{self.body.name}_tangents")
@@ -238,6 +239,7 @@ class _ReverseScan:
         saved = {number: _alike(scan.operands[number]) for number in self.saved}
         own = [_alike(parameter.output) for parameter in pure.parameters]
         results = self._results(differentiate, pure(*own), own, [*cotangents, *stacked.values()], sums, saved)
+        results, outside = taken_inside(results, [*cotangents, *sums, *stacked.values(), *saved.values(), *own])
         used = set(postorder(results))
         sliced = [*zip(stacked.values(), self.stacked.values(), strict=True),
                   *zip(saved.values(), self.saved.values(), strict=True),
@@ -246,6 +248,7 @@ class _ReverseScan:
             sliced += [*zip(own[:scan.carries], scan.saving(), strict=True)]
         sliced = [pair for pair in sliced if pair[0] in used]
         captured = [pair for pair in zip(own[first:], scan.operands[first:], strict=True) if pair[0] in used]
+        captured += [(parameter, value) for value, parameter in outside.items()]
         body = Function(results, [*cotangents, *sums, *[pair[0] for pair in (*sliced, *captured)]],
                         name=f"{pure.name}_backward")
         zeros = [Full(0, total.dtype, total.shape) for total in sums]
@@ -345,6 +348,7 @@ class While(LoopOp):
         inside = self.moving(directions, without_effects(self.body), tangents)
         moving = [at for at in inside.given if at < carries]
         fixed = [given for at, given in inside.given.items() if at >= carries]
+        fixed += inside.outside.values()
         order = [*inside.own[:carries], *[inside.given[at] for at in moving], *inside.own[carries:], *fixed]
         body = Function([*inside.results, *map(inside.filled, moving)], order, name=f"{self.body.name}_tangents")
         test = without_effects(self.condition)
@@ -352,7 +356,8 @@ class While(LoopOp):
         condition = Function(test(*own[:carries], *own[carries + len(moving):len(own) - len(fixed)]), own,
                              name=test.name)
         operands = [*self.operands[:carries], *[_or_zeros(directions[at], self.operands[at]) for at in moving],
-                    *self.operands[carries:], *[directions[at] for at in inside.given if at >= carries]]
+                    *self.operands[carries:], *[directions[at] for at in inside.given if at >= carries],
+                    *inside.outside]
         outputs = While(*operands, condition=condition, body=body, carries=carries + len(moving)).outputs[carries:]
         found = dict(zip(moving, outputs, strict=True))
         return [found.get(at) for at in range(carries)]

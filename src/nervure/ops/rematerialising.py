@@ -113,8 +113,10 @@ class Checkpoint(RegionOp):
         moving = [at for at, direction in enumerate(directions) if direction is not None]
         inside = Tangent.of(without_effects(self.body), moving, tangents)
         body = Function([value for value in inside.found if value is not None],
-                        [*inside.own, *inside.given.values()], name=f"{self.body.name}_tangents")
-        made = iter(Checkpoint(*self.operands, *[directions[at] for at in moving], body=body).outputs)
+                        [*inside.own, *inside.given.values(), *inside.outside.values()],
+                        name=f"{self.body.name}_tangents")
+        operands = [*self.operands, *[directions[at] for at in moving], *inside.outside]
+        made = iter(Checkpoint(*operands, body=body).outputs)
         return [None if value is None else next(made) for value in inside.found]
 
     def for_each(self, length: DimLike, mapped: Mapping[Value, Value], batched: Callable[..., Sequence[Value | None]],
