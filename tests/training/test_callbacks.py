@@ -133,6 +133,19 @@ def test_their_state_is_kept(stop, tmp_path):
     assert "best" in (tmp_path / "history.csv").read_text().partition("\n")[0].split(",")
 
 
+def test_what_a_callback_saves_has_the_states_of_that_moment(tmp_path):
+    """T312, T374: a training that goes on from it is the whole one, to the callbacks."""
+    class Saves(Callback):
+        def step_end(self, trainer, means):
+            if trainer.standing.steps == STEPS + 2:
+                trainer.save(tmp_path / "saved")
+    whole = Plateau()
+    history = small().fit(DATA, 3, callbacks=[whole, Saves()], **SETTINGS)
+    fresh = Plateau()
+    assert small().fit(DATA, 3, resume=tmp_path / "saved", callbacks=[fresh], **SETTINGS) == history
+    assert fresh.seen == whole.seen and fresh.best == whole.best
+
+
 def test_several_of_one_class_have_states_of_their_own(tmp_path):
     """T374: by their order."""
     first, second = Plateau(), Plateau()

@@ -112,6 +112,7 @@ class Fit:
             # Processes that make their steps together end after the same one.
             is_alone = trainer.transformer.peers.count == 1
             self._is_pressed = is_pressed if is_alone else lambda: processes.ends_here(is_pressed())
+            trainer.callbacks = plan.callbacks
             try:
                 if not self._is_new:
                     plan.callbacks.restore(standing.callbacks)
@@ -121,6 +122,7 @@ class Fit:
                     self._epoch(progress)
             finally:
                 trainer.end()
+                trainer.callbacks = None
                 standing.callbacks = plan.callbacks.states()
 
     def _is_over(self) -> bool:

@@ -31,7 +31,7 @@ from nervure.front.tensor import Tensor
 from nervure.nn.composites import as_module
 from nervure.support.elsewhere import explains_keywords
 from nervure.training import checkpoints
-from nervure.training.callbacks import Callback, read_callbacks
+from nervure.training.callbacks import Callback, Callbacks, read_callbacks
 from nervure.training.early_stop import EarlyStop
 from nervure.training.fit import Fit, TrainingPlan
 from nervure.training.learner import Learner
@@ -101,6 +101,7 @@ class Trainer(Learner):
             options = options._replace(sharding=options.sharding._replace(allows_rest=True))
         super().__init__(goal, _listed(axes), transformers.chosen(transformer).following(options))
         self.is_stopped = False
+        self.callbacks: Callbacks | None = None
         self._source: Source | None = None
 
     @property
@@ -229,6 +230,8 @@ class Trainer(Learner):
         if self.standing is None:
             raise InvalidArgument("there is no training to save", op="save", got="a trainer that was not fitted",
                                   expected="a fit before it", help="nv.save_weights(module, path) saves weights alone")
+        if self.callbacks is not None:
+            self.standing.callbacks = self.callbacks.states()
         self.save_checkpoint(name, self.standing)
 
     def __repr__(self) -> str:
