@@ -54,6 +54,15 @@ def test_views_are_lent_as_they_lie(dtype, view):
     assert np.array_equal(borrow(Lender(view(array))), view(array))
 
 
+def test_elements_that_are_stored_as_their_negative_are_refused():
+    """P13: PyTorch lends them as they lie."""
+    class Negative(Lender):
+        def is_neg(self):
+            return True
+    with pytest.raises(BufferError, match="resolve_neg"):
+        borrow(Negative(np.ones(2)))
+
+
 def test_read_only_arrays():
     """P13: lent by versions that can say so."""
     array = np.arange(3).astype(bfloat16.numpy)

@@ -128,7 +128,11 @@ def lend(array: np.ndarray, **keywords: Any) -> Any:
 
 def borrow(source: Any) -> np.ndarray:
     """Returns the array that an object with ``__dlpack__`` lends; it may be read-only. Raises any error of the object.
+
+    PyTorch lends elements that it stores as their negative as they lie, so such a tensor is a BufferError here.
     """
+    if hasattr(source, "is_neg") and source.is_neg():
+        raise BufferError("the elements are stored as their negative; x.resolve_neg() stores them as they are")
     loan = _Loan(source)
     array = np.from_dlpack(loan)
     return array if loan.dtype is None else array.view(loan.dtype.numpy)
