@@ -403,6 +403,7 @@ cases("histogram.bin_ct", [[torch.ones(3, dtype=torch.float64), 3]])
 cases("masked_scatter.default", [[drawn((3, 4)), _several, drawn((2, 4))], [x234, _several[0], drawn((20,))],
                                  [drawn((200,)), drawn((200,), torch.bool), drawn((300,))], [x23, mask & False, x4]])
 
+cases("_safe_softmax.default", [[x234, 1], [torch.tensor([[-math.inf, -math.inf], [-math.inf, 1.0]]), -1]])
 cases("_softmax.default _log_softmax.default", [[x234, 1, False], [torch.tensor([-math.inf, 0.0]), 0, False],
                                                 [torch.tensor(1.0), 0, False]])
 cases("_weight_norm_interface_backward.default",

@@ -200,3 +200,100 @@ def test_inputs_that_do_not_fit_are_refused():
         own()
     with pytest.raises(nv.InvalidArgument, match="element type"):
         own(np.ones((4, 3), np.int64))
+
+
+class Rows(nn.Module):
+    """Rows of a table, of which one is padding."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(5, 3, padding_idx=2)
+
+    def forward(self, words):
+        return self.table(words)
+
+
+class Seen(nn.Module):
+    """Attention over keys of which some queries see none, with values of another width."""
+
+    def forward(self, q, k, v, mask):
+        return nn.functional.scaled_dot_product_attention(q, k, v, mask)
+
+
+def assert_gradients_are_those(model, inputs, differentiated):
+    """Compares the gradients of the sum of squares with respect to these inputs and to the parameters."""
+    own = nv.from_torch(model, inputs, dynamic=True)
+    places = [nv.constant(x.detach().numpy()) for x in inputs]
+    y, chosen = own(*places), [places[at] for at in differentiated] + own.parameters()
+    found = nv.computation(list(nv.deriv(nv.sum(y * y, out_axes=()), chosen)))()
+    leaves = [inputs[at] for at in differentiated] + list(model.parameters())
+    expected = torch.autograd.grad(model(*inputs).square().sum(), leaves)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other.numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_a_row_of_padding_has_no_gradient():
+    model = Rows()
+    with torch.no_grad():
+        model.table.weight[2] = 1.5
+    assert_gradients_are_those(model, [torch.tensor([[0, 2, 1], [2, 4, 4]])], [])
+
+
+def test_a_query_that_sees_nothing_has_no_gradient():
+    q, k, v = [torch.randn(2, 2, 3, width, requires_grad=True) for width in (4, 4, 6)]
+    mask = torch.tensor([[True, False, True], [False, False, False], [True, True, True]]).expand(2, 2, 3, 3)
+    assert_gradients_are_those(Seen(), [q, k, v, mask.clone()], [0, 1, 2])
+
+
+class Branching(nn.Module):
+    """It does something else for other lengths."""
+
+    def __init__(self, is_first):
+        super().__init__()
+        self.is_first = is_first
+
+    def forward(self, x):
+        return x * 2 if self.is_first(x.shape[1]) else x - 1
+
+
+@pytest.mark.parametrize("is_first", [
+    lambda n: n > 4, lambda n: n <= 6, lambda n: n % 2 == 0, lambda n: n % 3 != 0, lambda n: n * n == 36])
+@pytest.mark.parametrize("example", [6, 5, 9])
+def test_lengths_for_which_a_model_does_something_else_are_refused(is_first, example):
+    """Others have PyTorch's numbers; where a length is a symbol each call is checked."""
+    model, auto = Branching(is_first), torch.export.Dim.AUTO
+    own = nv.from_torch(model, [torch.ones(2, example)], dynamic=({0: auto, 1: auto},))
+    x = nv.placeholder((nv.dim("n"), nv.dim("m")))
+    run = nv.computation(own(x), x)
+    for length in range(2, 12):
+        given = np.full((3, length), 0.5, np.float32)
+        if is_first(length) is is_first(example):
+            expected = model(torch.from_numpy(given)).numpy()
+            np.testing.assert_array_equal(own(given).numpy(), expected)
+            np.testing.assert_array_equal(run(given), expected)
+            continue
+        for call in (own, run):
+            with pytest.raises(nv.ShapeMismatch):
+                call(given)
+
+
+def test_ranges_of_lengths_are_those_of_the_model():
+    auto = torch.export.Dim.AUTO
+    own = nv.from_torch(nn.Tanh(), [torch.ones(5, 4)], dynamic=({0: torch.export.Dim("n", min=3, max=9), 1: auto},))
+    assert [own(np.ones((length, 1), np.float32)).shape for length in (3, 9)] == [(3, 1), (9, 1)]
+    for length in (2, 10):
+        with pytest.raises(nv.ShapeMismatch, match="something else"):
+            own(np.ones((length, 4), np.float32))
+
+
+def test_windows_that_end_behind_an_image():
+    """PyTorch's number of windows depends on whether the last one begins inside."""
+    model, auto = nn.MaxPool2d((1, 2), 2, (0, 1), ceil_mode=True), torch.export.Dim.AUTO
+    own = nv.from_torch(model, [torch.randn(2, 3, 9, 3)], dynamic=({3: auto},))
+    for length in range(2, 9):
+        given = torch.randn(2, 3, 9, length)
+        try:
+            found = own(given.numpy()).numpy()
+        except nv.ShapeMismatch:
+            continue
+        np.testing.assert_array_equal(found, model(given).numpy())

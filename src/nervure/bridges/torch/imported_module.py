@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from nervure.errors import InvalidArgument, NervureError, NotSupported, ShapeMismatch
+from nervure.front.alignment import assume_shape
 from nervure.front.creation import AssignableTensorOp, as_tensor
 from nervure.front.effects import assign, sequential
 from nervure.front.random import normal, uniform
@@ -43,6 +44,13 @@ class Given(NamedTuple):
     type: BasicTensorDescription
 
 
+class Condition(NamedTuple):
+    """Two expressions over lengths that are equal in each call for which a model is what it was when it was traced."""
+
+    left: DimLike
+    right: DimLike
+
+
 class ImportedMode(NamedTuple):
     """A model as a Function, in training or in evaluation. Its results are one "result" after the other, or the new
     value of the place of a path: ("update", path).
@@ -51,6 +59,7 @@ class ImportedMode(NamedTuple):
     function: Function
     givens: tuple[Given, ...]
     results: tuple[tuple[str, str], ...]
+    conditions: tuple[Condition, ...] = ()
 
 
 class ImportedPart(Module):
@@ -86,7 +95,7 @@ class ImportedModule(ImportedPart):
                                help=f"model.{other} chooses it")
         tensors = _inputs_of(mode, inputs, named)
         values = inlined(mode.function, [_value(self, entry, tensors) for entry in mode.givens],
-                         [entry.kind for entry in mode.givens])
+                         [entry.kind for entry in mode.givens], mode.conditions)
         found: list[Tensor] = []
         moves: list[object] = []
         for (kind, path), value in zip(mode.results, values, strict=True):
@@ -156,11 +165,11 @@ def _value(module: ImportedModule, entry: Given, tensors: Mapping[str, Tensor]) 
 
 
 def inlined(function: Function, given: Sequence[Value | BasicTensorDescription],
-            kinds: Sequence[str] = ()) -> tuple[Value, ...]:
+            kinds: Sequence[str] = (), conditions: Sequence[Condition] = ()) -> tuple[Value, ...]:
     """Returns the results of a function over other values, whose lengths take the place of its symbols.
 
     A description in place of a value stands for random numbers of that kind. ShapeMismatch for lengths that are not
-    those of the parameters.
+    those of the parameters, or that do not meet the ``conditions``; what a symbol decides is left to the calls.
     """
     symbols: dict[str, DimLike] = {}
     for op, value in zip(function.parameters, given, strict=True):
@@ -180,7 +189,32 @@ def inlined(function: Function, given: Sequence[Value | BasicTensorDescription],
                                 operand=op.name, expected=op.type,
                                 help="import the model with dynamic=, for inputs of other lengths")
         table[op.output] = value
+    for condition in conditions:
+        _require(condition, function, table, symbols)
     return _results(function, table, symbols)
+
+
+def _require(condition: Condition, function: Function, table: dict[Value, Value],
+             symbols: Mapping[str, DimLike]) -> None:
+    """Checks a condition of lengths, or has calls check it, which all inputs with a symbol in their shape depend on."""
+    left, right = [_length(part, symbols) for part in condition]
+    if equal(left, right) is True:
+        return
+    if equal(left, right) is False:
+        raise ShapeMismatch("the model does something else for such lengths", op="from_torch",
+                            got=", ".join([str(table[op.output].type) for op in function.parameters]),
+                            expected=f"{condition.left} = {condition.right} in {_signature(function)}",
+                            help="import it with an example of such lengths, on which PyTorch branches")
+    for op in function.parameters:
+        value = table[op.output]
+        at = next((at for at, length in enumerate(value.shape) if isinstance(length, Dim)), None)
+        if at is not None:
+            shape = (*value.shape[:at], value.shape[at] + left - right, *value.shape[at + 1:])
+            table[op.output] = assume_shape(assume_shape(value, shape, "from_torch"), value.shape, "from_torch")
+
+
+def _signature(function: Function) -> str:
+    return ", ".join([str(op.type) for op in function.parameters if any([isinstance(x, Dim) for x in op.shape])])
 
 
 def _results(function: Function, table: dict[Value, Value], symbols: Mapping[str, DimLike]) -> tuple[Value, ...]:

@@ -32,8 +32,14 @@ from nervure.types.shape import inverse_permutation
 
 
 @row("embedding.default")
-def embedding(result: Type, table: Value, places: Value, *others: object) -> Value:
-    return ops.Gather(table, places, 0).output
+def embedding(result: Type, table: Value, places: Value, padding: int = -1, by_frequency: bool = False,
+              *others: object) -> Value:
+    """The rows, of which those of the padding count as constants."""
+    rows = ops.Gather(table, places, 0).output
+    if padding < 0:
+        return rows
+    is_padding = ops.Broadcast(ops.Equal(places, places.full(padding)), rows.shape, [rows.rank - 1]).output
+    return where(is_padding, ops.StopGradient(rows).output, rows)
 
 
 @row("embedding_renorm.default")

@@ -26,6 +26,12 @@ def softmax(result: Type, x: Value, axis: int, half_to_float: bool) -> Value:
     return _exponentials(ops.Softmax, result, x, axis)
 
 
+@row("_safe_softmax.default")
+def softmax_or_nothing(result: Type, x: Value, axis: int, dtype: Foreign = None) -> Value:
+    """The softmax, and 0 where all is -inf."""
+    return _exponentials(ops.MaskedSoftmax, result, x, axis)
+
+
 @row("_log_softmax.default")
 def log_softmax(result: Type, x: Value, axis: int, half_to_float: bool) -> Value:
     return _exponentials(ops.LogSoftmax, result, x, axis)
