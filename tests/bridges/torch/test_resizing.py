@@ -76,3 +76,11 @@ def test_what_the_op_stands_for_runs_without_a_compiler():
     expected = functional.interpolate(x, scale_factor=2.0, mode="bilinear")
     assert_alike(got, expected)
     assert_alike(*[torch.autograd.grad(each.sum(), x)[0] for each in (got, expected)])
+
+
+@pytest.mark.parametrize("mode", ["nearest", "bilinear"])
+def test_a_scale_that_is_a_fraction_of_a_symbol_is_named_in_the_refusal(mode):
+    """Y10."""
+    layer, auto = torch.nn.Upsample(scale_factor=1.5, mode=mode), torch.export.Dim.AUTO
+    with pytest.raises(nv.NotSupported, match=f"upsample_{mode}2d.*there is no"):
+        nv.from_torch(layer, [torch.randn(2, 3, 6, 7)], dynamic=({2: auto},))

@@ -64,12 +64,20 @@ def interpolate(input: Tensor, size: Foreign = None, scale_factor: Foreign = Non
                 align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
                 antialias: bool = False) -> Tensor:
     """Returns what ``torch.nn.functional.interpolate`` makes of ``input``, by the op where it says the same."""
-    is_said = (isinstance(input, Tensor) and input.dim() in _OVERLOADS.get(mode, ()) and not antialias
-               and input.is_floating_point() and input.device.type == "cpu" and (size is None) != (scale_factor is None)
+    found = None if antialias else _resized(input, size, scale_factor, mode, align_corners, recompute_scale_factor)
+    return found if found is not None else functional.interpolate(
+        input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias)
+
+
+def _resized(input: Tensor, size: Foreign, scale_factor: Foreign, mode: str, align_corners: bool | None,
+             recompute_scale_factor: bool | None = None) -> Tensor | None:
+    """Returns what the op makes of ``input``; None where it does not say the same."""
+    is_said = (isinstance(input, Tensor) and input.dim() in _OVERLOADS.get(mode, ()) and input.is_floating_point()
+               and input.device.type == "cpu" and (size is None) != (scale_factor is None)
                and not (align_corners is not None and "nearest" in mode))
     lengths = _lengths(input, size, scale_factor) if is_said else None
     if lengths is None:
-        return functional.interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias)
+        return None
     scales = [] if scale_factor is None or recompute_scale_factor else [
         float(scale) for scale in _of_each(scale_factor, input.dim() - 2)]
     return resize(input, lengths, scales, mode, bool(align_corners))
@@ -97,7 +105,8 @@ def _lengths(x: Tensor, size: Foreign, scale: Foreign) -> list[Foreign] | None:
 def _of_overload(mode: str, has_choice: bool) -> Callable[..., Tensor]:
     def resized(x: Tensor, size: Sequence[int] | None, *rest: Foreign) -> Tensor:
         ends, scales = rest if has_choice else (None, *rest)
-        return interpolate(x, size, scales, mode, ends)
+        found = _resized(x, size, scales, mode, ends)
+        return NotImplemented if found is None else found
     return resized
 
 
