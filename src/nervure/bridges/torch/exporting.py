@@ -18,7 +18,7 @@ from torch.utils._pytree import tree_map_only, tree_unflatten
 
 from nervure.bridges.torch.decompositions import decompositions
 from nervure.bridges.torch.fallback import refusal
-from nervure.bridges.torch.imported_module import Condition, Given, ImportedMode, ImportedModule
+from nervure.bridges.torch.imported_module import Given, ImportedMode, ImportedModule
 from nervure.bridges.torch.kept_whole import KeptWhole
 from nervure.bridges.torch.length_conditions import conditions_of
 from nervure.bridges.torch.torch_tensors import as_array
@@ -103,7 +103,6 @@ def _mode(program: ExportedProgram) -> ImportedMode:
     """Returns an exported program as a Function, and the origin of its parameters."""
     graph, signature = program.graph_module, program.graph_signature
     draws: list[str] = []
-    conditions = _conditions(program)
     try:
         traced = translated(_with_constants(program), "imported", layouts=False, draws=draws)
     except Unsupported:
@@ -114,16 +113,8 @@ def _mode(program: ExportedProgram) -> ImportedMode:
               for spec, entry in zip(specs, traced.inputs, strict=True) if entry.parameter is not None]
     drawn = traced.function.parameters[len(givens):]
     givens += [Given(kind, "", op.type) for kind, op in zip(draws, drawn, strict=True)]
-    return ImportedMode(traced.function, tuple(givens), tuple(_results(program, traced)), conditions)
-
-
-def _conditions(program: ExportedProgram) -> tuple[Condition, ...]:
-    try:
-        return conditions_of(program)
-    except Unsupported as error:
-        raise NotSupported("the model branches on its lengths by other than relations of integers", op="from_torch",
-                           got=str(error), expected="a branch such as x.shape[0] > 4",
-                           help="import it without dynamic=, for the lengths of the example") from None
+    return ImportedMode(traced.function, tuple(givens), tuple(_results(program, traced)),
+                        conditions_of(program))
 
 
 def _with_constants(program: ExportedProgram) -> Foreign:

@@ -34,7 +34,7 @@ from nervure.types.shape import inverse_permutation
 @row("embedding.default")
 def embedding(result: Type, table: Value, places: Value, padding: int = -1, by_frequency: bool = False,
               *others: object) -> Value:
-    """The rows, of which those of the padding count as constants."""
+    """Returns the rows of a ``table``, of which those of the ``padding`` are constants for derivatives."""
     rows = ops.Gather(table, places, 0).output
     if padding < 0:
         return rows

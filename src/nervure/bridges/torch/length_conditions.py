@@ -18,15 +18,16 @@ from torch.utils._sympy.functions import Mod, PythonMod
 
 from nervure.bridges.torch.imported_module import Condition
 from nervure.bridges.torch.traced_sizes import LARGEST, dimension
-from nervure.bridges.torch.unsupported import Foreign
+from nervure.bridges.torch.unsupported import Foreign, Unsupported
+from nervure.errors import NervureError
 from nervure.types.dim import DimLike, dim_max, dim_min
 
 
 def conditions_of(program: ExportedProgram) -> tuple[Condition, ...]:
     """Returns what has to hold of lengths where a program is what its model computes: guards and declared ranges.
 
-    PyTorch takes lengths of 0 and 1 for numbers, and calls with them are not asked for that. Unsupported names a guard
-    that is no relation of integers.
+    PyTorch takes lengths of 0 and 1 for numbers, and calls with them are not asked for that. Guards that are no
+    relations of integers are left out.
     """
     environment = _environment(program)
     found = [] if environment is None else [
@@ -53,7 +54,12 @@ def _conditions(guard: Foreign) -> list[Condition]:
         return []
     if isinstance(guard, sympy.And):
         return [condition for part in guard.args for condition in _conditions(part)]
-    left, right = [dimension(part, {}) for part in guard.args]
+    if not isinstance(guard, sympy.core.relational.Relational):
+        return []
+    try:
+        left, right = [dimension(part, {}) for part in guard.args]
+    except (Unsupported, NervureError):
+        return []
     if isinstance(guard, sympy.Eq):
         return [Condition(left, right)]
     if isinstance(guard, sympy.Ne):

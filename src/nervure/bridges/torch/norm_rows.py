@@ -28,7 +28,7 @@ def softmax(result: Type, x: Value, axis: int, half_to_float: bool) -> Value:
 
 @row("_safe_softmax.default")
 def softmax_or_nothing(result: Type, x: Value, axis: int, dtype: Foreign = None) -> Value:
-    """The softmax, and 0 where all is -inf."""
+    """Returns the softmax along an ``axis``, and 0 where all of x is -inf."""
     return _exponentials(ops.MaskedSoftmax, result, x, axis)
 
 
