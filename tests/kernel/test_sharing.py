@@ -81,7 +81,7 @@ def test_checks_name_the_ops_of_their_own_step():
     assert len(set(named)) == len(plan.steps) == 2
 
 
-def test_explanations_name_the_lines_of_their_own_layer():
+def test_explanations_name_the_lines_of_their_own_layer(cpu):
     x = nv.placeholder("N=4, F=8")
     first, second = nv.variable("F=8, G=8", 1.0), nv.variable("G=8, H=8", 1.0)
     hidden = nv.dot(x, first)

@@ -68,7 +68,7 @@ def test_what_is_read_is_what_was_read_before(monkeypatch):
 
 
 @pytest.mark.parametrize("batch", [4, nv.dim("n", min=4)])
-def test_gradients_of_weights_do_not_wait_for_other_layers(batch, monkeypatch):
+def test_gradients_of_weights_do_not_wait_for_other_layers(batch, monkeypatch, cpu):
     before, after = steps_of(layers(batch), monkeypatch)
     assert accesses(before) == accesses(after) and sorted(map(id, before)) == sorted(map(id, after))
     if batch == 4:
@@ -85,7 +85,7 @@ def test_a_step_that_reads_what_no_step_before_it_fills_is_an_error_of_ours():
         check_order(steps[::-1])
 
 
-def test_memory_of_no_element_needs_nobody_who_fills_it():
+def test_memory_of_no_element_needs_nobody_who_fills_it(cpu):
     x = nv.Parameter(nv.float32, (0, 3))
     shown = nv.ops.FilledView(nv.ops.Sum(x, [1]), IndexMap((64,), (index(0) - 1,)), 0.0)
     check_order(make_plan(native(nv.Function([shown], [x]))).steps)

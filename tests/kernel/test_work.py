@@ -98,7 +98,7 @@ kernel triangle(in x: f32[{side * side}], out y: f32[{side}]):
     assert work_of(kernel, {}, GENERIC).operations == pytest.approx(side * (side - 1) / 2, rel=1 / side)
 
 
-def test_zeros_around_images_that_no_product_multiplies_do_not_count():
+def test_zeros_around_images_that_no_product_multiplies_do_not_count(cpu):
     x, weights = nv.placeholder((16, 64, 14, 14)), np.zeros((64, 64, 3, 3), np.float32)
     y = nv.relu(nv.convolution(x, nv.variable(weights.shape, weights), padding=1))
     step = nv.computation(nv.convolution(y, nv.variable(weights.shape, weights), padding=1), x)
@@ -218,7 +218,7 @@ def test_products_count_their_tiles():
     assert work_of(kernel, {}, GENERIC).multiply_adds == 104 * 64 * 60
 
 
-def test_positions_of_a_window_that_meet_padding_alone_do_not_count():
+def test_positions_of_a_window_that_meet_padding_alone_do_not_count(cpu):
     """Dilated by more than the length of an image, a window has elements at its middle alone."""
     batch, weights = nv.dim("B", min=1), np.ones((64, 64, 3, 3), np.float32)
     x = nv.placeholder((batch, 64, 8, 8))
