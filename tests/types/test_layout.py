@@ -1,5 +1,7 @@
 """Layouts: the numbers of strides, addressing with bounds, and which walks are one."""
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 
 from nervure.errors import IndexOutOfRange, InvalidArgument, WrongKind
 from nervure.types.dim import dim
-from nervure.types.layout import Layout, collapse, collapsed, column_major, row_major
+from nervure.types.layout import Layout, collapse, collapsed, column_major, dense, order_of, row_major
 
 N = dim("N")
 M = dim("M", min=1)
@@ -138,3 +140,14 @@ def test_collapsed_walks_visit_the_same_places(shape, data):
         lengths, whole = collapsed(shape, groups, layout)
         expected = [layout.place(index) for index in np.ndindex(*shape)]
         assert [whole.place(index) for index in np.ndindex(*lengths)] == expected
+
+
+def test_an_order_stays_when_it_is_read_again():
+    """A dimension of one position may have any stride."""
+    shape = (1, 4, 2, 3)
+    for order in permutations(range(4)):
+        for step in (1, 2, 4, 5, 100):
+            strides = list(dense(shape, order).strides)
+            strides[0] = step
+            found = order_of(Layout(tuple(strides)), shape)
+            assert found is not None and found == order_of(dense(shape, found), shape)

@@ -119,13 +119,17 @@ def _alike(shape: Sequence[DimLike], left: Sequence[DimLike], right: Sequence[Di
         return True
     verdicts = set()
     for length, first, second in zip(shape, left, right, strict=True):
-        if type(length) is int and length == 1:
+        if _is_one(length):
             continue
         verdict = equal(first, second)
         verdicts.add(None if verdict is False and not at_least(length, 2) else verdict)
     if False in verdicts and all(at_least(length, 1) for length in shape):
         return False
     return True if verdicts <= {True} else None
+
+
+def _is_one(length: DimLike) -> bool:
+    return type(length) is int and length == 1
 
 
 def _allocated(shape: Iterable[DimLike], sizes: Iterable[DimLike] | None, op: str) -> Shape:
@@ -183,7 +187,7 @@ def order_of(layout: Layout, shape: Sequence[DimLike]) -> tuple[int, ...] | None
     strides = [stride for stride in layout.strides if type(stride) is int]
     orders: list[Sequence[int]] = [counted, counted[::-1]]
     if len(strides) == layout.rank:
-        orders.append(sorted(counted, key=lambda d: -strides[d]))
+        orders.append(sorted(counted, key=lambda d: (not _is_one(shape[d]), -strides[d])))  # one position has no steps
     return next((tuple(order) for order in orders if layout.walks_like(dense(shape, order), shape)), None)
 
 
