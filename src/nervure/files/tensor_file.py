@@ -263,7 +263,7 @@ def _read_array(file: BufferedReader, name: str, entry: _Entry,
             _refuse("the file has become shorter", name, got=f"{entry.name} ends early")
         if add is not None:
             add(piece)
-    data.flags.writeable = False  # a variable may keep what nobody can write any more
+    data.flags.writeable = False  # a variable keeps memory that cannot be written any more
     return _shaped(data, entry.dtype, entry.shape, name)
 
 

@@ -236,7 +236,7 @@ def collapse(shape: Sequence[DimLike], *layouts: Layout) -> tuple[tuple[int, ...
     groups: list[list[int]] = []
     inner: int | None = None  # the innermost dimension of the last group whose length is not 1
     for d, length in enumerate(shape):
-        is_single = type(length) is int and length == 1
+        is_single = _is_one(length)
         joins = is_single or inner is None or all(
             equal(layout.strides[inner], layout.strides[d] * length) is True for layout in layouts)
         if groups and joins:

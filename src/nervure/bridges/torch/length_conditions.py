@@ -51,11 +51,9 @@ def _environment(program: ExportedProgram) -> Foreign:
 
 
 def _conditions(guard: Foreign) -> list[Condition]:
-    if guard == True or _is_about_one(guard):  # noqa: E712  # sympy has a truth of its own
-        return []
     if isinstance(guard, sympy.And):
         return [condition for part in guard.args for condition in _conditions(part)]
-    if not isinstance(guard, sympy.core.relational.Relational):
+    if not isinstance(guard, sympy.core.relational.Relational) or _is_about_one(guard):
         return []
     try:
         left, right = [dimension(part, {}) for part in guard.args]

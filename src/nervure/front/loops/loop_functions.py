@@ -131,13 +131,17 @@ def while_loop(cond_fun: Callable[..., Nested], body_fun: Callable[..., Nested],
         return loop.repeated(cond_fun)
     most = _trips(max_trips, "while_loop", "max_trips")
 
+    def still_holds(held: Tensor, value: Nested) -> Tensor:
+        """Whether the condition has held all along: one that draws numbers might hold again once it did not."""
+        return Tensor(LogicalAnd(held.value, _holds(cond_fun(value)).value).output)
+
     def step(state: Nested, _: Nested) -> Nested:
-        held, value = state  # a condition that draws numbers might hold again once it did not
-        holds = Tensor(LogicalAnd(held.value, _holds(cond_fun(value)).value).output)
+        held, value = state
+        holds = still_holds(held, value)
         return (holds, cond(holds, body_fun, lambda same: same, value)), None
     begun = Tensor(Full(True, bool_, ())), loop.nested(loop.carries)
     (held, final), _ = _scanned("while_loop", step, begun, length=most)
-    return _ended(final, Tensor(LogicalAnd(held.value, _holds(cond_fun(final)).value).output), most)
+    return _ended(final, still_holds(held, final), most)
 
 
 def _scanned(name: str, f: Callable[..., Nested], init: Nested, xs: Nested = None, length: object = None,
