@@ -28,6 +28,7 @@ from nervure.ir.variable import Variable
 from nervure.passes.pipelines import minimal, native
 from nervure.transformers.cpu.compile import compilation as compiling
 from nervure.types.duration import Duration
+from tests.arrays import guarded
 from tests.fuzz.comparison import MORE_RUNS, Expected, expected, wrong
 from tests.fuzz.graphs import Case, arguments, states, strided
 from tests.fuzz.unrolled import unrolled
@@ -118,7 +119,8 @@ def _same_bits(got: Arrays, wanted: Arrays, note: str) -> None:
 
 
 def check_values(case: Case) -> None:
-    """The cpu gives what the interpreter gives, in a first call and in those that follow, wherever arrays lie.
+    """The cpu gives what the interpreter gives, in a first call and in those that follow, wherever arrays lie, and
+    touches nothing beside them.
 
     Results of earlier calls stay as they are, and variables that have changed are the next call's.
     """
@@ -144,8 +146,9 @@ def _checked_calls(case: Case, cpu: Any, executable: Any, binding: Mapping[str, 
     _same_bits(_call(cpu, function, executable, moved, values), got, f"arrays elsewhere with {binding}")
     out = strided([np.zeros_like(result) for result in got[:count]], case.seed)
     _same_bits(_call(cpu, function, executable, arrays, values, out), got, f"out= with {binding}")
-    plain = [np.empty_like(result, order="C") for result in got[:count]]
-    _same_bits(_call(cpu, function, executable, arrays, values, plain), got, f"plain out= with {binding}")
+    plain = [guarded(np.empty_like(result)) for result in got[:count]]
+    beside = [guarded(array, at_start=case.seed % 4 == 0) for array in arrays]
+    _same_bits(_call(cpu, function, executable, beside, values, plain), got, f"beside closed pages with {binding}")
     given = [np.array(array) for array in arrays]
     _same_bits(_call(cpu, function, executable, given, values, donate=range(len(given))), got,
                f"donated arguments with {binding}")

@@ -20,6 +20,16 @@ class Kept(NamedTuple):
 
 
 KEPT = [
+    Kept("a panel of all columns that any row sees, of which there are fewer", "values",
+         [{"n": 1}, {"n": 33}, {"n": 700}], 1, '''\
+nervure 1
+symbol n:1..
+function kept(%0: f64[2, 513, 80], %1: f64[n, 2, 80], %2: f64[2, n, 2]) {
+  f64[2, n, 80] %3 = Permute(%1, order=(1, 0, 2))
+  f64[2, 513, 2] %4 = Attention(%0, %3, %2, before=None, after=0)
+  return %4
+}
+'''),
     Kept("a result is another shape of what Python computes", "values", [{}], 10007, '''\
 nervure 1
 function kept(%0: i64[1, 1], %1: i64[1, 65]) {

@@ -26,6 +26,7 @@ from nervure.ir.leaves import Parameter, ReadVariable
 from nervure.ir.traverse import rebuild
 from nervure.passes.decompose import decompose
 from nervure.transformers.base import Executable, Transformer
+from tests.arrays import guarded
 from tests.real_sizes.elements import elements_of
 from tests.real_sizes.layers import CHOSEN, NETWORKS, Draw
 
@@ -149,11 +150,14 @@ def _compiled(case: Case, made: Computation[Any], weights: list[AssignableTensor
 
 
 def arguments(case: Case, made: Program, batch: int) -> list[np.ndarray]:
-    """The data of a batch, for each element of the result how much it counts, and what is given of a program."""
+    """The data of a batch, for each element of the result how much it counts, and what is given of a program. Beside
+    each array is a page that nobody may read.
+    """
     draw = Draw(np.random.default_rng([case.seed, batch]), case.whole, False)
     count = len(made.function.parameters) - len(made.given)
     data, *errors = [draw.data((batch, *value.shape[1:])) for value in made.function.parameters[:count]]
-    return [data, *[np.clip(error, -1, 1) if case.whole else error for error in errors], *made.given]
+    arrays = [data, *[np.clip(error, -1, 1) if case.whole else error for error in errors], *made.given]
+    return [guarded(array) for array in arrays]
 
 
 def check(case: Case) -> None:

@@ -277,6 +277,20 @@ def terms(x: DimLike) -> list[tuple[int, DimLike]]:
             for monomial, coefficient in in_order(x._polynomial.terms)]
 
 
+def least_operands(x: DimLike) -> tuple[DimLike, ...]:
+    """Returns the dimensions of which x is the smallest: x itself if it is no minimum.
+
+    >>> from nervure.types.dim import dim, dim_min
+    >>> least_operands(dim_min(dim("N"), 8)), least_operands(dim("N") + 1)
+    ((N, 8), (N + 1,))
+    """
+    if isinstance(x, Dim) and len(x._polynomial.terms) == 1:
+        ((monomial, coefficient),) = x._polynomial.terms.items()
+        if coefficient == 1 and len(monomial) == 1 and monomial[0].kind is Kind.MINIMUM:
+            return tuple([part(operand, x._declared) for operand in monomial[0].operands])
+    return (x,)
+
+
 class Factor(NamedTuple):
     """A domain index (with its name), or an operation on dimensions."""
 

@@ -9,13 +9,31 @@
 
 from __future__ import annotations
 
-from nervure.types.dim import DimLike, dim_min, highest, index_symbols
+from nervure.types.dim import DimLike, dim_min, highest, index_symbols, least_operands, symbols
 
 
 def at_most(extent: DimLike, most: int) -> int:
     """Returns an extent that is a number, but no more than ``most``; of a part of a loop around, the longest one."""
     longest = highest(extent) if index_symbols(extent) else extent
     return min(longest, most) if isinstance(longest, int) else most
+
+
+def longest_part(extent: DimLike) -> DimLike | None:
+    """Returns the length that no part of a loop around passes; None if none is known.
+
+    Those operands of a minimum that depend on no loop around say how much there is at all, as numbers or symbols.
+
+    >>> from nervure.types.dim import dim, index
+    >>> longest_part(dim_min(100, index(0) + 8)), longest_part(dim_min(dim("n"), 100, index(0) + 8))
+    (100, min(n, 100))
+    """
+    operands = least_operands(extent)
+    whole = [operand for operand in operands if not index_symbols(operand)]
+    if not whole and symbols(extent) != index_symbols(extent):
+        return None  # a number above it would be more than there is for small values of its other symbols
+    parts = [operand for operand in operands if operand not in whole and symbols(operand) == index_symbols(operand)]
+    known = [*whole, *[end for part in parts if (end := highest(part)) is not None]]
+    return dim_min(*known) if known else None
 
 
 def block_count(extent: DimLike, block: int) -> DimLike:

@@ -39,12 +39,12 @@ from nervure.kernel.schedule.loop_partition import Partition, partition_of
 from nervure.kernel.schedule.nests import nest_of
 from nervure.kernel.schedule.products.boxes import Grid, element, moving
 from nervure.kernel.schedule.products.conditions import Margins, without_condition
-from nervure.kernel.schedule.products.extents import at_most
+from nervure.kernel.schedule.products.extents import at_most, longest_part
 from nervure.kernel.schedule.products.lines import Lines, lines_of
 from nervure.kernel.schedule.products.offsets import offsets_of
 from nervure.kernel.schedule.products.split_indices import with_digits
 from nervure.support.machine import Machine
-from nervure.types.dim import DimLike, highest, index_symbols
+from nervure.types.dim import DimLike, index_symbols
 from nervure.types.dtype import DType
 
 
@@ -181,7 +181,7 @@ def matrices_of(kernel: Kernel, machine: Machine) -> Matrices | None:
     new = NewIndices(*unused_indices((nest.loops[0], contract), len(NewIndices._fields)))
     k = _grid(contract.indices, new.k)
     left, right = [k.numbered_side(side) for side in sides]
-    longest = highest(columns.extent) if index_symbols(columns.extent) else None
+    longest = longest_part(columns.extent) if index_symbols(columns.extent) else None
     n = _grid(((columns.index, columns.extent if longest is None else longest),), new.column)
     rows = [loop for loop in outer if left.mentions(loop.index) and not right.mentions(loop.index)]
     if not rows and element(right, n, k) is None and k.extent in range(LANES + 1):
