@@ -1,4 +1,4 @@
-"""Arrays of the tests: random ones, and copies beside memory that nobody may read.
+"""Arrays of the tests: random ones, and copies beside memory that may not be read.
 
 >>> guarded(normal(2, 3)).tolist() == normal(2, 3).tolist()
 True
@@ -19,8 +19,9 @@ def normal(*shape: int, dtype: Any = np.float32, seed: int = 0) -> np.ndarray:
 
 
 def guarded(array: np.ndarray, at_start: bool = False) -> np.ndarray:
-    """A contiguous copy at the end of a page, or ``at_start`` of one, with a page beside it that ends the process of
-    whoever touches it: a read out of bounds, which otherwise changes no result, is seen.
+    """A contiguous copy at the end of a page, or ``at_start`` of one, with a closed page beside it.
+
+    To touch that ends the process: so a read out of bounds is seen that changes no result.
     """
     size = -(-max(array.nbytes, 1) // mmap.PAGESIZE) * mmap.PAGESIZE
     memory = mmap.mmap(-1, size + mmap.PAGESIZE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)

@@ -151,7 +151,7 @@ def _compiled(case: Case, made: Computation[Any], weights: list[AssignableTensor
 
 def arguments(case: Case, made: Program, batch: int) -> list[np.ndarray]:
     """The data of a batch, for each element of the result how much it counts, and what is given of a program. Beside
-    each array is a page that nobody may read.
+    each array is a closed page.
     """
     draw = Draw(np.random.default_rng([case.seed, batch]), case.whole, False)
     count = len(made.function.parameters) - len(made.given)
