@@ -212,3 +212,14 @@ def test_lookup_table_leaves_the_padding_row_alone() -> None:
     for pad in (1, -3):
         found = evaluate(lambda t, i, pad=pad: gradients([LookupTable(t, i, pad)], [t], [None])[0], table, at)
         assert (found == [[0] * 3, [0] * 3, [1] * 3, [0] * 3]).all()
+
+
+def test_gradients_of_a_lookup_table_by_frequency() -> None:
+    """A row that is looked up often has the mean of its gradients, a negative index being the same row."""
+    table, at = normal(4, 3), np.array([[1, 2], [1, -3]])
+    np.testing.assert_array_equal(evaluate(lambda t, i: LookupTable(t, i, by_frequency=True), table, at), table[at])
+    weights = np.arange(12.0).reshape(2, 2, 3)
+    for pad, second in ((None, [(0 + 6 + 9) / 3, (1 + 7 + 10) / 3, (2 + 8 + 11) / 3]), (1, [0, 0, 0])):
+        found = evaluate(lambda t, i, w, pad=pad: gradients([LookupTable(t, i, pad, True)], [t], [w])[0],
+                         table, at, weights)
+        np.testing.assert_allclose(found, [[0] * 3, second, [3, 4, 5], [0] * 3])

@@ -18,10 +18,13 @@ from nervure.ir.kinds import Access, Composite, Element, Structure, Structured
 from nervure.ir.leaves import Full
 from nervure.ir.op import Gradients, Operand, Value
 from nervure.ops.checking import checked_axis
+from nervure.ops.conversion import converted
 from nervure.ops.indexing import Gather, Scatter
 from nervure.ops.update import UpdateView
+from nervure.ops.views import Broadcast
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import DimLike, index
+from nervure.types.dtype import int64
 from nervure.types.index_map import IndexMap, indices
 
 
@@ -59,11 +62,13 @@ class OneHot(Structured):
 class LookupTable(Composite):
     """Looks up the rows of ``table`` that ``index`` names; the result has shape index.shape + table.shape[1:].
 
-    The row ``pad_idx``, if given, has gradient zero, however often it is looked up.
+    The row ``pad_idx``, if given, has gradient zero, however often it is looked up. With ``by_frequency`` the gradient
+    of a row is divided by how often it is looked up.
     """
 
     signature = "table[rows ~row] index:integers[~] -> found[~ ~row]"
     pad_idx = field.integer(None, optional=True)
+    by_frequency = field.boolean(False)
 
     def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
         rows = types[0].shape[0] if types[0].shape else None
@@ -77,6 +82,8 @@ class LookupTable(Composite):
         return Gather(table, index, 0)
 
     def vjp(self, gradient: Value, table: Value, index: Value) -> Gradients:
+        if self.by_frequency:
+            gradient = divided_by_frequency(gradient, index, table.shape[0])
         result = Scatter(table.full(0), index, gradient, 0, "add").output
         if self.pad_idx is None:
             return result, None
@@ -84,3 +91,13 @@ class LookupTable(Composite):
         row = self.pad_idx if self.pad_idx >= 0 else self.pad_idx + table.shape[0]
         here = (row, *indices(len(shape)))
         return UpdateView(result, Full(0, table.dtype, shape), IndexMap(shape, here)), None
+
+
+def divided_by_frequency(rows: Value, index: Value, count: DimLike) -> Value:
+    """Divides each of some ``rows`` by how often its index, one of ``count``, is among those of all rows."""
+    ones = Full(1, int64, index.shape)
+    frequencies = Scatter(Full(0, int64, (count,)), index, ones, 0, "add")
+    wide = converted(rows, rows.dtype.compute)
+    own = converted(Gather(frequencies, index, 0).output, wide.dtype)
+    quotient = wide / Broadcast(own, wide.shape, list(range(index.rank, wide.rank))).output
+    return converted(quotient, rows.dtype)

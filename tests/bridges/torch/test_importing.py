@@ -297,3 +297,10 @@ def test_windows_that_end_behind_an_image():
         except nv.ShapeMismatch:
             continue
         np.testing.assert_array_equal(found, model(given).numpy())
+
+
+@pytest.mark.parametrize(("kind", "settings"), [(nn.Embedding, {}), (nn.Embedding, {"padding_idx": 2}),
+                                               (nn.EmbeddingBag, {"mode": "sum"}), (nn.EmbeddingBag, {"mode": "mean"})])
+def test_gradients_of_rows_are_divided_by_how_often_they_are_read(kind, settings):
+    model = kind(5, 3, scale_grad_by_freq=True, **settings)
+    assert_gradients_are_those(model, [torch.tensor([[0, 2, 1], [2, 4, 4]])], [])

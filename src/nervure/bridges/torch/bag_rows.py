@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from nervure import ops
 from nervure.bridges.torch.fitting import converted, fitted
+from nervure.bridges.torch.index_rows import embedding
 from nervure.bridges.torch.row_table import row
 from nervure.bridges.torch.unsupported import Foreign, Unsupported
 from nervure.ir.op import Value
@@ -30,7 +31,7 @@ def embedding_bag(result: tuple[Type, ...], table: Value, places: Value, offsets
                   sparse: bool, weights: Value | None, has_end: bool, padding: int) -> tuple[Value, ...]:
     bags, counted = result[0].shape[0], _counted(places, padding)
     bag = _bag_of_each(places, offsets, bags)
-    wide = converted(ops.Gather(table, places, 0).output, table.dtype.compute)
+    wide = converted(embedding(table.type, table, places, -1, by_frequency), table.dtype.compute)
     sizes = _added(converted(counted, types.int64), bag, bags)
     largest = ops.Full(0, result[3].dtype, result[3].shape).output
     if mode == LARGEST:

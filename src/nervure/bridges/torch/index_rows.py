@@ -21,12 +21,12 @@ from nervure.bridges.torch.unsupported import Unsupported
 from nervure.front.alignment import reordered
 from nervure.ir.op import Value
 from nervure.ir.whole_op import fresh_length
+from nervure.ops.embedding import divided_by_frequency
 from nervure.ops.finding import FindPositions
 from nervure.ops.selection import where
 from nervure.types import dtype as types
 from nervure.types.description import BasicTensorDescription as Type
 from nervure.types.dim import DimLike, index, product
-from nervure.types.dtype import DType
 from nervure.types.index_map import IndexMap
 from nervure.types.shape import inverse_permutation
 
@@ -34,12 +34,10 @@ from nervure.types.shape import inverse_permutation
 @row("embedding.default")
 def embedding(result: Type, table: Value, places: Value, padding: int = -1, by_frequency: bool = False,
               *others: object) -> Value:
-    """Returns the rows of a ``table``, of which those of the ``padding`` are constants for derivatives."""
-    rows = ops.Gather(table, places, 0).output
-    if padding < 0:
-        return rows
-    is_padding = ops.Broadcast(ops.Equal(places, places.full(padding)), rows.shape, [rows.rank - 1]).output
-    return where(is_padding, ops.StopGradient(rows).output, rows)
+    """Returns the rows of a ``table``, with the derivatives that PyTorch's ``embedding`` has."""
+    if padding < 0 and not by_frequency:
+        return ops.Gather(table, places, 0).output
+    return ops.LookupTable(table, places, padding if padding >= 0 else None, by_frequency).output
 
 
 @row("embedding_renorm.default")
@@ -61,18 +59,12 @@ def embedding_backward(result: Type, gradient: Value, places: Value, count: DimL
                        by_frequency: bool) -> Value:
     wide = converted(gradient, gradient.dtype.compute)
     if by_frequency:
-        wide = wide / ops.Broadcast(_frequency_of_each(places, count, wide.dtype), wide.shape, [wide.rank - 1]).output
+        wide = divided_by_frequency(wide, places, count)
     if padding >= 0:
         is_padding = ops.Broadcast(ops.Equal(places, places.full(padding)), wide.shape, [wide.rank - 1])
         wide = where(is_padding, 0, wide)
     zeros = ops.Full(0, wide.dtype, result.shape)
     return converted(ops.Scatter(zeros, places, wide, 0, "add").output, result.dtype)
-
-
-def _frequency_of_each(places: Value, count: DimLike, dtype: DType) -> Value:
-    """Returns how often each of some ``places`` from 0 to ``count`` is among them."""
-    ones = ops.Full(1, dtype, places.shape)
-    return ops.Gather(ops.Scatter(ops.Full(0, dtype, (count,)), places, ones, 0, "add"), places, 0).output
 
 
 @row("index_select.default")
