@@ -150,6 +150,14 @@ def test_each_result_is_of_one_task(rows, columns, threads):
     assert len(taken) == blocking.tasks == 2 * -(-rows // blocking.height) * -(-columns // blocking.width)
 
 
+@pytest.mark.parametrize("rows", [30, 200, 250, 256, 300, 360, 700, 1000])
+def test_a_task_that_packs_a_panel_has_about_the_rows_that_are_worth_it(rows):
+    """Rows are not cut in two where they are a few more than those of a task: each half would pack the panel again."""
+    product = matrices(rows, 1024)
+    blocking, worth = blocking_of(product, reading_of(product, ())), GENERIC.products.packed_rows
+    assert min(rows, 0.7 * worth) <= blocking.height <= 1.5 * worth + GENERIC.tile_rows
+
+
 def test_an_index_that_is_divided_is_two():
     """Of a strided window, whose positions are divided by the stride, too: that does not divide their number."""
     kernel = parse_kernel("""

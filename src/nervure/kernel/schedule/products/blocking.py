@@ -268,7 +268,7 @@ def _row_blocks(rows: int, most: int, limit: int, others: DimLike) -> int:
 
     With ``others`` of columns and matrices, it makes no odd number of tasks, of which one thread would have more.
     """
-    parts = -(-rows // max(most, 1))
-    if parts == 1 or parts % 2 == 0 or isinstance(others, int) and others % 2 == 0:
+    parts = max((rows + most // 2) // max(most, 1), -(-rows // max(limit, 1)), 1)
+    if rows <= most or parts % 2 == 0 or isinstance(others, int) and others % 2 == 0:
         return parts
-    return parts - 1 if -(-rows // (parts - 1)) <= limit else parts + 1
+    return parts - 1 if parts > 1 and -(-rows // (parts - 1)) <= limit else parts + 1
