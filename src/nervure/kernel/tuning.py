@@ -192,6 +192,9 @@ PREFETCHED_ADDRESS = 24
 ROWS_AHEAD = 8
 """Rows of a tile between the one that is read and the one that is asked for."""
 
+SHORT_ROW = 1_024
+"""Bytes of a row, apart from the next one, at whose end a processor has not yet begun to read ahead."""
+
 ROWS_APART_DISTANCE = 4_096
 """Bytes that a reduction over rows that lie apart looks ahead: the best of five distances from 0 to 16 KiB."""
 

@@ -7,6 +7,8 @@
 * Where rows are found by numbers in memory, the number is loaded once more, as it will be some iterations later, and
   the loop over the row asks for that row.
 * A tile of columns goes from row to row of a matrix; each asks for one some rows later.
+* Short rows that lie apart, such as those of which a panel is packed, end before a processor reads ahead: each asks
+  for a later one.
 * A reduction over rows that lie apart, as in a sum over the first and the last axis of three, asks for later rows.
 
 >>> from nervure.support.machine import GENERIC
@@ -63,10 +65,11 @@ from nervure.kernel.tuning import (
     ROWS_AHEAD,
     ROWS_AHEAD_BY_NUMBER,
     ROWS_APART_DISTANCE,
+    SHORT_ROW,
 )
 from nervure.support.machine import Machine
 from nervure.support.replacing import replace
-from nervure.types.dim import DimLike, dim_min, index_symbols, less_equal
+from nervure.types.dim import DimLike, dim_min, highest, index_symbols, less_equal
 
 Rows = TypeVar("Rows", bound=For | Reduce)
 
@@ -87,7 +90,7 @@ class _Prefetching(Rewrite):
         elif loop.vector:
             loop = _further(loop)
         else:
-            loop = _gathered_row(_next_row(loop))
+            loop = _short_rows(_gathered_row(_next_row(loop)))
         self._around.append(loop.index)
         out.append(self.rebuilt(loop))
         self._around.pop()
@@ -213,6 +216,25 @@ def _makers(address: Address, defined: dict[Variable, Definition], inner: LoopIn
         found[entry] = None
         waiting += entry.operands
     return list(found)
+
+
+# -- short rows that lie apart ---------------------------------------------------------------------------------------
+
+
+def _short_rows(loop: For) -> For:
+    """Lets a loop over short rows that lie apart, such as those of a panel that is packed, ask for a later one."""
+    row, *others = loop.body or [loop]
+    if others or not isinstance(row, For) or not _is_vector_loop(row) or not is_light(row.body, row.index):
+        return loop
+    loads = [entry for entry in row.body if isinstance(entry, Load) and not entry.address.terms
+             and entry.address.step(row.index) == 1]
+    found = []
+    for load in loads:
+        step, length = load.address.step(loop.index), highest(row.extent)
+        size = load.buffer.dtype.itemsize
+        if isinstance(step, int) and length is not None and length * size <= SHORT_ROW and length < step:
+            found.append(_later(load, step * ROWS_AHEAD))
+    return replace(loop, body=(_with(row, found),)) if found else loop
 
 
 # -- rows that are reduced together ----------------------------------------------------------------------------------
