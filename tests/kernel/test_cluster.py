@@ -127,6 +127,35 @@ def test_parts_share_the_loops_over_the_axes_that_all_have_whole():
     assert kernels(8, lambda x: nv.ops.Pad(x, [(0, 0), (1, 2)])) == ["piece"] * 3  # too few rows for threads
 
 
+def test_loops_that_fill_a_view_are_joined_by_ops_that_do_not_read_it():
+    """The multiple of the exponential needs nothing else of these loops; that of a part of the view reads the view."""
+    x = matrix()
+    e = nv.ops.Exp(x).output
+    parts = [nv.ops.Reshape(part, (64, 1, 128)) for part in (e * x, e + x)]
+    whole = nv.ops.Concatenate(*parts, axis=1).output
+    steps = steps_of([whole, e * 3.0], [x])
+    assert [ops_in(step) for step in steps] == [["Exp", "Concatenate", "Multiply"]]
+    read = steps_of([whole, nv.ops.Slice(whole, ((0, 64, 1), (0, 1, 1), (0, 128, 1))) * 3.0], [x])
+    assert [len(step.stored) for step in read] == [1, 1]
+    data, = LoopsTransformer().build(nv.Function([e * 3.0], [x]))([np.ones((64, 128), np.float32)])
+    assert np.allclose(data, 3 * np.e)
+
+
+def test_loops_store_a_value_that_is_several_results_in_each():
+    """A product is copied, since it is stored tile by tile, and so is a new value of a variable, which comes last."""
+    x = matrix(8, 8)
+    y = nv.ops.Exp(x).output
+    step, = steps_of([y, x.value + 1.0, y, y], [x])
+    assert step.repeated == {y: [2, 3]} and len(step.stored) == 2
+    got = LoopsTransformer().build(nv.Function([y, y], [x]))([np.zeros((8, 8), np.float32)])
+    assert got[0] is not got[1] and all([np.array_equal(each, np.ones((8, 8))) for each in got])
+    product = nv.ops.MatMul(x, x).output
+    assert [type(step) for step in steps_of([product, product], [x])] == [Loops, Copy]
+    w = nv.variable("N=8", 1.0)
+    new = w * 2.0
+    assert [type(step) for step in cluster(nv.computation([new, nv.assign(w, new)]).optimised)] == [Loops, Copy]
+
+
 def test_rows_may_have_lengths_of_one():
     x = matrix()
     total = nv.ops.Reshape(nv.ops.Sum(x, [1]), (64, 1))

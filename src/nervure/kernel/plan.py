@@ -24,7 +24,7 @@ from nervure.ir.leaves import Constant, ReadVariable
 from nervure.ir.op import Op, Value, dimensions_of
 from nervure.ir.whole_op import found_lengths
 from nervure.kernel.analysis import segments_of
-from nervure.kernel.cluster import Copy, Segments, Step, cluster
+from nervure.kernel.cluster import Copy, Loops, Segments, Step, cluster
 from nervure.kernel.cluster.inside import Place, places_inside
 from nervure.kernel.failures import Failure
 from nervure.kernel.in_place import replaceable, updates_in_place
@@ -374,14 +374,21 @@ def _storage(kind: StorageKind, held: Any, number: int, kept: BasicTensorDescrip
 
 
 def _place_roots(function: Function, clusters: list[Step], memory: BufferAssignment) -> list[Storage]:
-    """Returns the memory of roots: computed values lie there from the start, others are copied there by a step."""
+    """Returns the memory of roots: computed values lie there from the start, others are copied there by a step.
+
+    A value that is several results lies in the memory of the first one.
+    """
     copied = {step.root for step in clusters if isinstance(step, Copy)}
+    repeated = {number: value for step in clusters if isinstance(step, Loops)
+                for value, numbers in step.repeated.items() for number in numbers}
     kept = [*[None] * len(function.results), *[variable.type for variable, _ in function.updates]]
     roots = []
     for number, root in enumerate(function.roots):
         storage = memory.roots[number] = _storage(StorageKind.ROOT, root, number, kept[number])
         roots.append(storage)
-        if number not in copied:
+        if number in repeated:
+            memory.repeated.setdefault(repeated[number], []).append(storage)
+        elif number not in copied:
             memory.places[dense_base(root)] = storage
     return roots
 

@@ -67,7 +67,8 @@ class _Structure:
         for op in step.ops:
             self._meet(op)
         self._parts += self._of_loops(step) if isinstance(step, Loops) else ["segments", step.together]
-        self._parts += [(self._place(memory.places[value]), memory.within(value)) for value in step.stored]
+        self._parts += [(self._place(memory.places[value]), memory.within(value), *map(self._place, memory.repeated.get(
+            value, ()))) for value in step.stored]
         self.key: Hashable = tuple(self._parts)
 
     def covers(self, kernel: LoweredKernel) -> bool:

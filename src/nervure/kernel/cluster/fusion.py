@@ -239,7 +239,7 @@ class _Fusion:
         ``last_together`` that of the last operand of the op and of the ops that wait for it, ``awaited`` the last one
         that comes before.
         """
-        if last == last_together and last > awaited and (step := self._open(last)):
+        if last == last_together and last > awaited and isinstance(step := self._made[last], Loops):
             yield step
         for step in reversed(self._siblings.get(shape, [])[-SIBLINGS:]):
             if step.number > max(last_together, awaited) and not step.complete:
@@ -253,9 +253,16 @@ class _Fusion:
         inside = [read for read in reads if self._maker.get(read.value) == step.number]
         if not inside and op not in self._early and not self._shares_memory(step, reads):
             return None
+        if step.complete and not self._passes_by(op, inside):
+            return FusionBlocker.NO_LOOPS
         if len(step.levels) + waiting >= MOST_OPS:
             return FusionBlocker.TOO_MANY_OPS
         return self._legality.level(step, op, shape, inside)
+
+    def _passes_by(self, op: Op, inside: list[Read]) -> bool:
+        """Whether an op may join a step that ends with a view of parts: it reads none, and reduces nothing."""
+        kinds = [self._ops.kind(op), *[self._ops.kind(read.value.op) for read in inside]]
+        return kinds[0] is OpKind.POINTWISE and OpKind.SEGMENTS not in kinds
 
     def _shares_memory(self, step: Loops, reads: list[Read]) -> bool:
         ours = {read.value for read in reads if read.in_place}
@@ -317,12 +324,15 @@ class _Fusion:
 
     def _copy_roots(self, function: Function) -> None:
         """Adds copies for roots that no step makes in memory of their own: leaves, views, inlined values, and repeated
-        roots.
+        roots. Loops store a value that is several results in the memory of each.
         """
-        taken: set[Value] = set()
+        taken, results = set[Value](), len(function.results)
+        loops = {op: step for step in self.steps if isinstance(step, Loops) for op in step.levels}
         for number, root in enumerate(function.roots):
-            value = dense_base(root)
+            value, maker = dense_base(root), loops.get(root.op)
             if value in self._maker and value not in taken:
                 taken.add(value)
+            elif root in taken and maker and number < results and self._ops.kind(root.op) is OpKind.POINTWISE:
+                maker.repeated.setdefault(root, []).append(number)
             else:
                 self.steps.append(Copy(root, number))

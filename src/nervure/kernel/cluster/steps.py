@@ -86,13 +86,13 @@ class Loops:
     the ops, operands first. No op of the step reads the result of a cross-row reduction. Reductions make the loops run
     several times: the phase of an op over the whole shape is the run in which it can first be computed, that of a row
     value the run that may first read it. ``blockers`` say why ops of this step could not join the step that makes the
-    last of their operands. A ``complete`` step is joined by no other op: it ends with a view whose parts it computes.
-    ``stencils`` say of each op which elements around its places are read.
+    last of their operands. A ``complete`` step fills a view whose parts it computes; no op that reads
+    the view joins it. ``stencils`` say of each op which elements around its places are read.
 
     Other fields are set when all ops are there: ``stored`` are the values that get memory, ``materialised`` those
     among them that get it only because several runs over a row need them. ``reloaded`` are the values that a run loads
     after an earlier one has computed them, from their memory or, if they have none, from scratch memory of a row's
-    length.
+    length. ``repeated`` are the numbers of more results that a value is, beside the one in whose memory it lies.
     """
 
     number: int
@@ -107,6 +107,7 @@ class Loops:
     stored: list[Value] = field(default_factory=list)
     materialised: list[Value] = field(default_factory=list)
     reloaded: list[Value] = field(default_factory=list)
+    repeated: dict[Value, list[int]] = field(default_factory=dict)
     strategy: LoopStrategy = LoopStrategy.POINTWISE
     computes_again = True
 

@@ -65,6 +65,7 @@ class BufferAssignment:
     def __init__(self, producers: ProducerAnalysis) -> None:
         self.producers, self.ops = producers, producers.ops
         self.places: dict[Value, Storage] = {}
+        self.repeated: dict[Value, list[Storage]] = {}  # more memory for values that are several results
         self.roots: dict[int, Storage] = {}
         self.held: dict[Storage, Value] = {}
         self.inside: Mapping[Value, Place] = {}
@@ -152,8 +153,12 @@ class KernelBuilder:
         self.elements.statements.add(Store(buffer, address, value, combine, valid))
 
     def store_value(self, value: Value, point: Point, element: Scalar, role: str = "out") -> None:
-        """Appends a store of the ``element`` of a value at a ``point``, where the value lies."""
+        """Appends a store of the ``element`` of a value at a ``point``, where the value lies, and wherever else it is
+        wanted.
+        """
         self.store(self.buffer(self.memory.of(value), role), self.memory.position(value, point), element)
+        for storage in self.memory.repeated.get(value, ()):
+            self.store(self.buffer(storage, "out"), place_in(storage, point, value.shape), element)
 
     def finish(self, name: str, body: Sequence[Statement], points: DimLike, origins: Sequence[Op]) -> LoweredKernel:
         """Returns the kernel, with its ``name`` and ``body``."""
