@@ -222,19 +222,23 @@ def _makers(address: Address, defined: dict[Variable, Definition], inner: LoopIn
 
 
 def _short_rows(loop: For) -> For:
-    """Lets a loop over short rows that lie apart, such as those of a panel that is packed, ask for a later one."""
+    """Lets a loop that copies short rows which lie apart, as those of a panel that is packed, ask for a later one.
+
+    Where several rows are read at once, as around each place of a window, enough of memory is under way.
+    """
     row, *others = loop.body or [loop]
     if others or not isinstance(row, For) or not _is_vector_loop(row) or not is_light(row.body, row.index):
         return loop
-    loads = [entry for entry in row.body if isinstance(entry, Load) and not entry.address.terms
-             and entry.address.step(row.index) == 1]
-    found = []
-    for load in loads:
-        step, length = load.address.step(loop.index), highest(row.extent)
-        size = load.buffer.dtype.itemsize
-        if isinstance(step, int) and length is not None and length * size <= SHORT_ROW and length < step:
-            found.append(_later(load, step * ROWS_AHEAD))
-    return replace(loop, body=(_with(row, found),)) if found else loop
+    loads = [entry for entry in row.body if isinstance(entry, Load)]
+    if len(loads) != 1 or loads[0].address.terms or loads[0].address.step(row.index) != 1:
+        return loop
+    load = loads[0]
+    step, length = load.address.step(loop.index), highest(row.extent)
+    if length is None or length * load.buffer.dtype.itemsize > SHORT_ROW:
+        return loop
+    if not isinstance(step, int) or step <= length:
+        return loop
+    return replace(loop, body=(_with(row, [_later(load, step * ROWS_AHEAD)]),))
 
 
 # -- rows that are reduced together ----------------------------------------------------------------------------------
