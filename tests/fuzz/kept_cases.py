@@ -20,6 +20,23 @@ class Kept(NamedTuple):
 
 
 KEPT = [
+    Kept("a place in nothing, which is out of range and is not read", "values", [{"n": 0}, {"n": 3}], 1, '''\
+nervure 1
+symbol n
+function kept(%0: f32[n, 300], %1: i64[2], %2: f16[70, n]) {
+  f32[2, 300] %3 = Gather(%0, %1, axis=0)
+  f16[70, 2] %4 = Gather(%2, %1, axis=1)
+  return %3, %4
+}
+'''),
+    Kept("a place in nothing, which is out of range and is not written", "values", [{"n": 0}, {"n": 3}], 1, '''\
+nervure 1
+symbol n
+function kept(%0: f32[n, 3000], %1: i64[2], %2: f32[2, 3000]) {
+  f32[n, 3000] %3 = Scatter(%0, %1, %2, axis=0, mode="add")
+  return %3
+}
+'''),
     Kept("a panel of all columns that any row sees, of which there are fewer", "values",
          [{"n": 1}, {"n": 33}, {"n": 700}], 1, '''\
 nervure 1

@@ -148,8 +148,8 @@ class KernelBuilder:
 
     def store(self, buffer: Buffer, offset: DimLike, value: Scalar, combine: str | None = None,
               valid: Scalar | None = None) -> None:
-        """Appends a store of ``value`` at an ``offset``."""
-        address = self.elements.address(offset)
+        """Appends a store of ``value`` at an ``offset``, of nothing in an empty buffer."""
+        address, valid = self.elements.address(offset), self.elements.if_any(offset, valid)
         self.elements.statements.add(Store(buffer, address, value, combine, valid))
 
     def store_value(self, value: Value, point: Point, element: Scalar, role: str = "out") -> None:

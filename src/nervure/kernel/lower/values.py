@@ -27,6 +27,7 @@ from nervure.errors import InternalError
 from nervure.ir.kinds import Access, Element, as_results
 from nervure.ir.op import Op, Value
 from nervure.kernel.analysis import OpAnalysis, OpKind
+from nervure.kernel.combiners import unit
 from nervure.kernel.coordinates import (
     Coordinates,
     Flat,
@@ -70,11 +71,12 @@ class DataIndices:
 
     def __init__(self) -> None:
         self.scalars: dict[str, Scalar] = {}
+        self.lengths: dict[str, DimLike] = {}
 
-    def new(self, scalar: Scalar) -> Dim:
-        """Returns the index that stands for a scalar."""
+    def new(self, scalar: Scalar, length: DimLike = 1) -> Dim:
+        """Returns the index that stands for a scalar, a place along an axis of some ``length``."""
         symbol = index(self.FIRST + len(self.scalars))
-        self.scalars[str(symbol)] = scalar
+        self.scalars[str(symbol)], self.lengths[str(symbol)] = scalar, length
         return symbol
 
     def in_expression(self, expression: DimLike) -> list[str]:
@@ -137,10 +139,26 @@ class ValueLowering:
         return found
 
     def load(self, buffer: Buffer, offset: DimLike, valid: Scalar | None = None, fill: Scalar | None = None) -> Scalar:
-        """Returns the element of a buffer at an ``offset``."""
-        result = Variable(buffer.dtype)
+        """Returns the element of a buffer at an ``offset``; of an empty one, where a check fails, the ``fill`` or 0."""
+        result, valid = Variable(buffer.dtype), self.if_any(offset, valid)
+        if valid is not None and fill is None:
+            fill = unit("add", buffer.dtype)
         self.statements.add(Load(result, buffer, self.address(offset), valid, fill))
         return result
+
+    def if_any(self, offset: DimLike, valid: Scalar | None = None) -> Scalar | None:
+        """Returns the condition ``valid``, and that axes have any element along which data say the place in an
+        ``offset``. None if all that certainly holds.
+        """
+        for name in self._data.in_expression(offset):
+            if less_equal(1, self._data.lengths[name], self._ranges) is not True:
+                valid = self._both(valid, self._value(1), self._value(self._data.lengths[name]))
+        return valid
+
+    def _both(self, valid: Scalar | None, low: Scalar, high: Scalar) -> Scalar:
+        """Returns whether a condition holds, if there is one, and ``low`` is at most ``high``."""
+        holds = self.statements.apply("less_equal", (low, high), bool_)
+        return holds if valid is None else self.statements.apply("bitwise_and", (valid, holds), bool_)
 
     def address(self, offset: DimLike) -> Address:
         """Returns an offset in elements, in which indices may stand for data, as an address."""
@@ -237,8 +255,7 @@ class ValueLowering:
             for low, high in ((0, entry), (entry, length - 1)):
                 if less_equal(low, high, self._ranges) is True:
                     continue
-                holds = self.statements.apply("less_equal", (self._value(low), self._value(high)), bool_)
-                valid = holds if valid is None else self.statements.apply("bitwise_and", (valid, holds), bool_)
+                valid = self._both(valid, self._value(low), self._value(high))
         return valid
 
     # -- coordinates that are data -----------------------------------------------------------------------
@@ -260,7 +277,7 @@ class ValueLowering:
         safe = s.where(fits, place, Literal(0, int64))
         if isinstance(length, int) and length > 0:
             return self._ranged(safe, 0, length - 1)
-        return self._data.new(safe)
+        return self._data.new(safe, at(length))
 
     def _ranged(self, place: Scalar, low: int, high: int) -> Dim:
         """Returns the index that stands for a scalar between two numbers."""
