@@ -63,7 +63,8 @@ def run_library(b: Builder, step: At[StepRecord], table: Table, count: Word, cal
                    sizes.place(sizes[LibrarySize.STEPS]), pointers[LibrarySize.DATA])
     width, checked = sizes[LibrarySize.WIDTH], given.after(sizes[LibrarySize.ARGUMENTS])
     infinity, sign = sizes[LibrarySize.INFINITY], sizes[LibrarySize.SIGN]
-    with b.if_(width.not_equal(0)), b.loop(0, sizes[LibrarySize.PROBLEMS]) as problems:
+    is_checked = width.not_equal(0) & sizes[LibrarySize.RESULT_BYTES].not_equal(0)  # nothing is in an empty result
+    with b.if_(is_checked), b.loop(0, sizes[LibrarySize.PROBLEMS]) as problems:
         place = b.offset(table[sizes[LibrarySize.TARGET]], problems.index * sizes[LibrarySize.RESULT_BYTES], I8)
         with b.if_((number_bits(b, place, b.constant(I64, 0), width) & sign) > infinity):
             is_finite = LocalVariable(b.constant(I64, 1))
