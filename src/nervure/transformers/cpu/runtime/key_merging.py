@@ -153,7 +153,8 @@ def merge_keys(b: Builder, buffers: Table, sizes: Pointer, begin: Word, end: Wor
             start = loop.index * BLOCK
             base = start.quotient(row.run * 2) * (row.run * 2)
             middle = least(b, base + row.run, row.padded)
-            first, second = row.keys.after(base), row.keys.after(middle)
+            # A last run without another one merges with no keys, which lie where there is memory.
+            first, second = row.keys.after(base), row.keys.after(b.where(middle < row.padded, middle, base))
             counts = middle - base, least(b, middle + row.run, row.padded) - middle
             taken = taken_from_first(first, second, counts, start - base)
             _merge(first, second, (taken, start - base - taken), counts, row.spare.after(start))
