@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import importlib
 import pickle
 from typing import NamedTuple
 
@@ -40,6 +41,15 @@ def test_it_computes_and_traces_once_per_types_and_shapes():
     assert double(np.ones((2, 1), np.int32)).dtype == np.int32
     assert traced == [(3,), (2, 1)]
     assert double.specialisations == ["f32[3]", "i32[2, 1]"]
+
+
+def test_a_call_walks_once_over_the_graph_of_a_tensor(monkeypatch):
+    """What the tensor needs is found on the way; a variable has its value without a walk."""
+    module = importlib.import_module("nervure.computation")
+    walks, walk, double, weights = [], module.postorder, nv.jit(lambda x: x + x), nv.variable((2,), 3.0)
+    assert double(weights).tolist() == [6, 6]
+    monkeypatch.setattr(module, "postorder", lambda *arguments: walks.append(arguments) or walk(*arguments))
+    assert double(weights).tolist() == [6, 6] and len(walks) == 1
 
 
 def test_dynamic_lengths_stay_symbolic():

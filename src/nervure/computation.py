@@ -40,7 +40,7 @@ from nervure.transformers.devices.choice import transformer_for
 from nervure.transformers.program_options import PadLengths, read_options
 from nervure.types.axes import Axes, make_axes
 from nervure.types.description import BasicTensorDescription, TensorDescription
-from nervure.types.dim import found_symbols, index_symbols, symbols
+from nervure.types.dim import Dim, found_symbols, index_symbols, symbols
 from nervure.types.mesh import Mesh, MeshAxes, Shard
 
 if TYPE_CHECKING:
@@ -458,30 +458,50 @@ def _check_placeholders(parameters: Sequence[AssignableTensorOp], returns: Seque
                                   expected="every placeholder below the returns")
 
 
+class Needed(NamedTuple):
+    """The things that returns need and that have no value now. ``placeholders`` are in the order of the graph,
+    ``lengths`` are the names of those that no op finds, and parameters those of a body.
+    """
+
+    placeholders: list[AssignableTensorOp]
+    lengths: set[str]
+    has_parameters: bool
+
+    @property
+    def is_any(self) -> bool:
+        """Whether there is anything that returns need."""
+        return bool(self.placeholders or self.lengths or self.has_parameters)
+
+
+def needed_below(returns: Sequence[Return]) -> Needed:
+    """Returns what a call, or the run of a body, has to give to returns, by one walk over their graph."""
+    listed = _ops_below(returns)
+    lengths = {id(length): length for op in listed for length in dimensions_of(op) if isinstance(length, Dim)}
+    names = {name for length in lengths.values()
+             for name in symbols(length) - index_symbols(length) - found_symbols(length)}
+    return Needed(_placeholders(listed), names, any([type(op) is Parameter for op in listed]))
+
+
 def placeholders_below(returns: Sequence[Return]) -> list[AssignableTensorOp]:
     """Returns every placeholder that returns are computed from, in the order of the graph."""
-    return [place for place in given_below(returns) if place.is_input]
-
-
-def has_parameters_below(returns: Sequence[Return]) -> bool:
-    """Whether returns are computed from a parameter of a body, so that their values are known only while it runs."""
-    return any([type(op) is Parameter for op in _ops_below(returns)])
-
-
-def lengths_below(returns: Sequence[Return]) -> set[str]:
-    """Returns the names of the lengths that a call of returns has to know, but for those that ops find."""
-    lengths = {id(length): length for op in _ops_below(returns) for length in dimensions_of(op)}
-    return {name for length in lengths.values()
-            for name in symbols(length) - index_symbols(length) - found_symbols(length)}
-
-
-def _ops_below(returns: Sequence[Return]) -> Iterable[Op]:
-    return postorder([entry.value for entry in returns if entry is not None], None, placed_operands)
+    return _placeholders(_ops_below(returns))
 
 
 def given_below(returns: Sequence[Return]) -> list[AssignableTensorOp]:
     """Returns every placeholder and temporary that returns are computed from, in the order of the graph."""
-    found = [op.variable for op in _ops_below(returns) if type(op) is ReadVariable]
+    return _given(_ops_below(returns))
+
+
+def _ops_below(returns: Sequence[Return]) -> list[Op]:
+    return postorder([entry.value for entry in returns if entry is not None], None, placed_operands)
+
+
+def _placeholders(listed: Iterable[Op]) -> list[AssignableTensorOp]:
+    return [place for place in _given(listed) if place.is_input]
+
+
+def _given(listed: Iterable[Op]) -> list[AssignableTensorOp]:
+    found = [op.variable for op in listed if type(op) is ReadVariable]
     return [handle_of(variable) for variable in dict.fromkeys(found)
             if variable.handle is not None and not variable.persistent]
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Never, SupportsIndex
 import numpy as np
 
 from nervure import transformers
-from nervure.computation import Computation, build_function, has_parameters_below, lengths_below, placeholders_below
+from nervure.computation import Computation, build_function, needed_below
 from nervure.errors import InvalidArgument, Location, WrongKind, did_you_mean
 from nervure.front import pytrees
 from nervure.front.argument_parsing import members
@@ -333,16 +333,17 @@ class Jitted(Generic[Result]):
         return _Compiled(Computation(transformer, function, parameters, shape).compiled(), shape, trace, text)
 
     def _check_captured(self, tensors: Sequence[Tensor | Effect | None], parameters: Sequence[Tensor]) -> None:
-        captured = [place for place in placeholders_below(tensors) if place not in set(parameters)]
+        needed = needed_below(tensors)
+        captured = [place for place in needed.placeholders if place not in set(parameters)]
         if captured:
             raise _Captured("the function reads a placeholder that is not among its arguments", op=self.__name__,
                             got=repr(captured[0]), expected="results of arguments and variables",
                             help="pass it, too")
-        if has_parameters_below(tensors):
+        if needed.has_parameters:
             raise _Captured("the function reads a value of a body that is not among its arguments", op=self.__name__,
                             got="a value of a loop or a branch", expected="results of arguments and variables",
                             help="pass it, too")
-        unknown = lengths_below(tensors) - {name for place in parameters for name in place.type.symbols}
+        unknown = needed.lengths - {name for place in parameters for name in place.type.symbols}
         if unknown:
             raise _Captured("the function reads a length that no argument has", op=self.__name__,
                             got=", ".join(sorted(unknown)), expected="lengths of its arguments",
@@ -433,8 +434,7 @@ def _is_open(leaf: object) -> bool:
     """Whether a tensor depends on a placeholder, a parameter or a length without a value, so that it cannot be computed
     now.
     """
-    return isinstance(leaf, Tensor) and bool(
-        placeholders_below([leaf]) or lengths_below([leaf]) or has_parameters_below([leaf]))
+    return isinstance(leaf, Tensor) and needed_below([leaf]).is_any
 
 
 def _read_dynamic(dynamic: object) -> set[str] | dict[str, dict[int | str, str]]:
