@@ -133,17 +133,65 @@ def test_their_state_is_kept(stop, tmp_path):
     assert "best" in (tmp_path / "history.csv").read_text().partition("\n")[0].split(",")
 
 
-def test_what_a_callback_saves_has_the_states_of_that_moment(tmp_path):
-    """T312, T374: a training that goes on from it is the whole one, to the callbacks."""
-    class Saves(Callback):
+class Saves(Callback):
+    """Saves at one of the moments of the training, in a step or an epoch of this number."""
+
+    def __init__(self, moment: str, number: int, path):
+        self.path, self.number, self.is_done = path, number, False
+        setattr(self, moment, self.save)
+
+    def save(self, trainer, *others):
+        if not self.is_done and trainer.standing.steps >= self.number:
+            trainer.save(self.path)
+            self.is_done = True
+
+
+class Counts(Callback):
+    """Counts what is called."""
+
+    def __init__(self):
+        self.counts = {}
+        for name in ("epoch_begin", "step_begin", "step_end", "epoch_end"):
+            setattr(self, name, lambda *arguments, name=name: self.count(name))
+
+    def count(self, name):
+        self.counts[name] = self.counts.get(name, 0) + 1
+
+    def state(self):
+        return self.counts
+
+    def restore(self, state):
+        self.counts = dict(state)
+
+
+@pytest.mark.parametrize("moment", ["fit_begin", "epoch_begin", "step_begin", "step_end", "epoch_end"])
+def test_what_a_callback_saves_is_the_end_of_a_step_or_an_epoch(moment, tmp_path):
+    """T312, T374: a training that goes on from it is the whole one, to the callbacks before and behind, and to stop."""
+    stop = nv.training.EarlyStop(2, on="best", least=100.0, best=False)  # no epoch is better than the first
+
+    def fit(saves, resume=False):
+        own, before, behind, plateau = small(), Counts(), Counts(), Plateau()
+        own.fit(DATA, 5, resume=resume, stop=stop, callbacks=[before, *saves, behind, plateau], **SETTINGS)
+        assert own.standing.has_ended and len(own.history) == 3
+        kept = before.counts, behind.counts, plateau.seen, plateau.best
+        return own.history, own.standing.progressed, kept, state(own)
+    number = {"fit_begin": 0, "epoch_begin": STEPS, "step_begin": STEPS + 2, "step_end": STEPS + 2,
+              "epoch_end": STEPS}
+    whole = fit([Saves(moment, number[moment], tmp_path / "saved")])
+    assert fit([], tmp_path / "saved") == whole == fit([])
+
+
+def test_what_is_saved_in_a_step_that_fails_is_written(tmp_path):
+    """T374: as the training ends."""
+    class Fails(Callback):
         def step_end(self, trainer, means):
-            if trainer.standing.steps == STEPS + 2:
-                trainer.save(tmp_path / "saved")
-    whole = Plateau()
-    history = small().fit(DATA, 3, callbacks=[whole, Saves()], **SETTINGS)
-    fresh = Plateau()
-    assert small().fit(DATA, 3, resume=tmp_path / "saved", callbacks=[fresh], **SETTINGS) == history
-    assert fresh.seen == whole.seen and fresh.best == whole.best
+            trainer.save(tmp_path / "saved")
+            raise RuntimeError("enough")
+    with pytest.raises(RuntimeError, match="enough"):
+        small().fit(DATA, 2, callbacks=[Fails()], **SETTINGS)
+    whole, own = small(), small()
+    history = whole.fit(DATA, 2, **SETTINGS)
+    assert own.fit(DATA, 2, resume=tmp_path / "saved", **SETTINGS) == history and state(own) == state(whole)
 
 
 def test_several_of_one_class_have_states_of_their_own(tmp_path):

@@ -63,6 +63,7 @@ class Fit:
         self._shows = plan.shows and self._is_first
         self._is_pressed: Callable[[], bool] = lambda: False
         self._last: Batch | None = None
+        self._asked: list[str] = []
 
     def run(self, standing: Standing) -> list[Entry]:
         """Trains from ``standing`` to the end of the plan, and returns the history. Ctrl-C interrupts it."""
@@ -112,7 +113,7 @@ class Fit:
             # Processes that make their steps together end after the same one.
             is_alone = trainer.transformer.peers.count == 1
             self._is_pressed = is_pressed if is_alone else lambda: processes.ends_here(is_pressed())
-            trainer.callbacks = plan.callbacks
+            trainer.running = self
             try:
                 if not self._is_new:
                     plan.callbacks.restore(standing.callbacks)
@@ -122,8 +123,9 @@ class Fit:
                     self._epoch(progress)
             finally:
                 trainer.end()
-                trainer.callbacks = None
+                trainer.running = None
                 standing.callbacks = plan.callbacks.states()
+                self._write_asked()
 
     def _is_over(self) -> bool:
         standing, plan = self._standing, self._plan
@@ -148,6 +150,7 @@ class Fit:
                 callback.epoch_begin(trainer)
         for batch in self._batches():
             self._learn(batch)
+            self._write_asked()
             progress.batch()
             if plan.save_every is not None and standing.steps % plan.save_every == 0:
                 self._save()
@@ -162,6 +165,7 @@ class Fit:
         standing.has_ended = plan.stop is not None and plan.stop.ends(standing.progressed, entry)
         if plan.stop is not None and plan.stop.best and standing.progressed.steps == standing.steps:
             trainer.note_best(standing.steps)
+        self._write_asked()
         progress.epoch(entry)
         self._save()
         if plan.folder is not None and self._is_first:
@@ -205,15 +209,31 @@ class Fit:
         validation = self._plan.validation
         return {} if validation is None else self._trainer.means(validation, self._pause)
 
+    def save_soon(self, path: str) -> None:
+        """Has a checkpoint written to ``path`` when this step or epoch is done: where the training can go on."""
+        self._asked = [*[other for other in self._asked if other != path], path]
+
+    def _write_asked(self) -> None:
+        """Writes the checkpoints that were asked for while the step or the epoch ran."""
+        asked, self._asked = self._asked, []
+        for path in asked:
+            self._settle()
+            self._trainer.save_checkpoint(path, self._standing)
+
+    def _settle(self) -> None:
+        """Brings the position up to date with all that a checkpoint has of it."""
+        standing = self._standing
+        if standing.batch and self._last is not None:
+            standing.seen = _number_of(self._last)
+        standing.callbacks = self._plan.callbacks.states()
+        standing.tally.settle(self._trainer.wholes)
+
     def _save(self) -> str | None:
         """Writes a checkpoint; older ones are removed, except the best, and so are all of other trainings."""
         plan, standing = self._plan, self._standing
-        if standing.batch and self._last is not None:
-            standing.seen = _number_of(self._last)
+        self._settle()
         if plan.folder is None:
             return None
-        standing.callbacks = plan.callbacks.states()
-        standing.tally.settle(self._trainer.wholes)
         return plan.folder.add(standing.steps, lambda path: self._trainer.save_checkpoint(path, standing),
                                standing.progressed.steps)
 

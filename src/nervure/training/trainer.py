@@ -31,7 +31,7 @@ from nervure.front.tensor import Tensor
 from nervure.nn.composites import as_module
 from nervure.support.elsewhere import explains_keywords
 from nervure.training import checkpoints
-from nervure.training.callbacks import Callback, Callbacks, read_callbacks
+from nervure.training.callbacks import Callback, read_callbacks
 from nervure.training.early_stop import EarlyStop
 from nervure.training.fit import Fit, TrainingPlan
 from nervure.training.learner import Learner
@@ -101,7 +101,7 @@ class Trainer(Learner):
             options = options._replace(sharding=options.sharding._replace(allows_rest=True))
         super().__init__(goal, _listed(axes), transformers.chosen(transformer).following(options))
         self.is_stopped = False
-        self.callbacks: Callbacks | None = None
+        self.running: Fit | None = None
         self._source: Source | None = None
 
     @property
@@ -225,14 +225,19 @@ class Trainer(Learner):
         return cast("np.ndarray", found)  # or in the form that the module returns
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes a checkpoint, from which ``fit(..., resume=path)`` goes on. InvalidArgument before any training."""
+        """Writes a checkpoint, from which ``fit(..., resume=path)`` goes on. InvalidArgument before any training.
+
+        While ``fit`` runs, as in a callback, it is written when the step or the epoch is done: once all callbacks have
+        seen the end of it, and ``stop`` that of the epoch.
+        """
         name = file_name(path, "save")
         if self.standing is None:
             raise InvalidArgument("there is no training to save", op="save", got="a trainer that was not fitted",
                                   expected="a fit before it", help="nv.save_weights(module, path) saves weights alone")
-        if self.callbacks is not None:
-            self.standing.callbacks = self.callbacks.states()
-        self.save_checkpoint(name, self.standing)
+        if self.running is not None:
+            self.running.save_soon(name)
+        else:
+            self.save_checkpoint(name, self.standing)
 
     def __repr__(self) -> str:
         loss = getattr(self.goal.loss, "__name__", repr(self.goal.loss))
