@@ -458,6 +458,20 @@ def test_what_training_saves_of_a_result_is_that_result(by_arrays):
     assert [value.shape for value in by_arrays[0].executable.function.results] == [(3, 4)]
 
 
+def test_a_view_of_an_argument_beside_a_written_one_in_one_memory_lies_where_it_does_in_pytorch():
+    """Y1: rows of one tensor take turns in two arguments, of which one is written."""
+    def function(x, y):
+        x[:, :1].copy_(y[:, -1:])
+        return y.view(y.shape), y[1:], x
+    for dynamic in (True, False):
+        own, theirs = torch.arange(24.0).view(6, 4), torch.arange(24.0).view(6, 4)
+        compiled = torch.compile(function, backend=backend, dynamic=dynamic)
+        got, expected = compiled(own[::2], own[1::2]), function(theirs[::2], theirs[1::2])
+        assert_alike([*got, own], [*expected, theirs])
+        got[0].mul_(2), expected[0].mul_(2)
+        assert_alike([*got, own], [*expected, theirs])
+
+
 def test_a_call_that_fails_leaves_arguments_as_they_were():
     """Y3: a new value that is computed elsewhere is not copied."""
     def function(x, table, at):

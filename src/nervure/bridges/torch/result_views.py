@@ -63,7 +63,7 @@ def taken_views(graph: GraphModule, updates: Sequence[int], is_shared: bool = Tr
     """
     nodes = graph.graph.find_nodes(op="placeholder")
     owned = {_fake_memory(node) for node in nodes} - {None}
-    given = owned - {_fake_memory(nodes[at]) for at in updates}
+    read, changed = {*nodes} - {nodes[at] for at in updates}, {_fake_memory(nodes[at]) for at in updates}
     listed = list(graph.graph.output_node().args[0])
     last = len(listed) - len(updates)
     free = [at for at, entry in enumerate(listed[:last]) if isinstance(entry, Node)]
@@ -71,7 +71,8 @@ def taken_views(graph: GraphModule, updates: Sequence[int], is_shared: bool = Tr
         free = _unhidden(listed, free)
     own = [listed[at] for at in free]
     stands = {node: node for node in nodes}
-    taken = {entry for entry in own if _fake_memory(entry) in given}
+    taken = {entry for entry in own if _fake_memory(entry) in owned and (
+        _fake_memory(entry) not in changed or _chain(entry)[-1] in read)}
     bases: list[Node] = []
     if is_shared:
         written = {value: nodes[at] for value, at in zip(listed[last:], updates, strict=True)}
