@@ -60,6 +60,17 @@ def test_damaged_checkpoints_are_not_counted(tmp_path):
     assert left(tmp_path) == [8, 9]
 
 
+@pytest.mark.parametrize("make", [os.mkdir, lambda path: os.symlink("nowhere", path)], ids=["folder", "link"])
+def test_what_cannot_be_read_is_passed_over(make, tmp_path):
+    """T336: a folder, or a link to nothing, of a checkpoint's name; where there is nothing else it is an error."""
+    make(tmp_path / "checkpoint-00000009.safetensors")
+    with pytest.raises(FormatError, match="all checkpoints are damaged"):
+        Folder(str(tmp_path), 1).newest()
+    written(tmp_path, 4)
+    with pytest.warns(RuntimeWarning, match="is damaged"):
+        assert Folder(str(tmp_path), 1).newest().standing.steps == 4
+
+
 def test_a_training_goes_on_beside_a_damaged_checkpoint(tmp_path):
     """T336: each of its own stays, until there are newer ones."""
     trainer().fit(DATA, 2, folder=tmp_path, **SETTINGS)

@@ -93,8 +93,9 @@ class Folder:
         self._start: int | None = -1  # None once the files of other trainings are gone
 
     def newest(self) -> SavedTraining | None:
-        """Returns the newest checkpoint that is complete, None if there is none at all. Damaged ones are skipped with
-        a warning; FormatError if all are damaged; InvalidArgument if other processes find another one.
+        """Returns the newest checkpoint that is complete, None if there is none at all. Damaged ones, and others that
+        cannot be read, are skipped with a warning; FormatError if all are; InvalidArgument if other processes find
+        another one.
         """
         found: list[SavedTraining | None] = []
 
@@ -113,8 +114,8 @@ class Folder:
         for path in paths(self.path):
             try:
                 found = read(path)
-            except FormatError as error:
-                self._damaged[path] = error.message
+            except (FormatError, OSError) as error:
+                self._damaged[path] = error.message if isinstance(error, FormatError) else error.strerror or str(error)
                 continue
             for other, message in self._damaged.items():
                 notice(f"{other} is damaged ({message}): an older checkpoint is taken")

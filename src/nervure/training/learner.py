@@ -239,7 +239,7 @@ class Learner(Uncopyable):
             return None
         try:
             checkpoint = checkpoints.read(checkpoints.path_in(folder, steps))
-        except (FileNotFoundError, FormatError):
+        except (OSError, FormatError):
             return None
         found, weights = fitting(self, checkpoint.state), self._weights()
         is_it = not found.failed and checkpoint.standing.progressed.best == progressed.best
