@@ -253,3 +253,17 @@ def test_wrong_input(call, kind, words):
         call()
     if isinstance(caught.value, nv.NervureError):
         assert caught.value.help and caught.value.op
+
+
+@pytest.mark.parametrize("function", [
+    nv.checkpoint(lambda x: nv.sin(x) * nv.exp(x)),
+    lambda x: nv.scan(lambda c, row: (nv.sin(c) * row, c), x, nv.constant([1.0, 2.0, 3.0]), checkpoint=2)[0],
+    lambda x: nv.scan(lambda c, row: (nv.checkpoint(nv.sin)(c) * row, c), x, nv.constant([1.0, 2.0, 3.0]))[0]],
+    ids=["checkpoint", "scan", "inside"])
+def test_a_derivative_of_the_users_that_makes_values_again_has_directions(function):
+    """D6: tangents make nothing again, so that they need no gradient to come after."""
+    own = nv.custom_vjp(function, lambda gradient, x: nv.vjp(function, x)[1](gradient)[0] * 2.0)
+    x, direction = nv.constant([0.5, -1.0]), nv.constant([1.0, 3.0])
+    expected = 2 * np.asarray(nv.jvp(function, (x,), (direction,))[1])
+    np.testing.assert_allclose(np.asarray(nv.jvp(own, (x,), (direction,))[1]), expected, rtol=1e-6)
+    np.testing.assert_allclose(np.asarray(nv.linearize(own, x)[1](direction)), expected, rtol=1e-6)

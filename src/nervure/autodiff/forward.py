@@ -31,6 +31,7 @@ from nervure.ir.op import Op, Operand, Tangents, Value, as_value
 from nervure.ir.provenance import NO_GRAD, of_derivative, set_override
 from nervure.ir.region import RegionOp
 from nervure.ir.traverse import postorder
+from nervure.ops.rematerialising import at_once
 
 
 def tangents(outputs: Sequence[Operand], moving: Sequence[Operand],
@@ -132,7 +133,8 @@ def _transposed(op: Op, given: Sequence[Value | None]) -> Tangents:
     """
     seeds = [Parameter(output.dtype, output.shape).outputs[0] if is_differentiable(output) else None
              for output in op.outputs]
-    contributions = call_vjp(op, tuple(seeds) if len(seeds) > 1 or seeds[0] is None else seeds[0])
+    with at_once():
+        contributions = call_vjp(op, tuple(seeds) if len(seeds) > 1 or seeds[0] is None else seeds[0])
     pairs = [(checked_gradient(op, position, operand, as_value(part)), tangent) for position, (operand, part, tangent)
              in enumerate(zip(op.operands, contributions, given, strict=True))
              if part is not None and tangent is not None]

@@ -19,7 +19,9 @@ other values exist. So equal ops in front of it and behind it never become one, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from nervure.errors import InvalidArgument
 from nervure.ir.function import Function, function_attribute
@@ -66,9 +68,23 @@ class After(Described):
         return After(operands[0] if mapped[0] else in_front(operands[0], length), *operands[1:]).outputs
 
 
+_is_at_once: ContextVar[bool] = ContextVar("is_at_once", default=False)
+
+
+@contextmanager
+def at_once() -> Iterator[None]:
+    """Has ``later`` return values as they are: nothing is made again for tangents, which are made along with values."""
+    token = _is_at_once.set(True)
+    try:
+        yield
+    finally:
+        _is_at_once.reset(token)
+
+
 def later(value: Value, others: Sequence[Value]) -> Value:
     """Returns a value as one that exists after some others; numbers and constants as they are."""
-    return value if isinstance(value.op, (Full, Constant)) else After(value, *others).output
+    is_same = _is_at_once.get() or isinstance(value.op, (Full, Constant))
+    return value if is_same else After(value, *others).output
 
 
 class Checkpoint(RegionOp):
