@@ -29,7 +29,7 @@ def on(transformer, returns, *parameters):
 
 def updated(made) -> list[tuple[int, ...]]:
     """Returns the carries of each loop of a computation that stay where they are."""
-    return [code.region.updated for code in made.executable._loaded.codes if isinstance(code, RegionCode)]
+    return [tuple(sorted(code.region.updated)) for code in made.executable._loaded.codes if isinstance(code, RegionCode)]
 
 
 def tables(count=2):

@@ -15,6 +15,7 @@ from enum import StrEnum
 
 from nervure.memory.arena import Interval, pack
 from nervure.memory.storage import Storage, StorageKind
+from nervure.support.lazy import lazy
 from nervure.transformers.binding import Bindings
 from nervure.transformers.cpu.runtime.records import RUNNING
 from nervure.transformers.memory_estimate import MemoryEstimate, most
@@ -77,14 +78,14 @@ class CompiledRegion:
     stacked: tuple[DimLike, ...] = ()
     saved: tuple[int, ...] = ()
 
-    @property
-    def updated(self) -> tuple[int, ...]:
+    @lazy
+    def updated(self) -> frozenset[int]:
         """The carries that lie at one place in all iterations, where the body of a loop updates them."""
         if self.kind not in (RegionKind.SCAN, RegionKind.WHILE):
-            return ()
+            return frozenset()
         body, kept = self.functions[-1], {at for at, place in enumerate(self.saved) if place != -1}
-        found = body.updates([at for at in range(len(self.carries)) if at not in kept])
-        return tuple([body.storages[root].number for root in found])
+        found = body.updates({*range(len(self.carries))} - kept)
+        return frozenset([body.storages[root].number for root in found])
 
     @property
     def captured(self) -> dict[int, int]:

@@ -16,7 +16,7 @@ Nothing here compiles: neither the plan nor its sources are known.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, Protocol, runtime_checkable
 from weakref import WeakValueDictionary
@@ -120,7 +120,7 @@ class LoadedFunction:
         return runtime.panel_of(cell.derived, source.made, size, cell.stamp)
 
     def program(self, bindings: Bindings, panels: Panels = NO_PANELS, in_place: InPlace | None = None,
-                updated: Sequence[int] = ()) -> runtime.Program:
+                updated: Collection[int] = ()) -> runtime.Program:
         """Returns the program for one of the ``bindings`` of the symbols. Derived storages without a panel are made in
         each call. Those results that are ``updated`` lie, in all calls, where the arguments of the same numbers do.
         """
