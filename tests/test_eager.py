@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import weakref
 
 import numpy as np
@@ -355,3 +356,12 @@ def test_elements_that_there_are_not(call, kind):
         call(w)
     assert isinstance(caught.value, NervureError) and caught.value.location.file == __file__
     assert w.tolist() == [[1.0, 2.0], [3.0, 4.0]]
+
+
+def test_the_elements_of_a_constant_are_read_without_a_program_and_are_the_caller_s(monkeypatch):
+    given = np.ones((2, 3), np.float32)
+    x = nv.constant(given)
+    monkeypatch.setattr(sys.modules["nervure.computation"], "build_function", None)
+    array = x.numpy()
+    array[0, 0] = 5
+    assert x.tolist() == given.tolist() and array[0, 0] == 5

@@ -29,7 +29,7 @@ from nervure.front.record import held_value
 from nervure.front.tensor import Operand, Tensor
 from nervure.ir.function import Function
 from nervure.ir.identity import Uncopyable
-from nervure.ir.leaves import Parameter, ReadVariable
+from nervure.ir.leaves import Constant, Parameter, ReadVariable
 from nervure.ir.op import Op, Value, dimensions_of
 from nervure.ir.traverse import postorder
 from nervure.ir.variable import Variable
@@ -508,9 +508,12 @@ def _given(listed: Iterable[Op]) -> list[AssignableTensorOp]:
 
 def _evaluate(tensors: Sequence[Tensor]) -> list[np.ndarray]:
     """Computes tensors on the default transformer, for ``x.numpy()`` and everything lazy."""
-    place = _place_of(tensors[0]) if len(tensors) == 1 else None
-    if place is not None and place.persistent:
-        return [transformers.default().get(place)]
+    if len(tensors) == 1:
+        tensor, place = tensors[0], _place_of(tensors[0])
+        if place is not None and place.persistent:
+            return [transformers.default().get(place)]
+        if isinstance(tensor.value.op, Constant):
+            return [tensor.value.op.array.copy()]
     return run(tensors)
 
 

@@ -29,7 +29,8 @@ def on(transformer, returns, *parameters):
 
 def updated(made) -> list[tuple[int, ...]]:
     """Returns the carries of each loop of a computation that stay where they are."""
-    return [tuple(sorted(code.region.updated)) for code in made.executable._loaded.codes if isinstance(code, RegionCode)]
+    loops = [code.region for code in made.executable._loaded.codes if isinstance(code, RegionCode)]
+    return [tuple(sorted(region.updated)) for region in loops]
 
 
 def tables(count=2):
