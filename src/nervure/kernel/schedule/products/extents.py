@@ -19,7 +19,7 @@ def at_most(extent: DimLike, most: int) -> int:
 
 
 def longest_part(extent: DimLike) -> DimLike | None:
-    """Returns the length that no part of a loop around passes; None if none is known.
+    """Returns the length that no part of a loop around passes; None if there is no number above all of them.
 
     Those operands of a minimum that depend on no loop around say how much there is at all, as numbers or symbols.
 
@@ -27,13 +27,11 @@ def longest_part(extent: DimLike) -> DimLike | None:
     >>> longest_part(dim_min(100, index(0) + 8)), longest_part(dim_min(dim("n"), 100, index(0) + 8))
     (100, min(n, 100))
     """
-    operands = least_operands(extent)
-    whole = [operand for operand in operands if not index_symbols(operand)]
-    if not whole and symbols(extent) != index_symbols(extent):
-        return None  # a number above it would be more than there is for small values of its other symbols
-    parts = [operand for operand in operands if operand not in whole and symbols(operand) == index_symbols(operand)]
-    known = [*whole, *[end for part in parts if (end := highest(part)) is not None]]
-    return dim_min(*known) if known else None
+    most = highest(extent)
+    whole = [operand for operand in least_operands(extent) if not index_symbols(operand)]
+    if most is None or not whole and symbols(extent) != index_symbols(extent):
+        return None  # a number may be more than there is for small values of other symbols
+    return dim_min(most, *whole)
 
 
 def block_count(extent: DimLike, block: int) -> DimLike:
