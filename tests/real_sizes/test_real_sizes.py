@@ -139,6 +139,33 @@ def test_rows_of_products_that_change_places(batch):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5 * np.abs(other).max())
 
 
+@pytest.mark.parametrize(("features", "batch"), [(256, 1), (256, 1100), (289, 700), (361, 601), (7, 1543)])
+def test_rows_of_gradients_of_weights(features, batch):
+    """About the rows that are worth a task which packs a panel, and a last row alone; a value that is two results."""
+    random = np.random.default_rng([features, batch])
+    x, error = [random.standard_normal((batch, width), np.float32) for width in (features, 1024)]
+    weights = random.standard_normal((features, 1024), np.float32) / 16
+
+    def results(rows, w, *inputs):
+        given, counts = nv.placeholder((rows, features)), nv.placeholder((rows, 1024))
+        y = nv.tanh(given @ w)
+        wanted = [y, y, *nv.deriv(nv.sum(y * counts), [given, w])]
+        with nv.transformers.make_transformer("cpu") as cpu:
+            made = nv.computation(wanted, given, counts, *inputs, transformer=cpu)
+            return made(x, error, *[weights for _ in inputs])
+
+    expected, argument = results(batch, nv.variable(initial_value=weights)), nv.placeholder(weights.shape)
+    symbolic = results(nv.dim("n", min=1), nv.variable(initial_value=weights))
+    for found in (symbolic, results(batch, argument, argument), results(nv.dim("n", min=1), argument, argument)):
+        for one, other in zip(found, expected, strict=True):
+            assert one.tobytes() == other.tobytes()
+    y = np.tanh(x.astype(np.float64) @ weights)
+    slopes = error * (1 - y * y)
+    by_hand = [y, y, slopes @ weights.T.astype(np.float64), x.T.astype(np.float64) @ slopes]
+    for one, other in zip(expected, by_hand, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5 * np.abs(other).max())
+
+
 @pytest.mark.parametrize("channels", [2, 3, 4])
 def test_images_that_are_brought_to_channels_last(channels):
     """Planes become pixels, of a number of images that is a symbol: all bits are those of one image after the other."""
