@@ -216,8 +216,9 @@ class Fit:
     def _write_asked(self) -> None:
         """Writes the checkpoints that were asked for while the step or the epoch ran."""
         asked, self._asked = self._asked, []
-        for path in asked:
+        if asked:
             self._settle()
+        for path in asked:
             self._trainer.save_checkpoint(path, self._standing)
 
     def _settle(self) -> None:

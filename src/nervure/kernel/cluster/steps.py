@@ -86,8 +86,8 @@ class Loops:
     the ops, operands first. No op of the step reads the result of a cross-row reduction. Reductions make the loops run
     several times: the phase of an op over the whole shape is the run in which it can first be computed, that of a row
     value the run that may first read it. ``blockers`` say why ops of this step could not join the step that makes the
-    last of their operands. A ``complete`` step fills a view whose parts it computes; no op that reads
-    the view joins it. ``stencils`` say of each op which elements around its places are read.
+    last of their operands. A ``complete`` step fills a view whose parts it computes; no op that reads the view joins
+    it. ``stencils`` say of each op which elements around its places are read.
 
     Other fields are set when all ops are there: ``stored`` are the values that get memory, ``materialised`` those
     among them that get it only because several runs over a row need them. ``reloaded`` are the values that a run loads
