@@ -20,7 +20,7 @@ from nervure.transformers.cpu.compile.llvm.types import F32, F64, I64, Type
 from nervure.transformers.cpu.compile.tiles.across import across_function
 from nervure.transformers.cpu.compile.tiles.filling import ARGUMENTS as TABLE
 from nervure.transformers.cpu.compile.tiles.filling import filling_function
-from nervure.transformers.cpu.compile.tiles.kernel import ARGUMENTS, PLACES_ARGUMENTS, Block, tile_function
+from nervure.transformers.cpu.compile.tiles.kernel import ARGUMENTS, PLACES_ARGUMENTS, Block, Tile, tile_function
 from nervure.transformers.cpu.compile.tiles.stream import stream_function
 from nervure.transformers.cpu.compile.tiles.tile_library import (
     across_of,
@@ -104,31 +104,51 @@ def test_blocks_of_all_sizes_have_the_bits_of_the_rule_and_touch_nothing_else(ta
         assert not wide[:, :3].any()
 
 
-def test_rows_that_another_tile_divides_better_are_its_own():
-    """16 rows are two tiles of 8; of 6 they would be three, two rows of which nobody wants. The last of 64 have a lower
-    tile.
-    """
-    machine = with_vectors(64)
-    tiles = tiles_of(F32, machine)
-    stubs = []
+def covering(machine: Machine, rows: int, columns: int) -> dict[str, int]:
+    """The columns that each tile covers of a block."""
+    function, tiles = cover_of(machine)
+    covered = np.zeros(len(tiles) + 8, np.int64)
+    function(covered.ctypes.data, 0, 0, 0, 0, 0, 0, rows, columns, 1, 0)
+    return {tile.name.removeprefix("tile_f32_"): int(count)
+            for tile, count in zip(tiles, covered, strict=False) if count}
+
+
+@cache
+def cover_of(machine: Machine) -> tuple[ctypes._CFuncPtr, list[Tile]]:
+    """The function that covers a block, with tiles that only note the columns; few rows are not streamed."""
+    tiles, stubs = tiles_of(F32, machine), []
     for number, tile in enumerate([*tiles, *streams_of(F32, machine)]):
         b = Builder(tile.name, ARGUMENTS, attributes="nounwind")
         block = Block(*b.arguments)
-        b.store(block.columns, b.offset(block.left, number, I64))
+        with b.if_(block.rows > 0):
+            b.store(block.columns, b.offset(block.left, number, I64))
         b.ret()
         stubs.append(b)
     functions = [*stubs, multiply_function(F32, machine), multiply_many_function(F32, machine)]
     loaded = load(*[compile_object(assemble([b]), Target.avx2()) for b in functions])
     cover = function_type(ARGUMENTS)(loaded.address("multiply_f32"))
-    for rows, expected in ((6, {"6x64": 64, "8x48_masked": 36}), (8, {"8x48": 96, "6x8_masked": 4}),
-                           (16, {"8x48": 96, "6x8_masked": 4}), (24, {"6x64": 64, "8x48_masked": 36}),
-                           (32, {"8x48": 96, "6x8_masked": 4}), (65, {"6x64": 64, "8x48_masked": 36}),
-                           (26, {"6x64": 64, "2x64": 64, "8x48_masked": 36}),
-                           (64, {"6x64": 64, "4x64": 64, "8x48_masked": 36})):
-        covered = np.zeros(len(stubs), np.int64)
-        cover(covered.ctypes.data, 0, 0, 0, 0, 0, 0, rows, 100, 1, 0)
-        found = {tile.name.removeprefix("tile_f32_"): int(count) for tile, count in zip(tiles, covered, strict=False)}
-        assert {name: count for name, count in found.items() if count} == expected
+    cover.library = loaded
+    return cover, tiles
+
+
+@pytest.mark.parametrize("rows, expected", [
+    (6, {"6x64": 64, "8x48_masked": 36}), (8, {"8x48": 96, "6x8_masked": 4}), (16, {"8x48": 96, "6x8_masked": 4}),
+    (24, {"6x64": 64, "8x48_masked": 36}), (32, {"8x48": 96, "6x8_masked": 4}), (65, {"6x64": 64, "8x48_masked": 36}),
+    (26, {"6x64": 64, "2x64": 64, "8x48_masked": 36}), (64, {"6x64": 64, "4x64": 64, "8x48_masked": 36}),
+    (1, {"1x64": 64, "8x48_masked": 36})])
+def test_rows_that_another_tile_divides_better_are_its_own(rows, expected):
+    """16 rows are two tiles of 8; of 6 they would be three, with two rows of padding. The last of 64 have a lower
+    tile.
+    """
+    assert covering(with_vectors(64), rows, 100) == expected
+
+
+@pytest.mark.parametrize("rows, columns, expected", [
+    (1, 128, {"1x64": 128}), (1, 70, {"1x64": 64, "8x8_masked": 6}), (1, 80, {"4x16": 80}), (2, 96, {"2x32": 96}),
+    (2, 80, {"4x16": 80}), (3, 64, {"4x16": 64}), (5, 64, {"6x16": 64}), (7, 128, {"6x16": 128, "1x64": 128})])
+def test_lower_tiles_of_short_vectors_are_wider(rows, columns, expected):
+    """Eight sums hide the latency of multiply-adds. A lower tile is used where it covers all whole strips."""
+    assert covering(with_vectors(32), rows, columns) == expected
 
 
 @EVERY

@@ -60,12 +60,12 @@ def _more_rows(type: Type, machine: Machine) -> list[Tile]:
 def _fewer_rows(type: Type, machine: Machine) -> list[Tile]:
     """Returns tiles for the last rows of whole strips, from low to high.
 
-    They have at least half of the sums that hide the latency of multiply-adds, as the rows of a narrow tile do: one
-    with twice as many takes as long where two are added in a cycle, and longer where one is.
+    The fewer rows they have the wider they are, up to four lines of memory: so their sums hide the latency of
+    multiply-adds, or half of it where vectors are as long as lines.
     """
-    vectors = machine.tile_vectors
-    return [_tile(type, machine, rows, vectors) for rows in _powers_below(machine.tile_rows)
-            if 2 * rows * vectors >= machine.narrow_rows]
+    widest = machine.strip_columns * 4 // machine.vector_bytes
+    return [_tile(type, machine, rows, max(machine.tile_vectors, min(machine.narrow_rows // rows, widest)))
+            for rows in _powers_below(machine.tile_rows)]
 
 
 def _powers_below(end: int) -> list[int]:
@@ -249,18 +249,18 @@ class _Cover:
 
     def _without_last_rows(self) -> Register:
         """Returns the rows that are left to the main tile, if a lower one does the last rows of whole strips."""
-        b, rows, before = self.b, self.block.rows, 0
-        if not self.low:
-            return rows
-        last = b.emit(I64, f"urem i64 {rows.text}, {self.main.rows}")
-        whole, columns = rows - last, self._in_strips(self.main)
-        is_any = (columns > 0) & (last > 0)
+        rows, columns = self.block.rows, self._in_strips(self.main)
+        left, whole = rows, rows.quotient(self.main.rows) * self.main.rows
         for tile in self.low:
-            with b.if_(is_any & (last > before) & (last <= tile.rows)):
+            def cover(tile: Tile = tile) -> Register:
                 rest = tile.from_row(self.main.from_column(self.block, self.done), whole)
-                b.call(self.link(tile.name), None, *rest._replace(columns=columns))
-            before = tile.rows
-        return b.choose(is_any & (last <= before), lambda: whole, lambda: rows)
+                self.b.call(self.link(tile.name), None, *rest._replace(columns=columns))
+                return whole
+            fits = (left > whole) & (left - whole <= tile.rows) & (columns > 0)
+            if tile.columns > self.main.columns:
+                fits &= (columns.quotient(tile.columns) * tile.columns).equal(columns)
+            left = self.b.choose(fits, cover, lambda left=left: left)
+        return left
 
     def _in_strips(self, tile: Tile | Cover) -> Register:
         """Returns the columns of as many whole strips as are left."""
