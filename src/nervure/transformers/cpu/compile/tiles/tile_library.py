@@ -252,14 +252,13 @@ class _Cover:
         rows, columns = self.block.rows, self._in_strips(self.main)
         left, whole = rows, rows.quotient(self.main.rows) * self.main.rows
         for tile in self.low:
-            def cover(tile: Tile = tile) -> Register:
-                rest = tile.from_row(self.main.from_column(self.block, self.done), whole)
-                self.b.call(self.link(tile.name), None, *rest._replace(columns=columns))
-                return whole
             fits = (left > whole) & (left - whole <= tile.rows) & (columns > 0)
             if tile.columns > self.main.columns:
                 fits &= (columns.quotient(tile.columns) * tile.columns).equal(columns)
-            left = self.b.choose(fits, cover, lambda left=left: left)
+            with self.b.if_(fits):
+                rest = tile.from_row(self.main.from_column(self.block, self.done), whole)
+                self.b.call(self.link(tile.name), None, *rest._replace(columns=columns))
+            left = self.b.where(fits, whole, left)
         return left
 
     def _in_strips(self, tile: Tile | Cover) -> Register:
