@@ -60,12 +60,12 @@ def chosen(function: Function, machine: Machine = GENERIC) -> set[Value]:
     """
     written = {variable for variable, _ in function.updates}
     found = {op for op in function.operations if isinstance(op, Form) and _is_candidate(op, written, machine)}
-    while found and (better := _better(function, found, machine.products)) != found:
+    while found and (better := _better(function, found, machine)) != found:
         found = better  # its neighbours may have to bring more now
     return {leaf_of(op.operands[1]) for op in found}
 
 
-def _better(function: Function, last: Collection[Form], tuning: ProductTuning) -> set[Form]:
+def _better(function: Function, last: Collection[Form], machine: Machine) -> set[Form]:
     """Those of some convolutions that would be slower with channels first, if the others had them last."""
     made, wanted = _reached(function, last), _needed(function, [op.operands[0] for op in last])
     reduced = _needed(function, [op.operands[0] for op in function.operations if isinstance(op, Fold)])
@@ -78,7 +78,7 @@ def _better(function: Function, last: Collection[Form], tuning: ProductTuning) -
         is_free = (is_wanted or result in reduced) and result not in kept
         brought = (0 if has_data else data) + (0 if is_free else results)
         spared = (data if has_data else 0) + (results if is_wanted else 0)
-        if less_equal(tuning.crossing * brought, tuning.crossing * spared + _gain(op, tuning)) is True:
+        if less_equal(machine.crossing * brought, machine.crossing * spared + _gain(op, machine.products)) is True:
             found.add(op)
     return found
 

@@ -117,6 +117,11 @@ class Machine(NamedTuple):
         return 2 * self.tile_rows
 
     @property
+    def crossing(self) -> int:
+        """The multiply-adds that have to become faster to make up for an element moved to channels last, or back."""
+        return self.products.crossing * self.vector_bytes // self.line
+
+    @property
     def chains(self) -> int:
         """The most sums that run side by side: a row of two main tiles each, which fill registers with two more."""
         return 2 * self.tile_rows

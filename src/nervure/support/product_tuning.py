@@ -85,8 +85,9 @@ class ProductTuning(NamedTuple):
     """
 
     crossing: int = 500
-    """Multiply-adds that have to become faster to make up for an element that is moved to channels last, or back. Found
-    in be9c62d, with residual networks.
+    """Multiply-adds that have to become faster to make up for an element that is moved to channels last, or back, with
+    vectors as long as a line of memory; with shorter ones fewer, as each takes longer. Found in be9c62d, with residual
+    networks.
     """
 
     transposed_points: int = 128
