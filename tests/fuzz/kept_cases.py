@@ -288,4 +288,14 @@ function kept(%0: f32[n0], %1: bool[]) {
   return %2
 }
 '''),
+    Kept("a copy of a variable that has none of its elements", "values", [{}], 3, '''\
+nervure 1
+variable $v1: f64[3, 1]
+function kept() {
+  f64[3, 1] %0 = ReadVariable(variable=$v1)
+  f64[3, 2] %1 = Pad(%0, paddings=((0, 0), (2, -1)), number=7)
+  f64[3, 2] %2 = Reverse(%1, axes=(0,))
+  return %2
+}
+'''),
 ]

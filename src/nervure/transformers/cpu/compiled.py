@@ -262,13 +262,14 @@ class CompiledFunction:
 
     def _has_sound_packs(self) -> bool:
         """Whether each derived storage is made by one kernel, of one variable, constant or argument that the function
-        leaves unchanged. It may depend on no size.
+        leaves unchanged, or of nothing. It may depend on no size.
         """
         new_values, packs = {variable for root, variable in self.in_place}, self.packs
         kinds = {StorageKind.ARGUMENT, StorageKind.CONSTANT, StorageKind.VARIABLE}
         kernels = [(self.kernels[number], storage) for number, storage in packs.items()]
         return len({*packs.values()}) == len(kernels) and all([
-            kernel.writes == (storage,) and len(kernel.reads) == 1 and self.storages[kernel.reads[0]].kind in kinds
+            kernel.writes == (storage,) and len(kernel.reads) <= 1
+            and all([self.storages[read].kind in kinds for read in kernel.reads])
             and new_values.isdisjoint(kernel.reads) and bool(kernel.key)
             and all([isinstance(x, int) for x in (*kernel.launch.sizes, kernel.launch.extent)])
             for kernel, storage in kernels])

@@ -92,9 +92,11 @@ class LoadedFunction:
             if isinstance(code, HoldsFunctions):
                 given = {at: sources[storage] for at, storage in kernel.captured.items() if storage in sources}
                 inside[number] = tuple([function.panels(cells, given) for function in code.functions])
-            elif number in packs and kernel.reads[0] in sources:
+            elif number in packs and all([read in sources for read in kernel.reads]):
                 storage, size = packs[number], byte_size(self.compiled.storages[packs[number]], {})
-                sources[storage] = source = sources[kernel.reads[0]].packed(kernel, size)
+                # A kernel that reads nothing, such as a pad that crops all elements, always makes the same.
+                read = sources[kernel.reads[0]] if kernel.reads else PanelSource(None)
+                sources[storage] = source = read.packed(kernel, size)
                 panel = self._panel(source, storage, size, cells)
                 own |= {} if panel is None else {storage: panel}
         return Panels(own, sources, inside)
