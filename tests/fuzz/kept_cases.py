@@ -298,4 +298,16 @@ function kept() {
   return %2
 }
 '''),
+    Kept("attention that is a result, and a part of another one, in a loop that kernels share", "values",
+         [{"m": 40}, {"m": 2}, {"m": 200}], 3, '''\
+nervure 1
+symbol m
+function kept(%0: f32[1, m, 80], %1: f32[1, m, 2], %2: f32[1, m, 80], %3: f32[1, m, 2]) {
+  f32[1, m, 2] %4 = Attention(%2, %0, %3, before=25, after=0)
+  f32[1, m, 2] %5 = Multiply(%4, %1)
+  f32[1, m, 2] %6 = Add(%5, %5)
+  f32[1, m, 4] %7 = Concatenate(%5, %6, axis=2)
+  return %4, %7
+}
+'''),
 ]

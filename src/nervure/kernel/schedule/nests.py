@@ -52,12 +52,16 @@ def _has_places_of_its_own(nest: Nest) -> bool:
 
 
 def _is_one_to_one(access: NestedAccess, outer: set[LoopIndex]) -> bool:
-    """Whether an access is at another element for each value of its indices, and all ``outer`` ones move it."""
+    """Whether an access is at another element for each value of its indices, and all ``outer`` ones move it.
+
+    Indices of loops around the nest stay the same in it.
+    """
     address, extents = access.address, dict(access.inner)
-    digits = sorted([(step, index.number) for index, step in address.steps if isinstance(step, int) and step > 0])
+    steps = [(index, step) for index, step in address.steps if index in extents]
+    digits = sorted([(step, index.number) for index, step in steps if isinstance(step, int) and step > 0])
     if address.terms or index_symbols(address.base) or access.statement.buffer.role == "scratch":
         return False
-    if len(digits) < len(address.steps) or not {index for index, _ in address.steps} >= outer:
+    if len(digits) < len(steps) or not {index for index, _ in steps} >= outer:
         return False
     reach = 1
     for step, number in digits:
