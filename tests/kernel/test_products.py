@@ -297,13 +297,13 @@ def test_windows_of_three_dimensions_with_padding_are_a_product(cpu):
 
 
 def test_tables_whose_offsets_depend_on_an_outer_loop_are_those_of_the_task():
-    text = text_of(37, 40, f"{POINTS}*((11*j + 12*i + 5)//9) + l", f"k + 40*l + {40 * POINTS}*i")
+    text = text_of(13, 20, f"{POINTS}*((11*j + 12*i + 5)//9) + l", f"k + 20*l + {20 * POINTS}*i")
     kernel = parse_kernel(text.replace("100000000", "20000"))
     made = with_matrix_products(kernel, GENERIC._replace(threads=2))
     assert "offsets" in print_kernel(made)
     rng = np.random.default_rng(0)
     x, y = rng.integers(-9, 9, (2, 20_000)).astype(np.float32)
-    found = [np.zeros(2 * 37 * 40, np.float32) for _ in range(2)]
+    found = [np.zeros(2 * 13 * 20, np.float32) for _ in range(2)]
     for each, z in zip((kernel, made), found, strict=True):
         interpret(each, {"x": x, "y": y, "z": z}, {}, NumPyScalars())
     np.testing.assert_array_equal(*found)

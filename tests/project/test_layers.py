@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from tests.project.source import PACKAGE, module_name, parse, python_files
@@ -62,8 +63,13 @@ def layer(module: str) -> str | None:
     return rest.partition(".")[0] if package == "nervure" and rest else None
 
 
-def imported_modules(path: Path) -> Iterator[tuple[int, str, str]]:
+@cache
+def imported_modules(path: Path) -> list[tuple[int, str, str]]:
     """(line, module, local name) of each import of our own, wherever in the file it stands."""
+    return list(_imported(path))
+
+
+def _imported(path: Path) -> Iterator[tuple[int, str, str]]:
     here = module_name(path).split(".")
     package = here if path.name == "__init__.py" else here[:-1]
     for node in ast.walk(parse(path)):
@@ -141,6 +147,7 @@ def below(name: str, imports: dict[str, set[str]]) -> set[str]:
     return found
 
 
+@cache
 def imports_in_layers() -> dict[str, set[str]]:
     """For each module those of its own layer that it imports while it runs: at its top, or late, in a function."""
     files = {module_name(path): path for path in inner_files()}

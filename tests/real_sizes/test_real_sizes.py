@@ -18,7 +18,7 @@ from tests.conformance.running import DEEP
 from tests.real_sizes.cases import STAGES, Case, Program, arguments, check, draw_case, program
 from tests.real_sizes.elements import elements_of
 
-CASES, SHORT, WORK = (400, 40, 6e9) if DEEP else (12, 1, 2e9)
+CASES, SHORT, WORK = (400, 40, 6e9) if DEEP else (12, 1, 1e9)
 
 FOUND = [
     # A block of a symbolic number of rows did not hold whole images.
