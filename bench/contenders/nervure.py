@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 
+import numpy as np
+
 import nervure as nv
 from bench.chains import ATTENTIONS, FACTOR, INCREMENT, AttentionGradients
 from bench.contenders import Prepared, Programs, made
@@ -250,9 +252,20 @@ def gradients_of(node: Conv):
     return gradients
 
 
+def last(prepare):
+    """A setting with channels last: arguments and results have them innermost in memory."""
+    def prepared(program, inputs):
+        def of_last(*places):
+            found = program(*[place.transpose(0, 3, 1, 2) for place in places])
+            return [result.transpose(0, 2, 3, 1) for result in (found if isinstance(found, list) else [found])]
+        call, arguments, *_ = prepare(of_last, [np.ascontiguousarray(entry.transpose(0, 2, 3, 1)) for entry in inputs])
+        return Prepared(call, arguments, lambda results: [result.transpose(0, 3, 1, 2) for result in results])
+    return prepared
+
+
 for name, entry in CONVOLUTIONS.items():
-    programs(name, computation=compiled, variable=kept)(convolution_of(entry.node))
-    programs(f"{name}_gradients", deriv=compiled)(gradients_of(entry.node))
+    programs(name, computation=compiled, variable=kept, variable_last=last(kept))(convolution_of(entry.node))
+    programs(f"{name}_gradients", deriv=compiled, deriv_last=last(compiled))(gradients_of(entry.node))
 
 
 @programs("residual_block", deriv=compiled)
