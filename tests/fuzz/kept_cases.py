@@ -310,4 +310,16 @@ function kept(%0: f32[1, m, 80], %1: f32[1, m, 2], %2: f32[1, m, 80], %3: f32[1,
   return %4, %7
 }
 '''),
+    Kept("two reads of every third element, of which the second read all lanes", "values", [{"n": 17}], 330001167, '''\
+nervure 1
+symbol n:1..
+function kept(%0: f32[33, 1, 3], %1: f32[n, 33, 3]) {
+  f32[n, 33, 1] %2 = Convolution(%1, %0, strides=(3,), dilations=(1,), paddings=((2, 0),), groups=33)
+  f32[n, 33, 1] %3 = Add(%2, %2)
+  f32[n, 33, 1] %4 = Multiply(%3, %2)
+  f32[n, 33, 1] %5 = Tanh(%4)
+  f32[n, 1] %6 = Max(%5, axes=(1,), of_nothing=False)
+  return %6
+}
+'''),
 ]

@@ -48,6 +48,7 @@ from nervure.types.dtype import (
     int64,
     uint32,
 )
+from tests.arrays import guarded
 from tests.kernel.block import I, J
 from tests.transformers.cpu.running import check, least_bytes, run
 
@@ -573,3 +574,18 @@ def test_a_function_of_many_numbers_is_written_once(numbers):
     text = generate(kernel, Target.avx2()).text
     assert text.count("@power.f32(") == (0 if numbers == 3 else 1 + numbers)
     assert text.count("call float @sin.f32(") == (0 if numbers == 3 else numbers)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+@pytest.mark.parametrize("step", [1, 2, 3, 4])
+def test_lanes_outside_of_a_mask_that_is_known_are_not_read(cpu, step, dtype):
+    """LLVM read all lanes of a second vector with a mask of which it knew that a half has none."""
+    for length in (3, 9, 17, 33):
+        x, *rows = [np.arange(size, dtype=dtype) for size in [(length - 1) * step + 1] * 3]
+        x = np.stack([x, -x])
+
+        def result(x, y, z, module):
+            return module.max(x[:, ::step] * y[::step] + z[::step], axis=1)
+        places = [nv.placeholder(array.shape, dtype=array.dtype) for array in (x, *rows)]
+        found = nv.computation(result(*places, nv), *places, transformer=cpu)(*map(guarded, (x, *rows)))
+        np.testing.assert_array_equal(found, result(x, *rows, np))

@@ -111,7 +111,8 @@ class _Writer:
         """Returns the module of a ``kernel``, which is the one of this writer or a part of it. Loops ``apart`` are
         kernels of their own, with these symbols. If the code ``is_cold``, little is done for its speed.
         """
-        b = Builder("kernel", ARGUMENTS, attributes="nounwind", has_opaque_counters=True)
+        b = Builder("kernel", ARGUMENTS, attributes="nounwind", has_opaque_counters=True,
+                    masks_are_vectors=self._machine.vector_bytes < self._machine.line)
         _, _, begin, end, _, _ = b.arguments
         table = SizeTable(b, b.arguments[1], self._reduces, self.sizes)
         context = Context(b, self._machine, self._lanes, self._link, table)

@@ -35,6 +35,10 @@ Number = int | float | bool
 Lines: TypeAlias = "list[str | Phi | InsertionPoint]"
 
 
+_MASKED = {"float": "s", "double": "d", "i32": "d", "i64": "q"}
+"""The letters of elements in the names of intrinsics for masked loads."""
+
+
 class Builder:
     """One function. Declarations that it needs are collected in ``declarations`` for the module.
 
@@ -42,12 +46,13 @@ class Builder:
     or a return jumps to the next. With ``has_opaque_counters`` the counters of loops are hidden from LLVM's analyses:
     rewriting them takes a quarter of its time, and gains nothing if addresses are computed as far out as possible. It
     is the intrinsic ``expect`` that hides them, which code generation drops; assembly that does nothing would take a
-    twelfth of LLVM's time.
+    twelfth of LLVM's time. If ``masks_are_vectors``, as without AVX-512, loads with masks are the processor's own.
     """
 
     def __init__(self, name: str, arguments: Sequence[tuple[str, Type]] = (), result: Type | None = None,
-                 attributes: str = "", linkage: str = "", has_opaque_counters: bool = False) -> None:
-        self.has_opaque_counters = has_opaque_counters
+                 attributes: str = "", linkage: str = "", has_opaque_counters: bool = False,
+                 masks_are_vectors: bool = False) -> None:
+        self.has_opaque_counters, self.masks_are_vectors = has_opaque_counters, masks_are_vectors
         self.name, self.result, self.attributes, self.linkage = name, result, attributes, linkage
         self.declarations: dict[str, str] = {}
         self.arguments = [Register(self, type, f"%{label}") for label, type in arguments]
@@ -236,10 +241,31 @@ class Builder:
 
     def load_masked(self, pointer: Register, type: Type, mask: Register) -> Register:
         """Loads the lanes of a ``mask`` from an address, with zeros in the others, which are not read."""
+        if self.masks_are_vectors and type.bits >= 32:
+            return self._load_by_vector(pointer, type, mask)
         size, name = type.element.bits // 8, f"llvm.masked.load.{type.suffix}.p0"
         self.declarations[name] = f"declare {type} @{name}(ptr, i32, {mask.type}, {type})"
         return self.emit(type, f"call {type} @{name}(ptr {pointer.text}, i32 {size}, {mask.type} {mask.text}, "
                                f"{type} zeroinitializer)")
+
+    def _load_by_vector(self, pointer: Register, type: Type, mask: Register) -> Register:
+        """Does the same with instructions of AVX2. LLVM 22 loads all lanes of the second vector with a mask if it finds
+        that a half of this mask has none; it does not look into its intrinsics for these.
+        """
+        lanes, element = type.lanes, type.element
+        least, most = 128 // type.bits, 256 // type.bits
+        if lanes > most:
+            half = lanes // 2
+            low, high = [self._load_by_vector(self.offset(pointer, start, element), type.vector(half), self.shuffle(
+                mask, mask, range(start, start + half))) for start in (0, half)]
+            return self.shuffle(low, high, range(lanes))
+        if lanes < least:
+            wide = self.shuffle(mask, self.constant(mask.type, False), [*range(lanes), *[lanes] * (least - lanes)])
+            whole = self._load_by_vector(pointer, type.vector(least), wide)
+            return self.shuffle(whole, whole, range(lanes))
+        kind = ("avx.maskload.p" if type.is_float else "avx2.maskload.") + _MASKED[element.text]
+        return self.call(f"llvm.x86.{kind}{'' if lanes == least else '.256'}", type, pointer,
+                         mask.cast("sext", type.integer()))
 
     def gather(self, places: Register, element: Type, align: int = 1, mask: Register | None = None) -> Register:
         """Loads from each of some addresses, with zeros in the lanes outside of a ``mask``."""
