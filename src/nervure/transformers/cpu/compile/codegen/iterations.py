@@ -110,13 +110,9 @@ def in_lanes(context: Context, index: LoopIndex, preheader: Preheader, start: Re
 
 def known_iterations(context: Context, index: LoopIndex, preheader: Preheader, start: int, width: int, count: int,
                      body: Callable[[], None]) -> None:
-    """Builds iterations with known numbers ``start`` and ``count``: their mask is computed once, before all loops."""
+    """Builds iterations with known numbers ``start`` and ``count``, whose mask is a constant."""
     with context.inside(preheader):
-        mask = None
-        if count < width:
-            with context.at(0):
-                lanes = _first(context.builder, context.builder.constant(I64, count), width)
-                mask = Value(lanes.map(context.builder.opaque), 0)
+        mask = Value(_first(context.builder, context.builder.constant(I64, count), width), 0) if count < width else None
         with context.vector(Lanes(index, context.integer(start), width, mask)):
             body()
 

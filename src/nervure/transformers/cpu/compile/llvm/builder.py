@@ -60,6 +60,7 @@ class Builder:
         self._allocations: list[str] = []
         self._count = 0
         self._labels: dict[str, int] = {}
+        self._unknown: set[str] = set()  # the masks of which LLVM cannot know a lane
         self._is_open = True
         self.current = BasicBlock("entry")
 
@@ -178,8 +179,11 @@ class Builder:
         return self.emit(x.type, f"insertelement {x.type} {x.text}, {element!r}, {self.word(lane)!r}")
 
     def shuffle(self, x: Register, y: Register, lanes: Sequence[int]) -> Register:
-        """Returns lanes chosen from x and then y, by number; -1 is any."""
+        """Returns lanes chosen from x and then y, by number; -1 is any. Those of constants are a constant."""
         type = x.type.vector(len(lanes))
+        known = [*_constants(x), *_constants(y)]
+        if len(known) == x.type.lanes + y.type.lanes and min(lanes) >= 0 and len(lanes) > 1:
+            return Register(self, type, f"<{', '.join([known[lane] for lane in lanes])}>")
         listed = ", ".join([f"i32 {lane}" if lane >= 0 else "i32 poison" for lane in lanes])
         chosen = f"<{listed}>" if any(lanes) else "zeroinitializer"
         if len(lanes) == 1:
@@ -236,12 +240,16 @@ class Builder:
         self.line(f"store {x.type} {x.text}, ptr {pointer.text}, align {align or max(x.type.bits // 8, 1)}{how}")
 
     def first_lanes(self, count: Register, lanes: int) -> Register:
-        """Returns the mask of the lanes below a count of less than 2**31."""
-        return self.vector(I32.vector(lanes), range(lanes)) < self.splat(count.cast("trunc", I32), lanes)
+        """Returns the mask of the lanes below a count of less than 2**31, a constant if the count is one."""
+        if count.text.isdigit():
+            return self.vector(I1.vector(lanes), [lane < int(count.text) for lane in range(lanes)])
+        mask = self.vector(I32.vector(lanes), range(lanes)) < self.splat(count.cast("trunc", I32), lanes)
+        self._unknown.add(mask.text)
+        return mask
 
     def load_masked(self, pointer: Register, type: Type, mask: Register) -> Register:
         """Loads the lanes of a ``mask`` from an address, with zeros in the others, which are not read."""
-        if self.masks_are_vectors and type.bits >= 32:
+        if self.masks_are_vectors and type.bits >= 32 and mask.text not in self._unknown:
             return self._load_by_vector(pointer, type, mask)
         size, name = type.element.bits // 8, f"llvm.masked.load.{type.suffix}.p0"
         self.declarations[name] = f"declare {type} @{name}(ptr, i32, {mask.type}, {type})"
@@ -250,19 +258,27 @@ class Builder:
 
     def _load_by_vector(self, pointer: Register, type: Type, mask: Register) -> Register:
         """Does the same with instructions of AVX2. LLVM 22 loads all lanes of the second vector with a mask if it finds
-        that a half of this mask has none; it does not look into its intrinsics for these.
+        that a half of this mask has none; it does not look into its intrinsics for these. Lanes that are known here may
+        be those of a shorter vector.
         """
-        lanes, element = type.lanes, type.element
-        least, most = 128 // type.bits, 256 // type.bits
+        lanes, element, half = type.lanes, type.element, type.lanes // 2
+        known, least, most = _constants(mask), 128 // type.bits, 256 // type.bits
+        if known == ["i1 true"] * lanes:
+            return self.load(pointer, type, type.bits // 8)
+        if known == ["i1 false"] * lanes:
+            return self.constant(type, 0)
+        if lanes < least or lanes & (lanes - 1):
+            more = max(least, 1 << lanes.bit_length()) - lanes
+            wide = self.shuffle(mask, self.constant(mask.type, False), [*range(lanes), *[lanes] * more])
+            whole = self._load_by_vector(pointer, type.vector(lanes + more), wide)
+            return self.shuffle(whole, whole, range(lanes))
+        if known == ["i1 true"] * half + ["i1 false"] * half and half > 1:
+            own = self.load(pointer, type.vector(half), type.bits // 8)
+            return self.shuffle(own, self.constant(own.type, 0), range(lanes))
         if lanes > most:
-            half = lanes // 2
             low, high = [self._load_by_vector(self.offset(pointer, start, element), type.vector(half), self.shuffle(
                 mask, mask, range(start, start + half))) for start in (0, half)]
             return self.shuffle(low, high, range(lanes))
-        if lanes < least:
-            wide = self.shuffle(mask, self.constant(mask.type, False), [*range(lanes), *[lanes] * (least - lanes)])
-            whole = self._load_by_vector(pointer, type.vector(least), wide)
-            return self.shuffle(whole, whole, range(lanes))
         kind = ("avx.maskload.p" if type.is_float else "avx2.maskload.") + _MASKED[element.text]
         return self.call(f"llvm.x86.{kind}{'' if lanes == least else '.256'}", type, pointer,
                          mask.cast("sext", type.integer()))
@@ -534,6 +550,13 @@ class LoopBuilder:
 
 def _listed(arguments: Sequence[Register]) -> str:
     return ", ".join([f"{entry.type.text} {entry.text}" for entry in arguments])
+
+
+def _constants(x: Register) -> list[str]:
+    """Returns the lanes of a constant vector, each with its type; none for other registers."""
+    if x.text.startswith("splat ("):
+        return [x.text.removeprefix("splat (").removesuffix(")")] * x.type.lanes
+    return x.text.removeprefix("<").removesuffix(">").split(", ") if x.text.startswith("<") else []
 
 
 def _flattened(lines: Lines) -> Iterator[str]:
