@@ -87,6 +87,8 @@ CALLS = [
     ("bincount", (NUMBERS,), {}), ("bincount", (NUMBERS, ROW), {"minlength": 9}), ("bincount", (NUMBERS[:0],), {}),
     *[("histogram", (X, bins), options) for bins in (3, 10, [-1.5, 0.0, 0.25, 1.0]) for options in (
         {}, {"range": (-1, 1.5)}, {"density": True}, {"weights": X * X})],
+    ("histogram", (np.linspace(0, 1000, 40).astype(np.float16), 100), {"range": (0, 1000)}),
+    ("histogram", (np.linspace(0, 1e308, 50), 20), {}), ("histogram", (np.linspace(-1e308, 7e307, 50), 20), {}),
     ("histogram", (ODD, 4), {"range": (-1, 1)}), ("histogram", (NUMBERS,), {}), ("histogram", (np.ones(3),), {}),
     *[(name, pair, {}) for name in ("intersect1d", "setdiff1d", "setxor1d", "union1d") for pair in (
         (NUMBERS, NUMBERS[2:] + 1), (ODD, ODD[3:]), (X.round(), Y.round()), (NUMBERS, NUMBERS[:0]),
@@ -360,6 +362,21 @@ def test_different_values_ascend():
         same(nv.unique_values(x), np.sort(np.unique_values(x)))
         same(nv.unique(x, equal_nan=False), np.unique(x, equal_nan=False))
     assert nv.grad(lambda x: nv.sum(nv.square(nv.union1d(x, [2.0]))))(np.float32([3, 2, 3])).tolist() == [6, 4, 0]
+
+
+@pytest.mark.parametrize("transformer", ["interpreter", "cpu"])
+@pytest.mark.parametrize(("dtype", "ends", "bins"), [
+    (nv.float32, (-3e38, 3e38), 4), (nv.float64, (-1.2e308, 1.5e308), 9), (nv.float16, (0, 1000), 100),
+    (nv.float16, (-6e4, 6.5e4), 7), (nv.bfloat16, (-5, 5), 300)])
+def test_bins_lie_between_their_edges(transformer, dtype, ends, bins):
+    """Distances may be too large for the type, and edges are rounded: they ascend, and the counts are theirs."""
+    x = nv.placeholder((nv.dim("n", min=1),), dtype)
+    points = nv.constant(np.linspace(*np.divide(ends, 2), 301) * 2, dtype=dtype).numpy()
+    with nv.transformers.make_transformer(transformer) as made:
+        counts, edges = [np.asarray(entry, np.float64) for entry in made.computation(nv.histogram(x, bins), x)(points)]
+    assert np.isfinite(edges).all() and (np.diff(edges / 2) > 0).all()
+    assert [edges[0], edges[-1]] == [points[0], points[-1]]
+    np.testing.assert_array_equal(counts, np.histogram(points.astype(np.float64), edges)[0])
 
 
 @pytest.mark.parametrize("transformer", ["interpreter", "cpu"])

@@ -24,7 +24,7 @@ from nervure.front.arranging.gathering import as_index, from_front, gather, scat
 from nervure.front.arranging.joining import concatenate
 from nervure.front.arranging.views import axes_with_order, flatten, renamed, reshape
 from nervure.front.creation import as_tensor, constant
-from nervure.front.op_functions import divide, equal, is_nan, logical_and, maximum, minimum, mod, multiply
+from nervure.front.op_functions import divide, equal, is_finite, is_nan, logical_and, maximum, minimum, mod, multiply
 from nervure.front.pointwise.elementwise import convert, where
 from nervure.front.promotion import floating, promote
 from nervure.front.statistics import reductions
@@ -187,11 +187,13 @@ def counted(columns: Sequence[Tensor], edges: Sequence[Tensor], are_even: Sequen
     found = reshape(found, lengths)[(slice(1, -1),) * len(lengths)]
     if not is_density:
         return found
-    found = convert(found, floating(promote([found.dtype, *[ends.dtype for ends in edges]], op="histogram")))
+    dtype = floating(promote([found.dtype, *[ends.dtype for ends in edges]], op="histogram"))
+    found = convert(found, dtype.compute)
     found = divide(found, reductions.sum(found))
     for at, ends in enumerate(edges):
-        found = divide(found, reshape(diff(ends), [-1 if d == at else 1 for d in range(len(edges))]))
-    return found
+        widths = diff(convert(ends, ends.dtype.compute))
+        found = divide(found, reshape(widths, [-1 if d == at else 1 for d in range(len(edges))]))
+    return convert(found, dtype)
 
 
 def _even_bin(row: Tensor, ends: Tensor) -> Tensor:
@@ -199,16 +201,22 @@ def _even_bin(row: Tensor, ends: Tensor) -> Tensor:
 
     The distance from the first edge says which, but for a rounding: both edges are compared with the element.
     """
-    dtype, count = promote([row.dtype, ends.dtype], op="histogram"), ends.type.shape[0] - 1
+    dtype, count = promote([row.dtype, ends.dtype], op="histogram").compute, ends.type.shape[0] - 1
     assert isinstance(count, int)  # even edges are those of a number of bins
     own, edges = convert(row, dtype), convert(ends, dtype)
     low, high = edges[0], edges[-1]
     is_inside = logical_and(own >= low, own <= high)
-    share = (where(is_inside, own, low) - low) * float(count) / (high - low)
-    near = minimum(convert(share, int32), count - 1)
+    scale = _scale(low, high)
+    share = (where(is_inside, own, low) * scale - low * scale) / (high * scale - low * scale)
+    near = minimum(convert(share * float(count), int32), count - 1)
     near = where(own < gather(edges, near, 0), near - 1, near)
     near = where(logical_and(own >= gather(edges, near + 1, 0), near < count - 1), near + 1, near)
     return convert(where(is_inside, near + 1, 0), int64)
+
+
+def _scale(low: Tensor, high: Tensor) -> Tensor:
+    """Returns what numbers are multiplied with for their distances to be finite: 1, or a half of those far apart."""
+    return where(is_finite(high - low), 1.0, convert(0.5, low.dtype))
 
 
 def histogram_bin_edges(x: TensorLike, bins: int | TensorLike = 10, range: Sequence[float] | None = None) -> Tensor:
@@ -227,12 +235,14 @@ def histogram_bin_edges(x: TensorLike, bins: int | TensorLike = 10, range: Seque
                               expected="1 or more", help="a list gives edges")
     dtype = floating(own.dtype)
     if range is None and not any([same_length(length, 0) is True for length in own.type.shape]):
-        row = convert(_plain(own), dtype)
+        row = convert(_plain(own), dtype.compute)
         low, high = reductions.min(row, axis=[0]), reductions.max(row, axis=[0])
         is_point = equal(low, high)
         low, high = where(is_point, low - 0.5, low), where(is_point, high + 0.5, high)
-        inner = multiply(convert(arange(count), dtype), (high - low) / count) + low
-        return concatenate([inner, reshape(high, (1,))], 0)
+        scale = _scale(low, high)
+        steps = multiply(convert(arange(count), dtype.compute), (high * scale - low * scale) / count)
+        inner = minimum((steps + low * scale) / scale, high)
+        return convert(concatenate([inner, reshape(high, (1,))], 0), dtype)
     ends = (0.0, 1.0) if range is None else tuple([
         real(end, "histogram_bin_edges", "range") for end in members(range, "histogram_bin_edges", "range")])
     if len(ends) != 2 or not -math.inf < ends[0] <= ends[1] < math.inf:
