@@ -22,6 +22,7 @@ HOLES = np.where(RNG.random(X.shape) < 0.4, np.nan, X).astype(np.float32)
 HOLES[0, 0] = np.nan
 SOME = HOLES.copy()
 SOME[:, :, 0] = 1
+LARGE = np.array([[2**30, 2**30 + 7, 2**31 - 1], [2**30, -2**31, 5]], np.int32)
 NUMBERS, PLACES = np.array([3, 0, 5, 3, 1]), np.float32([-1, -0.5, 0.5, 2])
 BYTES = RNG.integers(0, 256, (3, 4)).astype(np.uint8)
 ODD = np.concatenate([RNG.standard_normal(9) * 3, [0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 0.5]]).astype(np.float32)
@@ -72,7 +73,8 @@ CALLS = [
         "nansum", "nanprod", "nanmean", "nanvar", "nanstd", "nanmax", "nanmin") for axis in (None, 0, 2, (0, 1))
       for keepdims in (False, True)],
     ("nanvar", (HOLES,), {"axis": 2, "ddof": 1}), ("nanvar", (X > 0,), {}),
-    ("nanmean", (np.arange(6).reshape(2, 3),), {"axis": 1}),
+    ("nanmean", (np.arange(6).reshape(2, 3),), {"axis": 1}), ("nanmean", (np.full(3, 2**62),), {}),
+    *[(name, (LARGE,), {"axis": axis}) for name in ("nanmean", "nanvar", "nanstd") for axis in (None, 1)],
     ("nanargmax", (SOME, 2), {}), ("nanargmin", (SOME, 2), {}), ("nan_to_num", (ODD,), {}),
     ("nan_to_num", (ODD,), {"nan": 1.0, "posinf": 2.0, "neginf": 3.0}), ("nan_to_num", (np.arange(3),), {}),
     *[(name, (ODD,), {}) for name in ("isnan", "isinf", "isfinite", "isposinf", "isneginf", "degrees", "radians",

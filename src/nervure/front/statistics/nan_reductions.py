@@ -14,8 +14,7 @@ import math
 from nervure.errors import NotSupported
 from nervure.front.creation import as_tensor, expression
 from nervure.front.op_functions import divide, equal, is_nan, sqrt, square, subtract
-from nervure.front.pointwise.elementwise import convert, logical_not, where
-from nervure.front.promotion import floating
+from nervure.front.pointwise.elementwise import as_floats, convert, logical_not, where
 from nervure.front.statistics import reductions
 from nervure.front.tensor import Number, Operand, Tensor, TensorLike
 from nervure.support.elsewhere import explain_keywords
@@ -49,8 +48,8 @@ def nanmean(x: TensorLike, axis: AxesLike | None = None, keepdims: bool = False)
     >>> nv.nanmean([[1.0, np.nan], [2.0, 3.0]], axis=1).tolist()
     [1.0, 2.5]
     """
-    own = as_tensor(x, "nanmean")
-    return divide(nansum(own, axis, keepdims), _count(own, axis, keepdims))
+    own = as_floats(x, "nanmean")
+    return convert(_mean(convert(own, own.dtype.compute), axis, keepdims), own.dtype)
 
 
 def nanvar(x: TensorLike, axis: AxesLike | None = None, keepdims: bool = False, ddof: int = 0) -> Tensor:
@@ -59,12 +58,8 @@ def nanvar(x: TensorLike, axis: AxesLike | None = None, keepdims: bool = False, 
     >>> nv.nanvar([[1.0, np.nan, 3.0]], axis=1).tolist()
     [1.0]
     """
-    own = as_tensor(x, "nanvar")
-    distances = subtract(own, nanmean(own, axis, keepdims=True))
-    if _may_be_nan(own):
-        distances = where(is_nan(own), 0, distances)
-    left = subtract(_count(own, axis, keepdims), ddof)
-    return where(left > 0, divide(reductions.sum(square(distances), axis=axis, keepdims=keepdims), left), math.nan)
+    own = as_floats(x, "nanvar")
+    return convert(_variance(convert(own, own.dtype.compute), axis, keepdims, ddof), own.dtype)
 
 
 def nanstd(x: TensorLike, axis: AxesLike | None = None, keepdims: bool = False, ddof: int = 0) -> Tensor:
@@ -73,7 +68,8 @@ def nanstd(x: TensorLike, axis: AxesLike | None = None, keepdims: bool = False, 
     >>> nv.nanstd([1.0, np.nan, 3.0]).item()
     1.0
     """
-    return sqrt(nanvar(x, axis, keepdims, ddof))
+    own = as_floats(x, "nanstd")
+    return convert(sqrt(_variance(convert(own, own.dtype.compute), axis, keepdims, ddof)), own.dtype)
 
 
 def nanmax(x: TensorLike, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
@@ -144,15 +140,25 @@ def without_nan(x: Tensor, number: float) -> Tensor:
     return where(is_nan(x), number, x) if _may_be_nan(x) else x
 
 
+def _mean(x: Tensor, axis: AxesLike | None, keepdims: bool) -> Tensor:
+    """Returns the mean of the elements that are not NaN, in a type in which arithmetic takes place."""
+    return divide(nansum(x, axis, keepdims), _count(x, axis, keepdims))
+
+
+def _variance(x: Tensor, axis: AxesLike | None, keepdims: bool, ddof: int) -> Tensor:
+    """Returns the variance of the elements that are not NaN, in a type in which arithmetic takes place."""
+    distances = where(is_nan(x), 0, subtract(x, _mean(x, axis, keepdims=True)))
+    left = subtract(_count(x, axis, keepdims), ddof)
+    return where(left > 0, divide(reductions.sum(square(distances), axis=axis, keepdims=keepdims), left), math.nan)
+
+
 def _may_be_nan(x: Tensor) -> bool:
     return x.dtype.is_float or x.dtype.is_complex
 
 
 def _count(x: Tensor, axis: AxesLike | None, keepdims: bool) -> Tensor:
-    """Returns the number of elements that are not NaN, in the type of their mean."""
-    is_there = logical_not(is_nan(x)) if _may_be_nan(x) else equal(x, x)
-    count = reductions.count_nonzero(is_there, axis=axis, keepdims=keepdims)
-    return convert(count, floating(x.dtype))
+    """Returns the number of floats that are not NaN, in their type."""
+    return convert(reductions.count_nonzero(logical_not(is_nan(x)), axis=axis, keepdims=keepdims), x.dtype)
 
 
 def _unless_nothing(found: Tensor, x: Tensor, axis: AxesLike | None, keepdims: bool, number: float) -> Tensor:
