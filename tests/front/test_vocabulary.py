@@ -65,7 +65,10 @@ CALLS = [
     ("trapezoid", (X, COLUMN), {"axis": 1}), ("trapezoid", (X, X[::-1]), {"axis": 1}),
     ("ptp", (X, 1), {}), ("ptp", (X,), {"keepdims": True}), ("var", (X, 1), {}), ("average", (X, 1), {}),
     ("average", (X, 1, COLUMN), {}), ("average", (X,), {"weights": X * X}),
-    ("average", ([1, 2, 4],), {"weights": [1, 2, 3]}),
+    ("average", ([1, 2, 4],), {"weights": [1, 2, 3]}), ("average", (BYTES, 1, BYTES[0]), {}),
+    *[("average", (X, axis, weights), {"keepdims": keepdims}) for axis, weights in (
+        ((0, 1), X[:, :, 0]), ((0, 2), X[:, 0] + 3), ((2, 1), X[0].T), ((-1, 0), X[:, 0].T + 3), ((2, 0, 1), X * X))
+      for keepdims in (False, True)],
     *[("cov", (MATRIX,), options) for options in ({}, {"rowvar": False}, {"bias": True}, {"ddof": 2}, {"ddof": 9})],
     ("cov", (ROW,), {}), ("cov", (MATRIX[:1],), {}), ("corrcoef", (MATRIX[:1],), {}),
     ("cov", (ROW, MATRIX[1]), {}), ("corrcoef", (MATRIX,), {}), ("corrcoef", (ROW,), {}),
@@ -237,6 +240,7 @@ SYMBOLIC = {
     "nanquantile": lambda f, x: f.nanquantile(x, 0.3, axis=0), "unwrap": lambda f, x: f.unwrap(4 * x, axis=0),
     "setdiff1d": lambda f, x: f.setdiff1d(x, x[0]), "union1d": lambda f, x: f.union1d(x, x[0]),
     "unique_counts": lambda f, x: f.unique_counts(f.sign(x)).counts,
+    "average": lambda f, x: f.average(x[:, :, None], (1, 0), x.T * x.T),
     "nanmax": lambda f, x: f.nanmax(x, axis=0), "vstack": lambda f, x: f.vstack([x, x])}
 
 
@@ -272,6 +276,7 @@ def test_axes_keep_their_names(function, axes):
     (lambda x, y: nv.interp(x, [0.0, 1.0, 3.0], y), [[-1.0, 0.4, 2.0, 5.0], [1.0, 2.0, 2.0]]),
     (lambda places: nv.interp(0.4, places, [1.0, 2.0, 5.0]), [[0.0, 1.0, 3.0]]), (nv.polyval, [[1.0, 2.0], [3.0, 0.5]]),
     (lambda x: nv.unwrap(x, axis=0), [[0.0, 4.0, 2.0, 9.0]]),
+    (lambda x, w: nv.average(x, (2, 0), w), [[[[1.0, 2.0]], [[4.0, 0.5]], [[3.0, 7.0]]], [[1, 2, 3], [4, 5, 7.0]]]),
     (nv.convolve, [[1.0, 2.0, 3.0], [0.5, 4.0]]), (nv.correlate, [[1.0, 2.0, 3.0], [0.5, 4.0]]),
     (lambda w: nv.bincount([0, 2, 2], w), [[1.0, 2.0, 3.0]]), (nv.polyint, [[1.0, 2.0]]), (nv.polyder, [[1.0, 2.0]]),
     (lambda w: nv.histogram([0.0, 2.0, 2.5], 2, weights=w, density=True)[0], [[1.0, 2.0, 3.0]])])
@@ -350,7 +355,9 @@ def test_where_all_elements_are_nan():
     (lambda: nv.gradient([1.0]), nv.ShapeMismatch, "two neighbours"),
     (lambda: nv.gradient(X, 1.0, 2.0), nv.InvalidArgument, "for each axis"),
     (lambda: nv.cov(X), nv.ShapeMismatch, "rows of a matrix"),
-    (lambda: nv.average(X, (0, 1), [1.0, 2.0, 3.0]), nv.ShapeMismatch, "one axis of x"),
+    (lambda: nv.average(X, (0, 1), [1.0, 2.0, 3.0]), nv.ShapeMismatch, "axes that are reduced"),
+    (lambda: nv.average(X, None, ROW), nv.ShapeMismatch, "axes that are reduced"),
+    (lambda: nv.average(X, (1, 2), X[0].T), nv.ShapeMismatch, r"the lengths \(4, 5\)"),
     (lambda: nv.nan_to_num(np.ones(2, np.complex64)), nv.NotSupported, "real ones")])
 def test_what_is_told(program, kind, message):
     with pytest.raises(kind, match=message) as caught:

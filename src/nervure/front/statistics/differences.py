@@ -11,12 +11,13 @@ import math
 
 from nervure import ops
 from nervure.errors import InvalidArgument, ShapeMismatch
+from nervure.front.apply import common_dtype
 from nervure.front.argument_parsing import integer, position_of, positions_of, truth
 from nervure.front.argument_parsing import real as real_number
 from nervure.front.arranging.diagonals import diagonal
 from nervure.front.arranging.joining import concatenate
 from nervure.front.arranging.rearranging import matrix_transpose
-from nervure.front.arranging.views import broadcast, expand_dims, reshape
+from nervure.front.arranging.views import broadcast, expand_dims, permuted, reshape
 from nervure.front.creation import as_tensor, expression
 from nervure.front.matrices.contraction import matmul
 from nervure.front.op_functions import (
@@ -33,13 +34,14 @@ from nervure.front.op_functions import (
 )
 from nervure.front.pointwise.complex_parts import conj, real
 from nervure.front.pointwise.elementwise import as_floats, convert, where
-from nervure.front.promotion import floating
+from nervure.front.promotion import floating, promote
 from nervure.front.statistics import reductions
 from nervure.front.statistics.prefixes import cumsum
 from nervure.front.tensor import Operand, Tensor, TensorLike
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import AxesLike, AxisLike
 from nervure.types.dim import dim_max, less_equal
+from nervure.types.dim import equal as same_length
 from nervure.types.dtype import bool_
 
 __all__ = ["average", "corrcoef", "cov", "diff", "gradient", "ptp", "trapezoid", "unwrap", "var"]
@@ -113,15 +115,17 @@ def trapezoid(y: TensorLike, x: Operand | None = None, dx: Operand = 1.0, axis: 
     """
     own = as_floats(y, "trapezoid")
     at = position_of(own, axis, "trapezoid")
-    means = (_part(own, at, 1, None) + _part(own, at, 0, -1)) / 2
+    wide = convert(own, own.dtype.compute)
+    means = (_part(wide, at, 1, None) + _part(wide, at, 0, -1)) / 2
     if x is None:
-        return reductions.sum(multiply(means, dx), axis=[at])
-    places = as_tensor(x, "trapezoid", 2)
-    places = convert(places, floating(places.dtype))  # unsigned integers have no negative differences
-    steps = diff(places, axis=-1 if places.ndim == 1 else at)
+        dtype = common_dtype((own, dx), "trapezoid")
+        return convert(reductions.sum(multiply(means, dx), axis=[at]), dtype)
+    places = as_floats(x, "trapezoid", 2)  # unsigned integers have no negative differences
+    dtype = promote([own.dtype, places.dtype], op="trapezoid")
+    steps = diff(convert(places, places.dtype.compute), axis=-1 if places.ndim == 1 else at)
     if places.ndim == 1 and not places.is_named:
         steps = reshape(steps, [means.shape[at] if d == at else 1 for d in range(own.ndim)])
-    return reductions.sum(multiply(means, steps), axis=[at])
+    return convert(reductions.sum(multiply(means, steps), axis=[at]), dtype)
 
 
 def unwrap(x: TensorLike, discont: float | None = None, axis: AxisLike = -1, period: float = 2 * math.pi) -> Tensor:
@@ -176,7 +180,7 @@ def ptp(x: TensorLike, axis: AxesLike | None = None, keepdims: bool = False) -> 
 
 def average(x: TensorLike, axis: AxesLike | None = None, weights: Operand | None = None,
             keepdims: bool = False) -> Tensor:
-    """The mean with ``weights``, which have the axes of x or the one axis that is reduced.
+    """The mean with ``weights``, which have the axes of x or those that are reduced, in the order of ``axis``.
 
     >>> nv.average([[1, 2], [3, 4]], axis=1, weights=[3, 1]).tolist()
     [1.25, 3.25]
@@ -185,17 +189,28 @@ def average(x: TensorLike, axis: AxesLike | None = None, weights: Operand | None
     if weights is None:
         return reductions.mean(own, axis=axis, keepdims=keepdims)
     heavy = as_tensor(weights, "average", 2)
-    if axis is not None and heavy.ndim == 1 and own.ndim > 1 and not heavy.is_named:
-        places = positions_of(own, axis, "average")
-        if len(places) != 1:
-            raise ShapeMismatch("weights of one axis belong to one axis of x", op="average", operand="weights",
-                                got=str(heavy.type), expected="the axes of x", help="broadcast the weights")
-        heavy = reshape(heavy, [heavy.shape[0] if at == places[0] else 1 for at in range(own.ndim)])
+    dtype = floating(promote([own.dtype, heavy.dtype], op="average"))
+    if heavy.ndim != own.ndim and not heavy.is_named:
+        heavy = _along(own, heavy, axis)
+    own, heavy = convert(own, dtype.compute), convert(heavy, dtype.compute)
     product = multiply(own, heavy)
-    product = convert(product, floating(product.dtype))
-    whole = broadcast(convert(heavy, product.dtype), own.axes if own.is_named else own.shape)
-    return divide(reductions.sum(product, axis=axis, keepdims=keepdims),
-                  reductions.sum(whole, axis=axis, keepdims=keepdims))
+    whole = broadcast(heavy, own.axes if own.is_named else own.shape)
+    return convert(divide(reductions.sum(product, axis=axis, keepdims=keepdims),
+                          reductions.sum(whole, axis=axis, keepdims=keepdims)), dtype)
+
+
+def _along(x: Tensor, weights: Tensor, axis: AxesLike | None) -> Tensor:
+    """Returns weights of the axes of x that are reduced with an axis for each of x."""
+    places = () if axis is None else positions_of(x, axis, "average")
+    lengths = tuple([x.type.shape[at] for at in places])
+    if len(places) != weights.ndim or not places or any([
+            same_length(*pair) is False for pair in zip(weights.type.shape, lengths, strict=True)]):
+        raise ShapeMismatch("weights have the axes that are reduced", op="average", operand="weights",
+                            got=str(weights.type), help="broadcast the weights",
+                            expected=f"the axes of x, or the lengths ({', '.join(map(str, lengths))})")
+    ordered = permuted(weights, [places.index(at) for at in sorted(places)])
+    lengths_of = dict(zip(sorted(places), ordered.type.shape, strict=True))
+    return reshape(ordered, [lengths_of.get(at, 1) for at in range(x.ndim)])
 
 
 def cov(x: TensorLike, y: TensorLike | None = None, rowvar: bool = True, bias: bool = False,
@@ -208,13 +223,9 @@ def cov(x: TensorLike, y: TensorLike | None = None, rowvar: bool = True, bias: b
     >>> nv.cov([[0, 1, 2], [2, 1, 0]]).tolist(), nv.cov(np.array([1j, -1j])).item()
     ([[1.0, -1.0], [-1.0, 1.0]], (2+0j))
     """
-    rows = _variables(x, rowvar, "cov", 1)
-    if y is not None:
-        rows = concatenate([rows, _variables(y, rowvar, "cov", 2)], 0)
+    rows = _variables(x, y, rowvar, "cov")
     less_by = (0 if truth(bias, "cov", "bias") else 1) if ddof is None else integer(ddof, "cov", "ddof")
-    centred = subtract(rows, reductions.mean(rows, axis=1, keepdims=True))
-    found = divide(matmul(centred, matrix_transpose(conj(centred))), dim_max(rows.type.shape[1] - less_by, 0))
-    return reshape(found, ()) if rows.type.shape[0] == 1 else found
+    return convert(_covariances(convert(rows, rows.dtype.compute), less_by), rows.dtype)
 
 
 def corrcoef(x: TensorLike, y: TensorLike | None = None, rowvar: bool = True) -> Tensor:
@@ -223,15 +234,29 @@ def corrcoef(x: TensorLike, y: TensorLike | None = None, rowvar: bool = True) ->
     >>> nv.corrcoef([[0, 1, 2], [2, 1, 0]]).numpy().round(4).tolist()
     [[1.0, -1.0], [-1.0, 1.0]]
     """
-    found = cov(x, y, rowvar)
+    rows = _variables(x, y, rowvar, "corrcoef")
+    found = _covariances(convert(rows, rows.dtype.compute), 1)
     if found.ndim == 0:
-        return divide(found, found)
+        return convert(divide(found, found), rows.dtype)
     deviations = sqrt(real(diagonal(found)))
-    return divide(divide(found, expand_dims(deviations, 1)), expand_dims(deviations, 0))
+    return convert(divide(divide(found, expand_dims(deviations, 1)), expand_dims(deviations, 0)), rows.dtype)
 
 
-def _variables(x: TensorLike, rowvar: bool, name: str, operand: int) -> Tensor:
-    """Returns floats with a row for each variable."""
+def _covariances(rows: Tensor, less_by: int) -> Tensor:
+    """Returns the covariances of variables, divided by a count that is less, in a type of arithmetic."""
+    centred = subtract(rows, reductions.mean(rows, axis=1, keepdims=True))
+    found = divide(matmul(centred, matrix_transpose(conj(centred))), dim_max(rows.type.shape[1] - less_by, 0))
+    return reshape(found, ()) if rows.type.shape[0] == 1 else found
+
+
+def _variables(x: TensorLike, y: TensorLike | None, rowvar: bool, name: str) -> Tensor:
+    """Returns floats with a row for each variable of x and of y."""
+    rows = _rows(x, rowvar, name, 1)
+    return rows if y is None else concatenate([rows, _rows(y, rowvar, name, 2)], 0)
+
+
+def _rows(x: TensorLike, rowvar: bool, name: str, operand: int) -> Tensor:
+    """Returns floats with a row for each variable of an operand."""
     own = as_tensor(x, name, operand)
     if own.ndim > 2 or own.is_named:
         raise ShapeMismatch("variables are the rows of a matrix without names", op=name, operand=operand,
