@@ -456,6 +456,33 @@ def test_low_precision_is_rounded_once(function):
     np.testing.assert_array_equal(results[nv.float16], results[nv.float32].astype(np.float16))
 
 
+SUMS_WITHIN = {
+    "mean": nv.mean, "nanmean": nv.nanmean, "nanvar": nv.nanvar, "nanstd": nv.nanstd,
+    "average": lambda x: nv.average(x, weights=x), "cov": lambda x: nv.cov(nv.stack([x, x[::-1]])),
+    "corrcoef": lambda x: nv.corrcoef(x, x[::-1]), "trapezoid": lambda x: nv.trapezoid(x, dx=0.01),
+    "trapezoid_of_places": lambda x: nv.trapezoid(x, x),
+    "segment_mean": lambda x: nv.segment_mean(x, nv.convert(x > 100, nv.int64), 2),
+    "vector_norm": lambda x: nv.linalg.vector_norm(x, 3),
+    "lp_pooling": lambda x: nv.lp_pooling(nv.expand_dims(nv.expand_dims(x, 0), 0), 3, 3.0),
+    "density": lambda x: nv.histogram(x, 4, density=True)[0]}
+
+
+@pytest.mark.parametrize("dtype", [nv.float16, nv.bfloat16])
+@pytest.mark.parametrize("transformer", ["interpreter", "cpu"])
+@pytest.mark.parametrize("name", SUMS_WITHIN)
+def test_what_sums_are_within_is_rounded_once(name, transformer, dtype):
+    """O45: a sum of low precision that would overflow, or lose what is small, is one of float32."""
+    numbers = (80 + np.arange(70_000 if "mean" in name or name == "density" else 1000) % 41).astype(dtype.numpy)
+    results = []
+    with nv.transformers.make_transformer(transformer) as made:
+        for own in (dtype, nv.float32):
+            x = nv.placeholder((dim("n", min=3),), own)
+            results.append(made.computation(nv.convert(SUMS_WITHIN[name](x), dtype), x)(numbers.astype(own.numpy)))
+    found, wanted = [np.asarray(entry, np.float64) for entry in results]
+    assert np.isfinite(found).all() and found.any()
+    np.testing.assert_array_equal(found, wanted)
+
+
 @pytest.mark.parametrize("wrap", [
     lambda y: y.astype(nv.float64), lambda y: nv.axes_with_order(y, "C=2, N=2"),
     lambda y: nv.axes_with_order(nv.axes_with_order(y.astype(nv.float64), "C=2, N=2"), "N=2, C=2")], ids=range(3))

@@ -200,13 +200,14 @@ def lp_pooling(x: TensorLike, window: Mapping[object, int] | int | Sequence[int]
         raise InvalidArgument("the exponent of a norm is positive", op="lp_pooling", operand="p", got=p,
                               expected="more than 0", help="nv.pooling(x, 'max', window) is the limit of large ones")
     own = as_floats(x, "lp_pooling")
-    powers = power(absolute(own), exponent)
+    powers = power(absolute(convert(own, own.dtype.compute)), exponent)
     means = pooling(powers, "avg", window, strides, padding, count_padding=True)
     lengths = list(window.values()) if isinstance(window, Mapping) else list(window) if isinstance(
         window, (list, tuple)) else [window] * (own.ndim - 2)
     sums = multiply(means, float(math.prod([integer(length, "lp_pooling", "window") for length in lengths])))
     is_nothing = equal(sums, 0.0)
-    return where(is_nothing, 0.0, power(where(is_nothing, 1.0, sums), 1 / exponent))  # its derivative there is 0
+    found = where(is_nothing, 0.0, power(where(is_nothing, 1.0, sums), 1 / exponent))  # its derivative there is 0
+    return convert(found, own.dtype)
 
 
 # -- channels and places -----------------------------------------------------------------------------------------

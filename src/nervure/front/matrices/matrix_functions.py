@@ -173,8 +173,8 @@ def vector_norm(x: TensorLike, ord: float = 2, axis: AxesLike | None = None, kee
     if isinstance(ord, bool) or not isinstance(ord, (int, float, np.number)):
         raise InvalidArgument("the order of a norm is a number", op="vector_norm", operand="ord", got=f"{ord!r:.40}",
                               expected="a number, inf or -inf", help="nv.linalg.matrix_norm has 'fro' and 'nuc'")
-    total = reductions.sum(power(size, float(ord)), axis=along, keepdims=keepdims)
-    return power(total, 1 / float(ord))
+    powers = power(convert(size, size.dtype.compute), float(ord))
+    return convert(power(reductions.sum(powers, axis=along, keepdims=keepdims), 1 / float(ord)), size.dtype)
 
 
 _MATRIX_NORMS = ("fro", "nuc", 1, -1, 2, -2, float("inf"), float("-inf"))

@@ -119,9 +119,9 @@ def segment_mean(x: TensorLike, segments: TensorLike, count: DimLike, axis: Axis
     [3.0, 3.0, 0.0]
     """
     own = as_floats(x, "segment_mean")
-    at = position_of(own, axis, "segment_mean")
-    sums = _reduced(own, segments, count, at, "add", 0, "segment_mean")
-    number = _reduced(ones((own.type.shape[at],), own.dtype.compute), segments, count, 0, "add", 0, "segment_mean")
+    at, wide = position_of(own, axis, "segment_mean"), convert(own, own.dtype.compute)
+    sums = _reduced(wide, segments, count, at, "add", 0, "segment_mean")
+    number = _reduced(ones((own.type.shape[at],), wide.dtype), segments, count, 0, "add", 0, "segment_mean")
     for _ in range(own.ndim - at - 1):
         number = expand_dims(number, -1)
     return Tensor(convert(divide(Tensor(sums.value), maximum(number, 1)), own.dtype).value, sums._axes)
