@@ -129,12 +129,17 @@ class Rewiring:
         return below, lambda found: self._copy(op, place, found).outputs[value.index]
 
     def _operands(self, op: Op, place: Place) -> Sequence[Value]:
-        """Returns the operands of an op. A step does not wait for what the plan has put behind it."""
+        """Returns the operands of an op. A step does not wait for what the plan has put behind it, nor for what no step
+        makes any more.
+        """
         own = self._begin.get(place)
         if type(op) is not After or own is None:
             return op.operands
-        return [op.operands[0], *[other for other in op.operands[1:]
-                                  if self._begin.get(self._home.get(other.op), -1) < own]]
+        return [op.operands[0], *[other for other in op.operands[1:] if self._is_before(other.op, own)]]
+
+    def _is_before(self, op: Op, number: int) -> bool:
+        """Whether an op is a leaf, or part of a step that begins before the kernel of this ``number``."""
+        return isinstance(op, Leaf) or op in self._home and self._begin.get(self._home[op], -1) < number
 
     def _reading(self, operand: Value, place: Place) -> Place:
         """Returns the place from which an op reads an operand: what it reads now, if it is a step that reads others."""

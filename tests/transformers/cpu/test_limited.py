@@ -169,6 +169,24 @@ def test_all_that_compile_take_a_limit():
     assert trainer.transformer.memory_limit == 1_000_000
 
 
+def test_a_second_cut_waits_for_nothing_that_the_first_one_made_again():
+    """V6, V8: the first value is read by no step any more, so that no kernel makes it."""
+    x, e = nv.placeholder((3, 7, 32)), nv.placeholder((3, 7, 32))
+    weights = [nv.placeholder((32, 32)) for _ in range(5)]
+
+    def step(limit):
+        w, q, k, v, p = weights
+        y = nv.map(lambda row: nv.tanh(row @ w) + nv.mean(row, axis=0), nv.tanh(x))
+        z = nv.softmax((y @ q) @ nv.swapaxes(y @ k, -1, -2), axis=-1) @ (y @ v)
+        loss = nv.sum((z @ p) * e)
+        return nv.computation([z, loss, *nv.deriv(loss, [x, w, q])], x, e, *weights, memory_limit=limit)
+    usual, rng = step(None), np.random.default_rng(3)
+    limit = int(usual.executable.memory({}).bytes * 0.8)
+    limited = step(limit)
+    given = [rng.normal(size=place.shape).astype(np.float32) / 8 for place in (x, e, *weights)]
+    assert limited.executable.memory({}).bytes <= limit and same(usual(*given), limited(*given))
+
+
 def test_the_switch():
     """V12"""
     size = training()[1].executable.memory({}).bytes
