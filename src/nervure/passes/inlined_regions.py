@@ -8,9 +8,10 @@
 >>> inlined_regions(nv.Function(choice.outputs, [given])).results
 (f32[3] Multiply(Parameter, Full),)
 
-A branch or a loop with effects stays as it is; those of a checkpoint take their place among those of the function. Once
-derivatives have been taken nothing else tells a checkpoint apart; what a derivative makes again stays apart, behind
-``After``.
+A loop of two iterations that adds up the gradients of what it captures stays until one sum over its iterations has
+taken their place: its order of additions is that of a longer loop. A branch or a loop with effects stays as it is;
+those of a checkpoint take their place among those of the function. Once derivatives have been taken nothing else tells
+a checkpoint apart; what a derivative makes again stays apart, behind ``After``.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from nervure.ops.rematerialising import Checkpoint
 from nervure.ops.views import Concatenate, Reshape, Slice
 
 MOST = 2
-"""The iterations of the longest loop that is inlined."""
+"""The iterations of the longest loop that is inlined, unless it has sums."""
 
 
 def inlined_regions(function: Function) -> Function:
@@ -44,7 +45,7 @@ def _inlined(op: Op) -> Sequence[Value] | None:
         return None
     if isinstance(op, Branches) and isinstance(chooser := op.operands[0].op, Full):
         return op.branches[op.chosen(int(chooser.number.real))](*op.operands[1:])
-    if isinstance(op, Scan) and isinstance(op.length, int) and 1 <= op.length <= MOST:
+    if isinstance(op, Scan) and isinstance(op.length, int) and 1 <= op.length <= (1 if op.sums else MOST):
         return _iterations(op, op.length)
     return None
 

@@ -86,7 +86,7 @@ def _loops(function: Function, evaluate: Evaluate | None) -> Function:
     changed = fission(residuals(lifted))
     if changed is function:
         return function
-    return run(changed, [dead_regions, shared_bodies, common_subexpressions, simplification(evaluate)])
+    return run(changed, [inlined_regions, dead_regions, shared_bodies, common_subexpressions, simplification(evaluate)])
 
 
 def native(function: Function, evaluate: Evaluate | None = None, supports: Supports | None = None,
