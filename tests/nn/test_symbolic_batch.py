@@ -141,3 +141,21 @@ def program(made: Any, module: nn.Module, size: Any, sample: tuple[int, ...], dt
     loss = nv.sum(nv.sin(y), out_axes=())
     targets = [*loss.variables(), *([x] if dtype is nv.float32 else [])]
     return made.computation([y, loss, *nv.deriv(loss, targets)], x)
+
+
+def test_bits_do_not_depend_on_what_is_known():
+    """O7: also those of a gradient of a batch of one, of attention, and of a mean in logarithms."""
+    rng = np.random.default_rng(0)
+
+    def f32(*shape: int) -> np.ndarray:
+        return rng.standard_normal(shape).astype(np.float32)
+    norm, error = nn.BatchNorm(3, scale=f32(3)), f32(1, 3, 5)
+    for function, arrays, axis in (
+            (lambda x: nv.deriv(nv.sum(norm(x) * error), x), [f32(1, 3, 5)], 0),
+            (nv.attention, [f32(3, 7), f32(4, 7), f32(4, 7)], 1),
+            (nv.logmeanexp, [f32(7)], 0)):
+        found = []
+        for length in (nv.dim("n", min=1), arrays[0].shape[axis]):
+            places = [nv.placeholder((*array.shape[:axis], length, *array.shape[axis + 1:])) for array in arrays]
+            found.append(nv.computation(function(*places), *places)(*arrays))
+        np.testing.assert_array_equal(*found)

@@ -71,8 +71,11 @@ class Standardize(Normalization):
 
 
 def _scale(gradient: Value, axes: tuple[int, ...]) -> Value | None:
-    """Returns the factor of a gradient, if it is a product with a factor that is constant along the axes."""
+    """Returns the factor of a gradient, if it is a product with a factor that is constant along the axes, as every
+    factor is along those of length 1.
+    """
     if not isinstance(gradient.op, Multiply):
         return None
     scale = gradient.op.operands[1]
-    return scale if isinstance(scale.op, Broadcast) and set(axes) <= set(scale.op.axes) else None
+    long = {axis for axis in axes if scale.shape[axis] != 1}
+    return scale if isinstance(scale.op, Broadcast) and long <= set(scale.op.axes) else None

@@ -22,7 +22,7 @@ from nervure.ops.reductions import Max, Reduction, Sum, spread
 from nervure.ops.selection import where
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import DimLike, dim_max, product
-from nervure.types.dtype import int64
+from nervure.types.dtype import float64, int64
 from nervure.types.element_groups import ANY, COMPLEX, FLOATS, REALS
 
 
@@ -138,7 +138,8 @@ class LogMeanExp(ReductionComposite):
         total, count = LogSumExp(x, self.axes).output, _count(x, self.axes)
         if isinstance(count, int):
             return total - (math.log(count) if count else float("-inf"))
-        return total - Log(Extent(count, total.dtype, total.shape))
+        share = Log(Extent(count, float64, total.shape)).output  # it is rounded once, as that of a number
+        return total - (share if total.dtype is float64 else Convert(share, total.dtype).output)
 
 
 def _count(x: Value, axes: tuple[int, ...]) -> DimLike:

@@ -22,7 +22,7 @@ from nervure.front.alignment import broadcast_anonymous, broadcast_shape, reorde
 from nervure.front.apply import common_dtype, converted_to
 from nervure.front.argument_parsing import integer, members, real, truth
 from nervure.front.creation import as_tensor
-from nervure.front.op_functions import multiply, rsqrt
+from nervure.front.op_functions import divide, multiply, sqrt
 from nervure.front.pointwise.elementwise import convert
 from nervure.front.promotion import floating
 from nervure.front.tensor import Operand, Tensor
@@ -32,7 +32,7 @@ from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes
 from nervure.types.axis import Axis, same_role
 from nervure.types.dim import DimLike, equal
-from nervure.types.dtype import DType, bool_
+from nervure.types.dtype import DType, bool_, float64
 from nervure.types.shape import Shape
 
 __all__ = ["attention"]
@@ -188,7 +188,9 @@ def _scale(query: Value, scale: float | None) -> Operand | None:
     if scale is not None:
         return None if real(scale, _NAME, "scale") == 1 else real(scale, _NAME, "scale")
     width = query.shape[-1]
-    return rsqrt(convert(width, query.dtype)) if not isinstance(width, int) else 1 / math.sqrt(width) if width else None
+    if isinstance(width, int):
+        return 1 / math.sqrt(width) if width else None
+    return convert(divide(1.0, sqrt(convert(width, float64))), query.dtype)  # with the bits of a number
 
 
 def _window(window: object, causal: bool) -> tuple[int | None, int | None]:
