@@ -106,6 +106,107 @@ def test_scalars_are_weak(dtype):
             assert (x * scalar).dtype is (scalar * x).dtype is dtype
 
 
+TRUE = np.array([True, False, True])
+BESIDE = {  # functions of several operands, of which the second one may be a number
+    **{name: getattr(nv, name) for name in (
+        "append", "array_equal", "complex", "copysign", "divide", "fmax", "fmin", "fmod", "gcd", "heaviside", "hypot",
+        "intersect1d", "lcm", "less", "logaddexp", "logaddexp2", "maximum", "nextafter", "outer", "polar", "polyadd",
+        "polydiv", "polymul", "polysub", "polyval", "power", "rel_entr", "searchsorted", "setdiff1d", "setxor1d",
+        "squared_difference", "union1d", "xlog1py", "xlogy")},
+    **{name: getattr(nv.special, name) for name in ("boxcox", "comb", "kl_div")},
+    "array_equal of an element": lambda x, s: nv.array_equal(x[0], s),
+    "choose": lambda x, s: nv.choose([1, 0, 1], [x, s]),
+    "clip": lambda x, s: nv.clip(x, s),
+    "convolve": lambda x, s: nv.convolve(x, s),
+    "correlate": lambda x, s: nv.correlate(x, s),
+    "digitize": lambda x, s: nv.digitize(s, x),
+    "hstack": lambda x, s: nv.hstack([x, s]),
+    "interp": lambda x, s: nv.interp(s, x, x),
+    "interp to the left": lambda x, s: nv.interp(x, x + 1, x, left=s),
+    "isclose": lambda x, s: nv.isclose(x, s, 0, 0),
+    "piecewise": lambda x, s: nv.piecewise(x, [TRUE], [s]),
+    "polyint": lambda x, s: nv.polyint(x, 1, s),
+    "quantise_linear": lambda x, s: nv.quantise_linear(x, s),
+    "select": lambda x, s: nv.select([TRUE], [s], x),
+    "select by default": lambda x, s: nv.select([TRUE], [x], s),
+    "sph_harm_y": lambda x, s: nv.special.sph_harm_y(2, 1, x, s),
+    "stack": lambda x, s: nv.stack([x[0], s]),
+    "where": lambda x, s: nv.where(TRUE, x, s)}
+ROWS = {nv.int64: ([2**24 + 1, 2**24 + 3, 2**53 + 1], 2**24 + 1), nv.float64: ([0.1, 0.7, 2.5], 0.1),
+        nv.float16: ([0.1, 0.7, 2.5], 0.1), nv.bfloat16: ([0.1, 0.7, 2.5], 0.1)}
+NO_FLOATS, NO_INTEGERS = {"gcd", "lcm"}, {"power"}
+NO_OTHER_ORDER = {"boxcox", "clip", "digitize", "interp", "piecewise", "polydiv", "polyint", "quantise_linear",
+                  "searchsorted", "stack"}
+
+
+INTERPRETER = nv.transformers.make_transformer("interpreter")
+
+
+def parts_of(result):
+    return result if isinstance(result, tuple) else (result,)
+
+
+@pytest.mark.parametrize("dtype", ROWS, ids=str)
+@pytest.mark.parametrize("name", BESIDE)
+def test_a_scalar_is_a_tensor_of_the_others_type(name, dtype):
+    """A82: with all digits that the type has, on either side."""
+    if name in (NO_INTEGERS if dtype.is_integer else NO_FLOATS):
+        return
+    row, number = ROWS[dtype]
+    function, x, tensor = BESIDE[name], nv.constant(row, dtype=dtype), nv.constant(number, dtype=dtype)
+    calls = [function, lambda a, b: function(b, a)]
+    calls = calls[:1] if name in NO_OTHER_ORDER or " " in name else calls
+    found, expected = [[part for call in calls for part in parts_of(call(x, entry))] for entry in (number, tensor)]
+    assert [entry.dtype for entry in found] == [entry.dtype for entry in expected]
+    values = INTERPRETER.computation([*found, *expected])()
+    for got, right in zip(values[:len(found)], values[len(found):], strict=True):
+        assert got.shape == right.shape and got.tobytes() == right.tobytes(), (got, right)
+
+
+@pytest.mark.parametrize("name", ["append", "fmin", "gcd", "hstack", "polymul", "searchsorted", "select"])
+def test_an_argument_of_a_traced_function_beside_a_tensor(name):
+    """A262: a number among the arguments is as weak as outside."""
+    row, number = ROWS[nv.int64]
+    expected = BESIDE[name](nv.constant(row, dtype=nv.int64), number).numpy()
+    found = nv.jit(BESIDE[name])(np.array(row), number)
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("transformer", ["interpreter", "cpu"])
+def test_no_digit_of_a_scalar_is_lost(transformer):
+    """A82: the values are those of whole numbers, and of Python's floats."""
+    big = nv.constant(np.array([2**40 + 12345]))
+    rows = [
+        (nv.fmod(big, 16777217), [16724026]),
+        (nv.gcd(nv.constant(np.array([3 * (2**24 + 1)])), 2**24 + 1), [2**24 + 1]),
+        (nv.searchsorted(nv.constant(np.array([0.1, 0.2])), 0.1), 0),
+        (nv.fmin(nv.constant(np.array([2**53 + 1])), 2**60), [2**53 + 1]),
+        (nv.fmod(nv.constant(np.array([0.5])), 0.1), [np.fmod(0.5, 0.1)]),
+        (nv.select([True], [2**24 + 1], nv.constant(np.array(1))), 2**24 + 1),
+        (nv.array_equal(nv.constant(np.array(2**24 + 1)), 2**24), False)]
+    with nv.transformers.make_transformer(transformer) as own:
+        found = own.computation([result for result, _ in rows])()
+    for value, (result, expected) in zip(found, rows, strict=True):
+        assert value.dtype == result.dtype.numpy and value.tolist() == expected
+
+
+@pytest.mark.parametrize("name", ["copysign", "fmax", "fmod", "hstack", "interp", "logaddexp", "polymul", "rel_entr",
+                                  "select by default", "xlogy"])
+def test_derivatives_and_symbols_beside_a_scalar(name):
+    """A82: derivatives are those beside a tensor, and symbolic lengths change nothing."""
+    length = 3 if "select" in name else nv.dim("n", min=1)
+    x = nv.placeholder((length,), nv.float64)
+    row, number = ROWS[nv.float64]
+    results = []
+    for beside in (number, nv.constant(number, dtype=nv.float64)):
+        y = BESIDE[name](x, beside)
+        results.append(nv.computation([y, nv.deriv(nv.sum(y), x)], x)(np.array(row)))
+    for found, expected in zip(*results, strict=True):
+        assert found.dtype == np.float64
+        np.testing.assert_array_equal(found, expected)
+
+
 def test_scalars_of_a_higher_kind():
     """A83: the default type of the scalar's kind."""
     assert (of(nv.int32) + 0.5).dtype is nv.float32

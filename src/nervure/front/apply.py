@@ -7,10 +7,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from inspect import cleandoc
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -103,10 +103,30 @@ def promoted_pair(x: Operand, y: Operand, op: str, wanted: DTypeLike | None = No
     """Returns ``x`` and ``y`` as tensors of their promoted element type, or of the wider type ``wanted``. Each keeps
     its axes.
     """
-    dtype = product_dtype((x, y), wanted, op)
-    tensors = [as_tensor(entry, op, position + 1, dtype) for position, entry in enumerate((x, y))]
-    left, right = [Tensor(converted_to(entry.value, dtype), entry._axes) for entry in tensors]
+    left, right = tensors_of_type((x, y), op, product_dtype((x, y), wanted, op))
     return left, right
+
+
+def tensors_of_type(operands: Sequence[Operand], op: str, dtype: DType) -> list[Tensor]:
+    """Returns operands as tensors of one element type. Each keeps its axes."""
+    tensors = [as_tensor(entry, op, position, dtype) for position, entry in enumerate(operands, 1)]
+    return [Tensor(converted_to(entry.value, dtype), entry._axes) for entry in tensors]
+
+
+def operand_tensors(operands: Sequence[object], op: str, first: int = 1) -> list[Tensor]:
+    """Returns operands as tensors of their own types; a scalar beside others has the promoted type of all.
+
+    Lists count as tensors, and scalars alone are constants. ``first`` is the position of the first operand.
+
+    >>> import nervure as nv
+    >>> [entry.dtype for entry in operand_tensors([nv.zeros((), nv.int8), 1, nv.zeros((), nv.int64)], "stack")]
+    [nervure.int8, nervure.int64, nervure.int64]
+    """
+    given: list[Any] = [entry if is_weak(entry) else as_tensor(entry, op, position)
+                        for position, entry in enumerate(operands, first)]
+    are_weak = [not isinstance(entry, Tensor) for entry in given]
+    dtype = common_dtype(tuple(given), op) if any(are_weak) and not all(are_weak) else None
+    return [as_tensor(entry, op, position, dtype) for position, entry in enumerate(given, first)]
 
 
 def array_type(operand: object, op: str, position: int) -> DType:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from nervure import ops
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
 from nervure.front import alignment
-from nervure.front.apply import common_dtype, converted_to
+from nervure.front.apply import common_dtype, converted_to, operand_tensors
 from nervure.front.argument_parsing import as_integer, members, position_of
 from nervure.front.arranging.indexing import slice_along_axis
 from nervure.front.arranging.views import new_axis, permuted
@@ -128,7 +128,7 @@ def _listed(xs: object, op: str) -> list[Tensor]:
     if not xs:
         raise InvalidArgument("there is nothing to join", op=op, expected="one tensor or more",
                               got="no tensors", help="nv.zeros(axes) is an empty tensor where a length is 0")
-    tensors = [as_tensor(entry, op, position + 1) for position, entry in enumerate(xs)]
+    tensors = operand_tensors(xs, op)
     if len({entry.is_named for entry in tensors if entry.ndim}) > 1:
         raise AxisMismatch("named and anonymous tensors do not join", op=op,
                            got=", ".join(str(entry.axes) for entry in tensors),

@@ -16,7 +16,7 @@ from typing import Any
 
 from nervure import ops
 from nervure.errors import InvalidArgument, ShapeMismatch
-from nervure.front.apply import converted_to
+from nervure.front.apply import converted_to, operand_tensors
 from nervure.front.argument_parsing import members, position_of
 from nervure.front.arranging.gathering import as_index, gather_elements, inside, mode_of
 from nervure.front.arranging.joining import stack
@@ -47,7 +47,7 @@ def choose(index: TensorLike, choices: Sequence[TensorLike], mode: str = "raise"
                               expected="one or more", help="nv.choose([0, 1], [x, y]) takes x first, then y")
     own, count = as_tensor(index, "choose"), len(listed)
     own = as_index(convert(own, int64) if own.dtype is bool_ else index, "choose")
-    own, *spread = broadcast_arrays(inside(own, count, mode, "choose"), *listed)
+    own, *spread = broadcast_arrays(inside(own, count, mode, "choose"), *operand_tensors(listed, "choose", 2))
     if own.is_named:
         plain = [Tensor(entry.value) for entry in spread]
         return Tensor(_picked(Tensor(own.value), plain).value, own._axes)
@@ -70,9 +70,9 @@ def select(conditions: Sequence[TensorLike], choices: Sequence[TensorLike], defa
         raise InvalidArgument("each condition has a choice", op="select", operand="choices",
                               got=f"{len(given)} conditions and {len(listed)} choices", expected="as many, one or more",
                               help="the default is for where no condition holds")
-    found: Any = default
-    for condition, choice in zip(reversed(given), reversed(listed), strict=True):
-        found = where(as_tensor(condition, "select"), as_tensor(choice, "select", 2), found)
+    *chosen, found = operand_tensors((*listed, default), "select", 2)
+    for condition, choice in zip(reversed(given), reversed(chosen), strict=True):
+        found = where(as_tensor(condition, "select"), choice, found)
     return found
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nervure.errors import InvalidArgument, ShapeMismatch
+from nervure.front.apply import operand_tensors
 from nervure.front.argument_parsing import as_integer, members, position_of
 from nervure.front.arranging.joining import MOST_PARTS, concatenate, split
 from nervure.front.arranging.rearranging import of_rank, with_rank
@@ -74,7 +75,7 @@ def append(x: TensorLike, values: TensorLike, axis: AxisLike | None = None) -> T
     >>> nv.append([[1, 2]], [[3, 4]]).tolist(), nv.append([[1, 2]], [[3, 4]], 0).tolist()
     ([1.0, 2.0, 3.0, 4.0], [[1.0, 2.0], [3.0, 4.0]])
     """
-    pair = as_tensor(x, "append"), as_tensor(values, "append", 2)
+    pair = operand_tensors((x, values), "append")
     return concatenate([flatten(entry) for entry in pair] if axis is None else pair, 0 if axis is None else axis)
 
 
@@ -149,7 +150,7 @@ def unstack(x: TensorLike, axis: AxisLike = 0) -> tuple[Tensor, ...]:
 
 def _listed(xs: Sequence[TensorLike], name: str) -> list[Tensor]:
     """Returns the tensors that are joined; InvalidArgument for none."""
-    listed = [as_tensor(x, name, at + 1) for at, x in enumerate(members(xs, name, "xs", "a list of tensors"))]
+    listed = operand_tensors(members(xs, name, "xs", "a list of tensors"), name)
     if not listed:
         raise InvalidArgument("there is nothing to join", op=name, operand="xs", got="no tensors",
                               expected="one or more", help="nv.zeros((0, 3)) is empty")

@@ -21,12 +21,11 @@ from __future__ import annotations
 from nervure import ops
 from nervure.errors import DtypeMismatch
 from nervure.front import alignment
-from nervure.front.apply import common_dtype, converted_to
+from nervure.front.apply import converted_to, operand_tensors
 from nervure.front.arranging.filled import zeros_like
 from nervure.front.creation import as_tensor, expression
 from nervure.front.op_functions import cos, multiply, sin
-from nervure.front.pointwise.elementwise import atan2
-from nervure.front.promotion import floating
+from nervure.front.pointwise.elementwise import atan2, both_as_floats
 from nervure.front.tensor import Operand, Tensor
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.dtype import float32, float64
@@ -42,12 +41,13 @@ def complex(x: Operand, y: Operand) -> Tensor:
     >>> nv.complex(np.float32([1, 2]), 3.0).tolist()
     [(1+3j), (2+3j)]
     """
-    dtype = floating(common_dtype((x, y), "complex"))
+    parts = both_as_floats(x, y, "complex")
+    dtype = parts[0].dtype
     if dtype.is_complex:
         raise DtypeMismatch("both parts are real numbers", op="complex", got=dtype.name,
                             expected="a float element type", help="x + 1j * y adds complex numbers")
     dtype = dtype if dtype is float64 else float32
-    values, axes, _ = alignment.aligned([as_tensor(x, "complex"), as_tensor(y, "complex", 2)], "complex")
+    values, axes, _ = alignment.aligned(parts, "complex")
     return Tensor(ops.Complex(*[converted_to(value, dtype) for value in values]), axes)
 
 
@@ -106,8 +106,8 @@ def polar(radius: Operand, angle: Operand) -> Tensor:
     >>> nv.polar(2.0, np.array([0.0, np.pi])).numpy().round(4).real.tolist()
     [2.0, -2.0]
     """
-    turn = as_tensor(angle, "polar", 2)
-    return complex(multiply(radius, cos(turn)), multiply(radius, sin(turn)))
+    size, turn = operand_tensors((radius, angle), "polar")
+    return complex(multiply(size, cos(turn)), multiply(size, sin(turn)))
 
 
 def isreal(x: Operand) -> Tensor:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 
+from nervure.front.apply import operand_tensors
 from nervure.front.creation import as_tensor, expression
 from nervure.front.op_functions import (
     add,
@@ -170,7 +171,7 @@ def fmax(x: Operand, y: Operand) -> Tensor:
     >>> nv.fmax(np.array([np.nan, 1.0]), 0.5).tolist()
     [0.5, 1.0]
     """
-    left, right = as_tensor(x, "fmax"), as_tensor(y, "fmax", 2)
+    left, right = operand_tensors((x, y), "fmax")
     return where(_is_nan(left), right, where(_is_nan(right), left, maximum(left, right)))
 
 
@@ -180,7 +181,7 @@ def fmin(x: Operand, y: Operand) -> Tensor:
     >>> nv.fmin(np.array([np.nan, 1.0]), 0.5).tolist()
     [0.5, 0.5]
     """
-    left, right = as_tensor(x, "fmin"), as_tensor(y, "fmin", 2)
+    left, right = operand_tensors((x, y), "fmin")
     return where(_is_nan(left), right, where(_is_nan(right), left, minimum(left, right)))
 
 

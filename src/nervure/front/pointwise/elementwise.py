@@ -12,7 +12,7 @@ import numpy as np
 from nervure import ops
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front import alignment
-from nervure.front.apply import common_dtype, converted_to, is_weak, operate, operate_real, truth
+from nervure.front.apply import common_dtype, converted_to, is_weak, operate, operate_real, tensors_of_type, truth
 from nervure.front.argument_parsing import integer
 from nervure.front.creation import as_tensor, expression
 from nervure.front.op_functions import divide, floordivide, is_finite, log, mod, multiply
@@ -46,8 +46,8 @@ def as_floats(x: TensorLike, op: str, position: int = 1) -> Tensor:
 
 def both_as_floats(x: Operand, y: Operand, op: str) -> tuple[Tensor, Tensor]:
     """Returns the operands x and y of a function of real numbers in their common type."""
-    dtype = floating(common_dtype((x, y), op))
-    return convert(as_tensor(x, op), dtype), convert(as_tensor(y, op, 2), dtype)
+    left, right = tensors_of_type((x, y), op, floating(common_dtype((x, y), op)))
+    return left, right
 
 
 def bitcast(x: Operand, dtype: DTypeLike) -> Tensor:

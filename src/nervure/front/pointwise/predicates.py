@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 
+from nervure.front.apply import is_weak, operand_tensors
 from nervure.front.argument_parsing import truth
 from nervure.front.creation import as_tensor, constant
 from nervure.front.op_functions import (
@@ -88,7 +89,10 @@ def isclose(x: Operand, y: Operand, rtol: float = 1e-5, atol: float = 1e-8, equa
     >>> nv.isclose(np.array([1.0, np.inf]), np.array([1.000001, np.inf])).tolist()
     [True, True]
     """
-    left, right = [_real_number(entry, "isclose", at, float64) for at, entry in enumerate((x, y), 1)]
+    given = [entry if is_weak(entry) else _real_number(entry, "isclose", at, float64)
+             for at, entry in enumerate((x, y), 1)]
+    left, right = [_real_number(entry, "isclose", at, float64)
+                   for at, entry in enumerate(operand_tensors(given, "isclose"), 1)]
     bound = add(atol, multiply(rtol, absolute(right)))
     near = logical_and(less_equal(absolute(subtract(left, right)), bound), is_finite(right))
     near = logical_or(near, equal(left, right))
@@ -111,7 +115,7 @@ def array_equal(x: Operand, y: Operand) -> Tensor:
     >>> nv.array_equal([1, 2], [1, 2]).item(), nv.array_equal([1, 2], [1, 2, 3]).item()
     (True, False)
     """
-    left, right = as_tensor(x, "array_equal"), as_tensor(y, "array_equal", 2)
+    left, right = operand_tensors((x, y), "array_equal")
     lengths = left.type.shape, right.type.shape
     if len(lengths[0]) != len(lengths[1]) or any([same_length(a, b) is False for a, b in zip(*lengths, strict=True)]):
         return constant(False)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from nervure import ops
 from nervure.errors import DtypeMismatch, InvalidArgument, ShapeMismatch
+from nervure.front.apply import operand_tensors
 from nervure.front.argument_parsing import integer, position_of
 from nervure.front.arranging.found import repeat
 from nervure.front.creation import as_tensor
@@ -46,7 +47,8 @@ def quantise_linear(x: TensorLike, scale: TensorLike, zero_point: TensorLike | N
     own = as_floats(as_tensor(x, "quantise_linear"), "quantise_linear")
     point = None if zero_point is None else as_tensor(zero_point, "quantise_linear")
     chosen = _target(dtype, zero_point, point)
-    scaled = divide(own, convert(_spread(own, scale, axis, block, "quantise_linear", "scale"), own.dtype))
+    factor = operand_tensors((own, scale), "quantise_linear")[1]
+    scaled = divide(own, convert(_spread(own, factor, axis, block, "quantise_linear", "scale"), own.dtype))
     if chosen.is_float:
         return convert(clip(scaled, *chosen.limits), chosen)
     whole = rint(scaled)

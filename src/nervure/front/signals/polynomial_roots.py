@@ -35,7 +35,7 @@ from nervure.front.op_functions import (
 )
 from nervure.front.pointwise.complex_parts import real as real_part
 from nervure.front.pointwise.elementwise import as_floats, convert, where
-from nervure.front.signals.polynomials import _vector
+from nervure.front.signals.polynomials import _vector, _vectors
 from nervure.front.statistics.prefixes import cumsum
 from nervure.front.statistics.reductions import sum as total
 from nervure.front.statistics.sorts import argsort
@@ -105,7 +105,7 @@ def polydiv(u: TensorLike, v: TensorLike) -> tuple[Tensor, Tensor]:
     >>> [entry.tolist() for entry in nv.polydiv([3.0, 5.0, 2.0], [2.0, 1.0])]
     [[1.5, 1.75], [0.25]]
     """
-    own, other = [_vector(as_floats(entry, "polydiv", at), "polydiv", at) for at, entry in ((1, u), (2, v))]
+    own, other = [as_floats(entry, "polydiv", at) for at, entry in enumerate(_vectors(u, v, "polydiv"), 1)]
     (length,), (width,) = own.type.shape, other.type.shape
     dtype = (own[:1] * other[:1]).dtype
     own, other = convert(own, dtype), convert(other, dtype)

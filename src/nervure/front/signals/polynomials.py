@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nervure.errors import InvalidArgument, ShapeMismatch
+from nervure.front.apply import operand_tensors
 from nervure.front.argument_parsing import integer, one_of
 from nervure.front.arranging.filled import arange, zeros, zeros_like
 from nervure.front.arranging.joining import MOST_PARTS, concatenate
@@ -41,7 +42,7 @@ def convolve(x: TensorLike, v: TensorLike, mode: str = "full") -> Tensor:
     >>> nv.convolve([1, 2, 3], [0, 1, 0.5]).tolist(), nv.convolve([1, 2, 3], [1, 1], "valid").tolist()
     ([0.0, 1.0, 2.5, 4.0, 1.5], [3.0, 5.0])
     """
-    own, other = _vector(x, "convolve", 1), _vector(v, "convolve", 2)
+    own, other = _vectors(x, v, "convolve")
     longer, shorter = _ordered(own, other, mode, "convolve")
     return _slide(longer, reverse(shorter), mode)
 
@@ -54,7 +55,8 @@ def correlate(x: TensorLike, v: TensorLike, mode: str = "valid") -> Tensor:
     >>> nv.correlate([1, 2, 3], [0, 1, 0.5]).tolist(), nv.correlate([1, 2, 3], [0, 1, 0.5], "same").tolist()
     ([3.5], [2.0, 3.5, 3.0])
     """
-    own, other = _vector(x, "correlate", 1), conj(_vector(v, "correlate", 2))
+    own, other = _vectors(x, v, "correlate")
+    other = conj(other)
     longer, shorter = _ordered(own, other, mode, "correlate")
     found = _slide(longer, shorter, mode)
     return found if longer is own else reverse(found)
@@ -100,7 +102,8 @@ def polyval(p: TensorLike, x: TensorLike) -> Tensor:
     >>> nv.polyval([3, 0, 1], [0, 1, 2]).tolist()
     [1.0, 4.0, 13.0]
     """
-    coefficients, own = _vector(p, "polyval", 1), as_tensor(x, "polyval", 2)
+    given, own = operand_tensors((p, x), "polyval")
+    coefficients = _vector(given, "polyval", 1)
     count = coefficients.type.shape[0]
     if not isinstance(count, int) or count > MOST_PARTS:
         raise ShapeMismatch("the number of coefficients is no small number", op="polyval", operand=1,
@@ -136,7 +139,7 @@ def polymul(p: TensorLike, q: TensorLike) -> Tensor:
     >>> nv.polymul([1, 2], [9, 5, 4]).tolist()
     [9.0, 23.0, 14.0, 8.0]
     """
-    return convolve(_vector(p, "polymul", 1), _vector(q, "polymul", 2))
+    return convolve(*_vectors(p, q, "polymul"))
 
 
 def polyder(p: TensorLike, m: int = 1) -> Tensor:
@@ -162,7 +165,7 @@ def polyint(p: TensorLike, m: int = 1, k: Operand | Sequence[Number] | None = No
     ([3.0, 2.0, 0.0], [1.0, 1.0, 5.0, 7.0])
     """
     own, times = _vector(p, "polyint", 1), _order(m, "polyint")
-    given = zeros((times,)) if k is None else reshape(as_tensor(k, "polyint", 3), (-1,))
+    given = zeros((times,)) if k is None else reshape(operand_tensors((own, k), "polyint", 2)[1], (-1,))
     if equal(given.type.shape[0], times) is not True:
         raise InvalidArgument("there is a constant for each time", op="polyint", operand="k", got=str(given.type),
                               expected=f"{times} numbers", help="0 leaves one out")
@@ -188,7 +191,7 @@ def _order(m: int, name: str) -> int:
 
 def _aligned(p: TensorLike, q: TensorLike, name: str) -> list[Tensor]:
     """Returns coefficients of two polynomials, as many of both, with zeros in front of the shorter ones."""
-    pair = [_vector(p, name, 1), _vector(q, name, 2)]
+    pair = _vectors(p, q, name)
     lengths = [entry.type.shape[0] for entry in pair]
     for at in (0, 1):
         if less_equal(lengths[at], lengths[1 - at]) is True:
@@ -196,6 +199,12 @@ def _aligned(p: TensorLike, q: TensorLike, name: str) -> list[Tensor]:
             return [concatenate([front, entry], 0) if d == at else entry for d, entry in enumerate(pair)]
     raise ShapeMismatch("which polynomial is longer depends on the call", op=name, operand=1, got=str(pair[0].type),
                         expected="lengths of which one is known to be longer", help="nv.pad(p, (1, 0)) adds a zero")
+
+
+def _vectors(x: TensorLike, y: TensorLike, name: str) -> tuple[Tensor, Tensor]:
+    """Returns two operands as vectors without names."""
+    left, right = operand_tensors((x, y), name)
+    return _vector(left, name, 1), _vector(right, name, 2)
 
 
 def _vector(x: TensorLike, name: str, operand: int) -> Tensor:

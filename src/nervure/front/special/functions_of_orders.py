@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 
 from nervure.errors import InvalidArgument
+from nervure.front.apply import operand_tensors
 from nervure.front.argument_parsing import integer
 from nervure.front.arranging.filled import ones_like, zeros_like
 from nervure.front.arranging.joining import MOST_PARTS, stack
@@ -104,7 +105,7 @@ def sph_harm_y(n: int, m: int, theta: Operand, phi: Operand) -> Tensor:
     if not 0 <= degree <= MOST_PARTS or abs(order) > degree:
         raise InvalidArgument("there is no such harmonic", op="sph_harm_y", operand="m", got=f"n={degree}, m={order}",
                               expected=f"n from 0 to {MOST_PARTS}, m from -n to n", help="n is the degree, m the order")
-    polar, azimuth = as_floats(theta, "sph_harm_y", 3), as_floats(phi, "sph_harm_y", 4)
+    polar, azimuth = [as_floats(entry, "sph_harm_y") for entry in operand_tensors((theta, phi), "sph_harm_y", 3)]
     size = _legendre(degree, abs(order), cos(polar), sin(polar))
     if order < 0 and order % 2:
         size = multiply(size, -1.0)

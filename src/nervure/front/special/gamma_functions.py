@@ -10,12 +10,11 @@ from __future__ import annotations
 import math
 
 from nervure.errors import InvalidArgument, WrongKind
-from nervure.front.apply import common_dtype, is_weak, special
+from nervure.front.apply import is_weak, special
 from nervure.front.argument_parsing import integer
 from nervure.front.creation import as_tensor
 from nervure.front.op_functions import add, equal, floor, is_nan, less, multiply
-from nervure.front.pointwise.elementwise import as_floats, convert, where
-from nervure.front.promotion import floating
+from nervure.front.pointwise.elementwise import as_floats, both_as_floats, convert, where
 from nervure.front.tensor import Operand, Tensor
 from nervure.support.elsewhere import explain_keywords
 
@@ -139,8 +138,7 @@ def comb(n: Operand, k: Operand, repetition: bool = False) -> Tensor:
     >>> nv.special.comb(np.array([5, 5, 5]), np.array([0, 2, 6])).tolist()
     [1.0, 10.0, 0.0]
     """
-    dtype = floating(common_dtype((n, k), "comb"))
-    many, few = convert(as_tensor(n, "comb"), dtype), convert(as_tensor(k, "comb", 2), dtype)
+    many, few = both_as_floats(n, k, "comb")
     return special("comb", add(many, few) - 1 if repetition else many, few)
 
 

@@ -12,7 +12,7 @@ import math
 from nervure import ops
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.alignment import aligned
-from nervure.front.apply import common_dtype, special
+from nervure.front.apply import common_dtype, promoted_pair, special, tensors_of_type
 from nervure.front.argument_parsing import integer
 from nervure.front.creation import as_tensor
 from nervure.front.loops.loop_functions import while_loop
@@ -35,7 +35,7 @@ from nervure.front.pointwise.elementwise import as_floats, bitcast, both_as_floa
 from nervure.front.statistics.reductions import any as some
 from nervure.front.tensor import Operand, Tensor
 from nervure.support.elsewhere import explain_keywords
-from nervure.types.dtype import DType, bool_, float64, int32, int64, uint32, uint64
+from nervure.types.dtype import bool_, float64, int32, int64, uint32, uint64
 
 __all__ = ["betaln", "bitwise_count", "clz", "copysign", "fmod", "gcd", "lcm", "log_ndtr", "multigammaln", "ndtr",
            "rel_entr", "signbit"]
@@ -141,9 +141,8 @@ def fmod(x: Operand, y: Operand) -> Tensor:
     >>> nv.fmod(np.array([-7.0, 7.0]), 3.0).tolist()
     [-1.0, 1.0]
     """
-    dtype = common_dtype((x, y), "fmod")
-    left, right = convert(as_tensor(x, "fmod"), dtype), convert(as_tensor(y, "fmod", 2), dtype)
-    if not dtype.is_float:
+    left, right = promoted_pair(x, y, "fmod")
+    if not left.dtype.is_float:
         nothing = equal(right, 0)
         rest = mod(left, where(nothing, 1, right))
         is_off = not_equal(rest, 0) & not_equal(less(left, 0), less(right, 0))
@@ -236,11 +235,12 @@ def _integer(x: Operand, op: str) -> Tensor:
 
 
 def _integers(x: Operand, y: Operand, op: str) -> tuple[Tensor, Tensor]:
-    dtype: DType = common_dtype((x, y), op)
+    dtype = common_dtype((x, y), op)
     if not dtype.is_integer or dtype is bool_:
         raise WrongKind("divisors are of integers", op=op, operand="x", got=dtype.name, expected="integers",
                         help="convert them: x.astype(nv.int64)")
-    return convert(as_tensor(x, op), dtype), convert(as_tensor(y, op, 2), dtype)
+    left, right = tensors_of_type((x, y), op, dtype)
+    return left, right
 
 
 explain_keywords(globals(), __all__)

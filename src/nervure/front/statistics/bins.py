@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from nervure.errors import InvalidArgument, ShapeMismatch
+from nervure.front.apply import operand_tensors
 from nervure.front.argument_parsing import as_integer, integer, members, real, truth
 from nervure.front.arranging.filled import arange, zeros
 from nervure.front.arranging.found import is_constant, known_array
@@ -282,7 +283,7 @@ def interp(x: TensorLike, xp: TensorLike, fp: TensorLike, left: Number | None = 
     >>> nv.interp([350, 10], [0, 90, 180, 270], [0, 9, 18, 9], period=360).numpy().round(4).tolist()
     [1.0, 1.0]
     """
-    given = [as_tensor(entry, "interp", at) for at, entry in enumerate((x, xp, fp), 1)]
+    given = operand_tensors((x, xp, fp), "interp")
     dtype = floating(promote([entry.dtype for entry in given], op="interp"))
     own = given[0]
     row, places, values = [_plain(convert(own, dtype)), *[convert(_row(entry, "interp", at), dtype)

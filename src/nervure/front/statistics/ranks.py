@@ -14,7 +14,7 @@ import numpy as np
 
 from nervure import ops
 from nervure.errors import InvalidArgument, ShapeMismatch
-from nervure.front.apply import converted_to
+from nervure.front.apply import converted_to, operand_tensors
 from nervure.front.argument_parsing import one_of, position_of, real, truth
 from nervure.front.arranging.found import is_constant, known_array
 from nervure.front.arranging.gathering import gather_elements
@@ -108,7 +108,7 @@ def searchsorted(x: TensorLike, v: TensorLike, side: str = "left") -> Tensor:
     >>> nv.searchsorted([1, 2, 2, 3], [2, 5]).tolist(), nv.searchsorted([1, 2, 2, 3], 2, side="right").item()
     ([1, 4], 3)
     """
-    row, given = as_tensor(x, "searchsorted"), as_tensor(v, "searchsorted", 2)
+    row, given = operand_tensors((x, v), "searchsorted")
     if row.ndim != 1:
         raise ShapeMismatch("places are those in one row", op="searchsorted", operand=1, got=str(row.type),
                             expected="one axis", help="nv.vmap(nv.searchsorted) goes over rows")

@@ -11,11 +11,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from nervure.front.apply import converted_to
+from nervure.front.apply import converted_to, operand_tensors
 from nervure.front.arranging.found import unique
 from nervure.front.arranging.joining import concatenate
 from nervure.front.arranging.views import flatten
-from nervure.front.creation import as_tensor
 from nervure.front.op_functions import is_nan, logical_and
 from nervure.front.pointwise.elementwise import logical_not
 from nervure.front.promotion import promote
@@ -74,7 +73,7 @@ def setxor1d(x: TensorLike, y: TensorLike) -> Tensor:
 
 def _rows(x: TensorLike, y: TensorLike, name: str) -> list[Tensor]:
     """Returns the elements of both as vectors of one type."""
-    pair = [as_tensor(x, name), as_tensor(y, name, 2)]
+    pair = operand_tensors((x, y), name)
     dtype = promote([entry.dtype for entry in pair], op=name)
     return [Tensor(converted_to(flatten(entry).value, dtype)) for entry in pair]
 
