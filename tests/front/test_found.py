@@ -80,6 +80,38 @@ def test_against_numpy(case, name):
             np.testing.assert_allclose(got, want, 2e-4, 2e-3)
 
 
+ALONE: dict[str, Callable[..., Any]] = {
+    "all": lambda x, m: x[m], "behind a new axis": lambda x, m: x[None, m], "before a slice": lambda x, m: x[m, 1:3],
+    "behind a slice": lambda x, m: x[1:3, m], "beside a position": lambda x, m: x[1, m],
+    "of a scalar": lambda x, m: x[1][m],
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMERS)
+@pytest.mark.parametrize("case", ALONE)
+def test_a_mask_without_axes_selects_all_or_nothing(case, name):
+    """A395: along a new axis of length 0 or 1; written through, and with derivatives."""
+    given, pick = np.float32([3, -1, 2, 5]), ALONE[case]
+    for length in (N, 4):
+        x, m = nv.placeholder((length,)), nv.placeholder((), nv.bool_)
+        picked = pick(x, m)
+        compute = nv.computation([picked, nv.deriv(nv.sum(picked ** 2), x)], x, m, transformer=transformer(name))
+        for mask in (np.True_, np.False_):
+            result, gradient = compute(given, mask)
+            want = pick(given, np.asarray(mask))
+            assert (result.tolist(), result.shape) == (want.tolist(), want.shape)
+            assert gradient.tolist() == [2 * own * (own in want) for own in given.tolist()]
+
+
+def test_a_write_through_a_mask_without_axes():
+    """A395: it writes to all elements or to none."""
+    x = nv.constant([3.0, -1.0])
+    for mask in (x[0] > 0, np.array(True)):
+        assert x.at[mask].set(7.0).tolist() == [7, 7] and x[0].at[mask].add(1.0).tolist() == 4
+    assert x.at[x[1] > 0].set(7.0).tolist() == [3, -1]
+    assert x[x[0] > 0, [1, 1, 0]].tolist() == [-1, -1, 3]
+
+
 @pytest.mark.parametrize("dtype", sorted(ANY, key=str), ids=str)
 def test_all_element_types(dtype):
     """A395: for fixed lengths, too."""

@@ -135,8 +135,9 @@ class _Reader:
         elif isinstance(entry, slice):
             self._slice(entry)
         elif isinstance(entry, (Tensor, np.ndarray)):
+            is_alone = _consumed(entry) == 0
             for index in self._index_arrays(entry):
-                self._pick(index)
+                self._pick_new(index) if is_alone else self._pick(index)
         elif isinstance(entry, TracedNumber):
             self._pick(entry.tensor(int64).value)
         else:
@@ -183,6 +184,12 @@ class _Reader:
         self._indices[len(self._shape)] = index
         self._places.append(self._count)
         self._keep(length, axis)
+
+    def _pick_new(self, index: Value) -> None:
+        """Picks from a new dimension of length 1: a mask without dimensions keeps all or nothing."""
+        self._indices[len(self._shape)] = index
+        self._places.append(self._count)
+        self._keep(1, None)
 
     def _index_arrays(self, entry: Tensor | np.ndarray) -> list[Value]:
         """Returns the index arrays of an entry: a single one, or for a mask one for each of its dimensions."""
