@@ -146,6 +146,23 @@ def test_what_needs_the_number_itself_is_an_error(use):
     assert nv.jit(lambda n: nv.zeros((n,)), static="n")(2).shape == (2,)
 
 
+@pytest.mark.parametrize("use", [
+    lambda x, n: nv.quantile(x, n), lambda x, n: nv.percentile(x, n), lambda x, n: nv.max(x, initial=n),
+    lambda x, n: nv.sum(x, initial=n), lambda x, n: nv.sum(x, keepdims=n), lambda x, n: nv.pad(x, 1, value=n),
+    lambda x, n: nv.linspace(0, n, 3), lambda x, n: nv.arange(n), lambda x, n: nv.arange(0, 2, n),
+    lambda x, n: nv.unwrap(x, period=n), lambda x, n: nv.threshold(x, n, 0.5), lambda x, n: nv.celu(x, n),
+    lambda x, n: nv.hard_tanh(x, n, 3), lambda x, n: nv.soft_shrink(x, n), lambda x, n: nv.safelog(x, n),
+    lambda x, n: nv.squareplus(x, n), lambda x, n: nv.cdist(x[None], x[None], n), lambda x, n: nv.dropout(x, n),
+    lambda x, n: nv.histogram(x, 3, range=(0, n)), lambda x, n: nv.kaiser(3, n), lambda x, n: nv.leaky_relu(x, n)])
+def test_a_setting_that_needs_the_number_itself_is_an_error(use):
+    """A263: it names static=, which helps."""
+    x = np.arange(3.0)
+    with pytest.raises(nv.WrongKind) as caught:
+        nv.jit(lambda x, n: use(x, n))(x, 0.5)
+    assert "static=" in caught.value.help
+    nv.jit(lambda x, n: [use(x, n), None][1], static="n")(x, 1)
+
+
 @pytest.mark.parametrize(("use", "expected"), [
     (lambda x, n: x[n], [4.0, 5.0, 6.0]), (lambda x, n: x[:, n], [2.0, 5.0]),
     (lambda x, n: nv.gather(x, n, 1), [2.0, 5.0]),

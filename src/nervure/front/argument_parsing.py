@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 
 from nervure.errors import AxisMismatch, IndexOutOfRange, InvalidArgument, NervureError, WrongKind, did_you_mean
-from nervure.front.tensor import Tensor
+from nervure.front.tensor import Number, Tensor, is_scalar
+from nervure.front.traced_numbers import TracedNumber
 from nervure.types.axes import Axes, AxesLike, make_axes
 from nervure.types.axis import Axis, same_role
 
@@ -51,16 +52,34 @@ def integer(value: object, op: str, operand: str, expected: str = "an integer", 
     return number
 
 
-def real(value: Any, op: str, operand: str, expected: str = "a number") -> float:
+def real(value: Any, op: str, operand: str, expected: str = "a number",
+         help: str = "tensors are computed by x.item()") -> float:
     """Returns the real number that a value stands for, or raises WrongKind, which names ``op``, ``operand`` and
     ``expected``.
     """
     is_number = isinstance(value, (int, float, np.floating, np.integer, np.bool_)) or (
         isinstance(value, np.generic) and value.dtype.kind == "V" and hasattr(value, "__float__"))  # ml_dtypes' floats
     if not is_number or isinstance(value, np.timedelta64):
+        _require_value(value)
         raise WrongKind(f"{operand} is a real number", op=op, operand=operand, got=shown(value), expected=expected,
-                        help="tensors are computed by x.item()")
+                        help=help)
     return float(value)
+
+
+def number(value: object, op: str, operand: str, help: str) -> Number:
+    """Returns a number of any kind as it is, or raises WrongKind with a ``help``, which names ``op`` and ``operand``.
+    """
+    if not is_scalar(value):
+        _require_value(value)
+        raise WrongKind(f"{operand} is a number", op=op, operand=operand, got=shown(value), expected="a number",
+                        help=help)
+    return value
+
+
+def _require_value(value: object) -> None:
+    """Raises WrongKind, which names ``static=``, for a number that a traced function is given."""
+    if isinstance(value, TracedNumber):
+        float(value)
 
 
 def fraction(value: Any, op: str, operand: str, help: str) -> float:
@@ -77,6 +96,7 @@ def fraction(value: Any, op: str, operand: str, help: str) -> float:
 def truth(value: object, op: str, operand: str) -> bool:
     """Reads a switch; WrongKind for anything but a truth value or an integer."""
     if not isinstance(value, (bool, int, np.bool_)):
+        _require_value(value)
         raise WrongKind(f"{operand} is a switch", op=op, operand=operand, got=shown(value), expected="True or False",
                         help=f"write {operand}=True")
     return bool(value)

@@ -26,7 +26,7 @@ import numpy as np
 
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.accessors import memory_of, node, place_below
-from nervure.front.argument_parsing import one_of, shown, truth
+from nervure.front.argument_parsing import number, one_of, shown, truth
 from nervure.front.creation import AssignableTensorOp, make_place, read_axes, role_for
 from nervure.front.devices import CPUTensor, device_in_force, device_of_numbers, usable_device
 from nervure.front.gradients import requires_grad as has_gradient
@@ -185,10 +185,9 @@ def _shape_of(given: AxesLike | Number, initial: Number | None) -> tuple[AxesLik
         raise WrongKind("make_tensor takes a shape, not the elements", op="make_tensor", operand="shape_or_scalar",
                         got=shown(given), expected="a shape, or a number",
                         help="nv.tensor(data, axes=None, dtype=None, requires_grad=False) makes a tensor of elements")
-    if initial is not None and not is_scalar(initial):
-        raise WrongKind("the initial element is a number", op="make_tensor", operand="initial_element",
-                        got=shown(initial), expected="a number",
-                        help="nv.tensor(data) and nv.variable(axes, initial_value) take arrays")
+    if initial is not None:
+        number(initial, "make_tensor", "initial_element",
+               "nv.tensor(data) and nv.variable(axes, initial_value) take arrays")
     axes = read_axes(_with_symbols(given))
     if all([axis.has_length for axis in axes]) and any([isinstance(length, Dim) for length in axes.lengths]):
         raise InvalidArgument("a tensor that exists has lengths that are numbers", op="make_tensor",

@@ -35,7 +35,7 @@ import numpy as np
 from nervure import ops
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.apply import converted_to, operate
-from nervure.front.argument_parsing import integer, positions_of
+from nervure.front.argument_parsing import integer, positions_of, real
 from nervure.front.creation import as_tensor, read_axes
 from nervure.front.op_functions import add, multiply
 from nervure.front.pointwise.elementwise import where
@@ -205,13 +205,11 @@ def _require_interval(low: Any, high: Any, dtype: DType) -> None:
 
 
 def _probability(p: Any, op: str) -> float:
-    if isinstance(p, complex) or is_scalar(p) is False:
-        raise WrongKind("a probability is a number", op=op, got=f"{p!r:.60}", expected="0 to 1",
-                        help="nv.uniform(axes) < p compares with a tensor")
-    if not 0 <= p <= 1:
+    chance = real(p, op, "probability", "0 to 1", "nv.uniform(axes) < p compares with a tensor")
+    if not 0 <= chance <= 1:
         raise InvalidArgument("a probability is from 0 to 1", op=op, got=p, expected="0 to 1",
                               help="divide a count by how many there are")
-    return float(p)
+    return chance
 
 
 def fans(axes: AxesLike, out_axes: AxesLike | None, op: str, window_axes: AxesLike = ()) -> tuple[int, int]:

@@ -18,6 +18,7 @@ import numpy as np
 
 from nervure import ops
 from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind
+from nervure.front.argument_parsing import real
 from nervure.front.creation import as_tensor, constant, read_axes
 from nervure.front.promotion import type_alone
 from nervure.front.tensor import Number, Tensor, TensorLike, is_scalar
@@ -116,10 +117,8 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: DTypeLike | None 
     if isinstance(stop, Dim) and is_scalar(start) and is_scalar(step) and (start, step) == (0, 1):
         return iota(stop, int64 if dtype is None else dtype)
     numbers = (start, stop, step)
-    for position, number in enumerate(numbers):
-        if not is_scalar(number) or isinstance(number, (complex, np.complexfloating)):
-            raise WrongKind("arange takes real numbers", op="arange", operand=position + 1, got=f"{number!r:.60}",
-                            help="nv.iota(axis) counts along an axis", expected="a number")
+    for operand, number in zip(("start", "stop", "step"), numbers, strict=True):
+        real(number, "arange", operand, help="nv.iota(axis) counts along an axis")
     if step == 0:
         raise InvalidArgument("the step is 0", op="arange", operand="step", got=step, expected="a number but 0",
                               help="nv.full(axes, number) repeats a number")

@@ -16,7 +16,7 @@ from nervure import ops
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
 from nervure.front import alignment
 from nervure.front.alignment import reordered
-from nervure.front.argument_parsing import as_integer, one_of, position_of, positions_of
+from nervure.front.argument_parsing import as_integer, number, one_of, position_of, positions_of
 from nervure.front.creation import as_tensor, expression, read_axes
 from nervure.front.tensor import Number, Tensor, TensorLike
 from nervure.ir.kinds import View
@@ -286,7 +286,8 @@ def pad(x: TensorLike, paddings: object, axes: AxesLike | None = None, mode: str
     own = as_tensor(x, "pad")
     pairs = _pairs(own, paddings)
     if one_of(mode, ("constant", *FOLDS), "pad", "mode", "'edge' repeats") == "constant":
-        padded: ops.Pad | ops.FoldedPad = ops.Pad(own.value, pairs, value)
+        padded: ops.Pad | ops.FoldedPad = ops.Pad(
+            own.value, pairs, number(value, "pad", "value", "nv.where puts tensors beside x"))
     else:
         padded = ops.FoldedPad(own.value, pairs, mode)
     shape = padded.shape

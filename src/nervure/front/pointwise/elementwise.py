@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from nervure import ops
-from nervure.errors import InvalidArgument, WrongKind
+from nervure.errors import InvalidArgument
 from nervure.front import alignment
 from nervure.front.apply import common_dtype, converted_to, is_weak, operate, operate_real, tensors_of_type, truth
-from nervure.front.argument_parsing import integer
+from nervure.front.argument_parsing import integer, real
 from nervure.front.creation import as_tensor, expression
 from nervure.front.op_functions import divide, floordivide, is_finite, log, mod, multiply
 from nervure.front.promotion import floating
@@ -150,10 +150,7 @@ def safelog(x: Operand, limit: float = -50.0) -> Tensor:
     >>> round(nv.safelog(0.0).item(), 4)
     -50.0
     """
-    if not is_scalar(limit) or isinstance(limit, (complex, np.complexfloating)):
-        raise WrongKind("the limit is a real number", op="safelog", operand="limit", got=f"{limit!r:.60}",
-                        expected="a number", help="nv.maximum limits by a tensor")
-    floor = float(np.exp(np.float64(limit)))
+    floor = float(np.exp(np.float64(real(limit, "safelog", "limit", help="nv.maximum limits by a tensor"))))
     return log(operate_real("safelog", ops.Maximum, x, floor))
 
 

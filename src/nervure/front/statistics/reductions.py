@@ -14,13 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-import numpy as np
-
 from nervure import ops
-from nervure.errors import InvalidArgument, NervureError, WrongKind
+from nervure.errors import InvalidArgument, NervureError
 from nervure.front.alignment import reordered
 from nervure.front.apply import converted_to, described
-from nervure.front.argument_parsing import either, positions_of, truth
+from nervure.front.argument_parsing import either, number, positions_of, truth
 from nervure.front.creation import as_tensor
 from nervure.front.promotion import accumulating, floating
 from nervure.front.tensor import Number, Tensor, TensorLike
@@ -102,18 +100,15 @@ def _fold(name: str, core: type[Op], combine: type[Op], dtype: Callable[[DType],
 
 def _begun(name: str, core: type[Op], combine: type[Op], initial: Number, value: Value, axes: tuple[int, ...]) -> Op:
     """Builds the reduction of a value and an initial number."""
-    if not isinstance(initial, (int, float, complex, np.generic)):
-        raise WrongKind("a reduction begins with a number", op=name, operand="initial", expected="a number",
-                        got=f"{initial!r:.60} ({type(initial).__name__})",
-                        help=f"nv.{combine.__name__.lower()}(nv.{name}(x), y) takes tensors")
+    begin = number(initial, name, "initial", f"nv.{combine.__name__.lower()}(nv.{name}(x), y) takes tensors")
     try:
-        number = fit_number(initial, value.dtype)
+        fitting = fit_number(begin, value.dtype)
     except NervureError as error:
         error.operand = "initial"
         raise error.within(name) from None
     wide = converted(value, value.dtype.compute)  # rounded once
     reduced = core(wide, axes, of_nothing=True) if issubclass(core, Extremum) else core(wide, axes)
-    begun = combine(reduced.outputs[0], reduced.outputs[0].full(number)).outputs[0]
+    begun = combine(reduced.outputs[0], reduced.outputs[0].full(fitting)).outputs[0]
     return converted(begun, value.dtype).op
 
 
