@@ -63,12 +63,23 @@ def test_all_and_none_of_the_elements():
         best(np.float32([1]))
 
 
+ROW = np.float32([3, 1, 2])
+
+
 def test_partitions_and_several_keys():
     for kth in (2, [0, -1]):
         np.testing.assert_array_equal(nv.partition(X, kth, 1).numpy(), np.sort(X, 1))
         np.testing.assert_array_equal(np.argpartition(nv.constant(X), kth, 1).numpy(), np.argsort(X, 1, kind="stable"))
     with pytest.raises(nv.InvalidArgument):
         nv.partition(X, 6, 1)
+    x = nv.placeholder((nv.dim("n"),))
+    for kth, least in ((1, 2), (-3, 3), ([0, -2], 2)):
+        for function, known in ((nv.partition, np.sort), (nv.argpartition, np.argsort)):
+            compiled = nv.computation(function(x, kth), x)
+            np.testing.assert_array_equal(compiled(ROW[:least]), known(ROW[:least]))
+            with pytest.raises(nv.ShapeMismatch, match=f"max\\(n, {least}\\)"):
+                compiled(ROW[:least - 1])
+    assert nv.computation(nv.partition(x[x > 0], 1), x)(ROW).tolist() == [1, 2, 3]
     keys = np.nan_to_num(X)[:3]
     for axis in (0, 1):
         np.testing.assert_array_equal(nv.lexsort(keys, axis).numpy(), np.lexsort(keys, axis))

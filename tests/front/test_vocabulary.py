@@ -11,6 +11,7 @@ from nervure.front.matrices import matrix_products
 from nervure.front.pointwise import bits, elementary, predicates
 from nervure.front.signals import polynomial_roots, polynomials
 from nervure.front.statistics import bins, differences, nan_reductions, sets
+from tests.conformance.running import transformer
 
 MODULES = (bins, bits, diagonals, differences, editing, elementary, grids, index_grids, matrix_products,
            nan_reductions, polynomial_roots, polynomials, predicates, rearranging, selecting, sets, stacking)
@@ -252,6 +253,20 @@ def test_lengths_may_be_symbols(name):
     for length in (2, 3, 5):
         rows = RNG.standard_normal((length, 3)).astype(np.float32)
         np.testing.assert_allclose(compiled(rows), SYMBOLIC[name](np, rows), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["interpreter", "cpu"])
+@pytest.mark.parametrize("function", [
+    nv.diff, nv.unwrap, nv.polyder, lambda x: nv.polyder(x, 2), lambda x: nv.polyder(x, 5), nv.polyint])
+def test_lengths_may_be_symbols_for_few_elements(function, name):
+    """O7: a length of 0 or 1, too, and the derivative."""
+    x = nv.placeholder((nv.dim("n"),), nv.float64)
+    result = function(x)
+    compiled = nv.computation([result, nv.deriv(nv.sum(result ** 2), x)], x, transformer=transformer(name))
+    for length in (0, 1, 2, 3, 7):
+        given = 4.0 * np.arange(length) ** 2
+        gradient = nv.grad(lambda v: nv.sum(function(v) ** 2))(given)
+        nv.testing.assert_close(compiled(given), [function(given).numpy(), gradient])
 
 
 @pytest.mark.parametrize(("function", "axes"), [

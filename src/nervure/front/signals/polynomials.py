@@ -152,7 +152,8 @@ def polyder(p: TensorLike, m: int = 1) -> Tensor:
     for _ in range(_order(m, "polyder")):
         if equal(own.type.shape[0], 0) is True:
             break
-        own = multiply(own[:-1], _exponents(own, own.type.shape[0] - 1))
+        kept = own[:-1]
+        own = multiply(kept, _exponents(own, kept.type.shape[0]))
     return expression(own)
 
 

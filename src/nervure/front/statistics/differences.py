@@ -40,7 +40,7 @@ from nervure.front.statistics.prefixes import cumsum
 from nervure.front.tensor import Operand, Tensor, TensorLike
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import AxesLike, AxisLike
-from nervure.types.dim import dim_max, less_equal
+from nervure.types.dim import DimLike, dim_max, less_equal
 from nervure.types.dim import equal as same_length
 from nervure.types.dtype import bool_
 
@@ -147,10 +147,11 @@ def unwrap(x: TensorLike, discont: float | None = None, axis: AxisLike = -1, per
     is_small = absolute(steps) < max(half, half if discont is None else real_number(discont, "unwrap", "discont"))
     moves = cumsum(where(is_small, 0, near - steps), at)
     front = [(1, 0) if d == at else (0, 0) for d in range(own.ndim)]
-    return add(own, Tensor(ops.Pad(moves.value, tuple(front), 0).output, own._axes))
+    padded = Tensor(ops.Pad(moves.value, tuple(front), 0).output)  # which has one element where x has none
+    return add(own, Tensor(_part(padded, at, 0, own.type.shape[at]).value, own._axes))
 
 
-def _part(x: Tensor, at: int, start: int, stop: int | None) -> Tensor:
+def _part(x: Tensor, at: int, start: int, stop: DimLike | None) -> Tensor:
     """Returns a range of positions along one axis."""
     return x[(*(slice(None),) * at, slice(start, stop))]
 

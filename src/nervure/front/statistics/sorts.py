@@ -27,6 +27,7 @@ from nervure.front.tensor import Tensor, TensorLike
 from nervure.ir.op import Value
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxisLike
+from nervure.types.dim import dim_max, found_symbols, less_equal
 from nervure.types.shape import inverse_permutation
 
 __all__ = ["argpartition", "argsort", "lexsort", "partition", "sort", "top_k"]
@@ -153,13 +154,25 @@ class _Sorted:
 def _partitioned(x: TensorLike, kth: int | Sequence[int], axis: AxisLike | None, name: str) -> _Sorted:
     own = as_tensor(x, name)
     own, axis = (flatten(own), 0) if axis is None else (own, axis)
-    length = own.shape[position_of(own, axis, name)]
+    at, least = position_of(own, axis, name), 0
+    length = own.shape[at]
     for each in [kth] if isinstance(kth, int) else members(kth, name, "kth"):
         place = integer(each, name, "kth")
-        if isinstance(length, int) and not -length <= place < length:
+        least = max(least, -place, place + 1)
+        if less_equal(least, length) is False:
             raise InvalidArgument("there is no such place along the axis", op=name, operand="kth", got=place,
                                   expected=f"{-length} to {length - 1}", help="places count from 0")
-    return _Sorted(own, axis, False, True, name)
+    return _Sorted(_no_shorter(own, at, least, name), axis, False, True, name)
+
+
+def _no_shorter(x: Tensor, at: int, least: int, name: str) -> Tensor:
+    """Returns x itself, of whose axis each call checks that it has ``least`` elements, unless a mask finds them."""
+    shape = list(x.type.shape)
+    if less_equal(least, shape[at]) is True or found_symbols(shape[at]):
+        return x
+    shape[at] = dim_max(shape[at], least)
+    grown = ops.AssumeShape(x.value, shape, name)
+    return Tensor(ops.AssumeShape(grown, x.type.shape, name).output, x._axes)
 
 
 def _with_last(x: Tensor, at: int) -> tuple[Tensor, list[int]]:
