@@ -10,6 +10,7 @@ from nervure.errors import DtypeMismatch, InvalidArgument, ShapeMismatch
 from nervure.ir.kinds import multiply_body
 from nervure.ops import Contract, Dot, Einsum, MatMul, Parameter
 from nervure.types.dim import dim
+from tests.conformance.running import transformer
 from tests.ops.evaluation import check_derivatives, evaluate, normal, tensor
 
 RNG = np.random.default_rng(3)
@@ -120,6 +121,11 @@ def test_einsum_is_numpys(subscripts: str, shapes: list[tuple[int, ...]]) -> Non
     result = Einsum(*[tensor(*shape) for shape in shapes], subscripts=subscripts)
     assert result.shape == expected.shape
     np.testing.assert_allclose(evaluate(lambda *xs: Einsum(*xs, subscripts=subscripts), *arrays), expected, atol=1e-12)
+    masks = [array > 0.5 for array in arrays]
+    for name in ("interpreter", "cpu"):
+        own = [nv.Parameter(nv.bool_, mask.shape) for mask in masks]
+        run = transformer(name).compile(nv.Function([Einsum(*own, subscripts=subscripts)], own))
+        np.testing.assert_array_equal(run(masks)[0], np.einsum(subscripts, *masks))
 
 
 def test_einsum_multiplies_the_cheapest_pair_first() -> None:

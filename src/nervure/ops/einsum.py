@@ -24,11 +24,12 @@ from nervure.ir.op import Operand, Value
 from nervure.ops.checking import checked_axis, require_rank, require_same_dtype
 from nervure.ops.composite import InComputeType
 from nervure.ops.contraction import Contract, Indices, contraction_extents, labels_by_index
-from nervure.ops.reductions import Sum
+from nervure.ops.reductions import Any, Sum
 from nervure.ops.update import IndexView
 from nervure.ops.views import Permute, Reshape
 from nervure.types.description import BasicTensorDescription, Labels
 from nervure.types.dim import DimLike, index
+from nervure.types.dtype import bool_
 from nervure.types.element_groups import ANY
 from nervure.types.index_map import IndexMap
 
@@ -41,7 +42,10 @@ REPEATED = -1
 
 
 class SumOfProducts(InComputeType, abstract=True):
-    """The product of the operands, summed over every index that the result lacks."""
+    """The product of the operands, summed over every index that the result lacks.
+
+    What one operand alone has is summed before it is multiplied: where numbers are infinite or overflow, this differs.
+    """
 
     def notation(self, shapes: Sequence[Shape]) -> Notation:
         """Returns the index of each dimension of each operand (``REPEATED`` if it has none), and those of the result.
@@ -103,7 +107,8 @@ def _sum_out(factor: Factor, needed: set[int]) -> Factor:
     alone = [d for d, entry in enumerate(term) if entry not in needed]
     if not alone:
         return factor
-    return Sum(value, alone).output, tuple([entry for entry in term if entry in needed])
+    total = Any(value, alone) if value.dtype is bool_ else Sum(value, alone)
+    return total.output, tuple([entry for entry in term if entry in needed])
 
 
 def _without_repetition(value: Value, term: Indices) -> Factor:

@@ -111,7 +111,8 @@ def matmul_operator(x: Operand, y: Operand) -> Tensor:
 def einsum(subscripts: str, *operands: Operand, dtype: DTypeLike | None = None) -> Tensor:
     """Einstein's sum. Named tensors: ``"N H W, W K -> N H K"`` over axis names; anonymous ones: ``"ij,jk->ik"`` over
     letters. A where string, ``"A[~ i j] B[~ j k] -> C[~ i k]"``, gives the sum over positions, and is strict.
-    ``dtype`` is as in ``dot``.
+    ``dtype`` is as in ``dot``. A letter that one operand alone has is summed before the operands are multiplied, so
+    ``"i,k->"`` of no elements and an infinity is NaN.
 
     >>> nv.einsum("ij,j->i", [[1, 2], [3, 4]], [1, 10]).tolist()
     [21.0, 43.0]
