@@ -70,6 +70,8 @@ def _clipped_range(start: DimLike | None, stop: DimLike | None, step: int, lengt
     start = first if start is None else _clipped(start, length, low, high, known)
     stop = last if stop is None else _clipped(stop, length, low, high, known)
     distance, stride = (stop - start, step) if step > 0 else (start - stop, -step)
+    if less_equal(distance, 0, known) is True:
+        return 0, 0
     return start, dim_max(0, (distance + stride - 1) // stride)
 
 
