@@ -118,7 +118,7 @@ def randn(*shape: AxesLike, dtype: DTypeLike = float32, requires_grad: bool = Fa
     >>> nv.randn((3, 4)).shape, nv.randn("N=2, C=3").axes.names, nv.proceed(nv.randn(5)).std().item() > 0
     ((3, 4), ('N', 'C'), True)
     """
-    return _drawn(normal(_axes(shape), dtype=dtype), requires_grad)
+    return _drawn(normal(_axes(shape), dtype=dtype), requires_grad, "randn")
 
 
 def rand(*shape: AxesLike, dtype: DTypeLike = float32, requires_grad: bool = False) -> Tensor:
@@ -128,17 +128,18 @@ def rand(*shape: AxesLike, dtype: DTypeLike = float32, requires_grad: bool = Fal
     >>> x.min().item() >= 0 and x.max().item() < 1, x.tolist() == x.tolist()
     (True, True)
     """
-    return _drawn(uniform(_axes(shape), dtype=dtype), requires_grad)
+    return _drawn(uniform(_axes(shape), dtype=dtype), requires_grad, "rand")
 
 
 def _axes(shape: tuple[AxesLike, ...]) -> AxesLike:
     return shape[0] if len(shape) == 1 else shape
 
 
-def _drawn(x: Tensor, requires_grad: bool) -> Tensor:
+def _drawn(x: Tensor, requires_grad: bool, op: str) -> Tensor:
+    is_parameter = truth(requires_grad, op, "requires_grad")
     if is_tracing():
         return x
-    return parameter(x) if requires_grad else proceed(x)
+    return parameter(x) if is_parameter else proceed(x)
 
 
 # -- gradients -------------------------------------------------------------------------------------------------------

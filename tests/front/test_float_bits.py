@@ -78,6 +78,13 @@ def test_ldexp_has_a_derivative_and_refuses_broken_exponents():
         nv.ldexp(np.float32([1]), np.float32([0.5]))
 
 
+def test_complex_numbers_are_refused():
+    z = np.array([1j])
+    for program in (lambda: nv.frexp(z), lambda: nv.ldexp(z, 1), lambda: nv.nextafter(z, z)):
+        with pytest.raises(nv.DtypeMismatch, match="complex128"):
+            program()
+
+
 def test_floats_of_a_byte_are_refused():
     with pytest.raises(nv.NervureError, match="8 bits and less") as caught:
         nv.frexp(nv.constant(np.ones(3, ml_dtypes.float8_e5m2)))

@@ -96,6 +96,10 @@ def test_functions_and_norms(dtype):
         np.testing.assert_allclose(nv.linalg.vector_norm(a, order, axis=1, keepdims=True).numpy(),
                                    np.linalg.norm(a, order, axis=1, keepdims=True), **close)
     thin = a[0][:, :1] @ a[0][:1]
+    for shape in ((0, 3), (3, 0), (2, 0, 0)):
+        empty = np.zeros(shape)
+        assert nv.linalg.matrix_rank(empty).tolist() == np.linalg.matrix_rank(empty).tolist()
+        assert nv.linalg.pinv(empty).shape == np.linalg.pinv(empty).shape
     assert nv.linalg.matrix_rank(thin).item() == 1 and nv.linalg.matrix_rank(a).tolist() == [3, 3]
     chain = [matrices(3, 5), matrices(5, 2), matrices(2, 7), matrices(7)]
     np.testing.assert_allclose(nv.linalg.multi_dot(chain).numpy(), np.linalg.multi_dot(chain))

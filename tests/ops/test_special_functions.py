@@ -281,6 +281,9 @@ def test_symbolic_lengths_many_elements_and_narrow_types():
     for size in (0, 1, 17):
         left, right = RNG.uniform(0.1, 9, (2, size)).astype(np.float32)
         np.testing.assert_allclose(function(left, right), scipy_s.boxcox(left, right), rtol=1e-6)
+    ends = np.array([np.inf, 0.0, 1.0, np.nan])
+    for power in (0.0, 1.0):
+        np.testing.assert_array_equal(nv.special.boxcox(ends, power).numpy(), scipy_s.boxcox(ends, power))
     mapped = nv.vmap(lambda t: nv.grad(lambda u: nv.special.i1(u))(t))(nv.constant(MANY[:5]))
     np.testing.assert_allclose(np.asarray(mapped), scipy_s.ivp(1, MANY[:5]), rtol=1e-12)
     narrow = nv.special.zeta(nv.constant(np.float32([2.0, 3.0])).astype(nv.bfloat16))

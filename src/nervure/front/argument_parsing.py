@@ -79,7 +79,7 @@ def number(value: object, op: str, operand: str, help: str) -> Number:
 def _require_value(value: object) -> None:
     """Raises WrongKind, which names ``static=``, for a number that a traced function is given."""
     if isinstance(value, TracedNumber):
-        float(value)
+        float(value)  # type: ignore[arg-type]  # which raises
 
 
 def fraction(value: Any, op: str, operand: str, help: str) -> float:

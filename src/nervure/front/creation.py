@@ -433,9 +433,9 @@ def _checked_layout(layout: Layout | str | None, shape: Shape) -> Layout | None:
     """Returns the layout that a place is asked for, with the sizes of its memory if there are gaps. Raises
     InvalidArgument if its memory lacks an element for some index, WrongKind if it is no layout.
     """
-    if layout == "F":
-        return column_major(shape)
-    if layout is None or layout == "C":
+    if isinstance(layout, str) and layout in ("C", "F"):
+        return column_major(shape) if layout == "F" else None
+    if layout is None:
         return None
     if not isinstance(layout, Layout):
         raise WrongKind("this is no layout", operand="layout", got=f"{layout!r:.60}", expected="a Layout, 'C' or 'F'",

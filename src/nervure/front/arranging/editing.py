@@ -55,6 +55,9 @@ def insert(x: TensorLike, index: Any, values: TensorLike, axis: AxisLike | None 
     """
     own, at, length = _along(x, axis, "insert")
     places = _edited(lambda: np.arange(length + 1)[_positions(index, "insert", length)], index, length, "insert")
+    if places.ndim > 1:
+        raise ShapeMismatch("positions stand in a row", op="insert", operand="index", got=places.shape,
+                            expected="a position, or a list of them", help="index.ravel() puts them in a row")
     given = Tensor(converted_to(received(values, own.dtype, "insert", 3).value, own.dtype))
     for _ in range(own.ndim - given.ndim if places.size == 1 else 0):
         given = expand_dims(given, 0)

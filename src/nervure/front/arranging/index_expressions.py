@@ -135,9 +135,9 @@ class _Reader:
         elif isinstance(entry, slice):
             self._slice(entry)
         elif isinstance(entry, (Tensor, np.ndarray)):
-            is_alone = _consumed(entry) == 0
+            pick = self._pick if _consumed(entry) else self._pick_new
             for index in self._index_arrays(entry):
-                self._pick_new(index) if is_alone else self._pick(index)
+                pick(index)
         elif isinstance(entry, TracedNumber):
             self._pick(entry.tensor(int64).value)
         else:

@@ -204,10 +204,10 @@ def unravel_index(index: TensorLike, shape: AxesLike) -> tuple[Tensor, ...]:
     """
     lengths = read_axes(shape).lengths
     place, found = within(as_index(index, "unravel_index"), product(lengths)), []
-    for length in reversed(lengths):
+    for length in reversed(lengths[1:]):
         found.append(mod(place, length))
         place = floordivide(place, length)
-    return tuple(reversed(found))
+    return (place, *reversed(found)) if lengths else ()
 
 
 def _matrix(x: TensorLike, name: str) -> Tensor:

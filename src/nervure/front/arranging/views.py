@@ -394,17 +394,23 @@ def new_axis(x: Tensor, axis: object, position: object, op: str, operand: str) -
                               help=f'an axis is an Axis or a name, as in nv.{op}(x, "N", {operand}=1)')
     if axis is None or given is not None:
         return at, make_axis(1) if x.is_named else read_axes(1)[0]
+    if isinstance(axis, (list, tuple)) and len(axis) > 1:
+        raise _one_axis(axis, op)
     if isinstance(axis, str):
         axis = axis if "=" in axis else named_axis(axis)
     found = Axes([axis]) if isinstance(axis, Axis) else read_axes(axis)  # type: ignore[arg-type]  # which checks
     if len(found) != 1:
-        raise InvalidArgument("one axis is new", op=op, operand="axis", got=f"{axis!r:.60}",
-                              expected="an Axis or a name", help="one call adds one axis")
+        raise _one_axis(axis, op)
     if x.ndim and found[0].is_anonymous == x.is_named:
         raise AxisMismatch("named and anonymous axes do not mix", op=op, got=f"{found} and {x.axes}",
                            expected="names on all, or on none",
                            help="nv.cast_axes gives a tensor names; without axis= the new axis has none")
     return at, found[0]
+
+
+def _one_axis(axis: object, op: str) -> InvalidArgument:
+    return InvalidArgument("one axis is new", op=op, operand="axis", got=f"{axis!r:.60}", expected="an Axis or a name",
+                           help="one call adds one axis; x[None, ..., None] adds several")
 
 
 __all__ = ["axes_with_order", "broadcast", "cast_axes", "expand_dims", "flatten",

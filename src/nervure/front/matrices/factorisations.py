@@ -232,7 +232,7 @@ def tolerance(x: Tensor, rcond: float | None) -> float | Tensor:
 
 def _inverted(s: Tensor, x: Tensor, rcond: float | None) -> Tensor:
     """Returns the inverses of singular values, and 0 in place of small ones."""
-    counts = greater(s, multiply(reductions.max(s, axis=-1, keepdims=True), tolerance(x, rcond)))
+    counts = greater(s, multiply(reductions.max(s, axis=-1, keepdims=True, initial=0), tolerance(x, rcond)))
     return where(counts, divide(1.0, where(counts, s, 1.0)), 0.0)
 
 

@@ -263,7 +263,7 @@ def matrix_rank(a: TensorLike, rcond: float | None = None, axes: AxesLike | None
     given, axes_of = matrices_of(a, axes, "matrix_rank")
     own = as_matrix(given, "matrix_rank")
     values = svdvals(own)
-    limit = multiply(reductions.max(values, axis=-1, keepdims=True), tolerance(own, rcond))
+    limit = multiply(reductions.max(values, axis=-1, keepdims=True, initial=0), tolerance(own, rcond))
     return axes_of.numbers(reductions.count_nonzero(greater(values, limit), axis=-1))
 
 

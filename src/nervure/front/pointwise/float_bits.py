@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ml_dtypes
 
-from nervure.errors import NotSupported, WrongKind
+from nervure.errors import DtypeMismatch, NotSupported, WrongKind
 from nervure.front.apply import promoted_pair
 from nervure.front.creation import constant, read_integers
 from nervure.front.op_functions import (
@@ -132,6 +132,9 @@ def _power(exponent: Tensor, dtype: DType) -> Tensor:
 
 def _word(dtype: DType, op: str) -> DType:
     """Returns the integers whose bits floats of a type are."""
+    if dtype.is_complex:
+        raise DtypeMismatch("complex numbers have no bits of one float", op=op, operand=1, got=dtype.name,
+                            expected="a float element type", help="nv.real(x) and nv.imag(x) are the two parts")
     if dtype.bits < 16:
         raise NotSupported("floats of 8 bits and less have rules of their own", op=op, operand=1, got=dtype.name,
                            expected="a float of 16 bits or more", help="nv.convert(x, nv.float32) widens them")

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from nervure.errors import InvalidArgument, WrongKind
-from nervure.front.argument_parsing import integer, real
+from nervure.front.argument_parsing import integer, real, truth
 from nervure.front.creation import constant
 from nervure.front.tensor import Tensor
 from nervure.support.elsewhere import explain_keywords
@@ -79,7 +79,7 @@ def _window(function: Callable[[int], np.ndarray], count: object, periodic: bool
     if not wanted.is_float:
         raise WrongKind("a window has fractions", op=op, operand="dtype", got=wanted.name,
                         expected="a float element type", help="leave it out for float32")
-    numbers = function(found + 1)[:-1] if periodic else function(found)
+    numbers = function(found + 1)[:-1] if truth(periodic, op, "periodic") else function(found)
     return constant(numbers, dtype=wanted)
 
 

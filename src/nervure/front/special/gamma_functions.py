@@ -11,7 +11,7 @@ import math
 
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.apply import is_weak, special
-from nervure.front.argument_parsing import integer
+from nervure.front.argument_parsing import integer, truth
 from nervure.front.creation import as_tensor
 from nervure.front.op_functions import add, equal, floor, is_nan, less, multiply
 from nervure.front.pointwise.elementwise import as_floats, both_as_floats, convert, where
@@ -139,7 +139,8 @@ def comb(n: Operand, k: Operand, repetition: bool = False) -> Tensor:
     [1.0, 10.0, 0.0]
     """
     many, few = both_as_floats(n, k, "comb")
-    return special("comb", add(many, few) - 1 if repetition else many, few)
+    is_repeated = truth(repetition, "comb", "repetition")
+    return special("comb", add(many, few) - 1 if is_repeated else many, few)
 
 
 def poch(z: Operand, m: Operand) -> Tensor:

@@ -7,9 +7,12 @@ f64[3] Where(Equal, Add, Divide)
 
 from __future__ import annotations
 
+import math
+
 from nervure.ir.op import Operand, Value
+from nervure.ops.arithmetic import Absolute
 from nervure.ops.exponential import Expm1, Log, Log1p
-from nervure.ops.formulas.formula_parts import exactly, where
+from nervure.ops.formulas.formula_parts import exactly, less, where
 from nervure.ops.formulas.table import formula
 
 
@@ -28,4 +31,5 @@ def boxcox1p(x: Value, power: Value) -> Operand:
 def _transform(logarithm: Value, power: Value) -> Operand:
     is_zero = exactly(power, 0.0)
     safe = where(is_zero, 1.0, power)
-    return where(is_zero, logarithm + power * logarithm * logarithm * 0.5, Expm1(safe * logarithm) / safe)
+    finite = where(less(Absolute(logarithm), math.inf), logarithm, 0.0)  # the second term is 0 at 0, and has a slope
+    return where(is_zero, logarithm + power * finite * finite * 0.5, Expm1(safe * logarithm) / safe)

@@ -233,7 +233,7 @@ def _grown(x: Value, even: Value, odd: Value) -> tuple[Value, Value]:
     cosh = where(is_far, root * even * (root * 0.5), Cosh(near) * even)
     sinh = where(is_far, _signed(root * odd * (root * 0.5), x), Sinh(near) * odd)
     # Zero times what has overflowed is zero.
-    sinh = where(exactly(odd, 0.0), where(less(x, 0.0), -odd, odd), sinh)
+    sinh = where(exactly(odd, 0.0), _signed(odd, x), sinh)
     return where(exactly(even, 0.0), even, cosh), where(both(exactly(x, 0.0), negation(exactly(odd, odd))), x, sinh)
 
 
