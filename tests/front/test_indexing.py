@@ -95,18 +95,6 @@ def test_ranges_with_symbols():
             x[wrong]
 
 
-@pytest.mark.parametrize("shape", ["n", "n n m", "n n", "n m"])
-def test_a_range_that_is_always_empty(shape):
-    """A139: of a length of several symbols, too."""
-    x = nv.placeholder(tuple(map(dim, shape.split())))
-    row = nv.ravel(x)
-    for length in (1, 3):
-        given = np.ones([length] * x.ndim, np.float32)
-        for first, second in ((slice(4), slice(5, -2, 2)), (slice(4), slice(4, -1)), (slice(4), slice(-5, 3, -1))):
-            found = row[first][second]
-            assert found.shape == (0,) and nv.computation(found, x)(given).tolist() == []
-
-
 SYMBOLIC = {
     "all but the last": lambda x, n: x[0:n - 1], "all but three": lambda x, n: x[:n - 3],
     "both": lambda x, n: x[n - 2:2 - n],

@@ -169,3 +169,15 @@ def test_a_length_that_has_to_be_nothing_is_named():
     assert compute(np.ones(4), np.ones(0)).tolist() == [1.0] * 4
     with pytest.raises(nv.ShapeMismatch, match=r"at.add: d = 0 does not hold in this call"):
         compute(np.ones(4), np.ones(1))
+
+
+@pytest.mark.parametrize("shape", ["n", "n n m", "n n", "n m"])
+def test_a_range_that_is_always_empty(shape):
+    """A139: of a length of several symbols, too."""
+    x = nv.placeholder(tuple(map(dim, shape.split())))
+    row = nv.ravel(x)
+    for length in (1, 3):
+        given = np.ones([length] * x.ndim, np.float32)
+        for first, second in ((slice(4), slice(5, -2, 2)), (slice(4), slice(4, -1)), (slice(4), slice(-5, 3, -1))):
+            found = row[first][second]
+            assert found.shape == (0,) and nv.computation(found, x)(given).tolist() == []
