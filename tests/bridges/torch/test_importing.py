@@ -86,6 +86,59 @@ def test_statistics_and_gradients_in_training():
     assert own.place_at("1.num_batches_tracked").item() == 1
 
 
+class Auxiliary(nn.Module):
+    """An auxiliary result, and then the main one."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm, self.head = nn.BatchNorm1d(3), nn.Linear(3, 2)
+
+    def forward(self, x):
+        hidden = self.norm(x)
+        return hidden.mean(), {"logits": self.head(hidden)}
+
+
+@pytest.mark.parametrize("chosen", [[0], [1], [0, 1], [1, 0]])
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_any_result_moves_the_statistics_and_all_of_them_move_them_once(chosen, dynamic):
+    model, x = Auxiliary(), torch.randn(8, 3) + 5
+    own, p = nv.from_torch(model, [x], dynamic), nv.placeholder((nv.dim("n") if dynamic else 8, 3))
+    first, others = own(p)
+    run = nv.computation([[first, others["logits"]][at] for at in chosen], p)
+    for _ in range(3):
+        found, (mean, named) = run(x.numpy()), model(x)
+        for at, result in zip(chosen, found, strict=True):
+            np.testing.assert_allclose(result, [mean, named["logits"]][at].detach(), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(own.norm.running_mean.numpy(), model.norm.running_mean, rtol=1e-5)
+    np.testing.assert_allclose(own.norm.running_var.numpy(), model.norm.running_var, rtol=1e-5)
+    assert own.norm.num_batches_tracked.item() == 3
+    loss = nv.mean(others["logits"] * others["logits"])
+    gradient = nv.deriv(loss, own.head.weight)
+    model(x)[1]["logits"].square().mean().backward()
+    given = nv.computation([gradient], p)(x.numpy())[0]
+    np.testing.assert_allclose(given, model.head.weight.grad, rtol=1e-4, atol=1e-5)
+
+
+def test_results_are_computed_of_what_buffers_held_before():
+    class Delayed(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("last", torch.zeros(3))
+
+        def forward(self, x):
+            y = x + self.last
+            self.last.copy_(x)
+            return y, x * 2
+
+    model, p = Delayed(), nv.placeholder((3,))
+    own = nv.from_torch(model, [torch.ones(3)])
+    run = nv.computation([*own(p)[::-1], own(p)[0]], p)
+    for value in (1.0, 2.0, 5.0):
+        x = torch.full((3,), value)
+        for result, expected in zip(run(x.numpy()), [*model(x)[::-1], model(x)[0]], strict=True):
+            np.testing.assert_array_equal(result, expected.numpy())
+
+
 def test_dropout_draws_in_training_alone():
     own = nv.from_torch(nn.Dropout(0.5), [torch.ones(2, 500)], dynamic=True)
     drawn = own(np.ones((4, 500), np.float32)).numpy()
@@ -115,6 +168,52 @@ def test_shared_parameters_constants_and_forms_of_results():
     assert set(found) == {"logits", "hidden"}
     np.testing.assert_allclose(found["logits"].numpy(), expected["logits"].detach(), rtol=1e-5)
     np.testing.assert_allclose(found["hidden"][1].numpy(), expected["hidden"][1].detach(), rtol=1e-5)
+
+
+class Returning(nn.Module):
+    """It returns what a function makes of the input, and of its double."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(self, x, x * 2)
+
+
+FORMS = {"none": lambda m, x, y: (y, None), "zero": lambda m, x, y: (y, 0), "truth": lambda m, x, y: (y, True),
+         "fraction": lambda m, x, y: (y, 0.5), "text": lambda m, x, y: [None, "a", y], "twice": lambda m, x, y: (y, y),
+         "length": lambda m, x, y: (y, x.shape[1]), "batch": lambda m, x, y: {"n": x.shape[0], "y": y, "x": (x,)},
+         "expression": lambda m, x, y: (y, 2 * x.shape[0] + 1, x), "nothing": lambda m, x, y: None,
+         "mode": lambda m, x, y: (y, x) if m.training else y}
+
+
+@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("is_training", [False, True])
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_what_is_no_tensor_stays_in_the_form_of_the_results(name, is_training, dynamic):
+    """Lengths are those of the call."""
+    def assert_same(found, expected):
+        if isinstance(expected, torch.Tensor):
+            np.testing.assert_array_equal(found.numpy(), expected.numpy())
+        elif isinstance(expected, dict):
+            assert found.keys() == expected.keys()
+            assert_same(list(found.values()), list(expected.values()))
+        elif isinstance(expected, (list, tuple)):
+            assert type(found) is type(expected) and len(found) == len(expected)
+            for one, other in zip(found, expected, strict=True):
+                assert_same(one, other)
+        else:
+            assert type(found) is type(expected) and found == expected
+
+    model, x = Returning(FORMS[name]).train(is_training), torch.randn(5 if dynamic else 2, 3)
+    assert_same(nv.from_torch(model, [torch.ones(2, 3)], dynamic)(x.numpy()), model(x))
+
+
+def test_lengths_among_the_results_of_symbolic_inputs_are_symbolic():
+    own = nv.from_torch(Returning(FORMS["expression"]), [torch.ones(2, 3)], dynamic=True)
+    n = nv.dim("n")
+    assert own(nv.placeholder((n, 3)))[1] == 2 * n + 1
 
 
 def test_a_weight_that_is_another_one_turned_is_a_place_of_its_own():

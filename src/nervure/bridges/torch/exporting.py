@@ -18,7 +18,7 @@ from torch.utils._pytree import tree_map_only, tree_unflatten
 
 from nervure.bridges.torch.decompositions import decompositions
 from nervure.bridges.torch.fallback import refusal
-from nervure.bridges.torch.imported_module import Given, ImportedMode, ImportedModule
+from nervure.bridges.torch.imported_module import Given, ImportedMode, ImportedModule, Result
 from nervure.bridges.torch.kept_whole import KeptWhole
 from nervure.bridges.torch.length_conditions import conditions_of
 from nervure.bridges.torch.torch_tensors import as_array
@@ -35,8 +35,7 @@ def imported(model: Foreign, example_inputs: Sequence[Foreign] | Mapping[str, Fo
     """Imports a ``model`` as ``nervure.from_torch`` does, whose arguments these are."""
     if isinstance(model, ExportedProgram):
         program = _read(model)
-        return ImportedModule(_places(program), dict.fromkeys(("training", "evaluation"), _mode(program)),
-                              _form(program))
+        return ImportedModule(_places(program), dict.fromkeys(("training", "evaluation"), _mode(program)))
     if not isinstance(model, torch.nn.Module):
         raise WrongKind("only models can be imported", op="from_torch", operand="model", got=type(model).__name__,
                         expected="a torch.nn.Module or an ExportedProgram", help="torch.export.export(...) makes one")
@@ -46,7 +45,7 @@ def imported(model: Foreign, example_inputs: Sequence[Foreign] | Mapping[str, Fo
         modes["training"] = _mode(_exported(model, True, example_inputs, dynamic))
     except NotSupported as error:
         modes["training"] = f"{error.op}: {error.message}"
-    return ImportedModule(_places(evaluated), modes, _form(evaluated)).train(model.training)
+    return ImportedModule(_places(evaluated), modes).train(model.training)
 
 
 def _exported(model: torch.nn.Module, is_training: bool, inputs: Sequence[Foreign] | Mapping[str, Foreign],
@@ -114,7 +113,7 @@ def _mode(program: ExportedProgram) -> ImportedMode:
     drawn = traced.function.parameters[len(givens):]
     givens += [Given(kind, "", op.type) for kind, op in zip(draws, drawn, strict=True)]
     return ImportedMode(traced.function, tuple(givens), tuple(_results(program, traced)),
-                        conditions_of(program))
+                        conditions_of(program), _form(program, traced))
 
 
 def _with_constants(program: ExportedProgram) -> Foreign:
@@ -163,20 +162,21 @@ def _places(program: ExportedProgram) -> dict[str, AssignableTensorOp]:
     return found
 
 
-def _form(program: ExportedProgram) -> object:
-    """Returns the form of the results: tuples, lists and dicts of numbers, which stand for results in order."""
-    count = 0
+def _form(program: ExportedProgram, traced: TracedFunction) -> object:
+    """Returns the form of what a model returns: tuples, lists and dicts, in which each Result stands for a tensor."""
     entries: list[object] = []
-    for spec in program.graph_signature.output_specs:
+    count = 0
+    for spec, output in zip(program.graph_signature.output_specs, traced.outputs, strict=True):
         if spec.kind is OutputKind.USER_OUTPUT:
-            is_tensor = hasattr(spec.arg, "name")
-            entries.append(count if is_tensor else getattr(spec.arg, "value", None))
-            count += is_tensor
+            entries.append(output.number if output.result is None else Result(count))
+            count += output.result is not None
     return _plain(tree_unflatten(entries, program.call_spec.out_spec))
 
 
 def _plain(form: Foreign) -> object:
     """Returns a form without classes of other libraries: mappings become dicts."""
+    if isinstance(form, Result):
+        return form
     if isinstance(form, Mapping):
         return {name: _plain(part) for name, part in form.items()}
     if isinstance(form, (list, tuple)):

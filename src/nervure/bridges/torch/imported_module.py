@@ -5,8 +5,8 @@
 >>> x, w = nv.Parameter(nv.float32, (n, 2)), nv.Parameter(nv.float32, (2,))
 >>> scaled = nv.Function([nv.ops.Multiply(x, nv.ops.Broadcast(w, (n, 2), [0]))], [x, w])
 >>> givens = Given("input", "0", x.type), Given("place", "scale.weight", w.type)
->>> mode = ImportedMode(scaled, givens, (("result", ""),))
->>> model = ImportedModule({"scale.weight": nv.variable((2,), 3.0)}, {"training": mode, "evaluation": mode}, 0)
+>>> mode = ImportedMode(scaled, givens, (("result", ""),), form=Result(0))
+>>> model = ImportedModule({"scale.weight": nv.variable((2,), 3.0)}, {"training": mode, "evaluation": mode})
 >>> model(np.ones((4, 2), np.float32)).shape, [path for path, _ in model.named_parameters()]
 ((4, 2), ['scale.weight'])
 """
@@ -51,15 +51,23 @@ class Condition(NamedTuple):
     right: DimLike
 
 
+class Result(NamedTuple):
+    """The place of a tensor in the form of what a model returns: the number of the result of its Function."""
+
+    number: int
+
+
 class ImportedMode(NamedTuple):
     """A model as a Function, in training or in evaluation. Its results are one "result" after the other, or the new
-    value of the place of a path: ("update", path).
+    value of the place of a path: ("update", path). The model returns a ``form`` of tuples, lists and dicts, in which
+    every Result stands for a tensor; lengths and what is no tensor stand there themselves.
     """
 
     function: Function
     givens: tuple[Given, ...]
     results: tuple[tuple[str, str], ...]
     conditions: tuple[Condition, ...] = ()
+    form: object = None
 
 
 class ImportedPart(Module):
@@ -76,14 +84,11 @@ class ImportedModule(ImportedPart):
 
     if TYPE_CHECKING:  # fields would be arguments of the class
         _modes: dict[str, ImportedMode | str]
-        _form: object
 
-    def __init__(self, places: Mapping[str, AssignableTensorOp], modes: Mapping[str, ImportedMode | str],
-                 form: object) -> None:
+    def __init__(self, places: Mapping[str, AssignableTensorOp], modes: Mapping[str, ImportedMode | str]) -> None:
         for path, place in places.items():
             _put_at(self, path, place)
         put(self, "_modes", dict(modes))
-        put(self, "_form", form)
 
     def forward(self, *inputs: TensorLike, **named: TensorLike) -> object:
         """Returns the results of the model, in the form in which it returns them."""
@@ -94,18 +99,16 @@ class ImportedModule(ImportedPart):
                                got="training" if self.training else "evaluation", expected="the other mode",
                                help=f"model.{other} chooses it")
         tensors = _inputs_of(mode, inputs, named)
-        values = inlined(mode.function, [_value(self, entry, tensors) for entry in mode.givens],
-                         [entry.kind for entry in mode.givens], mode.conditions)
-        found: list[Tensor] = []
-        moves: list[object] = []
-        for (kind, path), value in zip(mode.results, values, strict=True):
-            if kind == "result":
-                found.append(Tensor(value))
-            else:
-                moves.append(assign(_place_at(self, path), Tensor(value)))
-        if moves and found:  # a computation of the first result moves the statistics
-            found[0] = sequential([*moves, found[0]])
-        return _formed(self._form, found)
+        given = [_value(self, entry, tensors) for entry in mode.givens]
+        symbols = _symbols(mode.function, given)
+        values = inlined(mode.function, given, [entry.kind for entry in mode.givens], mode.conditions)
+        results = [Tensor(value) for (kind, _), value in zip(mode.results, values, strict=True) if kind == "result"]
+        moves = [assign(_place_at(self, path), Tensor(value))
+                 for (kind, path), value in zip(mode.results, values, strict=True) if kind == "update"]
+        if moves:  # a computation of any result moves the statistics, once, after all have been read
+            before = [*[Tensor(value) for value in given if isinstance(value, Value)], *moves]
+            results = [sequential([*before, result]) for result in results]
+        return _formed(mode.form, results, symbols)
 
 
 def _put_at(module: ImportedPart, path: str, place: AssignableTensorOp) -> None:
@@ -171,12 +174,7 @@ def inlined(function: Function, given: Sequence[Value | BasicTensorDescription],
     A description in place of a value stands for random numbers of that kind. ShapeMismatch for lengths that are not
     those of the parameters, or that do not meet the ``conditions``; what a symbol decides is left to the calls.
     """
-    symbols: dict[str, DimLike] = {}
-    for op, value in zip(function.parameters, given, strict=True):
-        if isinstance(value, Value):
-            for own, length in zip(op.shape, value.shape, strict=True):
-                if isinstance(own, Dim):
-                    symbols.setdefault(str(own), length)
+    symbols = _symbols(function, given)
     table: dict[Value, Value] = {}
     for at, (op, value) in enumerate(zip(function.parameters, given, strict=True)):
         shape = tuple([_length(length, symbols) for length in op.shape])
@@ -192,6 +190,17 @@ def inlined(function: Function, given: Sequence[Value | BasicTensorDescription],
     for condition in conditions:
         _require(condition, function, table, symbols)
     return _results(function, table, symbols)
+
+
+def _symbols(function: Function, given: Sequence[Value | BasicTensorDescription]) -> dict[str, DimLike]:
+    """Returns the lengths of the values of a function that its symbols stand for."""
+    found: dict[str, DimLike] = {}
+    for op, value in zip(function.parameters, given, strict=True):
+        if isinstance(value, Value):
+            for own, length in zip(op.shape, value.shape, strict=True):
+                if isinstance(own, Dim):
+                    found.setdefault(str(own), length)
+    return found
 
 
 def _require(condition: Condition, function: Function, table: dict[Value, Value],
@@ -257,10 +266,12 @@ def _bound(entry: object, symbols: Mapping[str, DimLike]) -> object:
     return entry
 
 
-def _formed(form: object, found: Sequence[Tensor]) -> object:
-    """Puts results into the form of tuples, lists and dicts in which numbers stand for them."""
+def _formed(form: object, results: Sequence[Tensor], symbols: Mapping[str, DimLike]) -> object:
+    """Puts results, and lengths in place of symbols, into a form of tuples, lists and dicts."""
+    if isinstance(form, Result):
+        return results[form.number]
     if isinstance(form, dict):
-        return {name: _formed(part, found) for name, part in form.items()}
+        return {name: _formed(part, results, symbols) for name, part in form.items()}
     if isinstance(form, (list, tuple)):
-        return type(form)([_formed(part, found) for part in form])
-    return found[form] if isinstance(form, int) else form
+        return type(form)([_formed(part, results, symbols) for part in form])
+    return _length(form, symbols) if isinstance(form, Dim) else form
