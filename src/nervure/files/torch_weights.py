@@ -152,7 +152,7 @@ def _forms(module: Module, op: str) -> dict[str, TorchForm]:
     found: dict[str, TorchForm] = {}
     for path, inner in _with_paths(module):
         for name, slot, place in parts_of(inner):
-            if isinstance(place, AssignableTensorOp):
+            if isinstance(place, AssignableTensorOp) and slot not in inner._transient:
                 full = f"{path}{_name(inner, slot) or name}"
                 if full in found and found[full].place is not place:
                     raise InvalidArgument(f"two parameters are {full} in PyTorch", op=op, operand="model", got=full,

@@ -77,6 +77,7 @@ class Module:
     """
 
     training = True
+    _transient = frozenset[str]()  # the slots of buffers that files for PyTorch leave out
 
     def __init__(self, *values: object, **named: object) -> None:
         for name, value in fields.bound(type(self), values, named).items():

@@ -289,6 +289,53 @@ def test_what_cannot_be_imported_says_why():
         nv.from_torch(np.ones(3), [])
 
 
+def test_decompositions_that_fail_are_not_said_to_be_branches_of_the_model(monkeypatch):
+    def failing(x):
+        raise RuntimeError("no such thing")
+    from nervure.bridges.torch import exporting
+    table = {**exporting.decompositions(), torch.ops.aten.relu.default: failing}
+    monkeypatch.setattr(exporting, "decompositions", lambda: table)
+    with pytest.raises(nv.NotSupported, match="an op of this model") as caught:
+        nv.from_torch(nn.ReLU(), [torch.ones(3)])
+    assert "no such thing" in str(caught.value.got)
+
+
+@pytest.mark.parametrize("dynamic", [({0: torch.export.Dim("n")}, None), ({0: torch.export.Dim("n", min=3)},),
+                                     ({1: torch.export.Dim("n")},)])
+def test_lengths_that_torch_export_refuses_are_no_branches_of_the_model(dynamic):
+    with pytest.raises(nv.InvalidArgument, match="with such lengths") as caught:
+        nv.from_torch(nn.Linear(3, 2), [torch.ones(2, 3)], dynamic=dynamic)
+    assert caught.value.operand == "dynamic"
+
+
+class Scaled(nn.Module):
+    """It takes a number beside a tensor, and tensors in a list."""
+
+    def forward(self, x, factor=2, others=()):
+        return x * factor + sum(others)
+
+
+class Sum(nn.Module):
+    """It takes any number of tensors."""
+
+    def forward(self, first, *others):
+        return first + 2 * others[0] + 3 * others[1]
+
+
+@pytest.mark.parametrize(("model", "example", "given"), [
+    (Scaled(), [torch.ones(2, 3), 3], 1), (Scaled(), {"x": torch.ones(2, 3), "factor": 3}, 1),
+    (Scaled(), [torch.ones(2, 3), 0.5, [torch.ones(2, 3), torch.ones(())]], None),
+    (Sum(), [torch.ones(2, 3)] * 3, 3)])
+def test_numbers_and_any_number_of_tensors_are_inputs_of_a_model_with_any_batch(model, example, given):
+    """Numbers are what they are in the example."""
+    own = nv.from_torch(model, example, dynamic=True)
+    x = np.arange(15, dtype=np.float32).reshape(5, 3)
+    if given is None:
+        np.testing.assert_array_equal(own(x, x, np.float32(2)).numpy(), x * 1.5 + 2)
+    else:
+        np.testing.assert_array_equal(own(*[x] * given).numpy(), x * (3 if given == 1 else 6))
+
+
 def test_inputs_that_do_not_fit_are_refused():
     own = nv.from_torch(nn.Linear(3, 2), [torch.ones(4, 3)])
     with pytest.raises(nv.ShapeMismatch, match="dynamic="):
@@ -396,6 +443,12 @@ def test_windows_that_end_behind_an_image():
         except nv.ShapeMismatch:
             continue
         np.testing.assert_array_equal(found, model(given).numpy())
+
+
+@pytest.mark.parametrize(("count", "shape"), [(1, (4,)), (1, (3, 5)), (5, (3, 5, 2))])
+def test_a_slope_below_zero_is_a_parameter(count, shape):
+    x = torch.randn(shape, requires_grad=True)
+    assert_gradients_are_those(nn.PReLU(count), [x], [0])
 
 
 @pytest.mark.parametrize(("kind", "settings"), [(nn.Embedding, {}), (nn.Embedding, {"padding_idx": 2}),

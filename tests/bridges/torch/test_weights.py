@@ -44,3 +44,33 @@ def test_both_compute_the_same_after_each_way(name, tmp_path):
     safetensors.save_file(other.state_dict(), tmp_path / "other")
     nv.load_weights(mine, tmp_path / "other", format="torch")
     np.testing.assert_allclose(output(mine(*arrays)).numpy(), output(other(*given)).detach(), atol=1e-5)
+
+
+class Masked(torch.nn.Module):
+    """A linear layer beside a buffer that its state dict leaves out, and one that it holds."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = torch.nn.Linear(3, 3)
+        self.register_buffer("mask", torch.tensor([1.0, 0.0, 2.0]), persistent=False)
+        self.register_buffer("shift", torch.ones(3))
+
+    def forward(self, x):
+        return self.inner(x) * self.mask + self.shift
+
+
+@pytest.mark.parametrize("is_program", [False, True])
+def test_buffers_that_no_state_dict_holds_are_in_no_file_for_pytorch(is_program, tmp_path):
+    """T334, T335: nor in one from it."""
+    model, x = torch.nn.Sequential(Masked()), torch.randn(2, 3)
+    own = nv.from_torch(torch.export.export(model, (x,))) if is_program else nv.from_torch(model, [x])
+    nv.save_weights(own, tmp_path / "mine", format="torch")
+    assert safetensors.load_file(tmp_path / "mine").keys() == model.state_dict().keys()
+    model.load_state_dict(safetensors.load_file(tmp_path / "mine"), strict=True)
+    other = torch.nn.Sequential(Masked())
+    safetensors.save_file(other.state_dict(), tmp_path / "other")
+    assert nv.load_weights(own, tmp_path / "other", format="torch") is None
+    np.testing.assert_allclose(own(x.numpy()).numpy(), other(x).detach(), atol=1e-6)
+    run = nv.computation(own(x.numpy()))
+    nv.save(tmp_path / "whole.safetensors", run)
+    np.testing.assert_array_equal(nv.load(tmp_path / "whole.safetensors")(), run())

@@ -27,7 +27,7 @@ _FURTHER = ("upsample_bilinear2d", "upsample_nearest1d", "upsample_nearest2d", "
             "native_layer_norm_backward", "native_group_norm_backward", "reflection_pad1d_backward",
             "reflection_pad2d_backward", "_native_batch_norm_legit_functional", "native_batch_norm_backward",
             "upsample_bilinear2d_backward", "upsample_nearest2d_backward", "log_sigmoid_forward",
-            "_native_batch_norm_legit", "_batch_norm_with_update_functional", "glu", "prelu")
+            "_native_batch_norm_legit", "_batch_norm_with_update_functional", "glu")
 
 
 # -- random numbers are made of those that a shape alone decides, so that PyTorch draws them before the rest -----------

@@ -9,12 +9,15 @@
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Mapping, Sequence
 
 import torch
+from torch._dynamo.exc import UserError, UserErrorType
 from torch.export import ExportedProgram, export
 from torch.export.graph_signature import InputKind, OutputKind
-from torch.utils._pytree import tree_map_only, tree_unflatten
+from torch.fx.experimental.symbolic_shapes import ConstraintViolationError
+from torch.utils._pytree import tree_map, tree_map_only, tree_unflatten
 
 from nervure.bridges.torch.decompositions import decompositions
 from nervure.bridges.torch.fallback import refusal
@@ -24,7 +27,7 @@ from nervure.bridges.torch.length_conditions import conditions_of
 from nervure.bridges.torch.torch_tensors import as_array
 from nervure.bridges.torch.translation import TracedFunction, translated
 from nervure.bridges.torch.unsupported import Foreign, Unsupported
-from nervure.errors import InvalidArgument, NotSupported, WrongKind
+from nervure.errors import InvalidArgument, NervureError, NotSupported, WrongKind
 from nervure.front.creation import AssignableTensorOp, persistent_tensor, variable
 
 _PLACES = (InputKind.PARAMETER, InputKind.BUFFER)
@@ -35,7 +38,8 @@ def imported(model: Foreign, example_inputs: Sequence[Foreign] | Mapping[str, Fo
     """Imports a ``model`` as ``nervure.from_torch`` does, whose arguments these are."""
     if isinstance(model, ExportedProgram):
         program = _read(model)
-        return ImportedModule(_places(program), dict.fromkeys(("training", "evaluation"), _mode(program)))
+        return ImportedModule(_places(program), dict.fromkeys(("training", "evaluation"), _mode(program)),
+                              _transient(program))
     if not isinstance(model, torch.nn.Module):
         raise WrongKind("only models can be imported", op="from_torch", operand="model", got=type(model).__name__,
                         expected="a torch.nn.Module or an ExportedProgram", help="torch.export.export(...) makes one")
@@ -45,7 +49,7 @@ def imported(model: Foreign, example_inputs: Sequence[Foreign] | Mapping[str, Fo
         modes["training"] = _mode(_exported(model, True, example_inputs, dynamic))
     except NotSupported as error:
         modes["training"] = f"{error.op}: {error.message}"
-    return ImportedModule(_places(evaluated), modes).train(model.training)
+    return ImportedModule(_places(evaluated), modes, _transient(evaluated)).train(model.training)
 
 
 def _exported(model: torch.nn.Module, is_training: bool, inputs: Sequence[Foreign] | Mapping[str, Foreign],
@@ -61,27 +65,40 @@ def _exported(model: torch.nn.Module, is_training: bool, inputs: Sequence[Foreig
             model.train(is_training)
         # Tracing runs the model, which must not move its statistics.
         with KeptWhole():
-            found = export(copy.deepcopy(model), listed, named, dynamic_shapes=_shapes(dynamic, named or listed))
-        return _read(found)
+            found = export(copy.deepcopy(model), listed, named, dynamic_shapes=_shapes(dynamic, model, listed, named))
     except Exception as error:  # torch.export raises many types
-        if isinstance(error, (InvalidArgument, NotSupported)):
-            raise
-        raise NotSupported("torch.export cannot trace this model", op="from_torch", operand=type(model).__name__,
-                           got=f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}",
-                           expected="a model without branches on data",
-                           help='torch.compile(model, backend="nervure") compiles the parts between them') from error
+        raise _refusal(model, error) from error
     finally:
         for module, mode in modes.items():
             module.training = mode
+    return _read(found)
 
 
-def _shapes(dynamic: object, inputs: Foreign) -> Foreign:
-    """Returns the ``dynamic_shapes`` of torch.export: the first axis of each tensor for True."""
+def _refusal(model: torch.nn.Module, error: Exception) -> NervureError:
+    """Returns the error for a model, or for lengths, that torch.export refuses by another ``error``."""
+    if isinstance(error, (InvalidArgument, NotSupported)):
+        return error
+    got = f"{type(error).__name__}: {' '.join(str(error).splitlines()[:2])}"
+    about_lengths = UserErrorType.INVALID_INPUT, UserErrorType.CONSTRAINT_VIOLATION
+    is_user_error = isinstance(error, UserError) and error.error_type in about_lengths
+    if is_user_error or isinstance(error, ConstraintViolationError):
+        return InvalidArgument("torch.export cannot trace the model with such lengths", op="from_torch",
+                               operand="dynamic", got=got, expected="dynamic_shapes that fit the model and its inputs",
+                               help="dynamic=True leaves the first axis of each input open, dynamic=None none")
+    return NotSupported("torch.export cannot trace this model", op="from_torch", operand=type(model).__name__,
+                        got=got, expected="a model without branches on data, and inputs that it takes",
+                        help='torch.compile(model, backend="nervure") compiles the parts between them')
+
+
+def _shapes(dynamic: object, model: torch.nn.Module, listed: Sequence[Foreign],
+            named: Mapping[str, Foreign]) -> Foreign:
+    """Returns the ``dynamic_shapes`` of torch.export: for True, the first axis of each tensor among the inputs."""
     if dynamic is None or dynamic is False:
         return None
     if dynamic is not True:
         return dynamic
-    return tree_map_only(torch.Tensor, lambda x: {0: torch.export.Dim.AUTO} if x.dim() else None, inputs)
+    given = inspect.signature(model.forward).bind(*listed, **named).arguments
+    return tree_map(lambda x: {0: torch.export.Dim.AUTO} if isinstance(x, torch.Tensor) and x.dim() else None, given)
 
 
 def _with_two(x: torch.Tensor) -> torch.Tensor:
@@ -91,7 +108,13 @@ def _with_two(x: torch.Tensor) -> torch.Tensor:
 
 def _read(program: ExportedProgram) -> ExportedProgram:
     """Returns a program in the ops of the table, without checks of element types, which hold for any Function."""
-    found = program.run_decompositions(decompositions())
+    try:
+        found = program.run_decompositions(decompositions())
+    except Exception as error:  # decompositions raise any
+        raise NotSupported("an op of this model cannot be written in those of the table", op="from_torch",
+                           got=f"{type(error).__name__}: {' '.join(str(error).splitlines()[:1])}",
+                           expected="ops that PyTorch decomposes",
+                           help='torch.compile(model, backend="nervure") may leave it to PyTorch') from error
     graph = found.graph_module.graph
     for node in graph.find_nodes(op="call_function", target=torch.ops.aten._assert_tensor_metadata.default):
         graph.erase_node(node)
@@ -160,6 +183,12 @@ def _places(program: ExportedProgram) -> dict[str, AssignableTensorOp]:
                 known[key] = (variable if is_trainable else persistent_tensor)(array.shape, array)
             found[spec.target] = known[key]
     return found
+
+
+def _transient(program: ExportedProgram) -> frozenset[str]:
+    """Returns the names of the buffers that the state dict of a model leaves out."""
+    return frozenset([spec.target for spec in program.graph_signature.input_specs
+                      if spec.kind is InputKind.BUFFER and spec.persistent is False])
 
 
 def _form(program: ExportedProgram, traced: TracedFunction) -> object:

@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from nervure.errors import InvalidArgument, NervureError, NotSupported, ShapeMismatch
@@ -85,9 +85,10 @@ class ImportedModule(ImportedPart):
     if TYPE_CHECKING:  # fields would be arguments of the class
         _modes: dict[str, ImportedMode | str]
 
-    def __init__(self, places: Mapping[str, AssignableTensorOp], modes: Mapping[str, ImportedMode | str]) -> None:
+    def __init__(self, places: Mapping[str, AssignableTensorOp], modes: Mapping[str, ImportedMode | str],
+                 transient: Collection[str] = ()) -> None:
         for path, place in places.items():
-            _put_at(self, path, place)
+            _put_at(self, path, place, path in transient)
         put(self, "_modes", dict(modes))
 
     def forward(self, *inputs: TensorLike, **named: TensorLike) -> object:
@@ -111,7 +112,7 @@ class ImportedModule(ImportedPart):
         return _formed(mode.form, results, symbols)
 
 
-def _put_at(module: ImportedPart, path: str, place: AssignableTensorOp) -> None:
+def _put_at(module: ImportedPart, path: str, place: AssignableTensorOp, is_transient: bool) -> None:
     """Sets a place at a path, and modules on the way there."""
     *around, name = path.split(".")
     for part in around:
@@ -123,6 +124,8 @@ def _put_at(module: ImportedPart, path: str, place: AssignableTensorOp) -> None:
         module = inner
     _check_name(name, path)
     setattr(module, name, place)
+    if is_transient:
+        put(module, "_transient", module._transient | {name})
 
 
 def _check_name(name: str, path: str) -> None:
