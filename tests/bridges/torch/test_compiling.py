@@ -42,6 +42,27 @@ def test_a_part_is_told_symbols_that_no_shape_of_its_tensors_tells(made, functio
     assert len(made) == 1
 
 
+@pytest.mark.parametrize("function", [
+    lambda x, y: (x * 2 + 1, y * 3 + 1), lambda x, y: ((torch.ones(3, device="meta") + x.shape[0]).exp(), y.exp() + 1),
+    lambda x, y: (torch.rand(x.shape, device="meta") * 2, y - 1), lambda x, y: ((x * x).sin(), y),
+    lambda x, y: (x.add_(1).cos(), y.cos() * 2),
+], ids=["arguments", "constants", "random numbers", "alone", "written"])
+@pytest.mark.parametrize("is_differentiated", [False, True])
+def test_tensors_without_elements_are_left_to_pytorch(function, is_differentiated):
+    x, y = torch.ones(3, device="meta"), torch.randn(2, requires_grad=is_differentiated)
+    found, expected = torch.compile(function, backend=backend)(x, y), function(x, y)
+    for one, other in zip(found, expected, strict=True):
+        assert (one.device, one.dtype, one.shape) == (other.device, other.dtype, other.shape)
+    assert_alike(found[1], expected[1])
+    if is_differentiated:
+        assert_alike(*[torch.autograd.grad(each[1].sum(), y)[0] for each in (found, expected)])
+
+
+def test_a_model_of_tensors_without_elements_is_not_imported():
+    with pytest.raises(nv.NotSupported, match="a tensor on meta"):
+        nv.from_torch(torch.nn.Linear(2, 3, device="meta"), [torch.ones(2, 2, device="meta")])
+
+
 def test_strict_names_the_op_and_the_users_line():
     with pytest.raises(Exception, match=r"aten\.special_airy_ai") as caught:
         torch.compile(lambda x: torch.special.airy_ai(x) + 1, backend=backend, options={"strict": True})(torch.randn(4))

@@ -135,7 +135,7 @@ def described(tensor: torch.Tensor) -> BasicTensorDescription:
     """Returns the type of a traced tensor."""
     if tensor.layout is not torch.strided or tensor.is_quantized:
         raise Unsupported(f"a {tensor.layout} tensor")
-    if tensor.device.type not in ("cpu", "meta"):
+    if tensor.device.type != "cpu":
         raise Unsupported(f"a tensor on {tensor.device}")
     return BasicTensorDescription(dtype_of(tensor.dtype), tuple([length_of(size) for size in tensor.shape]))
 
