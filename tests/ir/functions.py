@@ -82,7 +82,8 @@ def training_step() -> Function:
     shown = ops.PrintOp(ops.Add(read, sums), prefix="sum: \"a\" # b\n")
     guard = ops.Guard(ops.Less(read, shown), message="diverged")
     steps = ops.ReadVariable(variable=count).output + 1
-    assumptions = [Assumption(n, m, "Add", None), Assumption(2 * n, m + 1, "a b", None)]
+    assumptions = [Assumption(n, m, "Add", None), Assumption(2 * n, m + 1, "a b", None),
+                   Assumption(n, 3 * m, "Add", None, 'other lengths in "b" # are none')]
     return Function([shown, products], [x, other], updates={w: shown, count: steps, scratch: sums},
                     effects=[shown, guard], assumptions=assumptions, name="training step")
 

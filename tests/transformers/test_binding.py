@@ -9,6 +9,7 @@ import nervure as nv
 from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind
 from nervure.ir.function import Assumption
 from nervure.transformers.binding import Binder
+from nervure.types.dim import dim_max
 from nervure.types.dtype import all_dtypes
 from tests.transformers.build import compiled, parameter
 
@@ -215,6 +216,18 @@ def test_assumptions_are_checked_before_anything_runs(capsys):
     assert (caught.value.op, caught.value.got) == ("Dot", "N is 4, 2*M is 6")
     assert caught.value.location == x.location
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(("left", "right"), [(N, 2 * M), (dim_max(N, 9), N), (0, N - 7)],
+                         ids=["lengths that differ", "a bound", "a negative length"])
+def test_the_reason_of_an_assumption_is_the_message(left, right):
+    x = parameter(N)
+    assumption = Assumption(left, right, "Dot", x.location, "there is another way")
+    executable = compiled([ops.PrintOp(x)], [x, parameter(M)], assumptions=[assumption])
+    with pytest.raises(ShapeMismatch, match="there is another way") as caught:
+        executable(np.ones(5), np.ones(3))
+    assert caught.value.op == "Dot" and f"{right} is " in caught.value.got
+    assert f"{left} = {right}" in caught.value.expected and caught.value.location == x.location
 
 
 def test_a_dimension_that_becomes_negative():

@@ -155,10 +155,11 @@ def check_roles(left: Axes, right: Axes, pairs: dict[int, int], op: str, positio
                                help="slice or pad one of them, or rename it with nv.map_roles or nv.cast_axes")
 
 
-def assume_shape(value: Value, shape: Shape, op: str) -> Value:
+def assume_shape(value: Value, shape: Shape, op: str, reason: str = "") -> Value:
     """Returns the value with a shape that ``op`` may have to assume, or the value itself if it has that shape already.
+    A ``reason`` is the message of calls for which it does not hold.
     """
-    return value if value.type.shape == shape else AssumeShape(value, shape, needed_by=op).output
+    return value if value.type.shape == shape else AssumeShape(value, shape, needed_by=op, reason=reason).output
 
 
 def broadcast_shape(shapes: Sequence[Shape], op: str) -> Shape:

@@ -1,7 +1,8 @@
 """A parser for the body of one function, a statement a line; :mod:`nervure.ir.parser` reads the text around it.
 
-A statement is an op, ``assume N = M``, ``update $w: f32[2] = %3``, ``effect %4`` or ``return %3, %5:1``. An op has
-its types, its name, its class with operands and attributes, and perhaps a comment that says where it was built:
+A statement is an op, ``assume N = M in Add because "a reason"``, ``update $w: f32[2] = %3``, ``effect %4`` or
+``return %3, %5:1``. An op has its types, its name, its class with operands and attributes, and perhaps a comment that
+says where it was built:
 
 >>> from nervure import ops
 >>> from nervure.ir.parser import parse_function
@@ -122,8 +123,9 @@ class Body:
         line.expect("=")
         line.position += len(right)
         op = line.unquoted(line.name("the name of an op")) if within and line.accept("in") else "Function"
+        reason = line.unquoted(line.name("a reason")) if within and line.accept("because") else ""
         dims = self.parser.dim(line, left), self.parser.dim(line, right)
-        self.assumptions.append(Assumption(*dims, op, self._provenance(line, comment).location))
+        self.assumptions.append(Assumption(*dims, op, self._provenance(line, comment).location, reason))
 
     def _update(self, line: Scanner, comment: str) -> None:
         line.expect("$")

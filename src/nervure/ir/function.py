@@ -35,12 +35,15 @@ T = TypeVar("T")
 
 
 class Assumption(NamedTuple):
-    """Two dimensions that must be equal in every call, with the op that assumes it and the user's line."""
+    """Two dimensions that must be equal in every call, with the op that assumes it, the user's line, and a ``reason``
+    that says what is wrong with a call in which they differ, if the equation alone does not.
+    """
 
     left: DimLike
     right: DimLike
     op: str
     location: object
+    reason: str = ""
 
     def __str__(self) -> str:
         return f"{self.left} = {self.right}"

@@ -22,6 +22,7 @@ from the slowest to the fastest.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -145,6 +146,7 @@ class Printer:
         yield f"function {self._function_names[function]}({', '.join(parameters)}) {{"
         for assumption in function.assumptions:
             by = "" if self.anonymous else f" in {name_text(assumption.op)}"
+            by += f" because {json.dumps(assumption.reason)}" if by and assumption.reason else ""
             yield f"  assume {dim_text(assumption.left, self)} = {dim_text(assumption.right, self)}{by}"
         for op in function.operations:
             if type(op) is not Parameter:

@@ -304,11 +304,12 @@ class AssumeShape(Described):
     """x itself, with the shape that it is assumed to have, which is checked before every call unless it is certain.
 
     A dimension that certainly differs is a ShapeMismatch at once. ``needed_by`` names the op that needs the
-    assumption.
+    assumption; a ``reason`` is the message of a call for which it does not hold.
     """
 
     shape = field.shape()
     needed_by = field.string("AssumeShape")
+    reason = field.string("")
     composes = False  # the Function records its assumption
 
     def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
@@ -335,11 +336,11 @@ class AssumeShape(Described):
     def assumptions(self) -> list[Assumption]:
         """Returns the pairs of dimensions that a call must find equal."""
         pairs = zip(self.operands[0].shape, self.shape, strict=True)
-        return [Assumption(own, assumed, self.needed_by, self.location) for own, assumed in pairs
+        return [Assumption(own, assumed, self.needed_by, self.location, self.reason) for own, assumed in pairs
                 if equal(own, assumed) is not True]
 
     def vjp(self, gradient: Value, x: Value) -> Gradients:
-        return (AssumeShape(gradient, x.shape, self.needed_by),)
+        return (AssumeShape(gradient, x.shape, self.needed_by, self.reason),)
 
     def raised(self, length: DimLike) -> Mapping[str, object]:
-        return {"shape": (length, *self.shape), "needed_by": self.needed_by}
+        return {"shape": (length, *self.shape), "needed_by": self.needed_by, "reason": self.reason}

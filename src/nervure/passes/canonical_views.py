@@ -98,7 +98,7 @@ def _reshaped_twice(inner: Reshape, outer: Reshape) -> Op:
 
 
 def _assumed_twice(inner: AssumeShape, outer: AssumeShape) -> Op:
-    return AssumeShape(inner.operands[0], outer.shape, outer.needed_by)
+    return AssumeShape(inner.operands[0], outer.shape, outer.needed_by, outer.reason)
 
 
 _TWICE: dict[type[Op], Callable[[Any, Any], Op]] = {

@@ -181,6 +181,11 @@ class Binder:
 
     def _check_assumption(self, assumption: Assumption, bindings: Bindings) -> None:
         left, right = evaluate(assumption.left, bindings), evaluate(assumption.right, bindings)
+        if left != right and assumption.reason:
+            raise ShapeMismatch(assumption.reason, op=assumption.op, location=assumption.location,
+                                got=f"{assumption.left} is {left}, {assumption.right} is {right}",
+                                expected=f"lengths for which {assumption} holds",
+                                help="pass arrays of such lengths; what they are given to was made for these alone")
         if right < 0:
             raise ShapeMismatch(f"a length would be negative in this call: {assumption.right}", op=assumption.op,
                                 got=f"{assumption.right} is {right}", location=assumption.location,

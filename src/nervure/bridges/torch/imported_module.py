@@ -33,6 +33,8 @@ from nervure.types.dim import Dim, DimLike, equal, substitute
 from nervure.types.frozen import put
 from nervure.types.index_map import IndexMap
 
+_ELSE = "the model does something else for such lengths"
+
 
 class Given(NamedTuple):
     """The origin of a parameter of a Function: an "input" by its name, a "place" by its path, or "uniform" or "normal"
@@ -213,7 +215,7 @@ def _require(condition: Condition, function: Function, table: dict[Value, Value]
     if equal(left, right) is True:
         return
     if equal(left, right) is False:
-        raise ShapeMismatch("the model does something else for such lengths", op="from_torch",
+        raise ShapeMismatch(_ELSE, op="from_torch",
                             got=", ".join([str(table[op.output].type) for op in function.parameters]),
                             expected=f"{condition.left} = {condition.right} in {_signature(function)}",
                             help="import it with an example of such lengths, on which PyTorch branches")
@@ -222,7 +224,8 @@ def _require(condition: Condition, function: Function, table: dict[Value, Value]
         at = next((at for at, length in enumerate(value.shape) if isinstance(length, Dim)), None)
         if at is not None:
             shape = (*value.shape[:at], value.shape[at] + left - right, *value.shape[at + 1:])
-            table[op.output] = assume_shape(assume_shape(value, shape, "from_torch"), value.shape, "from_torch")
+            assumed = assume_shape(value, shape, "from_torch", _ELSE)
+            table[op.output] = assume_shape(assumed, value.shape, "from_torch", _ELSE)
 
 
 def _signature(function: Function) -> str:
