@@ -35,8 +35,8 @@ T = TypeVar("T")
 
 
 class Assumption(NamedTuple):
-    """Two dimensions that must be equal in every call, with the op that assumes it, the user's line, and a ``reason``
-    that says what is wrong with a call in which they differ, if the equation alone does not.
+    """Two dimensions that must be equal in every call, with the op that assumes it and the user's line. A ``reason``
+    says what is wrong with a call in which they differ, where the equation alone does not.
     """
 
     left: DimLike
