@@ -71,8 +71,9 @@ class Standardize(Normalization):
 
 
 def _scale(gradient: Value, axes: tuple[int, ...]) -> Value | None:
-    """Returns the factor of a gradient, if it is a product with a factor that is constant along the axes, as every
-    factor is along those of length 1.
+    """Returns the factor of a gradient, if it is a product with a factor that is constant along the axes.
+
+    Along those of length 1 every factor is.
     """
     if not isinstance(gradient.op, Multiply):
         return None
