@@ -24,7 +24,7 @@ import numpy as np
 
 from nervure.errors import AxisMismatch, IndexOutOfRange, InvalidArgument, NervureError, WrongKind, did_you_mean
 from nervure.front.tensor import Number, Tensor, is_scalar
-from nervure.front.traced_numbers import TracedNumber
+from nervure.front.traced_numbers import TracedNumber, value_needed
 from nervure.types.axes import Axes, AxesLike, make_axes
 from nervure.types.axis import Axis, same_role
 
@@ -79,7 +79,7 @@ def number(value: object, op: str, operand: str, help: str) -> Number:
 def _require_value(value: object) -> None:
     """Raises WrongKind, which names ``static=``, for a number that a traced function is given."""
     if isinstance(value, TracedNumber):
-        float(value)  # type: ignore[arg-type]  # which raises
+        raise value_needed(value, "float")
 
 
 def fraction(value: Any, op: str, operand: str, help: str) -> float:

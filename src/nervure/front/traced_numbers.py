@@ -105,11 +105,16 @@ def _unary(function: Callable[..., object]) -> Callable[[TracedNumber], TracedNu
 def _refusal(name: str) -> Callable[..., NoReturn]:
     """Makes a method that is refused, since it would need the number itself, which differs from call to call."""
     def method(self: TracedNumber, *arguments: object, **keywords: object) -> NoReturn:
-        raise WrongKind(f"a number that {self.owner.name} is given has no value while it is traced", op=name,
-                        got=repr(self), expected="what can be known without numbers",
-                        help="static= names arguments for whose values the function is traced anew; nv.where chooses "
-                             "between elements")
+        raise value_needed(self, name)
     return method
+
+
+def value_needed(number: TracedNumber, op: str) -> WrongKind:
+    """Returns the error of an ``op`` that needs the value of a traced number."""
+    return WrongKind(f"a number that {number.owner.name} is given has no value while it is traced", op=op,
+                     got=repr(number), expected="what can be known without numbers",
+                     help="static= names arguments for whose values the function is traced anew; nv.where chooses "
+                          "between elements")
 
 
 for _name in "add sub mul truediv floordiv mod pow and or xor lshift rshift".split():
