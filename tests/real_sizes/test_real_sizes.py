@@ -67,11 +67,13 @@ def test_weights_that_few_rows_read(case):
     check(case)
 
 
-@pytest.mark.parametrize("batch", [1, 3, 70])
-def test_a_loop_packs_weights_of_a_real_size(batch):
-    """Five steps of an LSTM of 512 units: the bits of a symbolic batch and of weights as arguments, and float64's."""
+@pytest.mark.parametrize(("steps", "batch"), [(5, 1), (5, 3), (5, 70), (2, 1), (2, 70)])
+def test_a_loop_packs_weights_of_a_real_size(steps, batch):
+    """Steps of an LSTM of 512 units: the bits of a symbolic batch or number of steps, and of weights as arguments, and
+    float64's. Two steps that are known are inlined.
+    """
     random = np.random.default_rng(batch)
-    x, error = [random.standard_normal((5, batch, width), np.float32) for width in (2048, 512)]
+    x, error = [random.standard_normal((steps, batch, width), np.float32) for width in (2048, 512)]
     weights = random.standard_normal((512, 2048), np.float32) / 30
 
     def step(carry, given, w):
@@ -81,9 +83,9 @@ def test_a_loop_packs_weights_of_a_real_size(batch):
         state = nv.sigmoid(shows) * nv.tanh(cell)
         return (state, cell), state
 
-    def results(rows, w, *inputs):
-        given, counts = nv.placeholder((5, rows, 2048)), nv.placeholder((5, rows, 512))
-        start = nv.sum(given[0], axis=1, keepdims=True) * np.zeros((1, 512), np.float32)
+    def results(rows, w, *inputs, length=steps):
+        given, counts = nv.placeholder((length, rows, 2048)), nv.placeholder((length, rows, 512))
+        start = given[0, :, :512]
         y = nv.scan(lambda carry, each: step(carry, each, w), (start, start), given)[1]
         wanted = [y, *nv.deriv(nv.sum(y * counts), [given, w])]
         with nv.transformers.make_transformer("cpu") as cpu:
@@ -92,10 +94,11 @@ def test_a_loop_packs_weights_of_a_real_size(batch):
 
     expected, argument = results(batch, nv.variable(initial_value=weights)), nv.placeholder(weights.shape)
     symbolic = results(nv.dim("n", min=1), nv.variable(initial_value=weights))
-    for found in (symbolic, results(batch, argument, argument)):
+    any_steps = results(batch, argument, argument, length=nv.dim("t", min=1))
+    for found in (symbolic, any_steps, results(batch, argument, argument)):
         for one, other in zip(found, expected, strict=True):
             assert np.array_equal(one, other)
-    state = cell = np.zeros((batch, 512))
+    state = cell = x[0, :, :512].astype(np.float64)
     for number, given in enumerate(x.astype(np.float64)):
         enters, forgets, shows, new = np.split(given + state @ weights.astype(np.float64), 4, axis=1)
         cell = cell / (1 + np.exp(-forgets)) + np.tanh(new) / (1 + np.exp(-enters))
