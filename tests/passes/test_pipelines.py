@@ -235,6 +235,18 @@ def test_what_is_compiled_as_it_is_has_its_convolutions_written_out():
     assert native_minimal(plain) is plain
 
 
+def test_what_is_ready_for_the_cpu_stays_as_it_is():
+    """The pads that windows are read from keep their order: a second walk would make them in that of the argument."""
+    last, f = nv.Parameter(nv.float32, (16, 36, 36, 24)), nv.Parameter(nv.float32, (40, 24, 5, 5))
+    x = ops.Permute(last, (0, 3, 1, 2)).output
+    slid = ops.Convolution(x, f, paddings=[(2, 2), (2, 2)])
+    results = [slid.output, *slid.vjp(slid.output, x, f)]
+    images = Function([ops.Permute(result, (0, 2, 3, 1)) for result in results], [last, f])
+    for function in (images, windows(), training_step()):
+        ready = native(function, evaluate)
+        assert native_minimal(ready) is ready
+
+
 def test_supported_composites_are_kept():
     x = nv.Parameter(nv.float32, (4,))
     function = Function([ops.Softmax(twice_negated(x), [0])], [x])

@@ -16,6 +16,7 @@ from functools import lru_cache, partial
 
 from nervure import flags
 from nervure.ir.function import Function
+from nervure.ops.convolution import ConvolutionForm
 from nervure.passes import algebra, canonical_views, fold, known_indices
 from nervure.passes.common_subexpressions import common_subexpressions
 from nervure.passes.counted_loops import counted_loops
@@ -109,10 +110,12 @@ def _scatters(function: Function, evaluate: Evaluate) -> Function:
 
 def native_minimal(function: Function, machine: Machine = GENERIC) -> Function:
     """Decomposes the convolutions that have no loops of their own, and has the operands of regions in memory. Nothing
-    else is done, for a function that is compiled as it is for a ``machine``.
+    else is done, for a function that is compiled as it is for a ``machine``: what ``native`` returns stays.
     """
     inside = partial(within_bodies, transform=partial(native_minimal, machine=machine))
-    return run(function, [Pass("inlined_checkpoints", inlined_checkpoints), *_convolutions(machine),
+    has_convolutions = any([isinstance(op, ConvolutionForm) for op in function.operations])
+    return run(function, [Pass("inlined_checkpoints", inlined_checkpoints),
+                          *(_convolutions(machine) if has_convolutions else []),
                           Pass("region_operands", region_operands), Pass("regions", inside)])
 
 

@@ -24,7 +24,7 @@ from nervure.transformers.base import Executable
 from nervure.transformers.binding import Binder, Bindings
 from nervure.transformers.cpu import runtime
 from nervure.transformers.cpu.compiled import byte_size
-from nervure.transformers.cpu.found_results import cut, lengths_of_results, with_lengths
+from nervure.transformers.cpu.found_results import cut, lengths_of_results
 from nervure.transformers.cpu.kept_panels import Panels
 from nervure.transformers.cpu.loaded import InPlace, LoadedFunction, plain
 from nervure.transformers.cpu.runtime import pooled_arrays
@@ -95,10 +95,8 @@ class CpuExecutable(Executable):
 
     def compiled_again(self) -> Compilation:
         """Returns what was compiled when the entry of the cache was made."""
-        with forks.importing():
-            from nervure.transformers.cpu.compile.compilation import compile_function
-        optimised = with_lengths(self.transformer.optimised(self.function))
-        return compile_function(optimised, self.transformer.target)
+        optimised = self.transformer.optimised(self.function)
+        return self.transformer.compilation(self.transformer.prepared(optimised))
 
     @property
     def _panels(self) -> Panels:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from nervure import flags
@@ -27,6 +28,9 @@ from nervure.transformers.cpu import runtime
 from nervure.transformers.cpu.cache import executable_cache
 from nervure.transformers.cpu.executable import CpuExecutable
 from nervure.transformers.cpu.target import Target
+
+if TYPE_CHECKING:
+    from nervure.transformers.cpu.compile.compilation import Compilation
 
 
 class CpuTransformer(Transformer):
@@ -75,12 +79,16 @@ class CpuTransformer(Transformer):
             return executable
 
     def make_executable(self, function: Function) -> Executable:
+        compilation = self.compilation(function)
+        return CpuExecutable(function, self, self._gate, compilation.loaded, compilation)
+
+    def compilation(self, function: Function) -> Compilation:
+        """Returns the function, compiled as it is."""
         with forks.importing():
             from nervure.passes.pipelines import native_minimal
             from nervure.transformers.cpu.compile.compilation import compile_function
             from nervure.transformers.cpu.found_results import with_lengths
-        compilation = compile_function(with_lengths(native_minimal(function, self.target.machine)), self.target)
-        return CpuExecutable(function, self, self._gate, compilation.loaded, compilation)
+        return compile_function(with_lengths(native_minimal(function, self.target.machine)), self.target)
 
     def within(self, memory_limit: int) -> Transformer:
         return LimitedTransformer(self, memory_limit)
