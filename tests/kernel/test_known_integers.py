@@ -54,6 +54,17 @@ def test_elements_lie_between_the_numbers_that_are_known(name):
             assert expected[0] <= found.min() and found.max() <= expected[1]
 
 
+def test_an_interval_does_not_depend_on_which_is_asked_for_first():
+    """However long the chain is that it follows from."""
+    chain = [ops.Iota((5,), 0).output]
+    for _ in range(2000):
+        chain.append(chain[-1] + 1)
+    for first in (2000, 10):
+        known = KnownIntegers()
+        known.of(chain[first])
+        assert [known.of(chain[number]) for number in (10, 27, 2000)] == [(10, 14), (27, 31), (2000, 2004)]
+
+
 def test_an_index_that_is_in_range_has_no_check():
     table, place = nv.Parameter(nv.float32, (7, 3)), nv.Parameter(nv.int64, (5,))
     rows, places = np.arange(21, dtype=np.float32).reshape(7, 3), np.array([-9, 0, 3, 6, 2])

@@ -72,6 +72,20 @@ def test_what_differs_is_not_shared(build, options, kernels):
     assert len(bodies) == 2 and len({id(body) for body in bodies}) == kernels
 
 
+@pytest.mark.parametrize("first", [0, 1], ids=["the known ones first", "the known ones last"])
+def test_indices_of_other_numbers_share_no_kernel(first):
+    """Those that are known to be in range need no check, and count from no end."""
+    tables, places = [np.arange(8.0), np.arange(8.0) + 10], [np.array([0, 3, 1, 2]), np.array([0, -1, 5, 3])]
+    x, y = [nv.placeholder((8,), dtype=nv.float64) for _ in tables]
+    taken = [x[places[0]], y[places[1]]]
+    compute = nv.computation(taken[::-1] if first else taken, x, y)
+    found = compute(*tables)[::-1] if first else compute(*tables)
+    assert [each.tolist() for each in found] == [[0, 3, 1, 2], [10, 17, 15, 13]]
+    outside = nv.computation([x[places[0]], y[nv.variable((4,), np.array([0, 99, 5, 3]), dtype=nv.int64)]], x, y)
+    with pytest.raises(IndexError):
+        outside(*tables)
+
+
 def test_checks_name_the_ops_of_their_own_step():
     tables = [nv.Parameter(nv.float32, (5, 3)) for _ in range(2)]
     rows = [nv.Parameter(nv.int64, (4,)) for _ in range(2)]

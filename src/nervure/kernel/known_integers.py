@@ -12,12 +12,12 @@ An index that is known to be in range needs no check, and addresses that are mad
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from nervure.ir.kinds import View
 from nervure.ir.leaves import Constant, Full
 from nervure.ir.op import Op, Value
-from nervure.kernel.tuning import LONG_CONSTANT, OPS_ABOVE_AN_INDEX
+from nervure.kernel.tuning import LONG_CONSTANT
 from nervure.ops.arithmetic import Add, Multiply, Subtract
 from nervure.ops.conversion import Convert
 from nervure.ops.indexing import Gathering
@@ -25,32 +25,40 @@ from nervure.ops.iota import Iota
 from nervure.ops.selection import Maximum, Minimum, Where
 from nervure.ops.views import Concatenate
 from nervure.types.dim import product
-from nervure.types.dim.interval import Interval, add, maximum, minimum, multiply, negate, unite
+from nervure.types.dim.interval import EVERYTHING, Interval, add, maximum, minimum, multiply, negate, unite
 from nervure.types.dtype import bool_
 from nervure.types.view import SimpleView
 
 
 class KnownIntegers:
-    """The intervals of the values of one function; each is found once."""
+    """The intervals of the values of one function; each is found once, behind those that it follows from."""
 
     def __init__(self) -> None:
         self._known: dict[Value, Interval] = {}
 
-    def of(self, value: Value, depth: int = OPS_ABOVE_AN_INDEX) -> Interval:
+    def of(self, value: Value) -> Interval:
         """Returns the smallest and the largest number that an element may be; those of its type if nothing is known."""
-        if not (value.dtype.is_integer or value.dtype is bool_):
-            return None, None
-        found = self._known.get(value)
-        if found is None:
-            low, high = (0, 1) if value.dtype is bool_ else value.dtype.limits
-            own = self._found(value, depth) if depth else (None, None)
-            # What does not fit wraps around, or is held at the ends.
-            is_inside = own[0] is not None and own[1] is not None and low <= own[0] and own[1] <= high
-            found = own if is_inside else (int(low), int(high))
-            self._known[value] = found
-        return found
+        if not _is_counted(value):
+            return EVERYTHING
+        pending = [value]
+        while pending:
+            last = pending[-1]
+            unknown = [operand for operand in _followed(last.op) if _is_counted(operand) and operand not in self._known]
+            if unknown and last not in self._known:
+                pending += unknown
+            else:
+                self._known.setdefault(pending.pop(), self._held(last))
+        return self._known[value]
 
-    def _found(self, value: Value, depth: int) -> Interval:
+    def _held(self, value: Value) -> Interval:
+        """Returns the interval of a value, those of its operands being known, within that of its type."""
+        low, high = (0, 1) if value.dtype is bool_ else value.dtype.limits
+        own = self._found(value)
+        # What does not fit wraps around, or is held at the ends.
+        is_inside = own[0] is not None and own[1] is not None and low <= own[0] and own[1] <= high
+        return own if is_inside else (int(low), int(high))
+
+    def _found(self, value: Value) -> Interval:
         op = value.op
         if isinstance(op, Full):
             number = int(op.number.real)
@@ -61,11 +69,20 @@ class KnownIntegers:
         if isinstance(op, Iota):
             count = product(op.shape) if op.axis is None else op.shape[op.axis]
             return (0, max(count - 1, 0)) if isinstance(count, int) else (0, None)
-        shown = _shown(op)
-        if shown:
-            return unite([self.of(operand, depth - 1) for operand in shown])
-        rule = _RULES.get(type(op))
-        return rule(*[self.of(operand, depth - 1) for operand in op.operands]) if rule else (None, None)
+        of_operands = [self._known.get(operand, EVERYTHING) for operand in _followed(op)]
+        if type(op) in _RULES:
+            return _RULES[type(op)](*of_operands)
+        return unite(of_operands) if of_operands else EVERYTHING
+
+
+def _is_counted(value: Value) -> bool:
+    """Whether the elements of a value are integers or truth values."""
+    return value.dtype.is_integer or value.dtype is bool_
+
+
+def _followed(op: Op) -> Sequence[Value]:
+    """Returns the operands from whose intervals that of an op's result follows."""
+    return op.operands if type(op) in _RULES else _shown(op)
 
 
 def _shown(op: Op) -> list[Value]:

@@ -104,7 +104,8 @@ class _Structure:
         """Returns the key of an operand: its place in memory, if it is read from there, or the op that makes it."""
         storage = self._memory.places.get(value)
         if storage is not None and value.op not in self._own:
-            return "in memory", self._place(storage), value.shape, self._memory.within(value)
+            numbers = self._memory.ops.integers.of(value)  # an index between them may have no check
+            return "in memory", self._place(storage), value.shape, self._memory.within(value), numbers
         return self._meet(value.op), value.op.outputs.index(value)
 
     def _place(self, storage: Storage) -> Hashable:

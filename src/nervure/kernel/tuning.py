@@ -209,9 +209,6 @@ LENGTH_OF_ROWS = 1024
 FROM_MEMORY = 4
 """Times that a byte takes longer from memory than from the largest cache."""
 
-OUTER_INDICES = 36
-"""Loop indices that are kept for outer loops: more than a tensor has dimensions."""
-
 # -- memory of a kernel's own ----------------------------------------------------------------------------------
 
 BYTES_ON_STACK = 65_536
@@ -237,9 +234,6 @@ MOST_SCALAR_STATEMENTS = 512
 """The statements of the longest loop over single numbers that is one kernel; longer ones gain little by it."""
 
 # -- integers between known numbers -----------------------------------------------------------------------------
-
-OPS_ABOVE_AN_INDEX = 24
-"""Ops, one above the other, that are looked at to know between which numbers an index lies."""
 
 LONG_CONSTANT = 1 << 16
 """Elements of a constant that take longer to read, when a function is compiled, than their range is worth."""
