@@ -26,7 +26,7 @@ from nervure.errors import InvalidArgument
 from nervure.ir.function import is_effect
 from nervure.ir.leaves import Full, ReadVariable
 from nervure.ir.op import Op, Value
-from nervure.ir.provenance import current_provenance, on_behalf_of, set_override
+from nervure.ir.provenance import current_provenance, on_behalf_of
 from nervure.ir.variable import Variable
 from nervure.ops import UpdateView
 from nervure.ops.order import Assign, Computed, DoAll, Sequential, Together, placed_operands
@@ -142,9 +142,8 @@ class Placement:
 
     def _rebuild(self, op: Op) -> None:
         table = self._table
-        before = set_override(op.provenance)
-        fresh = op.with_operands([table.get(operand, operand) for operand in op.operands])
-        set_override(before)
+        with on_behalf_of(op.provenance):
+            fresh = op.with_operands([table.get(operand, operand) for operand in op.operands])
         if fresh is not op:
             table.update(zip(op.outputs, fresh.outputs, strict=True))
         if is_effect(fresh):

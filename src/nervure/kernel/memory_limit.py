@@ -296,6 +296,7 @@ class _Choice:
         plan, self._before = before.plan, before
         self._plan, self._bindings, self._machine = plan, bindings, machine
         self._producers, self._made = ProducerAnalysis(plan.function), plan.made
+        self._home = {op: step for step in plan.clusters for op in step.ops}
         self._lives = _lives(plan)
         self._bytes = {storage: bytes_of(storage, bindings) for storage in self._lives}
         self._fixed = _of_roots(plan, bindings)
@@ -326,7 +327,7 @@ class _Choice:
             for storage in dict.fromkeys(step.read):
                 readers.setdefault(storage, []).append(number)
         shared = set(plan.inside) | {place.whole for place in plan.inside.values()}
-        self._position = {step: numbers[0] for step, numbers in kernels.items()}
+        position = {step: numbers[0] for step, numbers in kernels.items()}
         for value, storage in plan.places.items():
             if storage.kind is not StorageKind.TEMPORARY or value in shared or value not in home:
                 continue
@@ -334,19 +335,18 @@ class _Choice:
             behind = [number for number in readers.get(storage, ()) if number > self._cut]
             made = max(kernels[home[value]])
             late = {part for number in behind for part in plan.steps[number].cluster.parts}
-            if made > self._cut or not behind or any([self._position[step] <= self._cut for step in late]):
+            if made > self._cut or not behind or any([position[step] <= self._cut for step in late]):
                 continue
             below = self._below(value)
             if below is not None:
                 operands, nanoseconds = below
                 yield _Candidate(value, storage, self._bytes[storage], max([made, *before]),
-                                 tuple(sorted([(self._position[step], step) for step in late], key=_position)),
+                                 tuple(sorted([(position[step], step) for step in late], key=_position)),
                                  operands, max(nanoseconds, 1))
 
     def _below(self, value: Value) -> tuple[tuple[Value, ...], int] | None:
         """Returns the stored values from which one is made, and the nanoseconds; None if it cannot be made again."""
-        ops, plan = self._producers.ops, self._plan
-        home = {op: step for step in plan.clusters for op in step.ops}
+        ops, home = self._producers.ops, self._home
         stack, inside, operands = [value.op], {value.op}, dict[Value, None]()
         while stack:
             op = stack.pop()

@@ -74,11 +74,12 @@ from nervure.kernel.ir import (
 from nervure.kernel.loop_index import Indices, LoopIndex
 from nervure.kernel.schedule.products.extents import block_count, part_of
 from nervure.kernel.simplify.loops import has_independent_iterations
-from nervure.kernel.tuning import OUTER_INDICES
 from nervure.support.replacing import replace
 from nervure.types.dim import DimLike, dim_max, dim_min, equal, evaluate, index_symbols, product, symbols
+from nervure.types.shape import MAX_RANK
 
-_TASK, _BLOCK, FIRST, ROW, START, *_BATCH = [LoopIndex(number) for number in range(OUTER_INDICES)]
+_OUTER_INDICES = 5 + MAX_RANK
+_TASK, _BLOCK, FIRST, ROW, START, *_BATCH = [LoopIndex(number) for number in range(_OUTER_INDICES)]
 
 
 class OuterLoops(NamedTuple):
@@ -256,7 +257,7 @@ def _taken(loop: For, left: Indices | list[tuple[LoopIndex, DimLike]]) -> tuple[
 def _renumbered(body: Body) -> Body:
     """Returns a body whose loops have indices with larger numbers than any so far, and than those of outer loops."""
     numbers = [index.number for entry in walk(body) if isinstance(entry, Loop) for index, _ in entry.indices]
-    start = max([*numbers, OUTER_INDICES]) + 1
+    start = max([*numbers, _OUTER_INDICES]) + 1
 
     def moved(index: LoopIndex) -> LoopIndex:
         return LoopIndex(start + index.number)

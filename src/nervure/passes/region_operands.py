@@ -19,7 +19,7 @@ from nervure.ir.function import Function
 from nervure.ir.kinds import View
 from nervure.ir.leaves import Full, ReadVariable
 from nervure.ir.op import Op, Value
-from nervure.ir.provenance import set_override
+from nervure.ir.provenance import on_behalf_of
 from nervure.ir.region import RegionOp
 from nervure.ir.whole_op import WholeOp
 from nervure.ops.branching import Switch
@@ -44,11 +44,10 @@ def region_operands(function: Function) -> Function:
     for op in function.operations:
         operands = [table.get(operand, operand) for operand in op.operands]
         if isinstance(op, _IN_ORDER):
-            before = set_override(op.provenance)
-            if isinstance(op, Switch):
-                operands[0] = converted(operands[0], int64)
-            operands = [operand if _is_in_memory(operand) else Contiguous(operand).output for operand in operands]
-            set_override(before)
+            with on_behalf_of(op.provenance):
+                if isinstance(op, Switch):
+                    operands[0] = converted(operands[0], int64)
+                operands = [operand if _is_in_memory(operand) else Contiguous(operand).output for operand in operands]
         fresh = op.with_operands(operands)
         if fresh is not op:
             moved[op] = fresh

@@ -50,8 +50,8 @@ def reasons(function: Function, steps: Sequence[Step], machine: Machine = GENERI
     producers = ProducerAnalysis(function)
     made = {value: number for number, step in enumerate(steps) for op in step.ops for value in op.outputs}
     stored = {value for step in steps for value in step.stored}
-    pointwise = [op for op in function.operations if producers.ops.kind(op) is OpKind.POINTWISE]
-    again = {value for op in pointwise for value in op.outputs} - stored
+    again = {value for op in function.operations if producers.ops.kind(op) is OpKind.POINTWISE
+             or producers.ops.is_moved(op) for value in op.outputs} - stored
     roots = set(map(dense_base, function.roots))
     found = Reasons({}, {})
     for number, step in enumerate(steps):
@@ -103,7 +103,7 @@ def _read(step: Step, producers: ProducerAnalysis) -> dict[Op, list[Value]]:
 
 
 def _in_memory(value: Value, producers: ProducerAnalysis, again: Collection[Value], step: Step) -> Iterable[Value]:
-    """Yields a value, or, if its reader computes it again, the values that it is computed from, each once."""
+    """Returns a value, or, if its reader computes it again, the values that it is computed from, each once."""
     pending, own = [value], set(step.ops)
     found: dict[Value, None] = {}
     while pending:

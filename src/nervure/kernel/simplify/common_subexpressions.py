@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nervure.kernel.ir import Apply, Body, Buffer, Definition, Load, Loop, Simple, Statement, Store, Variable, walk
+from nervure.kernel.ir import Apply, Body, Buffer, Definition, Load, Loop, Simple, Statement, Variable, Write, walk
 from nervure.kernel.rewriting import AnyLoop, Rewrite
 
 
@@ -35,7 +35,7 @@ class _Sharing(Rewrite):
         self._loads: dict[Buffer, dict[Any, Variable]] = {}
 
     def simple(self, statement: Simple, out: list[Statement]) -> None:
-        if isinstance(statement, Store):
+        if isinstance(statement, Write):
             self._loads.pop(statement.buffer, None)
         if isinstance(statement, Definition):
             table, key = self._entry(statement)
@@ -61,7 +61,7 @@ class _Sharing(Rewrite):
     def _forget(self, loop: Loop) -> None:
         """Forgets the buffers that a loop stores to: inside it, another iteration may have come before."""
         for statement in walk((loop,)):
-            if isinstance(statement, Store):
+            if isinstance(statement, Write):
                 self._loads.pop(statement.buffer, None)
 
     def _inner(self, body: Body) -> Body:

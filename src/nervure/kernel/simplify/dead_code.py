@@ -22,8 +22,8 @@ from nervure.kernel.ir import (
     Reduce,
     Scalar,
     Statement,
-    Store,
     Variable,
+    Write,
     walk,
 )
 from nervure.support.replacing import replace
@@ -102,4 +102,4 @@ class _Living:
 
 def _has_effect(loop: Loop) -> bool:
     """Whether a loop does more than define its results."""
-    return any([isinstance(entry, Store | Check) for entry in walk((loop,))])
+    return any([isinstance(entry, Write | Check) for entry in walk((loop,))])
