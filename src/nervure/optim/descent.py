@@ -116,7 +116,7 @@ class RMSProp(Rule):
         if self.centered:
             moments["mean"] = state["decay"] * state["mean"] + state.rest("decay") * gradient
             spread = spread - moments["mean"] * moments["mean"]
-        change = gradient / (sqrt(spread) + state["eps"])
+        change = gradient / (sqrt(maximum(spread, 0.0)) + state["eps"])
         if "momentum" in state:
             change = moments["m"] = state["momentum"] * state["m"] + change
         return parameter - state["lr"] * change, moments
