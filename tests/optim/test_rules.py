@@ -151,6 +151,37 @@ def test_the_mean_of_parameters_is_kept():
             assert float(transformer.get(rule.slots(w)["average"])) == pytest.approx(mean)
 
 
+@pytest.mark.parametrize("transformer", ["interpreter", "cpu"])
+@pytest.mark.parametrize("decay", [0.9999, 1 - 2.0**-30], ids=["0.9999", "almost 1"])
+@pytest.mark.parametrize("make", [nv.optim.Adam, nv.optim.AdamW, nv.optim.RAdam, nv.optim.NAdam, nv.optim.Adamax,
+                                  nv.optim.Lamb])
+def test_decays_near_1_are_corrected(make, decay, transformer):
+    """T245: steps in float32 are those of float64, where a power of the decay rounds to 1."""
+    for numbers in ({"beta2": decay}, {"beta1": decay, "beta2": decay}):
+        found = []
+        for dtype in (nv.float32, nv.float64):
+            w = nv.variable((2,), 0.0, dtype)
+            with nv.transformers.make_transformer(transformer) as made:
+                step = made.computation(make(0.01, **numbers).update(w, nv.constant([1.0, 0.0], dtype=dtype)))
+                for _ in range(7):
+                    step()
+                found.append(made.get(w))
+        assert -0.1 < found[1][0] < -0.005 and found[1][1] == 0.0
+        np.testing.assert_allclose(found[0], found[1], rtol=2e-6)
+
+
+@pytest.mark.parametrize("transformer", ["interpreter", "cpu"])
+def test_a_spread_is_not_below_0(transformer):
+    """T243: of gradients that stay the same, whose mean square rounds below the square of their mean."""
+    w = nv.variable((64,), 0.0)
+    gradient = nv.constant(np.random.default_rng(0).standard_normal(64).astype(np.float32))
+    with nv.transformers.make_transformer(transformer) as made:
+        step = made.computation(nv.optim.RMSProp(0.01, decay=0.5, centered=True).update(w, gradient))
+        for _ in range(40):
+            step()
+        assert np.isfinite(made.get(w)).all()
+
+
 def test_muon_is_for_matrices():
     """T244: and says what takes the rest."""
     for axes in ("F=3", "F=3, K=2, H=2", ()):

@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from nervure.front.op_functions import rsqrt, sign, sqrt
-from nervure.front.pointwise.elementwise import power
 from nervure.front.tensor import Tensor
 from nervure.optim.descent import Rate, decayed
 from nervure.optim.hyperparameters import DECAY, NOT_NEGATIVE, number, optional
@@ -59,8 +58,8 @@ class Adam(Rule):
         """Returns the amount to subtract from the parameter, and its moments. Factors that all elements share are
         computed once, so that a step divides once per element (Kingma and Ba 2015, section 2).
         """
-        rate = state["lr"] / (1.0 - power(state["beta1"], state["n"]))
-        root_scale = rsqrt(1.0 - power(state["beta2"], state["n"]))
+        rate = state["lr"] / state.correction("beta1")
+        root_scale = rsqrt(state.correction("beta2"))
         m = state["beta1"] * state["m"] + state.rest("beta1") * gradient
         v = state["beta2"] * state["v"] + state.rest("beta2") * gradient * gradient
         return rate * (m / (sqrt(v) * root_scale + state["eps"])), {"m": m, "v": v}

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from nervure.front.creation import AssignableTensorOp, persistent_tensor
 from nervure.front.op_functions import absolute, greater, maximum, sqrt
-from nervure.front.pointwise.elementwise import power, where
+from nervure.front.pointwise.elementwise import convert, power, where
 from nervure.front.tensor import Tensor
 from nervure.optim.adam import Adam
 from nervure.optim.descent import Rate, decayed
@@ -41,14 +41,14 @@ class RAdam(Adam):
         gradient = decayed(parameter, gradient, state)
         m = state["beta1"] * state["m"] + state.rest("beta1") * gradient
         v = state["beta2"] * state["v"] + state.rest("beta2") * gradient * gradient
-        left = power(state["beta2"], state["n"])
-        most = 2.0 / state.rest("beta2") - 1.0
-        length = most - 2.0 * state["n"] * left / (1.0 - left)
+        exact = state.exact()
+        most, corrected = 2.0 / exact.rest("beta2") - 1.0, exact.correction("beta2")
+        length = most - 2.0 * exact["n"] * (1.0 - corrected) / corrected
         is_tractable = greater(length, TRACTABLE)
         safe = where(is_tractable, length, TRACTABLE)
-        factor = sqrt((safe - 4.0) * (safe - 2.0) * most / ((most - 4.0) * (most - 2.0) * safe))
-        scaled = factor * sqrt(1.0 - left) / (sqrt(v) + state["eps"])
-        rate = state["lr"] / (1.0 - power(state["beta1"], state["n"]))
+        factor = sqrt((safe - 4.0) * (safe - 2.0) * most / ((most - 4.0) * (most - 2.0) * safe) * corrected)
+        scaled = convert(factor, gradient.dtype) / (sqrt(v) + state["eps"])
+        rate = state["lr"] / state.correction("beta1")
         return parameter - rate * m * where(is_tractable, scaled, 1.0), {"m": m, "v": v}
 
 
@@ -79,7 +79,7 @@ class NAdam(Adam):
         product = state["product"] * here
         m = state["beta1"] * state["m"] + state.rest("beta1") * gradient
         v = state["beta2"] * state["v"] + state.rest("beta2") * gradient * gradient
-        scale = sqrt(v / (1.0 - power(state["beta2"], state["n"]))) + state["eps"]
+        scale = sqrt(v / state.correction("beta2")) + state["eps"]
         now = state["lr"] * (1.0 - here) / (1.0 - product)
         ahead = state["lr"] * after / (1.0 - product * after)
         return parameter - (now * gradient + ahead * m) / scale, {"m": m, "v": v, "product": product}
@@ -114,4 +114,4 @@ class Adamax(Adam):
         gradient = decayed(parameter, gradient, state)
         m = state["beta1"] * state["m"] + state.rest("beta1") * gradient
         v = maximum(state["beta2"] * state["v"], absolute(gradient) + state["eps"])
-        return parameter - state["lr"] / (1.0 - power(state["beta1"], state["n"])) * m / v, {"m": m, "v": v}
+        return parameter - state["lr"] / state.correction("beta1") * m / v, {"m": m, "v": v}

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from nervure.front.op_functions import greater, sqrt
-from nervure.front.pointwise.elementwise import power, where
+from nervure.front.pointwise.elementwise import where
 from nervure.front.statistics.reductions import sum  # of tensors
 from nervure.front.tensor import Tensor
 from nervure.optim.adam import Adam
@@ -40,8 +40,8 @@ class Lamb(Adam):
     def rule(self, parameter: Tensor, gradient: Tensor, state: State) -> tuple[Tensor, Mapping[str, Tensor]]:
         m = state["beta1"] * state["m"] + state.rest("beta1") * gradient
         v = state["beta2"] * state["v"] + state.rest("beta2") * gradient * gradient
-        mean = m / (1.0 - power(state["beta1"], state["n"]))
-        direction = mean / (sqrt(v / (1.0 - power(state["beta2"], state["n"]))) + state["eps"])
+        mean = m / state.correction("beta1")
+        direction = mean / (sqrt(v / state.correction("beta2")) + state["eps"])
         if "weight_decay" in state:
             direction = direction + state["weight_decay"] * parameter
         scale = _ratio(_norm(parameter), _norm(direction), 1.0)

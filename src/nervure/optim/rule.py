@@ -19,6 +19,7 @@ from collections.abc import Container, Mapping, Sequence
 
 from nervure.front.creation import AssignableTensorOp, persistent_tensor
 from nervure.front.flushing import without_denormals
+from nervure.front.op_functions import expm1, log1p
 from nervure.front.pointwise.elementwise import convert
 from nervure.front.tensor import Tensor
 from nervure.optim.hyperparameters import NOT_NEGATIVE, number
@@ -136,6 +137,18 @@ class State:
     def rest(self, name: str) -> Tensor:
         """Returns 1 minus a number, subtracted before it is rounded to the element type."""
         return convert(1.0 - convert(self._rule.numbers[name], float64), self._working)
+
+    def correction(self, name: str) -> Tensor:
+        """Returns 1 minus the n-th power of a decay, the sum of the weights in a running mean of n numbers.
+
+        It keeps its digits for decays near 1, where the power rounds to 1.
+        """
+        exact = self.exact()
+        return convert(-expm1(exact["n"] * log1p(-exact.rest(name))), self._working)
+
+    def exact(self) -> State:
+        """Returns the same inputs in float64, for scalars that lose their digits in float32."""
+        return State(self._rule, self._own, float64)
 
     def _tensor(self, name: str) -> Tensor:
         if name == "n":
