@@ -344,6 +344,25 @@ def test_gradients_go_by_names():
         nv.optim.SGD(1.0).update(w, nv.ones("N=7"))
 
 
+@pytest.mark.parametrize("make", [
+    nv.optim.SGD, nv.optim.Adam, lambda: nv.optim.Clipped(nv.optim.SGD(), norm=1.0),
+    lambda: nv.optim.LBFGS(nv.optim.SGD()), lambda: nv.optim.MovingAverage(nv.optim.SGD()),
+    lambda: nv.optim.Accumulated(nv.optim.SGD(), 2)], ids=range(6))
+def test_complex_gradients_are_refused(make):
+    """T247: a real variable cannot follow them, and their real part would be taken in silence."""
+    with pytest.raises(WrongKind, match="is real") as caught:
+        make().update(nv.variable((2,)), np.array([1 + 5j, 2j]))
+    assert caught.value.operand == "gradient" and "nv.real" in caught.value.help
+
+
+def test_gradients_of_integers_are_floats(interpreter):
+    """T247: they are clipped, and turned, in floats."""
+    for make in (lambda: nv.optim.Clipped(nv.optim.SGD(1.0), value=0.5), lambda: nv.optim.LBFGS(nv.optim.SGD(1.0))):
+        w = nv.variable((2,), 0.0)
+        interpreter.computation(make().update(w, np.array([1, -1])))()
+        assert interpreter.get(w).tolist() == [-0.5, 0.5]
+
+
 @pytest.mark.parametrize("place", [nv.constant(1.0), nv.placeholder(()), 1.0, nv.variable((), 1, nv.int32)])
 def test_only_real_variables_are_updated(place):
     """T247: what has no value to keep, or no fraction, is refused."""

@@ -21,6 +21,24 @@ def test_the_norm_is_that_of_all_gradients():
     assert halved == [[1.5, 0.0], [[2.0]]]
 
 
+@pytest.mark.parametrize(("dtype", "digits"), [(np.complex64, 1e-6), (np.complex128, 1e-15)])
+def test_the_norm_of_complex_gradients_counts_both_parts(dtype, digits):
+    """T250: in the precision of the parts."""
+    gradient = np.array([1 + 5j, 2j]).astype(dtype)
+    norm = nv.optim.global_norm([gradient])
+    assert norm.dtype is nv.as_dtype(dtype).part and norm.item() == pytest.approx(np.sqrt(30.0), rel=digits)
+    clipped, other = nv.optim.clip_by_norm([gradient, np.zeros(1, np.float32)], 1.0)
+    assert clipped.dtype.numpy == dtype and other.dtype is nv.float32
+    np.testing.assert_allclose(clipped.numpy(), gradient / np.sqrt(30.0), rtol=max(digits, 1e-7))
+
+
+@pytest.mark.parametrize("clip", [nv.optim.clip_by_norm, nv.optim.clip_by_value])
+def test_clipped_integers_are_floats(clip):
+    """T250: the limit of an integer is no integer."""
+    found, = clip([np.array([0, -4])], 0.5)
+    assert found.dtype is nv.float32 and found.tolist() == [0.0, -0.5]
+
+
 def test_gradients_of_zeros_stay():
     """T250: their norm divides nothing."""
     assert nv.optim.clip_by_norm([np.zeros(3, np.float32)], 1.0)[0].tolist() == [0.0, 0.0, 0.0]

@@ -15,8 +15,9 @@ from collections.abc import Sequence
 from nervure.errors import InvalidArgument
 from nervure.front.argument_parsing import members
 from nervure.front.creation import AssignableTensorOp, as_tensor
-from nervure.front.op_functions import minimum, sqrt
+from nervure.front.op_functions import absolute, minimum, sqrt
 from nervure.front.pointwise.elementwise import clip, convert
+from nervure.front.promotion import floating
 from nervure.front.statistics.reductions import sum  # of tensors
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.optim.hyperparameters import POSITIVE, number
@@ -32,13 +33,13 @@ def global_norm(tensors: Sequence[TensorLike]) -> Tensor:
     >>> nv.optim.global_norm([[3.0], [[4.0]]]).item()
     5.0
     """
-    own = [as_tensor(entry, "global_norm") for entry in members(tensors, "global_norm", "tensors", "a list of tensors")]
+    own = [_size(as_tensor(entry, "global_norm"))
+           for entry in members(tensors, "global_norm", "tensors", "a list of tensors")]
     if not own:
         raise InvalidArgument("there is nothing to measure", op="global_norm", got="no tensors",
                               expected="one or more", help="nv.deriv(loss, parameters) gives gradients")
-    wide = [convert(entry, working_type(entry.dtype)) for entry in own]
-    total = sum(wide[0] * wide[0], out_axes=())
-    for entry in wide[1:]:
+    total = sum(own[0] * own[0], out_axes=())
+    for entry in own[1:]:
         total = total + sum(entry * entry, out_axes=())
     return sqrt(total)
 
@@ -49,7 +50,7 @@ def clip_by_norm(gradients: Sequence[TensorLike], limit: float | Tensor) -> list
     >>> nv.optim.clip_by_norm([[0.5]], 1.0)[0].tolist()
     [0.5]
     """
-    own = [as_tensor(entry, "clip_by_norm") for entry in members(gradients, "clip_by_norm", "gradients")]
+    own = _floats(gradients, "clip_by_norm")
     scale = minimum(number(limit, "clip_by_norm", "limit", POSITIVE) / global_norm(own), 1.0)
     return [convert(entry * convert(scale, working_type(entry.dtype)), entry.dtype) for entry in own]
 
@@ -60,10 +61,21 @@ def clip_by_value(gradients: Sequence[TensorLike], limit: float | Tensor) -> lis
     >>> nv.optim.clip_by_value([[3.0, -0.5]], 1.0)[0].tolist()
     [1.0, -0.5]
     """
-    own = [as_tensor(entry, "clip_by_value") for entry in members(gradients, "clip_by_value", "gradients")]
+    own = _floats(gradients, "clip_by_value")
     bound = number(limit, "clip_by_value", "limit", POSITIVE)
     bounds = [convert(bound, entry.dtype) for entry in own]
     return [clip(entry, -high, high) for entry, high in zip(own, bounds, strict=True)]
+
+
+def _size(x: Tensor) -> Tensor:
+    """Returns x in its working type, with complex numbers as their absolute values."""
+    return convert(absolute(x) if x.dtype.is_complex else x, working_type(x.dtype))
+
+
+def _floats(gradients: Sequence[TensorLike], op: str) -> list[Tensor]:
+    """Returns gradients in types with fractions: integers become float32."""
+    own = [as_tensor(entry, op) for entry in members(gradients, op, "gradients")]
+    return [convert(entry, floating(entry.dtype)) for entry in own]
 
 
 class Clipped(Wrapper):

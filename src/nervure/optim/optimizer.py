@@ -24,6 +24,8 @@ from nervure.front.alignment import fitted
 from nervure.front.argument_parsing import members, shown
 from nervure.front.creation import AssignableTensorOp, as_tensor, variables_below
 from nervure.front.effects import Effect, assign, doall
+from nervure.front.pointwise.elementwise import convert
+from nervure.front.promotion import floating
 from nervure.front.record import record_of
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.front.traced_numbers import is_number
@@ -125,13 +127,20 @@ class Optimizer(Uncopyable, ABC):
 
 def working_type(dtype: DType) -> DType:
     """Returns the element type in which a parameter of this type is updated: its own, or float32 if that is narrower.
+    For complex elements it is that of their parts.
     """
-    return float64 if dtype is float64 else float32
+    return float64 if dtype.part is float64 else float32
 
 
 def _step(parameter: object, gradient: object, op: str) -> GradientStep:
-    """Returns a parameter with its gradient on its axes; WrongKind for anything but a variable."""
+    """Returns a parameter with its gradient on its axes, in floats; WrongKind for anything but a variable and real
+    numbers.
+    """
     variable_of(parameter)
     assert isinstance(parameter, AssignableTensorOp)
     own = as_tensor(gradient, op, 2, parameter.dtype if is_number(gradient) else None)
-    return GradientStep(parameter, Tensor(fitted(own, parameter, op), parameter._axes))
+    if own.dtype.is_complex:
+        raise WrongKind("the gradient of a real variable is real", op=op, operand="gradient", got=str(own.type),
+                        expected="floats", help="nv.real(gradient) is the part that the variable can follow")
+    real = convert(own, floating(own.dtype))
+    return GradientStep(parameter, Tensor(fitted(real, parameter, op), parameter._axes))
