@@ -55,6 +55,16 @@ def test_a_plateau_lowers_the_rates(interpreter):
     assert w.item() == v.item() == 0.0
 
 
+def test_a_plateau_raises_no_rate(interpreter):
+    """T248: one that is below the least rate stays as it is."""
+    low, high, value = nv.optim.SGD(0.001), nv.optim.SGD(0.05), nv.placeholder(())
+    both = nv.optim.Groups([([nv.variable(())], low)], rest=high)
+    check = interpreter.computation(nv.optim.Plateau(both, patience=0, least=0.01)(value), value)
+    for _ in range(4):
+        check(1.0)
+    assert interpreter.get(low.learning_rate) == 0.001 and interpreter.get(high.learning_rate) == 0.01
+
+
 def test_larger_values_may_be_better(interpreter):
     """T248."""
     descent, value = nv.optim.SGD(1.0), nv.placeholder(())
@@ -118,7 +128,10 @@ def test_a_count_that_is_set_is_where_the_schedule_goes_on():
     (lambda: nv.optim.one_cycle(1.0, 1), "rises and falls"), (lambda: nv.optim.one_cycle(1.0, 9, rising=1.5), "rises"),
     (lambda: nv.optim.one_cycle(1.0, 9, first=0.0), "first"), (lambda: nv.optim.warm_up(1.0, 5, start=-1.0), "start"),
     (lambda: nv.optim.Schedule(lambda n: nv.zeros("F=3")).at(0), "no axes"),
-    (lambda: nv.optim.constant(1.0)(nv.optim.SGD(nv.placeholder(()))), "cannot be set")])
+    (lambda: nv.optim.constant(1.0)(nv.optim.SGD(nv.placeholder(()))), "cannot be set"),
+    (lambda: nv.optim.constant(1.0)(nv.optim.SGD(nv.optim.constant(1.0))), "cannot be set"),
+    (lambda: nv.optim.Plateau(nv.optim.SGD(nv.placeholder(())))(1.0), "cannot be set"),
+    (lambda: nv.optim.Plateau(nv.optim.Groups([], rest=nv.optim.Adam(nv.optim.cosine(1.0, 9))))(1.0), "cannot be set")])
 def test_schedules_that_make_no_sense_are_refused(make, match):
     """T246: with what would do."""
     with pytest.raises(InvalidArgument, match=match) as caught:

@@ -171,7 +171,8 @@ class Plateau:
 
     Called with a value, such as the loss of held-out data, it returns the effect of one comparison. An improvement is a
     value below the best one times ``1 - threshold``, or above it times ``1 + threshold`` where ``larger`` is better.
-    For ``pause`` calls after a change nothing counts; rates do not fall below ``least``.
+    For ``pause`` calls after a change nothing counts; rates do not fall below ``least``. A rate that a schedule decides
+    is an InvalidArgument.
 
     >>> descent, loss = nv.optim.SGD(1.0), nv.placeholder(())
     >>> check = nv.computation(nv.optim.Plateau(descent, factor=0.5, patience=1)(loss), loss)
@@ -208,11 +209,12 @@ class Plateau:
         is_paused = greater(self.paused, 0)
         waited = where(is_better | is_paused, 0, self.waited + 1)
         is_due = greater(waited, self.patience)
-        rates = [settable(rule.learning_rate) for rule in self.optimizer.rules()]
+        rates = [settable(rule, "Plateau") for rule in self.optimizer.rules()]
+        lowered = [minimum(rate, maximum(rate * self.factor, self.least)) for rate in rates]
         return doall([assign(self.best, where(is_better, own, self.best)),
                       assign(self.waited, where(is_due, 0, waited)),
                       assign(self.paused, where(is_due, int(self.pause), where(is_paused, self.paused - 1, 0))),
-                      *[assign(rate, where(is_due, maximum(rate * self.factor, self.least), rate)) for rate in rates]])
+                      *[assign(rate, where(is_due, low, rate)) for rate, low in zip(rates, lowered, strict=True)]])
 
 
 def _schedule(entry: object, op: str) -> Schedule:

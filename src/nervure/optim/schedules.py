@@ -33,6 +33,7 @@ from nervure.types.dtype import float64
 
 if TYPE_CHECKING:
     from nervure.optim.optimizer import Optimizer
+    from nervure.optim.rule import Rule
 
 Formula = Callable[[Tensor], Tensor]
 
@@ -70,18 +71,22 @@ class Schedule(Uncopyable):
         if rules is None:
             raise WrongKind("a schedule is called with an optimiser", op="Schedule", got=shown(optimizer),
                             expected="an optimiser", help="schedule.at(n) gives the rate after n steps")
-        return doall([assign(settable(rule.learning_rate), self.at(rule.n)) for rule in rules()])
+        return doall([assign(settable(rule, "Schedule"), self.at(rule.n)) for rule in rules()])
 
     def __repr__(self) -> str:
         return self._text
 
 
-def settable(rate: Tensor) -> AssignableTensorOp:
-    """Returns a learning rate that can be set; InvalidArgument for any other tensor."""
-    if not isinstance(rate, AssignableTensorOp) or rate.variable is None or not rate.variable.persistent:
-        raise InvalidArgument("this learning rate cannot be set", op="Schedule", got=repr(rate),
-                              expected="a number, or a persistent tensor",
-                              help="give the schedule itself as learning_rate=")
+def settable(rule: Rule, op: str) -> AssignableTensorOp:
+    """Returns the learning rate of a rule, to be set by ``op``; InvalidArgument if it is no place, or if a schedule
+    decides it.
+    """
+    rate, schedule = rule.learning_rate, rule.schedule
+    if schedule is not None or not isinstance(rate, AssignableTensorOp) or (
+            rate.variable is None or not rate.variable.persistent):
+        raise InvalidArgument("this learning rate cannot be set", op=op, operand="optimizer",
+                              got=repr(schedule or rate), expected="a number, or a persistent tensor",
+                              help="make the optimiser with a number, as in learning_rate=0.1")
     return rate
 
 
