@@ -154,6 +154,23 @@ def test_a_keyword_that_a_function_lacks(call, told):
     assert told in caught.value.help and caught.value.expected and caught.value.location.file == __file__
 
 
+def classes_made_by_name():
+    """The layers and optimisers whose parts all have names."""
+    found = [thing for module in (nv.nn, nv.optim) for name in module.__all__ if inspect.isclass(
+        thing := getattr(module, name)) and not inspect.isabstract(thing) and not issubclass(thing, tuple)]
+    kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [entry for entry in found if "self" in inspect.signature(entry.__init__).parameters and not any(
+        [each.kind in kinds for each in inspect.signature(entry).parameters.values()])]
+
+
+@pytest.mark.parametrize("entry", classes_made_by_name(), ids=lambda entry: entry.__name__)
+def test_a_keyword_that_a_class_lacks(entry):
+    """P22: the error names the class that is made, which may have inherited its arguments."""
+    with pytest.raises(WrongKind, match="no argument xyzzy") as caught:
+        entry(xyzzy=1)
+    assert caught.value.op == entry.__name__ and caught.value.operand == "xyzzy"
+
+
 def test_keywords_that_are_there_pass():
     """P22: by name as by position, with Python's own errors for the rest."""
     assert nv.sum(x=X, axis="F").axes == nv.sum(X, axis="F").axes

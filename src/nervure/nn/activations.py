@@ -19,6 +19,7 @@ from nervure.front.pointwise import elementwise
 from nervure.front.tensor import Operand, Tensor, TensorLike
 from nervure.nn.module import Module
 from nervure.nn.parameters import Initial, layer_axes, parameter
+from nervure.support.elsewhere import explains_keywords
 from nervure.types.axes import AxesLike
 from nervure.types.dim import equal
 
@@ -72,6 +73,7 @@ class PReLU(Module):
 
     slope: AssignableTensorOp
 
+    @explains_keywords
     def __init__(self, axes: AxesLike | None = None, slope: Initial = 0.25) -> None:
         self.slope = parameter(() if axes is None else layer_axes(axes, "PReLU", "axes"), slope)
 

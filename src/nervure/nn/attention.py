@@ -61,6 +61,7 @@ class KeyValueCache(Module):
     values: AssignableTensorOp
     count: AssignableTensorOp
 
+    @explains_keywords
     def __init__(self, batch: Sequence[int], heads: int, length: int, features: int,
                  dtype: DTypeLike | None = None) -> None:
         shape = (length, *members(batch, "KeyValueCache", "batch", "lengths, such as (32,)"), heads, features)

@@ -18,6 +18,7 @@ from nervure.front.creation import as_tensor, expression
 from nervure.front.op_functions import add
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.nn.module import Module
+from nervure.support.elsewhere import explains_keywords
 from nervure.types.dim import equal
 
 
@@ -118,6 +119,7 @@ class Residual(Module):
     inner: Module
     shortcut: Module | None
 
+    @explains_keywords
     def __init__(self, inner: object, shortcut: object = None) -> None:
         self.inner = as_module(inner, "Residual")
         self.shortcut = None if shortcut is None else as_module(shortcut, "Residual")

@@ -146,6 +146,7 @@ class _Pool(Module):
 
     kind: ClassVar[str] = "max"
 
+    @explains_keywords
     def __init__(self, window: AxesLike, strides: object = None, padding: object = 0) -> None:
         own = layer_axes(window, type(self).__name__, "window")
         has_all = len(own) > 1 or not own.is_anonymous

@@ -28,7 +28,7 @@ from nervure.front.tensor import Operand, Tensor
 from nervure.front.traced_numbers import is_number
 from nervure.ir.identity import Uncopyable
 from nervure.optim.hyperparameters import NOT_NEGATIVE, POSITIVE, checked
-from nervure.support.elsewhere import explain_keywords
+from nervure.support.elsewhere import explain_keywords, explains_keywords
 from nervure.types.dtype import float64
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ class Schedule(Uncopyable):
     0.125
     """
 
+    @explains_keywords
     def __init__(self, formula: Formula, text: str = "Schedule(...)") -> None:
         if not callable(formula):
             raise WrongKind("a schedule is a function of the number of steps", op="Schedule", operand="formula",

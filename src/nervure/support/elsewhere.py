@@ -114,11 +114,13 @@ def explains_keywords(function: Function) -> Function:
     """
     code = function.__code__
     known = tuple([name for name in code.co_varnames[:code.co_argcount + code.co_kwonlyargcount] if name != "self"])
-    known_set, name = frozenset(known), function.__qualname__.removesuffix(".__init__")
+    known_set, is_made = frozenset(known), function.__name__ == "__init__"
+    name = function.__qualname__.removesuffix(".__init__")
 
     def call(*arguments: object, **keywords: object) -> object:
         if keywords and not known_set.issuperset(keywords):
-            raise refusal(name, keywords, known)
+            # The class that is made may have inherited the function.
+            raise refusal(arguments[0].__class__.__name__ if is_made else name, keywords, known)
         return function(*arguments, **keywords)
 
     refusal = unknown_keyword
