@@ -165,6 +165,39 @@ def test_weights_and_averages_are_exchanged(interpreter):
     assert interpreter.get(w).tolist() == weights.tolist()
 
 
+@pytest.mark.parametrize("transformer", ["interpreter", "cpu"])
+@pytest.mark.parametrize("dtype", [nv.bfloat16, nv.float16])
+def test_averages_of_narrow_weights_come_back_whole(dtype, transformer):
+    """T253: with the digits that the weights do not have; weights that were changed in between come back themselves."""
+    w = nv.variable((4,), [1.0, -0.0, 0.0, 3.0], dtype)
+    average = nv.optim.MovingAverage(nv.optim.SGD(0.01), decay=0.99)
+    mean = average.slots(w)["average"]
+    with nv.transformers.make_transformer(transformer) as made:
+        step = made.computation(average.update(w, nv.constant([1.0, 0.0, 0.0, -1.0])))
+        exchange = made.computation(average.exchange())
+        for _ in range(2):
+            step(), step(), step()
+            before = [made.get(place).tobytes() for place in (w, mean)]
+            exchange()
+            assert made.get(w).tolist() == np.frombuffer(before[1], np.float32).astype(dtype.numpy).tolist()
+            exchange()
+            assert [made.get(place).tobytes() for place in (w, mean)] == before
+        exchange()
+        made.set(w, np.array([5.0, 0.0, -0.0, 6.0], dtype.numpy))
+        exchange()
+        assert made.get(mean).tobytes() == np.float32([5.0, 0.0, -0.0, 6.0]).tobytes()
+
+
+@pytest.mark.parametrize("make", [
+    lambda: nv.optim.SGD(0.1), lambda: nv.optim.Accumulated(nv.optim.SGD(0.1), 2),
+    lambda: nv.optim.Clipped(nv.optim.SGD(0.1), norm=1.0), lambda: nv.optim.LBFGS(nv.optim.SGD(0.1)),
+    lambda: nv.optim.MovingAverage(nv.optim.SGD(0.1)), lambda: nv.optim.Groups([], rest=nv.optim.SGD(0.1))],
+    ids=range(6))
+def test_a_step_of_no_parameters_does_nothing(make, interpreter):
+    """T240."""
+    assert interpreter.computation(make().updates([], []))() is None
+
+
 def test_wrappers_stand_in_each_other(interpreter):
     """T251, T252, T253: slots of all, in one order."""
     w = nv.variable("F=2", 1.0)

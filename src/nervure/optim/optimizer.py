@@ -101,7 +101,7 @@ class Optimizer(Uncopyable, ABC):
                                   got=f"{len(given)} for {len(places)} parameters", expected="as many as parameters",
                                   help="nv.deriv(loss, parameters) gives a list in their order")
         steps = [_step(place, gradient, op) for place, gradient in zip(places, given, strict=True)]
-        changes = self.changes(steps)
+        changes = self.changes(steps) if steps else []
         for step in steps:
             record_of(step.parameter).updated_by = self
         return doall([assign(place, value) for place, value in changes])

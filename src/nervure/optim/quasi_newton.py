@@ -58,8 +58,6 @@ class LBFGS(Wrapper):
         self._kept = Kept(self._made)
 
     def changes(self, steps: Sequence[GradientStep]) -> list[Change]:
-        if not steps:
-            return []
         slots = [self._kept.of(parameter) for parameter, _ in steps]
         values = [_plain(parameter, own) for (parameter, _), own in zip(steps, slots, strict=True)]
         gradients = [_plain(gradient, own) for (_, gradient), own in zip(steps, slots, strict=True)]

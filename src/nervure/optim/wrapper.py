@@ -17,7 +17,7 @@ from nervure.front.creation import AssignableTensorOp, persistent_tensor
 from nervure.front.effects import Effect, assign, doall
 from nervure.front.flushing import without_denormals
 from nervure.front.op_functions import equal, greater_equal
-from nervure.front.pointwise.elementwise import convert, where
+from nervure.front.pointwise.elementwise import bitcast, convert, where
 from nervure.front.tensor import Tensor
 from nervure.ir.variable import Variable
 from nervure.optim.hyperparameters import DECAY, number
@@ -25,7 +25,7 @@ from nervure.optim.kept import Kept, Slots, slot_like, variable_of
 from nervure.optim.optimizer import Change, GradientStep, Optimizer, working_type
 from nervure.optim.rule import Rule
 from nervure.support.elsewhere import explains_keywords
-from nervure.types.dtype import float64, int64
+from nervure.types.dtype import float64, int32, int64
 
 
 def checked_optimizer(value: object, op: str) -> Optimizer:
@@ -176,7 +176,7 @@ class MovingAverage(Wrapper):
 
     The first average is the parameter itself, after its first update. ``exchange`` swaps parameters and averages: once
     to predict with the averages, once more to go on. ``average``, and ``averaged``, the number of values in it, are
-    slots of a parameter.
+    slots of a parameter; one narrower than its average has ``unrounded``, the average that it was given.
 
     >>> w = nv.variable((), 4.0)
     >>> average = nv.optim.MovingAverage(nv.optim.SGD(1.0), decay=0.5)
@@ -225,14 +225,21 @@ class MovingAverage(Wrapper):
 
     def _swapped(self, parameter: AssignableTensorOp) -> list[Effect]:
         own = self._kept.of(parameter)
-        none = equal(own["averaged"], 0)
-        average = where(none, convert(parameter, own["average"].dtype), own["average"])
-        return [assign(parameter, average), assign(own["average"], convert(parameter, own["average"].dtype))]
+        wide = convert(parameter, own["average"].dtype)
+        average = where(equal(own["averaged"], 0), wide, own["average"])
+        if "unrounded" not in own:
+            return [assign(parameter, average), assign(own["average"], wide)]
+        given = convert(convert(own["unrounded"], parameter.dtype), wide.dtype)
+        is_given = equal(bitcast(given, int32), bitcast(wide, int32))  # not changed since; 0.0 is not -0.0
+        return [assign(parameter, average), assign(own["average"], where(is_given, own["unrounded"], wide)),
+                assign(own["unrounded"], average)]
 
     def slots(self, parameter: AssignableTensorOp) -> Slots:
         shared = {"average_decay": self.decay} if isinstance(self.decay, AssignableTensorOp) else {}
         return {**self.optimizer.slots(parameter), **shared, **self._kept.of(parameter)}
 
     def _made(self, parameter: AssignableTensorOp) -> Slots:
+        working = working_type(parameter.dtype)
+        names = ["average"] if working is parameter.dtype else ["average", "unrounded"]
         return {"averaged": persistent_tensor((), 0, int64).named("averaged"),
-                "average": slot_like(parameter, "average", working_type(parameter.dtype))}
+                **{name: slot_like(parameter, name, working) for name in names}}
