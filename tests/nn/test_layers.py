@@ -118,6 +118,18 @@ def test_running_statistics_below_the_least_normal_number_are_0(name):
             assert transformer.get(place).tolist() == [0.0, 2.0**-124, 0.0]
 
 
+@pytest.mark.parametrize("name", ["interpreter", "cpu"])
+@pytest.mark.parametrize("rows", [6, nv.dim("n", min=1), nv.dim("n")], ids=["6", "1 or more", "n"])
+def test_running_statistics_in_float64_have_its_digits(rows, name):
+    """T217: the variance without bias, too."""
+    x, layer = np.random.default_rng(0).standard_normal((6, 2)), nn.BatchNorm(2, momentum=1.0, dtype=nv.float64)
+    place = nv.placeholder((rows, 2), nv.float64)
+    with nv.transformers.make_transformer(name) as transformer:
+        transformer.computation(layer(place), place)(x)
+        np.testing.assert_allclose(transformer.get(layer.running_mean), x.mean(0), rtol=1e-14)
+        np.testing.assert_allclose(transformer.get(layer.running_variance), x.var(0, ddof=1), rtol=1e-14)
+
+
 def test_a_training_step_carries_running_statistics(interpreter):
     """T217: once a call, with the updates of the parameters, and whatever reads the value."""
     layer, n = nn.BatchNorm("C=2", momentum=0.5), nv.dim("n", min=1)

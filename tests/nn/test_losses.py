@@ -60,6 +60,21 @@ def test_any_batch_is_served_by_one_graph():
         np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
+@pytest.mark.parametrize("transformer", ["interpreter", "cpu"])
+@pytest.mark.parametrize("shape", [(3, 4), (nv.dim("n"), nv.dim("k", min=1))], ids=["numbers", "symbols"])
+def test_smoothing_has_the_digits_of_the_logits(shape, transformer):
+    """T224: what each class gets is computed in float64 where they are."""
+    x = np.random.default_rng(3).standard_normal((3, 4))
+    place = nv.placeholder(shape, nv.float64)
+    loss = losses.cross_entropy(place, nv.constant(LABELS, dtype=nv.int64), smoothing=0.1)
+    with nv.transformers.make_transformer(transformer) as made:
+        found = made.computation([loss, nv.deriv(loss, place)], place)(x)
+    shares = np.exp(x) / np.exp(x).sum(1, keepdims=True)
+    goal = 0.9 * np.eye(4)[LABELS] + 0.1 / 4
+    np.testing.assert_allclose(found[0], -(goal * np.log(shares)).sum() / 3, rtol=1e-14)
+    np.testing.assert_allclose(found[1], (shares - goal) / 3, rtol=1e-13, atol=1e-15)
+
+
 def test_low_precision_is_rounded_once():
     """T224: sums are taken in float32."""
     x = nv.constant(np.float16([[1, 2, 3, 4]] * 3))

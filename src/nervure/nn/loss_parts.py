@@ -88,7 +88,8 @@ def classified(op: str, logits: TensorLike, targets: TensorLike, axis: AxisLike 
                               help="give the position a weight of 0 instead")
     spread = _vectors(own, goal, at) if has_numbers else _on_axes(goal, own, op)
     share = fraction(smoothing, op, "smoothing", "0.1 is usual")
-    weighted = spread if share == 0 else add(multiply(spread, 1 - share), divide(share, own.type.shape[at]))
+    weighted = spread if share == 0 else add(multiply(spread, 1 - share), divide(
+        as_tensor(share, dtype=own.dtype), own.type.shape[at]))
     for factor in factors:
         weighted, spread = multiply(weighted, factor), multiply(spread, factor)
     return own, Goal(weighted, at, spread if has_numbers and factors else None, dtype)

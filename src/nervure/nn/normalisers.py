@@ -111,7 +111,8 @@ class BatchNorm(_Scaled):
     def _moves(self, x: Tensor, channels: list[int] | list[str]) -> list[object]:
         """Returns the effects that move the running statistics; an empty batch moves none."""
         numbers = product([x.type.shape[at] for at in chosen_axes(x, None, channels, "BatchNorm")[0]])
-        unbiased = divide(numbers, dim_max(numbers - 1, 1))  # the variance of a single number is 0
+        counted = as_tensor(numbers, dtype=x.dtype.compute)
+        unbiased = divide(counted, dim_max(numbers - 1, 1))  # the variance of a single number is 0
         found = mean(x, out_axes=channels), variance(x, out_axes=channels) * unbiased
         moves: list[object] = []
         for place, own in zip((self.running_mean, self.running_variance), found, strict=True):
