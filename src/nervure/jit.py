@@ -24,7 +24,7 @@ from nervure.computation import Computation, build_function, needed_below
 from nervure.errors import InvalidArgument, Location, WrongKind, did_you_mean
 from nervure.front import pytrees
 from nervure.front.argument_parsing import members
-from nervure.front.cache_keys import cache_key
+from nervure.front.cache_keys import cache_key, nesting_key
 from nervure.front.creation import as_tensor, placeholder
 from nervure.front.effects import Effect
 from nervure.front.given_arrays import numpy_array
@@ -226,9 +226,9 @@ class Jitted(Generic[Result]):
         specs = [self._spec(call.leaves[at], array, call.owners[at])
                  for at, array in zip(call.arrays, arrays, strict=True)]
         given = call.given()
-        key = (call.pattern, tuple(call.arrays), tuple(call.numbers), tuple([spec[:3] for spec in specs]),
-               tuple([type(number) for number in given]), tuple([cache_key(leaf) for leaf in call.static]),
-               devices_in_force())
+        key = (call.pattern, nesting_key(call.pattern), tuple(call.arrays), tuple(call.numbers),
+               tuple([spec[:3] for spec in specs]), tuple([type(number) for number in given]),
+               tuple([cache_key(leaf) for leaf in call.static]), devices_in_force())
         kind = self._compiled.get(key) or self._compiled.setdefault(key, _Kind(self.__name__))
         found, values = kind.variant(given) or holding(
             [kind], lambda: kind.variant(given) or self._specialised(kind, call, specs), op=self.__name__)

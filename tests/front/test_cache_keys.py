@@ -33,6 +33,27 @@ class Slotted:
         self.rate = rate
 
 
+class Private:
+    __slots__ = ("__rate",)
+
+    def __init__(self, rate):
+        self.__rate = rate
+
+    def change(self):
+        self.__rate = 5.0
+
+    def scaled(self, x):
+        return x * self.__rate
+
+
+class Lines(list):
+    """A list that may have attributes."""
+
+
+class Names(set):
+    """A set that may have attributes."""
+
+
 class Alike:
     """Compared by its contents, and without a hash."""
 
@@ -69,7 +90,8 @@ def change_partial(value):
 
 CHANGES = [(np.arange(3.0), change_list), (np.array([None, "a"], object), change_list), ([1.0, 2.0], change_list),
            (deque([1.0]), change_list), (bytearray(b"a"), lambda value: value.append(1)), (Settings(1.0), change_rate),
-           (Slotted(1.0), change_rate), (Alike(1.0), change_rate), (Settings(1.0, {"rows": []}), change_rows),
+           (Slotted(1.0), change_rate), (Private(1.0), Private.change), (Lines([1.0]), change_rate),
+           (Names([1.0]), change_rate), (Alike(1.0), change_rate), (Settings(1.0, {"rows": []}), change_rows),
            (Settings(1.0, np.ones(2, ml_dtypes.bfloat16)), change_array_inside), ({1.0}, lambda value: value.add(5.0)),
            (Settings(1.0).scaled, change_bound), (functools.partial(max, Settings(1.0)), change_partial),
            (np.ma.masked_array([1.0, 2.0]), lambda value: value.__setitem__(0, np.ma.masked))]
@@ -163,6 +185,27 @@ def test_static_values_that_change_are_traced_anew(name):
         assert scaled(x, table, rows, settings).tolist() == [16.0, 8.0] and len(traced) == 4
         table[0], rows[0], settings.rate = 1, 1.0, 1.0
         assert scaled(x, table, rows, settings).tolist() == [2.0, 3.0] and len(traced) == 4
+
+
+def test_a_private_slot_that_changes_is_seen(transformer):
+    """A265: under the name that Python gives it."""
+    scaled = nv.jit(lambda x, settings: settings.scaled(x), transformer=transformer)
+    settings, x = Private(2.0), np.float32([1, 2])
+    assert scaled(x, settings).tolist() == [2.0, 4.0]
+    settings.change()
+    assert scaled(x, settings).tolist() == [5.0, 10.0]
+
+
+@pytest.mark.parametrize(("one", "other"), [(2, 2.0), (1, True), (0.0, -0.0), (2, np.int64(2)), ((1, "a"), (1.0, "a")),
+                                            (2, np.float32(2))], ids=repr)
+def test_keys_that_are_equal_and_differ(one, other, transformer):
+    """A265: what a function computes of the keys of a dict is that of the call's dict."""
+    function = nv.jit(lambda entries: [entries, {"b": [repr(key) for key in entries["a"]]}], transformer=transformer)
+    for key in (one, other, one):
+        found = function({"a": {key: np.arange(2)}})
+        assert [(type(own), repr(own)) for own in found[0]["a"]] == [(type(key), repr(key))]
+        assert found[1] == {"b": [repr(key)]}
+    assert len(function.specialisations) == 2
 
 
 def test_a_method_sees_its_object_change():

@@ -18,19 +18,25 @@ from __future__ import annotations
 import functools
 import random
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 from hashlib import blake2b
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 
 import numpy as np
 
 from nervure.errors import InvalidArgument, WrongKind
-from nervure.front.pytrees import DEEPEST
+from nervure.front.pytrees import DEEPEST, Attribute, LeafPattern, Pattern, attributes_of
 from nervure.ir.identity import Uncopyable
 from nervure.types.foreign import as_numpy, is_array
 
 _UNCHANGING = (type, FunctionType, BuiltinFunctionType, ModuleType, np.ufunc, Uncopyable)
 """Kinds compared by identity. The variables around a function are read when it is traced."""
+
+_EXTENDED = (list, tuple, deque, dict, bytearray)
+"""Containers of which subclasses may have attributes."""
+
+_DISTINCT = (str, int, Attribute)
+"""Keys that are equal to no key that differs, if they are of just these classes."""
 
 
 class _Itself:
@@ -67,13 +73,23 @@ def cache_key(value: object, above: tuple[object, ...] = ()) -> object:
         return _Itself(value)
     parts = _parts(value)
     if parts is not None:
-        return type(value), *[cache_key(part, (*above, value)) for part in parts]
+        attributes = _attributes(value, above) if isinstance(value, _EXTENDED) else []
+        return type(value), *[cache_key(part, (*above, value)) for part in parts], *attributes
     if isinstance(value, Set):
-        return type(value), frozenset([cache_key(entry, (*above, value)) for entry in value])
+        entries = frozenset([cache_key(entry, (*above, value)) for entry in value])
+        return type(value), entries, *_attributes(value, above)
     if is_array(value):
         return type(value), _array(_read(value), above)
     own_hash = type(value).__hash__
     return _object(value, above) if own_hash in (object.__hash__, None) else _hashed(value)
+
+
+def nesting_key(pattern: Pattern) -> object:
+    """Returns the keys of a pattern's containers as ``cache_key`` gives them, since 2 and 2.0 are equal, but differ."""
+    if isinstance(pattern, LeafPattern):
+        return None
+    keys = [key if type(key) in _DISTINCT else cache_key(key) for key in pattern.keys]
+    return tuple(keys), tuple([nesting_key(entry) for entry in pattern.entries])
 
 
 def _array(value: np.ndarray, above: tuple[object, ...]) -> object:
@@ -108,17 +124,16 @@ def _object(value: object, above: tuple[object, ...]) -> object:
         raise WrongKind("this changes by being used, and a function is traced once", op="jit",
                         got=f"{type(value).__name__} {value!r:.60}", expected="a value that stays",
                         help="nv.uniform and nv.normal draw at each call; make a list of an iterator")
-    slots = [name for kind in type(value).__mro__ for name in _names(getattr(kind, "__slots__", ()))]
-    state = {**{name: getattr(value, name) for name in slots if hasattr(value, name)}, **getattr(value, "__dict__", {})}
+    state = _attributes(value, above)
     if not state and type(value).__hash__ is None:
         raise _unseen(value)
     identity = type(value) if type(value).__hash__ is None else _Itself(value)
-    return identity, *[(name, cache_key(part, (*above, value))) for name, part in state.items()]
+    return identity, *state
 
 
-def _names(slots: str | Iterable[str]) -> list[str]:
-    listed = [slots] if isinstance(slots, str) else list(slots)
-    return [name for name in listed if not name.startswith("__")]
+def _attributes(value: object, above: tuple[object, ...]) -> list[object]:
+    """Returns the names and the contents of an object's attributes."""
+    return [(name, cache_key(part, (*above, value))) for name, part in attributes_of(value).items()]
 
 
 def _hashed(value: object) -> object:

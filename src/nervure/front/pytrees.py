@@ -10,9 +10,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from enum import Enum
+from types import BuiltinFunctionType, MethodDescriptorType, WrapperDescriptorType
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from nervure.errors import InvalidArgument
 
@@ -23,18 +25,33 @@ DEEPEST = 100
 """The deepest nesting allowed: far beyond any use, well inside Python's own stack."""
 
 
+_PLAIN = (dict, list, tuple, OrderedDict)
+"""Containers whose entries are all that they have; PyTorch keeps versions beside those of an OrderedDict."""
+
+_NATIVE = (BuiltinFunctionType, MethodDescriptorType, WrapperDescriptorType)
+
+
+@dataclasses.dataclass(frozen=True)
+class Attribute:
+    """The key of what a container has under a name, beside its entries."""
+
+    name: str
+
+
 class LeafPattern(NamedTuple):
     """The place of one leaf in a pattern."""
 
 
 class ContainerPattern(NamedTuple):
-    """One container: its constructor, the keys of its entries, a pattern for each entry, and a defaultdict's factory.
+    """One container: its class, the keys of its entries, a pattern for each entry, a defaultdict's factory, and whether
+    its attributes are its entries (``self.__dict__ = self``).
     """
 
-    kind: type
+    kind: type[Any]
     keys: tuple[object, ...]
     entries: tuple[Pattern, ...]
     factory: Callable[[], object] | None = None
+    is_own_namespace: bool = False
 
 
 Pattern = LeafPattern | ContainerPattern
@@ -56,7 +73,7 @@ def flatten(value: object, depth: int = 0) -> tuple[list[object], Pattern]:
         leaves.extend(below)
         patterns.append(pattern)
     factory = value.default_factory if isinstance(value, defaultdict) else None
-    return leaves, ContainerPattern(type(value), tuple(parts[0]), tuple(patterns), factory)
+    return leaves, ContainerPattern(type(value), tuple(parts[0]), tuple(patterns), factory, _is_own_namespace(value))
 
 
 def unflatten(pattern: Pattern, leaves: Iterable[object]) -> object:
@@ -65,38 +82,83 @@ def unflatten(pattern: Pattern, leaves: Iterable[object]) -> object:
 
 
 def parts_of(value: object) -> tuple[Iterable[object], Iterable[object]] | None:
-    """Returns the keys and entries of a container, None for a leaf."""
+    """Returns the keys and entries of a container, None for a leaf. What a subclass computes when it is read or made
+    is left out: a container comes back as it was.
+    """
+    kind = type(value)
+    if isinstance(value, Enum):
+        return None  # a member is one of a kind, whatever it is made of
+    if isinstance(value, dict):
+        return _with_attributes(value, dict(_native(kind, "items")(value)))
     if isinstance(value, Mapping):
         return list(value), [value[key] for key in value]
     if isinstance(value, (list, tuple)):
-        return range(len(value)), value
+        return _with_attributes(value, dict(enumerate(_native(kind, "__iter__")(value))))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        names = _attributes(value, [entry.name for entry in dataclasses.fields(value)])
-        return names, [getattr(value, name) for name in names]
+        fields = [entry.name for entry in dataclasses.fields(value)]
+        return _with_attributes(value, {Attribute(name): getattr(value, name)
+                                        for name in fields if hasattr(value, name)})
     return None
 
 
-def _attributes(value: object, fields: Iterable[str]) -> list[str]:
-    """Returns the names of a dataclass's attributes: of ``fields`` those that it has, and those set since."""
-    present = [name for name in fields if hasattr(value, name)]
-    return list(dict.fromkeys([*present, *getattr(value, "__dict__", ())]))
+def attributes_of(value: object) -> dict[str, object]:
+    """Returns what an object has in slots and in its ``__dict__``, by the names with which it is set."""
+    slots = [name for kind in type(value).__mro__ for name in _slots(kind)]
+    return {**{name: getattr(value, name) for name in slots if hasattr(value, name)}, **getattr(value, "__dict__", {})}
+
+
+def _slots(kind: type) -> list[str]:
+    """Returns the names of a class's own slots; Python puts the class in front of private ones."""
+    listed = getattr(kind, "__slots__", ())
+    owner = kind.__name__.lstrip("_")
+    return [f"_{owner}{name}" if owner and name.startswith("__") and not name.endswith("__") else name
+            for name in ([listed] if isinstance(listed, str) else listed) if name not in ("__dict__", "__weakref__")]
+
+
+def _with_attributes(value: object, entries: dict[object, object]) -> tuple[Iterable[object], Iterable[object]]:
+    """Returns the keys and entries of a container, its attributes among them."""
+    if type(value) not in _PLAIN and not _is_own_namespace(value):
+        entries |= {Attribute(name): entry for name, entry in attributes_of(value).items()}
+    return entries.keys(), entries.values()
+
+
+def _is_own_namespace(value: object) -> bool:
+    return isinstance(value, dict) and getattr(value, "__dict__", None) is value
 
 
 def _build(pattern: Pattern, leaves: Iterator[object]) -> object:
     if isinstance(pattern, LeafPattern):
         return next(leaves)
-    entries = [_build(entry, leaves) for entry in pattern.entries]
-    kind: Callable[..., object] = pattern.kind
-    if issubclass(pattern.kind, tuple) and hasattr(pattern.kind, "_fields"):
-        return kind(*entries)
-    if issubclass(pattern.kind, (list, tuple)):
-        return kind(entries)
-    named = dict(zip(pattern.keys, entries, strict=True))
-    if issubclass(pattern.kind, defaultdict):
-        return kind(pattern.factory, named)
-    if issubclass(pattern.kind, Mapping):
-        return kind(named)
-    made = object.__new__(pattern.kind)
-    for name, entry in named.items():
-        object.__setattr__(made, str(name), entry)  # as it was, frozen fields too; nothing is computed anew
+    built = [(key, _build(entry, leaves)) for key, entry in zip(pattern.keys, pattern.entries, strict=True)]
+    made = _made(pattern, [(key, entry) for key, entry in built if not isinstance(key, Attribute)])
+    for key, entry in built:
+        if isinstance(key, Attribute):
+            object.__setattr__(made, key.name, entry)  # as it was, frozen fields too; nothing is computed anew
+    if pattern.is_own_namespace:
+        object.__setattr__(made, "__dict__", made)
     return made
+
+
+def _made(pattern: ContainerPattern, entries: list[tuple[object, object]]) -> object:
+    """Returns a container with these entries, without attributes."""
+    kind = pattern.kind
+    if issubclass(kind, tuple):
+        return _native(kind, "__new__")(kind, [entry for _, entry in entries])
+    if issubclass(kind, (list, dict)):
+        made = _native(kind, "__new__")(kind)
+        if isinstance(made, list):
+            _native(kind, "extend")(made, [entry for _, entry in entries])
+            return made
+        if isinstance(made, defaultdict):
+            defaultdict.__init__(made, pattern.factory)
+        for key, entry in entries:
+            _native(kind, "__setitem__")(made, key, entry)
+        return made
+    constructor: Callable[..., object] = kind
+    return constructor(dict(entries)) if issubclass(kind, Mapping) else object.__new__(kind)
+
+
+def _native(kind: type, name: str) -> Callable[..., Any]:
+    """Returns the innermost method of a class that is not written in Python: it does that alone which it is for."""
+    found = [vars(base)[name] for base in kind.__mro__ if isinstance(vars(base).get(name), _NATIVE)]
+    return cast("Callable[..., Any]", found[0])

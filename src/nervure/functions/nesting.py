@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -107,10 +107,10 @@ def _paths(pattern: pytrees.Pattern) -> Iterator[str]:
         yield ""
         return
     for key, entry in zip(pattern.keys, pattern.entries, strict=True):
-        if issubclass(pattern.kind, (list, tuple, Mapping)):
-            step = f"[{json.dumps(key)}]" if isinstance(key, str) else f"[{key!r}]"
+        if isinstance(key, pytrees.Attribute):
+            step = f".{key.name}"
         else:
-            step = f".{key}"
+            step = f"[{json.dumps(key)}]" if isinstance(key, str) else f"[{key!r}]"
         yield from [f"{step}{rest}" for rest in _paths(entry)]
 
 

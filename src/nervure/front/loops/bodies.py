@@ -22,7 +22,7 @@ from nervure import ops
 from nervure.front import tensor as tensors
 from nervure.front.arranging.found import positions_below
 from nervure.front.placement import Placement
-from nervure.front.pytrees import ContainerPattern, Pattern
+from nervure.front.pytrees import Attribute, ContainerPattern, Pattern
 from nervure.front.tensor import Tensor
 from nervure.ir.function import Function
 from nervure.ir.leaves import Parameter, ReadVariable
@@ -166,6 +166,5 @@ def paths(pattern: Pattern, root: str) -> list[str]:
     """Returns the text for each leaf of a nested value: ``carry[0]['h']``."""
     if not isinstance(pattern, ContainerPattern):
         return [root]
-    is_sequence = issubclass(pattern.kind, (list, tuple))
     return [path for key, entry in zip(pattern.keys, pattern.entries, strict=True)
-            for path in paths(entry, f"{root}[{key if is_sequence else repr(key)}]")]
+            for path in paths(entry, f"{root}.{key.name}" if isinstance(key, Attribute) else f"{root}[{key!r}]")]
