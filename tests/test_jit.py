@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import importlib
 import pickle
+from collections import deque
 from typing import NamedTuple
 
 import numpy as np
@@ -148,6 +149,46 @@ def test_numbers_are_traced_and_static_arguments_are_not():
     assert total(x, 1, 3.0).tolist() == [9.0] * 2
     assert total(x, 1, 4.0).tolist() == [12.0] * 2
     assert traced == [0, 1]
+
+
+CHANGED = {
+    "array": (lambda: np.ones(3), lambda value: value.fill(7)), "set": (lambda: {1}, lambda value: value.add(2)),
+    "object": (lambda: np.array([1, "a"], object), lambda value: value.fill(7)),
+    "bytes": (lambda: bytearray(b"a"), lambda value: value.append(1)),
+    "deque": (lambda: deque([1]), lambda value: value.append(1)),
+    "masked": (lambda: np.ma.masked_array([1.0, 2.0], [0, 1]), lambda value: value.fill(7))}
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_results_that_are_no_tensors_have_memory_of_their_own(name, transformer):
+    """A223: neither a caller who changes one, nor what the function read, changes those of later calls."""
+    make, change = CHANGED[name]
+    around = make()
+    function = nv.jit(lambda x: (x * 2, around, [make()]), transformer=transformer)
+    for _ in range(3):
+        _, outer, (inner,) = function(np.arange(3))
+        assert type(outer) is type(inner) is type(around) and repr(outer) == repr(inner) == repr(make())
+        assert outer is not around and outer is not inner
+        change(outer)
+        change(inner)
+    change(around)
+    assert repr(function(np.arange(3))[1]) == repr(make())
+
+
+def test_a_static_value_that_is_a_result_is_the_one_of_the_call(transformer):
+    """A265: not that of the first call, which may have changed since."""
+    function = nv.jit(lambda x, table, names: (x + 1, table, [names, table["k"]]), static=["table", "names"],
+                      transformer=transformer)
+    first, second = [({"k": np.float32([1, 2])}, {"a"}) for _ in range(2)]
+    assert function(np.arange(3), *first)[1]["k"] is first[0]["k"]
+    first[0]["k"][:] = 9
+    first[1].add("b")
+    _, table, (names, again) = function(np.arange(3), *second)
+    assert table["k"] is again is second[0]["k"] and again.tolist() == [1, 2] and names is second[1]
+    assert len(function.specialisations) == 1
+    program, arrays = function.specialised(np.arange(3), *second)
+    second[0]["k"][:] = 9
+    assert program(*arrays)[1]["k"].tolist() == [1, 2]
 
 
 def test_wrong_use_is_explained():

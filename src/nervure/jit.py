@@ -178,7 +178,7 @@ class Jitted(Generic[Result]):
             found, arrays, values = self._compiled_for(call)
         except _Captured:
             return self._inline(call)
-        return found.shape(found.computation.executable(arrays), values)
+        return found.shape(found.computation.executable(arrays), values, call.static)
 
     def specialised(self, *arguments: object, **keywords: object) -> tuple[Computation[object], list[np.ndarray]]:
         """Returns the specialisation for such arguments, and the arrays that a call would pass to it."""
@@ -323,11 +323,13 @@ class Jitted(Generic[Result]):
         tensors = [entry if isinstance(entry, (Tensor, Effect)) else None for entry in outputs]
         self._check_captured(tensors, parameters)
         function = build_function(tensors, parameters, name=self.__name__)
+        kept = trace.kept(outputs, call.static)
 
-        def shape(results: Sequence[object], values: Sequence[object] = trace.values) -> object:
+        def shape(results: Sequence[object], values: Sequence[object] = trace.values,
+                  static: Sequence[object] = trace.static) -> object:
             remaining = iter(results)
             return pytrees.unflatten(pattern, [next(remaining) if isinstance(entry, Tensor)
-                                               else trace.value(entry, values) for entry in outputs])
+                                               else trace.value(entry, values, static) for entry in kept])
         transformer = transformer_for(function, self._transformer, options=self._options)
         text = ", ".join([_type_text(inner[at]) for at in sorted([*call.arrays, *call.numbers])])
         return _Compiled(Computation(transformer, function, parameters, shape).compiled(), shape, trace, text)

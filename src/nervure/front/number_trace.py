@@ -12,7 +12,10 @@
 
 from __future__ import annotations
 
+import copy
+from collections import deque
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,13 +27,22 @@ from nervure.front.tensor import Tensor
 from nervure.front.traced_numbers import TracedNumber
 from nervure.ir.leaves import fit_number
 from nervure.types.dtype import DType
+from nervure.types.foreign import is_array
+
+
+class _Static(NamedTuple):
+    """The place of a value among the static ones."""
+
+    place: int
 
 
 class NumberTrace:
-    """The numbers ``given`` to the function ``name``, and a record of the computations on them."""
+    """The numbers ``given`` to the function ``name``, and a record of the computations on them. ``static`` has a copy
+    of each static value that is a result, None in place of others.
+    """
 
     def __init__(self, name: str, given: Sequence[object]) -> None:
-        self.name, self.values = name, list(given)
+        self.name, self.values, self.static = name, list(given), list[object]()
         self.given = [TracedNumber(value, self, slot) for slot, value in enumerate(given)]
         self._steps: list[tuple[Callable[..., object], tuple[object, ...]]] = []
         self._parameters: dict[tuple[int, DType], AssignableTensorOp] = {}
@@ -75,12 +87,22 @@ class NumberTrace:
         """Returns the arguments of the parameters for ``values``; InvalidArgument if one does not fit."""
         return [np.array(fit_number(values[slot], dtype), dtype.numpy) for slot, dtype in self._parameters]
 
-    def value(self, entry: object, values: Sequence[object]) -> object:
-        """Returns an entry of a result that is no tensor: a number by its value, an effect as None, all else as it is.
+    def kept(self, entries: Sequence[object], static: Sequence[object]) -> list[object]:
+        """Returns entries of a result for later calls: static values by their places, all else in memory of its own."""
+        found = {id(entry) for entry in entries}
+        self.static = [_own(leaf) if id(leaf) in found else None for leaf in static]
+        places = {id(leaf): _Static(at) for at, leaf in enumerate(static)}
+        return [places.get(id(entry)) or _own(entry) for entry in entries]
+
+    def value(self, entry: object, values: Sequence[object], static: Sequence[object]) -> object:
+        """Returns a kept entry that is no tensor: a number by its value, a static value as the call has it, an effect
+        as None, all else in memory of the caller's own.
         """
         if isinstance(entry, TracedNumber):
             return values[self._slot(entry)]
-        return None if isinstance(entry, Effect) else entry
+        if isinstance(entry, _Static):
+            return static[entry.place]
+        return None if isinstance(entry, Effect) else _own(entry)
 
     def _applied(self, function: Callable[..., object], operands: Sequence[object], values: Sequence[object]) -> object:
         return function(*[values[self._slot(entry)] if isinstance(entry, TracedNumber) else entry
@@ -92,3 +114,13 @@ class NumberTrace:
                             got=repr(number), expected=f"a number that {self.name} is given",
                             help="pass it as an argument; a traced function keeps nothing for later calls")
         return number.slot
+
+
+def _own(entry: object) -> object:
+    """Returns an entry of a result in memory of its own, if it is of those that change."""
+    if isinstance(entry, np.ndarray):
+        return entry.copy(order="K")
+    if isinstance(entry, (set, deque, bytearray)):
+        return copy.copy(entry)
+    is_foreign = is_array(entry) and not isinstance(entry, (np.generic, Tensor, TracedNumber))
+    return copy.deepcopy(entry) if is_foreign else entry
