@@ -100,6 +100,46 @@ def test_a_program_serves_all_lengths(transformer):
         assert np.allclose(program(left, right), expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize(("whole", "scale", "point", "kind"), [
+    ([32001, 32002, -5], 1.0, 32000, "int16"), ([65535, 3], 0.1, 0, "uint16"), ([1000000, -7], 1e-4, 3, "int32"),
+    ([1001, 999], 1.0, 1000, "int16"), ([200, 0], 1e-3, 255, "uint8")])
+def test_floats_of_16_bits_are_rounded_at_the_end(whole, scale, point, kind, dtype, transformer):
+    """The integers are exact in float32, also where the type of the scale has not the digits or the range for them."""
+    own, n = as_dtype(dtype), nv.dim("n")
+    x, factor, zero = nv.placeholder((n,), kind), nv.placeholder((), dtype), nv.placeholder((), kind)
+    program = transformer.computation(nv.dequantise_linear(x, factor, zero), x, factor, zero)
+    for length in (1, len(whole)):
+        given = np.array(whole[:length], kind), own.numpy.type(scale), np.array(point, kind)
+        exact = (given[0].astype(np.float64) - point) * np.float64(given[1])
+        assert np.array_equal(program(*given), exact.astype(np.float32).astype(own.numpy))
+        assert program(*given).dtype == own.numpy
+
+
+@pytest.mark.parametrize(("x", "scale", "point", "kind", "dtype"), [
+    ([10824, -3], 0.5, 2, "uint16", "float16"), ([2047, 3], 1.0, 4094, "int16", "float16"),
+    ([300, -300], 1.0, 1, "int16", "bfloat16"), ([1, 7], 3.0, 100, "uint8", "bfloat16"),
+    ([60000, 1], 0.01, 1, "int32", "float16")])
+def test_floats_of_16_bits_are_quantised_in_float32(x, scale, point, kind, dtype, transformer):
+    """Neither the quotient nor its sum with the zero point is rounded to 16 bits, nor overflows there."""
+    own, n = as_dtype(dtype), nv.dim("n")
+    place, factor, zero = nv.placeholder((n,), dtype), nv.placeholder((), dtype), nv.placeholder((), kind)
+    program = transformer.computation(nv.quantise_linear(place, factor, zero), place, factor, zero)
+    for length in (1, len(x)):
+        given = np.array(x[:length]).astype(own.numpy), own.numpy.type(scale), np.array(point, kind)
+        wide = [part.astype(np.float32) for part in given[:2]]
+        found = program(*given)
+        assert found.dtype == kind and np.array_equal(found.astype(np.float64), quantised(*wide, point, kind))
+
+
+def test_the_derivative_of_a_scale_of_16_bits_has_its_type(transformer):
+    """It sums the exact integers."""
+    scale = nv.placeholder((), nv.float16)
+    loss = nv.sum(nv.dequantise_linear(np.int16([32001, 32003]), scale, np.int16(32000)))
+    found = transformer.computation(nv.deriv(loss, scale), scale)(np.float16(0.5))
+    assert found.dtype == np.float16 and found == 4
+
+
 @pytest.mark.parametrize(("call", "error", "message"), [
     (lambda x: nv.quantise_linear(x, [1.0, 2.0]), nv.InvalidArgument, "entries belong to slices along an axis"),
     (lambda x: nv.quantise_linear(x, [1.0, 2.0], axis=1), nv.ShapeMismatch, "scale has an entry for each slice"),

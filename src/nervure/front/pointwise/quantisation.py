@@ -34,10 +34,11 @@ def quantise_linear(x: TensorLike, scale: TensorLike, zero_point: TensorLike | N
                     dtype: DTypeLike | None = None, axis: AxisLike | None = None, block: int | None = None) -> Tensor:
     """Returns round(x / ``scale``) + ``zero_point`` as small integers of ``dtype``, saturated (ONNX's QuantizeLinear).
 
-    Ties go to the even integer, and NaN becomes 0. ``dtype`` is that of the zero point, or int8; a float of 8 or 4
-    bits takes x / ``scale`` without a zero point, rounded to its nearest number, at most its largest. Scale and zero
-    point are numbers, or have one axis, ``axis``, with an entry for each of x's slices along it; or x's axes, with an
-    entry for each ``block`` slices along ``axis``. Named axes of a scale find those of x by themselves.
+    Ties go to the even integer, and NaN becomes 0. Floats of 16 bits are computed with in float32. ``dtype`` is that
+    of the zero point, or int8; a float of 8 or 4 bits takes x / ``scale`` without a zero point, rounded to its nearest
+    number, at most its largest. Scale and zero point are numbers, or have one axis, ``axis``, with an entry for each
+    of x's slices along it; or x's axes, with an entry for each ``block`` slices along ``axis``. Named axes of a scale
+    find those of x by themselves.
 
     >>> nv.quantise_linear([[1.0, 2.0], [30.0, 40.0]], [0.1, 1.0], axis=0).tolist()
     [[10, 20], [30, 40]]
@@ -48,6 +49,7 @@ def quantise_linear(x: TensorLike, scale: TensorLike, zero_point: TensorLike | N
     point = None if zero_point is None else as_tensor(zero_point, "quantise_linear")
     chosen = _target(dtype, zero_point, point)
     factor = operand_tensors((own, scale), "quantise_linear")[1]
+    own = convert(own, own.dtype.compute)
     scaled = divide(own, convert(_spread(own, factor, axis, block, "quantise_linear", "scale"), own.dtype))
     if chosen.is_float:
         return convert(clip(scaled, *chosen.limits), chosen)
@@ -62,8 +64,8 @@ def dequantise_linear(x: TensorLike, scale: TensorLike, zero_point: TensorLike |
                       dtype: DTypeLike | None = None) -> Tensor:
     """Returns (x - ``zero_point``) * ``scale`` as floats of ``dtype``, absent that of the scale (DequantizeLinear).
 
-    ``axis`` and ``block`` say which entries of scale and zero point belong to x's elements, as in
-    ``nv.quantise_linear``.
+    Floats of 16 bits are rounded once, at the end. ``axis`` and ``block`` say which entries of scale and zero point
+    belong to x's elements, as in ``nv.quantise_linear``.
 
     >>> nv.dequantise_linear(np.int8([[10, 20], [30, 40]]), [0.5, 1.0], axis=1).tolist()
     [[5.0, 20.0], [15.0, 40.0]]
@@ -76,11 +78,12 @@ def dequantise_linear(x: TensorLike, scale: TensorLike, zero_point: TensorLike |
     if not target.is_float or target.storage_only:
         raise DtypeMismatch("numbers are dequantised to floats", op="dequantise_linear", operand="dtype",
                             got=target.name, expected="float32, or another float type", help="leave dtype out")
-    wide = convert(own, target)
+    wide = convert(own, target.compute)
     if zero_point is not None:
         point = _spread(own, zero_point, axis, block, "dequantise_linear", "zero_point")
-        wide = subtract(wide, convert(point, target))
-    return multiply(wide, convert(_spread(own, factor, axis, block, "dequantise_linear", "scale"), target))
+        wide = subtract(wide, convert(point, wide.dtype))
+    spread = _spread(own, factor, axis, block, "dequantise_linear", "scale")
+    return convert(multiply(wide, convert(spread, wide.dtype)), target)
 
 
 def _target(dtype: DTypeLike | None, given: object, point: Tensor | None) -> DType:
