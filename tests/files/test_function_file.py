@@ -381,7 +381,7 @@ def test_what_a_file_says_is_not_believed(saved, change, message):
     header, data = contents(saved)
     change(header)
     saved.write_bytes(forged(header, data))
-    with pytest.raises(NervureError) as caught:
+    with pytest.raises(FormatError) as caught:
         load_function(saved)
     assert message in caught.value.message
 

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nervure import flags, ops, transformers  # noqa: F401  # a file may hold any op: all classes have to be known
-from nervure.errors import DtypeMismatch, FormatError, InvalidArgument, NotSupported, did_you_mean
+from nervure.errors import DtypeMismatch, FormatError, InvalidArgument, NervureError, NotSupported, did_you_mean
 from nervure.files.tensor_file import DIGEST, from_json, read_tensors, write_tensors
 from nervure.ir.field import function_of_host
 from nervure.ir.function import Function
@@ -175,7 +175,11 @@ def _content(parts: Iterable[str], tensors: Mapping[str, np.ndarray], strings: d
                           got=", ".join(sorted(tensors)), expected=", ".join(_VARIABLES + key for key in shared))
     for key, variable in shared.items():
         found.state[variable] = values[key]
-        _check_value(variable, values[key], source)
+        try:
+            _check_value(variable, values[key], source)
+        except NervureError as error:
+            raise FormatError(error.message, op="load", operand=source, got=f"{error.got} for {key}",
+                              expected=error.expected) from None
     return found
 
 
