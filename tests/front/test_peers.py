@@ -9,6 +9,7 @@ import pytest
 
 import nervure as nv
 from nervure.errors import InvalidArgument, WrongKind
+from nervure.types.dtype import all_dtypes
 
 
 class Column:
@@ -136,6 +137,22 @@ def test_the_precision_of_an_array_beside_a_narrower_tensor():
     assert (nv.constant([0.0]) + np.array([0.1])).tolist() == [0.1]
     assert nv.where([True], np.array([0.1]), nv.constant([0.0])).tolist() == [0.1]
     assert nv.dot(np.array([0.1]), nv.constant([1.0])).item() == 0.1
+
+
+NARROW = [kind for kind in all_dtypes if kind.is_float and kind.itemsize <= 2]
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1), (2,)])
+@pytest.mark.parametrize("dtype", NARROW, ids=str)
+@pytest.mark.usefixtures("silent_infinities")
+def test_each_nan_keeps_its_bits(dtype, shape, transformer):
+    """P9: of one element, too, though Python's numbers do not have them."""
+    every = np.arange(256 ** dtype.itemsize, dtype=f"uint{8 * dtype.itemsize}").view(dtype.numpy)
+    found = every[every != every]
+    for element in (*found[:2], *found[-2:]):
+        array = np.full(shape, element)
+        for given in (nv.constant(array), nv.variable(shape, array, dtype=dtype), nv.reverse(array)):
+            assert transformer.computation(given)().tobytes() == array.tobytes()
 
 
 class Answers:

@@ -78,6 +78,15 @@ def test_a_constant_of_one_element_is_uniform():
     assert after.results[0].shape == (1, 1)
 
 
+def test_a_nan_whose_bits_no_number_has_stays():
+    """The one that Python makes is uniform as any number, in all types."""
+    made = np.array([0x7FC1, 0x7FC0, 0xFFC0], np.uint16).view(nv.bfloat16.numpy)
+    function = Function([ops.Constant(made[at:at + 1]) for at in range(3)], [])
+    after = fold(function, evaluate)
+    assert classes(after) == ["Constant", "Full", "Constant"]
+    assert [found.tobytes() for found in run(after, [])] == [made[at].tobytes() for at in range(3)]
+
+
 def test_a_view_is_folded_unless_that_takes_more_memory():
     small = constant(2, 3)
     after = folded(ops.Permute(small, (1, 0)), ops.Slice(small, ((0, 1, 1), (0, 3, 1))))

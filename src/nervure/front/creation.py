@@ -29,7 +29,7 @@ from nervure.front.roles import OF_ONE_RUN, ROLES, role_of
 from nervure.front.tensor import Tensor, checked_name, is_operand, is_scalar, known_elements, upward, value_only
 from nervure.front.traced_numbers import TracedNumber, is_number
 from nervure.ir.device import devices_in_force
-from nervure.ir.leaves import Constant, Full, ReadVariable
+from nervure.ir.leaves import Constant, Full, ReadVariable, is_held
 from nervure.ir.op import Value
 from nervure.ir.provenance import is_no_grad
 from nervure.ir.traverse import postorder
@@ -254,7 +254,7 @@ def constant(value: object, axes: AxesLike | None = None, dtype: DTypeLike | Non
             spread = Full(array.item(), as_dtype(array.dtype), own.lengths)
             return AssignableTensorOp.over("constant", own, spread.value)
         check_shape(array.shape, own, "constant")
-    if array.ndim == 0:
+    if array.ndim == 0 and is_held(array):
         return AssignableTensorOp.over("constant", own, Full(array[()], as_dtype(array.dtype), ()).value)
     return AssignableTensorOp.over("constant", own, Constant(array).value)
 

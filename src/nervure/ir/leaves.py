@@ -71,6 +71,12 @@ class ReadVariable(Leaf):
         return own if own.layout is None else own.with_(layout=None)  # the layout is the memory's, not the value's
 
 
+def is_held(array: np.ndarray) -> bool:
+    """Whether a ``Full`` has every bit of an array's only element: of the NaN, there is one for a number of Python."""
+    with np.errstate(invalid="ignore"):  # a signalling NaN makes NumPy warn
+        return bool(array == array) or array.tobytes() == array.dtype.type(math.nan).tobytes()
+
+
 def fit_number(number: Any, dtype: DType) -> Number:
     """Returns a Python scalar as the element type holds it; InvalidArgument if an integer does not fit.
 

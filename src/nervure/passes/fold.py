@@ -27,7 +27,7 @@ import numpy as np
 from nervure.errors import NervureError
 from nervure.ir.function import Function
 from nervure.ir.kinds import Elementwise, Structured, View
-from nervure.ir.leaves import Constant, Full, fit_number
+from nervure.ir.leaves import Constant, Full, fit_number, is_held
 from nervure.ir.op import Op, Value
 from nervure.passes.pattern import same_number, uniform_number
 from nervure.passes.rewrite import Local, Replacement, Rewriter, Rule
@@ -52,8 +52,8 @@ def rules(evaluate: Evaluate | None = None) -> list[Rule]:
 
 
 def _single_element(op: Constant) -> Op | None:
-    """Makes a constant of one element uniform."""
-    return Full(op.array.item(), op.dtype, op.shape) if op.array.size == 1 else None
+    """Makes a constant of one element uniform, if that keeps its bits."""
+    return Full(op.array.item(), op.dtype, op.shape) if op.array.size == 1 and is_held(op.array) else None
 
 
 class _UniformView(Rule):

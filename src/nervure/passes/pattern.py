@@ -28,7 +28,7 @@ from typing import Any
 
 from nervure.errors import InvalidArgument, WrongKind, did_you_mean
 from nervure.ir.kinds import View
-from nervure.ir.leaves import Constant, Full
+from nervure.ir.leaves import Constant, Full, is_held
 from nervure.ir.op import Op, Value, registry
 from nervure.types.view import SimpleView
 
@@ -58,7 +58,7 @@ def uniform_number(value: Value) -> complex | None:
         op = op.operands[0].op
     if type(op) is Full:
         number: complex = op.number
-    elif type(op) is Constant and op.array.size == 1:
+    elif type(op) is Constant and op.array.size == 1 and is_held(op.array):
         number = op.array.item()
     else:
         return None
