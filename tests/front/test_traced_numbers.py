@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 import math
 import operator
 import warnings
@@ -137,7 +138,9 @@ def test_a_number_that_does_not_fit_is_an_error_at_each_call():
 @pytest.mark.parametrize("use", [bool, int, float, complex, range, len, list, np.asarray,
                                  lambda n: nv.zeros((n,)), lambda n: [0, 1][n], lambda n: 1 if n > 0 else 0,
                                  lambda n: nv.ones((3,))[:n], lambda n: nv.reshape(nv.ones((4,)), (n, -1)),
-                                 lambda n: nv.sum(nv.ones((2, 2)), axis=n)])
+                                 lambda n: nv.sum(nv.ones((2, 2)), axis=n), hash, lambda n: {1: 2}[n],
+                                 lambda n: n in {1, 2}, lambda n: f"{n}", lambda n: f"{n:.2f}", "{:5}".format,
+                                 lambda n: n.as_integer_ratio(), lambda n: n.to_bytes(2, "big")])
 def test_what_needs_the_number_itself_is_an_error(use):
     """A263: it names static=, which helps."""
     with pytest.raises(nv.WrongKind, match="has no value while it is traced") as caught:
@@ -240,7 +243,46 @@ def test_nested_numbers_come_back_as_they_are():
 
 
 def test_the_attributes_of_a_given_number():
-    """A262: a NumPy scalar has the methods of tensors, a number of Python's has none."""
+    """A262: a NumPy scalar has the methods of tensors, a number of Python's its own."""
     assert nv.jit(lambda n: n.astype(nv.int32))(np.float32(2.5)).dtype == np.int32
     with pytest.raises(AttributeError, match="'float' object has no attribute 'astype'"):
         nv.jit(lambda n: n.astype(nv.int32))(2.5)
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+    HIGH = 5
+
+    @property
+    def doubled(self):
+        return self.value * 2
+
+    def above(self, other):
+        return self.value - other
+
+
+@pytest.mark.parametrize(("use", "numbers"), [
+    (lambda n: n.conjugate(), [1 + 2j, 3j]), (lambda n: (n.real, n.imag), [1 + 2j, 3j]), (lambda n: n.real, [2, 3]),
+    (lambda n: n.real, [2.5, 3.5]), (lambda n: n.conjugate() / n.denominator, [2, 3]),
+    (lambda n: n.is_integer(), [2.5, 3.0]), (lambda n: n.bit_length(), [5, 1000]), (lambda n: n.is_integer(), [
+        np.float64(2.5), np.float64(3)]), (lambda n: n.value, list(Level)), (lambda n: n.doubled, list(Level)),
+    (lambda n: n.above(n - 2), list(Level)), (lambda n: n.above(other=1), list(Level))])
+def test_what_numbers_of_python_have(use, numbers, transformer):
+    """A262: attributes and methods that give numbers give those of each call, alone and beside a tensor."""
+    traced = []
+    function = nv.jit(lambda x, n: [traced.append(n), use(n)][1], transformer=transformer)
+    for number in numbers:
+        found, expected = function(np.ones(2), number), use(number)
+        assert found == expected and type(found) is type(expected)
+    assert len(traced) == 1
+    if type(use(numbers[0])) in (int, float):
+        scaled = nv.jit(lambda x, n: x * use(n), transformer=transformer)
+        assert [scaled(np.ones(1), number).tolist() for number in numbers] == [[use(number)] for number in numbers]
+
+
+def test_the_name_of_a_member_is_no_number():
+    """A263: it names static=, which helps."""
+    with pytest.raises(nv.WrongKind, match="has no value while it is traced") as caught:
+        nv.jit(lambda level: {"LOW": 1, "HIGH": 2}[level.name])(Level.LOW)
+    assert "static=" in caught.value.help
+    assert nv.jit(lambda level: {"LOW": 1, "HIGH": 2}[level.name], static="level")(Level.HIGH) == 2

@@ -13,6 +13,7 @@ type, like a literal, and is one parameter of the compiled function for each suc
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Callable
@@ -43,7 +44,6 @@ class TracedNumber:
     """
 
     __slots__ = ("example", "owner", "slot")
-    __hash__ = object.__hash__
 
     def __init__(self, example: object, owner: Trace, slot: int) -> None:
         self.example, self.owner, self.slot = example, owner, slot
@@ -76,8 +76,24 @@ class TracedNumber:
 
     def __getattr__(self, name: str) -> object:
         if isinstance(self.example, np.generic):  # NumPy's scalars have the methods of arrays
-            return getattr(self.owner.alone(self), name)
-        raise AttributeError(f"{type(self.example).__name__!r} object has no attribute {name!r}")
+            alone = self.owner.alone(self)
+            if hasattr(type(alone), name) or not hasattr(self.example, name):
+                return getattr(alone, name)
+        if name.startswith("__") or not hasattr(self.example, name):
+            raise AttributeError(f"{type(self.example).__name__!r} object has no attribute {name!r}")
+        if callable(getattr(self.example, name)):
+            return functools.partial(self._read, name)
+        return self._noted_number(name, operator.attrgetter(name))
+
+    def _read(self, name: str, *arguments: object, **keywords: object) -> TracedNumber:
+        """Returns what a method of Python's numbers returns, computed now and at each call."""
+        return self._noted_number(name, lambda number, *given: getattr(number, name)(*given, **keywords), *arguments)
+
+    def _noted_number(self, name: str, function: Callable[..., object], *arguments: object) -> TracedNumber:
+        found = self.noted(function, *arguments)
+        if not is_scalar(found.example):
+            raise value_needed(self, name)
+        return found
 
     def __repr__(self) -> str:
         return f"<{type(self.example).__name__} given to {self.owner.name}>"
@@ -127,5 +143,5 @@ for _name in "neg pos abs invert".split():
     setattr(TracedNumber, f"__{_name}__", _unary(getattr(operator, _name)))
 for _name in "trunc floor ceil".split():
     setattr(TracedNumber, f"__{_name}__", _unary(getattr(math, _name)))
-for _name in "bool int float complex index len iter array".split():
+for _name in "bool int float complex index len iter array hash format".split():
     setattr(TracedNumber, f"__{_name}__", _refusal(_name))
