@@ -95,8 +95,8 @@ class NumberTrace:
         return [places.get(id(entry)) or _own(entry) for entry in entries]
 
     def value(self, entry: object, values: Sequence[object], static: Sequence[object]) -> object:
-        """Returns a kept entry that is no tensor: a number by its value, a static value as the call has it, an effect
-        as None, all else in memory of the caller's own.
+        """Returns a kept entry that is no tensor: a number by its value, a static one as the call has it, an effect as
+        None. All else is in memory of the caller's own.
         """
         if isinstance(entry, TracedNumber):
             return values[self._slot(entry)]

@@ -43,8 +43,9 @@ class LeafPattern(NamedTuple):
 
 
 class ContainerPattern(NamedTuple):
-    """One container: its class, the keys of its entries, a pattern for each entry, a defaultdict's factory, and whether
-    its attributes are its entries (``self.__dict__ = self``).
+    """One container: its class, the keys of its entries, a pattern for each entry, and a defaultdict's factory.
+
+    ``is_own_namespace`` says that its attributes are its entries (``self.__dict__ = self``).
     """
 
     kind: type[Any]
