@@ -92,6 +92,35 @@ def test_rows_that_do_not_count():
         assert found[:2] == [[0.0, 0.0], [-1.0, 2.0]], mode
 
 
+@pytest.mark.parametrize("name", ["interpreter", "cpu"])
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_a_row_from_the_end_does_not_count_either(name, mode):
+    """T419: in bags of any length, and in the gradient; -1 and 3 are one row, in the layer and in the indices."""
+    rows = np.float32([[1, 2], [3, 4], [5, 6], [9, 9]])
+    bags = nv.placeholder((nv.dim("n"), nv.dim("m")), nv.int64)
+    found = []
+    with nv.transformers.make_transformer(name) as transformer:
+        for pad_idx, given in [(3, [[0, 3, 1], [3, 3, 3]]), (-1, [[0, 3, 1], [3, 3, 3]]), (3, [[0, -1, 1], [3, -1, 3]])]:
+            layer = nn.EmbeddingBag(4, 2, mode, pad_idx=pad_idx, weights=rows)
+            made = layer(bags)
+            run = transformer.computation([made, nv.deriv(nv.sum(made, out_axes=()), layer.weights)], bags)
+            found.append([entry.tolist() for entry in run(np.array(given))])
+    result = {"sum": [4, 6], "mean": [2, 3], "max": [3, 4]}[mode]
+    slope = {"sum": [[1, 1], [1, 1]], "mean": [[.5, .5], [.5, .5]], "max": [[0, 0], [1, 1]]}[mode]
+    assert found[0] == [[result, [0, 0]], [*slope, [0, 0], [0, 0]]] and found[1:] == found[:1] * 2
+
+
+@pytest.mark.parametrize("dtype", [nv.int8, nv.uint8, nv.int16, nv.uint16, nv.int32, nv.uint32, nv.int64, nv.uint64],
+                         ids=str)
+@pytest.mark.parametrize("pad_idx", [None, 1, -299])
+def test_bags_of_integers_of_any_type(dtype, pad_idx):
+    """T419: of a table with more rows than the type has numbers, too."""
+    rows = np.arange(600, dtype=np.float32).reshape(300, 2)
+    for mode, whole in (("sum", [4, 6]), ("mean", [2, 3]), ("max", [4, 5])):
+        layer = nn.EmbeddingBag(300, 2, mode, pad_idx=pad_idx, weights=rows)
+        assert layer(nv.constant([[0, 2]], dtype=dtype)).tolist() == [whole], mode
+
+
 @pytest.mark.parametrize(("make", "kind"), [
     (lambda: nn.Upsample(), InvalidArgument), (lambda: nn.Upsample(2, [3, 4]), InvalidArgument),
     (lambda: nv.resize(X, 3, "bilinear"), InvalidArgument), (lambda: nv.resize(X, [3]), InvalidArgument),

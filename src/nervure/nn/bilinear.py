@@ -12,11 +12,11 @@ from nervure.front.argument_parsing import one_of, position_of
 from nervure.front.arranging.views import expand_dims, permuted, reshape
 from nervure.front.creation import AssignableTensorOp, as_tensor
 from nervure.front.matrices.contraction import dot, matmul
-from nervure.front.op_functions import equal, maximum, multiply, not_equal
+from nervure.front.op_functions import divide, equal, maximum, mod, multiply, not_equal
 from nervure.front.pointwise.elementwise import convert, where
 from nervure.front.statistics.reductions import max as largest
 from nervure.front.statistics.reductions import sum as total
-from nervure.front.tensor import Tensor, TensorLike
+from nervure.front.tensor import Operand, Tensor, TensorLike
 from nervure.nn import losses
 from nervure.nn.layers import Embedding
 from nervure.nn.module import Module
@@ -35,10 +35,8 @@ from nervure.nn.parameters import (
 )
 from nervure.support.elsewhere import explains_keywords
 from nervure.types.axes import AxesLike, AxisLike
-from nervure.types.dtype import DTypeLike
-
-NO_ROW = -(1 << 31)
-"""A number that no row of a table has."""
+from nervure.types.dim import dim_max
+from nervure.types.dtype import DTypeLike, int64
 
 
 class Bilinear(Module):
@@ -115,16 +113,18 @@ class EmbeddingBag(Embedding):
                                       got=f"mode={self.mode!r}", expected="mode='sum'", help="leave them out")
             given = as_tensor(shares, "EmbeddingBag", 2)
             found = multiply(found, given if found.is_named else expand_dims(given, given.ndim))
-        counted = not_equal(own, NO_ROW if self.pad_idx is None else self.pad_idx)
-        spread = counted if found.is_named else expand_dims(counted, counted.ndim)
+        numbers: Operand = dim_max(own.type.shape[at], 1)
+        if self.pad_idx is not None:
+            row = mod(convert(own, int64), count([self.weights.axes[0]]))  # -1 is the last row, as for the table
+            is_counted = not_equal(row, self.pad_idx)
+            spread = is_counted if found.is_named else expand_dims(is_counted, is_counted.ndim)
+            found = where(spread, found, float("-inf") if self.mode == "max" else 0.0)
+            numbers = maximum(total(convert(spread, found.dtype), axis=at), 1.0)
         if self.mode == "max":
-            most = largest(where(spread, found, float("-inf")), axis=at)
+            most = largest(found, axis=at)
             return where(equal(most, float("-inf")), 0.0, most)
-        sums = total(found if self.pad_idx is None else where(spread, found, 0.0), axis=at)
-        if self.mode == "sum":
-            return sums
-        numbers = maximum(total(convert(spread, sums.dtype), axis=at), 1.0)
-        return sums / numbers
+        sums = total(found, axis=at)
+        return sums if self.mode == "sum" else divide(sums, numbers)
 
 
 class CosineSimilarity(Module):

@@ -136,12 +136,12 @@ def _one(axes: AxesLike, operand: str) -> Axis:
 
 
 def _row(pad_idx: object, rows: Axis) -> int:
-    """Returns the number of a row; InvalidArgument if the table has no such row."""
+    """Returns the number of a row, counted from the first; InvalidArgument if the table has no such row."""
     row, length = integer(pad_idx, "Embedding", "pad_idx"), count([rows])
     if not -length <= row < length:
         raise InvalidArgument("pad_idx is no row of the table", op="Embedding", operand="pad_idx", got=row,
                               expected=f"{-length} to {length - 1}", help="pad_idx=None for a table without such a row")
-    return row
+    return row % length
 
 
 def _with_empty_row(start: Initialiser, row: int | None) -> Callable[[Axes], np.ndarray]:
