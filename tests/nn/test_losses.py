@@ -232,6 +232,40 @@ def test_labels_of_symbolic_lengths():
     assert run(values[:2, :1], [[1, 2]]).item() == pytest.approx(-np.log(p[0, 1] * p[1, 2]), rel=1e-5)
 
 
+def test_labels_with_names_have_any_order():
+    """T421: samples are N, as those of the logarithms."""
+    x = np.random.default_rng(0).standard_normal((3, 2, 4))
+    spelled, lengths, counts = np.array([[1, 2], [3, 1]]), np.array([3, 2]), np.array([2, 1])
+    expected = losses.ctc(nv.log_softmax(x, axis=2), spelled, lengths, counts, reduction="none").tolist()
+    named = nv.log_softmax(nv.constant(x, "T=3, N=2, Y=4"), ["Y"])
+    for labels, axes in ((spelled, "N=2, S=2"), (spelled.T.copy(), "S=2, N=2")):
+        found = losses.ctc(named, nv.constant(labels, axes), nv.constant(lengths, "N=2"), counts, reduction="none")
+        assert found.tolist() == expected
+
+
+@pytest.mark.parametrize("transformer", ["interpreter", "cpu"])
+def test_lengths_and_labels_that_there_are_not(transformer):
+    """T421: are an IndexError of the run; a label that does not count may be any number."""
+    t, n, s = nv.dim("t", min=1), nv.dim("n", min=1), nv.dim("s", min=1)
+    x, labels = nv.placeholder((t, n, 4)), nv.placeholder((n, s), dtype=nv.int64)
+    lengths, counts = nv.placeholder((n,), dtype=nv.int64), nv.placeholder((n,), dtype=nv.int64)
+    loss = losses.ctc(nv.log_softmax(x, axis=2), labels, lengths, counts, reduction="none")
+    values = np.random.default_rng(3).standard_normal((3, 2, 4)).astype(np.float32)
+    with nv.transformers.make_transformer(transformer) as made:
+        run = made.computation([loss, nv.deriv(nv.sum(loss, out_axes=()), x)], x, labels, lengths, counts)
+        expected = [entry.tolist() for entry in run(values, [[1, 2], [3, 1]], [3, 2], [2, 1])]
+        for padded in (-1, 4, 0):
+            found = run(values, [[1, 2], [3, padded]], [3, 2], [2, 1])
+            assert [entry.tolist() for entry in found] == expected
+        for wrong in (([[1, 2], [3, 1]], [4, 2], [2, 1]), ([[1, 2], [3, 1]], [3, -1], [2, 1]),
+                      ([[1, 2], [3, 1]], [3, 2], [3, 1]), ([[1, 2], [3, 1]], [3, 2], [2, -1]),
+                      ([[1, -1], [3, 1]], [3, 2], [2, 1]), ([[1, 2], [4, 1]], [3, 2], [2, 1])):
+            with pytest.raises(IndexError):
+                run(values, *wrong)
+        with pytest.raises(IndexError):
+            made.computation(losses.ctc(nv.log_softmax(values, axis=2), [[-1, 2], [3, 1]]))()
+
+
 def test_a_target_that_cannot_be_spelled():
     """T421: is infinitely unlikely, or left out; its gradient is finite."""
     x = nv.variable((2, 1, 3), LOGITS.reshape(-1)[:6].reshape(2, 1, 3))
@@ -242,12 +276,16 @@ def test_a_target_that_cannot_be_spelled():
 
 @pytest.mark.parametrize(("call", "kind"), [
     (lambda: losses.ctc(LOGITS, [[1]]), ShapeMismatch), (lambda: losses.ctc(LOGITS[None], [1]), ShapeMismatch),
-    (lambda: losses.ctc(LOGITS[None], [[1.5]]), WrongKind),
-    (lambda: losses.ctc(LOGITS[None], [[1]], blank=4), InvalidArgument),
+    (lambda: losses.ctc(LOGITS[None], [[1.5]] * 3), WrongKind),
+    (lambda: losses.ctc(LOGITS[None], [[1]] * 3, blank=4), InvalidArgument),
+    (lambda: losses.ctc(LOGITS[None], [[1]]), ShapeMismatch),
+    (lambda: losses.ctc(LOGITS[None], [[1]] * 3, [1]), ShapeMismatch),
+    (lambda: losses.ctc(LOGITS[None], [[1]] * 3, None, [[1]] * 3), ShapeMismatch),
+    (lambda: losses.ctc(LOGITS[None], nv.constant([[1]] * 3, "M=3, S=1", dtype=nv.int64)), ShapeMismatch),
     (lambda: losses.multi_margin(LOGITS, LABELS, p=3), InvalidArgument),
     (lambda: losses.info_nce(LOGITS[None], LOGITS[None]), ShapeMismatch),
     (lambda: losses.triplet_margin(LOGITS, LOGITS, LOGITS, metric=2), WrongKind),
-    (lambda: losses.info_nce(LOGITS, LOGITS, 0.0), InvalidArgument)], ids=range(8))
+    (lambda: losses.info_nce(LOGITS, LOGITS, 0.0), InvalidArgument)], ids=range(12))
 def test_losses_of_labels_refuse_what_does_not_fit(call, kind):
     """T412."""
     with pytest.raises(kind) as caught:

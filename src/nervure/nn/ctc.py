@@ -13,9 +13,10 @@ from __future__ import annotations
 import numpy as np
 
 from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind
+from nervure.front.alignment import assume_shape
 from nervure.front.argument_parsing import integer, truth
 from nervure.front.arranging.filled import full, iota
-from nervure.front.arranging.gathering import gather_elements
+from nervure.front.arranging.gathering import gather_elements, within
 from nervure.front.arranging.joining import concatenate, stack
 from nervure.front.arranging.views import axes_with_order, broadcast, expand_dims, reshape
 from nervure.front.creation import as_tensor
@@ -24,10 +25,10 @@ from nervure.front.loops.loop_functions import scan
 from nervure.front.op_functions import add, exp, greater, less, log, maximum, multiply, negative, not_equal, subtract
 from nervure.front.pointwise.elementwise import as_floats, convert, where
 from nervure.front.statistics.reductions import sum as sum_over
-from nervure.front.tensor import Operand, Tensor, TensorLike
+from nervure.front.tensor import Tensor, TensorLike
 from nervure.nn.loss_parts import reduced
 from nervure.support.elsewhere import explain_keywords
-from nervure.types.dim import DimLike
+from nervure.types.dim import DimLike, equal
 from nervure.types.dtype import int64
 
 NOTHING = -1e30
@@ -40,9 +41,11 @@ def ctc(logarithms: TensorLike, targets: TensorLike, lengths: TensorLike | None 
     """The negative log likelihood of ``targets``, over all ways to spread them over the steps of ``logarithms``.
 
     ``logarithms`` of the probabilities of classes are (T, N, classes), in any order where they have names T and N;
-    ``targets`` are class numbers (N, S), none of them ``blank``. ``lengths`` and ``target_lengths``, over N, say how
-    many steps and labels of each sample count (absent: all). A target that its steps cannot spell has an infinite loss,
-    or with ``zero_infinity`` 0. The reduction "mean" first divides each loss by its number of labels, as PyTorch does.
+    ``targets`` are class numbers (N, S), in any order where they have the name N, none of them ``blank``. ``lengths``
+    and ``target_lengths``, over N, say how many steps and labels of each sample count (absent: all). More than there
+    are, or fewer than none, is an IndexError of the run, as is a label that counts and is no class. A target that its
+    steps cannot spell has an infinite loss, or with ``zero_infinity`` 0. The reduction "mean" first divides each loss
+    by its number of labels, as PyTorch does.
 
     >>> nv.nn.losses.ctc(nv.log_softmax(nv.zeros((1, 1, 2)), axis=2), [[1, 1]]).item()
     inf
@@ -50,17 +53,17 @@ def ctc(logarithms: TensorLike, targets: TensorLike, lengths: TensorLike | None 
     own = _in_order(as_floats(logarithms, "ctc"))
     dtype = own.dtype
     steps, batch, classes = own.type.shape
-    labels = _integers(targets, "targets", 2)
-    if labels.ndim != 2:
-        raise ShapeMismatch("targets are (N, S)", op="ctc", operand="targets", got=str(labels.axes),
-                            expected="class numbers over samples and labels", help="pad shorter ones, target_lengths=")
+    labels = _integers(targets, "targets", 2, batch, "(N, S)")
     empty = integer(blank, "ctc", "blank")
     if not isinstance(classes, int) or not 0 <= empty < classes:
         raise InvalidArgument("blank is a class", op="ctc", operand="blank", got=blank,
                               expected=f"0 to {classes} - 1", help="0 is usual")
     longest = labels.type.shape[1]
-    counted = _counts(lengths, "lengths", batch, steps)
-    spelled = _counts(target_lengths, "target_lengths", batch, longest)
+    counted = _counts(lengths, "lengths", 3, batch, steps)
+    spelled = _counts(target_lengths, "target_lengths", 4, batch, longest)
+    if target_lengths is not None:  # what does not count may be any number
+        labels = where(less(iota(longest), expand_dims(spelled, 1)), labels, empty)
+    labels = within(labels, classes)
     gap = full((batch, longest), empty, int64)
     states = concatenate([reshape(stack([gap, labels], axis=2), (batch, 2 * longest)),
                           full((batch, 1), empty, int64)], 1)
@@ -104,19 +107,30 @@ def _in_order(x: Tensor) -> Tensor:
     return Tensor(axes_with_order(x, ["T", "N", rest[0]]).value)
 
 
-def _integers(x: TensorLike, operand: str, position: int) -> Tensor:
+def _integers(x: TensorLike, operand: str, position: int, batch: DimLike, axes: str) -> Tensor:
+    """Returns integers of each sample as (N), or as (N, S), without names."""
     own = as_tensor(numpy_array(x, "ctc") if isinstance(x, (list, tuple)) else x, "ctc", position)
     if not own.dtype.is_integer:
         raise WrongKind(f"{operand} are integers", op="ctc", operand=operand, got=str(own.type), expected="integers",
                         help="convert them: x.astype(nv.int64)")
-    return convert(Tensor(own.value), int64)
+    rest = [axis for axis in own.axes if axis.name != "N"]
+    if own.ndim != 1 + axes.count(",") or own.is_named and len(rest) != own.ndim - 1:
+        raise ShapeMismatch(f"{operand} are {axes}", op="ctc", operand=operand, got=str(own.axes), expected=axes,
+                            help="pad shorter targets, and say how many labels count: target_lengths=")
+    if own.is_named:
+        own = axes_with_order(own, ["N", *rest])
+    if equal(own.type.shape[0], batch) is False:
+        raise ShapeMismatch(f"{operand} are of other samples", op="ctc", operand=operand,
+                            got=f"{own.type.shape[0]} samples", expected=f"{batch}, as the logarithms have",
+                            help="targets are (N, S), where the logarithms are (T, N, classes)")
+    return convert(Tensor(assume_shape(own.value, (batch, *own.type.shape[1:]), "ctc")), int64)
 
 
-def _counts(x: TensorLike | None, operand: str, batch: DimLike, most: Operand) -> Tensor:
-    """Returns how much of each sample counts."""
+def _counts(x: TensorLike | None, operand: str, position: int, batch: DimLike, most: DimLike) -> Tensor:
+    """Returns how much of each sample counts; one below 0, or above ``most``, is an IndexOutOfRange of the run."""
     if x is None:
         return multiply(full((batch,), 1, int64), most)
-    return _integers(x, operand, 3)
+    return within(_integers(x, operand, position, batch, "(N)"), most + 1)
 
 
 def _shifted(x: Tensor, by: int, number: float = NOTHING) -> Tensor:
