@@ -186,6 +186,53 @@ def test_targets_that_fit_no_logits(shape, targets, expected, told):
         assert told in caught.value.help
 
 
+POSITIVE, SHARES, SIGNS = np.exp(LOGITS), 1 / (1 + np.exp(-LOGITS[::-1])), np.sign(LOGITS)
+STEPS = np.log(np.random.default_rng(1).dirichlet(np.ones(4), (3, 2))).astype(np.float32)
+PREDICTED = (LOGITS, "NY")
+OF_NAMES = {
+    **{name: [PREDICTED, (SHARES, "NY")] for name in (
+        "binary_cross_entropy", "cosine_similarity", "cross_entropy", "dice", "focal", "huber", "info_nce",
+        "kl_divergence", "mean_absolute_error", "mean_squared_error", "pairwise_distance", "poisson", "smooth_l1")},
+    **{name: [PREDICTED, (SIGNS, "NY")] for name in ("hinge", "hinge_embedding", "soft_margin")},
+    **{name: [PREDICTED, (np.maximum(SIGNS, 0), "NY")] for name in ("multilabel_margin", "multilabel_soft_margin")},
+    **{name: [PREDICTED, (LABELS, "N")] for name in ("multi_margin", "negative_log_likelihood")},
+    "cosine_embedding": [PREDICTED, (SHARES, "NY"), (np.float32([1, -1, 1]), "N")],
+    "ctc": [(STEPS, "TNY"), (np.array([[1, 2], [3, 1]]), "NS")],
+    "gaussian": [PREDICTED, (SHARES, "NY"), (POSITIVE, "NY")],
+    "linear_cross_entropy": [PREDICTED, (SIGNS.T, "YK"), (np.array([1, 0, 1]), "N")],
+    "margin_ranking": [PREDICTED, (SHARES, "NY"), (SIGNS, "NY")],
+    "triplet_margin": [PREDICTED, (SHARES, "NY"), (POSITIVE, "NY")]}
+
+
+@pytest.mark.parametrize("name", losses.__all__)
+@pytest.mark.parametrize("order", [1, -1])
+def test_names_say_what_positions_do(name, order):
+    """T228: forwards and backwards; so do they in the gradient."""
+    settings = {} if name in ("cosine_similarity", "pairwise_distance") else {"reduction": "none"}
+    order = 1 if name == "linear_cross_entropy" else order  # its features are the last axis
+    found = []
+    for has_names in (False, True):
+        x, *others = [nv.constant(array, dict(zip(names, array.shape)) if has_names else None,
+                                  dtype=nv.as_dtype(array.dtype)) for array, names in OF_NAMES[name]]
+        own = nv.variable(x.axes, x.numpy())
+        loss = getattr(losses, name)(*[nv.axes_with_order(entry, entry.axes[::order]) if has_names else entry
+                                       for entry in (own, *others)], **settings)
+        if loss.is_named:
+            loss = nv.axes_with_order(loss, [axis for axis in x.axes if axis in loss.axes])
+        found.append((loss.numpy(), nv.deriv(nv.sum(loss, out_axes=()), own).numpy()))
+    for mine, expected in zip(*found):
+        np.testing.assert_allclose(mine, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_margins_of_weighted_classes_with_names():
+    """T420."""
+    expected = losses.multi_margin(LOGITS, LABELS, 2, 0.7, [1, 2, 3, 4]).item()
+    for axes, scores in (("N=3, Y=4", LOGITS), ("Y=4, N=n", LOGITS.T)):
+        x = nv.placeholder(axes)
+        loss = losses.multi_margin(x, nv.constant(LABELS, "N=3"), 2, 0.7, [1, 2, 3, 4])
+        assert nv.computation(loss, x)(scores).item() == pytest.approx(expected, rel=1e-6)
+
+
 # -- margins, pairs, labels without places ---------------------------------------------------------------
 
 

@@ -31,7 +31,16 @@ from nervure.front.statistics.reductions import L2_norm
 from nervure.front.statistics.reductions import mean as mean_over
 from nervure.front.statistics.reductions import sum as sum_over
 from nervure.front.tensor import Tensor, TensorLike
-from nervure.nn.loss_parts import classified, number_pair, over_classes, positive, reduced, type_of, vector_axis
+from nervure.nn.loss_parts import (
+    classified,
+    number_pair,
+    of_classes,
+    over_classes,
+    positive,
+    reduced,
+    type_of,
+    vector_axis,
+)
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxisLike
 
@@ -78,15 +87,16 @@ def multi_margin(scores: TensorLike, targets: TensorLike, p: int = 1, margin: fl
         raise InvalidArgument("the exponent is 1 or 2", op="multi_margin", operand="p", got=p, expected="1 or 2",
                               help="1 is usual")
     own, goal = classified("multi_margin", scores, targets, axis, None, 0.0, None)
-    is_target = equal(goal.targets, 1.0)
-    chosen = sum_over(where(is_target, own, 0.0), reduction_axes=[goal.axis], keepdims=True)
-    gaps = maximum(add(subtract(own, chosen), real(margin, "multi_margin", "margin")), 0.0)
+    plain, at = Tensor(own.value), goal.axis  # an axis of length 1 beside one of all classes has no name
+    is_target = equal(Tensor(goal.targets.value), 1.0)
+    chosen = sum_over(where(is_target, plain, 0.0), reduction_axes=[at], keepdims=True)
+    gaps = maximum(add(subtract(plain, chosen), real(margin, "multi_margin", "margin")), 0.0)
     gaps = where(is_target, 0.0, gaps if exponent == 1 else multiply(gaps, gaps))
-    losses = divide(sum_over(gaps, reduction_axes=[goal.axis]), own.type.shape[goal.axis])
+    losses = divide(sum_over(gaps, reduction_axes=[at]), own.type.shape[at])
     if weights is not None:
-        shares = multiply(goal.targets, over_classes(weights, own, goal.axis, "multi_margin"))
-        losses = multiply(losses, sum_over(shares, reduction_axes=[goal.axis]))
-    return reduced(losses, reduction, goal.dtype, "multi_margin")
+        shares = multiply(goal.targets, over_classes(weights, own, at, "multi_margin"))
+        losses = multiply(losses, sum_over(Tensor(shares.value), reduction_axes=[at]))
+    return of_classes(losses.value, own, goal, reduction, "multi_margin")
 
 
 def multilabel_margin(scores: TensorLike, targets: TensorLike, axis: AxisLike | None = None,
