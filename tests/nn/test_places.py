@@ -100,7 +100,8 @@ def test_a_row_from_the_end_does_not_count_either(name, mode):
     bags = nv.placeholder((nv.dim("n"), nv.dim("m")), nv.int64)
     found = []
     with nv.transformers.make_transformer(name) as transformer:
-        for pad_idx, given in [(3, [[0, 3, 1], [3, 3, 3]]), (-1, [[0, 3, 1], [3, 3, 3]]), (3, [[0, -1, 1], [3, -1, 3]])]:
+        for pad_idx, given in ((3, [[0, 3, 1], [3, 3, 3]]), (-1, [[0, 3, 1], [3, 3, 3]]),
+                               (3, [[0, -1, 1], [3, -1, 3]])):
             layer = nn.EmbeddingBag(4, 2, mode, pad_idx=pad_idx, weights=rows)
             made = layer(bags)
             run = transformer.computation([made, nv.deriv(nv.sum(made, out_axes=()), layer.weights)], bags)

@@ -84,6 +84,20 @@ def test_words_in_sequences():
     assert math.isnan(Perplexity().result(0.0, 0.0)) and Perplexity().result(1e9, 1.0) == math.inf
 
 
+@pytest.mark.parametrize("name", ["interpreter", "cpu"])
+@pytest.mark.parametrize("wrong", [-1, 3])
+def test_a_class_that_there_is_not_is_counted_nowhere(name, wrong):
+    """T376, T352: it is an IndexError, also -1, unless it is ignored."""
+    logits, labels = np.eye(3, dtype=np.float32), np.array([0, 1, wrong])
+    loss = functools.partial(nn.losses.cross_entropy, ignore_index=wrong)
+    with nv.transformers.make_transformer(name) as transformer:
+        for metric in (Confusion(), Perplexity()):
+            with pytest.raises(IndexError, match="ignore_index"):
+                evaluated([metric], (logits, labels), loss=loss, transformer=transformer)
+        found = evaluated([Confusion(wrong)], (logits, labels), loss=loss, transformer=transformer)
+        assert found["confusion"] == [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
+
+
 def test_a_function_of_all_outputs_and_targets():
     """T376: structures as the model gives them and the data have them."""
     def largest(outputs, targets):
@@ -119,7 +133,9 @@ class Halved(Metric):
 
 
 @pytest.mark.parametrize(("metric", "kind", "message"), [
-    (Halved(lambda x: x), nv.WrongKind, "halved is a number, or an array"),
+    (Halved(lambda x: nv.sum(x, out_axes=())), nv.WrongKind, "halved is a number, or an array"),
+    (Halved(lambda x: x), nv.WrongKind, "halved adds up tensors that have one shape"),
+    (Halved(lambda x: nv.outer(x[:, 0], x[:, 1])), nv.WrongKind, "halved adds up tensors that have one shape"),
     (Halved(lambda x: 3.0), nv.WrongKind, "halved is a tensor"),
     (Halved(lambda x: nv.sum(x, out_axes=()), True), nv.WrongKind, "halved gathers tensors"),
     (Metric(), nv.NotSupported, "metric has no update")])

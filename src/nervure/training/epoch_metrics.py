@@ -13,9 +13,10 @@ import math
 
 import numpy as np
 
+from nervure import ops
 from nervure.errors import AxisMismatch, InvalidArgument
 from nervure.front.arranging.filled import ones_like
-from nervure.front.arranging.gathering import one_hot
+from nervure.front.arranging.gathering import as_index, one_hot
 from nervure.front.arranging.views import reshape, transposed
 from nervure.front.creation import as_tensor
 from nervure.front.matrices.contraction import matmul
@@ -95,7 +96,7 @@ class Confusion(Metric):
     """A matrix of counts: ``matrix[i][j]`` examples of class i have their largest output at class j.
 
     The classes are the axis of the outputs that the targets, class numbers, lack; without names the last one. Examples
-    of the class ``ignore_index`` count nothing.
+    of the class ``ignore_index`` count nothing; any other number that is no class is an IndexError of the run.
 
     >>> trainer = nv.Trainer(lambda x: x, nv.optim.SGD(0.1), nv.nn.losses.cross_entropy, [nv.training.Confusion()])
     >>> trainer.evaluate((np.eye(3), np.array([0, 1, 1])))["confusion"]
@@ -114,10 +115,12 @@ class Confusion(Metric):
             is_kept = not_equal(goal, self.ignore_index)
             kept = convert(is_kept, float32)
             counts, goal = kept if counts is None else multiply(counts, kept), where(is_kept, goal, 0)
-        found, right = [one_hot(reshape(entry, [-1]), classes) for entry in (predicted(own, goal, "Confusion"), goal)]
+        found, numbers = [as_index(reshape(entry, [-1]), "Confusion")
+                          for entry in (predicted(own, goal, "Confusion"), goal)]
+        right = Tensor(ops.OneHot(numbers.value, classes, float32, from_end=False))  # -1 is not the last class
         if counts is not None:
             right = multiply(right, reshape(counts, [-1]))
-        return matmul(right, transposed(found))
+        return matmul(right, transposed(one_hot(found, classes)))
 
     def __repr__(self) -> str:
         return f"Confusion(ignore_index={self.ignore_index!r})"

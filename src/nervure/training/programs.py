@@ -224,15 +224,7 @@ class Programs(Uncopyable):
         weights = {"weights": self.parts.weights} if takes(metric.update, "weights") else {}
         found, pattern = flatten(metric.update(outputs, self.parts.targets, **weights))
         tensors = [None if entry is None else _tensor(entry, name) for entry in found]
-        if metric.gathers:
-            axes = [None if entry is None else examples_axis(entry, self.places) for entry in tensors]
-            for entry, axis in zip(tensors, axes):
-                if entry is not None and axis is None:
-                    raise WrongKind(f"{name} gathers tensors with an element for each example", op="Trainer",
-                                    operand=name, got=str(entry.type), expected="one axis of the examples",
-                                    help="gathers = False adds up what update gives")
-        else:
-            axes = [None if entry is None else 0 for entry in tensors]
+        axes = [None if entry is None else _joined_axis(entry, name, metric.gathers, self.places) for entry in tensors]
         return [entry for entry in tensors if entry is not None], Whole(name, metric, pattern, tuple(axes))
 
     def _rates(self, loss: Tensor) -> dict[str, Tensor]:
@@ -300,6 +292,22 @@ def examples_axis(tensor: Tensor, places: Sequence[AssignableTensorOp]) -> int |
     known = frozenset().union(*[symbols(place.shape[0]) for place in places if isinstance(place.shape[0], Dim)])
     found = [at for at, length in enumerate(tensor.shape) if isinstance(length, Dim) and symbols(length) & known]
     return found[0] if len(found) == 1 else None
+
+
+def _joined_axis(tensor: Tensor, name: str, gathers: bool, places: Sequence[AssignableTensorOp]) -> int:
+    """Returns the axis along which the tensors of a metric are joined, 0 where they are added up; WrongKind for a
+    tensor with which that cannot be done for batches of any number of examples.
+    """
+    axis = examples_axis(tensor, places)
+    if gathers and axis is None:
+        raise WrongKind(f"{name} gathers tensors with an element for each example", op="Trainer", operand=name,
+                        got=str(tensor.type), expected="one axis of the examples",
+                        help="gathers = False adds up what update gives")
+    if not gathers and any([isinstance(length, Dim) for length in tensor.shape]):
+        raise WrongKind(f"{name} adds up tensors that have one shape in all batches", op="Trainer", operand=name,
+                        got=str(tensor.type), expected="no axis of the examples",
+                        help="nv.sum(x, out_axes=()) makes one number, gathers = True joins the elements")
+    return axis or 0
 
 
 def _tensor(value: object, name: str) -> Tensor:
