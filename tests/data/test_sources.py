@@ -116,6 +116,19 @@ def test_what_is_no_data(value, message):
         as_source(value, "fit")
 
 
+@pytest.mark.parametrize("made", [None, 3])
+def test_an_epoch_that_is_no_batches(made):
+    """T320, T377: it is refused when it is read."""
+    class Empty:
+        def epoch(self, number, start=0):
+            return made
+    for value in (Empty(), lambda number: made):
+        with pytest.raises(nv.WrongKind, match="gives no batches"):
+            next(as_source(value, "fit").epoch(0))
+    with pytest.raises(nv.WrongKind, match="epoch gives no batches"):
+        nv.data.check(Empty())
+
+
 def test_kinds_are_integers():
     """T377: they are compared when a training goes on."""
     class Kind(Squares):

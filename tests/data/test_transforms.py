@@ -189,6 +189,17 @@ def test_an_error_names_its_batch_and_no_thread_stays():
     with pytest.raises(ValueError, match="seven") as caught:
         found.extend(reading)
     assert len(list(found)) <= at and caught.value.__notes__ == [f"in batch {at} of epoch 0"]
+    class TooFew:
+        def __len__(self):
+            return 3
+
+        def epoch(self, number, start=0):
+            for _ in range(start, 2):
+                yield np.ones((2, 3))
+    found = []
+    with pytest.raises(nv.InvalidArgument, match="another number of batches than the data say") as few:
+        found.extend(nv.data.Prefetched(TooFew(), workers=2).epoch(0))
+    assert few.value.got == "2 batches" and few.value.__notes__ == ["in batch 2 of epoch 0"]
     stopped = nv.data.Prefetched(data, workers=2).epoch(0)
     next(stopped)
     stopped.close()

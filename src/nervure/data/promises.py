@@ -24,7 +24,7 @@ from itertools import islice
 import numpy as np
 
 from nervure.data.nested import Batch, arrays_of, leaves, leaves_like, mapped
-from nervure.data.sources import Source, Stream, as_source
+from nervure.data.sources import Source, Stream, as_source, other_length
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.argument_parsing import integer
 
@@ -131,6 +131,4 @@ def _check_form(batches: list[Batch], number: int) -> None:
 
 def _check_length(source: Source, batches: list[Batch], number: int, most: int) -> None:
     if source.length is not None and len(batches) != min(source.length, most):
-        raise InvalidArgument("an epoch has another number of batches than the data say", op="check",
-                              operand=f"epoch {number}", got=f"{len(batches)} batches",
-                              expected=f"{source.length}, which is their len()", help="count those of one epoch")
+        raise other_length(len(batches), number, source.length, "check")

@@ -177,7 +177,7 @@ def as_source(value: object, op: str, steps: int | None = None, known: Source | 
     if isinstance(value, Data) and not isinstance(value, type):
         _check_epoch(value, op)
         kind = _checked_kind(getattr(value, "kind", {} if length is None else {"batches": length}), op)
-        return Source(value.epoch, length, kind, op, steps)
+        return Source(lambda number, start: _iterated(value.epoch(number, start), "epoch", op), length, kind, op, steps)
     if isinstance(value, Iterator):
         return Stream(value, op, steps)
     if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
@@ -186,7 +186,8 @@ def as_source(value: object, op: str, steps: int | None = None, known: Source | 
                       {} if length is None else {"batches": length}, op, steps, repeats=False)
     if callable(value) and not isinstance(value, type):
         made = _of_number(value, op)
-        return Source(lambda number, start: islice(_iterated(made(number), op), start, None), None, {}, op, steps)
+        return Source(lambda number, start: islice(_iterated(made(number), "the function of an epoch's number", op),
+                                                   start, None), None, {}, op, steps)
     raise WrongKind("this is no data", op=op, operand="data", got=shown(value),
                     expected="arrays in a tuple or a dict, nv.data.Batches, an object with epoch(number, start), what "
                              "gives batches in a loop, or a function of an epoch's number that returns that",
@@ -218,10 +219,12 @@ def _of_number(function: Callable[..., object], op: str) -> Callable[[int], obje
                     help="def batches(number): ... yield images, labels")
 
 
-def _iterated(value: object, op: str) -> Iterable[object]:
+def _iterated(value: object, maker: str, op: str) -> Iterable[object]:
+    """Returns the batches of an epoch that ``maker`` has made; WrongKind for what is no batches."""
     if not isinstance(value, Iterable):
-        raise WrongKind("the function of an epoch's number gives no batches", op=op, operand="data", got=shown(value),
-                        expected="an iterator or a list", help="def batches(number): ... yield images, labels")
+        raise WrongKind(f"{maker} gives no batches", op=op, operand="data", got=shown(value),
+                        expected="an iterator or a list",
+                        help="a function with yield gives batches: def batches(number): ... yield images, labels")
     return value
 
 
@@ -243,6 +246,13 @@ def _checked_kind(kind: object, op: str) -> dict[str, int]:
         raise WrongKind("kind tells one set of data from another", op=op, operand="kind", got=shown(kind),
                         expected="a dict of integers by names", help='as in {"examples": 1000, "seed": 1}')
     return {name: int(number) for name, number in kind.items()}
+
+
+def other_length(found: int, number: int, length: int, op: str) -> InvalidArgument:
+    """Returns the error for an epoch of another number of batches than the ``length`` of the data."""
+    return InvalidArgument("an epoch has another number of batches than the data say", op=op,
+                           operand=f"epoch {number}", got=f"{found} batches", expected=f"{length}, which is their len()",
+                           help="count those of one epoch")
 
 
 def _too_short(found: int, steps: int, op: str) -> InvalidArgument:

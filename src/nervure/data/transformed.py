@@ -18,7 +18,7 @@ from typing import cast
 import numpy as np
 
 from nervure.data.nested import Batch, mapped
-from nervure.data.sources import Source, Stream, as_source
+from nervure.data.sources import Source, Stream, as_source, other_length
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.argument_parsing import integer, members, shown
 from nervure.ir.identity import Uncopyable
@@ -135,7 +135,10 @@ class Prefetched(Uncopyable):
 
     def _read(self, number: int, at: int) -> Batch:
         try:
-            return next(self.source.epoch(number, at))
+            batch = next(self.source.epoch(number, at), None)
+            if batch is None:
+                raise other_length(at, number, self._count, "Prefetched")
+            return batch
         except Exception as error:
             error.add_note(f"in batch {at} of epoch {number}")
             raise
