@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -299,6 +300,38 @@ def test_generators_go_on(after, tmp_path):
     own.fit(batches, 2, steps=5, resume=True, shows=False)
     for again in (own, other):
         assert again.history == whole.history and state(again) == state(whole)
+
+
+def test_a_generator_that_is_used_up():
+    """T312, T378: a training that is done goes on with it for no step; another one finds nothing."""
+    own, batches = trainer(), itertools.islice(endless(), 10)
+    whole = own.fit(batches, 2, steps=5, shows=False)
+    before = state(own)
+    for resume in (True, np.True_):
+        assert own.fit(batches, 2, steps=5, resume=resume, shows=False) == whole and state(own) == before
+    for epochs, resume, message in ((3, True, "fewer batches than an epoch"), (2, False, "these batches before")):
+        with pytest.raises(nv.InvalidArgument, match=message):
+            own.fit(batches, epochs, steps=5, resume=resume, shows=False)
+    assert state(own) == before
+
+
+def test_a_generator_that_is_used_up_begins_no_training(tmp_path):
+    """T378: neither where there is no checkpoint."""
+    for steps, message in ((None, "no batches"), (5, "fewer batches")):
+        own, batches = trainer(), itertools.islice(endless(), 5)
+        whole = own.fit(batches, 1, steps=steps, shows=False)
+        assert own.fit(batches, 1, steps=steps, resume=True, shows=False) == whole
+        with pytest.raises(nv.InvalidArgument, match=message):
+            own.fit(batches, 1, steps=steps, folder=tmp_path, resume=True, shows=False)
+
+
+def test_a_history_stays_as_it_was():
+    """T312: a training that goes on makes a longer one."""
+    own = trainer()
+    first = own.fit(DATA, 1, **SETTINGS)
+    read = own.history
+    second = own.fit(DATA, 3, resume=True, **SETTINGS)
+    assert [len(history) for history in (first, read, second, own.history)] == [1, 1, 3, 3] and second[:1] == first
 
 
 def test_a_step_that_fails_has_not_used_its_batch():

@@ -53,11 +53,13 @@ def test_what_cannot_be_made(make, kind, message):
     ({"callbacks": [3]}, WrongKind, "this is no callback"),
     ({"data": iter([DATA]), "epochs": 2}, InvalidArgument, "gives its batches once"),
     ({"stop": nv.training.EarlyStop(1, on="los")}, InvalidArgument, "the history has no los"),
-    ({"resume": None}, WrongKind, "a file is named by")])
+    ({"resume": None}, WrongKind, "a file is named by"), ({"resume": 0.5}, WrongKind, "a file is named by")])
 def test_settings_that_make_no_sense(settings, kind, message):
     """T320."""
-    with pytest.raises(kind, match=message):
+    with pytest.raises(kind, match=message) as caught:
         trainer().fit(**{"data": DATA, "epochs": 1, "shows": False, **settings})
+    if "a file" in message:
+        assert [caught.value.operand] == list(settings) and f"{caught.value.operand}=" in caught.value.help
 
 
 @pytest.mark.parametrize(("parts", "message"), [

@@ -93,6 +93,10 @@ class Source(Uncopyable):
         raise InvalidArgument("there are no batches", op=self.op, operand="data", got="no batches",
                               expected="one or more", help="look where the data come from")
 
+    def is_used_up(self) -> bool:
+        """Whether no batch is left of those that are given once."""
+        return False
+
     def used(self) -> None:
         """Marks the batch that was given last as used."""
 
@@ -135,6 +139,11 @@ class Stream(Source):
         if not self._last:
             return super().first()
         return read_batch(self._last[0], self.op)
+
+    def is_used_up(self) -> bool:
+        """Whether the iterator has given batches, and gives no more."""
+        self._pull()
+        return self.taken > 0 and not self._last
 
     def _pull(self) -> None:
         """Holds the next batch, if there is one and no unused batch is held."""

@@ -208,15 +208,15 @@ def _made(content: Content, name: str, path: str, transformer: Transformer) -> C
     return Computation(transformer_for(function, transformer), function, parameters, shape)
 
 
-def file_name(path: Any, op: str) -> str:
-    """Returns a path as a string; WrongKind for anything else."""
+def file_name(path: Any, op: str, operand: str = "path", help: str | None = None) -> str:
+    """Returns a path as a string; WrongKind, which names ``op`` and ``operand``, for anything else."""
     try:
         name = os.fsdecode(path)
     except TypeError:
         name = "\0"
     if "\0" in name:
-        raise WrongKind("a file is named by a path", op=op, operand="path", got=f"{type(path).__name__} {path!r:.60}",
-                        expected="a string or a pathlib.Path", help=f'nv.{op}("model.safetensors", ...)')
+        raise WrongKind("a file is named by a path", op=op, operand=operand, got=f"{type(path).__name__} {path!r:.60}",
+                        expected="a string or a pathlib.Path", help=help or f'nv.{op}("model.safetensors", ...)')
     return name
 
 

@@ -82,7 +82,7 @@ class Fit:
         finally:
             for callback in plan.callbacks:
                 callback.fit_end(trainer)
-        return standing.history
+        return list(standing.history)
 
     def _check_alike(self) -> None:
         """Raises InvalidArgument if the processes of a job begin with different weights, data or random numbers: what

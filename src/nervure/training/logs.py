@@ -67,7 +67,7 @@ def plot(history: History, path: str | os.PathLike[str], title: str = "") -> Non
 
     >>> nv.training.plot([{"epoch": 1, "loss": 0.5}, {"epoch": 2, "loss": 0.25}], "history.png")
     """
-    name = file_name(path, "plot")
+    name = file_name(path, "plot", help='as in nv.training.plot(history, "history.png")')
     if not history:
         raise InvalidArgument("there is nothing to plot", op="plot", operand="history", got="no epochs",
                               expected="an epoch or more", help="trainer.fit(...) returns a history")

@@ -34,7 +34,7 @@ class TensorBoard(Callback):
     """
 
     def __init__(self, folder: str | os.PathLike[str], every: int | None = None) -> None:
-        self.folder, self.every = file_name(folder, "TensorBoard"), None
+        self.folder, self.every = file_name(folder, "TensorBoard", "folder", 'as in nv.training.TensorBoard("run")'), None
         if every is not None:
             self.every = integer(every, "TensorBoard", "every")
             if self.every < 1:

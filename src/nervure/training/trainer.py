@@ -106,8 +106,8 @@ class Trainer(Learner):
 
     @property
     def history(self) -> list[Entry]:
-        """The entries of all epochs of the last training."""
-        return [] if self.standing is None else self.standing.history
+        """The entries of all epochs of the last training, in a list that later ones do not change."""
+        return [] if self.standing is None else list(self.standing.history)
 
     @explains_keywords
     def fit(self, data: object, epochs: int, validation: object = None, *, size: int = 32, seed: int = 0,
@@ -149,14 +149,18 @@ class Trainer(Learner):
         other = None if validation is None else _again(validation)
         kept = _count(keep, "keep")
         place = None if folder is None else checkpoints.Folder(
-            file_name(folder, "fit"), kept, self.transformer.peers)
+            file_name(folder, "fit", "folder", 'as in folder="run"'), kept, self.transformer.peers)
         plan = TrainingPlan(own, count, other, place, None if save_every is None else _count(save_every, "save_every"),
                             _checked_stop(stop), truth(shows, "fit", "shows"), read_callbacks(callbacks))
-        self.prepare(own.first())
+        is_used_up = bool(resume) and own is self._source and own.is_used_up()
+        if not is_used_up:  # else the batches that it gave have prepared the trainer
+            self.prepare(own.first())
         is_resumed = self._go_back(resume, plan)
         standing = self.standing if is_resumed and self.standing is not None else Standing(own.kind)
         if not is_resumed:
             own.begin()
+            if is_used_up:
+                own.first()  # an error
         self._source, self.is_stopped = own, False
         return Fit(self, plan, not is_resumed).run(standing)
 
@@ -169,7 +173,8 @@ class Trainer(Learner):
     def _go_back(self, resume: bool | str | os.PathLike[str], plan: TrainingPlan) -> bool:
         """Goes back to the state that ``resume`` names; returns whether there is one."""
         if not isinstance(resume, (bool, int, np.bool_)):
-            self._restored(checkpoints.read(file_name(resume, "fit")), plan)
+            self._restored(checkpoints.read(file_name(
+                resume, "fit", "resume", "resume=True goes on from the newest checkpoint, resume=False begins anew")), plan)
             return True
         if not resume:
             return False
