@@ -24,6 +24,15 @@ def test_the_axis_of_classes_is_found():
         assert losses.cross_entropy(logits, labels, axis).item() == pytest.approx(expected, rel=1e-6)
 
 
+def test_a_class_number_alone():
+    """T225: Python's integer is one, as in a list."""
+    for number in (2, np.int32(2), np.array(2)):
+        for loss in (losses.cross_entropy, losses.negative_log_likelihood, losses.multi_margin):
+            assert loss(LOGITS[0], number).item() == pytest.approx(loss(LOGITS[:1], [2]).item(), rel=1e-6)
+    with pytest.raises(WrongKind, match="class numbers are integers"):
+        losses.cross_entropy(LOGITS[0], 2.0)
+
+
 def test_extreme_logits_stay_finite():
     """T225: and so do their gradients."""
     x = nv.variable((1, 2), [[0.0, 1000.0]])

@@ -19,8 +19,7 @@ from nervure.front.arranging.filled import full, iota
 from nervure.front.arranging.gathering import gather_elements, within
 from nervure.front.arranging.joining import concatenate, stack
 from nervure.front.arranging.views import axes_with_order, broadcast, expand_dims, reshape
-from nervure.front.creation import as_tensor
-from nervure.front.given_arrays import numpy_array
+from nervure.front.creation import read_integers
 from nervure.front.loops.loop_functions import scan
 from nervure.front.op_functions import add, exp, greater, less, log, maximum, multiply, negative, not_equal, subtract
 from nervure.front.pointwise.elementwise import as_floats, convert, where
@@ -109,7 +108,7 @@ def _in_order(x: Tensor) -> Tensor:
 
 def _integers(x: TensorLike, operand: str, position: int, batch: DimLike, axes: str) -> Tensor:
     """Returns integers of each sample as (N), or as (N, S), without names."""
-    own = as_tensor(numpy_array(x, "ctc") if isinstance(x, (list, tuple)) else x, "ctc", position)
+    own = read_integers(x, "ctc", position)
     if not own.dtype.is_integer:
         raise WrongKind(f"{operand} are integers", op="ctc", operand=operand, got=str(own.type), expected="integers",
                         help="convert them: x.astype(nv.int64)")

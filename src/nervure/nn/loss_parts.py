@@ -18,8 +18,7 @@ from nervure.front.argument_parsing import fraction, one_of, position_of, real
 from nervure.front.arranging.filled import zeros
 from nervure.front.arranging.gathering import as_index
 from nervure.front.arranging.views import reshape
-from nervure.front.creation import as_tensor
-from nervure.front.given_arrays import numpy_array
+from nervure.front.creation import as_tensor, read_integers
 from nervure.front.networks.normalization import paired
 from nervure.front.op_functions import add, divide, multiply, not_equal, sqrt, square, subtract
 from nervure.front.pointwise.elementwise import convert, where
@@ -74,7 +73,7 @@ def classified(op: str, logits: TensorLike, targets: TensorLike, axis: AxisLike 
     given = as_tensor(logits, op)
     dtype = floating(given.dtype)
     own = convert(given, dtype.compute)
-    goal = as_tensor(numpy_array(targets, op) if isinstance(targets, (list, tuple)) else targets, op, 2)
+    goal = read_integers(targets, op, 2)
     at = _class_axis(own, goal, axis, op)
     _check_targets(own, goal, at, op)
     has_numbers = goal.ndim == own.ndim - 1
