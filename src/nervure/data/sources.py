@@ -259,8 +259,8 @@ def _checked_kind(kind: object, op: str) -> dict[str, int]:
 
 def other_length(found: int, number: int, length: int, op: str) -> InvalidArgument:
     """Returns the error for an epoch of another number of batches than the ``length`` of the data."""
-    return InvalidArgument("an epoch has another number of batches than the data say", op=op,
-                           operand=f"epoch {number}", got=f"{found} batches", expected=f"{length}, which is their len()",
+    return InvalidArgument("an epoch has another number of batches than the data say", op=op, operand=f"epoch {number}",
+                           got=f"{found} batches", expected=f"{length}, which is their len()",
                            help="count those of one epoch")
 
 

@@ -295,8 +295,9 @@ def examples_axis(tensor: Tensor, places: Sequence[AssignableTensorOp]) -> int |
 
 
 def _joined_axis(tensor: Tensor, name: str, gathers: bool, places: Sequence[AssignableTensorOp]) -> int:
-    """Returns the axis along which the tensors of a metric are joined, 0 where they are added up; WrongKind for a
-    tensor with which that cannot be done for batches of any number of examples.
+    """Returns the axis along which the tensors of a metric are joined, 0 where they are added up.
+
+    Raises WrongKind for a tensor with which that cannot be done for batches of any number of examples.
     """
     axis = examples_axis(tensor, places)
     if gathers and axis is None:

@@ -34,7 +34,8 @@ class TensorBoard(Callback):
     """
 
     def __init__(self, folder: str | os.PathLike[str], every: int | None = None) -> None:
-        self.folder, self.every = file_name(folder, "TensorBoard", "folder", 'as in nv.training.TensorBoard("run")'), None
+        self.folder = file_name(folder, "TensorBoard", "folder", 'as in nv.training.TensorBoard("run")')
+        self.every: int | None = None
         if every is not None:
             self.every = integer(every, "TensorBoard", "every")
             if self.every < 1:

@@ -173,8 +173,9 @@ class Trainer(Learner):
     def _go_back(self, resume: bool | str | os.PathLike[str], plan: TrainingPlan) -> bool:
         """Goes back to the state that ``resume`` names; returns whether there is one."""
         if not isinstance(resume, (bool, int, np.bool_)):
-            self._restored(checkpoints.read(file_name(
-                resume, "fit", "resume", "resume=True goes on from the newest checkpoint, resume=False begins anew")), plan)
+            path = file_name(resume, "fit", "resume", "resume=True goes on from the newest checkpoint, resume=False "
+                                                      "begins anew")
+            self._restored(checkpoints.read(path), plan)
             return True
         if not resume:
             return False
