@@ -34,7 +34,7 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("JAX_ENABLE_X64", "1")
 
 # The user's cache is not ours. The tests of one run share kernels, its workers included, which inherit what is set
-# here; whole executables they do not: each test compiles.
+# here; whole executables they do not, but for some folders: each test compiles.
 if "PYTEST_XDIST_WORKER" not in os.environ:
     _kept = tempfile.mkdtemp(prefix="nervure-tests-")
     atexit.register(shutil.rmtree, _kept, ignore_errors=True)
@@ -148,6 +148,22 @@ def pytest_collection_finish() -> None:
     """Thirty thousand tests and all modules stay to the end: collections of garbage need not look at them."""
     gc.collect()
     gc.freeze()
+
+
+KEPT = ("tools", "training")
+"""Folders of tests that make the same few programs again and again: there whole executables are kept on disk, too."""
+
+
+@pytest.fixture(autouse=True)
+def kept_executables(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Lets tests of some folders, and the processes that they start, find the executables of those before them."""
+    if not _path(request.path).startswith(KEPT):
+        yield
+        return
+    from nervure import flags
+    monkeypatch.setenv("NERVURE_CACHE_EXECUTABLES", "1")
+    with flags.overriding(cache_executables=True):
+        yield
 
 
 @pytest.fixture(autouse=True)
