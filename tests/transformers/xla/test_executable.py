@@ -238,3 +238,80 @@ def test_each_value_is_rounded_to_its_own_type(xla, interpreter):
     mine, theirs = [nv.computation((x * 3 + 0.1) - x * 2, x, transformer=transformer)(given)
                     for transformer in (xla, interpreter)]
     assert mine.tobytes() == theirs.tobytes()
+
+
+EXACT = {
+    "division by a number": (lambda x: nv.ceil(x / 7), [21, 42, 7]),
+    "by one whose inverse is a denormal": (lambda x: x / 2e38, [2e38, 1e38, 3e38]),
+    "by an element that all are": (lambda x: nv.floor(x / nv.max(x, out_axes=())), [41, 7, 41]),
+    "by a product": (lambda x: x / 1e30 / x, [1e30, 2e30, 3e30]),
+    "by a quotient": (lambda x: x / (1e30 / x), [1e30, 2e30, 1e29]),
+    "factors": (lambda x: x * 1e-30 * 1e-30, [1e30, 1e38, 1]),
+    "terms": (lambda x: (x + 1e8) - 1e8, [1, 3, 5]),
+    "a mean": (lambda x: nv.mean(nv.concatenate([x] * 41), out_axes=()), [1, 1, 1]),
+    "the derivative of a division": (lambda x: nv.deriv(nv.sum(nv.square(x / 3e20) / 3e20, out_axes=()), x),
+                                     [3e35, 3e37, 3e38]),
+}
+
+
+@pytest.mark.parametrize("length", [3, "n"])
+@pytest.mark.parametrize("dtype", [nv.float32, nv.float64], ids=str)
+@pytest.mark.parametrize("name", EXACT)
+def test_no_arithmetic_takes_the_place_of_other_arithmetic(xla, cpu, interpreter, name, dtype, length):
+    """O4, O26, X1: a division stays one, and neither factors nor terms are added up before the program does it."""
+    function, given = EXACT[name]
+    x = nv.placeholder({"N": length if length == 3 else nv.dim("n", min=1)}, dtype=dtype)
+    found = [nv.computation(function(x), x, transformer=transformer)(np.array(given, dtype.numpy)).tolist()
+             for transformer in (xla, cpu, interpreter)]
+    assert found[0] == found[1] == found[2]
+
+
+def test_versions_that_do_not_know_an_option_go_without_it(monkeypatch):
+    """X9: an option that this version knows is kept beside one that it does not."""
+    from nervure.transformers.xla import placements
+    monkeypatch.setattr(placements, "_WHERE_KNOWN", {"xla_of_another_version": True,
+                                                     "xla_disable_hlo_passes": "algsimp"})
+    found = placements.compiler_options.__wrapped__()
+    assert found == {"xla_allow_excess_precision": False, "xla_disable_hlo_passes": "algsimp"}
+
+
+SIGNED = (nv.int4, nv.int8, nv.int16, nv.int32, nv.int64)
+
+
+@pytest.mark.parametrize("source, target", [(source, target) for at, source in enumerate(SIGNED)
+                                            for target in SIGNED[:at]], ids=str)
+def test_bits_of_integers_that_were_cut(xla, interpreter, source, target):
+    """X9: XLA for CPUs ended the process where such bits met others."""
+    x, y = nv.placeholder((3, 3), dtype=source), nv.placeholder((3, 3), dtype=target)
+    results = [nv.convert(x, target, mode="wrap"), nv.convert(x, target), y]
+    if target.bits >= 8:  # shorter ones have no such functions
+        cut = [*results, nv.convert(nv.matmul(x, x), target, mode="wrap"), nv.matmul(y, y)]
+        results = [function(y, z) for function in (nv.bitwise_or, nv.bitwise_and, nv.bitwise_xor) for z in cut]
+    given = np.arange(-4, 5).reshape(3, 3).astype(source.numpy), np.eye(3).astype(target.numpy)
+    found = [nv.computation(results, x, y, transformer=transformer)(*given) for transformer in (xla, interpreter)]
+    for mine, theirs in zip(*found, strict=True):
+        assert mine.tolist() == theirs.tolist()
+
+
+@pytest.mark.parametrize("dtype", [nv.float8_e4m3fnuz, nv.float8_e5m2fnuz, nv.float8_e4m3b11fnuz, nv.float8_e5m2],
+                         ids=str)
+def test_the_sign_of_a_nan_is_that_of_its_bits(xla, cpu, interpreter, dtype):
+    """X9: one code is both NaN and the minus of formats without a negative zero."""
+    x = nv.placeholder((256,), dtype=dtype)
+    results = [nv.signbit(x), nv.copysign(np.float32(2), nv.convert(x, nv.float32)), nv.signbit(nv.copysign(x, -x))]
+    found = [nv.computation(results, x, transformer=transformer)(np.arange(256, dtype=np.uint8).view(dtype.numpy))
+             for transformer in (xla, cpu, interpreter)]
+    for mine, *others in zip(*found, strict=True):
+        for theirs in others:
+            np.testing.assert_array_equal(mine, theirs)
+
+
+@pytest.mark.parametrize("indices", [(0, 2), (2, 0)], ids=str)
+def test_a_product_is_not_transposed_where_its_factors_may_be_exchanged(xla, indices):
+    """X11"""
+    x, y = nv.Parameter(nv.float32, (2, 3)), nv.Parameter(nv.float32, (3, 4))
+    executable = xla.compile(nv.Function([nv.ops.Contract(x, y, (0, 1), (1, 2), indices)], [x, y]))
+    a, b = np.arange(6, dtype=np.float32).reshape(2, 3), np.arange(12, dtype=np.float32).reshape(3, 4)
+    expected = a @ b if indices == (0, 2) else (a @ b).T
+    assert executable(a, b)[0].tolist() == expected.tolist()
+    assert "transpose" not in executable.specialise({}).call.lower([a, b], [], []).as_text()

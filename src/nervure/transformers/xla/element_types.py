@@ -9,19 +9,27 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
 from jax import lax
 
+from nervure.kernel.math.low_precision import format_of
 from nervure.transformers.xla.functions import Array, is_float, nearest
 from nervure.types.dtype import DType, as_dtype, float32, uint4
 
 
 def wide(x: Array) -> Array:
     """The same values in the type that is computed with: float32 for low-precision floats, bytes for 2 or 4 bits."""
-    return x.astype(jnp.float32) if as_dtype(x.dtype).is_low_precision else wide_integer(x)
+    dtype = as_dtype(x.dtype)
+    if not dtype.is_low_precision:
+        return wide_integer(x)
+    made = x.astype(jnp.float32)
+    if dtype.bits == 8 and not format_of(dtype).signed_zero:  # their NaN is a negative one, and XLA makes it positive
+        made = jnp.where(jnp.isnan(made), np.float32(-np.nan), made)
+    return made
 
 
 def wide_integer(x: Array) -> Array:
@@ -60,8 +68,8 @@ def wrap(x: Array, dtype: DType) -> Array:
     if not (as_dtype(x.dtype).is_integer and dtype.is_integer):
         return convert(x, dtype)
     if dtype.bits >= 8:
-        return wide(x).astype(dtype.numpy)
-    rest, sign = wide(x).astype(jnp.int8) & np.int8((1 << dtype.bits) - 1), np.int8(1 << dtype.bits - 1)
+        return _cut(wide(x), dtype.numpy)
+    rest, sign = _cut(wide(x), np.dtype(np.int8)) & np.int8((1 << dtype.bits) - 1), np.int8(1 << dtype.bits - 1)
     return ((rest ^ sign) - sign if dtype.is_signed else rest).astype(dtype.numpy)
 
 
@@ -126,7 +134,16 @@ def to_integer(x: Array, dtype: DType) -> Array:
 
 def narrow(x: Array, dtype: DType) -> Array:
     """An integer that fits, in its type."""
-    return x.astype(jnp.int8).astype(dtype.numpy) if dtype.bits < 8 else x.astype(dtype.numpy)
+    return _cut(x, np.dtype(np.int8)).astype(dtype.numpy) if dtype.bits < 8 else _cut(x, dtype.numpy)
+
+
+def _cut(x: Array, dtype: np.dtype[Any]) -> Array:
+    """An integer in another integer type, modulo 2**bits. One that becomes shorter and signed is unsigned between: XLA
+    for CPUs crashes where ``or`` or ``and`` reads a signed integer that was cut to a shorter signed one.
+    """
+    if dtype.kind == "i" and x.dtype.itemsize > dtype.itemsize:
+        x = x.astype(f"u{dtype.itemsize}")
+    return x.astype(dtype)
 
 
 def representable(x: Array, dtype: DType) -> Array:

@@ -39,21 +39,27 @@ Place: TypeAlias = "jax.Device | NamedSharding"
 """Where one value lies."""
 
 _ROUNDED = {"xla_allow_excess_precision": False}
-_PRODUCTS_ALONE = {"xla_cpu_experimental_ynn_fusion_type": "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"}
+_WHERE_KNOWN = {"xla_disable_hlo_passes": "algsimp",
+                "xla_cpu_experimental_ynn_fusion_type": "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"}
 
 
 @cache
 def compiler_options() -> dict[str, object]:
-    """Returns the options by which XLA rounds each value to its own type, and fuses no product with what follows.
+    """Returns the options by which XLA computes what the program says: each value is rounded to its own type.
 
-    That fusion, which the CPU of jaxlib 0.10.2 has, is wrong if one matrix serves a whole batch: all scores of a
-    softmax are then equal. Versions that do not know the option have no such fusion.
+    Its pass algsimp, which all devices have, would take 1/7 for a division by 7, a/(b*c) for (a/b)/c, and would add
+    constants first. The CPU of jaxlib 0.10.2 fuses a product with what follows, which is wrong if one matrix serves a
+    whole batch: all scores of a softmax are then equal. Versions that do not know an option go without it.
     """
+    return _ROUNDED | {name: value for name, value in _WHERE_KNOWN.items() if _is_known({name: value})}
+
+
+def _is_known(option: dict[str, object]) -> bool:
     try:
-        jax.jit(jnp.negative, compiler_options=_PRODUCTS_ALONE).lower(0.0).compile()
+        jax.jit(jnp.negative, compiler_options=option).lower(0.0).compile()
     except jax.errors.JaxRuntimeError:
-        return dict(_ROUNDED)
-    return {**_ROUNDED, **_PRODUCTS_ALONE}
+        return False
+    return True
 
 
 class OneDevice:

@@ -14,17 +14,21 @@ from jax import lax
 from nervure.ops.contraction import Contract
 from nervure.ops.convolution import Convolution, ConvolutionDataGradient, ConvolutionFilterGradient, ConvolutionForm
 from nervure.transformers.xla.call_trace import CallTrace
-from nervure.transformers.xla.element_types import convert, wide
+from nervure.transformers.xla.element_types import wide, wrap
 from nervure.transformers.xla.functions import Array
 from nervure.transformers.xla.sizes import numbers
 from nervure.types.dtype import DType
 
 
 def contract(trace: CallTrace, op: Contract, operands: Sequence[Array]) -> list[Array]:
-    """Returns a contraction of two ``operands``, by a dot_general and a transposition."""
-    dtype = op.outputs[0].type.dtype
+    """Returns a contraction of two ``operands``, by a dot_general and a transposition, which most do without: the
+    factor comes first whose own axes do in the result.
+    """
+    dtype, result = op.outputs[0].type.dtype, op.indices
     x, y = _factors(operands, dtype)
-    mine, theirs, result = op.x_indices, op.y_indices, op.indices
+    mine, theirs = op.x_indices, op.y_indices
+    if next((entry in theirs for entry in result if entry not in mine or entry not in theirs), False):
+        x, y, mine, theirs = y, x, theirs, mine
     shared = [entry for entry in mine if entry in theirs]
     batch = [entry for entry in shared if entry in result]
     summed = [entry for entry in shared if entry not in result]
@@ -51,7 +55,7 @@ def _factors(operands: Sequence[Array], dtype: DType) -> list[Array]:
 def _product(made: Array, dtype: DType) -> Array:
     if dtype.kind == "bool":
         return made != 0
-    return made.astype(dtype.numpy) if dtype.is_integer else convert(made, dtype)
+    return wrap(made, dtype)
 
 
 def convolution(trace: CallTrace, op: ConvolutionForm, operands: Sequence[Array]) -> list[Array]:

@@ -18,7 +18,7 @@ from nervure.errors import IndexOutOfRange, NervureError, NotSupported
 from nervure.ir.kinds import Access, Element, ScalarExpression, Structure, Structured, as_results
 from nervure.transformers.interpreter.structure import unit
 from nervure.transformers.xla.call_trace import CallTrace
-from nervure.transformers.xla.element_types import convert, wide
+from nervure.transformers.xla.element_types import convert, wide, wrap
 from nervure.transformers.xla.functions import Array
 from nervure.transformers.xla.sizes import are_open, numbers
 from nervure.transformers.xla.spreading import spread
@@ -277,4 +277,4 @@ def accumulated(value: Array, dtype: DType) -> Array:
     """A value in the element type of its output. What adds up in integers wraps, as the sum itself does."""
     if value.dtype == dtype.numpy:
         return value
-    return value.astype(dtype.numpy) if dtype.is_integer else convert(value, dtype)
+    return wrap(value, dtype)
