@@ -24,7 +24,7 @@ from nervure.front.arranging.found import makers_of
 from nervure.front.creation import AssignableTensorOp, as_tensor, handle_of
 from nervure.front.effects import Effect
 from nervure.front.placement import Placement
-from nervure.front.random import SEED, STEP, begin_streams, seed_words
+from nervure.front.random import STEP, begin_streams, seed_words, seeded
 from nervure.front.record import held_value
 from nervure.front.tensor import Operand, Tensor
 from nervure.ir.function import Function
@@ -567,6 +567,7 @@ def evaluate(x: object) -> np.ndarray | tuple[np.ndarray, ...] | None:
 
 def seed(value: int, transformer: Transformer | None = None) -> None:
     """Restarts the random numbers of a transformer (absent: the default one): one seed, one sequence of numbers.
+    Computations that were loaded, which go on where they were saved, start from it, too.
 
     >>> nv.seed(1)
     >>> first = nv.evaluate(nv.uniform((2,)))
@@ -576,8 +577,7 @@ def seed(value: int, transformer: Transformer | None = None) -> None:
     """
     low, high = seed_words(value)
     chosen = transformers.chosen(transformer)
-    chosen.set(SEED, np.array((low, high), np.uint32))
-    chosen.set(STEP, np.uint64(0))
+    chosen.restore(seeded(low, high))
     begin_streams(low | high << 32)
 
 

@@ -42,6 +42,27 @@ def test_loading_compiles_nothing(tmp_path, interpreter):
         assert loaded(np.ones(2))[0] == loaded(np.ones(2))[1] == 2.0 and build.call_count == 1
 
 
+def test_a_seed_starts_loaded_computations(tmp_path, interpreter):
+    """A254: at once, after calls, and those of a file of several that holds loaded ones; until then, each goes on."""
+    def random():
+        return interpreter.computation(nv.uniform((3,)) + nv.constant([0.0, 1.0, 2.0]))
+    nv.seed(5, interpreter)
+    own = random()
+    own()
+    nv.save(tmp_path / "f", own)
+    loaded = nv.load(tmp_path / "f", interpreter)
+    assert loaded().tolist() == own().tolist()
+    nv.save(tmp_path / "g", {"loaded": loaded, "own": own, "other": nv.load(tmp_path / "f", interpreter)})
+    several = nv.load_together(tmp_path / "g", interpreter)
+    assert all([variable.is_local for entry in several.values() for variable in entry.function.variables])
+    goes_on = several["loaded"]().tolist()
+    assert goes_on == loaded().tolist() != several["other"]().tolist()
+    nv.seed(6, interpreter)
+    expected = [own().tolist(), own().tolist()]
+    for entry in [loaded, several["loaded"], several["other"]]:
+        assert [entry().tolist(), entry().tolist()] == expected
+
+
 # -- several in one file ----------------------------------------------------------------------------------------------
 
 
@@ -120,6 +141,8 @@ def test_a_file_of_several_is_not_taken_for_one(tmp_path, interpreter):
     ("nervure.parts", "[]"), ("nervure.parts", '["step"]'), ("nervure.parts", '["step", "step"]'),
     ("nervure.parts", '["a/b"]'), ("nervure.parts", "{"), ("nervure.parts", '["step", "predict", "third"]'),
     ("nervure.variables/step", "3"), ("nervure.variables/step", "{}"), ("nervure.variables/predict", '{"w": "v"}'),
+    ("nervure.random", '{"w": "random_seed"}'), ("nervure.random", '{"gone": "random_step"}'),
+    ("nervure.random", "[]"), ("nervure.random", '{"random_seed": "w"}'), ("nervure.random", '{"random_step": []}'),
     ("nervure.variables/predict", '{"w": "random_seed"}'), ("nervure.variables/predict", '{"v": "w"}'),
     ("nervure.results/predict", "3"), ("nervure.text/predict", "nervure 1")])
 def test_what_a_file_of_several_says_is_not_believed(tmp_path, interpreter, key, text):

@@ -27,6 +27,7 @@ import numpy as np
 from nervure import flags, ops, transformers  # noqa: F401  # a file may hold any op: all classes have to be known
 from nervure.errors import DtypeMismatch, FormatError, InvalidArgument, NervureError, NotSupported, did_you_mean
 from nervure.files.tensor_file import DIGEST, from_json, read_tensors, write_tensors
+from nervure.front.random import SEED, STEP, another, original_of
 from nervure.ir.field import function_of_host
 from nervure.ir.function import Function
 from nervure.ir.names import Names
@@ -38,6 +39,7 @@ from nervure.types.description import BasicTensorDescription
 
 _FORMAT, _TEXT, _OPS = "nervure.format", "nervure.text", "nervure.ops"
 _PARTS, _SHARED, _REPEATED = "nervure.parts", "nervure.variables", "nervure.repeated"
+_RANDOM = "nervure.random"
 _VARIABLES, _CONSTANTS = "variables/", "constants/"
 
 
@@ -103,8 +105,11 @@ def _write(path: str | os.PathLike[str], functions: Iterable[Function], variable
     versions = {cls.__name__: cls.version for cls in classes}
     times = Counter([variable.name for variable in variables.values() if variable.name is not None])
     repeated = sorted([name for name in times if times[name] > 1])
+    random = {name: original.name for name, variable in variables.items()
+              if (original := original_of(variable)) is not None}
     every = {**strings, _FORMAT: str(FORMAT), _OPS: json.dumps(versions, sort_keys=True), **texts}
-    write_tensors(path, {**values, **tensors}, every | ({_REPEATED: json.dumps(repeated)} if repeated else {}))
+    lists = {key: json.dumps(found) for key, found in ((_REPEATED, repeated), (_RANDOM, random)) if found}
+    write_tensors(path, {**values, **tensors}, every | lists)
 
 
 class Content(NamedTuple):
@@ -154,13 +159,14 @@ def load_content(path: str | os.PathLike[str]) -> Content:
 def _content(parts: Iterable[str], tensors: Mapping[str, np.ndarray], strings: dict[str, str], source: str) -> Content:
     """Reads the parts of a file; FormatError if its arrays are not those that they need."""
     values = _below(_VARIABLES, tensors)
-    shared: dict[str, Variable] = {}
+    shared = _random_state(values, strings, source)
     found = Content({}, {}, {}, strings)
     used: set[str] = set()
     for part in parts:
         constants = _below(_key(_CONSTANTS.rstrip("/"), part) + "/", tensors)
         common = _table(strings, part, source)
-        local = {key: shared[common[key]] for key in common or () if common[key] in shared} if common else {}
+        known = {key: key for key in shared} if common is None else common
+        local = {key: shared[other] for key, other in known.items() if other in shared}
         initial = values if common is None else {key: values[other] for key, other in common.items() if other in values}
         found.functions[part] = parse_function(strings[_key(_TEXT, part)], arrays=constants, variables=local,
                                                initial=initial, source=source)
@@ -181,6 +187,17 @@ def _content(parts: Iterable[str], tensors: Mapping[str, np.ndarray], strings: d
             raise FormatError(error.message, op="load", operand=source, got=f"{error.got} for {key}",
                               expected=error.expected) from None
     return found
+
+
+def _random_state(values: Mapping[str, np.ndarray], strings: Mapping[str, str], source: str) -> dict[str, Variable]:
+    """Makes the variables of random numbers, which ``nv.seed`` sets, by their names in the file."""
+    originals = {variable.name: variable for variable in (SEED, STEP)}
+    listed = from_json(strings.get(_RANDOM, "{}"))
+    if not isinstance(listed, dict) or not all([name in values and isinstance(kind, str) and kind in originals
+                                                for name, kind in listed.items()]):
+        raise FormatError("the names of random numbers' variables are damaged", op="load", operand=source,
+                          got=strings[_RANDOM][:80], expected="random_seed or random_step for names of arrays")
+    return {name: another(originals[kind], values[name]) for name, kind in listed.items()}
 
 
 def _key(start: str, part: str) -> str:

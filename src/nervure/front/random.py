@@ -28,6 +28,7 @@ import math
 import zlib
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import ml_dtypes
 import numpy as np
@@ -45,6 +46,7 @@ from nervure.ir.leaves import ReadVariable
 from nervure.ir.op import Op
 from nervure.ir.provenance import current_scope
 from nervure.ir.variable import Variable
+from nervure.support import forks
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxesLike
 from nervure.types.description import BasicTensorDescription
@@ -56,6 +58,29 @@ SEED = Variable(BasicTensorDescription(uint32, (2,)), initial=0, name="random_se
 
 STEP = Variable(BasicTensorDescription(uint64, ()), initial=0, name="random_step", is_local=True)
 """The number of calls with random ops since the seed was set."""
+
+_originals: WeakKeyDictionary[Variable, Variable] = WeakKeyDictionary({SEED: SEED, STEP: STEP})
+_lock = forks.lock()
+
+
+def another(original: Variable, initial: np.ndarray) -> Variable:
+    """Makes a variable for SEED or STEP in a computation that was loaded; ``nv.seed`` sets it with them."""
+    made = Variable(original.type, initial, original.name, is_local=True)
+    with _lock:
+        _originals[made] = original
+    return made
+
+
+def original_of(variable: Variable) -> Variable | None:
+    """Returns SEED or STEP for a variable that is it, or that was made for it; None for others."""
+    return _originals.get(variable)
+
+
+def seeded(low: int, high: int) -> dict[Variable, np.ndarray]:
+    """Returns the values that a seed of two words gives all variables of random numbers."""
+    start: dict[Variable, np.ndarray] = {SEED: np.array((low, high), np.uint32), STEP: np.array(0, np.uint64)}
+    with _lock:
+        return {variable: start[original] for variable, original in _originals.items()}
 
 
 def seed_words(seed: object) -> tuple[int, int]:
