@@ -134,7 +134,8 @@ def leave(status: int) -> NoReturn:
     connected.
     """
     for stream in (sys.stdout, sys.stderr):
-        stream.flush()
+        if stream is not None:
+            stream.flush()
     os._exit(status)
 
 

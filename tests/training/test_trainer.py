@@ -187,6 +187,13 @@ def test_a_bar_on_a_terminal(monkeypatch, capsys):
     assert capsys.readouterr().out.count("\n") == 2
 
 
+def test_without_an_error_stream_there_is_no_bar(monkeypatch, capsys):
+    """T318: as of a program that was started with a closed one."""
+    monkeypatch.setattr(sys, "stderr", None)
+    trainer().fit(DATA, 2, size=8)
+    assert re.fullmatch("epoch 1/2: .*\nepoch 2/2: .*\n", capsys.readouterr().out)
+
+
 def test_data_of_unknown_length_show_themselves(monkeypatch, capsys):
     """T318, T378: the time that is left follows from the epochs so far."""
     terminal = io.StringIO()

@@ -14,10 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import nervure as nv
-from nervure import flags
-from nervure.data.fashion import DEBIAN
 from nervure.errors import NervureError, NotSupported
-from nervure.tools.mesh_options import add_mesh_options, chosen_distribution
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -42,7 +39,8 @@ def able_to_train() -> list[str]:
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """Returns the parser of all commands and their options."""
+    """Returns the parser of all commands and their options; NervureError if a switch of the environment is wrong."""
+    from nervure.data.fashion import DEBIAN
     parser = argparse.ArgumentParser(prog="nervure", description="A deep-learning graph compiler.")
     parser.add_argument("--version", action="version", version=f"nervure {nv.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
@@ -71,6 +69,8 @@ def build_parser() -> argparse.ArgumentParser:
 
 def _add_recipe(sets: Subparsers, name: str, about: str, epochs: int) -> argparse.ArgumentParser:
     """Adds the command of a recipe, ``name``, with its options."""
+    from nervure import flags
+    from nervure.tools.mesh_options import add_mesh_options
     own = sets.add_parser(name, help=about, description=about, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     own.add_argument("--epochs", type=at_least(1), default=epochs, help="passes over the training data")
     own.add_argument("--seed", type=at_least(0), default=0, help="of the first weights, the order, and a split")
@@ -87,6 +87,7 @@ def _add_recipe(sets: Subparsers, name: str, about: str, epochs: int) -> argpars
 
 
 def _train(options: argparse.Namespace) -> None:
+    from nervure.tools.mesh_options import chosen_distribution
     from nervure.tools.recipes import RECIPES
     from nervure.tools.train import Settings, train
     try:

@@ -51,8 +51,9 @@ class Progress(AbstractContextManager["Progress"]):
         self._standing, self._epochs, self._shows = standing, epochs, shows
         self._total = None if batches is None else epochs * batches
         self._first, self._started, self._shown = standing.steps, time.perf_counter(), 0.0
+        is_terminal = sys.stderr is not None and sys.stderr.isatty()  # a program may have no such stream
         self._bar = tqdm(total=self._total, initial=standing.steps, unit="step", leave=False,
-                         mininterval=OFTEN, disable=not (shows and sys.stderr.isatty()))
+                         mininterval=OFTEN, disable=not (shows and is_terminal))
 
     def batch(self) -> None:
         """Counts one more batch."""
