@@ -21,8 +21,9 @@ from nervure.types.dtype import DType
 
 
 def contract(trace: CallTrace, op: Contract, operands: Sequence[Array]) -> list[Array]:
-    """Returns a contraction of two ``operands``, by a dot_general and a transposition, which most do without: the
-    factor comes first whose own axes do in the result.
+    """Returns a contraction of two ``operands``, by a dot_general and a transposition.
+
+    Most do without the latter: the factor comes first whose own axes do in the result.
     """
     dtype, result = op.outputs[0].type.dtype, op.indices
     x, y = _factors(operands, dtype)
