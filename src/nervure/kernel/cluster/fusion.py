@@ -285,8 +285,6 @@ class _Fusion:
             return  # its values are to be there before
         if not self._legality.may_merge(earlier, step, readers):
             return
-        for value in earlier.values:
-            self._maker[value] = step.number
         self._legality.merge(earlier, step)
         self._readers.pop(number, None)
         self._made[number] = None
