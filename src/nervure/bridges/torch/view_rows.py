@@ -22,9 +22,6 @@ from nervure.types.description import BasicTensorDescription as Type
 from nervure.types.dim import Dim, DimLike, dim_max, dim_min, equal, index
 from nervure.types.index_map import IndexMap
 
-FAR = 2**62
-"""An end of a slice above this is the end of its axis."""
-
 
 @row("view.default", "_unsafe_view.default", "unsqueeze.default", "squeeze.dim", "squeeze.dims",
      "squeeze.default", "_reshape_alias.default", "view_copy.default", "unsqueeze_copy.default", "squeeze_copy.dim",
