@@ -181,7 +181,7 @@ def joined(kernels: Sequence[Kernel], inner: Collection[str], loops: OuterLoops)
     Buffers of one name are the same memory. The ``inner`` ones are written and read by these kernels alone.
     """
     outer = loops.indices
-    given = _given(kernels, inner)
+    given = _given(kernels)
     members: list[Body] = []
     buffers = list(given.values())
     for kernel in kernels:
@@ -294,7 +294,7 @@ def _accessing(statement: Access | Prefetch, buffer: Buffer) -> Statement:
 # -- memory ----------------------------------------------------------------------------------------------------------
 
 
-def _given(kernels: Sequence[Kernel], inner: Collection[str]) -> dict[str, Buffer]:
+def _given(kernels: Sequence[Kernel]) -> dict[str, Buffer]:
     """Returns the memory that kernels are given, by its names, in the role that it has for all of them."""
     found: dict[str, Buffer] = {}
     for buffer in [buffer for kernel in kernels for buffer in kernel.buffers if buffer.is_given]:
