@@ -78,7 +78,7 @@ def _lean_scan(op: Scan, used: Sequence[bool]) -> tuple[RegionOp, dict[Value, Va
     body, results = op.body, len(op.body.results)
     stacked, again = _stacked_once(op, [at for at in range(op.carries, results) if used[at]])
     saved = [number for number, is_used in zip(op.saved, used[results:], strict=True) if is_used]
-    carries = _live_carries([body], [at for at in range(op.carries) if used[at] or at in saved],
+    carries = _live_carries(body, [at for at in range(op.carries) if used[at] or at in saved],
                             [body.results[at] for at in stacked], op.carries)
     first = op.carries + op.slices
     parameters = _used_parameters([body], [body.results[at] for at in (*carries, *stacked)])
@@ -134,13 +134,11 @@ def _named(made: RegionOp, op: RegionOp, outputs: Sequence[int]) -> tuple[Region
     return made, {op.outputs[at]: fresh for at, fresh in zip(outputs, made.outputs, strict=True)}
 
 
-def _live_carries(bodies: Sequence[Function], wanted: Sequence[int], others: Sequence[Value],
-                  count: int) -> list[int]:
+def _live_carries(body: Function, wanted: Sequence[int], others: Sequence[Value], count: int) -> list[int]:
     """Returns the carries that are wanted, or that these, the ``others`` or effects need, in order."""
-    body, = bodies
     live = {*wanted}
     while True:
-        parameters = _used_parameters(bodies, [*[body.results[at] for at in sorted(live)], *others])
+        parameters = _used_parameters([body], [*[body.results[at] for at in sorted(live)], *others])
         found = live | {at for at in parameters if at < count}
         if found == live:
             return sorted(live)
