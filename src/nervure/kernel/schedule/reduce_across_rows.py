@@ -23,8 +23,9 @@ from __future__ import annotations
 
 from nervure.kernel.ir import DEFAULT_ORDER, LANES, Body, For, Loop, Reduce, Statement, Tiling, walk
 from nervure.kernel.loop_index import LoopIndex
-from nervure.kernel.schedule.reduction_strategy import is_short_in_lanes, without_ones
+from nervure.kernel.schedule.reduction_strategy import is_short_in_lanes
 from nervure.kernel.schedule.vector_width import is_light
+from nervure.kernel.simplify.loops import without_unit_indices
 from nervure.kernel.tuning import ACCUMULATOR_BYTES, TILE_REGISTERS, TILE_STATEMENTS
 
 Part = Reduce | For | Body
@@ -67,7 +68,7 @@ def bytes_of(reduce: Reduce) -> int:
 
 def _is_long(statement: Statement) -> bool:
     return isinstance(statement, Reduce) and statement.order == DEFAULT_ORDER and \
-        not is_short_in_lanes(without_ones(statement))
+        not is_short_in_lanes(without_unit_indices(statement))
 
 
 def _lanes_of(part: Part, index: LoopIndex, lanes: int) -> int:

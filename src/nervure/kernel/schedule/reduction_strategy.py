@@ -22,7 +22,7 @@ from __future__ import annotations
 from math import prod
 
 from nervure.kernel.combiners import keeps_units
-from nervure.kernel.ir import DEFAULT_ORDER, LANES, Loop, Reduce, Strategy, substituted, walk
+from nervure.kernel.ir import DEFAULT_ORDER, LANES, Loop, Reduce, Strategy, walk
 from nervure.kernel.schedule.vector_width import heavy_width, is_light, long_functions
 from nervure.kernel.tuning import (
     MOST_STAGED,
@@ -35,15 +35,7 @@ from nervure.kernel.tuning import (
     UNROLLED_SCALARS,
     UNROLLED_STATEMENTS,
 )
-from nervure.support.replacing import replace
 from nervure.types.dim import highest, lowest, product
-
-
-def without_ones(reduce: Reduce) -> Reduce:
-    """Returns the reduction without the indices that have one value; if all have, the last one stays."""
-    indices = tuple([(index, extent) for index, extent in reduce.indices if extent != 1]) or reduce.indices[-1:]
-    single = {index: 0 for index, _ in reduce.indices if index not in dict(indices)}
-    return replace(reduce, indices=indices, body=substituted(reduce.body, single)) if single else reduce
 
 
 def strategy_of(reduce: Reduce, in_lanes: bool, lanes: int) -> Strategy:

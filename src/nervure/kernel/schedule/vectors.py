@@ -24,9 +24,10 @@ from math import gcd
 from nervure.kernel.ir import LANES, For, Kernel, Reduce, Statement, Widths, substituted
 from nervure.kernel.rewriting import Rewrite
 from nervure.kernel.schedule.reduce_across_rows import tile_of
-from nervure.kernel.schedule.reduction_strategy import strategy_of, without_ones
+from nervure.kernel.schedule.reduction_strategy import strategy_of
 from nervure.kernel.schedule.short_rows import most_copies
 from nervure.kernel.schedule.vector_width import register_lanes, vector_widths
+from nervure.kernel.simplify.loops import without_unit_indices
 from nervure.support.machine import Machine
 from nervure.support.replacing import replace
 from nervure.types.dim import DimLike, highest
@@ -59,7 +60,7 @@ class _Vectors(Rewrite):
             out.append(self.rebuilt(loop))
 
     def reduce(self, loop: Reduce, out: list[Statement]) -> None:
-        loop = without_ones(loop)
+        loop = without_unit_indices(loop)
         strategy = strategy_of(loop, self._is_in_lanes, self._lanes)
         loop = replace(loop, strategy=strategy)
         with self._in_lanes(self._is_in_lanes or loop.in_lanes):

@@ -15,8 +15,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
-from nervure.kernel.combiners import FUNCTIONS, unit
+from nervure.kernel.combiners import FUNCTIONS, keeps_units, unit
 from nervure.kernel.dependence import NestedAccess, accesses_to_written
 from nervure.kernel.ir import (
     Access,
@@ -37,6 +38,8 @@ from nervure.kernel.loop_index import Indices, LoopIndex
 from nervure.kernel.rewriting import Rewrite
 from nervure.support.replacing import replace
 from nervure.types.dim import DimLike, affine, index_symbols, less_equal
+
+_Reduction = TypeVar("_Reduction", Reduce, Fold, Contract)
 
 # -- loops of one iteration ---------------------------------------------------------------------------------------
 
@@ -61,19 +64,16 @@ class _UnitLoops(Rewrite):
             self.replaced.update({result: unit(combine, result.dtype)
                                   for result, combine in zip(loop.results, loop.combine, strict=True)})
             return
-        kept = _long(loop.indices)
-        if not kept and not any([combine == "multiply" and result.dtype.is_complex
-                                 for result, combine in zip(loop.results, loop.combine, strict=True)]):
+        if _has_one_point(loop) and keeps_units(loop):
             self._inline_reduce(loop, out)
-            return
-        kept = kept or loop.indices[-1:]
-        out.append(self.rebuilt(replace(loop, indices=kept, body=_without(loop, kept))))
+        else:
+            out.append(self.rebuilt(without_unit_indices(loop)))
 
     def _inline_reduce(self, loop: Reduce, out: list[Statement]) -> None:
         """Inlines a reduction of one point: adding it to 0.0 may change the sign of a zero, all other units change
         nothing.
         """
-        out.extend(self.block(_without(loop, ())))
+        out.extend(self.block(_first_point(loop)))
         for result, combine, value in zip(loop.results, loop.combine, self.scalars(loop.values), strict=True):
             if combine == "add" and (result.dtype.is_float or result.dtype.is_complex):
                 out.append(Apply(result, FUNCTIONS[combine], (unit(combine, result.dtype), value)))
@@ -81,29 +81,33 @@ class _UnitLoops(Rewrite):
                 self.replaced[result] = value
 
     def fold(self, loop: Fold, out: list[Statement]) -> None:
-        kept = _long(loop.indices)
-        if kept:
-            out.append(self.rebuilt(replace(loop, indices=kept, body=_without(loop, kept))))
+        if not _has_one_point(loop):
+            out.append(self.rebuilt(without_unit_indices(loop)))
             return
-        out.extend(self.block(_without(loop, ())))
+        out.extend(self.block(_first_point(loop)))
         self.replaced.update(zip(loop.results, self.scalars(loop.values), strict=True))
-
 
     def contract(self, loop: Contract, out: list[Statement]) -> None:
         if any([extent == 0 for _, extent in loop.indices]):
             self.replaced[loop.result] = unit("add", loop.result.dtype)
             return
-        kept = _long(loop.indices) or loop.indices[-1:]
-        out.append(self.rebuilt(replace(loop, indices=kept, body=_without(loop, kept))))
+        out.append(self.rebuilt(without_unit_indices(loop)))
 
 
-def _long(indices: Indices) -> Indices:
-    return tuple([(index, extent) for index, extent in indices if extent != 1])
+def without_unit_indices(loop: _Reduction) -> _Reduction:
+    """Returns a reduction without the indices that have one value; if all have, the last one stays."""
+    kept = tuple([(index, extent) for index, extent in loop.indices if extent != 1]) or loop.indices[-1:]
+    single = {index: 0 for index, _ in loop.indices if index not in dict(kept)}
+    return replace(loop, indices=kept, body=substituted(loop.body, single)) if single else loop
 
 
-def _without(loop: Reduce | Fold | Contract, kept: Indices) -> Body:
-    """Returns the body of a loop with 0 for the indices that are not kept."""
-    return substituted(loop.body, {index: 0 for index, _ in loop.indices if index not in dict(kept)})
+def _has_one_point(loop: Reduce | Fold) -> bool:
+    return all([extent == 1 for _, extent in loop.indices])
+
+
+def _first_point(loop: Reduce | Fold) -> Body:
+    """Returns what a reduction does at its first point."""
+    return substituted(loop.body, {index: 0 for index, _ in loop.indices})
 
 
 # -- loops that walk memory as one ---------------------------------------------------------------------------
