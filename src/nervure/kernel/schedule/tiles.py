@@ -25,10 +25,10 @@ from nervure.kernel.ir import Body, For, Kernel, Loop, substituted
 from nervure.kernel.rewriting import unused_indices
 from nervure.kernel.routines import transpose_of
 from nervure.kernel.schedule.nests import Nest, accesses, is_row, nested, rewritten
+from nervure.kernel.schedule.products.extents import part_of
 from nervure.kernel.tuning import LEAST_TILED_COLUMNS, TILE_COLUMNS, TRANSPOSED_ROWS
 from nervure.support.machine import Machine
 from nervure.support.replacing import replace
-from nervure.types.dim import Dim, DimLike, dim_min
 
 
 def with_tiled_transposes(kernel: Kernel, machine: Machine) -> Kernel:
@@ -59,7 +59,7 @@ def _tiled(nest: Nest) -> For | None:
         return None if rows.index is outer[-1].index else nested([*others, rows, columns], nest.body)
     number, = unused_indices(nest.loops[:1], 1)
     tiles = For(number, -(-columns.extent // TILE_COLUMNS), ())
-    tile = replace(columns, extent=_in_tile(columns.extent, number.dim))
+    tile = replace(columns, extent=part_of(columns.extent, number.dim * TILE_COLUMNS, TILE_COLUMNS))
     body = substituted(nest.body, {columns.index: number.dim * TILE_COLUMNS + columns.index.dim})
     return nested([*others, tiles, rows, tile], body)
 
@@ -68,10 +68,3 @@ def _is_transpose(rows: For, columns: For, body: Body) -> bool:
     """Whether there are enough rows for squares of registers, and everything is copied."""
     is_few = isinstance(rows.extent, int) and rows.extent < TRANSPOSED_ROWS
     return not is_few and transpose_of(replace(rows, body=(replace(columns, body=body),))) is not None
-
-
-def _in_tile(columns: DimLike, number: Dim) -> DimLike:
-    """Returns the number of columns of a tile."""
-    if isinstance(columns, int) and columns % TILE_COLUMNS == 0:
-        return TILE_COLUMNS
-    return dim_min(TILE_COLUMNS, columns - number * TILE_COLUMNS)
