@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nervure.kernel.coordinates import at_coordinates, without_ones
+from nervure.kernel.coordinates import Flat, at_coordinates, reshaped, without_ones
 from nervure.types.dim import index
 
 
@@ -19,6 +19,14 @@ def test_other_lengths_must_be_the_same_in_order():
     assert without_ones((i, j), (2, 3), (6,)) is None
     assert without_ones((i,), (2,), (1,)) is None
     assert without_ones((i, j), (2, 2), (2, 1)) is None
+
+
+def test_a_reshape_keeps_a_point_that_it_can_and_its_position_in_any_case():
+    i, j = index(0), index(1)
+    assert reshaped((i, j), (2, 3), (2, 3)) == (i, j)
+    assert reshaped((i, j), (2, 3), (2, 1, 3)) == (i, 0, j)
+    assert reshaped((i, j), (2, 3), (6,)) == Flat(i * 3 + j)
+    assert reshaped(Flat(i), (6,), (2, 3)) == Flat(i)
 
 
 def test_an_expression_at_a_point():

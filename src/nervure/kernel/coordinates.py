@@ -57,6 +57,14 @@ def without_ones(coordinates: Coordinates, shape: Shape, other: Shape) -> Coordi
     return tuple([0 if length == 1 else next(remaining) for length in other])
 
 
+def reshaped(point: Point, shape: Shape, other: Shape) -> Point:
+    """Returns where the element at a point of a ``shape`` lies in a tensor that is reshaped to another one."""
+    if isinstance(point, Flat) or shape == other:
+        return point
+    same = without_ones(point, shape, other)
+    return Flat(position(point, shape)) if same is None else same
+
+
 def position(point: Point, shape: Shape) -> DimLike:
     """Returns the position of a point in row-major order."""
     if isinstance(point, Flat):

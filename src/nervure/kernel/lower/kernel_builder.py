@@ -16,7 +16,7 @@ from nervure.ir.op import Op, Value
 from nervure.kernel import combiners
 from nervure.kernel.cluster.inside import Place
 from nervure.kernel.cluster.steps import Loops, Opaque
-from nervure.kernel.coordinates import Coordinates, Flat, Point, position, through, without_ones
+from nervure.kernel.coordinates import Coordinates, Point, position, reshaped, through, without_ones
 from nervure.kernel.failures import Failure
 from nervure.kernel.ir import COMBINERS, Buffer, For, Kernel, Literal, Scalar, Statement, Store
 from nervure.kernel.loop_index import LoopIndex
@@ -112,9 +112,7 @@ def place_in(storage: Storage, point: Point, shape: Shape) -> DimLike:
     """
     if storage.layout is None:
         return position(point, shape)
-    same = None if isinstance(point, Flat) else without_ones(point, shape, storage.shape)
-    below = point if shape == storage.shape else same or Flat(position(point, shape))
-    return storage.layout.place(through(below, storage.shape))
+    return storage.layout.place(through(reshaped(point, shape, storage.shape), storage.shape))
 
 
 class KernelBuilder:

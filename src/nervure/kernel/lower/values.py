@@ -30,14 +30,13 @@ from nervure.kernel.analysis import OpAnalysis, OpKind
 from nervure.kernel.combiners import unit
 from nervure.kernel.coordinates import (
     Coordinates,
-    Flat,
     Point,
     address,
     at_coordinates,
     compose,
     position,
+    reshaped,
     through,
-    without_ones,
 )
 from nervure.kernel.failures import Failure, IndexFailure
 from nervure.kernel.ir import Address, Buffer, Check, Literal, Load, Scalar, Variable
@@ -200,9 +199,7 @@ class ValueLowering:
         """Returns the point of a view's operand for a point of the view."""
         shape = op.outputs[0].shape
         if self._ops.traits(op).keeps_order:
-            below = op.operands[0].shape
-            same = None if isinstance(point, Flat) else without_ones(point, shape, below)
-            return point if shape == below else same if same is not None else Flat(position(point, shape))
+            return reshaped(point, shape, op.operands[0].shape)
         return compose(self._ops.index_map(op), through(point, shape, self._ranges))
 
     # -- structures ----------------------------------------------------------------------------------------
