@@ -173,14 +173,10 @@ class _EarlyTotals:
         self._stored = plan.made
         self.others: dict[tuple[Step, Value], Delayed | Again] = {}
         last = {part for step in plan.steps if _writes_roots(step) for part in step.cluster.parts}
-        begin: dict[Step, int] = {}  # the first kernel of each step of the clustering
-        for number, each in enumerate(plan.steps):
-            for part in each.cluster.parts:
-                begin.setdefault(part, number)
         self._makers = {self._stored[read.value] for step in last for _, read in step.reads(self._producers)
                         if read.value in self._stored and self._producers.ops.kind(read.value.op) is OpKind.REDUCTION}
         first = {step: value for value, step in reversed(self._stored.items())}
-        self._main = [(number, step, first[step]) for step, number in begin.items()
+        self._main = [(number, step, first[step]) for step, (number, *_) in plan.kernels_of.items()
                       if step in first and step not in last and step not in self._makers]
         self._early: dict[Step, list[Value]] = {}  # the totals that are made in front of a step
 
@@ -319,14 +315,12 @@ class _Choice:
 
     def _found(self) -> Iterator[_Candidate]:
         plan, home = self._plan, self._made
-        kernels: dict[Step, list[int]] = {}
         readers: dict[Storage, list[int]] = {}
         for number, step in enumerate(plan.steps):
-            for part in step.cluster.parts:
-                kernels.setdefault(part, []).append(number)
             for storage in dict.fromkeys(step.read):
                 readers.setdefault(storage, []).append(number)
         shared = set(plan.inside) | {place.whole for place in plan.inside.values()}
+        kernels = plan.kernels_of
         position = {step: numbers[0] for step, numbers in kernels.items()}
         for value, storage in plan.places.items():
             if storage.kind is not StorageKind.TEMPORARY or value in shared or value not in home:

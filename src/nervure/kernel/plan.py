@@ -176,6 +176,15 @@ class Plan(NamedTuple):
         return {*self.function.roots, *[self.held[each] for each in touched if each in self.held]}
 
     @property
+    def kernels_of(self) -> dict[Step, list[int]]:
+        """The numbers of the kernels of each step of the clustering, in order."""
+        found: dict[Step, list[int]] = {}
+        for number, step in enumerate(self.steps):
+            for part in step.cluster.parts:
+                found.setdefault(part, []).append(number)
+        return found
+
+    @property
     def made(self) -> dict[Value, Step]:
         """The values that steps write to memory, each with its step; not what is scratch memory of a shared loop."""
         written = {storage for step in self.steps for storage in step.written}

@@ -63,10 +63,7 @@ class Rewiring:
         self._again = {entry.value: entry for entry in others.values() if isinstance(entry, Again)}
         self._home: dict[Op, Step] = {op: step for step in plan.clusters for op in step.ops}
         self._stored, self._kept = {value for step in plan.clusters for value in step.stored}, plan.made
-        self._begin: dict[Place, int] = {}  # the first kernel of each step
-        for number, step in enumerate(plan.steps):
-            for part in step.cluster.parts:
-                self._begin.setdefault(part, number)
+        self._begin: dict[Place, int] = {step: first for step, (first, *_) in plan.kernels_of.items()}
         self._ops: dict[tuple[Op, Place], Op] = {}
         self._made: dict[_Request, Value] = {}
 
