@@ -24,8 +24,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from nervure.autodiff.found_batches import Apart
-from nervure.autodiff.reverse import call_vjp
-from nervure.errors import DtypeMismatch, NotSupported, ShapeMismatch
+from nervure.autodiff.reverse import call_vjp, mismatch
+from nervure.errors import NotSupported
 from nervure.ir.gc_paused import gc_paused
 from nervure.ir.kinds import Composite, Elementwise
 from nervure.ir.leaves import Parameter
@@ -150,11 +150,10 @@ class _Walk:
     def _checked(self, op: Op, output: Value, value: Value) -> Value:
         """Returns what stands for an output, if it has its type behind the dimension in front."""
         got, expected = value.type, output.type.with_(shape=(self.length, *output.shape), layout=None)
-        if got.dtype is expected.dtype and got.shape == expected.shape:
-            return value
-        kind = ShapeMismatch if got.dtype is expected.dtype else DtypeMismatch
-        raise op.fail(kind, "the rule for many elements gives another type than the op for one", operand="vmap",
-                      got=got, expected=expected, help="correct the op's vmap, or raised")
+        if kind := mismatch(got, expected):
+            raise op.fail(kind, "the rule for many elements gives another type than the op for one", operand="vmap",
+                          got=got, expected=expected, help="correct the op's vmap, or raised")
+        return value
 
 
 def _takes_any_rank(op: Op) -> bool:

@@ -22,8 +22,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from nervure.autodiff.reverse import call_vjp, checked_gradient, differentiable, gradients, is_differentiable
-from nervure.errors import DtypeMismatch, InvalidArgument, NotSupported, ShapeMismatch, WrongKind
+from nervure.autodiff.reverse import (
+    call_vjp,
+    checked_gradient,
+    differentiable,
+    gradients,
+    is_differentiable,
+    mismatch,
+)
+from nervure.errors import InvalidArgument, NotSupported, WrongKind
 from nervure.ir.gc_paused import gc_paused
 from nervure.ir.kinds import Composite, Elementwise
 from nervure.ir.leaves import Parameter
@@ -154,18 +161,16 @@ def _transposed(op: Op, given: Sequence[Value | None]) -> Tangents:
 def _checked_tangent(op: Op, output: Value, tangent: Value) -> Value:
     """Returns the tangent, if it has the type of its output."""
     got, expected = tangent.type, output.type
-    if got.dtype is expected.dtype and got.shape == expected.shape:
-        return tangent
-    kind = ShapeMismatch if got.dtype is expected.dtype else DtypeMismatch
-    raise op.fail(kind, "the tangent that jvp gives has another type than the output", operand="jvp", got=got,
-                  expected=expected, help="correct the op's jvp")
+    if kind := mismatch(got, expected):
+        raise op.fail(kind, "the tangent that jvp gives has another type than the output", operand="jvp", got=got,
+                      expected=expected, help="correct the op's jvp")
+    return tangent
 
 
 def _direction(direction: Value, value: Value, position: int) -> Value:
     """Returns a direction, if it has the type of its value."""
     got, expected = direction.type, value.type
-    if got.dtype is expected.dtype and got.shape == expected.shape:
-        return direction
-    kind = ShapeMismatch if got.dtype is expected.dtype else DtypeMismatch
-    raise kind("a direction has another type than its value", op="tangents", operand=position + 1, got=got,
-               expected=expected, help="a direction has the element type and the shape of its value")
+    if kind := mismatch(got, expected):
+        raise kind("a direction has another type than its value", op="tangents", operand=position + 1, got=got,
+                   expected=expected, help="a direction has the element type and the shape of its value")
+    return direction

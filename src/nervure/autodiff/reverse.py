@@ -164,11 +164,18 @@ def call_vjp(op: Op, gradient: Gradient, active: Container[Value] | None = None)
 def checked_gradient(op: Op, position: int, operand: Value, contribution: Value) -> Value:
     """Returns the contribution, if it has the type of its operand."""
     got, expected = contribution.type, operand.type
-    if got is expected or (got.dtype is expected.dtype and got.shape == expected.shape):
-        return contribution
-    kind = ShapeMismatch if got.dtype is expected.dtype else DtypeMismatch
-    raise op.fail(kind, "the gradient that vjp gives has another type than the operand",
-                  operand=op.operand_label(position), got=got, expected=expected, help="correct the op's vjp")
+    if kind := mismatch(got, expected):
+        raise op.fail(kind, "the gradient that vjp gives has another type than the operand",
+                      operand=op.operand_label(position), got=got, expected=expected, help="correct the op's vjp")
+    return contribution
+
+
+def mismatch(got: BasicTensorDescription,
+             expected: BasicTensorDescription) -> type[DtypeMismatch | ShapeMismatch] | None:
+    """Returns the error that a value of another element type or shape than expected raises; None if it has both."""
+    if got.dtype is not expected.dtype:
+        return DtypeMismatch
+    return None if got.shape == expected.shape else ShapeMismatch
 
 
 def is_differentiable(value: Value) -> bool:
