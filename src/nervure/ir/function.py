@@ -132,14 +132,18 @@ class Function(Uncopyable, Frozen):
         table = rebuild(self.operations, {} if replaced is None else replaced, transform)
         return self.substituted(table)
 
-    def substituted(self, table: Mapping[Value, Value]) -> Function:
-        """Returns this function with values replaced as in ``table``; itself if that changes nothing."""
-        if not table:
+    def substituted(self, table: Mapping[Value, Value], effects: Iterable[Op] | None = None) -> Function:
+        """Returns this function with values replaced as in ``table``; itself if that changes nothing.
+
+        Its effects follow from the table, too, unless others are given.
+        """
+        if not table and effects is None:
             return self
         get = table.get
         results = [get(value, value) for value in self.results]
         updates = [(variable, get(value, value)) for variable, value in self.updates]
-        effects = dict.fromkeys([moved(op, table) for op in self.effects])
+        if effects is None:
+            effects = dict.fromkeys([moved(op, table) for op in self.effects])
         return Function(results, self.parameters, updates, effects, self.assumptions, self.name)
 
     def __call__(self, *operands: Operand) -> tuple[Value, ...]:

@@ -55,9 +55,7 @@ def _rebuilt(function: Function, leaner: dict[Op, tuple[RegionOp, dict[Value, Va
         if fresh is not op:
             moved[op] = fresh
             table.update({old: fresh.outputs[new.index] for old, new in outputs.items()})
-    return Function([table.get(value, value) for value in function.results], function.parameters,
-                    [(variable, table.get(value, value)) for variable, value in function.updates],
-                    [moved.get(op, op) for op in function.effects], function.assumptions, function.name)
+    return function.substituted(table, [moved.get(op, op) for op in function.effects])
 
 
 def _lean(op: RegionOp, needed: Collection[Value]) -> tuple[RegionOp, dict[Value, Value]]:

@@ -89,10 +89,7 @@ def inlined_checkpoints(function: Function) -> Function:
         elif fresh is not op:
             effects[op] = [fresh]
             table.update(zip(op.outputs, fresh.outputs, strict=True))
-    return Function([table.get(value, value) for value in function.results], function.parameters,
-                    [(variable, table.get(value, value)) for variable, value in function.updates],
-                    [each for op in function.effects for each in effects.get(op, [op])],
-                    function.assumptions, function.name)
+    return function.substituted(table, [each for op in function.effects for each in effects.get(op, [op])])
 
 
 def _inside(op: Checkpoint) -> tuple[Sequence[Value], Sequence[Op]]:

@@ -42,9 +42,7 @@ def within_bodies(function: Function, transform: Callable[[Function], Function])
             table.update(zip(op.outputs, fresh.outputs, strict=True))
     if not moved:
         return function
-    return Function([table.get(value, value) for value in function.results], function.parameters,
-                    [(variable, table.get(value, value)) for variable, value in function.updates],
-                    [moved.get(op, op) for op in function.effects], function.assumptions, function.name)
+    return function.substituted(table, [moved.get(op, op) for op in function.effects])
 
 
 def shared_bodies(function: Function) -> Function:
