@@ -15,7 +15,6 @@ from collections.abc import Callable
 
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
 from nervure.transformers.cpu.compile.llvm.types import I8, I64, PTR, Type
-from nervure.transformers.cpu.runtime.call import run_in_chunks
 from nervure.transformers.cpu.runtime.key_sorting import (
     KINDS,
     KeyRow,
@@ -27,26 +26,25 @@ from nervure.transformers.cpu.runtime.key_sorting import (
     sort_keys,
     write_elements,
 )
-from nervure.transformers.cpu.runtime.memory_pool import borrowed
+from nervure.transformers.cpu.runtime.long_rows import LongRows
+from nervure.transformers.cpu.runtime.memory_pool import borrowed, fail_without_memory
 from nervure.transformers.cpu.runtime.native import At, Pointer, Table, Word, hot, least, native
 from nervure.transformers.cpu.runtime.ordering import (
+    FIELDS,
     LENGTH,
-    LONG,
     ORDER,
-    ROWS,
     SOURCE,
     VALUES,
     Ordering,
     taken_from_first,
 )
-from nervure.transformers.cpu.runtime.records import CallRecord, Status, StatusCode, StepRecord
+from nervure.transformers.cpu.runtime.records import CallRecord, Status, StepRecord
 
 BLOCK = 1 << 10
 """The keys that a thread makes, merges or writes at a time: runs are made of blocks."""
 
 _ROOM = 64
-_FIELDS = ORDER + len(Ordering._fields)
-_ROW, _KEYS, _SPARE, _RUN, _PADDED, _SPECIAL = range(_FIELDS, _FIELDS + 6)
+_ROW, _KEYS, _SPARE, _RUN, _PADDED, _SPECIAL = range(FIELDS, FIELDS + 6)
 
 
 class _LongRow:
@@ -73,45 +71,34 @@ def _phase(b: Builder, buffers: Table, sizes: Register, build: Callable[[_LongRo
 def run_sort_keys(b: Builder, step: At[StepRecord], table: Table, count: Word, call: At[CallRecord],
                   status: At[Status]) -> None:
     """Sorts each row. The sizes of the ``step`` are those of ``run_sort``; no positions are written."""
-    sizes = Table(step["sizes"], I64)
-    rows, length, width = sizes[ROWS], sizes[LENGTH], sizes[ORDER]
-    with b.if_((rows >= call["threads"]) | (length < LONG)):
-        run_in_chunks(b, step, sort_key_rows.address(b), rows, sizes, table, call, status)
-        b.ret()
-    own = Table(b.allocate(I64, _SPECIAL + 1), I64)
-    for number in range(_FIELDS):
-        own[number] = sizes[number]
+    long = LongRows(b, step, table, call, status)
+    long.end_if_short(sort_key_rows, _SPECIAL + 1)
+    own, length, width = long.own, long.length, long.width
     run = (length + call["threads"] - 1).quotient(call["threads"])
     run = (run + (BLOCK - 1)) & -BLOCK
     runs = (length + run - 1).quotient(run)
     own[_PADDED] = run * runs
     with borrowed(b, run * runs * width * 2, _ROOM) as block:
-        with b.if_(block.equal(0)):
-            status["code"] = StatusCode.NO_MEMORY
-            b.ret()
-        with b.loop(0, sizes[ROWS]) as loop:
+        fail_without_memory(b, block, status)
+        with b.loop(0, long.rows) as loop:
             own[_ROW], own[_RUN], own[_SPECIAL] = loop.index, run, b.constant(I64, 0)
             own[_KEYS] = block.cast("ptrtoint", I64)
             own[_SPARE] = own[_KEYS] + run * runs * width
-            _sort_long_row(b, step, table, own, runs, call, status)
+            _sort_long_row(long, runs, table)
 
 
-def _sort_long_row(b: Builder, step: At[StepRecord], table: Table, own: Table, runs: Register, call: At[CallRecord],
-                   status: At[Status]) -> None:
+def _sort_long_row(long: LongRows, runs: Register, table: Table) -> None:
+    b, own = long.b, long.own
     width, blocks = own[ORDER], own[_PADDED].quotient(b.constant(I64, BLOCK))
 
-    def phase(kernel: Register, extent: Register) -> None:
-        with b.if_(status["code"].equal(StatusCode.DONE)):
-            run_in_chunks(b, step, kernel, extent, own, table, call, status)
-
-    phase(fill_keys.address(b), blocks)
-    phase(sort_key_runs.address(b), runs)
-    with b.while_(lambda: (own[_RUN] < own[_PADDED]) & status["code"].equal(StatusCode.DONE)):
-        phase(merge_keys.address(b), blocks)
+    long.phase(fill_keys, blocks)
+    long.phase(sort_key_runs, runs)
+    with b.while_(lambda: (own[_RUN] < own[_PADDED]) & long.goes_on):
+        long.phase(merge_keys, blocks)
         here = own[_KEYS]
         own[_KEYS], own[_SPARE], own[_RUN] = own[_SPARE], here, own[_RUN] * 2
-    phase(write_blocks_of_keys.address(b), blocks)
-    with b.if_(own[_SPECIAL].not_equal(0) & status["code"].equal(StatusCode.DONE), unlikely=True):
+    long.phase(write_blocks_of_keys, blocks)
+    with b.if_(own[_SPECIAL].not_equal(0) & long.goes_on, unlikely=True):
         start = own[_ROW] * own[LENGTH] * width
         source, values = [b.offset(table[own[number]], start, I8) for number in (SOURCE, VALUES)]
         restore_equals(b, source, values, own[LENGTH], own.place(ORDER), width)

@@ -26,10 +26,10 @@ from typing import NamedTuple
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
 from nervure.transformers.cpu.compile.llvm.compression import compress, lane_count
 from nervure.transformers.cpu.compile.llvm.types import I32, I64, Type
-from nervure.transformers.cpu.runtime.memory_pool import borrowed
+from nervure.transformers.cpu.runtime.memory_pool import borrowed, fail_without_memory
 from nervure.transformers.cpu.runtime.native import At, LocalVariable, Pointer, Table, Word, hot, least
 from nervure.transformers.cpu.runtime.ordering import LENGTH, ORDER, SOURCE, VALUES, Keys, Ordering
-from nervure.transformers.cpu.runtime.records import Status, StatusCode
+from nervure.transformers.cpu.runtime.records import Status
 from nervure.transformers.cpu.target import Target
 
 KINDS = {4: I32, 8: I64}
@@ -392,9 +392,7 @@ def sort_key_rows(b: Builder, buffers: Table, sizes: Pointer, begin: Word, end: 
     length, order = given[LENGTH], Ordering.read(given, ORDER)
     for bytes, kind in KINDS.items():
         with b.if_(order.width.equal(bytes)), borrowed(b, length * (2 * bytes), _ROOM) as block:
-            with b.if_(block.equal(0)):
-                status["code"] = StatusCode.NO_MEMORY
-                b.ret()
+            fail_without_memory(b, block, status)
             keys, spare, first = KeyRow(b, block, kind), b.offset(block, length, kind), b.constant(I64, 0)
             with b.loop(begin, end) as loop:
                 source, values = [b.offset(buffers[given[number]], loop.index * length, kind)

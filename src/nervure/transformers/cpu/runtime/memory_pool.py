@@ -24,7 +24,7 @@ from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
 from nervure.transformers.cpu.compile.llvm.shared import lock, unlock
 from nervure.transformers.cpu.compile.llvm.types import I1, I8, I32, I64, PTR
 from nervure.transformers.cpu.runtime.native import At, Pointer, Word, greatest, hot, native
-from nervure.transformers.cpu.runtime.records import CLASSES, BlockHeader, MemoryPool
+from nervure.transformers.cpu.runtime.records import CLASSES, BlockHeader, MemoryPool, Status, StatusCode
 from nervure.transformers.cpu.runtime.thread_pool import now
 
 HEAD = ctypes.sizeof(BlockHeader)
@@ -187,6 +187,13 @@ def borrowed(b: Builder, size: Register, room: int) -> Iterator[Register]:
     yield memory
     with b.if_(~is_near):
         put(b, memory)
+
+
+def fail_without_memory(b: Builder, block: Register, status: At[Status]) -> None:
+    """Emits code that returns, with the ``status`` of a failure, if a ``block`` is null."""
+    with b.if_(block.equal(0)):
+        status["code"] = StatusCode.NO_MEMORY
+        b.ret()
 
 
 def _begin_period(b: Builder, pool: At[MemoryPool]) -> None:

@@ -79,6 +79,9 @@ class Ordering(NamedTuple):
         return Keys(b, flags, *wide)
 
 
+FIELDS = ORDER + len(Ordering._fields)
+"""The number of sizes that all sorts are told."""
+
 class Keys(NamedTuple):
     """The registers that are the same for all keys of a row."""
 

@@ -15,7 +15,8 @@ from collections.abc import Callable
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
 from nervure.transformers.cpu.compile.llvm.types import I1, I64, PTR
 from nervure.transformers.cpu.runtime.call import run_in_chunks
-from nervure.transformers.cpu.runtime.memory_pool import borrowed
+from nervure.transformers.cpu.runtime.long_rows import LongRows
+from nervure.transformers.cpu.runtime.memory_pool import borrowed, fail_without_memory
 from nervure.transformers.cpu.runtime.native import (
     At,
     LocalVariable,
@@ -29,8 +30,8 @@ from nervure.transformers.cpu.runtime.native import (
 )
 from nervure.transformers.cpu.runtime.ordering import (
     DIGITS,
+    FIELDS,
     LENGTH,
-    LONG,
     ORDER,
     POSITIONS,
     ROWS,
@@ -46,7 +47,7 @@ from nervure.transformers.cpu.runtime.ordering import (
     taken_from_first,
     write_out,
 )
-from nervure.transformers.cpu.runtime.records import CallRecord, Status, StatusCode, StepRecord
+from nervure.transformers.cpu.runtime.records import CallRecord, Status, StepRecord
 
 ROOM = 4096
 """The bytes on the stack for the entries of a row; a longer one takes memory of the pool."""
@@ -62,7 +63,7 @@ LONGEST_RUN = 1 << 20
 
 _WIDE_FROM = 1 << 32  # elements of a row, whose positions need more than half a word
 _LINE = 64            # bytes that are compared with the bound at a time
-_COUNT = ORDER + len(Ordering._fields)  # of a row's elements that are wanted
+_COUNT = FIELDS       # of a row's elements that are wanted
 _ENTRIES, _SPARE, _ROW, _RUN = range(_COUNT, _COUNT + 4)
 
 
@@ -76,12 +77,6 @@ def _in_both_forms(b: Builder, is_pair: Register, build: Callable[[bool], None])
         build(True)
     with b.if_(~is_pair):
         build(False)
-
-
-def _no_memory(b: Builder, block: Register, status: At[Status]) -> None:
-    with b.if_(block.equal(0)):
-        status["code"] = StatusCode.NO_MEMORY
-        b.ret()
 
 
 # -- a row by one thread -----------------------------------------------------------------------------------
@@ -130,7 +125,7 @@ def sort_rows(b: Builder, buffers: Table, sizes: Pointer, begin: Word, end: Word
     def build(is_pair: bool) -> None:
         words = length * (2 if is_pair else 1)
         with borrowed(b, (words * 2 + order.width * DIGITS) * 8, ROOM) as block:
-            _no_memory(b, block, status)
+            fail_without_memory(b, block, status)
             memory = Table(block, I64)
             entries, spare = [Entries(b, memory.place(place), is_pair) for place in (b.constant(I64, 0), words)]
             with b.loop(begin, end) as loop:
@@ -156,24 +151,18 @@ def run_sort(b: Builder, step: At[StepRecord], table: Table, count: Word, call: 
     The sizes of the ``step`` are the places of elements, sorted elements and positions, the number of rows, their
     length, and the :class:`Ordering`.
     """
-    sizes = Table(step["sizes"], I64)
-    rows, length, width = sizes[ROWS], sizes[LENGTH], sizes[ORDER]
-    with b.if_((rows >= call["threads"]) | (length < LONG)):
-        run_in_chunks(b, step, sort_rows.address(b), rows, sizes, table, call, status)
-        b.ret()
-    own = Table(b.allocate(I64, _RUN + 1), I64)
-    for number in range(_COUNT):
-        own[number] = sizes[number]
-    words = length * b.where(_has_pairs(b, length, width), b.constant(I64, 2), 1)
+    long = LongRows(b, step, table, call, status)
+    long.end_if_short(sort_rows, _RUN + 1)
+    words = long.length * b.where(_has_pairs(b, long.length, long.width), b.constant(I64, 2), 1)
     with borrowed(b, words * 16, ROOM) as block:
-        _no_memory(b, block, status)
-        with b.loop(0, rows) as loop:
-            _sort_long_row(b, step, table, own, loop.index, (block, Table(block, I64).place(words)), call, status)
+        fail_without_memory(b, block, status)
+        with b.loop(0, long.rows) as loop:
+            _sort_long_row(long, loop.index, (block, Table(block, I64).place(words)), call)
 
 
-def _sort_long_row(b: Builder, step: At[StepRecord], table: Table, own: Table, row: Register,
-                   memory: tuple[Register, Register], call: At[CallRecord], status: At[Status]) -> None:
+def _sort_long_row(long: LongRows, row: Register, memory: tuple[Register, Register], call: At[CallRecord]) -> None:
     """Emits code that sorts a row in runs, by phases that the threads share."""
+    b, own = long.b, long.own
     length = own[LENGTH]
     wanted = greatest(b, call["threads"], (length + (LONGEST_RUN - 1)).quotient(LONGEST_RUN))
     run = (length + wanted - 1).quotient(wanted)
@@ -183,16 +172,12 @@ def _sort_long_row(b: Builder, step: At[StepRecord], table: Table, own: Table, r
     own[_ROW], own[_RUN] = row, run
     blocks = (length + (BLOCK - 1)).quotient(BLOCK)
 
-    def phase(kernel: Register, extent: Register) -> None:
-        with b.if_(status["code"].equal(StatusCode.DONE)):
-            run_in_chunks(b, step, kernel, extent, own, table, call, status)
-
-    phase(sort_run.address(b), (length + run - 1).quotient(run))
-    with b.while_(lambda: (own[_RUN] < length) & status["code"].equal(StatusCode.DONE)):
-        phase(merge_blocks.address(b), blocks)
+    long.phase(sort_run, (length + run - 1).quotient(run))
+    with b.while_(lambda: (own[_RUN] < length) & long.goes_on):
+        long.phase(merge_blocks, blocks)
         entries = own[_ENTRIES]
         own[_ENTRIES], own[_SPARE], own[_RUN] = own[_SPARE], entries, own[_RUN] * 2
-    phase(write_blocks.address(b), blocks)
+    long.phase(write_blocks, blocks)
 
 
 class _LongRow:
@@ -293,7 +278,7 @@ def first_of_rows(b: Builder, buffers: Table, sizes: Pointer, begin: Word, end: 
     def build(is_pair: bool) -> None:
         words = room * (2 if is_pair else 1)
         with borrowed(b, (words * 2 + order.width * DIGITS) * 8, ROOM) as block:
-            _no_memory(b, block, status)
+            fail_without_memory(b, block, status)
             memory = Table(block, I64)
             places = [memory.place(place) for place in (b.constant(I64, 0), words, words * 2)]
             with b.loop(begin, end) as loop:

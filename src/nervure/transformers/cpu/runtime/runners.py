@@ -21,7 +21,7 @@ from typing import NamedTuple
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Operand, Register
 from nervure.transformers.cpu.compile.llvm.types import I8, I64, PTR
 from nervure.transformers.cpu.runtime.call import LINE, ROOM, bind, run_steps
-from nervure.transformers.cpu.runtime.memory_pool import borrowed
+from nervure.transformers.cpu.runtime.memory_pool import borrowed, fail_without_memory
 from nervure.transformers.cpu.runtime.native import At, LocalVariable, Table, Word, greatest, least, native
 from nervure.transformers.cpu.runtime.records import (
     CallRecord,
@@ -76,9 +76,7 @@ def _opened(b: Builder, step: At[StepRecord], status: At[Status]) -> Iterator[_M
     arena_at = spare_at + region["spare_bytes"]
     counter = Table(b.allocate(I64), I64)
     with borrowed(b, arena_at + region["arena_bytes"], ROOM) as block:
-        with b.if_(block.equal(0)):
-            status["code"] = StatusCode.NO_MEMORY
-            b.ret()
+        fail_without_memory(b, block, status)
         table, sizes = Table(block), Table(step["sizes"], I64)
         yield _Memory(region, table, table.after(arguments), table.after(arguments + results),
                       table.after(arguments + results + carries), b.offset(block, spare_at, I8),
