@@ -15,13 +15,15 @@ gets the other results; else nothing has changed.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from nervure.transformers.cells import BORROWED
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
 from nervure.transformers.cpu.compile.llvm.types import I1, I8, I32, I64, PTR
 from nervure.transformers.cpu.runtime.array_headers import new_array, python, read
 from nervure.transformers.cpu.runtime.call import run_call
-from nervure.transformers.cpu.runtime.memory_pool import borrowed
+from nervure.transformers.cpu.runtime.memory_pool import borrowed, fail_without_memory
 from nervure.transformers.cpu.runtime.native import At, LocalVariable, Pointer, Table, Truth, Word, hot, native
 from nervure.transformers.cpu.runtime.records import (
     ALIGNED,
@@ -201,20 +203,14 @@ def call_program(b: Builder, record: At[EntryRecord], program: At[ProgramRecord]
 
     Null without an exception means that nothing was done, for lack of memory or of a variable that fits.
     """
-    counts = [program[name] for name in ("argument_count", "result_count", "variable_count")]
-    total = counts[0] + counts[1] + counts[2]
     answer = LocalVariable(b.constant(PTR, 0))
-    with borrowed(b, total * 16, ROOM) as block:
-        with b.if_(block.equal(0)):
-            b.ret(block)
-        everything = Table(block)
-        objects, addresses = [divided(start, counts) for start in (everything, everything.after(total))]
+    with borrowed_tables(b, program) as (everything, total, objects, addresses):
         _hold(b, program, arguments, objects, addresses)
         with b.if_(read_cells(b, record, program, objects[2], addresses[2])), \
                 b.if_(make_results(b, program, objects[1], addresses[1])):
             status = new_status(b)
             run_call(b, program, *addresses, status)
-            answer.value = finish(b, record, program, block, status)
+            answer.value = finish(b, record, program, everything.pointer, status)
         with b.loop(0, total) as loop:
             b.call("Py_DecRef", None, everything[loop.index])
         b.call("Py_DecRef", None, program["owner"])
@@ -232,6 +228,24 @@ def _hold(b: Builder, program: At[ProgramRecord], arguments: Table, objects: lis
         addresses[0][loop.index] = read(b, argument, "data", PTR)
     with b.loop(0, program["result_count"] + program["variable_count"]) as loop:
         objects[1][loop.index] = b.constant(PTR, 0)
+
+
+@contextmanager
+def borrowed_tables(b: Builder, program: At[ProgramRecord]) -> Iterator[
+        tuple[Table, Register, list[Table], list[Table]]]:
+    """Yields the memory of a call for the code built inside; without memory the function returns null.
+
+    It is a table of all objects, their number, and tables of objects and addresses: of the arguments, the results and
+    the variables.
+    """
+    counts = [program[name] for name in ("argument_count", "result_count", "variable_count")]
+    total = counts[0] + counts[1] + counts[2]
+    with borrowed(b, total * 16, ROOM) as block:
+        with b.if_(block.equal(0)):
+            b.ret(block)
+        everything = Table(block)
+        objects, addresses = [divided(start, counts) for start in (everything, everything.after(total))]
+        yield everything, total, objects, addresses
 
 
 def divided(start: Table, counts: list[Register]) -> list[Table]:
@@ -405,9 +419,7 @@ def run_lists(b: Builder, program: Pointer, arguments: Pointer, results: Pointer
     lists = (arguments, results, variables)
     counts = [b.load(b.offset(entries, LIST_SIZE, I8), I64) for entries in lists]
     with borrowed(b, (counts[0] + counts[1] + counts[2]) * 8, ROOM) as block:
-        with b.if_(block.equal(0)):
-            status["code"] = StatusCode.NO_MEMORY
-            b.ret()
+        fail_without_memory(b, block, status)
         tables = divided(Table(block), counts)
         for entries, count, table in zip(lists, counts, tables, strict=True):
             items = Table(b.load(b.offset(entries, LIST_ITEMS, I8), PTR))

@@ -17,7 +17,7 @@ from nervure.transformers.cpu.compile.llvm.types import I1, I8, I32, I64, PTR
 from nervure.transformers.cpu.runtime.call import run_call
 from nervure.transformers.cpu.runtime.entry import (
     ROOM,
-    divided,
+    borrowed_tables,
     fail,
     listed,
     new_status,
@@ -113,15 +113,9 @@ def call_tensors(b: Builder, record: At[TensorEntryRecord], program: At[ProgramR
 
     Null without an exception means that nothing was done, for lack of memory or of a variable that fits.
     """
-    counts = [program[name] for name in ("argument_count", "result_count", "variable_count")]
-    total = counts[0] + counts[1] + counts[2]
     own = At(EntryRecord, record["entry"])
     answer = LocalVariable(b.constant(PTR, 0))
-    with borrowed(b, total * 16, ROOM) as block:
-        with b.if_(block.equal(0)):
-            b.ret(block)
-        everything = Table(block)
-        objects, addresses = [divided(start, counts) for start in (everything, everything.after(total))]
+    with borrowed_tables(b, program) as (everything, total, objects, addresses):
         _hold(b, record, program, given, tensors, objects, addresses)
         with b.if_(read_cells(b, own, program, objects[2], addresses[2])), \
                 b.if_(take_results(b, program, addresses[1])):
@@ -132,7 +126,7 @@ def call_tensors(b: Builder, record: At[TensorEntryRecord], program: At[ProgramR
                 answer.value = finish_tensors(b, record, program, addresses[0], addresses[1])
             with b.if_((code > 0) | code.equal(StatusCode.FORKED)):
                 fail(b, own, program, everything, status)
-        with b.loop(0, counts[1]) as loop, b.if_(addresses[1][loop.index].not_equal(0)):
+        with b.loop(0, program["result_count"]) as loop, b.if_(addresses[1][loop.index].not_equal(0)):
             put(b, addresses[1][loop.index])
         with b.loop(0, total) as loop:
             b.call("Py_DecRef", None, everything[loop.index])
