@@ -6,7 +6,7 @@ machines that lack it, two bytes widened to 16 bits, whose products are added in
 The instruction takes an unsigned and a signed byte. If both operands have one sign, ``x * y`` is ``(x ^ 128) * y``
 minus the product of 128 (or -128, as the instruction reads it) and y; sums start from the negatives of these.
 
->>> Bundles(left=False, right=True, points=4).suffix
+>>> Bundles(is_left_signed=False, is_right_signed=True, points=4).suffix
 'u8_i8'
 >>> [bundles.is_flipped for bundles in (Bundles(True, True, 4), Bundles(True, True, 2), Bundles(False, True, 4))]
 [True, False, False]
@@ -24,19 +24,19 @@ class Bundles(NamedTuple):
     """Whether the bytes of the left and of the right operand are signed, and the number of points of a bundle, 4 or 2.
     """
 
-    left: bool
-    right: bool
+    is_left_signed: bool
+    is_right_signed: bool
     points: int
 
     @property
     def suffix(self) -> str:
         """Its name in the names of functions."""
-        return "_".join([f"{'i' if is_signed else 'u'}8" for is_signed in (self.left, self.right)])
+        return "_".join([f"{'i' if is_signed else 'u'}8" for is_signed in (self.is_left_signed, self.is_right_signed)])
 
     @property
     def is_flipped(self) -> bool:
         """Whether lines have the bytes of the left operand with the highest bit flipped, hence of the other sign."""
-        return self.points == 4 and self.left == self.right
+        return self.points == 4 and self.is_left_signed == self.is_right_signed
 
     @property
     def part(self) -> Type:
@@ -56,6 +56,6 @@ class Bundles(NamedTuple):
         if self.points == 2:
             name = "avx512.pmaddw.d.512" if lanes == 16 else "avx2.pmadd.wd"
             return total + b.call(f"llvm.x86.{name}", total.type, *both)
-        if not self.right:
+        if not self.is_right_signed:
             both.reverse()  # the unsigned bytes come first
         return b.call(f"llvm.x86.avx512.vpdpbusd.{32 * lanes}", total.type, total, *both)

@@ -125,7 +125,8 @@ class _Packing:
         b, lanes, width, step = self.b, self.lanes, self.cover.columns, self.block.right_point
         is_across, zero, body = self.cover.is_across, b.constant(I64, 0), b.offset(panel, width, I32)
         source = b.offset(self.block.right, column * step + point if is_across else point * step + column, I8)
-        side = _Side(source, step if is_across else 1, 1 if is_across else step, body, 1, width, self.kind.right)
+        side = _Side(source, step if is_across else 1, 1 if is_across else step, body, 1, width,
+                     self.kind.is_right_signed)
         high, wide = (lanes, lanes) if is_across else (1, min(width, 16))
         square = columns & -wide, self.squares if is_across else self.whole
         with b.loop(0, square[1], high) as bundles, b.loop(0, square[0], wide) as lines:
@@ -152,7 +153,7 @@ class _Packing:
 
     def _line_up(self, source: Register, rows: Register, lines: Register) -> None:
         b, zero, step = self.b, self.b.constant(I64, 0), self.block.left_row
-        side = _Side(source, step, 1, lines, self.cover.depth, 1, self.kind.left, self.kind.is_flipped)
+        side = _Side(source, step, 1, lines, self.cover.depth, 1, self.kind.is_left_signed, self.kind.is_flipped)
         with b.loop(0, rows) as line, b.loop(0, self.squares, self.lanes) as bundle:
             b.store(self._some(side, line.index, bundle.index, self.lanes), side.bundle(line.index, bundle.index))
         self._singly(side, (zero, rows), (self.squares, self.whole))

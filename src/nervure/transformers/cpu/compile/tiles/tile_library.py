@@ -112,7 +112,7 @@ def multiply_function(type: Type, machine: Machine, link: Callable[[str], str] =
     it calls.
     """
     b = Builder(f"multiply_{type.suffix}", ARGUMENTS, attributes="nounwind")
-    cover = _Cover(b, main_tile(type, machine), link)
+    cover = _CoverCode(b, main_tile(type, machine), link)
     cover.stream(streams_of(type, machine))
     cover.leave_to(_many(type))
     b.ret()
@@ -122,7 +122,7 @@ def multiply_function(type: Type, machine: Machine, link: Callable[[str], str] =
 def multiply_many_function(type: Type, machine: Machine, link: Callable[[str], str] = str) -> Builder:
     """Returns the function that covers a block of elements of ``type`` with tiles."""
     b = Builder(_many(type), ARGUMENTS, attributes="nounwind")
-    cover = _Cover(b, main_tile(type, machine), link, _fewer_rows(type, machine))
+    cover = _CoverCode(b, main_tile(type, machine), link, _fewer_rows(type, machine))
     last = _last_tiles(type, machine)
     if cover.main.columns * type.bits == machine.line * 8:
         cover.up_to_line(last)
@@ -146,7 +146,7 @@ def multiply_by_places_function(type: Type, machine: Machine, link: Callable[[st
     tiles = tiles_by_places_of(type, machine)
     main, *whole = [tile for tile in tiles if not tile.masked]
     more, low = [[tile for tile in whole if (tile.rows > main.rows) is is_high] for is_high in (True, False)]
-    _Cover(b, main, link, low).tile(more, [tile for tile in tiles if tile.masked])
+    _CoverCode(b, main, link, low).tile(more, [tile for tile in tiles if tile.masked])
     b.ret()
     return b
 
@@ -192,12 +192,12 @@ def multiply_bytes_function(bundles: Bundles, machine: Machine, is_across: bool,
     """Returns the function that covers a block of ``bundles`` of bytes."""
     b = Builder(multiply_bytes_name(bundles, is_across), ARGUMENTS, attributes="nounwind")
     main, *last = covers_of(bundles, machine, is_across)
-    _Cover(b, main, link).tile([], last)
+    _CoverCode(b, main, link).tile([], last)
     b.ret()
     return b
 
 
-class _Cover:
+class _CoverCode:
     """A block that is covered from the left; ``done`` counts the covered columns. ``low`` are tiles for the last rows
     of whole strips, from low to high. Few rows have micro-kernels that run at memory speed.
     """
