@@ -112,7 +112,7 @@ class CompiledRegion:
         fits = {RegionKind.BRANCH: count > 0 and bool(self.functions) and carries == 0,
                 RegionKind.SCAN: carries <= min(count, len(self.outputs)) and len(self.saved) == carries
                 and len(self.slices) == count and len(self.stacked) == max(len(self.outputs), 1)}
-        return (_name(places, buffers) and fits.get(self.kind, carries == len(self.outputs) <= count)
+        return (_are_in_range(places, buffers) and fits.get(self.kind, carries == len(self.outputs) <= count)
                 and self.kind.functions in (0, len(self.functions))
                 and all([function.is_sound_inside(arguments, len(self.outputs)) for function in self.functions]))
 
@@ -255,9 +255,9 @@ class CompiledFunction:
         count = len(self.storages)
         pairs = [storage for pair in (*self.in_place, *self.replaceable) for storage in pair]
         layouts = [(storage.layout, storage.shape) for storage in self.storages if storage.layout is not None]
-        return (all([_is_sound(kernel, count) for kernel in self.kernels]) and _name(self.roots, count)
-                and _name([storage for _, storage in self.found], count)
-                and _name(pairs, count) and self.memory.is_sound() and self._has_sound_packs()
+        return (all([_is_sound(kernel, count) for kernel in self.kernels]) and _are_in_range(self.roots, count)
+                and _are_in_range([storage for _, storage in self.found], count)
+                and _are_in_range(pairs, count) and self.memory.is_sound() and self._has_sound_packs()
                 and all([layout.rank == len(shape) for layout, shape in layouts]))
 
     def _has_sound_packs(self) -> bool:
@@ -279,13 +279,13 @@ def _is_sound(kernel: CompiledKernel, count: int) -> bool:
     launch = kernel.launch
     touched = {*kernel.reads, *kernel.writes}
     ways = [bool(kernel.key), kernel.region is not None, kernel.call is not None]
-    return (_name(kernel.buffers, count) and _name(touched, count) and touched >= set(kernel.buffers)
+    return (_are_in_range(kernel.buffers, count) and _are_in_range(touched, count) and touched >= set(kernel.buffers)
             and 0 < launch.alignment < 1 << 16 and launch.duration.is_sound() and sum(ways) == 1
             and (kernel.region is None or kernel.region.is_sound(len(kernel.buffers)))
             and (kernel.call is None or kernel.call.is_sound()))
 
 
-def _name(numbers: Collection[int], count: int) -> bool:
+def _are_in_range(numbers: Collection[int], count: int) -> bool:
     return all([0 <= number < count for number in numbers])
 
 
