@@ -27,7 +27,7 @@ from collections.abc import Sequence
 
 from nervure.kernel.ir import Access, Body, Fold, For, Kernel, Reduce
 from nervure.kernel.loop_index import LoopIndex
-from nervure.kernel.schedule.nests import Nest, accesses, is_row, nested, rewritten
+from nervure.kernel.schedule.nests import Nest, accesses, has_unit_stride, nested, rewritten
 from nervure.kernel.schedule.reduction_strategy import is_unrolled
 from nervure.kernel.tuning import UNROLLED_SCALARS
 from nervure.support.machine import Machine
@@ -45,8 +45,8 @@ def _with_lanes(nest: Nest, machine: Machine) -> For | None:
     if not reductions or any([isinstance(entry, For | Fold) for entry in body]):
         return None
     loads = [(load, reduce.indices[-1][0]) for reduce in reductions for load in accesses(reduce.body)]
-    along = {loop.index: sum([is_row(load, loop.index) for load, _ in loads]) for loop in loops}
-    along_row = sum([is_row(load, index) for load, index in loads])
+    along = {loop.index: sum([has_unit_stride(load, loop.index) for load, _ in loads]) for loop in loops}
+    along_row = sum([has_unit_stride(load, index) for load, index in loads])
     if all([is_unrolled(entry, in_lanes=False) for entry in reductions]):
         along_row = -1 if _are_near(loads, loops[-1].index) else along_row
     best = max(reversed(loops), key=lambda loop: along[loop.index])

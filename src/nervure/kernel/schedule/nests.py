@@ -94,7 +94,7 @@ def accesses(body: Sequence[Statement]) -> Iterator[Access]:
     return (entry.statement for entry in accesses_in(body))
 
 
-def is_row(access: Access, index: LoopIndex) -> bool:
+def has_unit_stride(access: Access, index: LoopIndex) -> bool:
     """Whether an access moves by one element with an index."""
     return not index.occurs_in(access.address.base) and access.address.step(index) in (1, -1)
 

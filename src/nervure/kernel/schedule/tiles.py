@@ -24,7 +24,7 @@ from __future__ import annotations
 from nervure.kernel.ir import Body, For, Kernel, Loop, substituted
 from nervure.kernel.rewriting import unused_indices
 from nervure.kernel.routines import transpose_of
-from nervure.kernel.schedule.nests import Nest, accesses, is_row, nested, rewritten
+from nervure.kernel.schedule.nests import Nest, accesses, has_unit_stride, nested, rewritten
 from nervure.kernel.schedule.products.extents import part_of
 from nervure.kernel.tuning import LEAST_TILED_COLUMNS, TILE_COLUMNS, TRANSPOSED_ROWS
 from nervure.support.machine import Machine
@@ -42,13 +42,14 @@ def _tiled(nest: Nest) -> For | None:
     if not columns.vector or any([isinstance(entry, Loop) for entry in nest.body]):
         return None
     across = [access for access in accesses(nest.body) if columns.index in dict(access.address.steps)
-              and not is_row(access, columns.index)]
-    along = {loop.index: sum([is_row(access, loop.index) for access in across]) for loop in outer}
+              and not has_unit_stride(access, columns.index)]
+    along = {loop.index: sum([has_unit_stride(access, loop.index) for access in across]) for loop in outer}
     rows = max(outer, key=lambda loop: along[loop.index], default=None)
     if rows is None or not along[rows.index] or not nest.is_free:
         return None
     others = [loop for loop in outer if loop is not rows]
-    if len(across) == along[rows.index] and not any([is_row(access, columns.index) for access in accesses(nest.body)]):
+    is_along_columns = any([has_unit_stride(access, columns.index) for access in accesses(nest.body)])
+    if len(across) == along[rows.index] and not is_along_columns:
         return nested([*others, replace(columns, vector=False), replace(rows, vector=True)], nest.body)
     if _is_transpose(rows, columns, nest.body):
         rows = replace(rows, routine="transpose")

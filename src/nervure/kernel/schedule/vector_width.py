@@ -85,7 +85,7 @@ def is_light(body: Body, index: LoopIndex) -> bool:
 
 def meets_rows(body: Body, index: LoopIndex) -> bool:
     """Whether lanes that run along an index meet in rows of memory."""
-    return all([isinstance(statement, InterleavedStore) or _is_row(statement.address, index)
+    return all([isinstance(statement, InterleavedStore) or _is_unit_or_fixed(statement.address, index)
                 for statement in walk(body) if isinstance(statement, Access)])
 
 
@@ -99,7 +99,8 @@ def long_functions(body: Body) -> list[Apply]:
     return [entry for entry in walk(body) if isinstance(entry, Apply) and not SCALAR_FUNCTIONS[entry.function].is_short]
 
 
-def _is_row(address: Address, index: LoopIndex) -> bool:
+def _is_unit_or_fixed(address: Address, index: LoopIndex) -> bool:
+    """Whether an address moves by one element with an index, or not at all, whatever the data are."""
     step = address.step(index)
     if any([isinstance(x, Variable) for _, x in address.terms]) or index.occurs_in(address.base):
         return False
