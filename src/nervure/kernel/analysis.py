@@ -39,7 +39,7 @@ class OpKind(StrEnum):
     VIEW = "view"               # an index map over one tensor
     SEGMENTS = "segments"       # several index maps, each for a box
     POINTWISE = "pointwise"     # an expression of the operands at the same index
-    MAPPED = "mapped"           # operands at other indices, or the index alone
+    INDEXED = "indexed"         # operands at other indices, or the index alone
     REDUCTION = "reduction"     # combined over some axes of a domain
     SCATTER = "scatter"         # any other iteration
     CHECK = "check"             # conditions that must hold
@@ -116,7 +116,7 @@ class OpAnalysis:
         """Whether an op shows elements of one operand in other places, which do not depend on data, and a number
         elsewhere.
         """
-        if self.kind(op) is not OpKind.MAPPED or self.structure(op).body is not identity_body:
+        if self.kind(op) is not OpKind.INDEXED or self.structure(op).body is not identity_body:
             return False
         reads = self.structure(op).reads
         return len(reads) == 1 and reads[0] is not None and not any(
@@ -153,7 +153,7 @@ def _kind_of_structure(structure: Structure) -> OpKind:
         return OpKind.SCATTER
     if structure.combine is None:
         own = identity_access(len(structure.domain))
-        return OpKind.MAPPED if all([write == own for write in structure.writes]) else OpKind.SCATTER
+        return OpKind.INDEXED if all([write == own for write in structure.writes]) else OpKind.SCATTER
     kept = tuple([index(d) for d in structure.written])
     is_reduction = all([write.coordinates == kept and not write.drop for write in structure.writes])
     return OpKind.REDUCTION if is_reduction else OpKind.SCATTER

@@ -46,7 +46,7 @@ from nervure.types.dim import DimLike, evaluate
 
 Bindings = Mapping[str, int]
 
-_MADE_AGAIN = (OpKind.POINTWISE, OpKind.REDUCTION, OpKind.MAPPED, OpKind.SEGMENTS, OpKind.VIEW, OpKind.NUMBER)
+_MADE_AGAIN = (OpKind.POINTWISE, OpKind.REDUCTION, OpKind.INDEXED, OpKind.SEGMENTS, OpKind.VIEW, OpKind.NUMBER)
 
 
 class Dropped(NamedTuple):

@@ -21,7 +21,7 @@ from nervure.kernel.tuning import INLINED_DEPTH
 from nervure.ops.looping import Scan
 from nervure.ops.rematerialising import After
 
-_LOOPS = (OpKind.POINTWISE, OpKind.MAPPED, OpKind.REDUCTION, OpKind.SEGMENTS)
+_LOOPS = (OpKind.POINTWISE, OpKind.INDEXED, OpKind.REDUCTION, OpKind.SEGMENTS)
 
 
 class Read(NamedTuple):
@@ -86,7 +86,7 @@ class ProducerAnalysis:
     def reads(self, op: Op) -> Iterator[Read]:
         """Yields the values that an op reads, including those read by inlined ones."""
         kind = self.ops.kind(op)
-        if kind not in (OpKind.MAPPED, OpKind.SCATTER, OpKind.REDUCTION):
+        if kind not in (OpKind.INDEXED, OpKind.SCATTER, OpKind.REDUCTION):
             yield from self.reads_of_values(in_memory(op), kind is not OpKind.SEGMENTS)
             return
         read = tuple([op.operands[number] for number in sorted(self.ops.operands_read(op))])
@@ -100,7 +100,7 @@ class ProducerAnalysis:
             value, views = self.base(operand)
             views = (*above, *views)
             if value in self._depth:  # an op at each index: its operands are read through the views above it
-                is_in_place = is_aligned and self.ops.kind(value.op) is not OpKind.MAPPED
+                is_in_place = is_aligned and self.ops.kind(value.op) is not OpKind.INDEXED
                 stack.extend([(entry, views, is_in_place) for entry in reversed(value.op.operands)])
             else:
                 yield Read(value, views, is_aligned)
@@ -136,10 +136,10 @@ class ProducerAnalysis:
         show everything if indices are checked on the way.
         """
         kind = self.ops.kind(op)
-        if kind is OpKind.NUMBER or (kind == OpKind.MAPPED and self._is_counter(op)):
+        if kind is OpKind.NUMBER or (kind == OpKind.INDEXED and self._is_counter(op)):
             self._depth[op.outputs[0]] = 1
             return
-        if kind not in (OpKind.POINTWISE, OpKind.MAPPED) or len(op.outputs) != 1 or len(self.uses(op.outputs[0])) != 1:
+        if kind not in (OpKind.POINTWISE, OpKind.INDEXED) or len(op.outputs) != 1 or len(self.uses(op.outputs[0])) != 1:
             return
         value, use = op.outputs[0], self.uses(op.outputs[0])[0]
         around = self._inlined_reader(use)
@@ -166,7 +166,7 @@ class ProducerAnalysis:
         if use.reader is None:
             return is_moved
         kind = self.ops.kind(use.reader)
-        if kind in (OpKind.MAPPED, OpKind.REDUCTION) and not self.ops.reads_in_place(use.reader):
+        if kind in (OpKind.INDEXED, OpKind.REDUCTION) and not self.ops.reads_in_place(use.reader):
             return False
         if kind is OpKind.SEGMENTS:
             return is_moved or value not in self._of_products

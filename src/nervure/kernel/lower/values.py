@@ -183,7 +183,7 @@ class ValueLowering:
         if kind is OpKind.POINTWISE:
             elements = [self.of(operand, point) for operand in op.operands]
             results = op.evaluate(self.scalars(), *elements)  # type: ignore[attr-defined]
-        elif kind is OpKind.MAPPED:
+        elif kind is OpKind.INDEXED:
             results = self.body_at(op, point)
         else:
             raise InternalError(f"{op!r} of {op.location} is no index function, and has no memory here")
