@@ -191,9 +191,10 @@ class Plan(NamedTuple):
         return {value: step for step in self.clusters for value in step.stored if self.places.get(value) in written}
 
 
-def make_plan(function: Function, machine: Machine = GENERIC, begin: Callable[[KernelStep], None] = lambda step: None,
-              invariant: Collection[int] = (), lengths: Mapping[str, Storage] = MappingProxyType({})) -> Plan:
-    """Makes the plan of a function without composites. ``begin`` is called with each kernel as soon as it exists.
+def make_plan(function: Function, machine: Machine = GENERIC,
+              on_kernel: Callable[[KernelStep], None] = lambda step: None, invariant: Collection[int] = (),
+              lengths: Mapping[str, Storage] = MappingProxyType({})) -> Plan:
+    """Makes the plan of a function without composites. ``on_kernel`` is called with each kernel as soon as it exists.
 
     ``invariant`` are the parameters that are the same in all iterations of the loop whose body this is. ``lengths`` is
     the memory of lengths that were found outside, by their names: arguments behind the parameters.
@@ -208,7 +209,7 @@ def make_plan(function: Function, machine: Machine = GENERIC, begin: Callable[[K
     _place_values(clusters, memory, lasting)
     sharing = KernelSharing(memory, lasting, lambda step: list(map(_simplified, lower_step(step, memory))))
     made = [Made(lowered, step) for step in clusters for lowered in sharing.kernels(step)]
-    steps = list(_steps(made, memory, lasting, machine, begin, {**lengths, **_lengths(function, memory)}))
+    steps = list(_steps(made, memory, lasting, machine, on_kernel, {**lengths, **_lengths(function, memory)}))
     if flags.debug:
         _show(function, clusters, steps)
     ordered, in_place = updates_in_place(
@@ -252,7 +253,7 @@ def _lengths(function: Function, memory: BufferAssignment) -> dict[str, Storage]
 
 
 def _steps(made: Sequence[Made], memory: BufferAssignment, lasting: Mapping[Storage, Value], machine: Machine,
-           begin: Callable[[KernelStep], None], lengths: Mapping[str, Storage]) -> Iterator[PlanStep]:
+           on_kernel: Callable[[KernelStep], None], lengths: Mapping[str, Storage]) -> Iterator[PlanStep]:
     """Yields the kernels and calls of Python of a plan, with their loops in order. Some kernels share an outer loop.
     Their sizes may depend on ``lengths``.
     """
@@ -273,7 +274,7 @@ def _steps(made: Sequence[Made], memory: BufferAssignment, lasting: Mapping[Stor
             noted = lowered._replace(notes=(apart[number],)) if number in apart else lowered
             kernels = [_with_lengths(KernelStep(each, step), lengths) for each in scheduling.scheduled(noted)]
         for kernel in kernels:
-            begin(kernel)
+            on_kernel(kernel)
             yield kernel
 
 

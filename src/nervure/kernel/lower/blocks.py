@@ -73,7 +73,7 @@ class _Blocks:
             results = tuple([Variable(value.dtype) for value in totals.values])
             elements.statements.add(Reduce(results, totals.combine, ((lane, length), *inner), tuple(iteration.list),
                                            tuple(totals.values)))
-            for value, name, result in zip(totals.places, totals.combine, results, strict=True):
+            for value, name, result in zip(totals.outputs, totals.combine, results, strict=True):
                 place = self._memory.temporary(result.dtype, (self._count, *step.kept), value)
                 self._partial.append((value, name, place))
                 offset = position((block.dim, *self._row_point), place.shape)

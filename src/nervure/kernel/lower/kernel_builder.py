@@ -221,6 +221,6 @@ def row_point(step: Loops, value: Value) -> Coordinates:
     return point
 
 
-def unit(combine: str | None, dtype: DType) -> Literal:
+def initial_value(combine: str | None, dtype: DType) -> Literal:
     """Returns the initial value of a combiner; 0 if the last write wins."""
     return combiners.unit(combine if combine in COMBINERS else "add", dtype)

@@ -43,11 +43,11 @@ from nervure.kernel.lower.kernel_builder import (
     KernelBuilder,
     LoweredKernel,
     here,
+    initial_value,
     loops_over,
     nested,
     row_point,
     row_position,
-    unit,
 )
 from nervure.kernel.lower.scalars import converted
 from nervure.kernel.lower.values import ValueLowering
@@ -56,14 +56,14 @@ from nervure.types.dim import DimLike, dim_min, index, product
 
 
 class Totals:
-    """The scalars that are combined, each for the output in ``places`` by the combiner in ``combine``.
+    """The scalars that are combined, each for one of the ``outputs`` by the combiner in ``combine``.
 
     Ops with combiners of their own are in ``folds``, sums of products in ``contractions``.
     """
 
     def __init__(self, builder: KernelBuilder, ops: Iterable[Op], point: Point) -> None:
         analysis, elements = builder.memory.ops, builder.elements
-        self.places: list[Value] = []
+        self.outputs: list[Value] = []
         self.values: list[Scalar] = []
         self.folds: list[Op] = []
         self.contractions: list[Op] = []
@@ -78,16 +78,16 @@ class Totals:
                 continue
             given = elements.body_at(op, point)
             for output, value in zip(op.outputs, given, strict=True):
-                self.places.append(output)
+                self.outputs.append(output)
                 self.values.append(converted(elements.statements, value, (structure.accumulate or value.dtype).compute))
                 combine.append(structure.combine)
         self.combine = tuple(combine)
 
 
-def note(elements: ValueLowering, places: Sequence[Value], results: Sequence[Scalar]) -> None:
+def note(elements: ValueLowering, outputs: Sequence[Value], results: Sequence[Scalar]) -> None:
     """Notes the results as row values, in the types of the ops' outputs; integers wrap as the sum itself does."""
     s = elements.scalars()
-    for output, result in zip(places, results, strict=True):
+    for output, result in zip(outputs, results, strict=True):
         elements.rows[output] = (s.wrap if output.dtype.is_integer else s.convert)(result, output.dtype)
 
 
@@ -173,7 +173,7 @@ class Rows:
             results = tuple([Variable(value.dtype) for value in totals.values])
             elements.statements.add(
                 Reduce(results, totals.combine, tuple(loops), tuple(body.list), tuple(totals.values)))
-            note(elements, totals.places, results)
+            note(elements, totals.outputs, results)
         elif stores:
             for statement in nested(loops, body.list, vector=self._along_row, parallel=False):
                 elements.statements.add(statement)
@@ -272,7 +272,8 @@ class _Lanes(Rows):
         with self._elements.body() as body:
             for _, combine, place in self._partial:
                 with self._elements.body() as empty:
-                    self._builder.store(self._builder.buffer(place), self._own_place(), unit(combine, place.dtype))
+                    self._builder.store(self._builder.buffer(place), self._own_place(),
+                                        initial_value(combine, place.dtype))
                 loops = loops_over(self._step.shape, self._reduced)
                 body.list.extend(nested(loops, empty.list, parallel=False))
             body.list.append(For(self._iteration, self._iterations, tuple(rows)))
@@ -288,7 +289,7 @@ class _Lanes(Rows):
         if phase != self._step.last_run:
             return found
         totals = Totals(self._builder, self._step.cross_row, self._point)
-        for value, combine, total in zip(totals.places, totals.combine, totals.values, strict=True):
+        for value, combine, total in zip(totals.outputs, totals.combine, totals.values, strict=True):
             lengths = [self._step.shape[axis] for axis in self._reduced]
             place = self._memory.temporary(total.dtype, (self._blocks * LANES, *lengths), value)
             self._partial.append((value, combine, place))

@@ -23,11 +23,11 @@ from nervure.kernel.lower.kernel_builder import (
     KernelBuilder,
     LoweredKernel,
     here,
+    initial_value,
     loops_over,
     lower_store,
     nested,
     place_in,
-    unit,
 )
 from nervure.kernel.lower.scalars import converted
 from nervure.kernel.tuning import PRIVATE_COPIES, STRIPE, STRIPES
@@ -125,7 +125,7 @@ def _by_private_copies(step: Scatter, memory: BufferAssignment, structure: Struc
 
     place = place_in(copies, here(shape), shape)
     cleared = lower_store(memory, "clear", step.op, {step.op: None}, shape, copies, place,
-                          lambda _: unit(combine, output.dtype))
+                          lambda _: initial_value(combine, output.dtype))
     return [cleared, _written(step, memory, structure, [copies], PRIVATE_COPIES),
             lower_store(memory, "combine", step.op, {step.op: None}, output.shape, memory.of(output),
                         memory.position(output, point), combined)]
@@ -137,7 +137,7 @@ def _filled(step: Scatter, memory: BufferAssignment, structure: Structure, outpu
 
     def element(builder: KernelBuilder) -> Scalar:
         if structure.initial is None:
-            return unit(None if callable(structure.combine) else structure.combine, target.dtype)
+            return initial_value(None if callable(structure.combine) else structure.combine, target.dtype)
         given = builder.elements.of(step.op.operands[structure.initial], point)
         return converted(builder.elements.statements, given, target.dtype)
 
