@@ -118,7 +118,7 @@ class _Writer:
         context = Context(b, self._machine, self._lanes, self._link, table)
         context.rooms, context.apart, context.failures = self._rooms, apart, self.failures
         context.often = _often(kernel.body)
-        self._point(context)
+        self._locate_buffers(context)
         if kernel.sliced is not None:
             emit_slice(context, kernel.sliced, begin, end)
         else:
@@ -128,7 +128,7 @@ class _Writer:
         b.ret()
         return assemble([b], is_cold=is_cold)
 
-    def _point(self, context: Context) -> None:
+    def _locate_buffers(self, context: Context) -> None:
         """Finds the memory of all buffers."""
         b, self.scratch_bytes = context.builder, 0
         context.pointers = given = _Given(b, self.given)
