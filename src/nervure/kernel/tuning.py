@@ -1,8 +1,8 @@
-"""Every number that planning chooses by experience, with its unit and the reason for it.
+"""Every number that clustering, plans and schedules choose by experience, with its unit and the reason for it.
 
 Facts of the machine itself are in :mod:`nervure.support.machine`, the numbers that steer products and convolutions in
 :mod:`nervure.support.product_tuning`; what an op costs is said by :attr:`nervure.ir.op.Op.cost`, what a function of
-scalars does by its declaration.
+scalars does by its declaration. A pass has the few numbers of its own beside its code.
 
 >>> SMALL_TENSOR, MOST_OPS
 (32768, 96)

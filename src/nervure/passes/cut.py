@@ -40,7 +40,8 @@ from nervure.types.dim import Dim, less_equal, symbols
 
 AGAIN = 8
 """The cost (:attr:`nervure.ir.op.Op.cost`) up to which a value is computed again, including everything that it needs.
-It is about that of a store and a load from memory, which together take longer than a few additions.
+It is about that of a store and a load from memory, which together take longer than a few additions. A value that is
+kept also takes memory until the backward part has run, so that this is more than a plan computes again in one call.
 """
 
 

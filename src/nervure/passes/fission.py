@@ -49,8 +49,11 @@ from nervure.types.dim import DimLike, less_equal
 ROOM = 8
 """How many times the bytes that an iteration reads and stacks, totals apart, may move out of it."""
 
-CHEAP = 5
-"""The cost of one point of an elementwise op up to which it is computed again rather than stacked."""
+UNSTACKED = 5
+"""The cost of one point of an elementwise op up to which it is computed again rather than stacked.
+
+It is that of the op alone, where :data:`nervure.passes.cut.AGAIN` is that of all that a value needs.
+"""
 
 class _Rank(IntEnum):
     """The kinds of values of a body: they depend on nothing that changes, on slices alone, or on carries."""
@@ -262,7 +265,7 @@ class _Fission:
             return False
         if isinstance(op, View) and len(op.operands) == 1:
             return less_equal(_bytes(op.operands[0]), _bytes(value)) is True
-        is_cheap = isinstance(op, Elementwise) and op.cost <= CHEAP
+        is_cheap = isinstance(op, Elementwise) and op.cost <= UNSTACKED
         return self.rank[value] == _Rank.SLICED and (is_cheap or op not in self.kept)
 
     def _spread(self, values: Sequence[Value], ops: Iterable[Op], whole: Mapping[Value, Value]) -> list[Value]:
