@@ -49,13 +49,15 @@ class ChannelsFirst(NamedTuple):
     machine: Machine
 
     def order(self, rank: int) -> Order:
-        """The order of the dimensions of data (N, C, lengths)."""
+        """Returns the order of the dimensions of data (N, C, lengths)."""
         return tuple(range(rank))
 
     def convolved(self, x: Value, f: Value, geometry: Geometry, places: Lengths, is_turned: bool = False) -> Value:
-        """The convolution of data (N, groups*C, lengths) with filters (groups*K, C, windows) at ``places`` along each
-        length. Filters that are turned lie in memory as they are: products read them from the last position of a window
-        to the first.
+        """Returns the convolution of data (N, groups*C, lengths) with filters (groups*K, C, windows) at ``places``
+        along each length.
+
+        Filters that are turned lie in memory as they are: products read them from the last position of a window to
+        the first.
         """
         windows, rank = f.shape[2:], 1 + len(places)
         seen = geometry, windows, places
@@ -71,7 +73,7 @@ class ChannelsFirst(NamedTuple):
         return Reshape(slid, (x.shape[0], f.shape[0], *places)).output
 
     def _strip(self, f: Value, groups: int) -> int:
-        """The number of filters that lie side by side for each point; 1 where these would not fill registers.
+        """Returns the number of filters that lie side by side for each point; 1 where these would not fill registers.
 
         Products read them as columns then, and results are transposed.
         """
@@ -87,7 +89,7 @@ class ChannelsFirst(NamedTuple):
         return machine.strip_columns if each % machine.strip_columns == 0 else each
 
     def _in_strips(self, f: Value, groups: int) -> Value:
-        """Filters (groups, strips, windows, C, filters of a strip), in this order in memory."""
+        """Returns filters as (groups, strips, windows, C, filters of a strip), in this order in memory."""
         strip, each = self._strip(f, groups), f.shape[0] // groups
         apart = Reshape(f, (groups, each // strip, strip, *f.shape[1:]))
         strips = Permute(apart, (0, 1, *range(4, 2 + f.rank), 3, 2)).output
@@ -111,7 +113,7 @@ class Stretches:
         self._data = by_group(self._in_memory(x, geometry), geometry.groups, 1)
 
     def in_columns(self) -> Value:
-        """(N, groups, window positions, C, places)."""
+        """Returns the data as (N, groups, window positions, C, places)."""
         batch, groups, channels = self._data.shape[:3]
         shape = (batch, groups, *self._windows, channels, *self._places)
         n, g, *rest = indices(len(shape))
@@ -119,8 +121,9 @@ class Stretches:
         return IndexView(self._data, IndexMap(shape, (n, g, c, *self._position(offsets, at)))).output
 
     def in_rows(self) -> Value:
-        """(groups, C and window positions, N, places). The rows are one dimension where their number is known; of the
-        places each dimension is one.
+        """Returns the data as (groups, C and window positions, N, places).
+
+        The rows are one dimension where their number is known; of the places each dimension is one.
         """
         batch, groups, channels = self._data.shape[:3]
         apart = (channels, *self._windows)
@@ -133,7 +136,7 @@ class Stretches:
         return IndexView(self._data, IndexMap(shape, (n, g, c, *self._position(offsets, at)))).output
 
     def _position(self, offsets: Lengths, at: Lengths) -> tuple[DimLike, DimLike]:
-        """The phase, and the position in memory, of a window position at a place."""
+        """Returns the phase, and the position in memory, of a window position at a place."""
         phase: DimLike = 0
         place: DimLike = 0
         for d, (stride, dilation, _) in enumerate(self._steps):
@@ -143,7 +146,8 @@ class Stretches:
         return phase, place
 
     def _in_memory(self, x: Value, geometry: Geometry) -> Value:
-        """The padded data (N, C, phases, lengths), with the elements of a phase, a stride apart, side by side."""
+        """Returns the padded data (N, C, phases, lengths), with the elements of a phase, a stride apart, side by side.
+        """
         around = [(before, length * stride - before - own) for (before, _), length, stride, own
                   in zip(geometry.paddings, self.lengths, geometry.strides, x.shape[2:], strict=True)]
         if all([stride == 1 for stride in geometry.strides]):
@@ -159,7 +163,7 @@ class Stretches:
 
 
 def _unravelled(number: DimLike, lengths: Lengths) -> list[DimLike]:
-    """The coordinates of the element of this number, in row-major order."""
+    """Returns the coordinates of the element of this number, in row-major order."""
     return [number // product(lengths[d + 1:]) % length for d, length in enumerate(lengths)]
 
 

@@ -66,7 +66,7 @@ def chosen(function: Function, machine: Machine = GENERIC) -> set[Value]:
 
 
 def _better(function: Function, last: Collection[Form], machine: Machine) -> set[Form]:
-    """Those of some convolutions that would be slower with channels first, if the others had them last."""
+    """Returns those of some convolutions that would be slower with channels first, if the others had them last."""
     made, wanted = _reached(function, last), _needed(function, [op.operands[0] for op in last])
     reduced = _needed(function, [op.operands[0] for op in function.operations if isinstance(op, Fold)])
     kept = _needed(function, function.roots)
@@ -84,14 +84,14 @@ def _better(function: Function, last: Collection[Form], machine: Machine) -> set
 
 
 def _elements(op: Form) -> tuple[DimLike, DimLike]:
-    """The elements of the data and of the results for each place of a window."""
+    """Returns the elements of the data and of the results for each place of a window."""
     data, results = op.operands[0].shape[1], op.outputs[0].shape[1]
     each = prod(op.strides)
     return (data * each, results) if isinstance(op, Convolution) else (data, results * each)
 
 
 def _gain(op: Form, tuning: ProductTuning) -> DimLike:
-    """The multiply-adds of a place that are faster with channels last.
+    """Returns the multiply-adds of a place that are faster with channels last.
 
     They are where filters fill a panel, and an element is at several positions of a window.
     """
@@ -102,13 +102,13 @@ def _gain(op: Form, tuning: ProductTuning) -> DimLike:
 
 
 def _columns(op: Form) -> DimLike:
-    """The filters of a group that a panel has side by side."""
+    """Returns the filters of a group that a panel has side by side."""
     f = op.operands[1]
     return f.shape[0] // op.groups if isinstance(op, Convolution) else f.shape[1]
 
 
 def described(op: Op) -> str | None:
-    """That an op is the product of a convolution with channels last, and what spoke for it; None for other ops."""
+    """Returns what spoke for channels last if an op is the product of a convolution with them; None for other ops."""
     seen = op.operands[0] if isinstance(op, Contract) else None
     if seen is None or not isinstance(seen.op, IndexView | FilledView) or seen.rank != 2 * seen.op.operands[0].rank - 1:
         return None
@@ -118,7 +118,7 @@ def described(op: Op) -> str | None:
 
 
 def leaf_of(f: Value) -> Value:
-    """The value that filters ``f`` are a view of."""
+    """Returns the value that filters ``f`` are a view of."""
     while composes(f.op):
         f = f.op.operands[0]
     return f
@@ -135,7 +135,8 @@ def _is_candidate(op: Form, written: Collection[object], machine: Machine) -> bo
 
 
 def _reached(function: Function, ops: Collection[Op]) -> set[Value]:
-    """The values that follow from results of ops, element by element, moved against each other or side by side."""
+    """Returns the values that follow from results of ops, element by element, moved against each other or side by side.
+    """
     found = {output for op in ops for output in op.outputs}
     for op in function.operations:
         if goes_on(op) and not found.isdisjoint(op.operands):
@@ -144,7 +145,7 @@ def _reached(function: Function, ops: Collection[Op]) -> set[Value]:
 
 
 def _needed(function: Function, values: Collection[Value]) -> set[Value]:
-    """The values from which some follow so."""
+    """Returns the values from which others follow so."""
     found = {*values}
     for op in reversed(function.operations):
         if goes_on(op) and not found.isdisjoint(op.outputs):
@@ -153,12 +154,12 @@ def _needed(function: Function, values: Collection[Value]) -> set[Value]:
 
 
 def order(rank: int) -> Order:
-    """The order of the dimensions of data (N, C, lengths)."""
+    """Returns the order of the dimensions of data (N, C, lengths)."""
     return channels_last(rank)
 
 
 def convolved(x: Value, f: Value, geometry: Geometry, places: Sequence[DimLike], is_turned: bool = False) -> Value:
-    """The convolution of data ``x`` (N, lengths, groups*C) with filters ``f`` (groups*K, C, windows).
+    """Returns the convolution of data ``x`` (N, lengths, groups*C) with filters ``f`` (groups*K, C, windows).
 
     The result is (N, places, groups*K). The positions of a window count from the last one if ``is_turned``.
     """
@@ -178,7 +179,7 @@ def convolved(x: Value, f: Value, geometry: Geometry, places: Sequence[DimLike],
 
 
 def _padded(x: Value, geometry: Geometry, windows: Sequence[DimLike], places: Sequence[DimLike]) -> Value:
-    """The data (N, lengths, C) with zeros around them in memory."""
+    """Returns the data (N, lengths, C) with zeros around them in memory."""
     around = [(before, (place - 1) * stride + (window - 1) * dilation + 1 - before - own)
               for (before, _), place, stride, window, dilation, own in zip(
                   geometry.paddings, places, geometry.strides, windows, geometry.dilations, x.shape[1:-1], strict=True)]

@@ -57,7 +57,7 @@ class IndexRead(NamedTuple):
         return {name for entry in self.coordinates for name in index_symbols(entry)}
 
     def over(self, dimensions: Sequence[int], shape: Shape) -> Value | None:
-        """The index as a value of these dimensions of the domain, and more lengths of 1, in the ``shape``.
+        """Returns the index as a value of these dimensions of the domain, and more lengths of 1, in the ``shape``.
 
         None if that is no view of it.
         """
@@ -94,7 +94,7 @@ def _of_gather(op: Gather | GatherElements | GatherNd) -> Value | None:
 
 
 def _coordinate(element: Element, indices: Value, domain: Shape) -> Coordinate | None:
-    """The coordinate that an index gives to an element of a gather; a known one is counted from the start."""
+    """Returns the coordinate that an index gives to an element of a gather; a known one is counted from the start."""
     ranges = index_ranges(domain)
     found = _read(indices, element.coordinates, ranges)
     if isinstance(found, IndexRead):
@@ -121,7 +121,7 @@ def _are_inside(found: Sequence[Coordinate], shape: Shape, domain: Shape) -> boo
 
 
 def _axis_by_axis(op: Gathering, found: Sequence[Coordinate], domain: Shape) -> Value | None:
-    """A gather for each coordinate that is data, if no dimension of the result decides on two coordinates."""
+    """Returns a gather for each coordinate that is data, if no dimension of the result decides on two coordinates."""
     used = [entry.dimensions if isinstance(entry, IndexRead) else index_symbols(entry) for entry in found]
     names = [name for own in used for name in own]
     if len(names) != len(set(names)):
@@ -143,13 +143,15 @@ def _axis_by_axis(op: Gathering, found: Sequence[Coordinate], domain: Shape) -> 
 
 
 def _growth(domain: Shape, dimensions: Sequence[int], length: DimLike) -> float:
-    """The factor by which a gather makes an axis of a known length longer."""
+    """Returns the factor by which a gather makes an axis of a known length longer."""
     own = product([domain[d] for d in dimensions])
     return own / length if isinstance(own, int) and isinstance(length, int) and length else 1.0
 
 
 def _in_batches(op: Gathering, found: Sequence[Coordinate], domain: Shape) -> Value | None:
-    """A gather along one axis in batches, if that coordinate alone is data and those in front count the batches."""
+    """Returns a gather along one axis in batches, if that coordinate alone is data and those in front count the
+    batches.
+    """
     x = op.operands[0]
     axis, data = next((at, entry) for at, entry in enumerate(found) if isinstance(entry, IndexRead))
     before, after = found[:axis], found[axis + 1:]
@@ -169,7 +171,7 @@ def _in_batches(op: Gathering, found: Sequence[Coordinate], domain: Shape) -> Va
 
 
 def _read(value: Value, at: tuple[DimLike, ...], ranges: Ranges, depth: int = DEEPEST) -> Coordinate:
-    """The element of a value at a place, as an expression over the same indices if it is known.
+    """Returns the element of a value at a place, as an expression over the same indices if it is known.
 
     Sums and products that wrap around have the same remainder as the expression, which is inside of the type's range
     wherever it counts.
@@ -227,7 +229,7 @@ def _through(map: IndexMap, at: Sequence[DimLike]) -> tuple[DimLike, ...]:
 
 
 def _of_conversion(op: Convert, at: tuple[DimLike, ...], ranges: Ranges, depth: int) -> DimLike | None:
-    """A conversion of a number that both types have."""
+    """Returns the element at a place if both types have it."""
     x = op.operands[0]
     if not x.dtype.is_integer or not op.dtype.is_integer:
         return None
@@ -240,7 +242,7 @@ def _of_conversion(op: Convert, at: tuple[DimLike, ...], ranges: Ranges, depth: 
 
 
 def _of_array(op: Constant, at: tuple[DimLike, ...]) -> Coordinate | None:
-    """Numbers at regular steps; of others, those of the dimensions along which they differ."""
+    """Returns the element at a place: an expression if numbers have regular steps, else a read of what differs."""
     if not 0 < op.array.nbytes <= LIMIT or not op.dtype.is_integer:
         return None
     fixed = [entry if isinstance(entry, int) else slice(None) for entry in at]

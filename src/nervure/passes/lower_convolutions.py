@@ -55,17 +55,18 @@ class ChannelOrder(Protocol):
     """The way to compute convolutions of data that lie in one order: the channels first, or last."""
 
     def order(self, rank: int) -> Order:
-        """The order of the dimensions of data (N, C, lengths)."""
+        """Returns the order of the dimensions of data (N, C, lengths)."""
 
     def convolved(self, x: Value, f: Value, geometry: Geometry, places: Sequence[DimLike], is_turned: bool) -> Value:
-        """The convolution of data ``x`` with filters ``f`` (groups*K, C, windows) at ``places`` along each length.
+        """Returns the convolution of data ``x`` with filters ``f`` (groups*K, C, windows) at ``places`` along each
+        length.
 
         Data and result lie in the order. The positions of a window count from the last one if ``is_turned``.
         """
 
 
 def lower_convolutions(function: Function, machine: Machine = GENERIC) -> Function:
-    """The function without convolutions, and with ops made in the orders in which their operands lie.
+    """Returns the function without convolutions, and with ops made in the orders in which their operands lie.
 
     The products that it makes of them are those that suit a ``machine``.
     """
@@ -140,12 +141,12 @@ class _DataGradient(NamedTuple):
         return self._turned(spread, self.f, around, op.lengths)
 
     def _lengths(self, entries: Sequence[T]) -> list[T]:
-        """The entries of the lengths, where there is an entry for each dimension of the order."""
+        """Returns the entries of the lengths, where there is an entry for each dimension of the order."""
         return [entry for entry, own in zip(entries, self.order, strict=True) if own >= 2]
 
     def _turned(self, r: Value, f: Value, around: Sequence[tuple[DimLike, DimLike]],
                 lengths: Sequence[DimLike]) -> Value:
-        """The convolution of ``r`` with flipped filters ``f``, with a step of 1, at ``lengths`` elements.
+        """Returns the convolution of ``r`` with flipped filters ``f``, with a step of 1, at ``lengths`` elements.
 
         Each length of the data begins as many elements before the first place as the first of its pair in ``around``
         says; the second says how many elements it has beyond these and the places.
@@ -159,7 +160,8 @@ class _DataGradient(NamedTuple):
         return self.layout.convolved(r, joined(turned, 0), unit, lengths, True)
 
     def _unfolded(self) -> Value:
-        """The gradient where windows lie side by side: one product, whose filters are the elements of a window."""
+        """Returns the gradient where windows lie side by side: one product, whose filters are the elements of a window.
+        """
         op, places, rank = self.op, self._lengths(self.r.shape), self.r.rank
         # The elements of a window lie in the order, too: the results of the product at each place have dimension 1 as
         # groups, and the others of an element as ``rank`` + 1, ...
@@ -177,7 +179,7 @@ class _DataGradient(NamedTuple):
         return Reshape(Permute(Reshape(whole, shape), beside), result).output
 
     def _phase(self, shape: Shape, meetings: Sequence[Meeting]) -> Value:
-        """The gradient of those elements of the data that lie a stride apart."""
+        """Returns the gradient of those elements of the data that lie a stride apart."""
         if not all(meetings):
             return Full(0, self.r.dtype, shape).output
         counts, met, places = self._lengths(shape), self._lengths(meetings), self._lengths(self.r.shape)
@@ -198,7 +200,7 @@ def _is_unfolded(op: ConvolutionDataGradient) -> bool:
 
 
 def _spread(x: Value, strides: Mapping[int, int]) -> Value:
-    """The data with zeros behind each of their elements along some axes, so that they are strides apart."""
+    """Returns the data with zeros behind each of their elements along some axes, so that they are strides apart."""
     for axis, stride in strides.items():
         if stride != 1:
             apart = Reshape(x, (*x.shape[:axis + 1], 1, *x.shape[axis + 1:]))

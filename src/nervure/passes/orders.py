@@ -60,7 +60,7 @@ Operands = Sequence[Ordered | None]
 
 
 def channels_last(rank: int) -> Order:
-    """The order (N, lengths, C) of the dimensions of (N, C, lengths)."""
+    """Returns the order (N, lengths, C) of the dimensions of (N, C, lengths)."""
     return (0, *range(2, rank), 1)
 
 
@@ -70,7 +70,7 @@ def goes_on(op: Op) -> bool:
 
 
 def in_order(op: Op, laid: Operands) -> Ordered | None:
-    """The result of ``op`` in the order of its operands, for which the values of ``laid`` stand.
+    """Returns the result of ``op`` in the order of its operands, for which the values of ``laid`` stand.
 
     None where the op has to be computed of its own operands: else it had other bits, or elements had to move.
     """
@@ -81,7 +81,8 @@ def in_order(op: Op, laid: Operands) -> Ordered | None:
 
 
 def moved(x: Value, laid: Ordered | None, order: Order) -> Value:
-    """The value ``x`` in an order: as it lies, if ``laid`` stands for it so, else moved there by a permutation."""
+    """Returns the value ``x`` in an order: as it lies, if ``laid`` stands for it so, else moved there by a permutation.
+    """
     if order == tuple(range(x.rank)):
         return x
     return laid.value if laid is not None and laid.order == order else Permute(x, order).output
@@ -91,7 +92,9 @@ def moved(x: Value, laid: Ordered | None, order: Order) -> Value:
 
 
 def _elementwise(op: Elementwise, laid: Operands) -> Ordered | None:
-    """An op on operands of one order, and on others that repeat their elements, so that their order costs nothing."""
+    """Returns an op on operands of one order, and on others that repeat their elements, so that their order costs
+    nothing.
+    """
     order = next(entry.order for entry in laid if entry is not None)
     operands = [_element(x, entry, order) for x, entry in zip(op.operands, laid, strict=True)]
     known = [x for x in operands if x is not None]
@@ -99,12 +102,12 @@ def _elementwise(op: Elementwise, laid: Operands) -> Ordered | None:
 
 
 def _element(x: Value, laid: Ordered | None, order: Order) -> Value | None:
-    """An operand in an order; None where it would have to be moved for that."""
+    """Returns an operand in an order; None where it would have to be moved for that."""
     return repetition(x, order) if laid is None else moved(x, laid, order)
 
 
 def repetition(x: Value, order: Order) -> Value | None:
-    """A value that has the same elements along some dimension, in an order; None if it has not."""
+    """Returns a value in an order if its elements are the same along some dimension, else None."""
     if isinstance(x.op, Full):
         return Full(x.op.number, x.dtype, tuple([x.shape[d] for d in order])).output
     below, map = x, IndexMap(x.shape, indices(x.rank))
@@ -119,7 +122,8 @@ def repetition(x: Value, order: Order) -> Value | None:
 
 
 def _side_by_side(x: Value, map: IndexMap) -> tuple[Value, IndexMap]:
-    """A value, and the map of what is seen of it, with the elements of the map's last dimension next to each other.
+    """Returns a value, and the map of what is seen of it, with the elements of the map's last dimension next to each
+    other.
 
     They are moved there if they lie apart, and there are no more of them than what repeats them has.
     """
@@ -176,7 +180,7 @@ def _concatenate(op: Concatenate, laid: Operands) -> Ordered | None:
 
 
 def _permute(op: Permute, laid: Operands) -> Ordered | None:
-    """The same value, in an order that is counted from the dimensions of the result."""
+    """Returns the same value, in an order that is counted from the dimensions of the result."""
     entry, = laid
     if entry is None:
         return None
@@ -186,7 +190,7 @@ def _permute(op: Permute, laid: Operands) -> Ordered | None:
 
 
 def _fold(op: Fold, laid: Operands) -> Ordered | None:
-    """A reduction whose elements, and whose results, come one after the other as before."""
+    """Returns a reduction whose elements, and whose results, come one after the other as before."""
     entry, = laid
     if entry is None:
         return None
