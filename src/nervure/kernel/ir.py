@@ -100,11 +100,12 @@ from nervure.kernel.operands import Buffer as Buffer
 from nervure.kernel.operands import Literal as Literal
 from nervure.kernel.operands import Scalar as Scalar
 from nervure.kernel.operands import Variable as Variable
+from nervure.kernel.operands import is_structural as is_structural
 from nervure.support.replacing import replace
 from nervure.types.dim import Dim, DimLike
 
 BLOCK = 4096
-"""The points of a block of such a reduction."""
+"""The points of a block of a reduction."""
 
 GROUP = 64
 """The blocks of a group, whose totals are combined in order."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from nervure.kernel.loop_index import LoopIndex, sorted_indices, substitute_indices
 from nervure.support.replacing import replace
@@ -27,6 +28,11 @@ class Variable:
 
     def __repr__(self) -> str:
         return f"<{self.dtype.short} variable>"
+
+
+def is_structural(expression: DimLike) -> TypeGuard[int]:
+    """Whether an index is a number of a kernel's structure; all others are sizes, in which equal kernels may differ."""
+    return isinstance(expression, int) and -2 <= expression <= 2
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 from nervure.errors import InternalError
-from nervure.kernel.ir import Apply, Index, Literal, Scalar, Statement, Variable
+from nervure.kernel.ir import Apply, Index, Literal, Scalar, Statement, Variable, is_structural
 from nervure.ops.scalar import SCALAR_FUNCTIONS, ScalarNamespace
 from nervure.types.dim import DimLike
 from nervure.types.dtype import DType, bool_, int64
@@ -43,7 +43,7 @@ class Statements:
         """Returns an expression over loop indices, as int64. A length is no literal, so that kernels of other sizes
         are equal.
         """
-        if isinstance(expression, int) and -2 <= expression <= 2:
+        if is_structural(expression):
             return Literal(expression, int64)
         found = self._known.get(expression)
         if found is None:

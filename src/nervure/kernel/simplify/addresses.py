@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from nervure.kernel.ir import Access, Address, Body, Index, Literal, Scalar, Simple, Statement, Variable
+from nervure.kernel.ir import Access, Address, Body, Index, Literal, Scalar, Simple, Statement, Variable, is_structural
 from nervure.kernel.loop_index import LoopIndex, sorted_indices
 from nervure.kernel.rewriting import AnyLoop, Rewrite
 from nervure.support.replacing import replace
@@ -51,7 +51,7 @@ class _Addresses(Rewrite):
     def simple(self, statement: Simple, out: list[Statement]) -> None:
         if isinstance(statement, Index):
             expression = self._simplified(statement.expression)
-            if isinstance(expression, int) and -2 <= expression <= 2:  # else a size, no structure
+            if is_structural(expression):
                 self.replaced[statement.result] = Literal(expression, int64)
                 return
             self._indices[statement.result] = expression
