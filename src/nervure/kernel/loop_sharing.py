@@ -299,7 +299,7 @@ def _named(lowered: LoweredKernel, names: Mapping[Storage, str]) -> Kernel:
 
 
 def _outer(kernel: Kernel) -> tuple[DimLike, ...] | None:
-    """Returns the extents of the loops of a product around that over its columns; None for another kernel."""
+    """Returns the extents of the loops outside a product's loop over columns; None for another kernel."""
     if kernel.parallel is None:
         return None
     nest = nest_of(kernel.parallel)
@@ -318,7 +318,7 @@ def _splits(kernels: Sequence[Kernel], outer: tuple[DimLike, ...]) -> Iterator[t
 
 
 def _has_columns_outside(kernel: Kernel) -> bool:
-    """Whether the last loop around that over columns of a product goes over columns, too, as the lines of an image."""
+    """Whether the loop just outside a product's loop over columns runs over columns, too, as lines of an image do."""
     contract = _contract(kernel)
     if contract is None or kernel.parallel is None:
         return False

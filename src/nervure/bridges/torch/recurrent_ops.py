@@ -151,7 +151,7 @@ _ARGUMENTS = 9
 
 
 def is_said(arguments: Sequence[Foreign], x: object) -> bool:
-    """Returns whether ops say what a call of one of PyTorch's functions does, of which x is the first argument.
+    """Whether our ops can compute a call of one of PyTorch's functions, of which x is the first argument.
 
     Packed sequences, other devices and sparse tensors are left to PyTorch.
     """

@@ -129,8 +129,9 @@ class _Materialisation:
                 self._decide(below.value)  # when it was decided, it was not needed outside
 
     def _is_cheap(self, value: Value, outside: list[_Reader]) -> bool:
-        """Whether all readers outside should compute a value again: the first time is free, since only they compute
-        it.
+        """Whether all readers outside should compute a value again, which then has no memory.
+
+        What the first of them computes costs nothing more.
         """
         if not self._can_be_again(value):
             return False

@@ -281,7 +281,7 @@ def _rows_of_tile(loop: For) -> For:
 
 
 def _across(rows: Rows, column: LoopIndex) -> Rows:
-    """Splits a loop over rows, or a reduction of rows, into rows 64 apart one after the other, if possible."""
+    """Adds prefetches of later rows to ``rows``: a block of lanes ahead in a reduction over one index, else fewer."""
     index, _ = rows.indices[-1]
     ahead = LANES if isinstance(rows, Reduce) and len(rows.indices) == 1 else ROWS_AHEAD
     loads = [entry for entry in rows.body if isinstance(entry, Load) and entry.address.step(column) == 1]

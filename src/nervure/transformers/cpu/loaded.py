@@ -156,7 +156,7 @@ class LoadedFunction:
                 yield from function.functions_with(own)
 
     def most_borrowed(self, panels: Panels) -> DimLike:
-        """Returns a bound of these bytes in symbols."""
+        """Returns a symbolic upper bound of ``borrowed``."""
         bytes: DimLike = 0
         for number, code in enumerate(self.codes):
             if isinstance(code, HoldsFunctions):

@@ -19,10 +19,10 @@ iterations of the sliced loop, memory of its own (``Code.scratch_bytes``), and t
 >>> code.sizes, code.scratch_bytes, "fadd <8 x float>" in code.text
 ((), 0, True)
 
-The text depends only on the structure: no name of a symbol or a buffer is in it. The only sizes in it are 0, 1, -1 and
-2, the extents of short reductions, and the lanes and blocks of others. It also depends on whether a loop certainly has
-an iteration and a reduction more than a block, whether rows fill vectors or are larger than the caches, as results may
-be, and whether rows share lines. Equal texts are equal kernels.
+The text depends only on the structure: no name of a symbol or a buffer is in it. The only sizes in it are
+``context.NUMBERS``, the extents of short reductions, and the lanes and blocks of others. It also depends on whether a
+loop certainly has an iteration and a reduction more than a block, whether rows fill vectors or are larger than the
+caches, as results may be, and whether rows share lines. Equal texts are equal kernels.
 """
 
 from __future__ import annotations

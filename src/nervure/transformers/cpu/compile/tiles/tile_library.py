@@ -300,7 +300,7 @@ class TileLibrary:
 
     @lazy
     def _builders(self) -> dict[str, Callable[[], Builder]]:
-        """The table has what builds each function; most programs link none that is not kept."""
+        """Maps each function's name to its builder; made late, since most programs find every function compiled."""
         machine, builders = self._target.machine, dict[str, Callable[[], Builder]]()
         for type in (F32, F64):
             tiles = [*tiles_of(type, machine), *tiles_by_places_of(type, machine)]
