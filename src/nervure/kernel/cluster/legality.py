@@ -51,14 +51,15 @@ _COMBINES = ("add", "maximum", "minimum")
 
 def _may_cross_rows(step: Loops, op: Op, structure: Structure, machine: Machine) -> bool:
     """Whether a reduction could run on the way through the rows of a step, as far as its operands allow it."""
-    rows = product(step.kept)
-    longest = machine.first_cache // _TOTAL  # its totals stay in the cache
-    row = product([step.shape[axis] for axis in step.reduced or ()])
-    return (structure.reduced == step.kept_axes and structure.combine in _COMBINES and step.has_lanes_along_row
-            and not any([value.dtype.is_complex for value in op.outputs])
-            and list(step.levels.values()).count(Level.CROSS_ROW) < MOST_CROSS_ROW_REDUCTIONS
-            and not (isinstance(rows, int) and rows < LEAST_ROWS_CROSSED)
-            and not (isinstance(row, int) and row > longest))
+    if structure.reduced != step.kept_axes or not step.has_lanes_along_row:
+        return False
+    if structure.combine not in _COMBINES or any([value.dtype.is_complex for value in op.outputs]):
+        return False
+    rows, row = product(step.kept), product([step.shape[axis] for axis in step.reduced or ()])
+    are_few_rows = isinstance(rows, int) and rows < LEAST_ROWS_CROSSED
+    is_beyond_cache = isinstance(row, int) and row * _TOTAL > machine.first_cache  # its totals stay there otherwise
+    others = list(step.levels.values()).count(Level.CROSS_ROW)
+    return others < MOST_CROSS_ROW_REDUCTIONS and not are_few_rows and not is_beyond_cache
 
 
 def _is_better_apart(step: Loops, reduced: tuple[int, ...], machine: Machine) -> bool:
@@ -140,9 +141,9 @@ class Legality:
         if structure.domain != step.shape:
             return FusionBlocker.OTHER_SHAPE
         if step.reduced not in (None, structure.reduced):
-            is_cross_row = _may_cross_rows(step, op, structure, self._machine) and has_enough_rows(
-                step, self._machine)
-            return self._blocker_of_full(step, inside) or Level.CROSS_ROW if is_cross_row else FusionBlocker.OTHER_AXES
+            if not (_may_cross_rows(step, op, structure, self._machine) and has_enough_rows(step, self._machine)):
+                return FusionBlocker.OTHER_AXES
+            return self._blocker_of_full(step, inside) or Level.CROSS_ROW
         if any([not entry.in_place or step.levels[entry.value.op] is not Level.FULL for entry in inside]):
             return FusionBlocker.OTHER_INDEX
         return FusionBlocker.STENCIL if _is_better_apart(step, structure.reduced, self._machine) else Level.ROW
