@@ -165,10 +165,13 @@ class KernelBuilder:
         return LoweredKernel(kernel, tuple(self._buffers), tuple(self.elements.failures), points)
 
 
-def lower_store(memory: BufferAssignment, name: str, op: Op, computed: Mapping[Op, object], shape: Shape,
-                target: Storage, place: DimLike, element: Callable[[KernelBuilder], Scalar]) -> LoweredKernel:
-    """Returns the kernel that stores one ``element`` at a ``place`` for each point of a ``shape``."""
-    builder = KernelBuilder(memory, shape, computed)
+def lower_store(memory: BufferAssignment, name: str, op: Op, shape: Shape, target: Storage, place: DimLike,
+                element: Callable[[KernelBuilder], Scalar], is_computed: bool = True) -> LoweredKernel:
+    """Returns the kernel that stores one ``element`` at a ``place`` for each point of a ``shape``.
+
+    The kernel computes the values of the ``op``, or reads them where they lie.
+    """
+    builder = KernelBuilder(memory, shape, {op: None} if is_computed else {})
     with builder.elements.body() as body:
         buffer = builder.buffer(target, "out")
         builder.store(buffer, place, element(builder))

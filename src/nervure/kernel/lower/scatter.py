@@ -124,10 +124,10 @@ def _by_private_copies(step: Scatter, memory: BufferAssignment, structure: Struc
         return total
 
     place = place_in(copies, here(shape), shape)
-    cleared = lower_store(memory, "clear", step.op, {step.op: None}, shape, copies, place,
+    cleared = lower_store(memory, "clear", step.op, shape, copies, place,
                           lambda _: initial_value(combine, output.dtype))
     return [cleared, _written(step, memory, structure, [copies], PRIVATE_COPIES),
-            lower_store(memory, "combine", step.op, {step.op: None}, output.shape, memory.of(output),
+            lower_store(memory, "combine", step.op, output.shape, memory.of(output),
                         memory.position(output, point), combined)]
 
 
@@ -141,7 +141,7 @@ def _filled(step: Scatter, memory: BufferAssignment, structure: Structure, outpu
         given = builder.elements.of(step.op.operands[structure.initial], point)
         return converted(builder.elements.statements, given, target.dtype)
 
-    return lower_store(memory, "fill", step.op, {step.op: None}, output.shape, target,
+    return lower_store(memory, "fill", step.op, output.shape, target,
                        place_in(target, point, output.shape), element)
 
 
@@ -152,7 +152,7 @@ def _rounded(step: Scatter, memory: BufferAssignment, output: Value, target: Sto
         total = builder.elements.load(builder.buffer(target), place_in(target, point, output.shape))
         return converted(builder.elements.statements, total, output.dtype)
 
-    return lower_store(memory, "round", step.op, {step.op: None}, output.shape, memory.of(output),
+    return lower_store(memory, "round", step.op, output.shape, memory.of(output),
                        memory.position(output, point), element)
 
 

@@ -64,8 +64,8 @@ def _store_parts(step: Loops, builder: KernelBuilder, value: Value) -> None:
 def lower_copy(step: Copy, memory: BufferAssignment) -> list[LoweredKernel]:
     """Returns one kernel, which writes a value to the place of a root."""
     value, point, target = step.value, here(step.value.shape), memory.roots[step.root]
-    return [lower_store(memory, "copy", value.op, {}, value.shape, target, place_in(target, point, value.shape),
-                        lambda builder: builder.elements.of(value, point))]
+    return [lower_store(memory, "copy", value.op, value.shape, target, place_in(target, point, value.shape),
+                        lambda builder: builder.elements.of(value, point), is_computed=False)]
 
 
 def lower_check(step: Guards, memory: BufferAssignment) -> list[LoweredKernel]:
@@ -101,7 +101,7 @@ def shifted(piece: Piece, point: Coordinates) -> Coordinates:
 def _alone(step: Segments, memory: BufferAssignment, piece: Piece) -> LoweredKernel:
     output, point = step.op.outputs[0], here(piece.extents)
     place = memory.position(output, shifted(piece, point))
-    return lower_store(memory, "piece", step.op, {step.op: None}, piece.extents, memory.of(output), place,
+    return lower_store(memory, "piece", step.op, piece.extents, memory.of(output), place,
                        lambda builder: _element(builder, step, piece, point))
 
 
