@@ -131,7 +131,9 @@ def _further(loop: For) -> For:
 
 def _next_row(loop: For) -> For:
     """Lets the last pass of a loop over rows prefetch the rows that the passes of the next iteration read."""
-    *passes, last = loop.body or [loop]
+    if not loop.body:
+        return loop
+    *passes, last = loop.body
     results: Body = ()
     while passes and isinstance(last, Store):  # stores of one number a row
         results = (last, *results)
@@ -168,7 +170,9 @@ def _stays_in_cache(last: For, load: Load) -> bool:
 
 def _gathered_row(loop: For) -> For:
     """Lets a loop over rows that are found by numbers compute the place of a later one, and prefetch it."""
-    last = loop.body[-1] if loop.body else loop
+    if not loop.body:
+        return loop
+    last = loop.body[-1]
     if not isinstance(last, For) or not _is_vector_loop(last):
         return loop
     defined = {entry.result: entry for entry in (*loop.body, *last.body) if isinstance(entry, Definition)}
@@ -226,8 +230,8 @@ def _short_rows(loop: For) -> For:
 
     Where several rows are read at once, as around each place of a window, enough of memory is under way.
     """
-    row, *others = loop.body or [loop]
-    if others or not isinstance(row, For) or not _is_vector_loop(row) or not is_light(row.body, row.index):
+    row = loop.body[0] if len(loop.body) == 1 else None
+    if not isinstance(row, For) or not _is_vector_loop(row) or not is_light(row.body, row.index):
         return loop
     loads = [entry for entry in row.body if isinstance(entry, Load)]
     if len(loads) != 1 or loads[0].address.terms or loads[0].address.step(row.index) != 1:
