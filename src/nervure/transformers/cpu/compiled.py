@@ -245,20 +245,22 @@ class CompiledFunction:
     def is_sound_inside(self, arguments: int, results: int) -> bool:
         """Whether it may be a function of a branch or a loop. It has at most as many arguments and results as said."""
         limits = {StorageKind.ARGUMENT: arguments, StorageKind.VARIABLE: 0, StorageKind.ROOT: max(results, 1)}
-        return (self.is_sound() and not self.in_place and self.preheader <= len(self.kernels)
-                and all([0 <= storage.number < limits.get(storage.kind, 1 << 40) for storage in self.storages])
-                and [(self.storages[root].kind, self.storages[root].number) for root in self.roots]
-                == [(StorageKind.ROOT, number) for number in range(len(self.roots))])
+        if not self.is_sound() or self.in_place or self.preheader > len(self.kernels):
+            return False
+        are_numbered = all([0 <= each.number < limits.get(each.kind, 1 << 40) for each in self.storages])
+        roots = [(self.storages[root].kind, self.storages[root].number) for root in self.roots]
+        return are_numbered and roots == [(StorageKind.ROOT, number) for number in range(len(roots))]
 
     def is_sound(self) -> bool:
         """Whether every number names something: a description read from disk may contain anything."""
         count = len(self.storages)
         pairs = [storage for pair in (*self.in_place, *self.replaceable) for storage in pair]
+        found = [storage for _, storage in self.found]
         layouts = [(storage.layout, storage.shape) for storage in self.storages if storage.layout is not None]
-        return (all([_is_sound(kernel, count) for kernel in self.kernels]) and _are_in_range(self.roots, count)
-                and _are_in_range([storage for _, storage in self.found], count)
-                and _are_in_range(pairs, count) and self.memory.is_sound() and self._has_sound_packs()
-                and all([layout.rank == len(shape) for layout, shape in layouts]))
+        if not _are_in_range([*self.roots, *found, *pairs], count):
+            return False
+        return (all([_is_sound(kernel, count) for kernel in self.kernels]) and self.memory.is_sound()
+                and self._has_sound_packs() and all([layout.rank == len(shape) for layout, shape in layouts]))
 
     def _has_sound_packs(self) -> bool:
         """Whether each derived storage is made by one kernel, of one variable, constant or argument that the function
