@@ -13,7 +13,7 @@ True
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 
 import numpy as np
@@ -102,15 +102,20 @@ def _is_sound(standing: Standing) -> bool:
     best, steps, tally = standing.progressed.best, standing.progressed.steps, standing.tally
     counts = [standing.epoch, standing.batch, standing.steps, standing.progressed.waited]
     counts += [] if steps is None else [steps]
-    return (all([type(count) is int and count >= 0 for count in counts]) and type(standing.has_ended) is bool
-            and isinstance(standing.history, list) and (best is None or type(best) is float)
-            and (standing.seen is None or type(standing.seen) is int)
-            and isinstance(standing.callbacks, dict)
-            and all([isinstance(state, dict) for state in standing.callbacks.values()])
-            and all([isinstance(table, dict) and all([_is_number(value) for value in table.values()])
-                     for table in (standing.data, tally.sums, tally.amounts, tally.rates)])
-            and all([isinstance(entry, dict) and all([_is_value(value) for value in entry.values()])
-                     for entry in standing.history]))
+    return all([
+        all([type(count) is int and count >= 0 for count in counts]),
+        type(standing.has_ended) is bool,
+        best is None or type(best) is float,
+        standing.seen is None or type(standing.seen) is int,
+        _maps_to(standing.callbacks, lambda state: isinstance(state, dict)),
+        all([_maps_to(table, _is_number) for table in (standing.data, tally.sums, tally.amounts, tally.rates)]),
+        isinstance(standing.history, list) and all([_maps_to(entry, _is_value) for entry in standing.history]),
+    ])
+
+
+def _maps_to(table: object, fits: Callable[[object], bool]) -> bool:
+    """Whether a table is a dict all of whose values fit."""
+    return isinstance(table, dict) and all([fits(value) for value in table.values()])
 
 
 def _is_number(value: object) -> bool:
