@@ -23,7 +23,7 @@ REWRITING = {"cut.AGAIN", "pattern._SEEN_THROUGH", "rewrite.VISITS", "rewrite._S
 
 # What passes weigh of a loop: how much memory may move out of it, what is computed again rather than kept, and how many
 # iterations are no loop.
-LOOPS = {"fission.ROOM", "fission.CHEAP", "inlined_regions.MOST", "residuals.DEAR", "counted_loops.MOST_OPS"}
+LOOPS = {"fission.ROOM", "fission.UNSTACKED", "inlined_regions.MOST", "residuals.DEAR", "counted_loops.MOST_OPS"}
 
 # The most numbers that may steer products and convolutions. It can only shrink.
 MOST = 25
