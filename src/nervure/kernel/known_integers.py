@@ -41,13 +41,12 @@ class KnownIntegers:
         if not _is_counted(value):
             return EVERYTHING
         pending = [value]
-        while pending:
+        while value not in self._known:
             last = pending[-1]
             unknown = [operand for operand in _followed(last.op) if _is_counted(operand) and operand not in self._known]
-            if unknown and last not in self._known:
-                pending += unknown
-            else:
-                self._known.setdefault(pending.pop(), self._held(last))
+            pending += unknown
+            if not unknown:
+                self._known[pending.pop()] = self._held(last)
         return self._known[value]
 
     def _held(self, value: Value) -> Interval:
