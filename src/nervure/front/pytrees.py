@@ -25,9 +25,6 @@ DEEPEST = 100
 """The deepest nesting allowed: far beyond any use, well inside Python's own stack."""
 
 
-_PLAIN = (dict, list, tuple, OrderedDict)
-"""Containers whose entries are all that they have; PyTorch keeps versions beside those of an OrderedDict."""
-
 _NATIVE = (BuiltinFunctionType, MethodDescriptorType, WrapperDescriptorType)
 
 
@@ -82,11 +79,15 @@ def unflatten(pattern: Pattern, leaves: Iterable[object]) -> object:
     return _build(pattern, iter(leaves))
 
 
-def parts_of(value: object) -> tuple[Iterable[object], Iterable[object]] | None:
+def parts_of(value: Any) -> tuple[Iterable[object], Iterable[object]] | None:
     """Returns the keys and entries of a container, None for a leaf. What a subclass computes when it is read or made
     is left out: a container comes back as it was.
     """
     kind = type(value)
+    if kind in (list, tuple):
+        return range(len(value)), value
+    if kind is dict:
+        return value.keys(), value.values()
     if isinstance(value, Enum):
         return None  # a member is one of a kind, whatever it is made of
     if isinstance(value, dict):
@@ -118,7 +119,7 @@ def _slots(kind: type) -> list[str]:
 
 def _with_attributes(value: object, entries: dict[object, object]) -> tuple[Iterable[object], Iterable[object]]:
     """Returns the keys and entries of a container, its attributes among them."""
-    if type(value) not in _PLAIN and not _is_own_namespace(value):
+    if type(value) is not OrderedDict and not _is_own_namespace(value):  # PyTorch keeps versions beside the entries
         entries |= {Attribute(name): entry for name, entry in attributes_of(value).items()}
     return entries.keys(), entries.values()
 
