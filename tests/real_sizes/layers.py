@@ -108,6 +108,13 @@ def convolution(filters: int, window: int | tuple[int, ...], *, strides: int = 1
     return stage
 
 
+def channels_last(stage: Stage) -> Stage:
+    """A stage of images whose channels come and leave last."""
+    def turned(draw: Draw, x: Tensor) -> Tensor:
+        return stage(draw, x.transpose(0, 3, 1, 2)).transpose(0, 2, 3, 1)
+    return turned
+
+
 def depthwise(filters: int, window: int = 3, strides: int = 1) -> Stage:
     """A filter for each channel, then a product of channels at each place."""
     def stage(draw: Draw, x: Tensor) -> Tensor:
@@ -378,5 +385,7 @@ CHOSEN: dict[str, Network] = {
         ((40, 28, 28), squeezed(40, 120, 5)), ((40, 28, 28), squeezed(80, 240, strides=2)),
         ((80, 14, 14), squeezed(112, 672, 5)), ((112, 14, 14), squeezed(160, 672, 5, strides=2)),
         ((160, 7, 7), squeezed(160, 960, 5))],
-    "long GPT": [((1100, 128), attention(2, causal=True, is_one_op=True)), ((1100, 128), perceptron(2))]}
+    "long GPT": [((1100, 128), attention(2, causal=True, is_one_op=True)), ((1100, 128), perceptron(2))],
+    "photographs": [
+        ((36, 36, 24), channels_last(convolution(40, 5))), ((36, 36, 40), channels_last(convolution(64, 3)))]}
 """Networks of cases that name them: the cases that are drawn stay what they were."""

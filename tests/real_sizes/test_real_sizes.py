@@ -49,6 +49,13 @@ LONG = [
     Case(0, "long GPT", 0, 2, (2, 1), False, "forward"), Case(1, "long GPT", 0, 1, (2, 1), False, "gradients"),
 ]
 
+LAST = [
+    # Few channels, which come last: what windows are read from has them first.
+    Case(0, "photographs", 0, 1, (16, 3), False, "forward"), Case(1, "photographs", 0, 2, (16, 5), True, "gradients"),
+    Case(2, "photographs", 0, 1, (9, 2), False, "gradients", True),
+    Case(3, "photographs", 1, 1, (5, 17), False, "step"),
+]
+
 NULL, INTERPRETER = [nv.transformers.make_transformer(name) for name in ("null", "interpreter")]
 
 
@@ -59,6 +66,11 @@ def test_cases_that_were_wrong_once(case):
 
 @pytest.mark.parametrize("case", LONG, ids=str)
 def test_long_rows_of_causal_attention(case):
+    check(case)
+
+
+@pytest.mark.parametrize("case", LAST, ids=str)
+def test_images_with_channels_last(case):
     check(case)
 
 
