@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from nervure.autodiff.found_batches import Apart
-from nervure.autodiff.reverse import call_vjp, mismatch
+from nervure.autodiff.reverse import call_vjp
 from nervure.errors import NotSupported
 from nervure.ir.gc_paused import gc_paused
 from nervure.ir.kinds import Composite, Elementwise
@@ -135,7 +135,7 @@ class _Walk:
                      for operand, mapped in zip(operands, is_mapped, strict=True)]
             seeds = [None if gradient is None else _one_of(gradient) for gradient in gradients]
             one = op.with_operands(inner)
-            contributions = call_vjp(one, tuple(seeds) if len(seeds) > 1 or seeds[0] is None else seeds[0])
+            contributions = call_vjp(one, seeds)
             pairs = [*zip(inner, operands, strict=True), *zip(seeds, gradients, strict=True)]
             own = {x: many for x, many in pairs if x is not None and many is not None and x is not many}
             table = {**self.known, **own}  # a rule of the user's may read what stands around it
@@ -150,7 +150,7 @@ class _Walk:
     def _checked(self, op: Op, output: Value, value: Value) -> Value:
         """Returns what stands for an output, if it has its type behind the dimension in front."""
         got, expected = value.type, output.type.with_(shape=(self.length, *output.shape), layout=None)
-        if kind := mismatch(got, expected):
+        if kind := got.mismatch(expected):
             raise op.fail(kind, "the rule for many elements gives another type than the op for one", operand="vmap",
                           got=got, expected=expected, help="correct the op's vmap, or raised")
         return value

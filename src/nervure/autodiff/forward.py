@@ -22,14 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from nervure.autodiff.reverse import (
-    call_vjp,
-    checked_gradient,
-    differentiable,
-    gradients,
-    is_differentiable,
-    mismatch,
-)
+from nervure.autodiff.reverse import call_vjp, checked_gradient, differentiable, gradients, is_differentiable
 from nervure.errors import InvalidArgument, NotSupported, WrongKind
 from nervure.ir.gc_paused import gc_paused
 from nervure.ir.kinds import Composite, Elementwise
@@ -125,7 +118,7 @@ def _along_slopes(op: Elementwise, given: Sequence[Value | None]) -> Value | Non
         if tangent is None:
             continue
         if operand.dtype is output.dtype and not operand.dtype.is_complex:
-            part = call_vjp(op, tangent)[position]
+            part = call_vjp(op, [tangent])[position]
         else:  # a slope is a number only for real operands and results
             part = _transposed(op, [tangent if at == position else None for at in range(len(given))])[0]
         if part is not None:
@@ -141,7 +134,7 @@ def _transposed(op: Op, given: Sequence[Value | None]) -> Tangents:
     seeds = [Parameter(output.dtype, output.shape).outputs[0] if is_differentiable(output) else None
              for output in op.outputs]
     with at_once():
-        contributions = call_vjp(op, tuple(seeds) if len(seeds) > 1 or seeds[0] is None else seeds[0])
+        contributions = call_vjp(op, seeds)
     pairs = [(checked_gradient(op, position, operand, as_value(part)), tangent) for position, (operand, part, tangent)
              in enumerate(zip(op.operands, contributions, given, strict=True))
              if part is not None and tangent is not None]
@@ -161,7 +154,7 @@ def _transposed(op: Op, given: Sequence[Value | None]) -> Tangents:
 def _checked_tangent(op: Op, output: Value, tangent: Value) -> Value:
     """Returns the tangent, if it has the type of its output."""
     got, expected = tangent.type, output.type
-    if kind := mismatch(got, expected):
+    if kind := got.mismatch(expected):
         raise op.fail(kind, "the tangent that jvp gives has another type than the output", operand="jvp", got=got,
                       expected=expected, help="correct the op's jvp")
     return tangent
@@ -170,7 +163,7 @@ def _checked_tangent(op: Op, output: Value, tangent: Value) -> Value:
 def _direction(direction: Value, value: Value, position: int) -> Value:
     """Returns a direction, if it has the type of its value."""
     got, expected = direction.type, value.type
-    if kind := mismatch(got, expected):
+    if kind := got.mismatch(expected):
         raise kind("a direction has another type than its value", op="tangents", operand=position + 1, got=got,
                    expected=expected, help="a direction has the element type and the shape of its value")
     return direction

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Sequence
 
 from nervure.autodiff.slices import beside_each_other
-from nervure.errors import DtypeMismatch, InvalidArgument, NotSupported, ShapeMismatch, WrongKind
+from nervure.errors import InvalidArgument, NotSupported, WrongKind
 from nervure.ir.gc_paused import gc_paused
 from nervure.ir.kinds import Composite
 from nervure.ir.op import Gradient, Gradients, Op, Operand, Value, as_value
@@ -26,7 +26,6 @@ from nervure.ir.provenance import NO_GRAD, of_derivative, set_override
 from nervure.ir.region import RegionOp
 from nervure.ir.traverse import postorder
 from nervure.ops.arithmetic import Add
-from nervure.types.description import BasicTensorDescription
 
 
 def gradients(outputs: Sequence[Operand], wanted: Sequence[Operand],
@@ -122,8 +121,7 @@ class _Walk:
         if isinstance(op, Composite) and not op.has_own_derivative:
             self._inline(op, received)
             return
-        gradient = tuple(received) if len(received) > 1 or received[0] is None else received[0]
-        contributions = call_vjp(op, gradient, self.active)
+        contributions = call_vjp(op, received, self.active)
         for position, (operand, contribution) in enumerate(zip(op.operands, contributions, strict=True)):
             if contribution is not None and operand in self.active:
                 self.add(operand, checked_gradient(op, position, operand, as_value(contribution)))
@@ -137,15 +135,16 @@ class _Walk:
                 self.add(result, cotangent)
 
 
-def call_vjp(op: Op, gradient: Gradient, active: Container[Value] | None = None) -> Gradients:
-    """Returns the contributions of an op to its operands.
+def call_vjp(op: Op, received: Sequence[Value | None], active: Container[Value] | None = None) -> Gradients:
+    """Returns the contributions of an op to its operands, from the gradients that its outputs received.
 
     Those of a branch or a loop are for its ``active`` operands (absent: for all that are floats), since the functions
     that it holds are differentiated in turn.
     """
     if isinstance(op, RegionOp):
         wanted = [operand.type.dtype.is_inexact and (active is None or operand in active) for operand in op.operands]
-        return op.differentiated(gradient if isinstance(gradient, tuple) else (gradient,), wanted, gradients)
+        return op.differentiated(tuple(received), wanted, gradients)
+    gradient: Gradient = tuple(received) if len(received) > 1 or received[0] is None else received[0]
     try:
         contributions = op.vjp(gradient, *op.operands)
     except NotSupported:
@@ -164,18 +163,10 @@ def call_vjp(op: Op, gradient: Gradient, active: Container[Value] | None = None)
 def checked_gradient(op: Op, position: int, operand: Value, contribution: Value) -> Value:
     """Returns the contribution, if it has the type of its operand."""
     got, expected = contribution.type, operand.type
-    if kind := mismatch(got, expected):
+    if kind := got.mismatch(expected):
         raise op.fail(kind, "the gradient that vjp gives has another type than the operand",
                       operand=op.operand_label(position), got=got, expected=expected, help="correct the op's vjp")
     return contribution
-
-
-def mismatch(got: BasicTensorDescription,
-             expected: BasicTensorDescription) -> type[DtypeMismatch | ShapeMismatch] | None:
-    """Returns the error that a value of another element type or shape than expected raises; None if it has both."""
-    if got.dtype is not expected.dtype:
-        return DtypeMismatch
-    return None if got.shape == expected.shape else ShapeMismatch
 
 
 def is_differentiable(value: Value) -> bool:
@@ -194,11 +185,8 @@ def differentiable(value: Value, position: int) -> Value:
 
 def _seed(seed: Value, output: Value, position: int) -> Value:
     """Returns a seed, if it has the type of its output."""
-    got: BasicTensorDescription = seed.type
-    if got.dtype is not output.dtype:
-        raise DtypeMismatch("a seed has another element type than its output", op="gradients", operand=position + 1,
-                            got=got, expected=output.type, help="convert it to the type of its output")
-    if got.shape != output.shape:
-        raise ShapeMismatch("a seed has another shape than its output", op="gradients", operand=position + 1,
-                            got=got, expected=output.type, help="a seed has the shape of its output")
+    got, expected = seed.type, output.type
+    if kind := got.mismatch(expected):
+        raise kind("a seed has another type than its output", op="gradients", operand=position + 1, got=got,
+                   expected=expected, help="a seed has the element type and the shape of its output")
     return seed

@@ -23,7 +23,7 @@ from nervure.front.creation import AssignableTensorOp
 from nervure.ir.variable import Variable
 from nervure.support.elsewhere import explain_keywords
 from nervure.transformers.base import Transformer
-from nervure.types.dtype import as_dtype
+from nervure.types.description import BasicTensorDescription
 
 
 class NotLoaded(NamedTuple):
@@ -225,7 +225,7 @@ def _checked(state: object, op: str) -> StateDict:
 
 def fitness(variable: Variable, array: np.ndarray, before: np.ndarray | None) -> str | None:
     """Returns the reason why a variable cannot have this value; None if it can."""
-    if as_dtype(array.dtype) is not variable.type.dtype or array.shape != variable.type.shape:
+    if BasicTensorDescription.of(array).mismatch(variable.type):
         return f"{described(array)}, where {variable.type} is expected"
     if before is not None and before.tobytes() != array.tobytes():
         return "another value than other keys give to the same tensor"

@@ -96,7 +96,7 @@ class custom_vjp(Generic[Result]):  # lower case, as it is used as a decorator
             return None
         own = as_tensor(gradient, self.__name__, dtype=operand.dtype)
         own = arranged(own, operand.axes, self.__name__, position + 1)
-        if own.dtype is not operand.dtype or own.type.shape != operand.type.shape:
+        if own.type.mismatch(operand.type):
             raise InvalidArgument("a gradient must have its operand's type", op=self.__name__, operand=position + 1,
                                   got=str(own.type), expected=str(operand.type),
                                   help="sum over what was broadcast, and convert: gradient.astype(...)")

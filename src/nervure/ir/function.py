@@ -353,7 +353,7 @@ def _check_updates(function: Function) -> None:
                                   got="two updates", expected="one new value",
                                   help="combine them into one value")
         seen.add(variable)
-        if value.type.dtype is not variable.type.dtype or value.type.shape != variable.type.shape:
+        if value.type.mismatch(variable.type):
             raise InvalidArgument("an update must have the variable's type", op="Function", operand=variable.name,
                                   got=value.type, expected=variable.type,
                                   help="insert ops.Convert, or a reshape")

@@ -160,7 +160,7 @@ def _check_updates(function: Function) -> None:
     for variable, value in function.updates:
         if not isinstance(variable, Variable) or variable in updated:
             _fail(function, value.op, f"it updates {variable!r}, which is no variable or is updated twice")
-        if (value.type.dtype, value.type.shape) != (variable.type.dtype, variable.type.shape):
+        if value.type.mismatch(variable.type):
             _fail(function, value.op, f"it updates {variable!r} with {value.type}")
         updated.add(variable)
 
