@@ -361,7 +361,7 @@ def build_function(returns: Sequence[Return], parameters: Sequence[AssignableTen
     supplied = []
     for parameter in parameters:
         assert parameter.variable is not None
-        op = Parameter(parameter.type.dtype, parameter.type.shape)
+        op = Parameter.of(parameter.type)
         op.name = parameter.name
         op.outputs[0].labels = parameter.axes.names if parameter.is_named else None
         supplied.append(op)

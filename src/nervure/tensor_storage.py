@@ -226,7 +226,7 @@ def _checked_storage(x: AssignableTensorOp, array: object) -> np.ndarray:
 def _bound(x: AssignableTensorOp, value: object, op: str) -> tuple[np.ndarray, Bindings]:
     """Returns a value as an array of a place's type, and the lengths that its symbols then have; an error if none fit.
     """
-    declared = Parameter(x.dtype, x.type.shape)
+    declared = Parameter.of(x.type)
     declared.name = x.name
     (array,), bindings = Binder(Function([declared], [declared], name=op)).bind([value])
     return array, bindings

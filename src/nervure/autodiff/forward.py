@@ -131,7 +131,7 @@ def _transposed(op: Op, given: Sequence[Value | None]) -> Tangents:
 
     Raises NotSupported if that function is not linear, which only a derivative that a user declares can be.
     """
-    seeds = [Parameter(output.dtype, output.shape).outputs[0] if is_differentiable(output) else None
+    seeds = [Parameter.of(output.type).outputs[0] if is_differentiable(output) else None
              for output in op.outputs]
     with at_once():
         contributions = call_vjp(op, seeds)

@@ -71,7 +71,7 @@ class Apart(NamedTuple):
         captured = [value for value in read if value not in known]
         wanted = [*dict.fromkeys([value for value in (*[operand for op in self.behind for operand in op.operands],
                                                       *roots) if value in made])]
-        parameters = [Parameter(value.dtype, value.shape) for value in (*slices, *captured)]
+        parameters = [Parameter.of(value.type) for value in (*slices, *captured)]
         table = {value: entry.output for value, entry in zip((*slices, *captured), parameters, strict=True)}
         rebuild_with(self.inside, table, fresh_lengths(self.finders))
         effects = [table.get(op.outputs[0], op.outputs[0]).op for op in self.inside

@@ -91,7 +91,7 @@ def vjp(fun: Callable[..., Nest], *primals: Nest) -> tuple[Nest, Callable[[Nest]
     def pulling(moving: Moving, value: Nested) -> _Linear:
         real = [at for at, leaf in enumerate(value.leaves) if has_derivative(leaf)]
         outputs = values_of(value.only(real))
-        seeds = [Parameter(output.dtype, output.shape) for output in outputs]
+        seeds = [Parameter.of(output.type) for output in outputs]
         found = gradients(outputs, moving.values, seeds)
         results = [node.full(0) if entry is None else entry
                    for node, entry in zip(moving.values, found, strict=True)]
@@ -114,7 +114,7 @@ def linearize(fun: Callable[..., Nest], *primals: Nest) -> tuple[Nest, Callable[
     require_function(fun, "linearize")
 
     def pushing(moving: Moving, value: Nested) -> _Linear:
-        directions = [Parameter(node.dtype, node.shape) for node in moving.nodes]
+        directions = [Parameter.of(node.type) for node in moving.nodes]
         found = tangents_of(values_of(value), moving.values, directions)
         return _Linear(Region.of(_filled(value, found), directions), moving.arguments.only(moving.places), value)
 

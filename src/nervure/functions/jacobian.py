@@ -113,7 +113,7 @@ def _forward(outputs: Sequence[Tensor], nodes: Sequence[Tensor]) -> list[list[Va
     """Returns a row for each output, of its derivatives for each node: the tangents along each element of the node."""
     columns = []
     for node in nodes:
-        direction = Parameter(node.dtype, node.shape).output
+        direction = Parameter.of(node.type).output
         found = tangents([output.value for output in outputs], [node.value], [direction])
         columns.append([_derivative(output, node, _mapped(entry, direction), is_behind=True)
                         for output, entry in zip(outputs, found, strict=True)])
@@ -124,7 +124,7 @@ def _reverse(outputs: Sequence[Tensor], nodes: Sequence[Tensor]) -> list[list[Va
     """Returns a row for each output, of its derivatives for each node: the gradients of each element of the output."""
     rows = []
     for output in outputs:
-        seed = Parameter(output.dtype, output.shape).output
+        seed = Parameter.of(output.type).output
         found = gradients([output.value], [node.value for node in nodes], [seed])
         rows.append([_derivative(output, node, _mapped(entry, seed), is_behind=False)
                      for node, entry in zip(nodes, found, strict=True)])

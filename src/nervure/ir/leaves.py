@@ -39,6 +39,15 @@ class Parameter(Leaf):
     dtype = field.dtype()
     shape = field.shape()
 
+    @classmethod
+    def of(cls, type: BasicTensorDescription) -> Parameter:
+        """Returns a parameter of a type.
+
+        >>> nv.Parameter.of(nv.BasicTensorDescription(nv.float32, (2, 3)))
+        f32[2, 3] Parameter()
+        """
+        return Parameter(type.dtype, type.shape)
+
 
 class Constant(Leaf):
     """An array, held by reference and never written."""

@@ -111,7 +111,7 @@ def crossing(order: Iterable[Op], outputs: Sequence[Value], inside: set[Op],
 
 def parameter_for(value: Value) -> Parameter:
     """Returns a parameter with the type, the name and the labels of a value, for which it stands."""
-    made = Parameter(value.type.dtype, value.type.shape)
+    made = Parameter.of(value.type)
     made.name, made.outputs[0].labels = value.op.name, value.labels
     return made
 
@@ -224,7 +224,7 @@ class RegionOp(Op, abstract=True):
     def vmap(self, length: DimLike, mapped: Sequence[bool], *operands: Value) -> Sequence[Operand]:
         many = [at for at, is_mapped in enumerate(mapped) if is_mapped]
         order = [*many, *[at for at in range(len(operands)) if not mapped[at]]]
-        own = [Parameter(operand.dtype, operand.shape) for operand in self.operands]
+        own = [Parameter.of(operand.type) for operand in self.operands]
         one = self.with_operands([parameter.output for parameter in own])
         body = Function(one.outputs, [own[at] for at in order], effects=[one] if self.effectful else [], name="element")
         return registry["Scan"](*[operands[at] for at in order], body=body, carries=0, slices=len(many),
@@ -297,8 +297,8 @@ class Tangent(NamedTuple):
 
         ``tangents`` differentiates inside, as ``nervure.autodiff.tangents`` does.
         """
-        own = [Parameter(entry.output.dtype, entry.output.shape) for entry in body.parameters]
-        given = {at: Parameter(own[at].dtype, own[at].shape) for at in moving}
+        own = [Parameter.of(entry.type) for entry in body.parameters]
+        given = {at: Parameter.of(own[at].type) for at in moving}
         results = body(*own)
         found = tangents(results, [own[at].output for at in moving], [*given.values()])
         made, outside = taken_inside([value for value in found if value is not None], [*own, *given.values()])
@@ -354,7 +354,7 @@ class Many(NamedTuple):
 
         ``batched`` maps the inside, as ``nervure.autodiff.batched`` does.
         """
-        own = [Parameter(entry.output.dtype, entry.output.shape) for entry in body.parameters]
+        own = [Parameter.of(entry.type) for entry in body.parameters]
         given = [Parameter(one.output.dtype, (length, *one.output.shape)) if is_many else one
                  for one, is_many in zip(own, differs, strict=True)]
         ones = body(*own)

@@ -111,8 +111,8 @@ def _backward(branch: Function, seeded: Sequence[int], chosen: Sequence[int], se
     Beside it are the values that its last parameters take from outside.
     """
     pure = without_effects(branch)
-    cotangents = [Parameter(seed.dtype, seed.shape) for seed in seeds]
-    own = [Parameter(entry.output.dtype, entry.output.shape) for entry in pure.parameters]
+    cotangents = [Parameter.of(seed.type) for seed in seeds]
+    own = [Parameter.of(entry.type) for entry in pure.parameters]
     results = pure(*own)
     found = differentiate([results[at] for at in seeded], [own[at] for at in chosen], cotangents)
     filled = [Full(0, own[at].dtype, own[at].shape).output if gradient is None else gradient
@@ -131,7 +131,7 @@ def _of_all(branches: Sequence[tuple[Function, list[Value]]]) -> tuple[list[Func
     for branch, outside in branches:
         first = len(branch.parameters) - len(outside)
         taken = dict(zip(outside, branch.parameters[first:], strict=True))
-        parameters = [taken[value] if value in taken else Parameter(value.dtype, value.shape) for value in whole]
+        parameters = [taken[value] if value in taken else Parameter.of(value.type) for value in whole]
         made.append(Function(branch.results, [*branch.parameters[:first], *parameters], name=branch.name))
     return made, whole
 

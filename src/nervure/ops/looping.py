@@ -233,11 +233,11 @@ class _ReverseScan:
         """Returns the gradients of the scan's operands."""
         scan, first = self.scan, self.scan.carries + self.scan.slices
         pure = without_effects(scan.body)
-        cotangents = [_alike(scan.operands[at]) for at in self.floats]
-        sums = [_alike(scan.operands[at]) for at in self.captured]
-        stacked = {at: _alike(pure.results[at]) for at in self.stacked}
-        saved = {number: _alike(scan.operands[number]) for number in self.saved}
-        own = [_alike(parameter.output) for parameter in pure.parameters]
+        cotangents = [Parameter.of(scan.operands[at].type) for at in self.floats]
+        sums = [Parameter.of(scan.operands[at].type) for at in self.captured]
+        stacked = {at: Parameter.of(pure.results[at].type) for at in self.stacked}
+        saved = {number: Parameter.of(scan.operands[number].type) for number in self.saved}
+        own = [Parameter.of(parameter.type) for parameter in pure.parameters]
         results = self._results(differentiate, pure(*own), own, [*cotangents, *stacked.values()], sums, saved)
         results, outside = taken_inside(results, [*cotangents, *sums, *stacked.values(), *saved.values(), *own])
         used = set(postorder(results))
@@ -280,10 +280,6 @@ class _ReverseScan:
 def _turned(value: Value) -> Value:
     """Returns a tensor with its first two dimensions, elements and iterations, in the other order."""
     return registry["Permute"](value, (1, 0, *range(2, value.rank))).outputs[0]
-
-
-def _alike(value: Value) -> Parameter:
-    return Parameter(value.dtype, value.shape)
 
 
 def _or_zeros(gradient: Value | None, like: Operand) -> Value:
@@ -352,7 +348,7 @@ class While(LoopOp):
         order = [*inside.own[:carries], *[inside.given[at] for at in moving], *inside.own[carries:], *fixed]
         body = Function([*inside.results, *map(inside.filled, moving)], order, name=f"{self.body.name}_tangents")
         test = without_effects(self.condition)
-        own = [_alike(entry.output) for entry in order]
+        own = [Parameter.of(entry.type) for entry in order]
         condition = Function(test(*own[:carries], *own[carries + len(moving):len(own) - len(fixed)]), own,
                              name=test.name)
         operands = [*self.operands[:carries], *[_or_zeros(directions[at], self.operands[at]) for at in moving],

@@ -146,8 +146,8 @@ class Checkpoint(RegionOp):
             is_mapped = [operand in mapped for operand in self.operands]
             operands = [mapped.get(operand, operand) for operand in self.operands]
             return [as_value(entry) for entry in self.vmap(length, is_mapped, *operands)]
-        own = [Parameter(operand.dtype, operand.shape) for operand in self.operands]
-        given = [Parameter(several.dtype, several.shape) if (several := mapped.get(operand)) is not None else one
+        own = [Parameter.of(operand.type) for operand in self.operands]
+        given = [Parameter.of(several.type) if (several := mapped.get(operand)) is not None else one
                  for operand, one in zip(self.operands, own, strict=True)]
         table = {one.output: several.output for one, several in zip(own, given, strict=True) if one is not several}
         inside = self.body(*own)

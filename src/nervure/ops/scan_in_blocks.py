@@ -59,9 +59,9 @@ def _blocks(scan: Scan, carries: Sequence[Value], start: DimLike, count: DimLike
         block = _block(scan, length, [*carries, *sliced, *captured])
         return block.outputs[:scan.carries], block.outputs[scan.carries:]
     in_blocks = [Reshape(value, (count, length, *value.shape[1:])).output for value in sliced]
-    own = [Parameter(value.dtype, value.shape) for value in carries]
+    own = [Parameter.of(value.type) for value in carries]
     slices = [Parameter(value.dtype, value.shape[1:]) for value in in_blocks]
-    taken = [Parameter(value.dtype, value.shape) for value in captured]
+    taken = [Parameter.of(value.type) for value in captured]
     # a block waits for the carry, with all that it makes of its slices: else that would be made for all blocks at once
     waiting = [later(entry.output, [each.output for each in own]) if own else entry for entry in slices]
     block = _block(scan, length, [*own, *waiting, *taken])
@@ -75,7 +75,7 @@ def _blocks(scan: Scan, carries: Sequence[Value], start: DimLike, count: DimLike
 
 def _block(scan: Scan, length: DimLike, operands: Sequence[Operand]) -> Checkpoint:
     """Returns a checkpoint that runs ``length`` iterations of a scan."""
-    own: list[Op] = [Parameter(value.dtype, value.shape) for value in operands]
+    own: list[Op] = [Parameter.of(value.type) for value in operands]
     inner = Scan(*own, body=scan.body, carries=scan.carries, slices=scan.slices, length=length, reverse=scan.reverse,
                  saved=tuple(range(scan.carries)))
     body = Function(inner.outputs[:len(scan.body.results)], own, effects=[inner] if inner.effectful else [],

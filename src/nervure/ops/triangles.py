@@ -69,7 +69,7 @@ class Lu(Composite):
         a, = operands
         columns, rank = a.shape[-1], a.rank
         order = Iota(a.shape[:-1], rank - 2, int64)
-        number, left, rows = Parameter(int64, ()), Parameter(a.dtype, a.shape), Parameter(int64, a.shape[:-1])
+        number, left, rows = Parameter(int64, ()), Parameter.of(a.type), Parameter(int64, a.shape[:-1])
         step = _Step.of(left.output, number.output)
         body = Function([step.eliminated(), step.exchanged(rows.output), step.pivot], [left, rows, number],
                         name="lu_column")

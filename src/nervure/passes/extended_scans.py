@@ -35,7 +35,7 @@ def extended(op: Scan, operands: Sequence[Value], read: Mapping[Value, Value], s
     that are results behind those that are there. Outputs for ``saved`` carries, of which there may be more, come last.
     """
     body, first = op.body, op.carries + op.slices
-    fresh = {value: Parameter(value.dtype, value.shape) for value in read}
+    fresh = {value: Parameter.of(value.type) for value in read}
     table: dict[Value, Value] = {value: parameter.output for value, parameter in fresh.items()}
     rebuild([entry for entry in body.operations if table.keys().isdisjoint(entry.outputs)], table)
     parameters = [*body.parameters[:first], *fresh.values(), *body.parameters[first:]]

@@ -270,7 +270,7 @@ class _Fission:
 
     def _spread(self, values: Sequence[Value], ops: Iterable[Op], whole: Mapping[Value, Value]) -> list[Value]:
         """Returns some values for all iterations, made by ``ops`` of the body from what is there for all of them."""
-        ones = {value: Parameter(value.dtype, value.shape).output for value in whole}
+        ones = {value: Parameter.of(value.type).output for value in whole}
         table: dict[Value, Value] = {**self.captured, **ones}
         rebuild([op for op in ops if table.keys().isdisjoint(op.outputs)], table)
         found = batched([table.get(value, value) for value in values],

@@ -97,7 +97,7 @@ def _outside(body: Function, values: Sequence[Value], operands: Sequence[Value])
 
 def _reading(body: Function, values: Sequence[Value], start: int, outside: Sequence[Value]) -> Function:
     """Returns a body with parameters for values from ``outside``: those from ``start`` on are its own ``values``."""
-    fresh = [Parameter(value.dtype, value.shape) for value in outside]
+    fresh = [Parameter.of(value.type) for value in outside]
     table = {value: fresh[start + at].output for at, value in enumerate(values)}
     rebuild([op for op in body.operations if table.keys().isdisjoint(op.outputs)], table)
     return Function([table.get(value, value) for value in body.results], [*body.parameters, *fresh], name=body.name)

@@ -44,7 +44,7 @@ def host_program(step: OpaqueStep, bindings: Bindings) -> Callable[[Arrays], lis
 
 def _alone(step: OpaqueStep) -> Function:
     """Returns the op of a step, and the views before it, as a function of the stored values."""
-    table = {value: Parameter(value.dtype, value.shape).output for value in step.bases}
+    table = {value: Parameter.of(value.type).output for value in step.bases}
     parameters = list(table.values())
     rebuild(postorder([step.op], {value.op for value in step.bases}), table)
     op = step.op.with_operands([table.get(value, value) for value in step.op.operands])

@@ -63,7 +63,7 @@ def _stand_in(node: Node) -> Foreign:
 def _standing_for(value: Foreign) -> Foreign:
     if isinstance(value, torch.Tensor):
         type_ = described(value)
-        return Parameter(type_.dtype, type_.shape).output
+        return Parameter.of(type_).output
     if isinstance(value, torch.SymInt):
         return length_of(value)
     if isinstance(value, torch.SymFloat):

@@ -295,7 +295,7 @@ def drawn_by(node: Node, operand: Callable[[Node], Foreign]) -> tuple[Foreign, s
     name = name_of(node.target)
     if name in ("rand.default", "randn.default"):
         type_ = described(node.meta["val"])
-        parameter = Parameter(type_.dtype, type_.shape)
+        parameter = Parameter.of(type_)
         return parameter.output, "uniform" if name == "rand.default" else "normal", parameter
     if name != "native_dropout.default":
         return None

@@ -77,7 +77,7 @@ class TracedBody:
         placed = [table.get(value, value) for value in roots]
         placement = Placement()
         for variable in _variables(postorder(placed, None, placed_operands)):
-            parameter = self.variables[variable] = Parameter(variable.type.dtype, variable.type.shape)
+            parameter = self.variables[variable] = Parameter.of(variable.type)
             parameter.name = variable.name
             placement.supply(variable, parameter.output)
         self.results = [placement.place(value) for value in placed][:len(results)]
@@ -91,12 +91,12 @@ class TracedBody:
 
     def taking(self, outside: Sequence[Value]) -> list[Parameter]:
         """Returns a parameter for each of some values from outside, of which it may take a part."""
-        return [self.outside[value] if value in self.outside else Parameter(value.dtype, value.shape)
+        return [self.outside[value] if value in self.outside else Parameter.of(value.type)
                 for value in outside]
 
     def holding(self, variables: Sequence[Variable]) -> list[Parameter]:
         """Returns a parameter for each of some variables, of which it may use a part."""
-        return [self.variables[each] if each in self.variables else Parameter(each.type.dtype, each.type.shape)
+        return [self.variables[each] if each in self.variables else Parameter.of(each.type)
                 for each in variables]
 
     def new_value(self, variable: Variable, before: Parameter) -> Value:

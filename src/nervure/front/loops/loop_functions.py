@@ -468,7 +468,7 @@ def _ended(final: Nested, goes_on: Tensor, most: DimLike) -> Nested:
         return final
     functions = []
     for is_error in (True, False):
-        own = [Parameter(entry.dtype, entry.type.shape) for entry in tensors]
+        own = [Parameter.of(entry.type) for entry in tensors]
         guard = ops.Guard(Full(False, bool_, ()), f"the loop would go on after max_trips={most} iterations")
         functions.append(Function(own, own, effects=[guard] if is_error else [], name="ended"))
     op = If(goes_on.value, *[entry.value for entry in tensors], branches=tuple(functions))

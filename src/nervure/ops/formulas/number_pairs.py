@@ -111,7 +111,7 @@ def repeated(body: Callable[..., Sequence[Value]], goes_on: Callable[..., Value]
     operands = [start, *carries, *fixed]
 
     def function(results: Callable[..., Sequence[Value]], name: str) -> Function:
-        own = [Parameter(operand.dtype, operand.shape) for operand in operands]
+        own = [Parameter.of(operand.type) for operand in operands]
         count, *others = [parameter.value for parameter in own]
         return Function(results(count, *others), own, name=name)
 

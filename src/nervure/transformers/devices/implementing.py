@@ -75,7 +75,7 @@ def _name(found: Implementation) -> str:
 
 
 def _called(op: Op, found: Implementation, device: type[Device]) -> HostCall:
-    parameters = [Parameter(value.dtype, value.shape) for value in op.operands]
+    parameters = [Parameter.of(value.type) for value in op.operands]
     alone = op.copied([parameter.output for parameter in parameters])  # without its graph
     binder = Binder(Function(alone.outputs, parameters, name=type(op).__name__))
 

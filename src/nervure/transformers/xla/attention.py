@@ -40,6 +40,6 @@ def fused(trace: CallTrace, op: Attention, operands: Sequence[Array]) -> Array:
 
 def parts(op: Attention) -> Function:
     """Returns the op as a Function of its operands, made of other ops."""
-    parameters = [Parameter(operand.type.dtype, operand.type.shape) for operand in op.operands]
+    parameters = [Parameter.of(operand.type) for operand in op.operands]
     again = type(op)(*parameters, **op.attributes)
     return Function([again.decompose(*[parameter.output for parameter in parameters])], parameters)
