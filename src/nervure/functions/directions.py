@@ -39,7 +39,7 @@ from nervure.functions.nesting import (
     values_of,
 )
 from nervure.ir.leaves import Parameter
-from nervure.ir.op import Value
+from nervure.ir.op import Value, or_zeros
 from nervure.ir.region import Region
 from nervure.jit import Jitted
 from nervure.support.elsewhere import explain_keywords
@@ -93,9 +93,8 @@ def vjp(fun: Callable[..., Nest], *primals: Nest) -> tuple[Nest, Callable[[Nest]
         outputs = values_of(value.only(real))
         seeds = [Parameter.of(output.type) for output in outputs]
         found = gradients(outputs, moving.values, seeds)
-        results = [node.full(0) if entry is None else entry
-                   for node, entry in zip(moving.values, found, strict=True)]
-        return _Linear(Region.of(results, seeds), value.only(real), moving.arguments.only(moving.places))
+        region = Region.of([*map(or_zeros, found, moving.values)], seeds)
+        return _Linear(region, value.only(real), moving.arguments.only(moving.places))
 
     value, pull = _linearized(fun, primals, "vjp", "gradients", "value", pulling)
     return value, lambda gradients: pull(gradients)

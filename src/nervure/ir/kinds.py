@@ -25,7 +25,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 from nervure.errors import DtypeMismatch, ShapeMismatch
 from nervure.ir.notation import Number
-from nervure.ir.op import Inferred, Op, Operand, Tangents, Value, as_value, same_types
+from nervure.ir.op import Inferred, Op, Operand, Tangents, Value, as_value, or_zeros, same_types
 from nervure.types.description import BasicTensorDescription, Labels
 from nervure.types.dim import Dim, DimLike, index, symbols
 from nervure.types.dtype import DType
@@ -107,9 +107,7 @@ class View(Op, abstract=True):
 
     def jvp(self, tangents: Tangents, *operands: Value) -> Tangents:
         """Moves tangents as elements are moved."""
-        filled = [x.full(0) if tangent is None else as_value(tangent)
-                  for tangent, x in zip(tangents, operands, strict=True)]
-        return type(self)(*filled, **self.attributes).outputs
+        return type(self)(*map(or_zeros, tangents, operands), **self.attributes).outputs
 
     @property
     def view(self) -> SimpleView | ComplexView:

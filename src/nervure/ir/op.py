@@ -536,6 +536,11 @@ def _alike(left: Value, right: Value) -> bool:
     return left is right or (left.labels == right.labels and (left._type is right._type or left._type == right._type))
 
 
+def or_zeros(found: Operand | None, like: Operand) -> Value:
+    """Returns a gradient or a tangent of a value, which None stands for where it is zero."""
+    return like.full(0) if found is None else as_value(found)
+
+
 def in_front(x: Value, length: DimLike) -> Value:
     """Repeats x along a new dimension in front, of this ``length``."""
     return registry["Broadcast"](x, (length, *x.shape), (0,)).outputs[0]

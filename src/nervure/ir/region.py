@@ -28,7 +28,7 @@ from typing import ClassVar, NamedTuple, Self
 from nervure.errors import DtypeMismatch, ErrorParts, InvalidArgument, NotSupported, ShapeMismatch
 from nervure.ir.function import Assumption, Function
 from nervure.ir.leaves import Constant, Full, Parameter, ReadVariable
-from nervure.ir.op import Gradients, Op, Operand, Value, as_value, in_front, own_dimensions, registry
+from nervure.ir.op import Gradients, Op, Operand, Value, as_value, in_front, or_zeros, own_dimensions, registry
 from nervure.ir.provenance import set_override
 from nervure.ir.traverse import postorder, rebuild
 from nervure.ir.whole_op import WholeOp, found_lengths
@@ -307,8 +307,7 @@ class Tangent(NamedTuple):
 
     def filled(self, at: int) -> Value:
         """Returns the tangent of a result, zeros if it stays."""
-        found, result = self.found[at], self.results[at]
-        return Full(0, result.dtype, result.shape).output if found is None else found
+        return or_zeros(self.found[at], self.results[at])
 
 
 def taken_inside(results: Sequence[Value], parameters: Iterable[Op]) -> tuple[list[Value], dict[Value, Parameter]]:

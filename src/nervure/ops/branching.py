@@ -16,8 +16,8 @@ from collections.abc import Mapping, Sequence
 
 from nervure.errors import DtypeMismatch, InvalidArgument, ShapeMismatch
 from nervure.ir.function import Function, function_attributes
-from nervure.ir.leaves import Full, Parameter
-from nervure.ir.op import Gradients, Value
+from nervure.ir.leaves import Parameter
+from nervure.ir.op import Gradients, Value, or_zeros
 from nervure.ir.region import Batched, Differentiate, Many, Moved, RegionOp, Tangent, taken_inside, without_effects
 from nervure.ir.traverse import postorder
 from nervure.types.description import BasicTensorDescription
@@ -115,8 +115,7 @@ def _backward(branch: Function, seeded: Sequence[int], chosen: Sequence[int], se
     own = [Parameter.of(entry.type) for entry in pure.parameters]
     results = pure(*own)
     found = differentiate([results[at] for at in seeded], [own[at] for at in chosen], cotangents)
-    filled = [Full(0, own[at].dtype, own[at].shape).output if gradient is None else gradient
-              for at, gradient in zip(chosen, found, strict=True)]
+    filled = [or_zeros(gradient, own[at]) for at, gradient in zip(chosen, found, strict=True)]
     filled, outside = taken_inside(filled, [*cotangents, *own])
     made = Function(filled, [*cotangents, *own, *outside.values()], name=f"{branch.name}_backward")
     return made, [*outside]

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 
 from nervure.errors import ShapeMismatch
 from nervure.ir.kinds import Composite, require_admitted
-from nervure.ir.op import Gradient, Gradients, Op, Operand, Value
+from nervure.ir.op import Gradient, Gradients, Op, Operand, Value, or_zeros
 from nervure.ops.arithmetic import Complex, Conjugate, Imaginary, Real
 from nervure.ops.comparison import Equal, GreaterEqual
 from nervure.ops.contraction import Contract
@@ -249,9 +249,8 @@ class LogDeterminant(LibraryOp):
 
     def vjp(self, gradient: Gradient, a: Value) -> Gradients:
         sign, logarithm = self.outputs
-        given = gradient if isinstance(gradient, tuple) else (gradient, None)
-        of_sign, of_logarithm = [output.full(0) if entry is None else entry
-                                 for entry, output in zip(given, self.outputs, strict=True)]
+        assert isinstance(gradient, tuple)
+        of_sign, of_logarithm = map(or_zeros, gradient, self.outputs)
         share = of_logarithm
         if a.dtype.is_complex:
             share = Complex(of_logarithm, Imaginary(of_sign * sign)).output
@@ -338,5 +337,5 @@ def identity_like(x: Operand) -> Value:
 def conjugated(gradient: Gradient, outputs: Sequence[Value]) -> list[Value]:
     """Returns the conjugates of the gradients of several outputs, with zeros for None."""
     given = gradient if isinstance(gradient, tuple) else (gradient,)
-    return [output.full(0) if entry is None else conjugate(entry)
+    return [or_zeros(None if entry is None else conjugate(entry), output)
             for entry, output in zip(given, outputs, strict=True)]

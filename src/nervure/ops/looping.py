@@ -19,8 +19,8 @@ from collections.abc import Mapping, Sequence
 from nervure.errors import DtypeMismatch, InvalidArgument, NotSupported, ShapeMismatch
 from nervure.ir import field
 from nervure.ir.function import Assumption, Function, function_attribute
-from nervure.ir.leaves import Full, Parameter
-from nervure.ir.op import Gradients, Operand, Value, in_front, registry
+from nervure.ir.leaves import Parameter
+from nervure.ir.op import Gradients, Value, in_front, or_zeros, registry
 from nervure.ir.region import Batched, Differentiate, Many, Moved, RegionOp, Tangent, taken_inside, without_effects
 from nervure.ir.traverse import postorder
 from nervure.ops.iota import Iota
@@ -194,13 +194,13 @@ class Scan(LoopOp):
         own, operands = inside.own, self.operands
         values = [*(self.saving() if not used.isdisjoint(own[:carries]) else operands[:carries]), *operands[carries:]]
         pairs = [(own[at], values[at], at >= first) for at in range(len(own)) if own[at] in used]
-        pairs += [(given, _or_zeros(directions[at], given), at >= first)
+        pairs += [(given, or_zeros(directions[at], given), at >= first)
                   for at, given in inside.given.items() if at >= carries]
         pairs += [(parameter, value, True) for value, parameter in inside.outside.items()]
         ordered = sorted(pairs, key=lambda pair: pair[2])
         body = Function(results, [*[inside.given[at] for at in moving], *[pair[0] for pair in ordered]],
                         name=f"{self.body.name}_tangents")
-        starts = [_or_zeros(directions[at], operands[at]) for at in moving]
+        starts = [or_zeros(directions[at], operands[at]) for at in moving]
         saved = [at for at in self.saved if at in moving]
         outputs = Scan(*starts, *[pair[1] for pair in ordered], body=body, carries=len(moving),
                        slices=sum([not pair[2] for pair in pairs]), length=self.length, reverse=self.reverse,
@@ -223,7 +223,7 @@ class _ReverseScan:
         self.floats = [at for at in range(carries) if scan.operands[at].dtype.is_inexact]
         self.sliced = [at for at in range(carries, first) if wanted[at]]
         self.captured = [at for at in range(first, len(scan.operands)) if wanted[at]]
-        self.last = [_or_zeros(gradients[at], scan.outputs[at]) for at in self.floats]
+        self.last = [or_zeros(gradients[at], scan.outputs[at]) for at in self.floats]
         self.stacked = {at: gradient for at, gradient in enumerate(gradients[carries:results], carries)
                         if gradient is not None}
         saved = zip(scan.saved, gradients[results:], strict=True)
@@ -251,7 +251,7 @@ class _ReverseScan:
         captured += [(parameter, value) for value, parameter in outside.items()]
         body = Function(results, [*cotangents, *sums, *[pair[0] for pair in (*sliced, *captured)]],
                         name=f"{pure.name}_backward")
-        zeros = [Full(0, total.dtype, total.shape) for total in sums]
+        zeros = [total.full(0) for total in sums]
         carries = len(cotangents) + len(sums)
         loop = Scan(*self.last, *zeros, *[pair[1] for pair in (*sliced, *captured)], body=body, carries=carries,
                     slices=len(sliced), length=scan.length, reverse=not scan.reverse, saved=tuple(range(carries)),
@@ -268,22 +268,18 @@ class _ReverseScan:
         sources = [results[at] for at in (*self.floats, *self.stacked)]
         wanted = [own[at] for at in (*self.floats, *self.captured, *self.sliced)]
         found = iter(differentiate(sources, wanted, seeds))
-        before = [_or_zeros(next(found), own[at].output) for at in self.floats]
+        before = [or_zeros(next(found), own[at]) for at in self.floats]
         for place, at in enumerate(self.floats):
             if at in saved:
                 before[place] = before[place] + saved[at]
         totals = [total.output if part is None else added(total.output, part) for total, part in zip(
             sums, [next(found) for _ in sums], strict=True)]
-        return [*before, *totals, *[_or_zeros(next(found), own[at].output) for at in self.sliced]]
+        return [*before, *totals, *[or_zeros(next(found), own[at]) for at in self.sliced]]
 
 
 def _turned(value: Value) -> Value:
     """Returns a tensor with its first two dimensions, elements and iterations, in the other order."""
     return registry["Permute"](value, (1, 0, *range(2, value.rank))).outputs[0]
-
-
-def _or_zeros(gradient: Value | None, like: Operand) -> Value:
-    return Full(0, like.dtype, like.shape).output if gradient is None else gradient
 
 
 class While(LoopOp):
@@ -351,7 +347,7 @@ class While(LoopOp):
         own = [Parameter.of(entry.type) for entry in order]
         condition = Function(test(*own[:carries], *own[carries + len(moving):len(own) - len(fixed)]), own,
                              name=test.name)
-        operands = [*self.operands[:carries], *[_or_zeros(directions[at], self.operands[at]) for at in moving],
+        operands = [*self.operands[:carries], *[or_zeros(directions[at], self.operands[at]) for at in moving],
                     *self.operands[carries:], *[directions[at] for at in inside.given if at >= carries],
                     *inside.outside]
         outputs = While(*operands, condition=condition, body=body, carries=carries + len(moving)).outputs[carries:]
