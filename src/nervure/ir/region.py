@@ -26,7 +26,7 @@ from operator import attrgetter
 from typing import ClassVar, NamedTuple, Self
 
 from nervure.errors import DtypeMismatch, ErrorParts, InvalidArgument, NotSupported, ShapeMismatch
-from nervure.ir.function import Assumption, Function
+from nervure.ir.function import Assumption, Function, is_effect
 from nervure.ir.leaves import Constant, Full, Parameter, ReadVariable
 from nervure.ir.op import Gradients, Op, Operand, Value, as_value, in_front, or_zeros, own_dimensions, registry
 from nervure.ir.provenance import set_override
@@ -384,12 +384,12 @@ def without_effects(body: Function, kept: tuple[type[Op], ...] = ()) -> Function
         fresh = op.with_operands([table.get(operand, operand) for operand in op.operands])
         if isinstance(fresh, RegionOp):
             fresh = fresh.with_bodies([without_effects(inner, kept) for inner in fresh.bodies])
-        if not getattr(fresh, "effectful", False) or isinstance(fresh, (RegionOp, WholeOp, *kept)):
+        if not is_effect(fresh) or isinstance(fresh, (RegionOp, WholeOp, *kept)):
             first = [table.get(value, value) for value in [
                 lengths[name].value for name in _introduced(fresh) if name in lengths]]
             table.update(zip(op.outputs, [registry["After"](output, *first).outputs[0] if first else output
                                           for output in fresh.outputs], strict=True))
-            effects += [fresh] if getattr(fresh, "effectful", False) else []
+            effects += [fresh] if is_effect(fresh) else []
         elif [operand.type for operand in fresh.operands] == [output.type for output in op.outputs] \
                 and "function" not in op.fields:
             table[op.outputs[0]] = fresh.operands[0]  # a print: it passes its operand on

@@ -29,7 +29,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from itertools import accumulate
 from typing import NamedTuple
 
-from nervure.ir.function import Function
+from nervure.ir.function import Function, is_effect
 from nervure.ir.leaves import Leaf
 from nervure.ir.op import Op, Value
 from nervure.kernel.analysis import OpKind
@@ -344,7 +344,7 @@ class _Choice:
         stack, inside, operands = [value.op], {value.op}, dict[Value, None]()
         while stack:
             op = stack.pop()
-            if ops.kind(op) not in _MADE_AGAIN or getattr(op, "effectful", False):
+            if ops.kind(op) not in _MADE_AGAIN or is_effect(op):
                 return None
             for operand in op.operands:
                 if operand in operands or operand.op in inside:

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
-from nervure.ir.function import Function
+from nervure.ir.function import Function, is_effect
 from nervure.ir.kinds import Structured, View
 from nervure.ir.leaves import Constant, Full, Parameter
 from nervure.ir.op import Op, Value
@@ -101,7 +101,7 @@ def _inputs(earlier: Scan, later: Scan) -> Iterator[tuple[Value, Value]]:
 
 def _is_apart(op: Op) -> bool:
     """Whether an op is not looked for in another loop: what is given, and what has functions or effects."""
-    return isinstance(op, (Parameter, RegionOp)) or bool(getattr(op, "effectful", False))
+    return isinstance(op, (Parameter, RegionOp)) or is_effect(op)
 
 
 def _is_at_hand(op: Op) -> bool:
