@@ -20,7 +20,7 @@ from nervure.ir.op import Value
 from nervure.ops import AssumeShape, Broadcast, Permute, Reshape
 from nervure.types.axes import Axes, make_axes
 from nervure.types.axis import match, same_role
-from nervure.types.dim import DimLike, equal
+from nervure.types.dim import DimLike, equal, same_lengths
 from nervure.types.shape import inverse_permutation
 
 Shape = tuple[DimLike, ...]
@@ -238,9 +238,7 @@ def _lent(tensors: Sequence[Tensor], op: str) -> tuple[list[Axes], Axes | None]:
 
 def _check_takes_names(tensor: Tensor, named: Axes, op: str, position: int) -> None:
     """Checks that an anonymous tensor may take names by position: ranks are equal, and lengths provably so."""
-    lengths = named.lengths
-    own = tensor.type.shape
-    if len(lengths) != len(own) or not all(equal(a, b) is True for a, b in zip(own, lengths, strict=True)):
+    if not same_lengths(tensor.type.shape, named.lengths):
         raise AxisMismatch(f"operand {position} has no axis names; give it axes=(...)", op=op, operand=position,
                            got=_shape_text(tensor.type.shape), expected=str(named),
                            help='nv.constant(value, axes="N=32, H=28"), or nv.cast_axes(x, axes)')

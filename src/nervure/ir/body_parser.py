@@ -33,7 +33,7 @@ from nervure.ir.provenance import Provenance, set_override
 from nervure.ir.scanner import NAME, REFERENCE, Scanner, token
 from nervure.ir.variable import Variable
 from nervure.types.description import BasicTensorDescription, Labels
-from nervure.types.dim import equal
+from nervure.types.dim import same_lengths
 
 _QUOTED = r'"(?:[^"\\]|\\.)*+"'
 _TYPE = rf'[a-z]\w*\[(?:[^\]"]|{_QUOTED})*+\]'
@@ -295,10 +295,7 @@ _STATEMENTS: dict[str, Callable[[Body, Scanner, str], None]] = {
 
 def _same_type(left: BasicTensorDescription, right: BasicTensorDescription) -> bool:
     """Whether two types are equal, in form or provably: more may be known of a symbol by now."""
-    if left == right:
-        return True
-    return (left.dtype is right.dtype and len(left.shape) == len(right.shape)
-            and all([equal(a, b) is True for a, b in zip(left.shape, right.shape, strict=True)]))
+    return left == right or left.dtype is right.dtype and same_lengths(left.shape, right.shape)
 
 
 def suggestion(name: str, known: Iterable[str]) -> str | None:

@@ -33,7 +33,7 @@ from nervure.ir.provenance import set_override
 from nervure.ir.traverse import postorder, rebuild
 from nervure.ir.whole_op import WholeOp, found_lengths
 from nervure.types.description import BasicTensorDescription
-from nervure.types.dim import DimLike, equal, found_symbols
+from nervure.types.dim import DimLike, found_symbols, same_lengths
 from nervure.types.frozen import Frozen, put
 
 INSTEAD_OF_LENGTHS = "reduce over it inside, or keep the shape: nv.where(mask, x, 0)"
@@ -254,9 +254,7 @@ class RegionOp(Op, abstract=True):
         parts: ErrorParts = {"operand": operand, "got": got, "expected": expected, "help": help}
         if got.dtype is not expected.dtype:
             raise self.fail(DtypeMismatch, f"{what} has another element type", **parts)
-        same = len(got.shape) == len(expected.shape) and all(
-            [equal(mine, theirs) is True for mine, theirs in zip(got.shape, expected.shape, strict=True)])
-        if not same:
+        if not same_lengths(got.shape, expected.shape):
             raise self.fail(ShapeMismatch, f"{what} has another shape", **parts)
 
     def require_parameters(self, attribute: str, body: Function, types: Sequence[BasicTensorDescription],

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, NamedTuple, Unpack
 from nervure.errors import DtypeMismatch, ErrorParts, InvalidArgument, NervureError, ShapeMismatch, WrongKind
 from nervure.ir.where_string import DEFAULT, Attributes, Bracket, WhereString, is_run, read, spelled
 from nervure.types.description import BasicTensorDescription, Labels
-from nervure.types.dim import Dim, DimLike, equal, substitute, symbols
+from nervure.types.dim import Dim, DimLike, equal, same_lengths, substitute, symbols
 from nervure.types.dtype import DType, bool_
 from nervure.types.index_map import IndexMap
 
@@ -283,7 +283,7 @@ def _fit(operands: Sequence[Placed], types: Sequence[BasicTensorDescription], kn
             else:
                 run = shape[start:stop]
                 known_run = runs.setdefault(entry, run)
-                if known_run != run and not all([equal(a, b) is True for a, b in zip(known_run, run, strict=True)]):
+                if known_run != run and not same_lengths(known_run, run):
                     return False
     known.dtypes.setdefault(DEFAULT, types[0].dtype)
     return True

@@ -24,7 +24,7 @@ from nervure.ir.op import Value
 from nervure.ir.whole_op import WholeOp
 from nervure.ops.views import Broadcast
 from nervure.types.description import BasicTensorDescription
-from nervure.types.dim import DimLike, equal
+from nervure.types.dim import DimLike, equal, same_lengths
 from nervure.types.dtype import DType, complex64, complex128, float32, float64
 
 DOUBLES = frozenset([float64, complex128])
@@ -72,7 +72,7 @@ class LibraryOp(WholeOp, abstract=True):
             require_admitted(self, type, self.admits)
             count = len(type.shape) - len(names)
             own = list(zip(names, type.shape[max(count, 0):], strict=False))
-            fits = count == len(batch) and all([equal(a, b) is True for a, b in zip(batch, type.shape, strict=False)])
+            fits = count >= 0 and same_lengths(batch, type.shape[:count])
             if not fits or any([equal(known.setdefault(name, length), length) is not True for name, length in own]):
                 raise self.fail(ShapeMismatch, "the operands do not fit together", operand=self.operand_label(position),
                                 got=type, expected=f"batch dimensions {[*map(str, batch)]}, then {' '.join(names)}",

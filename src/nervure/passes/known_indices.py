@@ -39,7 +39,7 @@ from nervure.passes.canonical_views import simplest_view
 from nervure.passes.fold import LIMIT
 from nervure.passes.rewrite import Local, Rewriter
 from nervure.passes.seen import DEEPEST, stays_inside
-from nervure.types.dim import DimLike, equal, index, index_symbols, less_equal, product, substitute
+from nervure.types.dim import DimLike, index, index_symbols, less_equal, product, same_lengths, substitute
 from nervure.types.index_map import IndexMap, Ranges, index_ranges
 from nervure.types.shape import Shape
 from nervure.types.view import SimpleView
@@ -158,8 +158,7 @@ def _in_batches(op: Gathering, found: Sequence[Coordinate], domain: Shape) -> Va
     rank = len(domain) - len(after)
     if axis > rank or [*before, *after] != [index(d) for d in (*range(axis), *range(rank, len(domain)))]:
         return None
-    whole = [*zip(domain[:axis], x.shape[:axis], strict=True), *zip(domain[rank:], x.shape[axis + 1:], strict=True)]
-    if not all([equal(length, own) is True for length, own in whole]):
+    if not same_lengths((*domain[:axis], *domain[rank:]), (*x.shape[:axis], *x.shape[axis + 1:])):
         return None
     if any([f"%{d}" in data.dimensions for d in range(rank, len(domain))]):
         return None

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from nervure.ir.op import Value
 from nervure.ops.convolution import Geometry
 from nervure.ops.views import Reshape, Slice, Stack
-from nervure.types.dim import DimLike, equal
+from nervure.types.dim import DimLike, same_lengths
 from nervure.types.shape import Shape
 
 Meeting = list[tuple[int, DimLike]]
@@ -82,6 +82,6 @@ def _interleaved(parts: Sequence[Value], strides: Sequence[int], lengths: Shape)
     stacked = Stack(*parts, axes=axes, counts=[strides[axis] for axis in strided])
     wide = [length * stride for length, stride in zip(parts[0].shape, strides, strict=True)]
     whole = Reshape(stacked, wide).output
-    if all([equal(length, own) is True for length, own in zip(lengths, wide, strict=True)]):
+    if same_lengths(lengths, wide):
         return whole
     return Slice(whole, [(0, length, 1) for length in lengths]).output

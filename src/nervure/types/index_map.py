@@ -32,6 +32,7 @@ from nervure.types.dim import (
     index_symbols,
     less_equal,
     product,
+    same_lengths,
     simplify,
     substitute,
     symbols,
@@ -178,9 +179,7 @@ class IndexMap:
         """Whether every index is known to map to itself; given ``source``, the shape that is read, also whether it
         covers all of it.
         """
-        if len(self.coordinates) != self.rank or (source is not None and len(source) != self.rank):
-            return False
-        if source is not None and not all(equal(a, b) is True for a, b in zip(self.shape, source, strict=True)):
+        if len(self.coordinates) != self.rank or source is not None and not same_lengths(self.shape, source):
             return False
         expected = indices(self.rank)
         return self.coordinates == expected or all(

@@ -44,7 +44,7 @@ from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxisLike
 from nervure.types.axis import Axis, make_axis, same_role
 from nervure.types.axis import axis as named_axis
-from nervure.types.dim import Dim, DimLike, equal
+from nervure.types.dim import Dim, DimLike, equal, same_lengths
 from nervure.types.dtype import bool_, int64, uint64
 
 
@@ -310,9 +310,8 @@ class _Traced:
             own = arranged(own, first.axes, self.name, self.paths[at]) if first.is_named else own
         except AxisMismatch as error:
             raise self._changed(at, own, first) from error
-        is_same = own.dtype is first.dtype and own.ndim == first.ndim and (
-            own.ndim == 0 or own.is_named == first.is_named) and all(
-            [equal(*pair) is True for pair in zip(own.type.shape, first.type.shape, strict=True)])
+        is_same = own.dtype is first.dtype and (own.ndim == 0 or own.is_named == first.is_named) and same_lengths(
+            own.type.shape, first.type.shape)
         if not is_same:
             raise self._changed(at, own, first)
         return own

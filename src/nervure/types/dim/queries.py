@@ -143,6 +143,17 @@ def equal(a: DimLike, b: DimLike, ranges: RangesLike | None = None) -> bool | No
     return _is_zero(difference, merged(declared, others), _relevant(ranges, difference))
 
 
+def same_lengths(left: Sequence[DimLike], right: Sequence[DimLike]) -> bool:
+    """Whether two shapes are equal for all values of the symbols; False also where that is not known.
+
+    >>> from nervure.types.dim import dim
+    >>> n = dim("N")
+    >>> same_lengths((n + n, 3), (2 * n, 3)), same_lengths((n, 3), (3, 3)), same_lengths((3,), (3, 1))
+    (True, False, False)
+    """
+    return len(left) == len(right) and all([equal(a, b) is True for a, b in zip(left, right, strict=True)])
+
+
 def less_equal(a: DimLike, b: DimLike, ranges: RangesLike | None = None) -> bool | None:
     """Returns True if a <= b for all values of the symbols, False if for none, None if it is not known, or depends."""
     if type(a) is int and type(b) is int:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from nervure.errors import ShapeMismatch
 from nervure.support.lazy import lazy
-from nervure.types.dim import DimLike, equal, less_equal, product, simplify
+from nervure.types.dim import DimLike, equal, less_equal, product, same_lengths, simplify
 from nervure.types.frozen import frozen_dataclass
 from nervure.types.index_map import IndexMap, index_ranges, indices
 from nervure.types.layout import Layout, collapse, collapsed, row_major
@@ -88,8 +88,7 @@ class FlattenView(ReshapeView):
     def __init__(self, source: Shape, nested: Sequence[object]) -> None:
         entries = [entry if isinstance(entry, (tuple, list)) else (entry,) for entry in nested]
         promoted = checked_shape([length for entry in entries for length in entry], op="Flatten")
-        if len(promoted) != len(source) or not all(
-                equal(a, b) is True for a, b in zip(promoted, source, strict=True)):
+        if not same_lengths(promoted, source):
             raise ShapeMismatch("the nested shape, without its nesting, is not the tensor's shape", op="Flatten",
                                 operand="nested", got=tuple(nested), expected=source,
                                 help="nest the lengths that it has")
