@@ -39,7 +39,7 @@ from nervure.transformers.convert import widen
 from nervure.transformers.devices.elements import allocated
 from nervure.transformers.devices.outside import Outside, given_as, made_on
 from nervure.transformers.memory_estimate import numbers
-from nervure.types.dim import Dim, DimLike
+from nervure.types.dim import Dim, DimLike, known_lengths
 from nervure.types.layout import Layout
 from nervure.types.ordered_arrays import is_in_order
 from nervure.types.shape import check_index
@@ -128,17 +128,17 @@ def set_storage(x: Tensor, given: object) -> None:
 
 def _is_flat(x: AssignableTensorOp, given: object) -> bool:
     """Whether an array is one-dimensional, as the devices of arrays allocate them, for an x that is not."""
-    lengths = _integers(x.type.shape)
-    if x.variable is None or isinstance(x.variable.type.order, Layout):
+    lengths = known_lengths(x.type.shape)
+    if lengths is None or x.variable is None or isinstance(x.variable.type.order, Layout):
         return False
-    return (isinstance(given, np.ndarray) and given.ndim == 1 != x.ndim and len(lengths) == x.ndim
+    return (isinstance(given, np.ndarray) and given.ndim == 1 != x.ndim
             and given.size == np.prod(lengths))
 
 
 def _set_outside(x: AssignableTensorOp, given: object) -> None:
     _check_gaps(x)
-    lengths = _integers(x.type.shape)
-    if len(lengths) < x.ndim:
+    lengths = known_lengths(x.type.shape)
+    if lengths is None:
         if x.ndim != 1 or not hasattr(given, "__len__"):
             raise InvalidArgument("the lengths of this input are not known yet", op="storage", operand=x.name,
                                   got=str(x.type), expected="lengths that are numbers",

@@ -35,6 +35,7 @@ from nervure.errors import FormatError, InternalError, InvalidArgument
 from nervure.files.tensor_file import DIGEST, from_json, read_strings, read_tensors, write_tensors
 from nervure.transformers.peers import ALONE, Peers
 from nervure.types.description import BasicTensorDescription
+from nervure.types.dim import known_lengths
 from nervure.types.dtype import as_dtype
 from nervure.types.pieces import Box, Spread, is_grid
 
@@ -211,8 +212,8 @@ def _fits(type: BasicTensorDescription, listed: list[tuple[int, Box]], files: in
     """Whether pieces, each in one of several ``files``, make an array of a type."""
     numbers = [number for number, _ in listed]
     numbers += [bound for _, box in listed for bounds in box for bound in bounds]
-    lengths = [length for length in type.shape if isinstance(length, int)]
-    return len(lengths) == type.rank and all([_is_count(number) for number in numbers]) and all(
+    lengths = known_lengths(type.shape)
+    return lengths is not None and all([_is_count(number) for number in numbers]) and all(
         [number < files for number, _ in listed]) and is_grid(lengths, [box for _, box in listed])
 
 

@@ -30,7 +30,7 @@ from nervure.ir.provenance import current_provenance, on_behalf_of
 from nervure.ir.variable import Variable
 from nervure.ops import UpdateView
 from nervure.ops.order import Assign, Computed, DoAll, Sequential, Together, placed_operands
-from nervure.types.dim import Dim
+from nervure.types.dim import known_lengths
 from nervure.types.dtype import bool_
 from nervure.types.index_map import IndexMap
 
@@ -255,8 +255,8 @@ class _Landed:
 
 def _cells(index_map: IndexMap) -> list[tuple[int, ...]] | None:
     """Returns the elements that a map visits; None if they are too many or symbolic."""
-    lengths = [entry for entry in index_map.shape if not isinstance(entry, Dim)]
-    if len(lengths) < index_map.rank or math.prod(lengths) > ENUMERATED:
+    lengths = known_lengths(index_map.shape)
+    if lengths is None or math.prod(lengths) > ENUMERATED:
         return None
     grid = np.indices(lengths).reshape(len(lengths), math.prod(lengths))
     visited = np.stack([np.broadcast_to(entry, grid.shape[1:]) for entry in index_map.evaluate(tuple(grid))])

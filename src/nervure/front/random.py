@@ -50,7 +50,7 @@ from nervure.support import forks
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxesLike
 from nervure.types.description import BasicTensorDescription
-from nervure.types.dim import Dim
+from nervure.types.dim import known_lengths
 from nervure.types.dtype import DType, DTypeLike, as_dtype, float32, uint32, uint64
 
 SEED = Variable(BasicTensorDescription(uint32, (2,)), initial=0, name="random_seed", is_local=True)
@@ -245,8 +245,8 @@ def fans(axes: AxesLike, out_axes: AxesLike | None, op: str, window_axes: AxesLi
     (75, 1600)
     """
     own = read_axes(axes)
-    lengths = [length for length in own.lengths if not isinstance(length, Dim)]
-    if len(lengths) < len(own):
+    lengths = known_lengths(own.lengths)
+    if lengths is None:
         raise InvalidArgument("a weight needs lengths that are numbers", op=op, got=str(own),
                               expected="integers", help="placeholders, inputs and temporaries have symbolic lengths")
     chosen, windows = outputs_of(own, out_axes, op), outputs_of(own, window_axes, op)

@@ -24,7 +24,7 @@ from nervure.errors import InvalidArgument, NervureError
 from nervure.ir.scanner import QUOTED, Scanner, name_text, token
 from nervure.ir.variable import Variable
 from nervure.types.description import BasicTensorDescription, Labels
-from nervure.types.dim import DimLike
+from nervure.types.dim import DimLike, known_lengths
 from nervure.types.dtype import DType, as_dtype
 from nervure.types.index_map import IndexMap
 from nervure.types.layout import Layout, dense, memory_of
@@ -282,8 +282,8 @@ def parse_array(line: Scanner, reader: ReadingContext) -> np.ndarray:
     line.accept(",")
     content = line.take(_WORDS, "hexadecimal digits").replace(" ", "")
     line.expect(")")
-    shape = [length for length in type.shape if isinstance(length, int)]
-    if len(shape) < type.rank:
+    shape = known_lengths(type.shape)
+    if shape is None:
         raise line.error("an array needs a shape of numbers", got=type)
     size = math.prod(shape) * type.dtype.itemsize
     if len(content) != 2 * size:  # checked before this size is allocated

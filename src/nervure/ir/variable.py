@@ -23,7 +23,7 @@ from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind
 from nervure.ir.identity import Uncopyable
 from nervure.ir.ordered_locks import OrderedLock, Visit, holding, visiting
 from nervure.types.description import BasicTensorDescription
-from nervure.types.dim import Dim
+from nervure.types.dim import known_lengths
 from nervure.types.frozen import Frozen, put
 from nervure.types.shape import check_room
 
@@ -122,9 +122,9 @@ class Variable(Uncopyable, Frozen):
         kept = self._kept_value()
         if kept is not None or callable(self.initial) or callable(self._type):
             return kept
-        lengths = [length for length in self._type.shape if not isinstance(length, Dim)]
+        lengths = known_lengths(self._type.shape)
         value = np.asarray(0 if self.initial is None else self.initial).astype(self._type.dtype.numpy)
-        return np.broadcast_to(value, lengths) if len(lengths) == len(self._type.shape) else None
+        return None if lengths is None else np.broadcast_to(value, lengths)
 
     def _kept_value(self) -> np.ndarray | None:
         """Returns the initial value if it has been computed and is still kept."""
@@ -146,8 +146,8 @@ class Variable(Uncopyable, Frozen):
         return is_number or isinstance(self.initial, Repeatable)
 
     def _compute(self) -> np.ndarray:
-        shape = tuple([length for length in self.type.shape if not isinstance(length, Dim)])
-        if len(shape) < len(self.type.shape):
+        shape = known_lengths(self.type.shape)
+        if shape is None:
             raise InvalidArgument("a variable needs a shape of numbers", op=self.name or "variable", got=self.type,
                                   location=self.location, help="give every axis of a variable a length",
                                   expected="integers")

@@ -30,6 +30,7 @@ from nervure.types.dim import (
     evaluate_arrays,
     index,
     index_symbols,
+    known_lengths,
     less_equal,
     product,
     same_lengths,
@@ -239,8 +240,8 @@ class IndexMap:
 
     def _is_injective_by_looking(self, moving: Sequence[int]) -> bool | None:
         """Returns the verdict if every length is a number: on all indices if they are few, else on lines through 0."""
-        lengths = [length for length in self.shape if isinstance(length, int)]
-        if len(lengths) < self.rank or any(symbols(x) != index_symbols(x) for x in self.coordinates):
+        lengths = known_lengths(self.shape)
+        if lengths is None or any(symbols(x) != index_symbols(x) for x in self.coordinates):
             return None
         if np.prod(lengths, dtype=float) <= _ENUMERATED:
             return self._are_distinct(np.indices(lengths).reshape(self.rank, -1))

@@ -143,6 +143,18 @@ def equal(a: DimLike, b: DimLike, ranges: RangesLike | None = None) -> bool | No
     return _is_zero(difference, merged(declared, others), _relevant(ranges, difference))
 
 
+def known_lengths(shape: Iterable[DimLike]) -> tuple[int, ...] | None:
+    """Returns the lengths of a shape if all are numbers, else None.
+
+    >>> from nervure.types.dim import dim
+    >>> known_lengths((2, 3)), known_lengths((dim("N"), 3))
+    ((2, 3), None)
+    """
+    lengths = list(shape)
+    numbers = tuple([length for length in lengths if isinstance(length, int)])
+    return numbers if len(numbers) == len(lengths) else None
+
+
 def same_lengths(left: Sequence[DimLike], right: Sequence[DimLike]) -> bool:
     """Whether two shapes are equal for all values of the symbols; False also where that is not known.
 
