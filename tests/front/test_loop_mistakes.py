@@ -175,7 +175,7 @@ CHOICES = [
         "f32[3]"),
     Row(lambda: nv.cond(P > 0, lambda: P, lambda: "b"), WrongKind, "cond", "result of false_fun", "str 'b'"),
     Row(lambda: nv.cond(P > 0, lambda: nv.assign(COUNT, 1.0), lambda: None), InvalidArgument, "cond", None,
-        "give no value"),
+        "gives no value"),
     Row(lambda: nv.switch(P, [lambda: 1.0]), WrongKind, "switch", "index", "one integer"),
     Row(lambda: nv.switch(P > 0, [lambda: 1.0]), WrongKind, "switch", "index", "bool[]"),
     Row(lambda: nv.switch(Z.astype(nv.int32), [lambda: 1.0]), WrongKind, "switch", "index", "i32[3]"),

@@ -19,8 +19,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from nervure import ops
+from nervure.errors import InvalidArgument
 from nervure.front import tensor as tensors
 from nervure.front.arranging.found import positions_below
+from nervure.front.creation import as_tensor
+from nervure.front.effects import Effect
 from nervure.front.placement import Placement
 from nervure.front.pytrees import Attribute, ContainerPattern, Pattern
 from nervure.front.tensor import Tensor
@@ -83,6 +86,17 @@ class TracedBody:
         self.results = [placement.place(value) for value in placed][:len(results)]
         self.state, self.effects = placement.state, placement.effects
 
+    def close_leaves(self, leaves: Sequence[object], tensors: Sequence[Tensor | None],
+                     carries: Sequence[Tensor] = ()) -> None:
+        """Takes carries, then the ``leaves`` that the function gives, of which ``results`` has those with a value.
+
+        ``tensors`` are the leaves as ``tensors_of_leaves`` gives them.
+        """
+        given = [leaf if tensor is None else tensor for leaf, tensor in zip(leaves, tensors, strict=True)]
+        placed = [entry for entry in (*carries, *given) if isinstance(entry, (Tensor, Effect))]
+        self.close([entry.value for entry in placed])
+        self.results = [value for value, entry in zip(self.results, placed, strict=True) if isinstance(entry, Tensor)]
+
     @property
     def written(self) -> set[Variable]:
         """The variables that it assigns."""
@@ -143,8 +157,21 @@ def read_of(variable: Variable) -> Value:
     return value
 
 
-def after_assignments(values: Sequence[Value], written: Mapping[Variable, Value]) -> list[Value]:
-    """Returns values that, where they are placed, also assign new values to the variables that a body has written."""
+def tensors_of_leaves(leaves: Sequence[object], name: str, shown: Sequence[str]) -> list[Tensor | None]:
+    """Returns what a function of ``nv.name`` gives as tensors; None where there is no value: for None, and effects."""
+    return [None if leaf is None or isinstance(leaf, Effect) else as_tensor(leaf, name, path)
+            for leaf, path in zip(leaves, shown, strict=True)]
+
+
+def after_assignments(values: Sequence[Value], written: Mapping[Variable, Value], effectful: bool,
+                      name: str) -> list[Value]:
+    """Returns values that, where they are placed, also assign new values to the variables that a body has written.
+
+    Raises InvalidArgument if there is no value by which ``nv.name`` would be run.
+    """
+    if not values and (written or effectful):
+        raise InvalidArgument("the function gives no value, so nothing would run it", op=name, got="effects alone",
+                              expected="a result", help="return a value beside the effects: a number will do")
     if not written:
         return list(values)
     assigned = [Assign(value, variable, None).output for variable, value in written.items()]

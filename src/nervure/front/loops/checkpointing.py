@@ -16,14 +16,10 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from nervure.errors import InvalidArgument
 from nervure.front import argument_parsing, pytrees
-from nervure.front.creation import as_tensor
-from nervure.front.effects import Effect
-from nervure.front.loops.bodies import TracedBody, after_assignments, read_of
+from nervure.front.loops.bodies import TracedBody, after_assignments, paths, read_of, tensors_of_leaves
 from nervure.front.pytrees import Nested
 from nervure.front.tensor import Tensor
-from nervure.ir.op import Value
 from nervure.ops.rematerialising import Checkpoint
 from nervure.support.elsewhere import explain_keywords
 
@@ -55,32 +51,24 @@ def checkpoint(f: Callable[..., Result]) -> Callable[..., Result]:
             nested: Nested = pytrees.unflatten(pattern, [next(own) if isinstance(leaf, Tensor) else leaf
                                                          for leaf in leaves])
             found, shape = pytrees.flatten(f(*nested[0], **nested[1]))
-            results = [leaf if leaf is None or isinstance(leaf, Effect) else as_tensor(leaf, "checkpoint")
-                       for leaf in found]
+            results = tensors_of_leaves(found, "checkpoint", paths(shape, "result"))
+        body.close_leaves(found, results)
         result: Nested = pytrees.unflatten(shape, _built(body, given, results))
         return result
 
     return checkpointed
 
 
-def _built(body: TracedBody, given: Sequence[Tensor], results: Sequence[object]) -> list[object]:
+def _built(body: TracedBody, given: Sequence[Tensor], results: Sequence[Tensor | None]) -> list[Tensor | None]:
     """Returns the results of the op whose function is a traced body, for the tensors that it was ``given``."""
-    body.close([entry.value for entry in results if isinstance(entry, (Tensor, Effect))])
-    placed = iter(body.results)
-    values = [next(placed) for entry in results if entry is not None]
-    kept = [value for value, entry in zip(values, [entry for entry in results if entry is not None], strict=True)
-            if isinstance(entry, Tensor)]
+    count = len(body.results)
     written = [variable for variable in body.variables if variable in body.written]
-    function = body.function([*kept, *[body.state[variable] for variable in written]],
+    function = body.function([*body.results, *[body.state[variable] for variable in written]],
                              [*body.parameters, *body.outside.values(), *body.variables.values()])
     op = Checkpoint(*[entry.value for entry in given], *body.outside, *map(read_of, body.variables), body=function)
-    outputs: Sequence[Value] = op.outputs[:len(kept)]
-    values = after_assignments(outputs, dict(zip(written, op.outputs[len(kept):], strict=True)))
-    if not values and (written or op.effectful):
-        raise InvalidArgument("the function gives no value, so nothing would run it", op="checkpoint",
-                              got="effects alone", expected="a result", help="return a value beside the effects")
-    remaining = iter(values)
-    return [Tensor(next(remaining), entry._axes) if isinstance(entry, Tensor) else None for entry in results]
+    last = dict(zip(written, op.outputs[count:], strict=True))
+    remaining = iter(after_assignments(op.outputs[:count], last, op.effectful, "checkpoint"))
+    return [None if entry is None else Tensor(next(remaining), entry._axes) for entry in results]
 
 
 __all__ = ["checkpoint"]

@@ -19,8 +19,7 @@ from nervure.front import argument_parsing, pytrees
 from nervure.front.alignment import arranged
 from nervure.front.apply import converted_to
 from nervure.front.creation import as_tensor
-from nervure.front.effects import Effect
-from nervure.front.loops.bodies import TracedBody, after_assignments, paths, read_of
+from nervure.front.loops.bodies import TracedBody, after_assignments, paths, read_of, tensors_of_leaves
 from nervure.front.promotion import promote
 from nervure.front.pytrees import Nested
 from nervure.front.tensor import Tensor, TensorLike, described_type, has_found_length
@@ -86,8 +85,7 @@ class _Branch:
             self.leaves, self.pattern = pytrees.flatten(function(*arguments))
             self.weak = [is_number(leaf) for leaf in self.leaves]
             shown = paths(self.pattern, f"result of {operand}")
-            self.tensors = [None if leaf is None or isinstance(leaf, Effect) else as_tensor(leaf, name, path)
-                            for leaf, path in zip(self.leaves, shown, strict=True)]
+            self.tensors = tensors_of_leaves(self.leaves, name, shown)
 
     def close(self, first: _Branch, dtypes: Sequence[DType | None]) -> None:
         """Gives the results the axes of the ``first`` branch's, and these element types."""
@@ -97,16 +95,7 @@ class _Branch:
                                                           strict=True)):
                 if mine is not None and theirs is not None:
                     self.tensors[at] = _fitted(mine, theirs, dtypes[at], name, path)
-        placed = [leaf if tensor is None else tensor for leaf, tensor in zip(self.leaves, self.tensors, strict=True)]
-        self.body.close([entry.value for entry in placed if isinstance(entry, (Tensor, Effect))])
-
-    @property
-    def results(self) -> list[Value]:
-        """The results that have a value."""
-        placed = iter(self.body.results)
-        found = [(tensor, next(placed)) for leaf, tensor in zip(self.leaves, self.tensors, strict=True)
-                 if leaf is not None]
-        return [value for tensor, value in found if tensor is not None]
+        self.body.close_leaves(self.leaves, self.tensors)
 
 
 def _fitted(mine: Tensor, theirs: Tensor, dtype: DType | None, name: str, path: str) -> Tensor:
@@ -177,27 +166,23 @@ def _built(name: str, chooser: Tensor, branches: Sequence[_Branch], given: Seque
     variables = list(dict.fromkeys([variable for body in bodies for variable in body.variables]))
     written = [variable for variable in variables if any([variable in body.written for body in bodies])]
     operands = [*[entry.value for entry in given], *outside, *[read_of(variable) for variable in variables]]
-    made = [_function(branch, outside, variables, written) for branch in branches]
+    made = [_function(branch.body, outside, variables, written) for branch in branches]
     cls: type[Branches] = If if name == "cond" else Switch
     op = cls(chooser.value, *operands, branches=tuple(made))
     first = branches[0]
     count = len(op.outputs) - len(written)
-    values = after_assignments(op.outputs[:count], dict(zip(written, op.outputs[count:], strict=True)))
-    if not values and (written or op.effectful):
-        raise InvalidArgument("the branches give no value, so nothing would run them", op=name, got="effects alone",
-                              expected="a result", help="return a value beside the effects: a number will do")
-    results = iter(values)
+    last = dict(zip(written, op.outputs[count:], strict=True))
+    results = iter(after_assignments(op.outputs[:count], last, op.effectful, name))
     leaves = [None if tensor is None else Tensor(next(results), tensor._axes) for tensor in first.tensors]
     return pytrees.unflatten(first.pattern, leaves)
 
 
-def _function(branch: _Branch, outside: Sequence[Value], variables: Sequence[Variable],
+def _function(body: TracedBody, outside: Sequence[Value], variables: Sequence[Variable],
               written: Sequence[Variable]) -> Function:
-    body = branch.body
     taken, places = body.taking(outside), body.holding(variables)
     own = dict(zip(variables, places, strict=True))
     news = [body.new_value(variable, own[variable]) for variable in written]
-    return body.function([*branch.results, *news], [*body.parameters, *taken, *places])
+    return body.function([*body.results, *news], [*body.parameters, *taken, *places])
 
 
 __all__ = ["cond", "switch"]

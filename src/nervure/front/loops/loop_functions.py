@@ -23,8 +23,7 @@ from nervure.front import argument_parsing, pytrees
 from nervure.front.alignment import arranged, reordered
 from nervure.front.apply import converted_to
 from nervure.front.creation import as_tensor
-from nervure.front.effects import Effect
-from nervure.front.loops.bodies import TracedBody, after_assignments, iteration_seed, paths, read_of
+from nervure.front.loops.bodies import TracedBody, after_assignments, iteration_seed, paths, read_of, tensors_of_leaves
 from nervure.front.loops.choices import cond
 from nervure.front.promotion import promote, weak_type
 from nervure.front.pytrees import Nested
@@ -279,15 +278,12 @@ class _Traced:
             wider = [self._wider(at, leaf) for at, leaf in enumerate(leaves)]
             if any([mine is not theirs for mine, theirs in zip(wider, self.init, strict=True)]):
                 return wider
-            self.new = [tensor for tensor in [self._fitted(at, leaf) for at, leaf in enumerate(leaves)]
-                        if tensor is not None]
-            self.others, self.other_pattern = pytrees.flatten(stacked)
+            new = [tensor for tensor in [self._fitted(at, leaf) for at, leaf in enumerate(leaves)]
+                   if tensor is not None]
+            others, self.other_pattern = pytrees.flatten(stacked)
             self.other_paths = paths(self.other_pattern, "y")
-            self.stacked = [None if leaf is None or isinstance(leaf, Effect) else as_tensor(leaf, self.name, path)
-                            for leaf, path in zip(self.others, self.other_paths, strict=True)]
-        placed = [entry.value for entry in (leaf if tensor is None else tensor for leaf, tensor in zip(
-            self.others, self.stacked, strict=True)) if isinstance(entry, (Tensor, Effect))]
-        self.body.close([*[tensor.value for tensor in self.new], *placed])
+            self.stacked = tensors_of_leaves(others, self.name, self.other_paths)
+        self.body.close_leaves(others, self.stacked, new)
         return None
 
     def _wider(self, at: int, leaf: object) -> Tensor | None:
@@ -344,8 +340,7 @@ class _Traced:
             sliced.append(ops.Iota((length,), None, uint64).output)
             own = [*own, number]
         news = [body.new_value(variable, body.variables[variable]) for variable in written]
-        placed = self._stacked_results()
-        results = [*body.results[:count], *news, *placed]
+        results = [*body.results[:count], *news, *body.results[count:]]
         function = body.function(results, [
             *body.parameters[:count], *[body.variables[each] for each in written], *own, *body.outside.values(),
             *[body.variables[each] for each in read]])
@@ -355,18 +350,12 @@ class _Traced:
         outputs = op.outputs if every is None else scan_in_blocks(op, every)
         given = [*outputs[:count], *outputs[count + len(written):len(results)]]
         last = dict(zip(written, outputs[count:count + len(written)], strict=True))
-        values = self._after(given, last, op.effectful)
+        values = after_assignments(given, last, op.effectful, self.name)
         carry = self.nested([Tensor(value, entry._axes) for value, entry in zip(values, self.carries, strict=False)])
         rest = iter(values[count:])
         wholes = [None if tensor is None else slices.stacked(next(rest), tensor, path)
                   for tensor, path in zip(self.stacked, self.other_paths, strict=True)]
         return carry, pytrees.unflatten(self.other_pattern, wholes)
-
-    def _stacked_results(self) -> list[Value]:
-        placed = iter(self.body.results[len(self.new):])
-        found = [(tensor, next(placed)) for leaf, tensor in zip(self.others, self.stacked, strict=True)
-                 if leaf is not None]
-        return [value for tensor, value in found if tensor is not None]
 
     def repeated(self, cond_fun: Callable[..., Nested]) -> Nested:
         """Returns the carry for which a condition is false."""
@@ -390,7 +379,7 @@ class _Traced:
         op = While(*first, *outside, *[read_of(each) for each in read], condition=functions[0], body=functions[1],
                    carries=len(first))
         last = dict(zip(written, op.outputs[len(carries):], strict=False))
-        values = self._after(op.outputs[:len(carries)], last, op.effectful)
+        values = after_assignments(op.outputs[:len(carries)], last, op.effectful, self.name)
         return self.nested([Tensor(value, entry._axes) for value, entry in zip(values, carries, strict=True)])
 
     def _condition(self, cond_fun: Callable[..., Nested]) -> TracedBody:
@@ -403,12 +392,6 @@ class _Traced:
                                   got=f"an assignment to {next(iter(test.written))!r}", expected="a bool alone",
                                   help="assign in the body")
         return test
-
-    def _after(self, values: Sequence[Value], last: dict[Variable, Value], effectful: bool) -> list[Value]:
-        if not values and (last or effectful):
-            raise InvalidArgument("the loop gives no value, so nothing would run it", op=self.name, got="effects alone",
-                                  expected="a carry, or something stacked", help="carry a number beside the effects")
-        return after_assignments(values, last)
 
 
 # -- small parts -----------------------------------------------------------------------------------------------------
