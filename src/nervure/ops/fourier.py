@@ -45,7 +45,7 @@ class _Transform(LibraryOp, abstract=True):
     @property
     def points(self) -> int:
         """The length of the transform, of which a spectrum of real numbers has about half."""
-        raise NotImplementedError
+        return known(self.operands[0].shape[-1])
 
     @property
     def function(self) -> np.ufunc:
@@ -71,9 +71,6 @@ class _Transform(LibraryOp, abstract=True):
                             got=x, expected="a last dimension without symbols", help="the other axes may be symbols")
         return super().infer(*types)
 
-    def raised(self, length: DimLike) -> Mapping[str, object]:
-        return self.attributes
-
     def _called(self, given: Sequence[np.ndarray]) -> object:
         output, = self.outputs
         made = np.empty((*given[0].shape[:-1], known(output.shape[-1])), output.dtype.numpy)
@@ -89,10 +86,6 @@ class Fourier(_Transform):
     @property
     def loop_name(self) -> str:
         return "ifft" if self.inverse else "fft"
-
-    @property
-    def points(self) -> int:
-        return known(self.operands[0].shape[-1])
 
     def extents(self, known: Mapping[str, DimLike]) -> Mapping[str, DimLike]:
         return {"n": known["m"]}
@@ -110,10 +103,6 @@ class RealFourier(_Transform):
     @property
     def loop_name(self) -> str:
         return "rfft_n_odd" if self.points % 2 else "rfft_n_even"
-
-    @property
-    def points(self) -> int:
-        return known(self.operands[0].shape[-1])
 
     def results(self, dtype: DType) -> tuple[DType, ...]:
         return (_COMPLEX[dtype],)

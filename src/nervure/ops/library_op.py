@@ -20,9 +20,7 @@ from numpy.linalg import _umath_linalg
 
 from nervure.errors import NumericError, ShapeMismatch
 from nervure.ir.kinds import require_admitted
-from nervure.ir.op import Value
 from nervure.ir.whole_op import WholeOp
-from nervure.ops.views import Broadcast
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import DimLike, equal, same_lengths
 from nervure.types.dtype import DType, complex64, complex128, float32, float64
@@ -90,12 +88,7 @@ class LibraryOp(WholeOp, abstract=True):
         return (None,) * len(types)
 
     def raised(self, length: DimLike) -> Mapping[str, object]:
-        return {}
-
-    def vmap(self, length: DimLike, mapped: Sequence[bool], *operands: Value) -> Sequence[Value]:
-        spread = [operand if is_mapped else Broadcast(operand, (length, *operand.shape), (0,)).output
-                  for operand, is_mapped in zip(operands, mapped, strict=True)]
-        return self.with_operands(spread).outputs
+        return self.attributes
 
     # -- what a backend needs ------------------------------------------------------------------------------------
 

@@ -139,9 +139,7 @@ class Svd(LibraryOp):
     core = "m n -> m k, k, k n"
     loop_name = "svd_s"
     failure = "the singular values do not converge"
-
-    def extents(self, known: Mapping[str, DimLike]) -> Mapping[str, DimLike]:
-        return {"k": dim_min(known["m"], known["n"])}
+    extents = Reflections.extents
 
     def results(self, dtype: DType) -> tuple[DType, ...]:
         return dtype, dtype.part, dtype
