@@ -24,7 +24,7 @@ from nervure.ir.op import Gradients, Operand, Value
 from nervure.ops.checking import require_rank, require_same_dtype, require_shape
 from nervure.ops.comparison import LessEqual, LogicalAnd
 from nervure.ops.einsum import MatMul
-from nervure.ops.iota import Iota
+from nervure.ops.iota import Iota, row_and_column
 from nervure.ops.linear_algebra import transposed
 from nervure.ops.reductions import Sum, spread
 from nervure.ops.rematerialising import later
@@ -81,7 +81,7 @@ class Scores(NamedTuple):
     def of(self, query: Value, key: Value) -> Value:
         """Returns the scores, with a row for each query: -inf for keys that it does not see."""
         scores = self._products(query, key)
-        rows, columns = [Iota(scores.shape, scores.rank - at, int64).output for at in (2, 1)]
+        rows, columns = row_and_column(scores.shape)
         return masked(masked(scores, self.mask), self._visible(rows, columns))
 
     def of_keys(self, query: Value, key: Value) -> Value:

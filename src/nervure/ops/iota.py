@@ -67,14 +67,14 @@ class Eye(Composite):
         return {}
 
     def decompose(self) -> Operand:
-        rows, columns = _row_and_column(self.shape, self.offset)
-        return Convert(Equal(rows, columns), self.dtype)
+        row, column = row_and_column(self.shape)
+        return Convert(Equal(row + self.offset, column), self.dtype)
 
 
-def _row_and_column(shape: tuple[DimLike, ...], offset: int) -> tuple[Value, Value]:
-    """Returns the row's number plus the offset, and the column's number, at each element of matrices."""
+def row_and_column(shape: tuple[DimLike, ...]) -> tuple[Value, Value]:
+    """Returns the row's number and the column's at each element of matrices."""
     rank = len(shape)
-    return Iota(shape, rank - 2, int64) + offset, Iota(shape, rank - 1, int64).output
+    return Iota(shape, rank - 2, int64).output, Iota(shape, rank - 1, int64).output
 
 
 class Tril(Composite):
@@ -86,8 +86,8 @@ class Tril(Composite):
     offset = field.integer(0)
 
     def decompose(self, x: Value) -> Operand:
-        row, column = _row_and_column(x.shape, self.offset)
-        return Where(LessEqual(column, row), x, x.full(0))
+        row, column = row_and_column(x.shape)
+        return Where(LessEqual(column, row + self.offset), x, x.full(0))
 
 
 class Triu(Composite):
@@ -99,5 +99,5 @@ class Triu(Composite):
     offset = field.integer(0)
 
     def decompose(self, x: Value) -> Operand:
-        row, column = _row_and_column(x.shape, self.offset)
-        return Where(LessEqual(row, column), x, x.full(0))
+        row, column = row_and_column(x.shape)
+        return Where(LessEqual(row + self.offset, column), x, x.full(0))

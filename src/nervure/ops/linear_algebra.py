@@ -19,13 +19,13 @@ from nervure.ops.arithmetic import Complex, Conjugate, Imaginary, Real
 from nervure.ops.comparison import Equal, GreaterEqual
 from nervure.ops.contraction import Contract
 from nervure.ops.conversion import converted
-from nervure.ops.iota import Iota
+from nervure.ops.iota import row_and_column
 from nervure.ops.library_op import DOUBLES, LibraryOp
 from nervure.ops.selection import where
 from nervure.ops.views import Broadcast, Permute, Slice
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import DimLike, dim_min, less_equal
-from nervure.types.dtype import DType, complex128, int64
+from nervure.types.dtype import DType, complex128
 
 
 class Solve(LibraryOp):
@@ -297,19 +297,15 @@ def spread_rows(x: Operand, like: Operand) -> Value:
     return Broadcast(x, like.shape, (like.rank - 2,)).output
 
 
-def _places(x: Operand) -> tuple[Value, Value]:
-    return Iota(x.shape, x.rank - 2, int64).output, Iota(x.shape, x.rank - 1, int64).output
-
-
 def on_triangle(x: Operand, offset: int) -> Value:
     """Returns where an element lies on or below the diagonal that begins ``offset`` columns to the right."""
-    rows, columns = _places(x)
+    rows, columns = row_and_column(x.shape)
     return GreaterEqual(rows + offset, columns).output
 
 
 def is_diagonal(x: Operand) -> Value:
     """Returns where an element lies on the diagonal."""
-    return Equal(*_places(x)).output
+    return Equal(*row_and_column(x.shape)).output
 
 
 def halved_diagonal(x: Operand) -> Value:

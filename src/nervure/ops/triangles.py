@@ -19,7 +19,7 @@ from nervure.ir.op import Gradient, Gradients, Operand, Value
 from nervure.ops.arithmetic import Absolute, Imaginary, Real
 from nervure.ops.comparison import Equal, Greater, GreaterEqual, LogicalAnd, NotEqual
 from nervure.ops.indexing import Gather, GatherElements
-from nervure.ops.iota import Iota
+from nervure.ops.iota import Iota, row_and_column
 from nervure.ops.library_op import SINGLES_AND_DOUBLES
 from nervure.ops.linear_algebra import (
     Solve,
@@ -30,6 +30,7 @@ from nervure.ops.linear_algebra import (
     on_triangle,
     product,
     require_tall,
+    spread_rows,
 )
 from nervure.ops.looping import Scan
 from nervure.ops.reductions import ArgMax
@@ -123,17 +124,17 @@ class _Step(NamedTuple):
     def eliminated(self) -> Value:
         """Returns the matrix with the rows exchanged, and with what is below the pivot divided by it."""
         left, rank = self.left, self.left.rank
-        exchanged = self._swapped(left, _rows_like(self.chosen, left), _rows_like(self.own, left))
+        exchanged = self._swapped(left, spread_rows(self.chosen, left), spread_rows(self.own, left))
         head, first = Gather(self.chosen, self.number, rank - 2).output, Gather(self.own, self.number, rank - 2).output
         column = self._swapped(self.column, _last_like(head, self.column), _last_like(first, self.column))
         is_regular = NotEqual(head, head.full(0))
         share = column / _last_like(where(is_regular, head, 1), column)
         share = where(_last_like(is_regular, column), share, 0)
         factors = Broadcast(share, left.shape, (rank - 1,)).output
-        rows, columns = [Iota(left.shape, at, int64).output for at in (rank - 2, rank - 1)]
+        rows, columns = row_and_column(left.shape)
         at = _all_over(self.number, rows)
         is_below = Greater(rows, at)
-        below = where(Greater(columns, at), exchanged - factors * _rows_like(self.chosen, left), factors)
+        below = where(Greater(columns, at), exchanged - factors * spread_rows(self.chosen, left), factors)
         return where(LogicalAnd(is_below, GreaterEqual(columns, at)), below, exchanged)
 
     def exchanged(self, order: Value) -> Value:
@@ -158,10 +159,6 @@ def _row(x: Value, pivot: Value) -> Value:
 
 def _all_over(number: Operand, like: Value) -> Value:
     return Broadcast(number, like.shape, tuple(range(like.rank))).output
-
-
-def _rows_like(row: Operand, like: Value) -> Value:
-    return Broadcast(row, like.shape, (like.rank - 2,)).output
 
 
 def _last_like(x: Operand, like: Value) -> Value:
