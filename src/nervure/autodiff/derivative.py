@@ -18,13 +18,13 @@ from nervure import ops
 from nervure.autodiff.reverse import gradients
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
 from nervure.front import alignment
-from nervure.front.apply import converted_to
 from nervure.front.creation import AssignableTensorOp, as_tensor
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.ir.leaves import ReadVariable
 from nervure.ir.op import Value
 from nervure.ir.traverse import postorder
 from nervure.ir.variable import Variable
+from nervure.ops.conversion import converted
 from nervure.ops.order import Together
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.dim import equal
@@ -122,7 +122,7 @@ def weights_like(given: object, like: Tensor, op: str, operand: str, of: str) ->
     if len(shape) != len(expected) or any([equal(a, b) is False for a, b in zip(shape, expected, strict=True)]):
         raise InvalidArgument(f"the {operand} must have the axes of {of}", op=op, operand=operand, got=str(own.type),
                               expected=str(like.type), help=f"it has the axes of {of}, or fewer")
-    return converted_to(alignment.assume_shape(values[1], expected, op), like.dtype)
+    return converted(alignment.assume_shape(values[1], expected, op), like.dtype)
 
 
 explain_keywords(globals(), ["deriv"])

@@ -23,6 +23,7 @@ from nervure.front.promotion import floating, promote, weak_type
 from nervure.front.tensor import Operand, Tensor, value_only
 from nervure.front.traced_numbers import TracedNumber, is_number
 from nervure.ir.op import Op, Value
+from nervure.ops.conversion import converted
 from nervure.types.dim import Dim
 from nervure.types.dtype import DType, DTypeLike, as_dtype, bool_
 from nervure.types.foreign import is_array
@@ -57,8 +58,8 @@ def operate(name: str, core: Callable[..., Op], operands: tuple[Operand, ...], d
         values, axes, shape = [tensors[0].value], tensors[0]._axes, tensors[0].type.shape
     else:
         values, axes, shape = alignment.aligned(tensors, name)
-    converted = iter([converted_to(value, dtype) for value in values])
-    arguments = [_everywhere(operand, dtype, shape) if is_weak(operand) else next(converted) for operand in operands]
+    own = iter([converted(value, dtype) for value in values])
+    arguments = [_everywhere(operand, dtype, shape) if is_weak(operand) else next(own) for operand in operands]
     try:
         return Tensor(core(*arguments, **attributes), axes)
     except DtypeMismatch as error:
@@ -110,7 +111,7 @@ def promoted_pair(x: Operand, y: Operand, op: str, wanted: DTypeLike | None = No
 def tensors_of_type(operands: Sequence[Operand], op: str, dtype: DType) -> list[Tensor]:
     """Returns operands as tensors of one element type. Each keeps its axes."""
     tensors = [as_tensor(entry, op, position, dtype) for position, entry in enumerate(operands, 1)]
-    return [Tensor(converted_to(entry.value, dtype), entry._axes) for entry in tensors]
+    return [Tensor(converted(entry.value, dtype), entry._axes) for entry in tensors]
 
 
 def operand_tensors(operands: Sequence[object], op: str, first: int = 1) -> list[Tensor]:
@@ -154,15 +155,10 @@ def _everywhere(number: object, dtype: DType, shape: Shape) -> Op | Value:
     return ops.Extent(number, dtype, shape) if isinstance(number, Dim) else ops.Full(number, dtype, shape)
 
 
-def converted_to(value: Value, dtype: DType, mode: str = "saturate") -> Value:
-    """Returns a core value in another element type, or the value itself if it has that type."""
-    return value if value.type.dtype is dtype else ops.Convert(value, dtype, mode).output
-
-
 def truth(x: Operand) -> Tensor:
     """x as a condition: numbers count as true when they are not 0."""
     tensor = as_tensor(x, "condition")
-    return tensor if tensor.dtype is bool_ else Tensor(converted_to(tensor.value, bool_), tensor._axes)
+    return tensor if tensor.dtype is bool_ else Tensor(converted(tensor.value, bool_), tensor._axes)
 
 
 def described(function: Made, name: str, document: str | None, arguments: str, result: str) -> Made:

@@ -18,7 +18,6 @@ from typing import Any, cast, overload
 from nervure import ops
 from nervure.errors import InvalidArgument, WrongKind, warn_user
 from nervure.front import alignment, argument_parsing
-from nervure.front.apply import converted_to
 from nervure.front.arranging.index_expressions import choose
 from nervure.front.arranging.views import base_of
 from nervure.front.creation import AssignableTensorOp, as_tensor, received
@@ -28,6 +27,7 @@ from nervure.ir.identity import Uncopyable
 from nervure.ir.leaves import ReadVariable
 from nervure.ir.op import Op, Value
 from nervure.ir.variable import Variable
+from nervure.ops.conversion import converted
 from nervure.ops.order import Assign, DoAll, Sequential, kept
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes
@@ -88,7 +88,7 @@ def assign(target: Tensor, value: TensorLike) -> Effect:
     """
     variable, index_map = _place_of(target)
     own = received(value, target.dtype, "assign")
-    return Effect(Assign(converted_to(alignment.fitted(own, target, "assign"), target.dtype), variable, index_map))
+    return Effect(Assign(converted(alignment.fitted(own, target, "assign"), target.dtype), variable, index_map))
 
 
 def fill(target: Tensor, number: Number) -> Effect:

@@ -35,7 +35,7 @@ import numpy as np
 
 from nervure import ops
 from nervure.errors import InvalidArgument, WrongKind
-from nervure.front.apply import converted_to, operate
+from nervure.front.apply import operate
 from nervure.front.argument_parsing import integer, positions_of, real
 from nervure.front.creation import as_tensor, read_axes
 from nervure.front.op_functions import add, multiply
@@ -46,6 +46,7 @@ from nervure.ir.leaves import ReadVariable
 from nervure.ir.op import Op
 from nervure.ir.provenance import current_scope
 from nervure.ir.variable import Variable
+from nervure.ops.conversion import converted
 from nervure.support import forks
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxesLike
@@ -130,7 +131,7 @@ def bernoulli(axes: AxesLike, p: float = 0.5, dtype: DTypeLike = bool) -> Tensor
     ([True, True, True, True], (2, 3))
     """
     drawn = draw(ops.RandomBernoulli, read_axes(axes), probability=_probability(p, "bernoulli"))
-    return Tensor(converted_to(drawn.value, as_dtype(dtype)), drawn._axes)
+    return Tensor(converted(drawn.value, as_dtype(dtype)), drawn._axes)
 
 
 def dropout(x: TensorLike, rate: float = 0.5) -> Tensor:
@@ -140,7 +141,7 @@ def dropout(x: TensorLike, rate: float = 0.5) -> Tensor:
     [0.0, 2.0]
     """
     own = as_tensor(x, "dropout")
-    own = Tensor(converted_to(own.value, floating(own.dtype)), own._axes)
+    own = Tensor(converted(own.value, floating(own.dtype)), own._axes)
     chance = _probability(rate, "dropout")
     if chance == 0:
         return own

@@ -17,7 +17,6 @@ import numpy as np
 from nervure import ops
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
 from nervure.front.alignment import assume_shape
-from nervure.front.apply import converted_to
 from nervure.front.argument_parsing import fraction, members, real, truth
 from nervure.front.arranging.gathering import scatter
 from nervure.front.arranging.joining import concatenate, split
@@ -37,6 +36,7 @@ from nervure.nn.module import Module
 from nervure.nn.parameters import biased, buffer, count, parameter
 from nervure.nn.sequences import Sequences, one_axis
 from nervure.ops.attention import for_each_head, scores_of
+from nervure.ops.conversion import converted
 from nervure.support.elsewhere import explains_keywords
 from nervure.types.axes import AxesLike, AxisLike
 from nervure.types.axis import Axis, same_role
@@ -96,7 +96,7 @@ class KeyValueCache(Module):
         last, batch = self.keys.ndim - 1, like.type.shape[:-3]
         found = [ops.Permute(place.value, (*range(1, last), 0, last)).output for place in (self.keys, self.values)]
         shape = (*batch, *found[0].shape[-3:])
-        keys, values = [Tensor(assume_shape(converted_to(value, like.dtype), shape, "KeyValueCache"))
+        keys, values = [Tensor(assume_shape(converted(value, like.dtype), shape, "KeyValueCache"))
                         for value in found]
         return keys, values
 

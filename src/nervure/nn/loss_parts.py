@@ -13,7 +13,7 @@ from typing import NamedTuple
 from nervure import ops
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
 from nervure.front import alignment
-from nervure.front.apply import common_dtype, converted_to
+from nervure.front.apply import common_dtype
 from nervure.front.argument_parsing import fraction, one_of, position_of, real
 from nervure.front.arranging.filled import zeros
 from nervure.front.arranging.gathering import as_index
@@ -28,6 +28,7 @@ from nervure.front.statistics.reductions import mean as mean_over
 from nervure.front.statistics.reductions import sum as sum_over
 from nervure.front.tensor import Number, Operand, Tensor, TensorLike, is_scalar
 from nervure.ir.op import Value
+from nervure.ops.conversion import converted
 from nervure.types.axes import Axes, AxisLike
 from nervure.types.dim import DimLike, product
 from nervure.types.dim import equal as equal_lengths
@@ -154,7 +155,7 @@ def _counting(own: Tensor, labels: Tensor, at: int, ignore_index: int | None) ->
 
 def _vectors(own: Tensor, labels: Tensor, at: int) -> Tensor:
     """Returns class numbers as one-hot vectors on the axes of the logits."""
-    numbers = converted_to(labels.value, int64)
+    numbers = converted(labels.value, int64)
     return Tensor(ops.OneHot(numbers, own.type.shape[at], own.dtype, at, from_end=False), own._axes)
 
 
@@ -240,7 +241,7 @@ def type_of(x: TensorLike, op: str) -> DType:
 def _on_axes(goal: Tensor, own: Tensor, op: str) -> Tensor:
     """Returns probabilities on the axes of the logits."""
     _, targets, _ = paired(own, goal, op)
-    return Tensor(converted_to(targets, own.dtype), own._axes)
+    return Tensor(converted(targets, own.dtype), own._axes)
 
 
 def require_reduction(reduction: str, op: str) -> None:

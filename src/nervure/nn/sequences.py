@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
 from nervure.front.alignment import arranged, reordered
-from nervure.front.apply import converted_to
 from nervure.front.argument_parsing import position_of
 from nervure.front.creation import as_tensor
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.nn.parameters import check_length, count, layer_axes
+from nervure.ops.conversion import converted
 from nervure.types.axes import Axes, AxesLike, AxisLike
 from nervure.types.axis import Axis, axis, make_anonymous_axis
 from nervure.types.dim import DimLike, equal
@@ -112,7 +112,7 @@ class Sequences:
             own = Tensor(reordered(own.value, [*others, *places]))
         if any([equal(*pair) is False for pair in zip(own.type.shape, expected.lengths, strict=True)]):
             raise self._other_state(own, expected, name)
-        return Tensor(converted_to(own.value, dtype))
+        return Tensor(converted(own.value, dtype))
 
     def _other_state(self, got: Tensor, expected: Axes, name: str) -> ShapeMismatch:
         return ShapeMismatch(f"the state {name} has other axes", op=self.op, operand=name, got=str(got.axes),

@@ -77,6 +77,6 @@ class StopGradient(Elementwise):
         return (None,)
 
 
-def converted(x: Value, dtype: DType) -> Value:
+def converted(x: Value, dtype: DType, mode: str = "saturate") -> Value:
     """Returns x in another element type, or x itself if it has that type."""
-    return x if x.dtype is dtype else Convert(x, dtype).output
+    return x if x.dtype is dtype else Convert(x, dtype, mode).output

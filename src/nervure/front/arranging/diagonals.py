@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from nervure import ops
 from nervure.errors import ShapeMismatch
-from nervure.front.apply import converted_to
 from nervure.front.argument_parsing import integer, position_of, truth
 from nervure.front.arranging.gathering import gather
 from nervure.front.arranging.views import flatten
@@ -19,6 +18,7 @@ from nervure.front.op_functions import floordivide, logical_and, mod
 from nervure.front.pointwise.elementwise import where
 from nervure.front.statistics.reductions import sum as total
 from nervure.front.tensor import Tensor, TensorLike
+from nervure.ops.conversion import converted
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxisLike
 from nervure.types.dim import DimLike, equal
@@ -110,7 +110,7 @@ def fill_diagonal(x: TensorLike, number: TensorLike, wrap: bool = False) -> Tens
         is_on, ordinal = first == second, first
     for other in places[2:]:
         is_on = logical_and(is_on, first == other)
-    given = Tensor(converted_to(received(number, own.dtype, "fill_diagonal", 2).value, own.dtype))
+    given = Tensor(converted(received(number, own.dtype, "fill_diagonal", 2).value, own.dtype))
     if given.ndim:
         given = gather(flatten(given), mod(ordinal, given.type.size), 0)
     return Tensor(where(is_on, given, Tensor(own.value)).value, own._axes)

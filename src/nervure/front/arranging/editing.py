@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from nervure.errors import IndexOutOfRange, InvalidArgument, ShapeMismatch
-from nervure.front.apply import converted_to
 from nervure.front.argument_parsing import position_of
 from nervure.front.arranging.found import compress
 from nervure.front.arranging.gathering import gather
@@ -24,6 +23,7 @@ from nervure.front.op_functions import greater, logical_and, not_equal
 from nervure.front.pointwise.elementwise import convert
 from nervure.front.statistics.prefixes import cumsum
 from nervure.front.tensor import Tensor, TensorLike
+from nervure.ops.conversion import converted
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import AxisLike
 from nervure.types.dtype import int64
@@ -58,7 +58,7 @@ def insert(x: TensorLike, index: Any, values: TensorLike, axis: AxisLike | None 
     if places.ndim > 1:
         raise ShapeMismatch("positions stand in a row", op="insert", operand="index", got=places.shape,
                             expected="a position, or a list of them", help="index.ravel() puts them in a row")
-    given = Tensor(converted_to(received(values, own.dtype, "insert", 3).value, own.dtype))
+    given = Tensor(converted(received(values, own.dtype, "insert", 3).value, own.dtype))
     for _ in range(own.ndim - given.ndim if places.size == 1 else 0):
         given = expand_dims(given, 0)
     if places.ndim == 0 and at:

@@ -23,7 +23,7 @@ import numpy as np
 
 from nervure import ops
 from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind
-from nervure.front.apply import converted_to, truth
+from nervure.front.apply import truth
 from nervure.front.argument_parsing import as_integer, position_of
 from nervure.front.argument_parsing import truth as is_true
 from nervure.front.creation import as_tensor
@@ -36,6 +36,7 @@ from nervure.ir.printer import nested_functions
 from nervure.ir.region import RegionOp
 from nervure.ir.traverse import postorder
 from nervure.ir.whole_op import found_lengths, fresh_length
+from nervure.ops.conversion import converted
 from nervure.ops.finding import FindPositions
 from nervure.ops.order import kept, placed_operands
 from nervure.ops.random import Random
@@ -241,7 +242,7 @@ def _repeated(repeats: object, length: DimLike, bound: DimLike | None) -> Value:
         raise ShapeMismatch("there is not a count for each slice", op="repeat", operand="repeats",
                             got=str(counts.type), expected=f"{length} counts",
                             help="a single number repeats all slices alike")
-    value = converted_to(counts.value, int64)
+    value = converted(counts.value, int64)
     if is_constant(value):
         known = known_array(value)
         if (known < 0).any():

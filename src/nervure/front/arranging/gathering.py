@@ -20,7 +20,6 @@ from nervure import ops
 from nervure.errors import AxisMismatch, ShapeMismatch, WrongKind
 from nervure.front import alignment
 from nervure.front.alignment import reordered
-from nervure.front.apply import converted_to
 from nervure.front.argument_parsing import one_of, position_of
 from nervure.front.arranging.found import is_constant, known_array
 from nervure.front.arranging.views import permuted, renamed
@@ -29,6 +28,7 @@ from nervure.front.op_functions import mod
 from nervure.front.pointwise.elementwise import clip
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.ir.op import Value
+from nervure.ops.conversion import converted
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxesLike, AxisLike, make_axes
 from nervure.types.axis import Axis
@@ -73,7 +73,7 @@ def scatter(x: TensorLike, index: TensorLike, updates: TensorLike, axis: AxisLik
     given = received(updates, own.dtype, "scatter", 3)
     place = plan.result(plan.gather(own.value))
     fresh = alignment.fitted(given, place, "scatter", 3)
-    return Tensor(plan.scatter(own.value, converted_to(fresh, own.dtype), written), own._axes)
+    return Tensor(plan.scatter(own.value, converted(fresh, own.dtype), written), own._axes)
 
 
 def mode_of(mode: object, op: str) -> str:
@@ -245,7 +245,7 @@ def as_index(index: TensorLike, op: str, position: int = 1) -> Tensor:
     if not index.dtype.is_integer:
         raise WrongKind("an index is of integers", op=op, operand=position, got=str(index.type),
                         help="convert it: index.astype(nv.int64)", expected="integers")
-    return Tensor(converted_to(index.value, int64), index._axes)
+    return Tensor(converted(index.value, int64), index._axes)
 
 
 def from_front(index: Tensor, length: DimLike) -> Tensor:

@@ -21,7 +21,6 @@ from nervure import ops
 from nervure.errors import IndexOutOfRange, InvalidArgument, ShapeMismatch, WrongKind
 from nervure.front import alignment
 from nervure.front.alignment import reordered
-from nervure.front.apply import converted_to
 from nervure.front.argument_parsing import as_integer, integer, position_of
 from nervure.front.arranging.found import coordinates
 from nervure.front.creation import as_tensor
@@ -30,6 +29,7 @@ from nervure.front.promotion import weak_type
 from nervure.front.tensor import Tensor
 from nervure.front.traced_numbers import TracedNumber
 from nervure.ir.op import Value
+from nervure.ops.conversion import converted
 from nervure.types.axes import Axes
 from nervure.types.axis import Axis, make_axis
 from nervure.types.dim import Dim, DimLike, equal, less_equal
@@ -194,7 +194,7 @@ class _Reader:
     def _index_arrays(self, entry: Tensor | np.ndarray) -> list[Value]:
         """Returns the index arrays of an entry: a single one, or for a mask one for each of its dimensions."""
         if not _is_mask(entry):
-            return [converted_to(as_tensor(entry, "x[...]").value, int64)]
+            return [converted(as_tensor(entry, "x[...]").value, int64)]
         mask = as_tensor(entry, "x[...]").value
         here = self._x.type.shape[len(self._ranges):len(self._ranges) + mask.rank]
         if any(equal(own, length) is not True for own, length in zip(here, mask.shape, strict=True)):

@@ -20,7 +20,6 @@ from collections.abc import Callable, Sequence
 from nervure import ops
 from nervure.errors import WrongKind
 from nervure.front import alignment, op_functions
-from nervure.front.apply import converted_to
 from nervure.front.argument_parsing import members, position_of, require_function
 from nervure.front.arranging.index_expressions import FULL, Choice, choose, is_integer
 from nervure.front.arranging.views import base_of, renamed
@@ -28,6 +27,7 @@ from nervure.front.creation import as_tensor, received
 from nervure.front.pointwise.elementwise import power
 from nervure.front.tensor import Operand, Tensor, TensorLike
 from nervure.ir.op import Value
+from nervure.ops.conversion import converted
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import AxesLike, AxisLike
 
@@ -159,7 +159,7 @@ class IndexUpdate:
 def _converted(y: TensorLike, target: Tensor, op: str) -> Value:
     """Returns the operand of a write, on the axes of its place and in its element type."""
     own = received(y, target.dtype, f"at.{op}")
-    return converted_to(alignment.fitted(own, target, f"at.{op}"), target.dtype)
+    return converted(alignment.fitted(own, target, f"at.{op}"), target.dtype)
 
 
 __all__ = ["slice_along_axis", "tensor_slice"]

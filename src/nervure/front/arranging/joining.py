@@ -15,13 +15,14 @@ from collections.abc import Sequence
 from nervure import ops
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
 from nervure.front import alignment
-from nervure.front.apply import common_dtype, converted_to, operand_tensors
+from nervure.front.apply import common_dtype, operand_tensors
 from nervure.front.argument_parsing import as_integer, members, position_of
 from nervure.front.arranging.indexing import slice_along_axis
 from nervure.front.arranging.views import new_axis, permuted
 from nervure.front.creation import as_tensor
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.ir.op import Value
+from nervure.ops.conversion import converted
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxisLike
 from nervure.types.axis import Axis
@@ -51,7 +52,7 @@ def stack(xs: Sequence[TensorLike], axis: AxisLike | None = None, pos: int | Non
         raise AxisMismatch("the axis has another length than there are tensors", op="stack", got=str(new),
                            expected=len(tensors), help="leave out the length: it is how many tensors there are")
     dtype = common_dtype(tuple(tensors), "stack")
-    parts = [converted_to(_like(first, entry, "stack", position + 1), dtype) for position, entry in enumerate(tensors)]
+    parts = [converted(_like(first, entry, "stack", position + 1), dtype) for position, entry in enumerate(tensors)]
     shape = (*first.type.shape[:at], 1, *first.type.shape[at:])
     op = ops.Concatenate(*[ops.Broadcast(part, shape, (at,)) for part in parts], axis=at)
     return Tensor(op, None if new.is_anonymous else Axes([*first.axes[:at], new, *first.axes[at:]]))
@@ -70,7 +71,7 @@ def concat_along_axis(xs: Sequence[TensorLike], axis: AxisLike) -> Tensor:
     values, lengths = [], []
     for position, (entry, place) in enumerate(zip(tensors, places, strict=True)):
         order = _order_like(first, at, entry, place, position + 1)
-        values.append(converted_to(permuted(entry, order).value, dtype))
+        values.append(converted(permuted(entry, order).value, dtype))
         lengths.append(entry.type.shape[place])
     shape = list(first.type.shape)
     for position, value in enumerate(values):

@@ -16,7 +16,7 @@ from typing import Any
 
 from nervure import ops
 from nervure.errors import InvalidArgument, ShapeMismatch
-from nervure.front.apply import converted_to, operand_tensors
+from nervure.front.apply import operand_tensors
 from nervure.front.argument_parsing import members, position_of
 from nervure.front.arranging.gathering import as_index, gather_elements, inside, mode_of
 from nervure.front.arranging.joining import stack
@@ -25,6 +25,7 @@ from nervure.front.arranging.views import broadcast, expand_dims, squeeze
 from nervure.front.creation import as_tensor, received
 from nervure.front.pointwise.elementwise import convert, where
 from nervure.front.tensor import Operand, Tensor, TensorLike
+from nervure.ops.conversion import converted
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import AxisLike
 from nervure.types.dtype import bool_, int64
@@ -96,7 +97,7 @@ def piecewise(x: TensorLike, conditions: Sequence[TensorLike], functions: Sequen
 
     def piece(function: Any) -> Tensor:
         found = function(own, *arguments) if callable(function) else function
-        return Tensor(broadcast(Tensor(converted_to(received(found, own.dtype, "piecewise").value, own.dtype),
+        return Tensor(broadcast(Tensor(converted(received(found, own.dtype, "piecewise").value, own.dtype),
                                        found._axes if isinstance(found, Tensor) else None), own.axes).value, own._axes)
     found = piece(listed[-1] if len(listed) > len(given) else 0)
     for condition, function in zip(given, listed, strict=False):
@@ -122,7 +123,7 @@ def put_along_axis(x: TensorLike, index: TensorLike, updates: TensorLike, axis: 
                             got=str(positions.type), expected=f"{own.ndim} axes",
                             help="nv.scatter(x, index, updates, axis) takes an index of other axes")
     shape = tuple([positions.type.shape[d] if d == at else length for d, length in enumerate(own.type.shape)])
-    fresh = broadcast(Tensor(converted_to(received(updates, own.dtype, "put_along_axis", 3).value, own.dtype)), shape)
+    fresh = broadcast(Tensor(converted(received(updates, own.dtype, "put_along_axis", 3).value, own.dtype)), shape)
     spread = broadcast(positions, shape)
     coordinates = [spread.value if d == at else ops.Iota(shape, d, int64).output for d in range(own.ndim)]
     index_of_all = ops.Stack(*coordinates, axes=(own.ndim,), counts=(own.ndim,))

@@ -13,12 +13,12 @@ from typing import Literal, overload
 
 from nervure import ops
 from nervure.errors import InvalidArgument, WrongKind
-from nervure.front.apply import converted_to
 from nervure.front.argument_parsing import one_of, positions_of, truth
 from nervure.front.creation import as_tensor
 from nervure.front.images.windows import step, window_settings, with_length
 from nervure.front.promotion import floating
 from nervure.front.tensor import Tensor, TensorLike
+from nervure.ops.conversion import converted
 from nervure.ops.pooling import places_of_largest
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes
@@ -62,7 +62,7 @@ def pooling(x: TensorLike, kind: str, window: object, strides: object = None, pa
         op: ops.MaxPool | ops.AveragePool = ops.MaxPool(own.value, axes=places, windows=lengths, strides=steps,
                                                         paddings=paddings)
     else:
-        value = converted_to(own.value, floating(own.dtype))
+        value = converted(own.value, floating(own.dtype))
         op = ops.AveragePool(value, axes=places, windows=lengths, strides=steps, paddings=paddings,
                              count_padding=count_padding)
     axes = None

@@ -17,7 +17,6 @@ from collections.abc import Callable, Mapping, Sequence
 from nervure.errors import AxisMismatch, InvalidArgument, WrongKind
 from nervure.front import argument_parsing, pytrees
 from nervure.front.alignment import arranged
-from nervure.front.apply import converted_to
 from nervure.front.creation import as_tensor
 from nervure.front.loops.bodies import TracedBody, after_assignments, paths, read_of, tensors_of_leaves
 from nervure.front.promotion import promote
@@ -29,6 +28,7 @@ from nervure.ir.op import Value
 from nervure.ir.region import INSTEAD_OF_LENGTHS
 from nervure.ir.variable import Variable
 from nervure.ops.branching import Branches, If, Switch
+from nervure.ops.conversion import converted
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.dtype import DType, bool_, int64
 
@@ -106,7 +106,7 @@ def _fitted(mine: Tensor, theirs: Tensor, dtype: DType | None, name: str, path: 
             mine = arranged(mine, theirs.axes, name, path)
     except AxisMismatch as error:
         raise _differ(name, path, mine, theirs) from error
-    made = Tensor(converted_to(mine.value, dtype) if dtype is not None else mine.value, mine._axes)
+    made = Tensor(converted(mine.value, dtype) if dtype is not None else mine.value, mine._axes)
     if made.type.shape != theirs.type.shape:
         raise _differ(name, path, mine, theirs)
     return made

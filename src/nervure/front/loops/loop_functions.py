@@ -21,7 +21,6 @@ from nervure import ops
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
 from nervure.front import argument_parsing, pytrees
 from nervure.front.alignment import arranged, reordered
-from nervure.front.apply import converted_to
 from nervure.front.creation import as_tensor
 from nervure.front.loops.bodies import TracedBody, after_assignments, iteration_seed, paths, read_of, tensors_of_leaves
 from nervure.front.loops.choices import cond
@@ -37,6 +36,7 @@ from nervure.ir.region import INSTEAD_OF_LENGTHS
 from nervure.ir.variable import Variable
 from nervure.ops.branching import If
 from nervure.ops.comparison import LogicalAnd
+from nervure.ops.conversion import converted
 from nervure.ops.looping import Scan, While
 from nervure.ops.scan_in_blocks import scan_in_blocks
 from nervure.support.elsewhere import explain_keywords
@@ -292,7 +292,7 @@ class _Traced:
         if first is None or not is_number(self.leaves[at]) or not isinstance(leaf, Tensor) or leaf.dtype is first.dtype:
             return first
         dtype = promote([leaf.dtype], [weak_type(self.leaves[at])], self.name)
-        return first if dtype is first.dtype else Tensor(converted_to(first.value, dtype), first._axes)
+        return first if dtype is first.dtype else Tensor(converted(first.value, dtype), first._axes)
 
     def _fitted(self, at: int, leaf: object) -> Tensor | None:
         """Returns a carry as the body gives it, with the axes in order; InvalidArgument if it has changed."""
@@ -431,7 +431,7 @@ def _counter(value: object, operand: str) -> Tensor:
     if not own.dtype.is_integer or own.ndim:
         raise WrongKind("a bound is one integer", op="fori_loop", operand=operand, got=str(own.type),
                         expected="an integer without axes", help="convert it: x.astype(nv.int64)")
-    return Tensor(converted_to(own.value, int64))
+    return Tensor(converted(own.value, int64))
 
 
 def _holds(found: object) -> Tensor:

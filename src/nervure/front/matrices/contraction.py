@@ -20,7 +20,7 @@ from functools import partial
 from nervure import ops
 from nervure.errors import AxisMismatch, InvalidArgument, NervureError, ShapeMismatch, warn_user
 from nervure.front import alignment
-from nervure.front.apply import converted_to, product_dtype, promoted_pair
+from nervure.front.apply import product_dtype, promoted_pair
 from nervure.front.argument_parsing import positions_of
 from nervure.front.arranging.views import permuted
 from nervure.front.creation import as_tensor
@@ -29,6 +29,7 @@ from nervure.front.tensor import Operand, Tensor
 from nervure.ir.op import Value
 from nervure.ir.signature import Signature
 from nervure.ir.where_string import is_run
+from nervure.ops.conversion import converted
 from nervure.ops.einsum import REPEATED, Notation, Shape, einsum_notation, matmul_notation
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxesLike
@@ -126,7 +127,7 @@ def einsum(subscripts: str, *operands: Operand, dtype: DTypeLike | None = None) 
         raise InvalidArgument("einsum takes a string and then operands", op="einsum", got=repr(subscripts),
                               expected="einsum(subscripts, x, y)", help='nv.einsum("ij,jk->ik", x, y)')
     common = product_dtype(tuple(tensors), dtype, "einsum")
-    values = [converted_to(entry.value, common) for entry in tensors]
+    values = [converted(entry.value, common) for entry in tensors]
     if "[" in subscripts:
         return _einsum_by_where(subscripts, values)
     if any(entry.is_named for entry in tensors):

@@ -19,7 +19,7 @@ from nervure import ops
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
 from nervure.front import alignment
 from nervure.front.alignment import broadcast_anonymous, broadcast_shape, reordered
-from nervure.front.apply import common_dtype, converted_to
+from nervure.front.apply import common_dtype
 from nervure.front.argument_parsing import integer, members, real, truth
 from nervure.front.creation import as_tensor
 from nervure.front.op_functions import divide, multiply, sqrt
@@ -28,6 +28,7 @@ from nervure.front.promotion import floating
 from nervure.front.tensor import Operand, Tensor
 from nervure.ir.op import Value
 from nervure.ops.attention import for_each_head, shared_heads
+from nervure.ops.conversion import converted
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes
 from nervure.types.axis import Axis, same_role
@@ -223,7 +224,7 @@ def _mask(mask: Operand, scores: Shape, layout: _Layout, dtype: DType) -> Value:
                             got=str(own.type), expected=f"what broadcasts to ({', '.join(map(str, scores))})",
                             help="the scores are (..., rows of q, rows of k)")
     value = broadcast_anonymous(value, scores, _NAME)
-    return value if own.dtype is bool_ else converted_to(value, dtype.compute)
+    return value if own.dtype is bool_ else converted(value, dtype.compute)
 
 
 def _named_mask(mask: Tensor, layout: _Layout) -> Value:

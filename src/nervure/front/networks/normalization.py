@@ -19,7 +19,7 @@ from nervure import ops
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch
 from nervure.front import alignment
 from nervure.front.alignment import reordered
-from nervure.front.apply import common_dtype, converted_to, is_weak
+from nervure.front.apply import common_dtype, is_weak
 from nervure.front.argument_parsing import either, positions_of, real, truth
 from nervure.front.creation import as_tensor
 from nervure.front.images.pooling import pooling
@@ -31,6 +31,7 @@ from nervure.front.statistics.reductions import chosen_axes, mean, variance
 from nervure.front.statistics.reductions import sum as sum_over
 from nervure.front.tensor import Operand, Tensor, TensorLike
 from nervure.ir.op import Op, Value
+from nervure.ops.conversion import converted
 from nervure.ops.softmax import weighed
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxesLike
@@ -75,14 +76,14 @@ def cross_entropy_multi(y: Operand, t: Operand, usebits: bool = False, out_axes:
     reduced, kept = chosen_axes(own, None, out_axes, "cross_entropy_multi")
     logits, axes = _logits(own.value)
     if logits is None:
-        loss = Tensor(-weighed(targets, _safe_log(converted_to(own.value, targets.dtype))), own._axes)
+        loss = Tensor(-weighed(targets, _safe_log(converted(own.value, targets.dtype))), own._axes)
     elif set(axes) <= set(reduced):
         rest = [at for at in range(own.ndim) if at not in axes]
         left = Axes([own.axes[at] for at in rest]) if own.is_named else None
-        loss = Tensor(ops.SoftmaxCrossEntropy(converted_to(logits, targets.dtype), targets, axes), left)
+        loss = Tensor(ops.SoftmaxCrossEntropy(converted(logits, targets.dtype), targets, axes), left)
         kept = tuple([rest.index(at) for at in kept])
     else:
-        logarithms = ops.LogSoftmax(converted_to(logits, targets.dtype), axes).output
+        logarithms = ops.LogSoftmax(converted(logits, targets.dtype), axes).output
         loss = Tensor(-weighed(targets, logarithms), own._axes)
     return convert(_in_unit(sum_over(loss, out_axes=list(kept)), usebits), dtype)
 
@@ -101,10 +102,10 @@ def cross_entropy_binary(y: Operand, t: Operand, usebits: bool = False, out_axes
     _, kept = chosen_axes(own, None, out_axes, "cross_entropy_binary")
     sigmoid, order = _made_by(own.value, ops.Sigmoid)
     if sigmoid is not None:
-        logits = converted_to(reordered(sigmoid.operands[0], order), targets.dtype)
+        logits = converted(reordered(sigmoid.operands[0], order), targets.dtype)
         losses = ops.SigmoidCrossEntropy(logits, targets).output
     else:
-        value = converted_to(own.value, targets.dtype)
+        value = converted(own.value, targets.dtype)
         losses = -(weighed(targets, _safe_log(value)) + weighed(1 - targets, _safe_log(1 - value)))
     return convert(_in_unit(sum_over(Tensor(losses, own._axes), out_axes=list(kept)), usebits), dtype)
 
@@ -192,7 +193,7 @@ def local_response_norm(x: TensorLike, size: int, alpha: float = 1e-4, beta: flo
 def _normalized(name: str, core: Callable[..., Op], x: Operand, axes: AxesLike | None, axis: AxesLike | None) -> Tensor:
     own = as_tensor(x, name)
     along = _along(own, either(axes, axis, name, "normalization_axes"), name)
-    return Tensor(core(converted_to(own.value, floating(own.dtype)), axes=along), own._axes)
+    return Tensor(core(converted(own.value, floating(own.dtype)), axes=along), own._axes)
 
 
 def _along(x: Tensor, axes: AxesLike | None, op: str) -> tuple[int, ...]:
@@ -215,8 +216,8 @@ def _computing(op: str, x: Operand, *others: Operand | None) -> tuple[Tensor, li
              for position, entry in enumerate(others)]
     own = as_tensor(x, op)
     dtype = floating(common_dtype((own, *[entry for entry in given if entry is not None]), op))
-    converted = [convert(entry, dtype.compute) if isinstance(entry, Tensor) else entry for entry in given]
-    return convert(own, dtype.compute), converted, dtype
+    others_in_type = [convert(entry, dtype.compute) if isinstance(entry, Tensor) else entry for entry in given]
+    return convert(own, dtype.compute), others_in_type, dtype
 
 
 def paired(y: Operand, t: Operand, op: str) -> tuple[Tensor, Value, DType]:
@@ -232,7 +233,7 @@ def paired(y: Operand, t: Operand, op: str) -> tuple[Tensor, Value, DType]:
                            help="nv.one_hot(labels, axis) makes vectors of class numbers")
     if targets.is_named:
         own, targets = alignment.both_named(own, targets, op)
-    return own, converted_to(alignment.fitted(targets, own, op), dtype.compute), dtype
+    return own, converted(alignment.fitted(targets, own, op), dtype.compute), dtype
 
 
 def _made_by(y: Value, *classes: type[Op]) -> tuple[Op | None, tuple[int, ...]]:

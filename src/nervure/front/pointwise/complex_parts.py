@@ -21,12 +21,13 @@ from __future__ import annotations
 from nervure import ops
 from nervure.errors import DtypeMismatch
 from nervure.front import alignment
-from nervure.front.apply import converted_to, operand_tensors
+from nervure.front.apply import operand_tensors
 from nervure.front.arranging.filled import zeros_like
 from nervure.front.creation import as_tensor, expression
 from nervure.front.op_functions import cos, multiply, sin
 from nervure.front.pointwise.elementwise import atan2, both_as_floats
 from nervure.front.tensor import Operand, Tensor
+from nervure.ops.conversion import converted
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.dtype import float32, float64
 
@@ -48,7 +49,7 @@ def complex(x: Operand, y: Operand) -> Tensor:
                             expected="a float element type", help="x + 1j * y adds complex numbers")
     dtype = dtype if dtype is float64 else float32
     values, axes, _ = alignment.aligned(parts, "complex")
-    return Tensor(ops.Complex(*[converted_to(value, dtype) for value in values]), axes)
+    return Tensor(ops.Complex(*[converted(value, dtype) for value in values]), axes)
 
 
 def real(x: Operand) -> Tensor:

@@ -12,13 +12,14 @@ import numpy as np
 from nervure import ops
 from nervure.errors import InvalidArgument
 from nervure.front import alignment
-from nervure.front.apply import common_dtype, converted_to, is_weak, operate, operate_real, tensors_of_type, truth
+from nervure.front.apply import common_dtype, is_weak, operate, operate_real, tensors_of_type, truth
 from nervure.front.argument_parsing import integer, real
 from nervure.front.creation import as_tensor, expression
 from nervure.front.op_functions import divide, floordivide, is_finite, log, mod, multiply
 from nervure.front.promotion import floating
 from nervure.front.tensor import Operand, Tensor, TensorLike, is_scalar
 from nervure.front.traced_numbers import TracedNumber
+from nervure.ops.conversion import converted
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.dtype import DType, DTypeLike, as_dtype
 
@@ -35,7 +36,7 @@ def convert(x: Operand, dtype: DTypeLike, mode: str = "saturate") -> Tensor:
     [1, 255]
     """
     tensor = as_tensor(x, "convert")
-    return Tensor(converted_to(tensor.value, as_dtype(dtype), mode), tensor._axes)
+    return Tensor(converted(tensor.value, as_dtype(dtype), mode), tensor._axes)
 
 
 def as_floats(x: TensorLike, op: str, position: int = 1) -> Tensor:
@@ -71,7 +72,7 @@ def where(condition: Operand, a: Operand, b: Operand) -> Tensor:
     tensors = [truth(condition), *[as_tensor(entry, "where", 2 + k, _scalar_type(entry, dtype))
                                     for k, entry in enumerate((a, b))]]
     values, axes, _ = alignment.aligned(tensors, "where")
-    return Tensor(ops.Where(values[0], *[converted_to(value, dtype) for value in values[1:]]), axes)
+    return Tensor(ops.Where(values[0], *[converted(value, dtype) for value in values[1:]]), axes)
 
 
 def clip(x: Operand, low: Operand | None = None, high: Operand | None = None) -> Tensor:

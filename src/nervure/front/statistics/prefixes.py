@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from nervure import ops
 from nervure.errors import NotSupported
-from nervure.front.apply import converted_to
 from nervure.front.argument_parsing import position_of, truth
 from nervure.front.arranging.views import flatten
 from nervure.front.creation import as_tensor
@@ -25,6 +24,7 @@ from nervure.front.promotion import accumulating, floating
 from nervure.front.statistics.nan_reductions import without_nan
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.ir.op import Value
+from nervure.ops.conversion import converted
 from nervure.ops.cumulative import ADMITTED
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import AxisLike
@@ -145,12 +145,12 @@ def _prefixes(x: TensorLike, axis: AxisLike | None, kind: str, name: str, revers
     if dtype.is_complex:
         value = _complex(own, at, kind, is_reverse)
     elif dtype is uint32 and not is_extreme:  # its bits wrap as those of int32 do
-        running = ops.Cumulative(ops.Bitcast(converted_to(own.value, dtype), int32), axis=at, kind=kind,
+        running = ops.Cumulative(ops.Bitcast(converted(own.value, dtype), int32), axis=at, kind=kind,
                                  reverse=is_reverse)
         value = ops.Bitcast(running, uint32).output
     else:
-        running = ops.Cumulative(converted_to(own.value, _computed(dtype)), axis=at, kind=kind, reverse=is_reverse)
-        value = converted_to(running.output, dtype)
+        running = ops.Cumulative(converted(own.value, _computed(dtype)), axis=at, kind=kind, reverse=is_reverse)
+        value = converted(running.output, dtype)
     if is_exclusive:
         pair = (-1, 1) if is_reverse else (1, -1)
         paddings = tuple([pair if d == at else (0, 0) for d in range(own.ndim)])

@@ -14,7 +14,7 @@ import numpy as np
 
 from nervure import ops
 from nervure.errors import InvalidArgument, ShapeMismatch
-from nervure.front.apply import converted_to, operand_tensors
+from nervure.front.apply import operand_tensors
 from nervure.front.argument_parsing import one_of, position_of, real, truth
 from nervure.front.arranging.found import is_constant, known_array
 from nervure.front.arranging.gathering import gather_elements
@@ -27,6 +27,7 @@ from nervure.front.promotion import floating, promote
 from nervure.front.statistics import reductions
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.ir.op import Value
+from nervure.ops.conversion import converted
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxisLike
 from nervure.types.dim import less_equal
@@ -114,7 +115,7 @@ def searchsorted(x: TensorLike, v: TensorLike, side: str = "left") -> Tensor:
                             expected="one axis", help="nv.vmap(nv.searchsorted) goes over rows")
     one_of(side, ("left", "right"), "searchsorted", "side", "of equal elements")
     dtype = promote([row.dtype, given.dtype], op="searchsorted")
-    own, wanted = converted_to(row.value, dtype), flatten(Tensor(converted_to(given.value, dtype))).value
+    own, wanted = converted(row.value, dtype), flatten(Tensor(converted(given.value, dtype))).value
     found = places_in_order(own, wanted, side == "right")
     return renamed(reshape(Tensor(found), given.shape), given.axes if given.is_named else None)
 
@@ -151,7 +152,7 @@ def _places_by_sorting(rows: Value, wanted: Value, is_right: bool) -> Value:
     start, bound = (count, count) if is_right else (0, wanted.shape[-1])
     limit = ops.Extent(bound, int64, order.shape)
     is_of_row = ops.Less(order, limit) if is_right else ops.GreaterEqual(order, limit)
-    before = ops.Cumulative(converted_to(is_of_row.output, int64), axis=axis, kind="add").output
+    before = ops.Cumulative(converted(is_of_row.output, int64), axis=axis, kind="add").output
     whole = ops.ScatterElements(before.full(0), order, before, axis=axis, mode="set").output
     return ops.Slice(whole, [*[(0, each, 1) for each in rows.shape[:-1]], (start, wanted.shape[-1], 1)]).output
 
@@ -241,7 +242,7 @@ def _between(row: Tensor, shares: np.ndarray, method: str, name: str) -> Tensor:
     if is_nan_left_out:  # each row has places of its own
         smaller, larger = [gather_elements(Tensor(ordered), convert(each, int64), row.ndim - 1) for each in (low, high)]
     else:
-        smaller, larger = [Tensor(ops.Gather(ordered, converted_to(each.value, int64), row.ndim - 1))
+        smaller, larger = [Tensor(ops.Gather(ordered, converted(each.value, int64), row.ndim - 1))
                            for each in (low, high)]
     step, way = larger - smaller, convert(rest, row.dtype)
     # From the nearer end, so that the share of 1 gives the larger one. Infinities have no distance.

@@ -17,7 +17,7 @@ from functools import partial
 from nervure import ops
 from nervure.errors import InvalidArgument, NervureError
 from nervure.front.alignment import reordered
-from nervure.front.apply import converted_to, described
+from nervure.front.apply import described
 from nervure.front.argument_parsing import either, number, positions_of, truth
 from nervure.front.creation import as_tensor
 from nervure.front.promotion import accumulating, floating
@@ -60,7 +60,7 @@ def reduce(name: str, core: Callable[..., Op], x: TensorLike, reduction_axes: Ax
     """Applies a core reduction: ``dtype`` maps the element type of ``x`` to the type that is reduced."""
     own = as_tensor(x, name)
     reduced, kept = chosen_axes(own, either(reduction_axes, axis, name, "reduction_axes"), out_axes, name)
-    value = core(converted_to(own.value, dtype(own.dtype)), axes=tuple(sorted(reduced)), **attributes).outputs[0]
+    value = core(converted(own.value, dtype(own.dtype)), axes=tuple(sorted(reduced)), **attributes).outputs[0]
     return _arranged(value, own, reduced, kept, keepdims)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from nervure.front.apply import converted_to, operand_tensors
+from nervure.front.apply import operand_tensors
 from nervure.front.arranging.found import unique
 from nervure.front.arranging.joining import concatenate
 from nervure.front.arranging.views import flatten
@@ -21,6 +21,7 @@ from nervure.front.promotion import promote
 from nervure.front.statistics.ranks import searchsorted
 from nervure.front.statistics.sorts import sort
 from nervure.front.tensor import Tensor, TensorLike
+from nervure.ops.conversion import converted
 from nervure.support.elsewhere import explain_keywords
 
 __all__ = ["intersect1d", "setdiff1d", "setxor1d", "union1d", "unique_all", "unique_counts", "unique_inverse",
@@ -75,7 +76,7 @@ def _rows(x: TensorLike, y: TensorLike, name: str) -> list[Tensor]:
     """Returns the elements of both as vectors of one type."""
     pair = operand_tensors((x, y), name)
     dtype = promote([entry.dtype for entry in pair], op=name)
-    return [Tensor(converted_to(flatten(entry).value, dtype)) for entry in pair]
+    return [Tensor(converted(flatten(entry).value, dtype)) for entry in pair]
 
 
 def _is_among(values: Tensor, row: Tensor) -> Tensor:
