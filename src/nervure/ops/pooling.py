@@ -29,12 +29,12 @@ from nervure.ops.composite import InComputeType
 from nervure.ops.iota import Iota
 from nervure.ops.reductions import ArgMax, Max, Sum
 from nervure.ops.selection import Maximum, where
-from nervure.ops.statistics import Extent
+from nervure.ops.statistics import length_everywhere
 from nervure.ops.update import MappedView
 from nervure.ops.views import Broadcast, Pad
 from nervure.types import view as views
 from nervure.types.description import BasicTensorDescription, Labels
-from nervure.types.dim import Dim, DimLike, index
+from nervure.types.dim import DimLike, index
 from nervure.types.dtype import DType, int64
 from nervure.types.element_groups import FLOATS, REALS
 from nervure.types.index_map import IndexMap, indices
@@ -173,12 +173,9 @@ def places_of_largest(shown: Value, x: Value, axes: Sequence[int], windows: Sequ
     place = rest.full(0)
     for k, axis in enumerate(axes):
         offset = rest // prod(windows[k + 1:]) % windows[k]
-        at = Iota(rest.shape, axis, int64) * strides[k] + offset * dilations[k] - _length(before[k], rest)
+        pad = length_everywhere(before[k], rest.dtype, rest.shape)
+        at = Iota(rest.shape, axis, int64) * strides[k] + offset * dilations[k] - pad
         missing = (-at + (dilations[k] - 1)) // dilations[k]
         at = where(at < 0, at + missing * dilations[k], at)
-        place = place * _length(x.shape[axis], place) + at
+        place = place * length_everywhere(x.shape[axis], place.dtype, place.shape) + at
     return place
-
-
-def _length(length: DimLike, like: Value) -> Value:
-    return Extent(length, like.dtype, like.shape).output if isinstance(length, Dim) else like.full(length)

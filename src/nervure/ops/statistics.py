@@ -12,6 +12,7 @@ import math
 
 from nervure.ir import field
 from nervure.ir.kinds import Composite, Structure, Structured, identity_access
+from nervure.ir.leaves import Full
 from nervure.ir.op import Gradients, Operand, Value
 from nervure.ops.arithmetic import Absolute, Square
 from nervure.ops.comparison import Equal, IsFinite, NotEqual
@@ -22,8 +23,9 @@ from nervure.ops.reductions import Max, Reduction, Sum, spread
 from nervure.ops.selection import where
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import DimLike, dim_max, product
-from nervure.types.dtype import float64, int64
+from nervure.types.dtype import DType, float64, int64
 from nervure.types.element_groups import ANY, COMPLEX, FLOATS, REALS
+from nervure.types.shape import Shape
 
 
 class Extent(Structured):
@@ -38,6 +40,11 @@ class Extent(Structured):
         length, dtype = self.length, self.dtype
         return Structure(domain=self.shape, reads=(), writes=(identity_access(len(self.shape)),),
                          body=lambda s: s.convert(s.index(length), dtype))
+
+
+def length_everywhere(length: DimLike, dtype: DType, shape: Shape) -> Value:
+    """Returns a length at every index of a shape, whether it is a number or an expression over symbols."""
+    return (Full if isinstance(length, int) else Extent)(length, dtype, shape).output
 
 
 class ReductionComposite(Reduction, InComputeType, abstract=True):

@@ -25,7 +25,7 @@ from nervure.ir.op import Value
 from nervure.ops.comparison import Less
 from nervure.ops.conversion import converted
 from nervure.ops.looping import Scan, While
-from nervure.ops.statistics import Extent
+from nervure.ops.statistics import length_everywhere
 from nervure.types.dtype import int64
 
 MOST_OPS = 256
@@ -50,7 +50,7 @@ def _counts(op: Scan) -> bool:
 
 def _counting(op: Scan) -> Sequence[Value]:
     """Returns the last carries, made by a while loop. Its last carry is the number of iterations so far."""
-    length = Full(op.length, int64, ()) if isinstance(op.length, int) else Extent(op.length, int64, ())
+    length = length_everywhere(op.length, int64, ())
     functions = []
     for is_body in (False, True):
         carried, captured = [[Parameter(value.dtype, ()) for value in values] for values in (

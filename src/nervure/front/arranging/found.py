@@ -40,6 +40,7 @@ from nervure.ops.conversion import converted
 from nervure.ops.finding import FindPositions
 from nervure.ops.order import kept, placed_operands
 from nervure.ops.random import Random
+from nervure.ops.statistics import length_everywhere
 from nervure.support import forks
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import AxisLike
@@ -137,14 +138,10 @@ def coordinates(mask: Value) -> list[Value]:
     """Returns the positions of the true elements of a mask, one value a dimension."""
     positions, found = positions_of(mask), []
     for length in reversed(mask.shape[1:]):
-        divisor = _number(length, positions.shape)
+        divisor = length_everywhere(length, int64, positions.shape)
         found.append(positions % divisor)
         positions = positions // divisor
     return [positions, *reversed(found)]
-
-
-def _number(x: DimLike, shape: tuple[DimLike, ...]) -> Value:
-    return (ops.Full(x, int64, shape) if isinstance(x, int) else ops.Extent(x, int64, shape)).output
 
 
 # -- functions -------------------------------------------------------------------------------------------------------
@@ -312,8 +309,8 @@ def _ends(starts: Value, size: DimLike) -> Value:
     """Returns the ends of parts from their starts: each is the start of the next, and the last is ``size``."""
     length, = starts.shape
     following = ops.Pad(starts, ((-1, 1),)).output
-    is_last = ops.Equal(ops.Iota((length,), None, int64), _number(length - 1, (length,)))
-    return ops.Where(is_last, _number(size, (length,)), following).output
+    is_last = ops.Equal(ops.Iota((length,), None, int64), length_everywhere(length - 1, int64, (length,)))
+    return ops.Where(is_last, length_everywhere(size, int64, (length,)), following).output
 
 
 def _mask(x: TensorLike, op: str) -> Value:

@@ -29,6 +29,7 @@ from nervure.front.pointwise.elementwise import clip
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.ir.op import Value
 from nervure.ops.conversion import converted
+from nervure.ops.statistics import length_everywhere
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxesLike, AxisLike, make_axes
 from nervure.types.axis import Axis
@@ -252,8 +253,8 @@ def from_front(index: Tensor, length: DimLike) -> Tensor:
     """Returns an index with its numbers below 0 as positions that do not exist, where they would count from the end."""
     if is_constant(index.value) and int(known_array(index.value).min(initial=0)) >= 0:
         return index
-    return Tensor(ops.Where(ops.Less(index.value, index.value.full(0)), index.value - _extent(index, length),
-                            index.value), index._axes)
+    at, whole = index.value, length_everywhere(length, int64, index.type.shape)
+    return Tensor(ops.Where(ops.Less(at, at.full(0)), at - whole, at), index._axes)
 
 
 def within(index: Tensor, length: DimLike) -> Tensor:
@@ -271,11 +272,6 @@ def inside(index: Tensor, length: DimLike, mode: str, name: str) -> Tensor:
     if one_of(mode, OUTSIDE, name, "mode", "it says what a coordinate outside is") == "wrap":
         return mod(index, length)
     return clip(index, 0, length - 1) if mode == "clip" else within(index, length)
-
-
-def _extent(like: Tensor, length: DimLike) -> Value:
-    shape = like.value.shape
-    return (ops.Full(length, int64, shape) if isinstance(length, int) else ops.Extent(length, int64, shape)).output
 
 
 def _new_axis(x: Tensor, axis: object) -> Axis:

@@ -30,6 +30,7 @@ from nervure.front.tensor import Tensor
 from nervure.front.traced_numbers import TracedNumber
 from nervure.ir.op import Value
 from nervure.ops.conversion import converted
+from nervure.ops.statistics import length_everywhere
 from nervure.types.axes import Axes
 from nervure.types.axis import Axis, make_axis
 from nervure.types.dim import Dim, DimLike, equal, less_equal
@@ -174,8 +175,7 @@ class _Reader:
         if place is not None and not self._has_arrays:
             self._ranges.append((place, 1, 1))
             return
-        index = ops.Full(entry, int64, ()) if isinstance(entry, int) else ops.Extent(entry, int64, ())
-        self._pick(index.output)
+        self._pick(length_everywhere(entry, int64, ()))
 
     def _pick(self, index: Value) -> None:
         """Takes a whole dimension of the view, from which an index array picks."""
