@@ -369,7 +369,7 @@ def build_function(returns: Sequence[Return], parameters: Sequence[AssignableTen
     values = _placed(placement, returns, together)
     if STEP in placement.entry:
         placement.state[STEP] = placement.current(STEP) + 1
-    results = [placement.current(place) if (place := _place_of(entry)) is not None else values[position]
+    results = [placement.current(place) if (place := _variable_of(entry)) is not None else values[position]
                for position, entry in enumerate(returns) if isinstance(entry, Tensor)]
     _check_complete(results, placement)
     function = Function(results, supplied, placement.updates(), placement.effects, name=name)
@@ -383,14 +383,14 @@ def build_function(returns: Sequence[Return], parameters: Sequence[AssignableTen
 def _placed(placement: Placement, returns: Sequence[Return], together: bool) -> dict[int, Value]:
     """Returns the pure form of each return that is an expression or an effect."""
     wanted = [(position, entry.value) for position, entry in enumerate(returns)
-              if entry is not None and _place_of(entry) is None]
+              if entry is not None and _variable_of(entry) is None]
     if together:
         placed = placement.place_together([value for _, value in wanted])
         return {position: value for (position, _), value in zip(wanted, placed, strict=True)}
     return {position: placement.place(value) for position, value in wanted}
 
 
-def _place_of(entry: Return) -> Variable | None:
+def _variable_of(entry: Return) -> Variable | None:
     return entry.variable if isinstance(entry, AssignableTensorOp) else None
 
 
@@ -509,7 +509,7 @@ def _given(listed: Iterable[Op]) -> list[AssignableTensorOp]:
 def _evaluate(tensors: Sequence[Tensor]) -> list[np.ndarray]:
     """Computes tensors on the default transformer, for ``x.numpy()`` and everything lazy."""
     if len(tensors) == 1:
-        tensor, place = tensors[0], _place_of(tensors[0])
+        tensor, place = tensors[0], _variable_of(tensors[0])
         if place is not None and place.persistent:
             return [transformers.default().get(place)]
         if isinstance(tensor.value.op, Constant):

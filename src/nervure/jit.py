@@ -317,7 +317,7 @@ class Jitted(Generic[Result]):
         for at, stand_in in zip([*call.arrays, *call.numbers], [*parameters, *trace.given], strict=True):
             inner[at] = stand_in
         with tracing(self.__name__), fresh_scope(), with_gradients():
-            visit = Visit(f"the trace of {self.__name__}", _place(self._function))
+            visit = Visit(f"the trace of {self.__name__}", _location_of(self._function))
             outputs, pattern = pytrees.flatten(visiting(visit, self._call, call.pattern, inner))
         parameters.extend(trace.parameters)
         tensors = [entry if isinstance(entry, (Tensor, Effect)) else None for entry in outputs]
@@ -398,7 +398,7 @@ def jit(function: Callable[..., object] | None = None, *, dynamic: object = (), 
     return Jitted(function, dynamic, static, transformer, options)
 
 
-def _place(function: Callable[..., object]) -> Location | None:
+def _location_of(function: Callable[..., object]) -> Location | None:
     """Returns the source location of a function; None for one that was not written in Python."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     return None if code is None else Location(code.co_filename, code.co_firstlineno)
@@ -473,10 +473,10 @@ def _places(entry: object, dynamic: object) -> list[int | str]:
     """Returns one or several axes of an argument: by name, as an Axis, or by position."""
     is_one = isinstance(entry, (str, Axis)) or not isinstance(entry, Iterable)
     listed = [entry] if is_one else list(cast("Iterable[object]", entry))
-    return [_place_of(place, dynamic) for place in listed]
+    return [_axis_of(place, dynamic) for place in listed]
 
 
-def _place_of(place: object, dynamic: object) -> int | str:
+def _axis_of(place: object, dynamic: object) -> int | str:
     named = place.name if isinstance(place, Axis) else place
     if isinstance(named, str):
         return named

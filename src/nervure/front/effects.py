@@ -86,7 +86,7 @@ def assign(target: Tensor, value: TensorLike) -> Effect:
     >>> step()[2].tolist(), step()[2].tolist()
     ([0.0, 2.0], [0.0, 3.0])
     """
-    variable, index_map = _place_of(target)
+    variable, index_map = _target_of(target)
     own = received(value, target.dtype, "assign")
     return Effect(Assign(converted(alignment.fitted(own, target, "assign"), target.dtype), variable, index_map))
 
@@ -242,7 +242,7 @@ def _member(member: object, op: str, position: int) -> Tensor | Effect:
     return as_tensor(member, op, position)
 
 
-def _place_of(target: object) -> tuple[Variable, IndexMap | None]:
+def _target_of(target: object) -> tuple[Variable, IndexMap | None]:
     """Returns the variable below a target, and the index map of the views between (None: all of it)."""
     if not isinstance(target, Tensor):
         raise _no_place("assign", target)

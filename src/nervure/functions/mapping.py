@@ -102,7 +102,7 @@ class _Mapped(NamedTuple):
             if leaf is None or entry is None:
                 continue
             tensor = _tensor(leaf, where)
-            place = _place(tensor, entry, where)
+            place = _position_in(tensor, entry, where)
             if place is None:
                 continue
             first = first or (where, tensor.shape[place])
@@ -126,7 +126,7 @@ class _Mapped(NamedTuple):
         value = in_front(one.value, self.length) if several is None else several
         place = _position(entry)
         assert place is not None
-        _require_place(place, value.rank, path, described_type(one), "out_axes")
+        _require_position(place, value.rank, path, described_type(one), "out_axes")
         place %= value.rank
         order = [*range(1, place + 1), 0, *range(place + 1, value.rank)]
         return Tensor(value if place == 0 else Permute(value, order).output, self._axes(one, place, path))
@@ -187,11 +187,11 @@ def _tensor(leaf: object, where: str) -> Tensor:
     return as_tensor(leaf, "vmap")
 
 
-def _place(tensor: Tensor, entry: object, where: str) -> int | None:
+def _position_in(tensor: Tensor, entry: object, where: str) -> int | None:
     """Returns the position of the examples' axis; None if a name is given, and this tensor has no such axis."""
     place = _position(entry)
     if place is not None:
-        _require_place(place, tensor.ndim, where, described_type(tensor), "in_axes")
+        _require_position(place, tensor.ndim, where, described_type(tensor), "in_axes")
         return place % tensor.ndim
     if tensor.ndim and not tensor.is_named:
         raise InvalidArgument("the axes of this argument have no names", op="vmap", operand=where,
@@ -202,7 +202,7 @@ def _place(tensor: Tensor, entry: object, where: str) -> int | None:
     return found[0] if found else None
 
 
-def _require_place(place: int, rank: int, where: str, got: str, operand: str) -> None:
+def _require_position(place: int, rank: int, where: str, got: str, operand: str) -> None:
     if not -rank <= place < rank:
         raise InvalidArgument(f"there is no axis {place}", op="vmap", operand=where, got=f"{operand} of {place}, {got}",
                               expected=f"{-rank} to {rank - 1}" if rank else "an argument with an axis",
