@@ -70,14 +70,14 @@ class ResultForm(NamedTuple):
         return tuple(filled) if self.form == "tuple" else dict(zip(self.keys, filled, strict=True))
 
     @property
-    def simplest(self) -> Shaper:
+    def simplest(self) -> ResultMaker:
         """The same as a faster function, if every return has a value."""
         if self.form == "one" and self.has_value == (True,):
             return itemgetter(0)
         return tuple if self.form == "tuple" and all(self.has_value) else self
 
 
-Shaper = Callable[[Sequence[np.ndarray]], Any] | ResultForm
+ResultMaker = Callable[[Sequence[np.ndarray]], Any] | ResultForm
 """Makes the result of a call from the values of a Function's results, in order."""
 
 Return = Tensor | Effect | None
@@ -97,10 +97,12 @@ class Computation(Uncopyable, Generic[Result]):
     """
 
     def __init__(self, transformer: Transformer, function: Function, parameters: Sequence[AssignableTensorOp],
-                 shape: Shaper) -> None:
-        self.transformer, self.function, self.parameters, self.shape = transformer, function, tuple(parameters), shape
-        self._finish = shape.simplest if isinstance(shape, ResultForm) else shape
-        self._gives_one = isinstance(shape, ResultForm) and shape.form == "one" and shape.has_value == (True,)
+                 make_results: ResultMaker) -> None:
+        self.transformer, self.function, self.parameters = transformer, function, tuple(parameters)
+        self.make_results, self._finish, self._gives_one = make_results, make_results, False
+        if isinstance(make_results, ResultForm):
+            self._finish = make_results.simplest
+            self._gives_one = make_results.form == "one" and make_results.has_value == (True,)
         self._fast: Callable[..., Result] | None = None
 
     @once
@@ -334,10 +336,10 @@ def computation(returns: object = _NOTHING, *parameters: object, transformer: Tr
         raise _misread(next(iter(others.items()), ("returns", None)))
     asked = None if transformer is None else transformers.chosen(transformer)
     options = read_options("computation", memory_limit, results, mesh, shard, shard_parameters, pad_to)
-    listed, shape, together = _read_returns(returns)
+    listed, form, together = _read_returns(returns)
     chosen = _read_parameters(parameters, listed)
     function = build_function(listed, chosen, together)
-    return Computation(transformer_for(function, asked, options=options), function, chosen, shape).compiled()
+    return Computation(transformer_for(function, asked, options=options), function, chosen, form).compiled()
 
 
 def _misread(given: tuple[str, object]) -> WrongKind:
@@ -414,8 +416,8 @@ def _read_returns(returns: object) -> tuple[list[Return], ResultForm, bool]:
         form, keys, entries = "dict", list(returns), list(returns.values())
     listed = [entry if entry is None or isinstance(entry, (Tensor, Effect)) else as_tensor(entry, "computation")
               for entry in entries]
-    shape = ResultForm(form, tuple(keys), tuple([isinstance(entry, Tensor) for entry in listed]))
-    return listed, shape, isinstance(returns, (set, frozenset))
+    results = ResultForm(form, tuple(keys), tuple([isinstance(entry, Tensor) for entry in listed]))
+    return listed, results, isinstance(returns, (set, frozenset))
 
 
 def _read_parameters(parameters: Sequence[object], returns: Sequence[Return]) -> list[AssignableTensorOp]:

@@ -93,11 +93,10 @@ class _Spec(NamedTuple):
 
 
 class _Compiled(NamedTuple):
-    """One specialisation: ``shape`` makes the results from the arrays and the trace's values; ``text`` has the types.
-    """
+    """One specialisation: ``make_results`` takes arrays, the trace's values and static ones; ``text`` has the types."""
 
     computation: Computation[object]
-    shape: Callable[..., Any]
+    make_results: Callable[..., Any]
     trace: NumberTrace
     text: str
 
@@ -178,7 +177,7 @@ class Jitted(Generic[Result]):
             found, arrays, values = self._compiled_for(call)
         except _Captured:
             return self._inline(call)
-        return found.shape(found.computation.executable(arrays), values, call.static)
+        return found.make_results(found.computation.executable(arrays), values, call.static)
 
     def specialised(self, *arguments: object, **keywords: object) -> tuple[Computation[object], list[np.ndarray]]:
         """Returns the specialisation for such arguments, and the arrays that a call would pass to it."""
@@ -325,14 +324,15 @@ class Jitted(Generic[Result]):
         function = build_function(tensors, parameters, name=self.__name__)
         kept = trace.kept(outputs, call.static)
 
-        def shape(results: Sequence[object], values: Sequence[object] = trace.values,
-                  static: Sequence[object] = trace.static) -> object:
+        def make_results(results: Sequence[object], values: Sequence[object] = trace.values,
+                         static: Sequence[object] = trace.static) -> object:
             remaining = iter(results)
             return pytrees.unflatten(pattern, [next(remaining) if isinstance(entry, Tensor)
                                                else trace.value(entry, values, static) for entry in kept])
         transformer = transformer_for(function, self._transformer, options=self._options)
         text = ", ".join([_type_text(inner[at]) for at in sorted([*call.arrays, *call.numbers])])
-        return _Compiled(Computation(transformer, function, parameters, shape).compiled(), shape, trace, text)
+        computation: Computation[object] = Computation(transformer, function, parameters, make_results)
+        return _Compiled(computation.compiled(), make_results, trace, text)
 
     def _check_captured(self, tensors: Sequence[Tensor | Effect | None], parameters: Sequence[Tensor]) -> None:
         needed = needed_below(tensors)

@@ -122,12 +122,12 @@ def _common_transformer(computations: Sequence[Computation[object]], op: str) ->
 
 def _results(computation: Computation[object]) -> str:
     """Returns the form of the results as text."""
-    shape = computation.shape
-    if not isinstance(shape, ResultForm) or not all(isinstance(key, str) for key in shape.keys):
-        raise NotSupported("results with such keys have no text", op="save", got=type(shape).__name__,
+    results = computation.make_results
+    if not isinstance(results, ResultForm) or not all(isinstance(key, str) for key in results.keys):
+        raise NotSupported("results with such keys have no text", op="save", got=type(results).__name__,
                            help="return a tensor, a list, or a dict with names as keys",
                            expected="names as keys")
-    return json.dumps(shape)
+    return json.dumps(results)
 
 
 @overload
@@ -201,11 +201,11 @@ def _made(content: Content, name: str, path: str, transformer: Transformer) -> C
     """Makes a computation of a file."""
     function, key = content.functions[name], f"{_RESULTS}/{name}" if name else _RESULTS
     parameters = [_parameter(op) for op in function.parameters]
-    shape = _read_results(content.strings[key], path) if key in content.strings else _plain(function)
-    if sum(shape.has_value) != len(function.results):
+    results = _read_results(content.strings[key], path) if key in content.strings else _plain(function)
+    if sum(results.has_value) != len(function.results):
         raise FormatError("the results do not fit the function", op="load", operand=os.fspath(path),
-                          got=sum(shape.has_value), expected=len(function.results))
-    return Computation(transformer_for(function, transformer), function, parameters, shape)
+                          got=sum(results.has_value), expected=len(function.results))
+    return Computation(transformer_for(function, transformer), function, parameters, results)
 
 
 def file_name(path: Any, op: str, operand: str = "path", help: str | None = None) -> str:
@@ -239,17 +239,17 @@ def _parameter(op: Parameter) -> AssignableTensorOp:
 def _read_results(text: str, path: str | os.PathLike[str]) -> ResultForm:
     try:
         form, keys, has_value = from_json(text)
-        shape = ResultForm(form, tuple(keys), tuple(has_value))
+        results = ResultForm(form, tuple(keys), tuple(has_value))
     except (ValueError, TypeError):
-        shape = ResultForm("", (), ())
-    is_sound = (shape.form in ("one", "tuple", "dict") and all(type(entry) is bool for entry in shape.has_value)
-                and all(isinstance(key, str) for key in shape.keys)
-                and len(shape.keys) == (len(shape.has_value) if shape.form == "dict" else 0)
-                and (shape.form != "one" or len(shape.has_value) == 1))
+        results = ResultForm("", (), ())
+    is_sound = (results.form in ("one", "tuple", "dict") and all(type(entry) is bool for entry in results.has_value)
+                and all(isinstance(key, str) for key in results.keys)
+                and len(results.keys) == (len(results.has_value) if results.form == "dict" else 0)
+                and (results.form != "one" or len(results.has_value) == 1))
     if not is_sound:
         raise FormatError("the description of the results is damaged", op="load", operand=os.fspath(path),
                           got=f"{text!r:.80}")
-    return shape
+    return results
 
 
 # -- into existing computations -----------------------------------------------------------------------------------

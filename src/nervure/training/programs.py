@@ -149,8 +149,8 @@ class Programs(Uncopyable):
         guarded = self._draws.of(Function(function.results, function.parameters, function.updates,
                                           [*function.effects, guard], function.assumptions, function.name))
         self._check_known(guarded)
-        shape = ResultForm("tuple", (), (True,) * len(function.results))
-        run = Computation[tuple[np.ndarray, ...]](self.transformer, guarded, self.places, shape).compiled()
+        form = ResultForm("tuple", (), (True,) * len(function.results))
+        run = Computation[tuple[np.ndarray, ...]](self.transformer, guarded, self.places, form).compiled()
         return BatchProgram(run, layout._replace(rates=tuple(rates)), self.form)
 
     @once
