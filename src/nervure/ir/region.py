@@ -120,7 +120,7 @@ Differentiate = Callable[[Sequence[Operand], Sequence[Operand], Sequence["Operan
 """Reverse mode: ``nervure.autodiff.gradients``, which stands above the ops and is given to their rules."""
 
 
-Moved = Callable[[Sequence[Operand], Sequence[Operand], Sequence[Operand]], Sequence["Value | None"]]
+AlongDirections = Callable[[Sequence[Operand], Sequence[Operand], Sequence[Operand]], Sequence["Value | None"]]
 """Forward mode: ``nervure.autodiff.tangents``, likewise."""
 
 
@@ -190,7 +190,7 @@ class RegionOp(Op, abstract=True):
         """
         raise NotImplementedError(f"{type(self).__name__} has no derivative")
 
-    def along(self, directions: Sequence[Value | None], tangents: Moved) -> Sequence[Value | None]:
+    def along(self, directions: Sequence[Value | None], tangents: AlongDirections) -> Sequence[Value | None]:
         """Returns the tangents of the outputs (None: zero), from the ``directions`` of the operands.
 
         ``tangents`` differentiates inside of a function, as ``nervure.autodiff.tangents`` does.
@@ -290,7 +290,7 @@ class Tangent(NamedTuple):
     outside: Mapping[Value, Parameter]
 
     @classmethod
-    def of(cls, body: Function, moving: Sequence[int], tangents: Moved) -> Tangent:
+    def of(cls, body: Function, moving: Sequence[int], tangents: AlongDirections) -> Tangent:
         """Returns a pure ``body`` whose parameters numbered ``moving`` move.
 
         ``tangents`` differentiates inside, as ``nervure.autodiff.tangents`` does.

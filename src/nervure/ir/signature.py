@@ -97,12 +97,12 @@ class Signature:
         ``op`` supplies attributes and names the error; it may be None if neither is needed.
         """
         known = self._bound_by_attributes(op)
-        layout = self._layout(op, types, known)
-        if layout is None or (types and not _fit(layout[0], types, known)):
+        arrangement = self._arrangement(op, types, known)
+        if arrangement is None or (types and not _fit(arrangement[0], types, known)):
             raise self._mismatch(op, types)
         if self.relations:
             self._relate(op, known.lengths)
-        return tuple([_result(made, placed, known, types) for made, placed in zip(self._made, layout[1])])
+        return tuple([_result(made, placed, known, types) for made, placed in zip(self._made, arrangement[1])])
 
     def _known_result(self, pattern: Bracket) -> BasicTensorDescription | int | None:
         """Returns a result's type, which is expensive to make, or the operand that has it, as far as either is known.
@@ -116,14 +116,14 @@ class Signature:
         """Returns the labels of the results: a name keeps the first label that one of its dimensions has, and so does
         a run.
         """
-        layout = self._layout(op, types, self._bound_by_attributes(op))
-        assert layout is not None  # the types of the results are known
+        arrangement = self._arrangement(op, types, self._bound_by_attributes(op))
+        assert arrangement is not None  # the types of the results are known
         found: dict[object, str | None] = {}
-        for (_, places), given in zip(layout[0], labels, strict=True):
+        for (_, places), given in zip(arrangement[0], labels, strict=True):
             for dimension, label in zip(_dimensions(places), given or (), strict=False):
                 found[dimension] = found.get(dimension) or label
         named = [tuple([None if isinstance(dimension, int) else found.get(dimension)
-                        for dimension in _dimensions(places)]) for _, places in layout[1]]
+                        for dimension in _dimensions(places)]) for _, places in arrangement[1]]
         return tuple([entry if any(entry) else None for entry in named])
 
     def patterns(self, count: int) -> tuple[Bracket, ...]:
@@ -145,11 +145,11 @@ class Signature:
                              expected={"dtype": "an element type", "shape": "a shape"}.get(kind, "an int"))
         return known
 
-    def _layout(self, op: Op | None, types: Sequence[BasicTensorDescription], known: Known) -> Layout | None:
+    def _arrangement(self, op: Op | None, types: Sequence[BasicTensorDescription], known: Known) -> Arrangement | None:
         if len(types) != len(self.operands) and not self.variadic:
             raise _error(op, InvalidArgument, "wrong number of operands", got=len(types), expected=self.text)
         ranks = tuple([len(type.shape) for type in types])
-        return _layout(self, ranks, self._lengths(op, known) if types and self._given_runs else ())
+        return _arrangement(self, ranks, self._lengths(op, known) if types and self._given_runs else ())
 
     def _lengths(self, op: Op | None, known: Known) -> tuple[tuple[str, int], ...]:
         """Returns the number of dimensions of the runs that attributes determine."""
@@ -213,12 +213,13 @@ def _compiled(text: str, attributes: tuple[tuple[str, str], ...]) -> Signature:
 Placed = tuple["DType | frozenset[DType] | str", list[Place]]
 """The element type of a pattern, and the places of its entries."""
 
-Layout = tuple[list[Placed], list[Placed]]
+Arrangement = tuple[list[Placed], list[Placed]]
 """The operands and the results of a signature, at certain ranks."""
 
 
 @lru_cache(maxsize=4096)
-def _layout(signature: Signature, ranks: tuple[int, ...], lengths: tuple[tuple[str, int], ...]) -> Layout | None:
+def _arrangement(signature: Signature, ranks: tuple[int, ...],
+                 lengths: tuple[tuple[str, int], ...]) -> Arrangement | None:
     """Returns the places of the entries in operands of these ranks, given the lengths of some runs; None if they do
     not fit.
     """

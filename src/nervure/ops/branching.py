@@ -18,7 +18,16 @@ from nervure.errors import DtypeMismatch, InvalidArgument, ShapeMismatch
 from nervure.ir.function import Function, function_attributes
 from nervure.ir.leaves import Parameter
 from nervure.ir.op import Gradients, Value, or_zeros
-from nervure.ir.region import Batched, Differentiate, Many, Moved, RegionOp, Tangent, taken_inside, without_effects
+from nervure.ir.region import (
+    AlongDirections,
+    Batched,
+    Differentiate,
+    Many,
+    RegionOp,
+    Tangent,
+    taken_inside,
+    without_effects,
+)
 from nervure.ir.traverse import postorder
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import DimLike
@@ -90,7 +99,7 @@ class Branches(RegionOp, abstract=True):
             results[at + 1] = value
         return results
 
-    def along(self, directions: Sequence[Value | None], tangents: Moved) -> list[Value | None]:
+    def along(self, directions: Sequence[Value | None], tangents: AlongDirections) -> list[Value | None]:
         choice, *given = self.operands
         moving = [at for at, direction in enumerate(directions[1:]) if direction is not None]
         inside = [Tangent.of(without_effects(branch), moving, tangents) for branch in self.branches]

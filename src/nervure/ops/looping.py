@@ -21,7 +21,16 @@ from nervure.ir import field
 from nervure.ir.function import Assumption, Function, function_attribute
 from nervure.ir.leaves import Parameter
 from nervure.ir.op import Gradients, Value, in_front, or_zeros, registry
-from nervure.ir.region import Batched, Differentiate, Many, Moved, RegionOp, Tangent, taken_inside, without_effects
+from nervure.ir.region import (
+    AlongDirections,
+    Batched,
+    Differentiate,
+    Many,
+    RegionOp,
+    Tangent,
+    taken_inside,
+    without_effects,
+)
 from nervure.ir.traverse import postorder
 from nervure.ops.iota import Iota
 from nervure.ops.scattered_sums import added
@@ -60,7 +69,7 @@ class LoopOp(RegionOp, abstract=True):
             for at in found:
                 differs[at] = True
 
-    def moving(self, directions: Sequence[Value | None], body: Function, tangents: Moved) -> Tangent:
+    def moving(self, directions: Sequence[Value | None], body: Function, tangents: AlongDirections) -> Tangent:
         """Returns a pure ``body`` whose parameters move along the ``directions`` of the operands (None: they stay).
 
         ``tangents`` differentiates inside. A carry also moves if the body makes it from what does.
@@ -180,7 +189,7 @@ class Scan(LoopOp):
                        differentiate: Differentiate) -> Gradients:
         return _ReverseScan(self, gradients, wanted).gradients(differentiate)
 
-    def along(self, directions: Sequence[Value | None], tangents: Moved) -> list[Value | None]:
+    def along(self, directions: Sequence[Value | None], tangents: AlongDirections) -> list[Value | None]:
         """Returns the tangents of the outputs: carries and stacked results of a loop that goes the same way.
 
         It computes each iteration again from the carries before it. The other parameters are those of ``RegionOp``.
@@ -333,7 +342,7 @@ class While(LoopOp):
                         help="nv.while_loop(..., max_trips=n) has derivatives, and so have nv.scan, and nv.fori_loop "
                              "whose bounds are numbers; nv.jvp needs no bound")
 
-    def along(self, directions: Sequence[Value | None], tangents: Moved) -> list[Value | None]:
+    def along(self, directions: Sequence[Value | None], tangents: AlongDirections) -> list[Value | None]:
         """Returns the tangents of the carries, from a loop that carries both. The parameters are those of ``RegionOp``.
         """
         carries = self.carries

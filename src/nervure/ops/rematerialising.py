@@ -27,7 +27,7 @@ from nervure.errors import InvalidArgument
 from nervure.ir.function import Function, function_attribute
 from nervure.ir.leaves import Constant, Full, Parameter
 from nervure.ir.op import Gradients, Op, Operand, Tangents, Value, as_value, in_front
-from nervure.ir.region import Differentiate, Moved, RegionOp, Tangent, without_effects
+from nervure.ir.region import AlongDirections, Differentiate, RegionOp, Tangent, without_effects
 from nervure.ir.traverse import postorder
 from nervure.ops.random import Random, note_draw
 from nervure.ops.views import Described
@@ -121,7 +121,7 @@ class Checkpoint(RegionOp):
             found[at] = None if gradient is None else later(gradient, made)
         return found
 
-    def along(self, directions: Sequence[Value | None], tangents: Moved) -> list[Value | None]:
+    def along(self, directions: Sequence[Value | None], tangents: AlongDirections) -> list[Value | None]:
         """Returns the tangents of the outputs, in which what is inside is made again, too.
 
         The parameters are those of ``RegionOp``.
