@@ -28,9 +28,10 @@ from nervure.front.facets import facet
 from nervure.front.input_memory import InputMemory
 from nervure.front.record import input_memory, memory_order
 from nervure.front.tensor import Tensor
-from nervure.ir.device import Element, Facet, keeps_arrays
+from nervure.ir.device import Facet, keeps_arrays
 from nervure.ir.function import Function
 from nervure.ir.leaves import Constant, Parameter
+from nervure.ir.notation import Number
 from nervure.support.elsewhere import explain_keywords
 from nervure.transformers.arguments import as_array
 from nervure.transformers.binding import Binder, Bindings
@@ -95,13 +96,13 @@ def allocate_now(place: AssignableTensorOp) -> None:
         stored(place)
 
 
-def _first_element(place: AssignableTensorOp, cell: Cell) -> Element | None:
+def _first_element(place: AssignableTensorOp, cell: Cell) -> Number | None:
     """Returns the number that all elements of a new place are; None if they differ, or have been written."""
     initial = None if place.variable is None else place.variable.initial
     if cell.version or callable(initial):
         return None
     number = np.asarray(0 if initial is None else initial)
-    found: Element | None = None if number.ndim else widen(number.astype(place.dtype.numpy)).item()
+    found: Number | None = None if number.ndim else widen(number.astype(place.dtype.numpy)).item()
     return found
 
 

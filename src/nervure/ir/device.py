@@ -29,13 +29,12 @@ import numpy as np
 
 from nervure.errors import NotSupported, WrongKind
 from nervure.ir.kinds import Composite
+from nervure.ir.notation import Number
 from nervure.ir.op import Op
 from nervure.ir.provenance import current_metadata, metadata
 from nervure.types.dtype import DType
 from nervure.types.frozen import refuse_setting
 from nervure.types.ordered_arrays import flat
-
-Element = bool | int | float | complex
 
 _LIST = "nervure.devices"
 """The entry of an op's metadata that holds its list."""
@@ -80,18 +79,18 @@ class Device:
         if isinstance(vars(cls).get("transformer"), str):
             _native.setdefault(vars(cls)["transformer"], cls)
 
-    def allocate(self, shape: tuple[int, ...], dtype: DType, initial_element: Element | None = None,
+    def allocate(self, shape: tuple[int, ...], dtype: DType, initial_element: Number | None = None,
                  vec: object = None) -> object:
         """Allocates storage of one dimension for the elements of ``shape``, filled with ``initial_element`` (None:
         undefined), or uses ``vec`` as it is.
         """
         raise _unwritten(self, "allocate", "shape, dtype, initial_element, vec")
 
-    def vref(self, i: int) -> Element:
+    def vref(self, i: int) -> Number:
         """Returns element ``i`` of the storage, a Python number."""
         raise _unwritten(self, "vref", "i")
 
-    def set_vref(self, i: int, value: Element) -> None:
+    def set_vref(self, i: int, value: Number) -> None:
         """Sets element ``i`` of the storage."""
         raise _unwritten(self, "set_vref", "i, value")
 
@@ -120,18 +119,18 @@ class ArrayStorage(Device, is_device=False):
     __slots__ = ()
     storage: np.ndarray
 
-    def allocate(self, shape: tuple[int, ...], dtype: DType, initial_element: Element | None = None,
+    def allocate(self, shape: tuple[int, ...], dtype: DType, initial_element: Number | None = None,
                  vec: object = None) -> object:
         if vec is not None:
             return vec
         count = math.prod(shape)
         return np.empty(count, dtype.numpy) if initial_element is None else np.full(count, initial_element, dtype.numpy)
 
-    def vref(self, i: int) -> Element:
-        found: Element = flat(self.storage)[i].item()
+    def vref(self, i: int) -> Number:
+        found: Number = flat(self.storage)[i].item()
         return found
 
-    def set_vref(self, i: int, value: Element) -> None:
+    def set_vref(self, i: int, value: Number) -> None:
         flat(self.storage)[i] = value
 
 

@@ -21,8 +21,9 @@ from typing import cast
 import numpy as np
 
 from nervure.errors import WrongKind
-from nervure.ir.device import Device, Element, Facet
+from nervure.ir.device import Device, Facet
 from nervure.ir.leaves import Constant
+from nervure.ir.notation import Number
 from nervure.ir.op import Value
 from nervure.transformers.convert import widen
 from nervure.types.description import BasicTensorDescription
@@ -44,7 +45,7 @@ class Elements(Device, is_device=False):
 
     @property
     def type(self) -> BasicTensorDescription:
-        """Element type, shape (numbers) and layout."""
+        """Number type, shape (numbers) and layout."""
         return self._type
 
     @property
@@ -144,7 +145,7 @@ def row_major_type(dtype: DType, shape: Numbers) -> BasicTensorDescription:
 
 
 def allocated(device: type[Device], dtype: DType, shape: Numbers, vec: object = None,
-              initial_element: Element | None = None, order: Numbers | None = None) -> Elements:
+              initial_element: Number | None = None, order: Numbers | None = None) -> Elements:
     """Allocates a tensor, filled with ``initial_element`` (None: undefined), with its dimensions in an ``order``
     (absent: row-major). ``vec`` is used as its storage.
     """

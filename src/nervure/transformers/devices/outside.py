@@ -25,7 +25,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from nervure.errors import InvalidArgument, NervureError, ShapeMismatch, WrongKind
-from nervure.ir.device import Device, Element
+from nervure.ir.device import Device
+from nervure.ir.notation import Number
 from nervure.transformers.convert import widen
 from nervure.transformers.devices.elements import Elements, allocated, offered, seen, to_array
 from nervure.types.dtype import DType
@@ -82,7 +83,7 @@ class Outside:
             self._set(before)
             raise
 
-    def _set(self, numbers: Sequence[Element]) -> None:
+    def _set(self, numbers: Sequence[Number]) -> None:
         for place, number in enumerate(numbers):
             self._elements.set_vref(place, number)
 
@@ -102,7 +103,7 @@ class Outside:
 
 
 def made_on(device: type[Device], dtype: DType, array: np.ndarray, order: tuple[int, ...],
-            initial_element: Element | None) -> Outside:
+            initial_element: Number | None) -> Outside:
     """Allocates memory of a device for a place with these elements, all of which are ``initial_element`` unless that
     is None. They are written only if the allocation differs.
     """
