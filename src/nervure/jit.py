@@ -230,15 +230,15 @@ class Jitted(Generic[Result]):
                tuple([cache_key(leaf) for leaf in call.static]), devices_in_force())
         kind = self._compiled.get(key) or self._compiled.setdefault(key, _Kind(self.__name__))
         found, values = kind.variant(given) or holding(
-            [kind], lambda: kind.variant(given) or self._specialised(kind, call, specs), op=self.__name__)
+            [kind], lambda: kind.variant(given) or self._added_variant(kind, call, specs), op=self.__name__)
         return found, [*arrays, *found.trace.arrays(values)], values
 
-    def _specialised(self, kind: _Kind, call: _Call, specs: Sequence[_Spec]) -> tuple[_Compiled, list[object]]:
+    def _added_variant(self, kind: _Kind, call: _Call, specs: Sequence[_Spec]) -> tuple[_Compiled, list[object]]:
         """Makes a specialisation, and the values that its trace computes from the call's numbers. The caller holds the
         kind.
         """
         self._check_dynamic(call, specs)
-        made = self._specialise(call, specs)
+        made = self._traced(call, specs)
         kind.variants.append(made)
         return made, made.trace.values
 
@@ -308,7 +308,7 @@ class Jitted(Generic[Result]):
                                                         for spec in own]))
                     raise _misused({owner: place}, f"{owner} of type {given}")
 
-    def _specialise(self, call: _Call, specs: Sequence[_Spec]) -> _Compiled:
+    def _traced(self, call: _Call, specs: Sequence[_Spec]) -> _Compiled:
         trace = NumberTrace(self.__name__, call.given())
         parameters = [placeholder(spec.shape if spec.axes is None else spec.axes.with_lengths(spec.shape), spec.dtype)
                       for spec in specs]

@@ -66,7 +66,7 @@ def entries_of(model: object, weights: bool, optimizers: bool = False, warns: bo
     _check_unique(names.values())
     if warns and loose and weights:
         _warn(loose)
-    paths = home_of(model).paths
+    paths = root_of(model).paths
     if weights:
         yield from [Entry(f"{'param' if place in named else 'missing_param'}:{name}", place, paths.get(place))
                     for place, name in names.items()]
@@ -87,18 +87,18 @@ class StateRoot(NamedTuple):
         return None if self.module is None else self.module.place_at(path)
 
 
-def home_of(model: object) -> StateRoot:
+def root_of(model: object) -> StateRoot:
     """Returns the start of a model's paths: the model itself, if it is a module, else the module around all of its
     places.
     """
-    return StateRoot(model, model.state_paths()) if isinstance(model, Named) else home_around(_parameters_of(model))
+    return StateRoot(model, model.state_paths()) if isinstance(model, Named) else root_around(_parameters_of(model))
 
 
-def home_around(places: Iterable[AssignableTensorOp]) -> StateRoot:
+def root_around(places: Iterable[AssignableTensorOp]) -> StateRoot:
     """Returns the outermost module that contains all places; none if they sit in unrelated modules.
 
     >>> model = nv.nn.Sequential(nv.nn.LinearLayer(2, 2), nv.nn.LinearLayer(2, 1))
-    >>> home_around([model[1].bias]).module is model
+    >>> root_around([model[1].bias]).module is model
     True
     """
     owners = list(dict.fromkeys([record_of(place).owner for place in places]))

@@ -17,7 +17,7 @@ import numpy as np
 from nervure.errors import InvalidArgument, WrongKind, warn_user
 from nervure.files.renaming import Rename, renaming
 from nervure.files.state_dict import OPTIMIZERS, StateDict, described, parse_state_dict_key, transformer_of, variable_of
-from nervure.files.state_entries import Entry, entries_of, home_of
+from nervure.files.state_entries import Entry, entries_of, root_of
 from nervure.front.argument_parsing import shown
 from nervure.front.creation import AssignableTensorOp
 from nervure.ir.variable import Variable
@@ -93,7 +93,7 @@ class Fitting(NamedTuple):
 def fitting(model: object, state: StateDict, rename: Rename | None = None) -> Fitting:
     """Matches a model with a state dict whose paths are renamed."""
     if rename is not None:
-        _check_renamed(state, home_of(model).paths)
+        _check_renamed(state, root_of(model).paths)
     targets = _Targets(model, any([key.partition(":")[0] in OPTIMIZERS for key in state.table]))
     new_path = renaming(rename, "load_weights")
     values: dict[Variable, np.ndarray] = {}
@@ -179,7 +179,7 @@ class _Targets:
     """The places of a model, found by path and by key."""
 
     def __init__(self, model: object, has_optimizers: bool) -> None:
-        self._home = home_of(model)
+        self._root = root_of(model)
         entries = list(entries_of(model, True, has_optimizers))
         self._by_key = {_matching(entry.key): entry for entry in entries}
         self._by_path = {(_kind(entry.key), entry.path): entry for entry in entries if entry.path is not None}
@@ -201,8 +201,8 @@ class _Targets:
         if found is None:
             parts = path.split(".")
             end = len(parts) if kind == "param" else len(parts) - 2  # after it the optimiser's name and the slot
-            place = self._home.place_at(".".join(parts[:end]))
-            first = None if place is None else self._home.paths.get(place)
+            place = self._root.place_at(".".join(parts[:end]))
+            first = None if place is None else self._root.paths.get(place)
             found = None if first is None else self._by_path.get((kind, ".".join([first, *parts[end:]])))
         return found
 

@@ -25,7 +25,7 @@ from nervure.data.nested import Batch, Structure
 from nervure.data.sources import Source
 from nervure.errors import FormatError
 from nervure.files.state_dict import make_spread_state, make_state_dict, variable_of
-from nervure.files.state_entries import StateRoot, home_around
+from nervure.files.state_entries import StateRoot, root_around
 from nervure.files.state_loading import fitting
 from nervure.front.creation import AssignableTensorOp, handle_of
 from nervure.front.pytrees import Pattern, flatten
@@ -166,14 +166,14 @@ class Learner(Uncopyable):
         in both.
         """
         paths = self.goal.module.state_paths()
-        taken, beside = set(paths.values()), self._home_beside().paths
+        taken, beside = set(paths.values()), self._root_beside().paths
         return {**paths, **{place: beside[place] for place in self._places_beside(paths)
                             if place in beside and beside[place] not in taken}}
 
     def place_at(self, path: str) -> AssignableTensorOp | None:
         """Returns the place at a path."""
         found = self.goal.module.place_at(path)
-        return self._home_beside().place_at(path) if found is None else found
+        return self._root_beside().place_at(path) if found is None else found
 
     def _places_beside(self, own: Iterable[AssignableTensorOp]) -> list[AssignableTensorOp]:
         """Returns the places that a step reads or writes, besides ``own`` and the slots of optimisers."""
@@ -184,9 +184,9 @@ class Learner(Uncopyable):
                  *self._slots(variables)}
         return [handle_of(variable) for variable in variables if variable not in known]
 
-    def _home_beside(self) -> StateRoot:
+    def _root_beside(self) -> StateRoot:
         """Returns the module around the places of other modules that a step uses."""
-        return home_around(self._places_beside(self.goal.module.state_names()))
+        return root_around(self._places_beside(self.goal.module.state_names()))
 
     def _slots(self, variables: Iterable[Variable]) -> list[Variable | None]:
         """Returns the variables of the optimiser's slots."""
