@@ -59,8 +59,7 @@ COMPUTING = frozenset(
 INSTEAD = {
     "block": "concatenate", "fill_diagonal": "fill_diagonal", "put_along_axis": "put_along_axis",
     **dict.fromkeys("linalg.tensordot linalg.vecdot".split(), "einsum"),
-    **dict.fromkeys(("extract",), "where"),
-    "linalg.matmul": "matmul", "linalg.outer": "outer", "linalg.matrix_norm": "linalg.matrix_norm",
+    "extract": "where", "linalg.matmul": "matmul", "linalg.outer": "outer", "linalg.matrix_norm": "linalg.matrix_norm",
     "linalg.vector_norm": "linalg.vector_norm", "linalg.qr": "linalg.qr", "linalg.svd": "linalg.svd",
     "empty_like": "zeros_like"}
 """Functions that have another name in nv, with that name."""

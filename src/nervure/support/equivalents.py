@@ -285,9 +285,9 @@ FUNCTIONS = {
 """Functions by their names elsewhere."""
 
 LAYERS = {
-    "nv.nn.Conv": "Conv1d Conv2d Conv3d Conv2D Conv1D Conv3D Convolution",
-    "nv.nn.MaxPool": "MaxPool1d MaxPool2d MaxPool3d MaxPooling1D MaxPooling2D MaxPooling3D",
-    "nv.nn.AveragePool": "AvgPool AvgPool1d AvgPool2d AvgPool3d AveragePooling1D AveragePooling2D "
+    "nv.nn.Conv": "Conv1D Conv3D Convolution",
+    "nv.nn.MaxPool": "MaxPool1d MaxPool3d MaxPooling1D MaxPooling2D MaxPooling3D",
+    "nv.nn.AveragePool": "AvgPool AvgPool1d AvgPool3d AveragePooling1D AveragePooling2D "
                          "AveragePooling3D",
     "nv.nn.AdaptiveAveragePool": "AdaptiveAvgPool AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d "
                                  "GlobalAveragePooling1D GlobalAveragePooling2D",
@@ -304,10 +304,10 @@ LAYERS = {
     "nv.nn.losses.ctc": "CTCLoss", "nv.nn.losses.hinge_embedding": "HingeEmbeddingLoss",
     "nv.nn.losses.multi_margin": "MultiMarginLoss", "nv.nn.losses.multilabel_margin": "MultiLabelMarginLoss",
     "nv.nn.losses.multilabel_soft_margin": "MultiLabelSoftMarginLoss", "nv.nn.losses.soft_margin": "SoftMarginLoss",
-    "nv.nn.BatchNorm": "BatchNorm1d BatchNorm2d BatchNorm3d SyncBatchNorm BatchNormalization",
+    "nv.nn.BatchNorm": "BatchNorm3d SyncBatchNorm BatchNormalization",
     "nv.nn.LayerNorm": "LayerNormalization", "nv.nn.GroupNorm": "GroupNormalization",
     "nv.nn.LinearLayer": "Dense", "nv.nn.MultiHeadAttention": "MultiheadAttention",
-    "nv.nn.RNN": "SimpleRNN Elman", "nv.nn.RNNCell": "SimpleRNNCell",
+    "nv.nn.RNN": "Elman", "nv.nn.RNNCell": "SimpleRNNCell",
     "nv.nn.Functional": "Lambda",
     "nv.nn.Hardsigmoid": "HardSigmoid", "nv.nn.Hardswish": "HardSwish", "nv.nn.Hardtanh": "HardTanh",
     "nv.nn.SiLU": "Swish", "nv.nn.ReLU": "Relu", "nv.nn.GELU": "Gelu",
@@ -318,9 +318,9 @@ LAYERS = {
     "BCEWithLogitsLoss BinaryCrossentropy",
     "nv.nn.losses.mean_squared_error": "mse mse_loss MSELoss MeanSquaredError",
     "nv.nn.losses.mean_absolute_error": "mae l1 l1_loss L1Loss MeanAbsoluteError",
-    "nv.nn.losses.huber": "huber_loss HuberLoss Huber",
-    "nv.nn.losses.smooth_l1": "smooth_l1_loss SmoothL1Loss",
-    "nv.nn.losses.kl_divergence": "kl kl_div KLDivLoss KLDivergence",
+    "nv.nn.losses.huber": "HuberLoss Huber",
+    "nv.nn.losses.smooth_l1": "SmoothL1Loss",
+    "nv.nn.losses.kl_divergence": "kl KLDivLoss KLDivergence",
     "nv.nn.losses.poisson": "PoissonNLLLoss Poisson", "nv.nn.losses.gaussian": "GaussianNLLLoss",
     "nv.nn.losses.cosine_embedding": "CosineEmbeddingLoss",
     "nv.nn.losses.margin_ranking": "MarginRankingLoss",
@@ -380,20 +380,19 @@ TENSORS = {
     "nv.deriv(f, x)": "gradient", "nv.reset_grad(x)": "zero_grad reset_grad", "nv.proceed(x)": "proceed",
     "nv.hook_optimizer(x, optimizer)": "hook_optimizer", "nv.call_optimizer(x)": "call_optimizer",
     "x itself: a tensor never changes; x.numpy() copies its elements":
-    "clone copy deepcopy",
+    "deepcopy",
     IN_PLACE: "add_ sub_ mul_ div_ copy_ zero_ fill_ fill clamp_ relu_ normal_ uniform_ "
                                       "set_data set_value set assign put put_ itemset sort_ scatter_ index_fill_",
-    "nv.absolute(x), or abs(x)": "abs", "nv.clip(x, low, high)": "clamp", "nv.equal(x, y)": "eq",
+    "nv.absolute(x), or abs(x)": "abs", "nv.equal(x, y)": "eq",
     "nv.less(x, y)": "lt",
     "nv.greater(x, y)": "gt", "x ** y": "pow", "x + y": "add", "x - y": "sub subtract",
     "x * y": "mul multiply",
     "x / y": "div divide true_divide", "-x": "neg negative", "x @ y": "mm bmm matmul mv",
-    "nv.L2_norm(x)": "norm", "nv.where(mask, y, x)": "masked_fill where", "nv.gather(x, index, axis)":
-    "take index_select", "nv.gather_elements(x, index, axis)": "gather take_along_axis",
+    "nv.L2_norm(x)": "norm", "nv.where(mask, y, x)": "masked_fill where",
+    "nv.gather_elements(x, index, axis)": "gather",
     "nv.scatter(x, index, y, axis, mode=\"add\")": "scatter_add index_add scatter_add_",
     "nv.split(x, parts)": "chunk unbind", "x[start:stop]": "narrow select",
-    "x[mask]": "masked_select nonzero", _SORTING:
-    "nanmedian", "nv.top_k(x, k)": "topk",
+    "x[mask]": "masked_select nonzero", _SORTING: "nanmedian",
 }
 """Attributes of tensors by their names elsewhere."""
 
