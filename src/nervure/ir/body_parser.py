@@ -30,13 +30,12 @@ from nervure.ir.leaves import Parameter
 from nervure.ir.notation import ReadingContext, parse_type
 from nervure.ir.op import Op, Value, registry
 from nervure.ir.provenance import Provenance, set_override
-from nervure.ir.scanner import NAME, REFERENCE, Scanner, token
+from nervure.ir.scanner import NAME, QUOTED_PATTERN, REFERENCE, Scanner, token
 from nervure.ir.variable import Variable
 from nervure.types.description import BasicTensorDescription, Labels
 from nervure.types.dim import same_lengths
 
-_QUOTED = r'"(?:[^"\\]|\\.)*+"'
-_TYPE = rf'[a-z]\w*\[(?:[^\]"]|{_QUOTED})*+\]'
+_TYPE = rf'[a-z]\w*\[(?:[^\]"]|{QUOTED_PATTERN})*+\]'
 _TYPES = token(rf"\(\)|{_TYPE}(?: *, *{_TYPE})*+")
 _RESULT = re.compile(NAME.pattern.replace(" *(", " *%(", 1) + " *=", re.ASCII)
 _CLASS = re.compile(r" *([A-Za-z_]\w*) *\(", re.ASCII)
@@ -44,8 +43,8 @@ _OPERATION = re.compile(_TYPES.pattern + _RESULT.pattern + _CLASS.pattern, re.AS
 _OPERAND = re.compile(REFERENCE.pattern + r" *(,?)", re.ASCII)
 _FIELD = re.compile(r" *([A-Za-z_]\w*) *=", re.ASCII)
 _KEYWORD = token(r"(?:assume|update|effect|return)\b")
-_COMMENT = re.compile(r'# *(?:(?P<file>[\w./-]+|"(?:[^"\\]|\\.)*+"):(?P<line>[0-9]{1,9}))? *'
-                      r'(?:in (?P<scope>[\w./-]+|"(?:[^"\\]|\\.)*+"))? *', re.ASCII)
+_COMMENT = re.compile(rf'# *(?:(?P<file>[\w./-]+|{QUOTED_PATTERN}):(?P<line>[0-9]{{1,9}}))? *'
+                      rf'(?:in (?P<scope>[\w./-]+|{QUOTED_PATTERN}))? *', re.ASCII)
 _NO_METADATA: Mapping[str, object] = MappingProxyType({})
 _CACHED = 200  # characters of attributes that are cached with their values
 _SUGGESTED = 500  # number of names among which a misspelt one is looked for

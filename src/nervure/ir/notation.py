@@ -21,7 +21,7 @@ from typing import Any, NoReturn, Protocol, TypeVar
 import numpy as np
 
 from nervure.errors import InvalidArgument, NervureError
-from nervure.ir.scanner import QUOTED, Scanner, name_text, token
+from nervure.ir.scanner import QUOTED, QUOTED_PATTERN, Scanner, name_text, token
 from nervure.ir.variable import Variable
 from nervure.types.description import BasicTensorDescription, Labels
 from nervure.types.dim import DimLike, known_lengths
@@ -101,7 +101,7 @@ def parse_dim(line: Scanner, reader: ReadingContext, may_index: bool = False) ->
 
 # -- types ---------------------------------------------------------------------------------------------------------
 
-_LABEL = re.compile(r' *([A-Za-z_][A-Za-z0-9_./-]*|"(?:[^"\\]|\\.)*+") *=', re.ASCII)
+_LABEL = re.compile(rf" *([A-Za-z_][A-Za-z0-9_./-]*|{QUOTED_PATTERN}) *=", re.ASCII)
 _DTYPE = token(r"[a-z]\w*")
 
 

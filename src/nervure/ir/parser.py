@@ -30,12 +30,12 @@ from nervure.ir.function import Function
 from nervure.ir.gc_paused import gc_paused
 from nervure.ir.notation import parse_type
 from nervure.ir.printer import FORMAT
-from nervure.ir.scanner import WORD, Scanner, token
+from nervure.ir.scanner import QUOTED_PATTERN, WORD, Scanner, token
 from nervure.ir.variable import Variable
 from nervure.types.dim import Dim, DimLike, parse_declaration, parse_dim, symbols
 
 _DECLARATION = token(r"\S+")
-_CODE = re.compile(r'(?:[^"#]|"(?:[^"\\]|\\.)*+")*+')
+_CODE = re.compile(rf'(?:[^"#]|{QUOTED_PATTERN})*+')
 T = TypeVar("T")
 
 

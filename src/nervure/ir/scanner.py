@@ -23,7 +23,7 @@ from nervure.errors import FormatError, NervureError
 MAX_DIGITS = 40  # digits of an integer: twice those of 64 bits, so that no text makes arithmetic slow
 
 _PLAIN = r"[A-Za-z_][A-Za-z0-9_./-]*"
-_QUOTED = r'"(?:[^"\\]|\\.)*+"'
+QUOTED_PATTERN = r'"(?:[^"\\]|\\.)*+"'
 
 
 def token(pattern: str) -> re.Pattern[str]:
@@ -33,9 +33,9 @@ def token(pattern: str) -> re.Pattern[str]:
 
 WORD = token(r"[A-Za-z_]\w*")
 INTEGER = token(r"-?[0-9]+")
-QUOTED = token(_QUOTED)
-NAME = token(f"{_PLAIN}|[0-9]+|{_QUOTED}")
-REFERENCE = token(f"%(?:{_PLAIN}|[0-9]+|{_QUOTED})(?::[0-9]+)?")
+QUOTED = token(QUOTED_PATTERN)
+NAME = token(f"{_PLAIN}|[0-9]+|{QUOTED_PATTERN}")
+REFERENCE = token(f"%(?:{_PLAIN}|[0-9]+|{QUOTED_PATTERN})(?::[0-9]+)?")
 _IS_PLAIN = re.compile(_PLAIN, re.ASCII)
 
 
