@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from nervure.ir.function import Function, is_effect
+from nervure.ir.function import Function, is_effect, moved
 from nervure.ir.leaves import Constant, Full, Parameter
 from nervure.ir.op import Op, Value
 from nervure.ir.whole_op import WholeOp, found_lengths, fresh_lengths, rebuild_with
@@ -74,8 +74,7 @@ class Apart(NamedTuple):
         parameters = [Parameter.of(value.type) for value in (*slices, *captured)]
         table = {value: entry.output for value, entry in zip((*slices, *captured), parameters, strict=True)}
         rebuild_with(self.inside, table, fresh_lengths(self.finders))
-        effects = [table.get(op.outputs[0], op.outputs[0]).op for op in self.inside
-                   if is_effect(op) and op.outputs]
+        effects = [moved(op, table) for op in self.inside if is_effect(op) and op.outputs]
         body = Function([table.get(value, value) for value in wanted], parameters, effects=effects, name="example")
         scan = Scan(*[known[value] for value in slices], *captured, body=body, carries=0, slices=len(slices),
                     length=length)

@@ -19,7 +19,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from itertools import pairwise
 from typing import NamedTuple
 
-from nervure.ir.function import Function
+from nervure.ir.function import Function, moved
 from nervure.ir.leaves import Parameter, ReadVariable
 from nervure.ir.op import Op, Value
 from nervure.ir.provenance import on_behalf_of
@@ -140,7 +140,7 @@ def _part(function: Function, devices: Mapping[Op, Hashable | None], group: Sequ
     sizes = _untold(below, parameters.values())
     made = Function([table.get(value, value) for value in outputs],
                     [*parameters.values(), *[Parameter(bool_, (0, symbol)) for symbol in sizes]],
-                    effects=[_moved(op, table) for op in function.effects if op in own], name=function.name)
+                    effects=[moved(op, table) for op in function.effects if op in own], name=function.name)
     return Part(devices[group[0]], made, tuple(inputs), tuple(outputs), tuple(sizes), tuple(group))
 
 
@@ -148,13 +148,6 @@ def _parameter(value: Value) -> Parameter:
     """Returns the parameter of a part for a value of the whole."""
     with on_behalf_of(value.op.provenance):
         return parameter_for(value)
-
-
-def _moved(op: Op, table: Mapping[Value, Value]) -> Op:
-    """Returns the op of a part for an effect of the whole."""
-    if op.outputs:
-        return table.get(op.outputs[0], op.outputs[0]).op
-    return op.with_operands([table.get(value, value) for value in op.operands])
 
 
 def _untold(operations: Iterable[Op], parameters: Iterable[Parameter]) -> list[Dim]:

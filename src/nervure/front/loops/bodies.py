@@ -27,7 +27,7 @@ from nervure.front.effects import Effect
 from nervure.front.placement import Placement
 from nervure.front.pytrees import Attribute, ContainerPattern, Pattern
 from nervure.front.tensor import Tensor
-from nervure.ir.function import Function
+from nervure.ir.function import Function, moved
 from nervure.ir.leaves import Parameter, ReadVariable
 from nervure.ir.op import Op, Value
 from nervure.ir.provenance import INSIDE, current_metadata, metadata
@@ -137,8 +137,7 @@ class TracedBody:
                  if not isinstance(op, Parameter)], table)
         self.results = [table.get(entry, entry) for entry in self.results]
         self.state = {key: table.get(entry, entry) for key, entry in self.state.items()}
-        self.effects = [table[op.outputs[0]].op if op.outputs and op.outputs[0] in table else op.with_operands(
-            [table.get(entry, entry) for entry in op.operands]) for op in self.effects]
+        self.effects = [moved(op, table) for op in self.effects]
 
     def function(self, results: Sequence[Value], parameters: Sequence[Op]) -> Function:
         """Returns the body as a function with these results and parameters."""
