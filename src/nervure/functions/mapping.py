@@ -34,7 +34,7 @@ from nervure.ir.leaves import Parameter
 from nervure.ir.op import Value, in_front
 from nervure.jit import Jitted, signature_of
 from nervure.ops.random import noted_draws
-from nervure.ops.views import Permute
+from nervure.ops.views import moved_axes
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes
 from nervure.types.axis import Axis, same_role
@@ -128,8 +128,7 @@ class _Mapped(NamedTuple):
         assert place is not None
         _require_position(place, value.rank, path, described_type(one), "out_axes")
         place %= value.rank
-        order = [*range(1, place + 1), 0, *range(place + 1, value.rank)]
-        return Tensor(value if place == 0 else Permute(value, order).output, self._axes(one, place, path))
+        return Tensor(moved_axes(value, 0, place), self._axes(one, place, path))
 
     def _axes(self, one: Tensor, place: int, path: str) -> Axes | None:
         """Returns the axes of a result: those for one example, and that of the examples."""
@@ -218,9 +217,7 @@ def _taken_away(tensor: Tensor, place: int, first: tuple[str, DimLike], where: s
         raise ShapeMismatch("arguments have different numbers of examples", op="vmap", operand=where,
                             got=f"{length}, in {described_type(tensor)}", expected=f"{first[1]}, as in {first[0]}",
                             help="in_axes has None for what all examples share")
-    value = tensor.value
-    if place:
-        value = Permute(value, [place, *[d for d in range(tensor.ndim) if d != place]]).output
+    value = moved_axes(tensor.value, place, 0)
     if known is None:
         value = assume_shape(value, (first[1], *shape), "vmap")
     own = [axis for at, axis in enumerate(tensor.axes) if at != place] if tensor.is_named else None

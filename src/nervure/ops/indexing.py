@@ -39,7 +39,7 @@ from nervure.ops.comparison import Equal
 from nervure.ops.conversion import Convert
 from nervure.ops.iota import Iota
 from nervure.ops.selection import Maximum, Where
-from nervure.ops.views import Permute, Reshape
+from nervure.ops.views import Reshape, moved_axes
 from nervure.types.description import BasicTensorDescription, Labels
 from nervure.types.dim import DimLike, index
 from nervure.types.dtype import int64
@@ -130,9 +130,9 @@ class Gather(AlongAxis, Gathering):
             return Gather(x, index, self.axis + 1).outputs
         count = index.rank - 1
         if not mapped[0]:
-            return (_moved(Gather(x, index, self.axis).output, self.axis, 1, 0),)
-        rows = GatherNd(_moved(x, self.axis + 1, 1, 1), _positions(index), batch=1).output
-        return (_moved(rows, 1, count, self.axis + 1),)
+            return (moved_axes(Gather(x, index, self.axis).output, self.axis, 0),)
+        rows = GatherNd(moved_axes(x, self.axis + 1, 1), _positions(index), batch=1).output
+        return (moved_axes(rows, 1, self.axis + 1, count),)
 
 
 class GatherElements(AlongAxis, Gathering):
@@ -254,9 +254,9 @@ class Scatter(Scattering, AlongAxis):
         index, axis = operands[1], self.axis + 1
         if not mapped[1]:
             return Scatter(x, index, updates, axis, self.mode).outputs
-        rows = ScatterNd(_moved(x, axis, 1, 1), _positions(index), _moved(updates, axis, index.rank - 1, 1),
+        rows = ScatterNd(moved_axes(x, axis, 1), _positions(index), moved_axes(updates, axis, 1, index.rank - 1),
                          mode=self.mode, batch=1).output
-        return (_moved(rows, 1, 1, axis),)
+        return (moved_axes(rows, 1, axis),)
 
 
 class ScatterElements(Scattering, AlongAxis):
@@ -291,13 +291,6 @@ class ScatterNd(Scattering):
 
     def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
         return (self.operands[0].labels,)
-
-
-def _moved(x: Value, start: int, count: int, to: int) -> Value:
-    """Moves ``count`` dimensions of x that begin at ``start``, so that they begin at ``to``."""
-    order = [d for d in range(x.rank) if not start <= d < start + count]
-    order[to:to] = range(start, start + count)
-    return Permute(x, order).output
 
 
 def _positions(index: Value) -> Value:

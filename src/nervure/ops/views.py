@@ -98,6 +98,15 @@ class Permute(Described):
         return {"order": (0, *behind(self.order))}
 
 
+def moved_axes(x: Value, start: int, to: int, count: int = 1) -> Value:
+    """Returns x with ``count`` dimensions that begin at ``start`` moved, so that they begin at ``to``."""
+    if start == to:
+        return x
+    order = [d for d in range(x.rank) if not start <= d < start + count]
+    order[to:to] = range(start, start + count)
+    return Permute(x, order).output
+
+
 class Reshape(Described):
     """The elements of x, in row-major order, under another shape of provably the same size."""
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from nervure import ops
 from nervure.errors import InvalidArgument, ShapeMismatch
 from nervure.front import argument_parsing, pytrees
-from nervure.front.alignment import arranged, reordered
+from nervure.front.alignment import arranged
 from nervure.front.arranging.indexing import slice_along_axis
 from nervure.front.arranging.joining import concat_along_axis
 from nervure.front.arranging.views import reverse as reversed_along
@@ -26,6 +26,7 @@ from nervure.front.loops.choices import cond
 from nervure.front.loops.loop_functions import scan
 from nervure.front.pytrees import Nested
 from nervure.front.tensor import Tensor, described_type
+from nervure.ops.views import moved_axes
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import AxisLike
 from nervure.types.dim import equal
@@ -127,7 +128,7 @@ class _Prefixes:
 
     def _one_by_one(self) -> list[Tensor]:
         """Returns the prefixes for a length that is a symbol: the function takes elements one at a time."""
-        whole = [Tensor(reordered(x.value, [at, *[d for d in range(x.ndim) if d != at]]))
+        whole = [Tensor(moved_axes(x.value, at, 0))
                  for x, at in zip(self._first, self._at, strict=True)]
         zeros = [Tensor(ops.Full(0, x.dtype, x.type.shape[1:])) for x in whole]
 
@@ -141,7 +142,7 @@ class _Prefixes:
         if self._reverse:
             numbers = reversed_along(numbers)
         _, rows = scan(step, zeros, (numbers, whole), reverse=self._reverse)
-        return [Tensor(reordered(row.value, [*range(1, at + 1), 0, *range(at + 1, row.ndim)]), x._axes)
+        return [Tensor(moved_axes(row.value, 0, at), x._axes)
                 for row, x, at in zip(rows, self._first, self._at, strict=True)]
 
     def _elements(self, rows: Sequence[Tensor]) -> list[Tensor]:

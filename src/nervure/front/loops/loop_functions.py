@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from nervure import ops
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
 from nervure.front import argument_parsing, pytrees
-from nervure.front.alignment import arranged, reordered
+from nervure.front.alignment import arranged
 from nervure.front.creation import as_tensor
 from nervure.front.loops.bodies import TracedBody, after_assignments, iteration_seed, paths, read_of, tensors_of_leaves
 from nervure.front.loops.choices import cond
@@ -39,6 +39,7 @@ from nervure.ops.comparison import LogicalAnd
 from nervure.ops.conversion import converted
 from nervure.ops.looping import Scan, While
 from nervure.ops.scan_in_blocks import scan_in_blocks
+from nervure.ops.views import moved_axes
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxisLike
 from nervure.types.axis import Axis, make_axis, same_role
@@ -211,9 +212,8 @@ class _Slices:
                                 help="all of xs, and length= if it is given, have one number of iterations")
         if x.is_named and self.axis is None:
             self.axis = x.axes[at]
-        rest = [d for d in range(x.ndim) if d != at]
-        moved = reordered(x.value, [at, *rest])
-        axes = None if x._axes is None else Axes([x.axes[d] for d in rest])
+        moved = moved_axes(x.value, at, 0)
+        axes = None if x._axes is None else Axes([*x.axes[:at], *x.axes[at + 1:]])
         self.tensors.append(Tensor(moved))
         self.parts.append(Tensor(Full(0, x.dtype, moved.type.shape[1:]), axes))
 
