@@ -157,7 +157,7 @@ def read_of(variable: Variable) -> Value:
 
 
 def tensors_of_leaves(leaves: Sequence[object], name: str, shown: Sequence[str]) -> list[Tensor | None]:
-    """Returns what a function of ``nv.name`` gives as tensors; None where there is no value: for None, and effects."""
+    """Returns what the traced function gives as tensors; None where there is no value: for None, and for effects."""
     return [None if leaf is None or isinstance(leaf, Effect) else as_tensor(leaf, name, path)
             for leaf, path in zip(leaves, shown, strict=True)]
 
@@ -166,7 +166,7 @@ def after_assignments(values: Sequence[Value], written: Mapping[Variable, Value]
                       name: str) -> list[Value]:
     """Returns values that, where they are placed, also assign new values to the variables that a body has written.
 
-    Raises InvalidArgument if there is no value by which ``nv.name`` would be run.
+    Raises InvalidArgument if there is no value by which the op would be run.
     """
     if not values and (written or effectful):
         raise InvalidArgument("the function gives no value, so nothing would run it", op=name, got="effects alone",
