@@ -157,7 +157,7 @@ def read_of(variable: Variable) -> Value:
 
 
 def tensors_of_leaves(leaves: Sequence[object], name: str, shown: Sequence[str]) -> list[Tensor | None]:
-    """Returns what the traced function gives as tensors; None where there is no value: for None, and for effects."""
+    """Returns the ``leaves`` of what a function gives as tensors, by the paths ``shown``; None for None and effects."""
     return [None if leaf is None or isinstance(leaf, Effect) else as_tensor(leaf, name, path)
             for leaf, path in zip(leaves, shown, strict=True)]
 
