@@ -161,7 +161,7 @@ class Layer:
 def test_the_paths_of_attributes():
     """As Python writes them."""
     value = {"a": with_scale(Lines([1.0])), "b": Layer([2.0])}
-    assert Nested.of(value).paths == ['["a"][0]', '["a"].scale', '["b"].weights[0]']
+    assert Nested.of(value).paths == ["['a'][0]", "['a'].scale", "['b'].weights[0]"]
     assert operator.attrgetter("scale")(Nested.of(value).again([1, 2, 3])["a"]) == 2
     with pytest.raises(nv.NervureError) as caught:
         nv.scan(lambda carry, row: (Layer(carry.weights > 0), row), Layer(nv.ones(())), nv.ones((2,)))

@@ -79,6 +79,19 @@ def unflatten(pattern: Pattern, leaves: Iterable[object]) -> object:
     return _build(pattern, iter(leaves))
 
 
+def paths(pattern: Pattern, root: str = "") -> list[str]:
+    """Returns the text for each leaf of a nested value, behind the ``root`` that names it: ``carry[0]['h']``."""
+    if isinstance(pattern, LeafPattern):
+        return [root]
+    return [path for key, entry in zip(pattern.keys, pattern.entries, strict=True)
+            for path in paths(entry, f"{root}{key_text(key)}")]
+
+
+def key_text(key: object) -> str:
+    """Returns the text for the way from a container to the entry with a ``key``: ``['h']``, ``.weight``."""
+    return f".{key.name}" if isinstance(key, Attribute) else f"[{key!r}]"
+
+
 def parts_of(value: Any) -> tuple[Iterable[object], Iterable[object]] | None:
     """Returns the keys and entries of a container, None for a leaf. What a subclass computes when it is read or made
     is left out: a container comes back as it was.

@@ -3,7 +3,7 @@
 >>> import nervure as nv
 >>> primals = Nested.of(({"w": nv.ones((2,)), "n": [1, None]},))
 >>> primals.paths
-['[0]["w"]', '[0]["n"][0]', '[0]["n"][1]']
+["[0]['w']", "[0]['n'][0]", "[0]['n'][1]"]
 >>> primals.again([1, 2, 3])
 ({'w': 1, 'n': [2, 3]},)
 >>> primals.alike(({"w": 5, "n": [6, 7]},), "jvp", "tangents", "primals")
@@ -12,7 +12,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
@@ -53,7 +52,7 @@ class Nested(NamedTuple):
     @property
     def paths(self) -> list[str]:
         """The path to each leaf, as Python writes it behind the whole."""
-        return list(_paths(self.pattern))
+        return pytrees.paths(self.pattern)
 
     def again(self, leaves: Iterable[object]) -> object:
         """Returns other leaves, nested in the same way."""
@@ -100,18 +99,6 @@ def spread(pattern: pytrees.Pattern, value: object, is_whole: Callable[[object],
 class _Star:
     def __repr__(self) -> str:
         return "*"
-
-
-def _paths(pattern: pytrees.Pattern) -> Iterator[str]:
-    if isinstance(pattern, pytrees.LeafPattern):
-        yield ""
-        return
-    for key, entry in zip(pattern.keys, pattern.entries, strict=True):
-        if isinstance(key, pytrees.Attribute):
-            step = f".{key.name}"
-        else:
-            step = f"[{json.dumps(key)}]" if isinstance(key, str) else f"[{key!r}]"
-        yield from [f"{step}{rest}" for rest in _paths(entry)]
 
 
 class Moving(NamedTuple):

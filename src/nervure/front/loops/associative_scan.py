@@ -21,10 +21,9 @@ from nervure.front.arranging.indexing import slice_along_axis
 from nervure.front.arranging.joining import concat_along_axis
 from nervure.front.arranging.views import reverse as reversed_along
 from nervure.front.creation import as_tensor
-from nervure.front.loops.bodies import paths
 from nervure.front.loops.choices import cond
 from nervure.front.loops.loop_functions import scan
-from nervure.front.pytrees import Nested
+from nervure.front.pytrees import Nested, paths
 from nervure.front.tensor import Tensor, described_type
 from nervure.ops.views import moved_axes
 from nervure.support.elsewhere import explain_keywords

@@ -25,7 +25,6 @@ from nervure.front.arranging.found import positions_below
 from nervure.front.creation import as_tensor
 from nervure.front.effects import Effect
 from nervure.front.placement import Placement
-from nervure.front.pytrees import Attribute, ContainerPattern, Pattern
 from nervure.front.tensor import Tensor
 from nervure.ir.function import Function, moved
 from nervure.ir.leaves import Parameter, ReadVariable
@@ -186,11 +185,3 @@ def iteration_seed(seed: Value, iteration: Value) -> Value:
 
 _STREAM = (1 << 64) - 1
 """The stream of the seeds of iterations, which no op has: those count up from 0 within the hash of a name scope."""
-
-
-def paths(pattern: Pattern, root: str) -> list[str]:
-    """Returns the text for each leaf of a nested value: ``carry[0]['h']``."""
-    if not isinstance(pattern, ContainerPattern):
-        return [root]
-    return [path for key, entry in zip(pattern.keys, pattern.entries, strict=True)
-            for path in paths(entry, f"{root}.{key.name}" if isinstance(key, Attribute) else f"{root}[{key!r}]")]

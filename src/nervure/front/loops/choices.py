@@ -18,9 +18,9 @@ from nervure.errors import AxisMismatch, InvalidArgument, WrongKind
 from nervure.front import argument_parsing, pytrees
 from nervure.front.alignment import arranged
 from nervure.front.creation import as_tensor
-from nervure.front.loops.bodies import TracedBody, after_assignments, paths, read_of, tensors_of_leaves
+from nervure.front.loops.bodies import TracedBody, after_assignments, read_of, tensors_of_leaves
 from nervure.front.promotion import promote
-from nervure.front.pytrees import Nested
+from nervure.front.pytrees import Nested, paths
 from nervure.front.tensor import Tensor, TensorLike, described_type, has_found_length
 from nervure.front.traced_numbers import is_number
 from nervure.ir.function import Function

@@ -22,10 +22,10 @@ from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKi
 from nervure.front import argument_parsing, pytrees
 from nervure.front.alignment import arranged
 from nervure.front.creation import as_tensor
-from nervure.front.loops.bodies import TracedBody, after_assignments, iteration_seed, paths, read_of, tensors_of_leaves
+from nervure.front.loops.bodies import TracedBody, after_assignments, iteration_seed, read_of, tensors_of_leaves
 from nervure.front.loops.choices import cond
 from nervure.front.promotion import promote, weak_type
-from nervure.front.pytrees import Nested
+from nervure.front.pytrees import Nested, paths
 from nervure.front.random import SEED
 from nervure.front.tensor import Tensor, described_type, has_found_length
 from nervure.front.traced_numbers import is_number
