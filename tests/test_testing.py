@@ -25,7 +25,8 @@ class Pair:
     (np.float32([np.nan, np.inf, -np.inf]), [np.nan, np.inf, -np.inf]), (np.zeros((0, 3)), np.zeros((0, 3))),
     (np.array([True]), [True]), ({"a": [1.0, np.ones(3)]}, {"a": [1.0, np.ones(3)]}),
     (Pair(np.ones(2), 3.0), Pair(np.ones(2), 3.0)), (np.complex64([1 + 1j]), [1 + 1j]), ([], []),
-    ((np.ones(2), nv.zeros((2,))), (np.ones(2), np.zeros(2)))], ids=repr)
+    ((np.ones(2), nv.zeros((2,))), (np.ones(2), np.zeros(2))), ({"a": 1.0, "b": 2.0}, {"b": 2.0, "a": 1.0}),
+    ([{"a": np.ones(1), "b": np.zeros(1)}], [{"b": np.zeros(1), "a": np.ones(1)}])], ids=repr)
 def test_what_is_close(actual, expected):
     assert_close(actual, expected)
 
@@ -49,7 +50,11 @@ def test_named_tensors_are_compared_by_their_names():
     ({"a": np.ones(2)}, {"a": np.zeros(2)}, r"\['a'\]: 2 of 2 elements differ"),
     ({"a": 1}, {"b": 1}, "nested differently"), ([np.ones(2), np.ones(2)], [np.ones(2)], "nested differently"),
     (np.array([True]), [False], "True instead of False"),
-    ([np.ones(2), [np.ones(1)]], [np.ones(2), [np.zeros(1)]], "leaf 1: 1 of 1")], ids=repr)
+    ([np.ones(2), [np.ones(1)]], [np.ones(2), [np.zeros(1)]], r"\[1\]\[0\]: 1 of 1"),
+    (Pair(1.0, [2.0]), Pair(1.0, [3.0]), r"\.right: 1 of 1"),
+    ([(np.ones(1), np.ones(1)), (np.ones(1),)], [(np.ones(1),), (np.ones(1), np.ones(1))], r"\[0\]: the values are nested"),
+    ([{"a": np.ones(1)}], [{"b": np.ones(1)}], r"\[0\]: the values are nested differently: dict with 'a' of 1"),
+    ({}, 1.0, "nested differently"), ({0: np.ones(1)}, [np.ones(1)], "nested differently")], ids=repr)
 def test_what_is_not(actual, expected, message):
     with pytest.raises(AssertionError, match=message):
         assert_close(actual, expected)

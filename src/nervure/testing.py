@@ -14,7 +14,7 @@ AssertionError: 1 of 3 elements differ (float64, rtol 1e-10, atol 1e-12)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -50,26 +50,23 @@ def assert_close(actual: object, expected: object, rtol: float | None = None, at
     >>> nv.testing.assert_close(np.float32([1, 2]), [1.0, 2.000001])
     >>> nv.testing.assert_close([1.0, 2.0], [1.0, 2.5], rtol=0.5)
     """
-    pairs = _pairs(actual, expected)
-    for path, mine, theirs in pairs:
+    for path, mine, theirs in _pairs(actual, expected):
         message = _difference(mine, theirs, rtol, atol, check_dtype)
         if message:
             raise AssertionError(f"{path}: {message}" if path else message)
 
 
-def _pairs(actual: object, expected: object) -> list[tuple[str, object, object]]:
-    """Returns (path, leaf, leaf) for two values nested alike."""
+def _pairs(actual: object, expected: object, path: str = "") -> list[tuple[str, object, object]]:
+    """Returns (path, leaf, leaf) for two values nested alike, whose entries are found by their keys."""
     if not _is_nest(actual) and not _is_nest(expected):
-        return [("", actual, expected)]
-    if isinstance(actual, dict) or isinstance(expected, dict):
-        if not isinstance(actual, dict) or not isinstance(expected, dict) or list(actual) != list(expected):
-            raise _nested_differently(actual, expected)
-        return [(f"[{key!r}]{path}", mine, theirs) for key in actual
-                for path, mine, theirs in _pairs(actual[key], expected[key])]
-    mine, theirs = [pytrees.flatten(entry) for entry in (actual, expected)]
-    if len(mine[0]) != len(theirs[0]):
-        raise _nested_differently(actual, expected)
-    return [(f"leaf {at}", left, right) for at, (left, right) in enumerate(zip(mine[0], theirs[0], strict=True))]
+        return [(path, actual, expected)]
+    mine, theirs = pytrees.parts_of(actual), pytrees.parts_of(expected)
+    if (mine is None or theirs is None or isinstance(actual, Mapping) is not isinstance(expected, Mapping)
+            or set(mine[0]) != set(theirs[0])):
+        raise _nested_differently(path, actual, expected)
+    known = dict(zip(*theirs, strict=True))
+    return [pair for key, entry in zip(*mine, strict=True)
+            for pair in _pairs(entry, known[key], path + pytrees.key_text(key))]
 
 
 def _is_nest(value: object) -> bool:
@@ -80,12 +77,13 @@ def _is_nest(value: object) -> bool:
         and all(isinstance(leaf, (bool, int, float, complex, np.generic)) for leaf in leaves))
 
 
-def _nested_differently(*values: object) -> AssertionError:
+def _nested_differently(path: str, *values: object) -> AssertionError:
     outlines = []
     for value in values:
-        keys = f" with {', '.join(map(repr, value))}" if isinstance(value, dict) else ""
+        keys = f" with {', '.join(map(repr, value))}" if isinstance(value, Mapping) else ""
         outlines.append(f"{type(value).__name__}{keys} of {len(pytrees.flatten(value)[0])}")
-    return AssertionError(f"the values are nested differently: {outlines[0]} instead of {outlines[1]}")
+    where = f"{path}: " if path else ""
+    return AssertionError(f"{where}the values are nested differently: {outlines[0]} instead of {outlines[1]}")
 
 
 def _difference(mine: object, theirs: object, rtol: float | None, atol: float | None, check_dtype: bool) -> str:
