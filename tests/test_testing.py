@@ -52,7 +52,8 @@ def test_named_tensors_are_compared_by_their_names():
     (np.array([True]), [False], "True instead of False"),
     ([np.ones(2), [np.ones(1)]], [np.ones(2), [np.zeros(1)]], r"\[1\]\[0\]: 1 of 1"),
     (Pair(1.0, [2.0]), Pair(1.0, [3.0]), r"\.right: 1 of 1"),
-    ([(np.ones(1), np.ones(1)), (np.ones(1),)], [(np.ones(1),), (np.ones(1), np.ones(1))], r"\[0\]: the values are nested"),
+    ([(np.ones(1), np.ones(1)), (np.ones(1),)], [(np.ones(1),), (np.ones(1), np.ones(1))],
+     r"\[0\]: the values are nested differently"),
     ([{"a": np.ones(1)}], [{"b": np.ones(1)}], r"\[0\]: the values are nested differently: dict with 'a' of 1"),
     ({}, 1.0, "nested differently"), ({0: np.ones(1)}, [np.ones(1)], "nested differently")], ids=repr)
 def test_what_is_not(actual, expected, message):

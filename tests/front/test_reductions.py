@@ -494,3 +494,14 @@ def test_what_made_the_probabilities_is_seen_through_permutations_and_conversion
         assert nv.cross_entropy_multi(wrap(probabilities), truth).tolist() == [1e4, 0.0]
     binary = nv.cross_entropy_binary(wrap(nv.sigmoid(logits)), truth)
     np.testing.assert_allclose(binary.numpy(), [1e4 + np.log(2), np.log(2)], rtol=1e-6)
+
+
+@pytest.mark.parametrize(("name", "call"), [
+    ("local_response_norm", lambda: nv.local_response_norm(nv.constant(np.ones(3), axes="H=3"), 3)),
+    ("batch_norm", lambda: nv.batch_norm(nv.constant(np.ones(3), axes="H=3"))),
+    ("cross_entropy_multi", lambda: nv.cross_entropy_multi(nv.ones("C=2"), nv.ones("C=2"), usebits="yes")),
+    ("cross_entropy_binary", lambda: nv.cross_entropy_binary(nv.ones("C=2"), nv.ones("C=2"), usebits="yes"))])
+def test_errors_of_norms_and_entropies_name_the_function_that_was_called(name, call):
+    with pytest.raises(nv.NervureError) as caught:
+        call()
+    assert caught.value.op == name

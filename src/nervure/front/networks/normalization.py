@@ -85,7 +85,7 @@ def cross_entropy_multi(y: Operand, t: Operand, usebits: bool = False, out_axes:
     else:
         logarithms = ops.LogSoftmax(converted(logits, targets.dtype), axes).output
         loss = Tensor(-weighed(targets, logarithms), own._axes)
-    return convert(_in_unit(sum_over(loss, out_axes=list(kept)), usebits), dtype)
+    return convert(_in_unit(sum_over(loss, out_axes=list(kept)), usebits, "cross_entropy_multi"), dtype)
 
 
 def cross_entropy_binary(y: Operand, t: Operand, usebits: bool = False, out_axes: AxesLike | None = None) -> Tensor:
@@ -107,7 +107,8 @@ def cross_entropy_binary(y: Operand, t: Operand, usebits: bool = False, out_axes
     else:
         value = converted(own.value, targets.dtype)
         losses = -(weighed(targets, _safe_log(value)) + weighed(1 - targets, _safe_log(1 - value)))
-    return convert(_in_unit(sum_over(Tensor(losses, own._axes), out_axes=list(kept)), usebits), dtype)
+    nats = sum_over(Tensor(losses, own._axes), out_axes=list(kept))
+    return convert(_in_unit(nats, usebits, "cross_entropy_binary"), dtype)
 
 
 def layer_norm(x: Operand, axes: AxesLike | None = None, scale: Operand | None = None, shift: Operand | None = None,
@@ -153,7 +154,7 @@ def batch_norm(x: Operand, scale: Operand | None = None, shift: Operand | None =
     [[-1.0, 0.0], [1.0, 0.0]]
     """
     own, given, dtype = _computing("batch_norm", x, mean_of, variance_of, scale, shift)
-    kept = _channels(own, channels)
+    kept = _channels(own, channels, "batch_norm")
     if (mean_of is None) != (variance_of is None):
         raise InvalidArgument("mean and variance are given both or neither", op="batch_norm", got="one of them",
                               expected="mean_of and variance_of, or none",
@@ -178,7 +179,7 @@ def local_response_norm(x: TensorLike, size: int, alpha: float = 1e-4, beta: flo
     [[0.30000001192092896, 0.0]]
     """
     own, _, dtype = _computing("local_response_norm", as_tensor(x, "local_response_norm"))
-    found = _channels(own, channels)
+    found = _channels(own, channels, "local_response_norm")
     if len(found) != 1:
         raise InvalidArgument("channels are one axis", op="local_response_norm", operand="channels",
                               got=f"{channels!r:.60}", expected="one axis", help='as in channels="C"')
@@ -261,8 +262,8 @@ def _safe_log(x: Value) -> Value:
     return safelog(Tensor(x)).value
 
 
-def _in_unit(nats: Tensor, usebits: bool) -> Tensor:
-    return multiply(nats, 1 / math.log(2)) if truth(usebits, "cross_entropy", "usebits") else nats
+def _in_unit(nats: Tensor, usebits: bool, op: str) -> Tensor:
+    return multiply(nats, 1 / math.log(2)) if truth(usebits, op, "usebits") else nats
 
 
 def _kept(x: Tensor, axes: AxesLike | None, op: str) -> list[int]:
@@ -290,14 +291,14 @@ def _scaled(x: Tensor, scale: Operand | None, shift: Operand | None) -> Tensor:
     return result if shift is None else add(result, shift)
 
 
-def _channels(x: Tensor, channels: AxesLike | None) -> list[int]:
+def _channels(x: Tensor, channels: AxesLike | None, op: str) -> list[int]:
     if channels is not None:
-        return list(positions_of(x, channels, "batch_norm"))
+        return list(positions_of(x, channels, op))
     if not x.is_named and x.ndim > 1:
         return [1]
     channel = x.axes.channel_axis()
     if channel is None:
-        raise AxisMismatch("there is no channel axis", op="batch_norm", got=str(x.axes), expected="an axis C",
+        raise AxisMismatch("there is no channel axis", op=op, got=str(x.axes), expected="an axis C",
                            help="name the axes that are kept apart: channels=[...]")
     return [x.axes.index(channel)]
 
