@@ -202,3 +202,13 @@ def test_memory_that_is_used_again_keeps_what_a_derivative_needs():
         assert out.tolist() == [3 * 5 + 7 + 3, 8 * 6 + 8 + 8]
         nv.sum(out).backward()
         assert c.grad.tolist() == [3.0, 8.0] and p.grad.tolist() == [18.0, 28.0] and a.tolist() == [3.0, 8.0]
+
+
+@pytest.mark.parametrize(("op", "operand", "call"), [
+    ("grad", "function", lambda: nv.grad(nv.constant(1.0))), ("value_and_grad", "function", lambda: nv.value_and_grad(3)),
+    ("custom_vjp", "function", lambda: nv.custom_vjp(3)), ("custom_vjp", "backward", lambda: nv.custom_vjp(nv.exp, 3)),
+    ("defvjp", "backward", lambda: nv.custom_vjp(nv.exp).defvjp(3))])
+def test_what_takes_a_function_refuses_anything_else_at_once(op, operand, call):
+    with pytest.raises(WrongKind, match=f"{op} takes a function") as caught:
+        call()
+    assert (caught.value.op, caught.value.operand) == (op, operand)

@@ -22,6 +22,7 @@ from typing import Any, Generic, SupportsIndex, TypeVar
 from nervure import ops
 from nervure.errors import InvalidArgument
 from nervure.front.alignment import arranged
+from nervure.front.argument_parsing import require_function
 from nervure.front.creation import as_tensor
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.ir.identity import is_found_by_name
@@ -44,6 +45,9 @@ class custom_vjp(Generic[Result]):  # lower case, as it is used as a decorator
     """
 
     def __init__(self, function: Callable[..., Result], backward: Callable[..., object] | None = None) -> None:
+        require_function(function, "custom_vjp", "function")
+        if backward is not None:
+            require_function(backward, "custom_vjp", "backward")
         functools.update_wrapper(self, function)
         self.__name__: str = getattr(function, "__name__", type(function).__name__)
         self.__qualname__: str = getattr(function, "__qualname__", self.__name__)
@@ -57,6 +61,7 @@ class custom_vjp(Generic[Result]):  # lower case, as it is used as a decorator
 
     def defvjp(self, backward: Callable[..., object]) -> Callable[..., object]:
         """Declares the derivative; returns the function, so that it serves as a decorator."""
+        require_function(backward, "defvjp", "backward")
         self._backward = backward
         return backward
 

@@ -21,6 +21,7 @@ from nervure import ops
 from nervure.autodiff.derivative import deriv
 from nervure.errors import InvalidArgument, WrongKind, did_you_mean
 from nervure.front import pytrees
+from nervure.front.argument_parsing import require_function
 from nervure.front.creation import as_tensor
 from nervure.front.tensor import Tensor, is_scalar
 from nervure.front.traced_numbers import TracedNumber
@@ -39,6 +40,7 @@ def grad(function: Callable[..., object], argument: int | str | Sequence[int | s
     >>> nv.grad(loss)(3.0, 2.0).item(), [gradient.item() for gradient in nv.grad(loss, (0, 1))(3.0, 2.0)]
     (12.0, [12.0, 9.0])
     """
+    require_function(function, "grad", "function")
     both = value_and_grad(function, argument)
 
     @functools.wraps(function)
@@ -55,6 +57,7 @@ def value_and_grad(function: Callable[..., object],
     >>> value.item(), gradient.item()
     (8.0, 12.0)
     """
+    require_function(function, "value_and_grad", "function")
     signature = signature_of(function)
     several = isinstance(argument, (list, tuple))
     listed: Sequence[object] = argument if isinstance(argument, (list, tuple)) else [argument]
