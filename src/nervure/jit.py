@@ -23,7 +23,7 @@ from nervure import transformers
 from nervure.computation import Computation, build_function, needed_below
 from nervure.errors import InvalidArgument, Location, WrongKind, did_you_mean
 from nervure.front import pytrees
-from nervure.front.argument_parsing import members
+from nervure.front.argument_parsing import members, require_function
 from nervure.front.cache_keys import cache_key, nesting_key
 from nervure.front.creation import as_tensor, placeholder
 from nervure.front.effects import Effect
@@ -141,9 +141,7 @@ class Jitted(Generic[Result]):
 
     def __init__(self, function: Callable[..., Result], dynamic: object = (), static: Iterable[str] | str = (),
                  transformer: Transformer | None = None, options: ProgramOptions = DEFAULT) -> None:
-        if not callable(function):
-            raise WrongKind("jit takes a function", op="jit", got=type(function).__name__, expected="a callable",
-                            help="write @nv.jit above a function, or nv.jit(function)")
+        require_function(function, "jit", "function")
         functools.update_wrapper(self, function)
         self.__name__ = getattr(function, "__name__", type(function).__name__)
         self._function = function

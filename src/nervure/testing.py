@@ -23,7 +23,7 @@ from nervure.computation import computation
 from nervure.errors import AxisMismatch, InvalidArgument, WrongKind
 from nervure.front import pytrees
 from nervure.front.alignment import arranged
-from nervure.front.argument_parsing import integer, members, real, shown
+from nervure.front.argument_parsing import integer, members, real, require_function
 from nervure.front.creation import as_tensor, constant, placeholder
 from nervure.front.given_arrays import numpy_array
 from nervure.front.op_functions import multiply
@@ -158,9 +158,7 @@ def check_grads(function: Callable[..., object], arguments: Sequence[object], or
 
     >>> nv.testing.check_grads(lambda x, y: nv.sin(x) * y, [np.array([0.5, 1.0]), np.array([2.0, 3.0])])
     """
-    if not callable(function):
-        raise WrongKind("check_grads takes a function", op="check_grads", operand="function", got=shown(function),
-                        expected="a function of tensors", help="check_grads(lambda x: nv.exp(x), [array])")
+    require_function(function, "check_grads", "function")
     rng, order = np.random.default_rng(integer(seed, "check_grads", "seed")), integer(order, "check_grads", "order")
     points = [_point(entry) for entry in members(arguments, "check_grads", "arguments", "a list of arrays")]
     inputs = [placeholder(entry.axes if isinstance(entry, Tensor) else point.shape, float64)

@@ -386,5 +386,5 @@ def test_conversions_are_between_devices():
     """T88"""
     with pytest.raises(nv.WrongKind, match="this is no device"):
         nv.converts(list, nv.CPUTensor)
-    with pytest.raises(nv.WrongKind, match="a conversion is a function"):
+    with pytest.raises(nv.WrongKind, match="converts takes a function"):
         nv.converts(Lists, nv.CPUTensor)("not one")

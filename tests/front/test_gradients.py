@@ -205,7 +205,8 @@ def test_memory_that_is_used_again_keeps_what_a_derivative_needs():
 
 
 @pytest.mark.parametrize(("op", "operand", "call"), [
-    ("grad", "function", lambda: nv.grad(nv.constant(1.0))), ("value_and_grad", "function", lambda: nv.value_and_grad(3)),
+    ("grad", "function", lambda: nv.grad(nv.constant(1.0))),
+    ("value_and_grad", "function", lambda: nv.value_and_grad(3)),
     ("custom_vjp", "function", lambda: nv.custom_vjp(3)), ("custom_vjp", "backward", lambda: nv.custom_vjp(nv.exp, 3)),
     ("defvjp", "backward", lambda: nv.custom_vjp(nv.exp).defvjp(3))])
 def test_what_takes_a_function_refuses_anything_else_at_once(op, operand, call):

@@ -43,7 +43,7 @@ from nervure.files.state_dict import (
 from nervure.files.state_loading import Fitting, NotLoaded, fitting
 from nervure.files.tensor_file import write_tensors
 from nervure.files.tensor_parts import read_arrays, remove_parts, write_parts
-from nervure.front.argument_parsing import shown, truth
+from nervure.front.argument_parsing import require_function, shown, truth
 from nervure.front.devices import usable_device
 from nervure.front.tensor import Tensor
 from nervure.ir.device import Device
@@ -222,9 +222,7 @@ def define_model_format(name: str, device: type[Device] | None = None, *, save: 
         raise InvalidArgument(f"the format {name} is there already", op="define_model_format", operand="name", got=name,
                               expected="another name", help=f"built in are {', '.join([*_BUILT_IN, TORCH])}")
     for operand, function in (("save", save), ("load", load)):
-        if not callable(function):
-            raise WrongKind(f"{operand} is a function", op="define_model_format", operand=operand, got=shown(function),
-                            expected="save(path, state), load(path)", help="nv.from_state_dict makes what load returns")
+        require_function(function, "define_model_format", operand)
     _formats[name] = ModelFormat(save, load, device, is_atomic=False)
 
 

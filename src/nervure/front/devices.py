@@ -21,7 +21,7 @@ from typing import Literal, TypeVar, cast
 import numpy as np
 
 from nervure.errors import InvalidArgument, NotSupported, WrongKind, did_you_mean
-from nervure.front.argument_parsing import one_of, truth
+from nervure.front.argument_parsing import one_of, require_function, truth
 from nervure.front.nodes import Node
 from nervure.front.tensor import Tensor
 from nervure.ir.device import (
@@ -222,9 +222,7 @@ def converts(source: type[Device], target: type[Device]) -> Callable[[Declared],
     checked_device(target, "converts", 2)
 
     def declare(function: Declared) -> Declared:
-        if not callable(function):
-            raise WrongKind("a conversion is a function", op="converts", got=type(function).__name__,
-                            expected="a function of a tensor", help="@nv.converts(A, B) stands before a def")
+        require_function(function, "converts", "function")
         conversions[source, target] = function
         return function
     return declare

@@ -101,7 +101,8 @@ def call_with_view(function: Block, tensors: Sequence[Tensor], at_least_dim: int
                               got=", ".join(map(str, nest.lengths)), expected="numbers",
                               help="give the inputs values, or let the block take these dimensions: at_least_dim=")
     is_shared = argument_parsing.truth(parallel, "call_with_view", "parallel")
-    _run(_checked_block(function, "call_with_view"), nest, is_shared)
+    argument_parsing.require_function(function, "call_with_view", "function")
+    _run(function, nest, is_shared)
     return nest
 
 
@@ -134,7 +135,7 @@ class compiled_loop:  # lower case, as it is used as a decorator
 
     def __call__(self, function: Block) -> Any:
         """Runs the block. Returns the block, or with ``mode="generate"`` the computation, to run again."""
-        _checked_block(function, "compiled_loop")
+        argument_parsing.require_function(function, "compiled_loop", "function")
         if self._mode == "runtime":
             _run(function, self._nest, self._parallel)
             return function
@@ -178,13 +179,6 @@ def _planned(tensors: Sequence[Tensor], block_rank: object, keep_order: bool, op
         return loop_nest(shape, layouts, block_rank, keep_order), visited
     except InvalidArgument as error:
         raise error.within(op, operand=operand) from None
-
-
-def _checked_block(function: object, op: str) -> Block:
-    if not callable(function):
-        raise WrongKind("a block is a function", op=op, got=argument_parsing.shown(function),
-                        expected="a function of a view of each tensor", help=f"nv.{op} calls it as block(x, y, ...)")
-    return function
 
 
 def _checked(x: object, op: str, position: int) -> Tensor:

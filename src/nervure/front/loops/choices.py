@@ -13,6 +13,7 @@ The others do not run: neither their effects happen nor their checks. All give r
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import cast
 
 from nervure.errors import AxisMismatch, InvalidArgument, WrongKind
 from nervure.front import argument_parsing, pytrees
@@ -66,12 +67,13 @@ def switch(index: TensorLike, branches: Sequence[Callable[..., Nested]], *operan
     if not listed or not all(map(callable, listed)):
         raise WrongKind("the branches are functions", op="switch", operand="branches", got=f"{branches!r:.80}",
                         expected="a list of one function or more", help="nv.switch(index, [f, g], x)")
+    functions = cast("list[Callable[..., Nested]]", listed)
     is_whole = not isinstance(index, Tensor) and argument_parsing.as_integer(index) is not None
     chooser = as_tensor(index, "switch", "index", int64 if is_whole else None)
     if not chooser.dtype.is_integer or chooser.ndim:
         raise WrongKind("the index of a branch is one integer", op="switch", operand="index", got=str(chooser.type),
                         expected="an integer without axes", help="convert it: x.astype(nv.int32)")
-    return _choose("switch", chooser, {f"branches[{at}]": function for at, function in enumerate(listed)}, operands)
+    return _choose("switch", chooser, {f"branches[{at}]": function for at, function in enumerate(functions)}, operands)
 
 
 class _Branch:
@@ -121,14 +123,12 @@ def _differ(name: str, path: str, mine: object, theirs: object) -> InvalidArgume
                            expected=f"{shown[1]}, as the first branch gives it", help=help)
 
 
-def _choose(name: str, chooser: Tensor, functions: Mapping[str, object], operands: Sequence[object]) -> Nested:
+def _choose(name: str, chooser: Tensor, functions: Mapping[str, Callable[..., Nested]],
+            operands: Sequence[object]) -> Nested:
     leaves, pattern = pytrees.flatten(tuple(operands))
     given = [as_tensor(leaf, name, path) for leaf, path in zip(leaves, paths(pattern, "operands"), strict=True)]
     branches = []
     for operand, function in functions.items():
-        if not callable(function):
-            raise WrongKind("a branch is a function", op=name, operand=operand, got=argument_parsing.shown(function),
-                            expected="a callable", help="lambda: x is a function that gives x")
         argument_parsing.require_function(function, name, operand, [f"operands[{at}]" for at in range(len(operands))])
         branches.append(_Branch(name, operand, function, pattern, given))
     first = branches[0]
