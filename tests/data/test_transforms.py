@@ -218,8 +218,8 @@ def test_a_trainer_goes_on_to_the_bit(tmp_path):
 
 
 @pytest.mark.parametrize(("make", "message"), [
-    (lambda: t.Crop(0), "size is too small"), (lambda: t.Crop((1, 2, 3)), "a height and a width"),
-    (lambda: t.Crop(3, padding=-1), "padding is too small"), (lambda: t.Flip("C"), "unknown axis"),
+    (lambda: t.Crop(0), "size is 1 or more"), (lambda: t.Crop((1, 2, 3)), "a height and a width"),
+    (lambda: t.Crop(3, padding=-1), "padding is 0 or more"), (lambda: t.Flip("C"), "unknown axis"),
     (lambda: t.Flip(chance=2), "is from 0 to 1"), (lambda: t.Normalise(0, 0), "a deviation is above 0"),
     (lambda: t.Affine(scale=(0, 1)), "scale is a range"), (lambda: t.Mixup(3, 0), "alpha is above 0"),
     (lambda: t.Erase(area=(0.5, 0.1)), "area is a range"), (lambda: t.ColourJitter(-1), "is from 0 to 1"),
@@ -230,7 +230,7 @@ def test_a_trainer_goes_on_to_the_bit(tmp_path):
     (lambda: t.Mixup(3)((pictures_of(), np.full(5, 3)), RNG(0)), "labels are classes"),
     (lambda: data_of([t.Flip]), "called with a batch"), (lambda: data_of([], entries=3), "names"),
     (lambda: nv.data.Transformed(iter([1]), []), "read but once"),
-    (lambda: nv.data.Prefetched(data_of([]), workers=0), "workers is too small"),
+    (lambda: nv.data.Prefetched(data_of([]), workers=0), "workers is 1 or more"),
     (lambda: nv.data.Prefetched(lambda number: []), "how many batches")], ids=range(20))
 def test_mistakes_are_told(make, message):
     with pytest.raises(nv.NervureError, match=message):

@@ -55,7 +55,7 @@ def test_weights_of_plain_lengths_lie_as_documented():
     (lambda: nn.Conv("C=4, D=2", "K=6", "W=3"), ShapeMismatch, "one axis"),
     (lambda: nn.MaxPool("H=2")(np.zeros((1, 1, 4))), AxisMismatch, "axis"),
     (lambda: nn.GroupNorm(4, 6), InvalidArgument, "groups divide"),
-    (lambda: nn.GroupNorm(0, 6), InvalidArgument, "groups must be 1 or more"),
+    (lambda: nn.GroupNorm(0, 6), InvalidArgument, "groups is 1 or more"),
     (lambda: nn.GroupNorm(2, 4)(np.zeros((1, 6, 2))), ShapeMismatch, "channels of x are others"),
     (lambda: nn.GroupNorm(2, "C=4")(nv.zeros("N=1, C=6")), ShapeMismatch, "channels of x are others"),
     (lambda: nn.BatchNorm(4)(np.zeros((1, 6, 2))), ShapeMismatch, "channels of x are others"),

@@ -62,7 +62,7 @@ def test_a_training_that_goes_on_replaces_what_it_repeats(tmp_path):
 
 def test_it_needs_a_package(monkeypatch, tmp_path):
     """T380: the error of one line says what to install, when the callback is made."""
-    with pytest.raises(nv.InvalidArgument, match="every is a number of steps"):
+    with pytest.raises(nv.InvalidArgument, match="every is 1 or more"):
         TensorBoard(tmp_path, every=0)
     monkeypatch.setitem(sys.modules, "tensorboardX", None)
     with pytest.raises(nv.NotSupported, match="tensorboardX, which is not installed") as caught:

@@ -24,15 +24,15 @@ entropy = nn.losses.cross_entropy
     (lambda: nv.Trainer(network(), optimizer(), entropy, ["accuracy"]), WrongKind, "'accuracy' is called to train"),
     (lambda: nv.Trainer(network(), optimizer(), entropy, {"loss": entropy}), InvalidArgument, "can be named loss"),
     (lambda: nv.Trainer(network(), optimizer(), entropy, [entropy, entropy]), InvalidArgument, "can be named cross"),
-    (lambda: nv.training.EarlyStop(0), InvalidArgument, "patience is too small"),
+    (lambda: nv.training.EarlyStop(0), InvalidArgument, "patience is 1 or more"),
     (lambda: nv.training.EarlyStop(1, least=-1), InvalidArgument, "least is too small"),
     (lambda: nv.data.Batches(), InvalidArgument, "nothing to take batches of"),
     (lambda: nv.data.Batches(INPUTS, TARGETS[1:]), ShapeMismatch, "different numbers of examples"),
     (lambda: nv.data.Batches(INPUTS[:0]), InvalidArgument, "there are no examples"),
     (lambda: nv.data.Batches(3.0), ShapeMismatch, "a number has no axis of examples"),
     (lambda: nv.data.Batches(["a", "b"]), WrongKind, "the elements are not numbers"),
-    (lambda: nv.data.Batches(INPUTS, size=0), InvalidArgument, "size is too small"),
-    (lambda: nv.data.Batches(INPUTS, seed=-1), InvalidArgument, "seed is too small"),
+    (lambda: nv.data.Batches(INPUTS, size=0), InvalidArgument, "size is 1 or more"),
+    (lambda: nv.data.Batches(INPUTS, seed=-1), InvalidArgument, "seed is 0 or more"),
 ])
 def test_what_cannot_be_made(make, kind, message):
     """T320: before anything is built."""
@@ -41,14 +41,14 @@ def test_what_cannot_be_made(make, kind, message):
 
 
 @pytest.mark.parametrize(("settings", "kind", "message"), [
-    ({"epochs": 0}, InvalidArgument, "epochs is too small"), ({"epochs": 1.5}, WrongKind, "epochs is an integer"),
-    ({"save_every": 0}, InvalidArgument, "save_every is too small"),
-    ({"keep": 0}, InvalidArgument, "keep is too small"),
+    ({"epochs": 0}, InvalidArgument, "epochs is 1 or more"), ({"epochs": 1.5}, WrongKind, "epochs is an integer"),
+    ({"save_every": 0}, InvalidArgument, "save_every is 1 or more"),
+    ({"keep": 0}, InvalidArgument, "keep is 1 or more"),
     ({"stop": 3}, WrongKind, "stop says when to end"), ({"data": 3}, WrongKind, "this is no data"),
     ({"data": []}, InvalidArgument, "nothing to take batches of"), ({"folder": 3}, WrongKind, "a file is named by"),
-    ({"validation": 3}, WrongKind, "this is no data"), ({"size": 0}, InvalidArgument, "size is too small"),
+    ({"validation": 3}, WrongKind, "this is no data"), ({"size": 0}, InvalidArgument, "size is 1 or more"),
     ({"data": {}}, InvalidArgument, "nothing to take batches of"), ({"data": iter(())}, InvalidArgument, "no batches"),
-    ({"steps": 0}, InvalidArgument, "steps is too small"), ({"steps": 3}, InvalidArgument, "fewer batches"),
+    ({"steps": 0}, InvalidArgument, "steps is 1 or more"), ({"steps": 3}, InvalidArgument, "fewer batches"),
     ({"data": lambda number: 3}, WrongKind, "gives no batches"), ({"validation": iter([DATA])}, WrongKind, "gone thr"),
     ({"callbacks": [3]}, WrongKind, "this is no callback"),
     ({"data": iter([DATA]), "epochs": 2}, InvalidArgument, "gives its batches once"),

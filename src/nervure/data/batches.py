@@ -47,13 +47,10 @@ class Batches(Uncopyable):
         alone = arrays[0] if len(arrays) == 1 and isinstance(arrays[0], Mapping) else None
         self.arrays = cast("Batch", tuple([read_structure(entry, "Batches") for entry in arrays]) if alone is None else
                            read_structure(alone, "Batches"))
-        self.size, self.seed = integer(size, "Batches", "size"), integer(seed, "Batches", "seed")
+        self.size = integer(size, "Batches", "size", help="64 examples at a time are usual", least=1)
+        self.seed = integer(seed, "Batches", "seed", least=0)
         self.shuffled = truth(shuffled, "Batches", "shuffled")
         self._count = _checked_length(self.arrays)
-        if self.size < 1 or self.seed < 0:
-            name, value, least = ("size", self.size, 1) if self.size < 1 else ("seed", self.seed, 0)
-            raise InvalidArgument(f"{name} is too small", op="Batches", operand=name, got=value,
-                                  expected=f"{least} or more", help="64 examples at a time are usual")
 
     @property
     def kind(self) -> dict[str, int]:

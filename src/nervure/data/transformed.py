@@ -41,10 +41,7 @@ class Transformed(Uncopyable):
 
     def __init__(self, data: object, transforms: object, seed: int = 0,
                  entries: tuple[str, ...] | None = None) -> None:
-        self.source, self.seed = _source(data, "Transformed"), integer(seed, "Transformed", "seed")
-        if self.seed < 0:
-            raise InvalidArgument("seed is too small", op="Transformed", operand="seed", got=seed,
-                                  expected="0 or more", help="any number will do")
+        self.source, self.seed = _source(data, "Transformed"), integer(seed, "Transformed", "seed", least=0)
         self.transforms = cast("list[Mapped]", members(transforms, "Transformed", "transforms", "a list of functions"))
         for each in self.transforms:
             if not callable(each) or isinstance(each, type):
@@ -100,12 +97,9 @@ class Prefetched(Uncopyable):
 
     def __init__(self, data: object, workers: int = 1, ahead: int = 4) -> None:
         self.source = _source(data, "Prefetched")
-        self.workers, self.ahead = [integer(value, "Prefetched", name) for name, value in
-                                    (("workers", workers), ("ahead", ahead))]
-        for name, value in (("workers", self.workers), ("ahead", self.ahead)):
-            if value < 1:
-                raise InvalidArgument(f"{name} is too small", op="Prefetched", operand=name, got=value,
-                                      expected="1 or more", help="one thread is enough for most data")
+        self.workers, self.ahead = [
+            integer(value, "Prefetched", name, help="one thread is enough for most data", least=1)
+            for name, value in (("workers", workers), ("ahead", ahead))]
         self._count = _length(self.source, "Prefetched")
 
     @property

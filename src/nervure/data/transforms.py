@@ -411,11 +411,7 @@ def _pair(size: object, op: str) -> tuple[int, int]:
 
 
 def _least(value: object, op: str, operand: str, least: int) -> int:
-    number = integer(value, op, operand)
-    if number < least:
-        raise InvalidArgument(f"{operand} is too small", op=op, operand=operand, got=number,
-                              expected=f"{least} or more", help=f"look at the arguments of {op}")
-    return number
+    return integer(value, op, operand, help=f"look at the arguments of {op}", least=least)
 
 
 def _range(value: object, op: str, operand: str) -> tuple[float, float]:

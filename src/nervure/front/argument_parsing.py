@@ -41,14 +41,18 @@ def as_integer(value: Any) -> int | None:
         return None
 
 
-def integer(value: object, op: str, operand: str, expected: str = "an integer", help: str | None = None) -> int:
-    """Returns the integer that a value stands for, or raises WrongKind, which names ``op``, ``operand`` and
-    ``expected``.
+def integer(value: object, op: str, operand: str, expected: str = "an integer", help: str | None = None,
+            least: int | None = None) -> int:
+    """Returns the integer that a value stands for; WrongKind for other values, which names ``op``, ``operand`` and
+    ``expected``, and InvalidArgument for integers below ``least``.
     """
     number = as_integer(value)
     if number is None:
         raise WrongKind(f"{operand} is an integer", op=op, operand=operand, got=shown(value), expected=expected,
                         help=help)
+    if least is not None and number < least:
+        raise InvalidArgument(f"{operand} is {least} or more", op=op, operand=operand, got=number,
+                              expected=f"{least} or more", help=help or f"{least} is the smallest that there is")
     return number
 
 

@@ -55,10 +55,8 @@ def explain(computation: object, *arguments: object, repeat: int = 20, **keyword
     >>> len(found.steps) > 0, found.seconds is None
     (True, True)
     """
-    repeat = integer(repeat, "explain", "repeat", "how often the steps are run")
-    if repeat < 0:
-        raise InvalidArgument("repeat cannot be negative", op="explain", operand="repeat", got=repeat,
-                              expected="0 or more", help="0 shows sizes without times")
+    repeat = integer(repeat, "explain", "repeat", "how often the steps are run", help="0 shows sizes without times",
+                     least=0)
     executable, given = _read(computation, arguments, keywords)
     if given is None:
         return Explanation(executable.report())

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from nervure.build import CompiledComposite
 from nervure.computation import Computation, computation
 from nervure.eager import proceed
-from nervure.errors import InvalidArgument, WrongKind
+from nervure.errors import WrongKind
 from nervure.front.argument_parsing import integer, shown
 from nervure.front.creation import as_tensor
 from nervure.front.tensor import Operand, Tensor
@@ -50,10 +50,7 @@ def proceed_bench(t: Operand, n: int = 10) -> Tensor:
     time ... instruction
     ...
     """
-    n = integer(n, "proceed_bench", "n", "how often it is run")
-    if n < 1:
-        raise InvalidArgument("it has to run to be timed", op="proceed_bench", operand="n", got=n,
-                              expected="1 or more", help="n=10 gives medians of ten runs")
+    n = integer(n, "proceed_bench", "n", "how often it is run", help="n=10 gives medians of ten runs", least=1)
     tensor = as_tensor(t, "proceed_bench")
     print(profile(explain(computation(tensor), repeat=n)))
     return proceed(tensor)

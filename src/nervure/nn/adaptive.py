@@ -19,7 +19,6 @@ from nervure.front.arranging.gathering import gather, gather_elements, scatter
 from nervure.front.arranging.joining import concatenate
 from nervure.front.arranging.views import reshape
 from nervure.front.creation import as_tensor
-from nervure.front.images.windows import step
 from nervure.front.networks.normalization import log_softmax
 from nervure.front.op_functions import add, greater_equal, less, logical_and, subtract
 from nervure.front.pointwise.elementwise import as_floats, where
@@ -55,7 +54,8 @@ class AdaptiveLogSoftmax(Module):
     @explains_keywords
     def __init__(self, inputs: int, classes: int, cutoffs: Sequence[int], shrinkage: float = 4.0,
                  head_bias: bool = False, dtype: DTypeLike | None = None) -> None:
-        width, count = step("AdaptiveLogSoftmax", "inputs", inputs), step("AdaptiveLogSoftmax", "classes", classes)
+        width, count = [integer(number, "AdaptiveLogSoftmax", operand, least=1)
+                        for operand, number in (("inputs", inputs), ("classes", classes))]
         ends = [integer(entry, "AdaptiveLogSoftmax", "cutoffs")
                 for entry in members(cutoffs, "AdaptiveLogSoftmax", "cutoffs")]
         if not ends or ends[0] < 1 or ends[-1] >= count or any([a >= b for a, b in zip(ends, ends[1:], strict=False)]):

@@ -17,13 +17,12 @@ import numpy as np
 from nervure import ops
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
 from nervure.front.alignment import assume_shape
-from nervure.front.argument_parsing import fraction, members, real, truth
+from nervure.front.argument_parsing import fraction, integer, members, real, truth
 from nervure.front.arranging.gathering import scatter
 from nervure.front.arranging.joining import concatenate, split
 from nervure.front.arranging.views import axes_with_order, reshape
 from nervure.front.creation import AssignableTensorOp, as_tensor, constant
 from nervure.front.effects import Effect, assign, sequential
-from nervure.front.images.windows import step as whole_number
 from nervure.front.matrices.contraction import matmul
 from nervure.front.networks.attention import attention
 from nervure.front.op_functions import add, cos, less, less_equal, logical_and, sin
@@ -133,8 +132,8 @@ class MultiHeadAttention(Module):
         self._features = one_axis(features, op, "features")
         self._keys = self._features if key_features is None else one_axis(key_features, op, "key_features")
         self._values = self._features if value_features is None else one_axis(value_features, op, "value_features")
-        self.heads = whole_number(op, "heads", heads)
-        self.kv_heads = self.heads if kv_heads is None else whole_number(op, "kv_heads", kv_heads)
+        self.heads = integer(heads, op, "heads", least=1)
+        self.kv_heads = self.heads if kv_heads is None else integer(kv_heads, op, "kv_heads", least=1)
         self.dropout = fraction(dropout, op, "dropout", "the share of weights that are dropped in training")
         self.rotary = rotary if rotary is None else real(rotary, op, "rotary")
         self._steps = axis if not self._features.is_anonymous else -2 if truth(batch_first, op, "batch_first") else 0

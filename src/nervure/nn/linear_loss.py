@@ -13,11 +13,11 @@ from collections.abc import Callable
 from nervure import ops
 from nervure.autodiff.derivative import deriv
 from nervure.errors import ShapeMismatch
+from nervure.front.argument_parsing import integer
 from nervure.front.arranging.filled import ones, zeros_like
 from nervure.front.arranging.views import pad, reshape
 from nervure.front.creation import as_tensor
 from nervure.front.custom import custom_vjp
-from nervure.front.images.windows import step
 from nervure.front.loops.loop_functions import map as each
 from nervure.front.loops.loop_functions import scan
 from nervure.front.matrices.contraction import matmul
@@ -65,7 +65,7 @@ def linear_cross_entropy(x: TensorLike, weights: TensorLike, targets: TensorLike
         found = Tensor(ops.SoftmaxCrossEntropy(made.value, goal.targets.value, [1]))
         counts = ones(found.type.shape, found.dtype) if goal.counted is None else total(goal.counted, axis=1)
         return found, counts
-    compute = of_rows if rows is None else _in_blocks(of_rows, count, step(op, "rows", rows))
+    compute = of_rows if rows is None else _in_blocks(of_rows, count, integer(rows, op, "rows", least=1))
     found, counts = compute(vectors, numbers, matrix, *others.values())
     if reduction == "mean":
         return convert(divide(total(found), total(counts)), own.dtype)

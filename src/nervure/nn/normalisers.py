@@ -16,12 +16,11 @@ together with its other updates, and nothing has to be collected.
 from __future__ import annotations
 
 from nervure.errors import InvalidArgument, ShapeMismatch
-from nervure.front.argument_parsing import fraction, position_of, real
+from nervure.front.argument_parsing import fraction, integer, position_of, real
 from nervure.front.arranging.views import reshape
 from nervure.front.creation import AssignableTensorOp, as_tensor
 from nervure.front.effects import assign, sequential
 from nervure.front.flushing import without_denormals
-from nervure.front.images.windows import step
 from nervure.front.networks.normalization import batch_norm, layer_norm, local_response_norm, rms_norm
 from nervure.front.op_functions import add, divide, greater, multiply
 from nervure.front.pointwise.elementwise import where
@@ -176,7 +175,7 @@ class GroupNorm(_Scaled):
     def __init__(self, groups: int, axes: AxesLike, epsilon: float = 1e-5, scale: Initial = True,
                  shift: Initial = True, dtype: DTypeLike | None = None) -> None:
         super().__init__(axes, epsilon, scale, shift, dtype)
-        self.groups = step("GroupNorm", "groups", groups)
+        self.groups = integer(groups, "GroupNorm", "groups", least=1)
         if len(self._axes) != 1 or count(self._axes) % self.groups:
             raise InvalidArgument("groups divide the channels, which are one axis", op="GroupNorm", operand="groups",
                                   got=f"{groups} groups of {self._axes}",

@@ -12,11 +12,10 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, cast
 
 from nervure.errors import InvalidArgument
-from nervure.front.argument_parsing import as_integer, positions_of
+from nervure.front.argument_parsing import as_integer, integer, positions_of
 from nervure.front.arranging.views import flatten_at, pad, reshape
 from nervure.front.creation import as_tensor
 from nervure.front.images import sampling
-from nervure.front.images.windows import step
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.nn.module import Module
 from nervure.nn.parameters import layer_axes
@@ -82,12 +81,12 @@ class Upsample(Module):
         """Returns the multiples of lengths, in the form in which scales are given."""
         if isinstance(self.scale, Mapping):
             places = positions_of(x, list(self.scale), "Upsample")
-            return {at: x.type.shape[at] * step("Upsample", "scale", scale)
+            return {at: x.type.shape[at] * integer(scale, "Upsample", "scale", least=1)
                     for at, scale in zip(places, self.scale.values(), strict=True)}
         scales = self.scale if isinstance(self.scale, (list, tuple)) else [self.scale] * (x.ndim - 2)
         if x.is_named or len(scales) != x.ndim - 2:
             return scales  # the function says which are needed
-        return [length * step("Upsample", "scale", scale)
+        return [length * integer(scale, "Upsample", "scale", least=1)
                 for length, scale in zip(x.type.shape[2:], scales, strict=True)]
 
 

@@ -18,10 +18,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nervure.errors import WrongKind
-from nervure.front.argument_parsing import fraction, one_of, shown, truth
+from nervure.front.argument_parsing import fraction, integer, one_of, shown, truth
 from nervure.front.arranging.filled import zeros
 from nervure.front.creation import as_tensor
-from nervure.front.images.windows import step as whole_number
 from nervure.front.promotion import promote
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.nn.module import Module
@@ -95,7 +94,8 @@ class _Layer(Recurrent):
     def _build(self, layers: int, bidirectional: bool, dropout: float, bias: bool, axis: AxisLike,
                batch_first: bool, dtype: DTypeLike | None) -> None:
         op = type(self).__name__
-        self.layers, self.bidirectional = whole_number(op, "layers", layers), truth(bidirectional, op, "bidirectional")
+        self.layers = integer(layers, op, "layers", least=1)
+        self.bidirectional = truth(bidirectional, op, "bidirectional")
         self.dropout = fraction(dropout, op, "dropout", "the share of elements that are dropped between layers")
         self._steps = axis if not self._inputs.is_anonymous else -2 if truth(batch_first, op, "batch_first") else 0
         self._suffixes = [[f"_l{layer}{end}" for end in ("", "_reverse")[:1 + self.bidirectional]]

@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 
 from nervure.errors import InvalidArgument, WrongKind
-from nervure.front.argument_parsing import positions_of, shown
+from nervure.front.argument_parsing import integer, positions_of, shown
 from nervure.front.arranging.views import permuted, reshape
 from nervure.front.creation import AssignableTensorOp, persistent_tensor, variable
 from nervure.front.effects import assign, sequential
-from nervure.front.images.windows import step
 from nervure.front.op_functions import divide, maximum, multiply, square
 from nervure.front.pointwise.elementwise import convert, stop_gradient
 from nervure.front.statistics.reductions import L2_norm
@@ -133,7 +132,7 @@ class SpectralNorm(_Reparametrised):
     def __init__(self, inner: Module, name: str = "weights", axes: AxesLike | None = None, iterations: int = 1,
                  epsilon: float = 1e-12) -> None:
         super().__init__(inner, name, axes)
-        self.iterations = step("SpectralNorm", "iterations", iterations)
+        self.iterations = integer(iterations, "SpectralNorm", "iterations", least=1)
         self.epsilon = positive(epsilon, "SpectralNorm", "epsilon")
         matrix = self._matrix(Tensor(self._weights.value)).numpy().astype(np.float64)
         v = np.asarray(np.random.default_rng(0).standard_normal(matrix.shape[1]))

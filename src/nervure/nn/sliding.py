@@ -14,12 +14,12 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from nervure.errors import InvalidArgument, ShapeMismatch
-from nervure.front.argument_parsing import truth
+from nervure.front.argument_parsing import integer, truth
 from nervure.front.arranging.views import reshape
 from nervure.front.creation import AssignableTensorOp, as_tensor, placeholder
 from nervure.front.images.convolution import convolution
 from nervure.front.images.pooling import pooling
-from nervure.front.images.windows import step, window_settings
+from nervure.front.images.windows import window_settings
 from nervure.front.op_functions import add
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.nn.module import Module
@@ -68,7 +68,7 @@ class Conv(Module):
             raise InvalidArgument("a window has one to three axes", op="Conv", operand="window", got=str(windows),
                                   expected='"H=3, W=3", or (3, 3)', help="slide along fewer axes")
         check_motion("Conv", windows, True, stride=strides, dilation=dilations, padding=padding)
-        self.groups = step("Conv", "groups", groups)
+        self.groups = integer(groups, "Conv", "groups", least=1)
         axes, places = _filter(of_a_group(into, out, self.groups, "Conv"), windows, out)
         start = evenly(count([*windows, into]) // self.groups)
         outer = [0 if into.is_anonymous else len(axes) - 1]
@@ -123,7 +123,7 @@ def check_motion(op: str, window: Axes, has_all: bool, **settings: object) -> No
     input knows the axes that a dict names, and their number if the window does not have them all.
     """
     for axis in window:
-        step(op, "window", axis.length)
+        integer(axis.length, op, "window", help="a window of 1 leaves an axis as it is", least=1)
     others = 2 if window.is_anonymous else 0
     x = placeholder((*[1] * others, *window))
     for name, value in settings.items():

@@ -14,9 +14,8 @@ from collections.abc import Sequence
 from typing import cast
 
 from nervure.errors import InvalidArgument, WrongKind
-from nervure.front.argument_parsing import shown
+from nervure.front.argument_parsing import integer, shown
 from nervure.front.creation import as_tensor
-from nervure.front.images.windows import step
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.nn.attention import KeyValueCache
 from nervure.nn.module import Module
@@ -40,7 +39,8 @@ class _Stack(Module):
     def __init__(self, layer: Module | Sequence[Module], layers: int | None = None, norm: Module | None = None) -> None:
         op = type(self).__name__
         if isinstance(layer, Module):
-            self.layers = [layer, *[copy.deepcopy(layer) for _ in range(step(op, "layers", layers or 0) - 1)]]
+            count = integer(layers or 0, op, "layers", least=1)
+            self.layers = [layer, *[copy.deepcopy(layer) for _ in range(count - 1)]]
         elif isinstance(layer, (list, tuple)) and layer and layers in (None, len(layer)):
             self.layers = list(layer)
         else:
@@ -143,7 +143,7 @@ class Transformer(Module):
 
         def stack(kind: type[Module], whole: type[_Stack], count: int, operand: str, steps: AxisLike) -> Module:
             layers = [kind(features, heads, hidden, dropout, activation, norm_first, bias, epsilon, steps, batch_first,
-                           dtype) for _ in range(step("Transformer", operand, count))]
+                           dtype) for _ in range(integer(count, "Transformer", operand, least=1))]
             return whole(layers, norm=LayerNorm(outer, epsilon, shift=bias, dtype=dtype))
         self.encoder = encoder if encoder is not None else stack(
             TransformerEncoderLayer, TransformerEncoder, encoder_layers, "encoder_layers", source_axis)

@@ -9,10 +9,10 @@
 from __future__ import annotations
 
 from nervure.errors import InvalidArgument
+from nervure.front.argument_parsing import integer
 from nervure.front.arranging.views import reshape
 from nervure.front.creation import AssignableTensorOp, as_tensor
 from nervure.front.images.convolution import deconvolution
-from nervure.front.images.windows import step
 from nervure.front.op_functions import add
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.nn.module import Module
@@ -62,7 +62,7 @@ class ConvTranspose(Module):
             raise InvalidArgument("a window has one to three axes", op=op, operand="window", got=str(windows),
                                   expected='"H=3, W=3", or (3, 3)', help="slide along fewer axes")
         check_motion(op, windows, True, stride=strides, dilation=dilations, padding=padding)
-        self.groups = step(op, "groups", groups)
+        self.groups = integer(groups, op, "groups", least=1)
         of_a_group(into, out, self.groups, op)
         part = out if self.groups == 1 else out.resized(count([out]) // self.groups)
         own = into.offset(-1) if into.axis_class == out.axis_class and not into.is_anonymous else into

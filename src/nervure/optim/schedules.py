@@ -193,11 +193,8 @@ def checked_rate(value: object, op: str) -> float:
 
 def checked_steps(value: object, op: str, operand: str) -> int:
     """Returns a number of steps, of 1 or more; an error names ``op`` and ``operand``."""
-    found = integer(value, op, operand, "a number of steps")
-    if found < 1:
-        raise InvalidArgument(f"{operand} is a number of steps", op=op, operand=operand, got=value,
-                              expected="1 or more", help="count the calls that update: epochs * batches of an epoch")
-    return found
+    return integer(value, op, operand, "a number of steps",
+                   help="count the calls that update: epochs * batches of an epoch", least=1)
 
 
 __all__ = ["Schedule", "constant", "cosine", "exponential", "one_cycle", "stepped", "warm_up"]

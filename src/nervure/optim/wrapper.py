@@ -142,10 +142,7 @@ class Accumulated(Wrapper):
     @explains_keywords
     def __init__(self, optimizer: Optimizer, calls: int) -> None:
         super().__init__(optimizer)
-        self.calls = integer(calls, "Accumulated", "calls")
-        if self.calls < 1:
-            raise InvalidArgument("calls is a number of calls", op="Accumulated", operand="calls", got=calls,
-                                  expected="1 or more", help="1 updates at each call")
+        self.calls = integer(calls, "Accumulated", "calls", help="1 updates at each call", least=1)
         self._kept = Kept(self._made)
 
     def changes(self, steps: Sequence[GradientStep]) -> list[Change]:

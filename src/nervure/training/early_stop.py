@@ -39,13 +39,12 @@ class EarlyStop:
 
     def __init__(self, patience: int, on: str | None = None, larger: bool = False, least: float = 0.0,
                  best: bool = True) -> None:
-        self.patience, self.on, self.larger = integer(patience, "EarlyStop", "patience"), on, larger
+        self.patience = integer(patience, "EarlyStop", "patience", help="EarlyStop(5) waits for five epochs", least=1)
+        self.on, self.larger = on, larger
         self.least, self.best = real(least, "EarlyStop", "least"), truth(best, "EarlyStop", "best")
-        if self.patience < 1 or not self.least >= 0:
-            name = "patience" if self.patience < 1 else "least"
-            raise InvalidArgument(f"{name} is too small", op="EarlyStop", operand=name, got=getattr(self, name),
-                                  expected="1 or more" if name == "patience" else "0 or more",
-                                  help="EarlyStop(5) waits for five epochs")
+        if not self.least >= 0:
+            raise InvalidArgument("least is too small", op="EarlyStop", operand="least", got=self.least,
+                                  expected="0 or more", help="EarlyStop(5) waits for five epochs")
 
     def ends(self, state: Progressed, entry: Mapping[str, float]) -> bool:
         """Whether training ends after an epoch with this entry of the history."""

@@ -13,7 +13,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from nervure.errors import InvalidArgument, NotSupported
+from nervure.errors import NotSupported
 from nervure.files.saving import file_name
 from nervure.front.argument_parsing import integer
 from nervure.training.callbacks import Callback
@@ -37,10 +37,7 @@ class TensorBoard(Callback):
         self.folder = file_name(folder, "TensorBoard", "folder", 'as in nv.training.TensorBoard("run")')
         self.every: int | None = None
         if every is not None:
-            self.every = integer(every, "TensorBoard", "every")
-            if self.every < 1:
-                raise InvalidArgument("every is a number of steps", op="TensorBoard", operand="every", got=every,
-                                      expected="1 or more", help="leave it out")
+            self.every = integer(every, "TensorBoard", "every", help="leave it out", least=1)
         try:
             from tensorboardX import SummaryWriter
         except ImportError:

@@ -268,13 +268,8 @@ def _named(metrics: object) -> dict[str, Measure | Metric]:
 
 
 def _count(value: object, operand: str) -> int:
-    is_epochs = operand == "epochs"
-    number = integer(value, "fit", operand,
-                     help="data are one argument: fit((images, labels), 20)" if is_epochs else "leave it out")
-    if number < 1:
-        raise InvalidArgument(f"{operand} is too small", op="fit", operand=operand, got=number, expected="1 or more",
-                              help="an epoch is one pass over the data" if is_epochs else "leave it out")
-    return number
+    of_epochs = "an epoch is one pass over the data, which are one argument: fit((images, labels), 20)"
+    return integer(value, "fit", operand, help=of_epochs if operand == "epochs" else "leave it out", least=1)
 
 
 def _checked_stop(stop: object) -> EarlyStop | None:

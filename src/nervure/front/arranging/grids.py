@@ -124,12 +124,8 @@ def _ends(start: float, stop: float, name: str) -> tuple[float, float]:
 
 
 def _count(number: int, name: str, operand: str = "num") -> int:
-    """Returns how many numbers there are; InvalidArgument for a number below 0."""
-    found = integer(number, name, operand)
-    if found < 0:
-        raise InvalidArgument("there are less than no numbers", op=name, operand=operand, got=found,
-                              expected="0 or more", help="0 gives an empty tensor")
-    return found
+    """Returns how many numbers there are."""
+    return integer(number, name, operand, help="0 gives an empty tensor", least=0)
 
 
 explain_keywords(globals(), __all__)

@@ -126,10 +126,7 @@ def tile(x: TensorLike, reps: object) -> Tensor:
     """
     own = as_tensor(x, "tile")
     listed = members(reps, "tile", "reps", "integers, or one") if isinstance(reps, (list, tuple)) else [reps]
-    counts = [integer(entry, "tile", "reps") for entry in listed]
-    if any([count < 0 for count in counts]):
-        raise InvalidArgument("nothing is repeated less than 0 times", op="tile", operand="reps", got=counts,
-                              expected="0 or more", help="0 gives an empty axis")
+    counts = [integer(entry, "tile", "reps", help="0 gives an empty axis", least=0) for entry in listed]
     if len(counts) > own.ndim and own.is_named:
         raise ShapeMismatch("there are more repetitions than axes", op="tile", operand="reps", got=f"{len(counts)}",
                             expected=f"at most {own.ndim}", help="nv.expand_dims(x, name) adds an axis")

@@ -21,12 +21,11 @@ from typing import NamedTuple
 from nervure import ops
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch
 from nervure.front import alignment
-from nervure.front.argument_parsing import members, one_of, positions_of, shown, truth
+from nervure.front.argument_parsing import integer, members, one_of, positions_of, shown, truth
 from nervure.front.arranging.filled import iota
 from nervure.front.arranging.views import expand_dims, permuted, reshape
 from nervure.front.creation import as_tensor, read_axes
 from nervure.front.images.sampling import cubic_weights
-from nervure.front.images.windows import step
 from nervure.front.op_functions import (
     absolute,
     add,
@@ -166,7 +165,8 @@ def affine_grid(theta: TensorLike, lengths: object, align_corners: bool = False)
     """
     own, has_ends = as_floats(theta, "affine_grid"), truth(align_corners, "affine_grid", "align_corners")
     given = lengths.values() if isinstance(lengths, Mapping) else members(lengths, "affine_grid", "lengths")
-    sizes = [length if isinstance(length, Dim) else step("affine_grid", "lengths", length) for length in given]
+    sizes = [length if isinstance(length, Dim) else integer(length, "affine_grid", "lengths", least=1)
+             for length in given]
     count = len(sizes)
     if own.ndim < 2 or own.type.shape[-2:] != (count, count + 1) or not count:
         raise ShapeMismatch("a matrix has a row for each length, and a column more", op="affine_grid", operand="theta",

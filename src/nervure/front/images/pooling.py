@@ -13,9 +13,9 @@ from typing import Literal, overload
 
 from nervure import ops
 from nervure.errors import InvalidArgument, WrongKind
-from nervure.front.argument_parsing import one_of, positions_of, truth
+from nervure.front.argument_parsing import integer, one_of, positions_of, truth
 from nervure.front.creation import as_tensor
-from nervure.front.images.windows import step, window_settings, with_length
+from nervure.front.images.windows import window_settings, with_length
 from nervure.front.promotion import floating
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.ops.conversion import converted
@@ -94,7 +94,7 @@ def pooling_window(x: Tensor, window: object, op: str) -> tuple[list[int], list[
                               got=window,
                               expected=f"{len(places)} lengths" if places else "at least one axis",
                               help="a window of 1 leaves an axis as it is")
-    return places, [step(op, "window", length) for length in lengths]
+    return places, [integer(length, op, "window", least=1) for length in lengths]
 
 
 __all__ = ["pooling"]

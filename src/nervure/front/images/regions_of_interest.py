@@ -26,7 +26,6 @@ from nervure.front.arranging.gathering import as_index, gather
 from nervure.front.arranging.views import expand_dims, pad, permuted, reshape
 from nervure.front.creation import as_tensor, constant
 from nervure.front.images.interpolation import held, sampled
-from nervure.front.images.windows import step
 from nervure.front.loops.loop_functions import fori_loop, scan
 from nervure.front.op_functions import (
     add,
@@ -217,7 +216,7 @@ def _planned(op: str, x: TensorLike, boxes: TensorLike, rows: TensorLike, length
     """Reads images, boxes and lengths; ShapeMismatch where they do not fit."""
     own = as_tensor(x, op) if op == "roi_pool" else as_floats(x, op)
     given, numbers = as_floats(boxes, op, 2), as_index(rows, op, 3)
-    sizes = [step(op, "lengths", length) for length in members(lengths, op, "lengths", "a list of lengths")]
+    sizes = [integer(length, op, "lengths", least=1) for length in members(lengths, op, "lengths", "a list of lengths")]
     if own.is_named or given.is_named or numbers.is_named or own.ndim != len(sizes) + 2 or not 1 <= len(sizes) <= 3:
         raise ShapeMismatch("boxes are of images (N, C, places)", op=op, operand="x",
                             got=f"{own.type} for {len(sizes)} lengths",
@@ -283,7 +282,7 @@ def nms(boxes: TensorLike, scores: TensorLike, overlap: float = 0.5, most: int |
         alive = greater(gather(values, order, 0), real(least, "nms", "least"))
     pairs = _Pairs(ranked, None if classes is None else gather(as_index(classes, "nms", 3), order, 0), limit)
     if most is not None:
-        return _best(order, alive, pairs, step("nms", "most", most))
+        return _best(order, alive, pairs, integer(most, "nms", "most", least=1))
     number = iota(order.type.shape[0])
 
     def compare(i: Tensor, alive: Tensor) -> Tensor:

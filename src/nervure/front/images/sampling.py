@@ -22,7 +22,7 @@ from nervure.front.arranging.gathering import gather, scatter
 from nervure.front.arranging.views import pad, permuted, reshape
 from nervure.front.creation import as_tensor, constant
 from nervure.front.images.pooling import pooling
-from nervure.front.images.windows import Padding, step, window_settings, with_length
+from nervure.front.images.windows import Padding, window_settings, with_length
 from nervure.front.op_functions import absolute, add, divide, equal, floordivide, mod, multiply, subtract
 from nervure.front.pointwise.elementwise import as_floats, clip, convert, power, where
 from nervure.front.statistics.reductions import max as largest
@@ -130,7 +130,7 @@ def new_lengths(x: Tensor, lengths: object, op: str) -> list[tuple[int, DimLike]
         raise InvalidArgument("a length is needed for each spatial axis", op=op, operand="lengths", got=shown(lengths),
                               expected=f"{len(places)} lengths" if places else "at least one axis",
                               help="anonymous axes are spatial from the third on; a dict {axis: length} names some")
-    return [(at, length if isinstance(length, Dim) else step(op, "lengths", length))
+    return [(at, length if isinstance(length, Dim) else integer(length, op, "lengths", least=1))
             for at, length in zip(places, found, strict=True)]
 
 
@@ -223,7 +223,7 @@ def pixel_shuffle(x: TensorLike, factor: int, channels: AxisLike = -3, places: A
     >>> nv.pixel_shuffle(np.arange(4.0).reshape(1, 4, 1, 1), 2).tolist()
     [[[[0.0, 1.0], [2.0, 3.0]]]]
     """
-    own, scale = as_tensor(x, "pixel_shuffle"), step("pixel_shuffle", "factor", factor)
+    own, scale = as_tensor(x, "pixel_shuffle"), integer(factor, "pixel_shuffle", "factor", least=1)
     at, along = position_of(own, channels, "pixel_shuffle"), positions_of(own, places, "pixel_shuffle")
     parts = scale ** len(along)
     length = own.type.shape[at]
@@ -249,7 +249,7 @@ def pixel_unshuffle(x: TensorLike, factor: int, channels: AxisLike = -3, places:
     >>> nv.pixel_unshuffle([[[[0.0, 1.0], [2.0, 3.0]]]], 2).tolist()
     [[[[0.0]], [[1.0]], [[2.0]], [[3.0]]]]
     """
-    own, scale = as_tensor(x, "pixel_unshuffle"), step("pixel_unshuffle", "factor", factor)
+    own, scale = as_tensor(x, "pixel_unshuffle"), integer(factor, "pixel_unshuffle", "factor", least=1)
     at, along = position_of(own, channels, "pixel_unshuffle"), positions_of(own, places, "pixel_unshuffle")
     lengths = list(own.type.shape)
     if any([isinstance(lengths[k], Dim) or lengths[k] % scale for k in along]):
@@ -275,7 +275,7 @@ def channel_shuffle(x: TensorLike, groups: int, channels: AxisLike = 1) -> Tenso
     >>> nv.channel_shuffle([[1.0, 2.0, 3.0, 4.0]], 2).tolist()
     [[1.0, 3.0, 2.0, 4.0]]
     """
-    own, parts = as_tensor(x, "channel_shuffle"), step("channel_shuffle", "groups", groups)
+    own, parts = as_tensor(x, "channel_shuffle"), integer(groups, "channel_shuffle", "groups", least=1)
     at = position_of(own, channels, "channel_shuffle")
     shape = own.type.shape
     if isinstance(shape[at], Dim) or shape[at] % parts:
@@ -325,7 +325,8 @@ def fold(x: TensorLike, lengths: Sequence[int], window: int | Sequence[int], str
     [[[1.0, 4.0, 3.0]]]
     """
     own = as_tensor(x, "fold")
-    places = [step("fold", "lengths", length) for length in members(lengths, "fold", "lengths", "a list of lengths")]
+    places = [integer(length, "fold", "lengths", least=1)
+              for length in members(lengths, "fold", "lengths", "a list of lengths")]
     if own.is_named or own.ndim != 3:
         raise ShapeMismatch("columns are (N, C * elements, windows)", op="fold", operand="x", got=str(own.axes),
                             expected="three axes without names", help="nv.unfold makes them")
@@ -364,7 +365,7 @@ class _Windows:
             raise InvalidArgument("a window needs a length for each spatial axis", op=op, operand="window",
                                   got=shown(window), expected=f"{len(lengths)} lengths",
                                   help="a window of 1 leaves an axis as it is")
-        sizes = [step(op, "window", tap) for tap in taps]
+        sizes = [integer(tap, op, "window", least=1) for tap in taps]
         places = [integer(length, op, "x", "lengths that are numbers") for length in lengths]
         settings = window_settings(op, x, range(2, 2 + len(places)), stride=strides, dilation=dilations,
                                    padding=padding)

@@ -70,7 +70,9 @@ def window_settings(op: str, x: Tensor, places: Sequence[int],
                                       help=did_you_mean(str(name), _NAMES))
             entry[_NAMES[name]] = value
         padding = _padding(op, entry["padding"])
-        stride, dilation = [step(op, name, entry[name]) for name in ("stride", "dilation")]
+        stride, dilation = [
+            integer(entry[name], op, name, help="1 moves by one element, to each neighbour", least=1)
+            for name in ("stride", "dilation")]
         output_padding = entry.get("output_padding", 0)
         if padding == "same" and output_padding != 0:
             raise InvalidArgument("'same' decides the output padding", op=op, operand="output_padding",
@@ -122,21 +124,6 @@ def _padding(op: str, value: object) -> Padding | Literal["same"]:
                         got=shown(value), expected="an int, a pair, 'same' or 'valid'",
                         help="a dict {axis: (before, after)} says it for each axis")
     return pair[0], pair[1]
-
-
-_OF_ONE = {"window": "a window of 1 leaves an axis as it is",
-           "groups": "1 takes all channels together; as many as there are channels keep each apart"}
-
-
-def step(op: str, name: str, value: object) -> int:
-    """Reads a positive int, such as a stride; WrongKind or InvalidArgument, which names ``op`` and ``name``, for
-    anything else.
-    """
-    number = integer(value, op, name)
-    if number < 1:
-        raise InvalidArgument(f"{name} must be 1 or more", op=op, operand=name, got=number, expected="1 or more",
-                              help=_OF_ONE.get(name, "1 moves by one element, to each neighbour"))
-    return number
 
 
 def with_length(axis: Axis, length: DimLike) -> Axis:

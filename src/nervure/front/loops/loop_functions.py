@@ -147,7 +147,9 @@ def while_loop(cond_fun: Callable[..., Nested], body_fun: Callable[..., Nested],
 def _scanned(name: str, f: Callable[..., Nested], init: Nested, xs: Nested = None, length: object = None,
              reverse: object = False, axis: AxisLike = 0, checkpoint: object = None) -> Nested:
     """Runs what ``scan`` runs, for the function ``name``, which errors are about."""
-    every = None if checkpoint is None else _every(checkpoint, name)
+    every = None if checkpoint is None else argument_parsing.integer(
+        checkpoint, name, "checkpoint", help="None, or leave it out, for no checkpoints; the square root of the number "
+        "of iterations keeps least", least=1)
     leaves, pattern = pytrees.flatten(xs)
     slices = _Slices(name, leaves, pattern, length, axis)
 
@@ -416,14 +418,6 @@ def _trips(value: object, name: str, operand: str) -> DimLike:
         raise InvalidArgument("a number of iterations is not negative", op=name, operand=operand, got=number,
                               expected="0 or more", help="with 0 iterations the first carry comes out as it is")
     return number
-
-
-def _every(value: object, name: str) -> int:
-    every = argument_parsing.integer(value, name, "checkpoint", help="None, or leave it out, for no checkpoints")
-    if every < 1:
-        raise InvalidArgument("a block has one iteration or more", op=name, operand="checkpoint", got=every,
-                              expected="1 or more", help="the square root of the number of iterations keeps least")
-    return every
 
 
 def _counter(value: object, operand: str) -> Tensor:

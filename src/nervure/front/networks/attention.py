@@ -201,11 +201,8 @@ def _window(window: object, causal: bool) -> tuple[int | None, int | None]:
     if len(sides) != 2:
         raise InvalidArgument("a window has two sides", op=_NAME, operand="window", got=f"{len(sides)}",
                               expected="(before, after)", help="one number stands for both")
-    found = [side if side is None else integer(side, _NAME, "window", "integers, or None") for side in sides]
-    for side in found:
-        if side is not None and side < 0:
-            raise InvalidArgument("a window begins at the row itself", op=_NAME, operand="window", got=side,
-                                  expected="0 or more", help="a mask can hide the row itself")
+    found = [side if side is None else integer(side, _NAME, "window", "integers, or None",
+                                               help="a mask can hide the row itself", least=0) for side in sides]
     return found[0], 0 if causal else found[1]
 
 

@@ -20,10 +20,9 @@ from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch
 from nervure.front import alignment
 from nervure.front.alignment import reordered
 from nervure.front.apply import common_dtype, is_weak
-from nervure.front.argument_parsing import either, positions_of, real, truth
+from nervure.front.argument_parsing import either, integer, positions_of, real, truth
 from nervure.front.creation import as_tensor
 from nervure.front.images.pooling import pooling
-from nervure.front.images.windows import step
 from nervure.front.op_functions import add, divide, multiply, negative, rsqrt, square, subtract
 from nervure.front.pointwise.elementwise import convert, power, safelog
 from nervure.front.promotion import floating
@@ -184,7 +183,7 @@ def local_response_norm(x: TensorLike, size: int, alpha: float = 1e-4, beta: flo
         raise InvalidArgument("channels are one axis", op="local_response_norm", operand="channels",
                               got=f"{channels!r:.60}", expected="one axis", help='as in channels="C"')
     at, = found
-    width = step("local_response_norm", "size", size)
+    width = integer(size, "local_response_norm", "size", least=1)
     means = pooling(multiply(own, own), "avg", {at: width}, 1, {at: (width // 2, (width - 1) // 2)},
                     count_padding=True)
     scale = add(multiply(means, real(alpha, "local_response_norm", "alpha")), real(k, "local_response_norm", "k"))

@@ -339,11 +339,7 @@ def _length(x: Tensor, at: int, op: str) -> int:
 
 
 def _points(n: object, op: str) -> int:
-    found = integer(n, op, "n")
-    if found < 1:
-        raise InvalidArgument("a transform has one point or more", op=op, operand="n", got=found,
-                              expected="1 or more", help="give the length of the result: n=8")
-    return found
+    return integer(n, op, "n", help="give the length of the result: n=8", least=1)
 
 
 def _distance(d: object, op: str) -> float:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ml_dtypes
 
-from nervure.errors import InvalidArgument, ShapeMismatch
+from nervure.errors import ShapeMismatch
 from nervure.front.argument_parsing import integer, real
 from nervure.front.arranging.filled import iota, zeros
 from nervure.front.arranging.gathering import gather
@@ -135,10 +135,7 @@ def polyfit(x: TensorLike, y: TensorLike, deg: int, rcond: float | None = None, 
     [1.0, -0.0, 1.0]
     """
     own, values = _vector(as_floats(x, "polyfit"), "polyfit", 1), as_floats(y, "polyfit", 2)
-    number = integer(deg, "polyfit", "deg")
-    if number < 0:
-        raise InvalidArgument("a degree is 0 or more", op="polyfit", operand="deg", got=number, expected="0 or more",
-                              help="0 fits a constant")
+    number = integer(deg, "polyfit", "deg", help="0 fits a constant", least=0)
     if values.ndim not in (1, 2) or values.is_named or same_length(values.type.shape[0], own.type.shape[0]) is False:
         raise ShapeMismatch("each place has a value", op="polyfit", operand=2, got=str(values.type),
                             expected=f"{own.type.shape[0]} rows, one axis or two, without names",

@@ -183,11 +183,7 @@ def _exponents(p: Tensor, count: DimLike) -> Tensor:
 
 
 def _order(m: int, name: str) -> int:
-    times = integer(m, name, "m")
-    if times < 0:
-        raise InvalidArgument("an order is 0 or more", op=name, operand="m", got=times, expected="0 or more",
-                              help="nv.polyint is the inverse of nv.polyder")
-    return times
+    return integer(m, name, "m", help="nv.polyint is the inverse of nv.polyder", least=0)
 
 
 def _aligned(p: TensorLike, q: TensorLike, name: str) -> list[Tensor]:

@@ -206,11 +206,7 @@ def _hop(hop: int | None, n_fft: int, op: str) -> int:
 
 
 def _count(value: object, op: str, operand: str) -> int:
-    found = integer(value, op, operand)
-    if found < 1:
-        raise InvalidArgument(f"{operand} is a number of elements", op=op, operand=operand, got=found,
-                              expected="1 or more", help="n_fft=512, hop=128")
-    return found
+    return integer(value, op, operand, help="n_fft=512, hop=128", least=1)
 
 
 def _unnamed(x: Tensor, op: str, rank: int) -> Tensor:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from nervure.errors import InvalidArgument, WrongKind
+from nervure.errors import WrongKind
 from nervure.front.argument_parsing import integer, real, truth
 from nervure.front.creation import constant
 from nervure.front.tensor import Tensor
@@ -72,10 +72,8 @@ def kaiser(M: int, beta: float = 12.0, periodic: bool = False, dtype: DTypeLike 
 
 
 def _window(function: Callable[[int], np.ndarray], count: object, periodic: bool, dtype: DTypeLike, op: str) -> Tensor:
-    found, wanted = integer(count, op, "M"), as_dtype(dtype)
-    if found < 1:
-        raise InvalidArgument("a window has one number or more", op=op, operand="M", got=found, expected="1 or more",
-                              help="the number of elements of a piece of the signal")
+    found = integer(count, op, "M", help="the number of elements of a piece of the signal", least=1)
+    wanted = as_dtype(dtype)
     if not wanted.is_float:
         raise WrongKind("a window has fractions", op=op, operand="dtype", got=wanted.name,
                         expected="a float element type", help="leave it out for float32")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from nervure.errors import InvalidArgument, WrongKind
+from nervure.errors import WrongKind
 from nervure.front.apply import is_weak, special
 from nervure.front.argument_parsing import integer, truth
 from nervure.front.creation import as_tensor
@@ -106,9 +106,7 @@ def polygamma(n: Operand, x: Operand) -> Tensor:
     """
     own = as_floats(x, "polygamma", 2)
     if is_weak(n):
-        if integer(n, "polygamma", "n") < 0:
-            raise InvalidArgument("an order is 0 or more", op="polygamma", operand="n", got=n, expected="0 or more",
-                                  help="0 gives nv.digamma")
+        integer(n, "polygamma", "n", help="0 gives nv.digamma", least=0)
         return special("polygamma", n, own)
     order = as_tensor(n, "polygamma")
     if not order.dtype.is_integer:

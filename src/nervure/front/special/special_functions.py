@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from nervure import ops
-from nervure.errors import InvalidArgument, WrongKind
+from nervure.errors import WrongKind
 from nervure.front.alignment import aligned
 from nervure.front.apply import common_dtype, promoted_pair, special, tensors_of_type
 from nervure.front.argument_parsing import integer
@@ -96,10 +96,7 @@ def multigammaln(x: Operand, d: int) -> Tensor:
     >>> round(nv.multigammaln(3.0, 2).item(), 2)
     1.55
     """
-    count = integer(d, "multigammaln", "d")
-    if count < 1:
-        raise InvalidArgument("d is a number of dimensions", op="multigammaln", operand="d", got=d,
-                              expected="1 or more", help="1 gives nv.lgamma")
+    count = integer(d, "multigammaln", "d", help="1 gives nv.lgamma", least=1)
     own = as_floats(x, "multigammaln")
     shape = (*own.type.shape, count)
     halves = ops.Multiply(ops.Iota(shape, own.ndim, own.dtype), ops.Full(0.5, own.dtype, shape))

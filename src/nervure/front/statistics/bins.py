@@ -231,9 +231,7 @@ def histogram_bin_edges(x: TensorLike, bins: int | TensorLike = 10, range: Seque
     own, count = as_tensor(x, "histogram_bin_edges"), as_integer(bins)
     if count is None:
         return _edges(bins)
-    if count < 1:
-        raise InvalidArgument("there is no bin", op="histogram_bin_edges", operand="bins", got=count,
-                              expected="1 or more", help="a list gives edges")
+    integer(count, "histogram_bin_edges", "bins", help="a list gives edges", least=1)
     dtype = floating(own.dtype)
     if range is None and not any([same_length(length, 0) is True for length in own.type.shape]):
         row = convert(_plain(own), dtype.compute)

@@ -56,11 +56,8 @@ def diff(x: TensorLike, n: int = 1, axis: AxisLike = -1) -> Tensor:
     >>> nv.diff([1, 4, 9, 16]).tolist(), nv.diff([1, 4, 9, 16], 2).tolist()
     ([3.0, 5.0, 7.0], [2.0, 2.0])
     """
-    own, times = as_tensor(x, "diff"), integer(n, "diff", "n")
+    own, times = as_tensor(x, "diff"), integer(n, "diff", "n", help="0 gives the tensor itself", least=0)
     at = position_of(own, axis, "diff")
-    if times < 0:
-        raise InvalidArgument("differences are taken 0 times or more", op="diff", operand="n", got=times,
-                              expected="0 or more", help="0 gives the tensor itself")
     for _ in range(times):
         pair = _part(own, at, 1, None), _part(own, at, 0, -1)
         own = not_equal(*pair) if own.dtype is bool_ else subtract(*pair)
