@@ -23,7 +23,7 @@ from nervure import transformers
 from nervure.computation import Computation, build_function, needed_below
 from nervure.errors import InvalidArgument, Location, WrongKind, did_you_mean
 from nervure.front import pytrees
-from nervure.front.argument_parsing import members, require_function
+from nervure.front.argument_parsing import as_integer, members, require_function
 from nervure.front.cache_keys import cache_key, nesting_key
 from nervure.front.creation import as_tensor, placeholder
 from nervure.front.effects import Effect
@@ -478,9 +478,10 @@ def _axis_of(place: object, dynamic: object) -> int | str:
     named = place.name if isinstance(place, Axis) else place
     if isinstance(named, str):
         return named
-    if isinstance(named, (bool, np.bool_)) or not isinstance(named, (int, np.integer)):
+    position = as_integer(named)
+    if position is None:
         raise _misused(dynamic)
-    return int(named)
+    return position
 
 
 def _places_of(spec: _Spec) -> list[int | str]:

@@ -213,3 +213,9 @@ def test_what_takes_a_function_refuses_anything_else_at_once(op, operand, call):
     with pytest.raises(WrongKind, match=f"{op} takes a function") as caught:
         call()
     assert (caught.value.op, caught.value.operand) == (op, operand)
+
+
+def test_an_argument_is_given_by_any_integer_but_by_no_truth_value():
+    assert nv.grad(lambda x, y: x * y, np.int64(1))(2.0, 3.0).item() == 2.0
+    with pytest.raises(InvalidArgument, match="no argument True"):
+        nv.grad(lambda x, y: x * y, True)

@@ -110,8 +110,9 @@ def test_a_loop_is_a_decorator_and_an_iterable():
     (lambda x: nv.call_with_view(print, [x, x[1:]]), ShapeMismatch, "the tensors have different shapes"),
     (lambda x: nv.compiled_loop([x, x.T]), ShapeMismatch, "the tensors have different shapes"),
     (lambda x: nv.call_with_view(print, [x], at_least_dim=3), InvalidArgument, "fewer dimensions than a block"),
-    (lambda x: nv.call_with_view(print, [x], at_least_dim=0), InvalidArgument, "one dimension or more"),
-    (lambda x: nv.call_with_view(print, [x], at_least_dim=1.0), InvalidArgument, "one dimension or more"),
+    (lambda x: nv.call_with_view(print, [x], at_least_dim=0), InvalidArgument, "at_least_dim is 1 or more"),
+    (lambda x: nv.call_with_view(print, [x], at_least_dim=1.0), WrongKind, "at_least_dim is an integer"),
+    (lambda x: nv.call_with_view(lambda view: nv.size_of(view, "a"), [x]), WrongKind, "dimension is an integer"),
     (lambda x: nv.call_with_view(print, []), InvalidArgument, "there are no tensors to visit"),
     (lambda x: nv.call_with_view(print, x), WrongKind, "tensors are given as a list"),
     (lambda x: nv.call_with_view(print, [np.zeros(3)]), WrongKind, "only tensors are visited"),
@@ -194,3 +195,9 @@ def test_what_cannot_be_compiled_says_why(expression, kind, message):
     """T179"""
     with pytest.raises(kind, match=message):
         nv.compiled_loop([exist([1]), exist([1])], mode="generate")(expression)
+
+
+def test_numbers_of_dimensions_may_be_integers_of_numpy():
+    seen = []
+    nv.call_with_view(lambda view: seen.append(nv.size_of(view, np.int64(-1))), [nv.make_tensor((2, 3))], np.int64(1))
+    assert seen == [6]

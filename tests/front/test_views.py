@@ -373,3 +373,16 @@ def test_gradients_of_overlapping_views(data):
 def test_derivatives_of_views(move):
     """A151: twice, against differences."""
     nv.testing.check_grads(move, [np.random.default_rng(3).uniform(0.5, 1.5, (3, 4))])
+
+
+def test_a_place_between_axes_is_any_integer_but_no_truth_value():
+    assert nv.flatten_at(nv.zeros((4, 2, 3)), np.int64(1)).shape == (4, 6)
+    with pytest.raises(nv.WrongKind, match="index is an integer"):
+        nv.flatten_at(nv.zeros((4, 2, 3)), True)
+
+
+def test_the_number_of_shared_dimensions_is_an_integer():
+    rows = nv.constant([[1.0, 2.0], [3.0, 4.0]])
+    assert nv.gather_nd(rows, [[1], [0]], batch=np.int64(1)).tolist() == [2.0, 3.0]
+    with pytest.raises(nv.WrongKind, match="batch is an integer"):
+        nv.gather_nd(rows, [[1], [0]], batch="1")

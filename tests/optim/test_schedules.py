@@ -124,7 +124,8 @@ def test_a_count_that_is_set_is_where_the_schedule_goes_on():
 
 @pytest.mark.parametrize(("make", "match"), [
     (lambda: nv.optim.cosine(1.0, 0), "steps is 1 or more"), (lambda: nv.optim.cosine(-1.0, 5), "not negative"),
-    (lambda: nv.optim.stepped(1.0, every=-1), "every is 1 or more"), (lambda: nv.optim.exponential(1.0, -2.0), "factor"),
+    (lambda: nv.optim.stepped(1.0, every=-1), "every is 1 or more"),
+    (lambda: nv.optim.exponential(1.0, -2.0), "factor"),
     (lambda: nv.optim.one_cycle(1.0, 1), "rises and falls"), (lambda: nv.optim.one_cycle(1.0, 9, rising=1.5), "rises"),
     (lambda: nv.optim.one_cycle(1.0, 9, first=0.0), "first"), (lambda: nv.optim.warm_up(1.0, 5, start=-1.0), "start"),
     (lambda: nv.optim.Schedule(lambda n: nv.zeros("F=3")).at(0), "no axes"),

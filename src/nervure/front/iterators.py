@@ -157,9 +157,8 @@ class compiled_loop:  # lower case, as it is used as a decorator
 def _planned(tensors: Sequence[Tensor], block_rank: object, keep_order: bool, op: str,
              operand: str) -> tuple[LoopNest, list[Tensor]]:
     """Returns the loop nest for tensors of one shape, and the tensors."""
-    if isinstance(block_rank, bool) or not isinstance(block_rank, int) or block_rank < 1:
-        raise InvalidArgument("a block has one dimension or more", op=op, operand=operand, got=repr(block_rank),
-                              expected="1, 2, ...", help="1 is for work on single elements, 2 for matrices")
+    rank = argument_parsing.integer(block_rank, op, operand, least=1,
+                                    help="1 is for work on single elements, 2 for matrices")
     if isinstance(tensors, Tensor):
         raise WrongKind("tensors are given as a list", op=op, operand="tensors", got=repr(tensors),
                         expected="a list of tensors", help=f"write nv.{op}(..., [x])")
@@ -176,7 +175,7 @@ def _planned(tensors: Sequence[Tensor], block_rank: object, keep_order: bool, op
                                 help="nv.broadcast spreads one of them over the shape of the others")
     try:
         layouts = [Layout(entry.strides, entry.offset) for entry in visited]
-        return loop_nest(shape, layouts, block_rank, keep_order), visited
+        return loop_nest(shape, layouts, rank, keep_order), visited
     except InvalidArgument as error:
         raise error.within(op, operand=operand) from None
 
@@ -188,14 +187,16 @@ def _checked(x: object, op: str, position: int) -> Tensor:
     return x
 
 
-def _checked_view(view: object, op: str, dimension: int) -> BlockView:
+def _checked_view(view: object, op: str, dimension: object) -> BlockView:
     if not isinstance(view, BlockView):
         raise WrongKind("this is no view of a block", op=op, operand=1, got=argument_parsing.shown(view),
                         expected="what nv.call_with_view and nv.compiled_loop give to a block",
                         help="x.shape, x.strides and x.offset are those of a tensor")
-    if not -len(view.sizes) <= dimension < len(view.sizes):
-        raise InvalidArgument("the block has no such dimension", op=op, operand="dimension", got=dimension,
-                              expected=f"0 to {len(view.sizes) - 1}", help="at_least_dim= says how many it has")
+    rank, position = len(view.sizes), argument_parsing.integer(
+        dimension, op, "dimension", help="0 is the first one")
+    if not -rank <= position < rank:
+        raise InvalidArgument("the block has no such dimension", op=op, operand="dimension", got=position,
+                              expected=f"{-rank} to {rank - 1}", help="at_least_dim= says how many it has")
     return view
 
 

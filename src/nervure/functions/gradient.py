@@ -21,7 +21,7 @@ from nervure import ops
 from nervure.autodiff.derivative import deriv
 from nervure.errors import InvalidArgument, WrongKind, did_you_mean
 from nervure.front import pytrees
-from nervure.front.argument_parsing import require_function
+from nervure.front.argument_parsing import as_integer, require_function
 from nervure.front.creation import as_tensor
 from nervure.front.tensor import Tensor, is_scalar
 from nervure.front.traced_numbers import TracedNumber
@@ -125,8 +125,9 @@ def argument_name(signature: inspect.Signature, argument: object, function: Call
     names = list(signature.parameters)
     if isinstance(argument, str) and argument in names:
         return argument
-    if isinstance(argument, int) and -len(names) <= argument < len(names):
-        return names[argument]
+    position = as_integer(argument)
+    if position is not None and -len(names) <= position < len(names):
+        return names[position]
     raise InvalidArgument(f"{getattr(function, '__name__', 'function')} has no argument {argument!r}", op=op,
                           got=repr(argument), expected=", ".join(names) or "no arguments",
                           help=did_you_mean(str(argument), names, "an argument is given by its name or position"))

@@ -19,12 +19,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from nervure.autodiff.batching import batched
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
 from nervure.front.alignment import assume_shape
-from nervure.front.argument_parsing import require_function, shown
+from nervure.front.argument_parsing import as_integer, require_function, shown
 from nervure.front.arranging.found import positions_below
 from nervure.front.creation import as_tensor
 from nervure.front.tensor import Tensor, described_type, is_operand, tracing
@@ -69,7 +67,7 @@ def vmap(fun: Callable[..., Nest], in_axes: object = 0, out_axes: object = 0,
         tensors = [leaf for leaf in value.leaves if isinstance(leaf, Tensor)]
         values = [leaf.value for leaf in tensors]
         found = iter(batched(values, mapped.table, mapped.length, draws, positions_below(values)))
-        places = _entries(value, out_axes, "out_axes", "results", lambda entry: _position(entry) is not None)
+        places = _entries(value, out_axes, "out_axes", "results", lambda entry: as_integer(entry) is not None)
         return value.again([mapped.result(leaf, next(found), place, f"result{path}") if isinstance(leaf, Tensor)
                             else leaf for leaf, place, path in zip(value.leaves, places, value.paths, strict=True)])
 
@@ -124,7 +122,7 @@ class _Mapped(NamedTuple):
                                       help="None is for results that are the same for all examples")
             return one
         value = in_front(one.value, self.length) if several is None else several
-        place = _position(entry)
+        place = as_integer(entry)
         assert place is not None
         _require_position(place, value.rank, path, described_type(one), "out_axes")
         place %= value.rank
@@ -152,7 +150,7 @@ def _of_call(given: Nested, in_axes: object) -> list[object]:
     arguments, keywords = pair
     whole = tuple(in_axes) if isinstance(in_axes, list) else in_axes
     by_argument = _entries(Nested.of(arguments), whole, "in_axes", "arguments",
-                           lambda entry: entry is not None and (_position(entry) is not None
+                           lambda entry: entry is not None and (as_integer(entry) is not None
                                                                 or isinstance(entry, (str, Axis))))
     return [*by_argument, *[0] * len(Nested.of(keywords).leaves)]
 
@@ -174,11 +172,6 @@ def _entries(nested: Nested, value: object, operand: str, of: str, is_entry: Cal
     return found
 
 
-def _position(entry: object) -> int | None:
-    """Returns the position that an entry is; None for anything else."""
-    return int(entry) if isinstance(entry, (int, np.integer)) and not isinstance(entry, bool) else None
-
-
 def _tensor(leaf: object, where: str) -> Tensor:
     if not (is_operand(leaf) or isinstance(leaf, TracedNumber)):
         raise WrongKind("only tensors can be mapped over", op="vmap", operand=where, got=shown(leaf),
@@ -188,7 +181,7 @@ def _tensor(leaf: object, where: str) -> Tensor:
 
 def _position_in(tensor: Tensor, entry: object, where: str) -> int | None:
     """Returns the position of the examples' axis; None if a name is given, and this tensor has no such axis."""
-    place = _position(entry)
+    place = as_integer(entry)
     if place is not None:
         _require_position(place, tensor.ndim, where, described_type(tensor), "in_axes")
         return place % tensor.ndim

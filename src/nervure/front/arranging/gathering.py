@@ -20,7 +20,7 @@ from nervure import ops
 from nervure.errors import AxisMismatch, ShapeMismatch, WrongKind
 from nervure.front import alignment
 from nervure.front.alignment import reordered
-from nervure.front.argument_parsing import one_of, position_of
+from nervure.front.argument_parsing import integer, one_of, position_of
 from nervure.front.arranging.found import is_constant, known_array
 from nervure.front.arranging.views import permuted, renamed
 from nervure.front.creation import as_tensor, read_integers, received
@@ -127,10 +127,11 @@ def gather_nd(x: TensorLike, index: TensorLike, batch: int = 0) -> Tensor:
         raise AxisMismatch("gather_nd goes by positions", op="gather_nd", got=f"{own.axes} and {positions.axes}",
                            help="nv.gather(x, index, axis) goes by axes", expected="anonymous axes")
     given, shape = positions.type.shape, own.type.shape
-    shared = min(batch, own.ndim) if isinstance(batch, int) else 0
+    count = integer(batch, "gather_nd", "batch", help="0 shares none")
+    shared = min(count, own.ndim)
     alike = [shape[d] if d < shared and equal(length, shape[d]) is None else length for d, length in enumerate(given)]
     return Tensor(ops.GatherNd(own.value, alignment.assume_shape(positions.value, tuple(alike), "gather_nd"),
-                               batch=batch))
+                               batch=count))
 
 
 def one_hot(x: TensorLike, axis: AxesLike, dtype: DTypeLike = float32) -> Tensor:

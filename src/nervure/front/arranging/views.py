@@ -16,7 +16,7 @@ from nervure import ops
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
 from nervure.front import alignment
 from nervure.front.alignment import reordered
-from nervure.front.argument_parsing import as_integer, number, one_of, position_of, positions_of
+from nervure.front.argument_parsing import as_integer, integer, number, one_of, position_of, positions_of
 from nervure.front.creation import as_tensor, expression, read_axes
 from nervure.front.tensor import Number, Tensor, TensorLike
 from nervure.ir.kinds import View
@@ -246,12 +246,13 @@ def flatten_at(x: TensorLike, index: int) -> Tensor:
     (N: 4, (H, W): 6)
     """
     own = as_tensor(x, "flatten_at")
-    if not isinstance(index, int) or not 0 <= index <= own.ndim:
-        raise InvalidArgument("there is no such place between axes", op="flatten_at", got=index,
+    at = integer(index, "flatten_at", "index", help="0 and the rank flatten all axes")
+    if not 0 <= at <= own.ndim:
+        raise InvalidArgument("there is no such place between axes", op="flatten_at", operand="index", got=at,
                               expected=f"0 to {own.ndim}", help="0 and the rank flatten all axes")
-    if index in (0, own.ndim):
+    if at in (0, own.ndim):
         return flatten(own)
-    parts = own.axes[:index], own.axes[index:]
+    parts = own.axes[:at], own.axes[at:]
     shape = tuple([part.size for part in parts])
     axes = Axes([part.flatten() for part in parts]) if own.is_named else None
     return Tensor(ops.Reshape(own.value, shape), axes)
