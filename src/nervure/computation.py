@@ -38,7 +38,7 @@ from nervure.support.elsewhere import explain_keywords
 from nervure.support.lazy import once
 from nervure.transformers.devices.choice import transformer_for
 from nervure.transformers.program_options import PadLengths, read_options
-from nervure.types.axes import Axes, make_axes
+from nervure.types.axes import Axes, axes_named
 from nervure.types.description import BasicTensorDescription, TensorDescription
 from nervure.types.dim import Dim, found_symbols, index_symbols, symbols
 from nervure.types.mesh import Mesh, MeshAxes, Shard
@@ -139,7 +139,7 @@ class Computation(Uncopyable, Generic[Result]):
         """The results of calls, without effects: element types, axes, and the layout of the new arrays, which the
         caller may write.
         """
-        return tuple([_over(_axes_of(value), description) for value, description in zip(
+        return tuple([_over(axes_named(value.labels, value.type.shape), description) for value, description in zip(
             self.function.results, self.executable.result_descriptions, strict=True)])
 
     @property
@@ -259,14 +259,6 @@ def _over(axes: Axes, described: BasicTensorDescription) -> TensorDescription:
     return TensorDescription(described.dtype, axes, described.read_only, described.layout)
 
 
-def _axes_of(value: Value) -> Axes:
-    """The axes that the labels of a value name; anonymous ones where it has none."""
-    names = [label for label in value.labels or () if label is not None]
-    if len(set(names)) < len(value.type.shape):
-        return make_axes(value.type.shape)
-    return make_axes(dict(zip(names, value.type.shape, strict=True)))
-
-
 _NOTHING = object()
 
 
@@ -373,7 +365,6 @@ def build_function(returns: Sequence[Return], parameters: Sequence[AssignableTen
         placement.state[STEP] = placement.current(STEP) + 1
     results = [placement.current(place) if (place := _variable_of(entry)) is not None else values[position]
                for position, entry in enumerate(returns) if isinstance(entry, Tensor)]
-    _check_complete(results, placement)
     function = Function(results, supplied, placement.updates(), placement.effects, name=name)
     if makers := makers_of(function):
         found = [placement.place(maker.outputs[0]).op for maker in makers]
@@ -394,15 +385,6 @@ def _placed(placement: Placement, returns: Sequence[Return], together: bool) -> 
 
 def _variable_of(entry: Return) -> Variable | None:
     return entry.variable if isinstance(entry, AssignableTensorOp) else None
-
-
-def _check_complete(results: Sequence[Value], placement: Placement) -> None:
-    """Raises an error if a placeholder is left that is no parameter."""
-    for op in postorder([*results, *[value for _, value in placement.updates()]]):
-        if type(op) is ReadVariable and not op.variable.persistent:
-            raise InvalidArgument("a placeholder is missing among the parameters", op="computation",
-                                  operand=op.variable.name, location=op.location,
-                                  expected="every placeholder below the returns")
 
 
 def _read_returns(returns: object) -> tuple[list[Return], ResultForm, bool]:

@@ -39,6 +39,7 @@ from nervure.ir.leaves import Parameter
 from nervure.ir.variable import Variable
 from nervure.support.elsewhere import explain_keywords
 from nervure.transformers.devices.choice import transformer_for
+from nervure.types.axes import axes_named
 from nervure.types.description import BasicTensorDescription
 
 if TYPE_CHECKING:
@@ -226,13 +227,7 @@ def _plain(function: Function) -> ResultForm:
 
 def _parameter(op: Parameter) -> AssignableTensorOp:
     """Returns a placeholder like the one that was saved: with its axes' names, if each has its own."""
-    labels = op.outputs[0].labels
-    shape = op.value.type.shape
-    named = labels is not None and None not in labels and len(set(labels)) == len(labels)
-    try:
-        made = placeholder(dict(zip(labels, shape, strict=True)) if named and labels else shape, op.value.type.dtype)
-    except InvalidArgument:
-        made = placeholder(shape, op.value.type.dtype)
+    made = placeholder(axes_named(op.value.labels, op.value.type.shape), op.value.type.dtype)
     return made.named(op.name) if op.name else made
 
 

@@ -24,7 +24,7 @@ from nervure.ir.kinds import Composite, Elementwise
 from nervure.ir.op import Op, OpMeta, Value
 from nervure.ir.where_string import Bracket, is_run
 from nervure.ops.views import Broadcast
-from nervure.types.axes import Axes, make_axes
+from nervure.types.axes import Axes, axes_named
 from nervure.types.dim import DimLike
 from nervure.types.frozen import Frozen, put
 
@@ -97,16 +97,12 @@ def _run(pattern: Bracket, tensor: Tensor) -> tuple[DimLike, ...] | None:
 
 def _axes_of(value: Value, tensors: Sequence[Tensor]) -> Axes | None:
     """Returns the axes of a result, named if the where string identifies each of them with an axis of an operand."""
-    labels = value.labels
-    if labels is None or None in labels or len(set(labels)) < len(labels):
-        return None
+    axes = axes_named(value.labels, value.type.shape)
     known = {axis.name: axis for tensor in tensors if tensor.is_named for axis in tensor.axes}
-    if any([label not in known for label in labels]):
+    if axes.is_anonymous or any([name not in known for name in axes.names]):
         return None
-    named = [known[str(label)] for label in labels]
-    is_same = all([axis.length == length for axis, length in zip(named, value.type.shape, strict=True)])
-    return Axes(named) if is_same else make_axes({str(label): length for label, length
-                                                  in zip(labels, value.type.shape, strict=True)})
+    named = Axes([known[name] for name in axes.names])
+    return named if named.lengths == axes.lengths else axes
 
 
 def defnode(where: str) -> Callable[[type], Node]:

@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import SupportsIndex, overload
 
 from nervure.errors import AxisMismatch, IndexOutOfRange, InvalidArgument, WrongKind, did_you_mean
@@ -281,3 +281,14 @@ def make_axes(*items: object) -> Axes:
     if len(items) == 1 and isinstance(items[0], Axes):
         return items[0]
     return Axes(read_axes(items))
+
+
+def axes_named(labels: Sequence[str | None] | None, shape: Sequence[DimLike]) -> Axes:
+    """Returns axes with these labels as names, if each has a label of its own; anonymous axes otherwise.
+
+    >>> print(axes_named(("N", "C"), (2, 3)), axes_named(("N", None), (2, 3)))
+    (N: 2, C: 3) (2, 3)
+    """
+    if labels is None or None in labels or len(set(labels)) < len(labels):
+        return make_axes(tuple(shape))
+    return make_axes(dict(zip(labels, shape, strict=True)))
