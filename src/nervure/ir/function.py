@@ -121,7 +121,7 @@ class Function(Uncopyable, Frozen):
 
     @property
     def roots(self) -> tuple[Value, ...]:
-        """The values that must be computed: results, then updates, then the operands of effects."""
+        """The values that a function gives: results, then new values of variables."""
         return (*self.results, *[value for _, value in self.updates])
 
     def rebuilt(self, transform: Transform | None = None,
