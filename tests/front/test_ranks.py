@@ -115,3 +115,10 @@ def test_densities_are_as_exact_as_edges():
     x = X.ravel()[:7].astype(np.float64)
     np.testing.assert_allclose(nv.histogram(x, 3, density=True)[0].numpy(), np.histogram(x, 3, density=True)[0],
                                rtol=1e-14)
+
+
+@pytest.mark.parametrize("function", [nv.quantile, nv.percentile, nv.nanquantile, nv.nanpercentile])
+def test_the_way_of_medians_is_no_method(function):
+    with pytest.raises(nv.InvalidArgument, match="unknown method") as caught:
+        function([1.0, 2.0], 0.5, method="mean")
+    assert "mean" not in caught.value.expected

@@ -48,7 +48,7 @@ def quantile(x: TensorLike, q: float | Sequence[float], axis: AxisLike | None = 
     >>> nv.quantile([1, 2, 3, 4], 0.5).item(), nv.quantile([1, 2, 3, 4], [0, 0.5], method="lower").tolist()
     (2.5, [1.0, 2.0])
     """
-    return _quantile(x, q, 1.0, axis, keepdims, method, "quantile")
+    return _quantile(x, q, 1.0, axis, keepdims, _checked_method(method, "quantile"), "quantile")
 
 
 def percentile(x: TensorLike, q: float | Sequence[float], axis: AxisLike | None = None, keepdims: bool = False,
@@ -58,7 +58,7 @@ def percentile(x: TensorLike, q: float | Sequence[float], axis: AxisLike | None 
     >>> nv.percentile([1, 2, 3, 4], 25).item()
     1.75
     """
-    return _quantile(x, q, 100.0, axis, keepdims, method, "percentile")
+    return _quantile(x, q, 100.0, axis, keepdims, _checked_method(method, "percentile"), "percentile")
 
 
 def median(x: TensorLike, axis: AxisLike | None = None, keepdims: bool = False) -> Tensor:
@@ -79,7 +79,7 @@ def nanquantile(x: TensorLike, q: float | Sequence[float], axis: AxisLike | None
     >>> nv.nanquantile([1, np.nan, 2, 3], 0.25).item()
     1.5
     """
-    return _quantile(x, q, 1.0, axis, keepdims, method, "nanquantile")
+    return _quantile(x, q, 1.0, axis, keepdims, _checked_method(method, "nanquantile"), "nanquantile")
 
 
 def nanpercentile(x: TensorLike, q: float | Sequence[float], axis: AxisLike | None = None, keepdims: bool = False,
@@ -89,7 +89,7 @@ def nanpercentile(x: TensorLike, q: float | Sequence[float], axis: AxisLike | No
     >>> nv.nanpercentile([1, np.nan, 2, 3], 25).item()
     1.5
     """
-    return _quantile(x, q, 100.0, axis, keepdims, method, "nanpercentile")
+    return _quantile(x, q, 100.0, axis, keepdims, _checked_method(method, "nanpercentile"), "nanpercentile")
 
 
 def nanmedian(x: TensorLike, axis: AxisLike | None = None, keepdims: bool = False) -> Tensor:
@@ -183,11 +183,14 @@ def _directions(edges: np.ndarray) -> tuple[bool, bool]:
     return bool(np.all((before <= behind) | (behind != behind))), bool(np.all((before >= behind) | (before != before)))
 
 
+def _checked_method(method: str, name: str) -> str:
+    return one_of(method, METHODS, name, "method", "it says what is between two elements")
+
+
 def _quantile(x: TensorLike, q: float | Sequence[float], unit: float, axis: AxisLike | None, keepdims: bool,
               method: str, name: str) -> Tensor:
     own, shares = as_tensor(x, name), _shares(q, unit, name)
     is_kept = truth(keepdims, name, "keepdims")
-    one_of(method, (*METHODS, "mean"), name, "method", "it says what is between two elements")
     if own.is_named and shares.ndim:
         raise InvalidArgument("several shares make an axis without a name", op=name, operand="q", got=f"{q!r:.60}",
                               expected="one share of a tensor with names", help="nv.stack quantiles along a new axis")
