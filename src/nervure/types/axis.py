@@ -16,15 +16,15 @@ None
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from nervure.errors import InvalidArgument, NervureError, WrongKind
+from nervure.errors import InvalidArgument, WrongKind
 from nervure.types.axis_class import BATCH, CHANNEL, RECURRENT, RESERVED, AxisClass, automatic_name, checked_name
 from nervure.types.axis_class import make_axis_class as make_axis_class
 from nervure.types.dim import Dim, DimLike, bounds, equal, product
 from nervure.types.frozen import Frozen, put
+from nervure.types.shape import checked_integer
 
 if TYPE_CHECKING:
     from nervure.types.axes import Axes, AxesLike
@@ -176,7 +176,7 @@ class Axis(Frozen):
         return "?" if length is None else str(length)
 
     def _checked_offset(self, k: int) -> int:
-        step = _integer(k, "Axis.offset", "an offset is an integer")
+        step = checked_integer(k, "an offset is an integer", "Axis.offset", "int(...) makes an integer")
         if step and self.is_anonymous:
             raise InvalidArgument("an anonymous axis has no offset", op="Axis.offset", got=self.label,
                                   help='name the axis: nv.axis("H", 28)')
@@ -408,7 +408,8 @@ def checked_length(length: object) -> DimLike:
         highest = bounds(length)[1]
         is_negative = highest is not None and highest < 0
     else:
-        length = _integer(length, "axis", "a length is an int or a symbolic dimension")
+        length = checked_integer(length, "a length is an int or a symbolic dimension", "axis",
+                                 "int(...) makes an integer; nv.dim('n') is a length that is not known yet")
         is_negative = length < 0
     if is_negative:
         raise InvalidArgument("a length cannot be negative", op="axis", got=length, expected="0 or more",
@@ -440,15 +441,3 @@ def _class_of(name: str, axis_class: AxisClass | str | None) -> AxisClass:
                               operand="axis_class", got=axis_class.name, expected=name,
                               help="give it another name")
     return axis_class
-
-
-def _integer(value: object, op: str, message: str) -> int:
-    if not isinstance(value, bool):  # True is no length, though Python counts it among the integers
-        try:
-            return operator.index(value)  # type: ignore[arg-type]  # anything else is the TypeError below
-        except NervureError:  # a number without a value raises an error of its own
-            raise
-        except TypeError:
-            pass
-    raise WrongKind(message, op=op, got=f"{value!r:.80} ({type(value).__name__})", expected="an integer",
-                    help="int(...) makes an integer; nv.dim('n') is a length that is not known yet")

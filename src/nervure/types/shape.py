@@ -48,7 +48,7 @@ def checked_shape(shape: Iterable[DimLike], itemsize: int = 1, op: str | None = 
             low, high = bounds(length)
             least = high if high is not None and high < 0 else max(low or 0, 0)
         else:
-            number = _checked_integer(length, "a length is an int or a symbolic dimension", op)
+            number = checked_integer(length, "a length is an int or a symbolic dimension", op)
             return checked_shape((*lengths[:position], number, *lengths[position + 1:]), itemsize, op)
         if least < 0:
             raise InvalidArgument("a length cannot be negative", op=op, operand=f"dimension {position}",
@@ -65,7 +65,7 @@ def checked_shape(shape: Iterable[DimLike], itemsize: int = 1, op: str | None = 
 
 def checked_dim(value: object, op: str | None = None) -> DimLike:
     """Returns an integer or a Dim as one; WrongKind for anything else."""
-    return value if isinstance(value, Dim) else _checked_integer(value, "this is no int or symbolic dimension", op)
+    return value if isinstance(value, Dim) else checked_integer(value, "this is no int or symbolic dimension", op)
 
 
 def checked_axes(axes: Iterable[int], rank: int, op: str | None = None) -> tuple[int, ...]:
@@ -74,7 +74,7 @@ def checked_axes(axes: Iterable[int], rank: int, op: str | None = None) -> tuple
     """
     positions = []
     for axis in axes:
-        position = _checked_integer(axis, "a dimension is named by its position", op)
+        position = checked_integer(axis, "a dimension is named by its position", op)
         if not -rank <= position < rank:
             raise IndexOutOfRange(f"there is no dimension {position}", op=op, operand="axes", got=position,
                                   expected=f"{-rank} to {rank - 1}" if rank else "none: the rank is 0",
@@ -122,7 +122,7 @@ def check_index(index: Sequence[int], shape: Sequence[DimLike]) -> Shape:
                               help="an index has an entry for each dimension")
     checked = []
     for position, (entry, length) in enumerate(zip(entries, shape, strict=True)):
-        number = _checked_integer(entry, "an index is an integer", "index")
+        number = checked_integer(entry, "an index is an integer", "index")
         is_inside = less_equal(-length, number) is not False and less_equal(number + 1, length) is not False
         if not is_inside:
             expected = "nothing, as the length is 0" if length == 0 else (
@@ -153,12 +153,14 @@ def at_least(length: DimLike, minimum: int) -> bool:
     return less_equal(minimum, length) is True
 
 
-def _checked_integer(value: object, message: str, op: str | None) -> int:
+def checked_integer(value: object, message: str, op: str | None, help: str | None = None) -> int:
+    """Returns an integer as an int; WrongKind with this ``message`` for any other value, truth values too."""
     try:
-        if isinstance(value, bool):
+        if isinstance(value, bool):  # True is no length, though Python counts it among the integers
             raise TypeError
         return operator.index(value)  # type: ignore[arg-type]  # asked of anything
     except NervureError:  # a number without a value raises an error of its own
         raise
     except TypeError:
-        raise WrongKind(message, op=op, got=f"{value!r} ({type(value).__name__})", expected="int") from None
+        raise WrongKind(message, op=op, got=f"{value!r:.80} ({type(value).__name__})", expected="an integer",
+                        help=help) from None
