@@ -90,7 +90,7 @@ def fraction(value: Any, op: str, operand: str, help: str) -> float:
     """Returns a number from 0 to 1, such as a probability; WrongKind or InvalidArgument with a ``help`` for any other
     ``value``.
     """
-    number = real(value, op, operand, "0 to 1")
+    number = real(value, op, operand, "0 to 1", help)
     if not 0 <= number <= 1:
         raise InvalidArgument(f"{operand} is from 0 to 1", op=op, operand=operand, got=value, expected="0 to 1",
                               help=help)

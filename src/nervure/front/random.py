@@ -36,7 +36,7 @@ import numpy as np
 from nervure import ops
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.apply import operate
-from nervure.front.argument_parsing import integer, positions_of, real
+from nervure.front.argument_parsing import fraction, integer, positions_of
 from nervure.front.creation import as_tensor, read_axes
 from nervure.front.op_functions import add, multiply
 from nervure.front.pointwise.elementwise import where
@@ -124,13 +124,16 @@ def normal(axes: AxesLike, loc: Operand = 0.0, scale: Operand = 1.0, dtype: DTyp
     return _scaled(draw(ops.RandomNormal, read_axes(axes), dtype=as_dtype(dtype)), loc, scale)
 
 
+_OF_CHANCES = "divide a count by how many there are; nv.uniform(axes) < p compares with a tensor"
+
+
 def bernoulli(axes: AxesLike, p: float = 0.5, dtype: DTypeLike = bool) -> Tensor:
     """Draws True, or 1 in another element type, with probability ``p``.
 
     >>> nv.bernoulli((4,), p=1.0).tolist(), nv.bernoulli("N=2, C=3", dtype=nv.float32).shape
     ([True, True, True, True], (2, 3))
     """
-    drawn = draw(ops.RandomBernoulli, read_axes(axes), probability=_probability(p, "bernoulli"))
+    drawn = draw(ops.RandomBernoulli, read_axes(axes), probability=fraction(p, "bernoulli", "p", _OF_CHANCES))
     return Tensor(converted(drawn.value, as_dtype(dtype)), drawn._axes)
 
 
@@ -142,7 +145,7 @@ def dropout(x: TensorLike, rate: float = 0.5) -> Tensor:
     """
     own = as_tensor(x, "dropout")
     own = Tensor(converted(own.value, floating(own.dtype)), own._axes)
-    chance = _probability(rate, "dropout")
+    chance = fraction(rate, "dropout", "rate", _OF_CHANCES)
     if chance == 0:
         return own
     if chance == 1:
@@ -228,14 +231,6 @@ def _require_interval(low: Any, high: Any, dtype: DType) -> None:
     if not -largest <= start <= end <= largest:
         raise InvalidArgument("the bounds make no interval", op="uniform", got=got,
                               expected=f"low <= high, both finite in {dtype.name}", help="the lower bound comes first")
-
-
-def _probability(p: Any, op: str) -> float:
-    chance = real(p, op, "probability", "0 to 1", "nv.uniform(axes) < p compares with a tensor")
-    if not 0 <= chance <= 1:
-        raise InvalidArgument("a probability is from 0 to 1", op=op, got=p, expected="0 to 1",
-                              help="divide a count by how many there are")
-    return chance
 
 
 def fans(axes: AxesLike, out_axes: AxesLike | None, op: str, window_axes: AxesLike = ()) -> tuple[int, int]:
