@@ -80,7 +80,7 @@ def fitted(value: Tensor, target: Tensor, op: str, position: int = 2) -> Value:
     if len(shape) != target.ndim or any(own == 1 and got != 1
                                         for own, got in zip(target.type.shape, shape, strict=True)):
         raise ShapeMismatch("the value has a larger shape than the target", op=op, operand=position,
-                            got=_shape_text(value.shape), expected=f"what broadcasts to {_shape_text(target.shape)}",
+                            got=str(value.shape), expected=f"what broadcasts to {target.shape}",
                             help="reduce the value, or index it")
     return broadcast_anonymous(value.value, target.type.shape, op)
 
@@ -176,7 +176,7 @@ def broadcast_shape(shapes: Sequence[Shape], op: str) -> Shape:
                 length = entry
             elif equal(length, entry) is False:
                 raise ShapeMismatch("the shapes do not broadcast", op=op, operand=position + 1,
-                                    got=_shape_text(shape), expected=f"{length} or 1 at dimension {-back}",
+                                    got=str(shape), expected=f"{length} or 1 at dimension {-back}",
                                     help="reshape or broadcast one of them, or give both axis names")
             elif isinstance(entry, int):
                 length = entry
@@ -197,10 +197,6 @@ def broadcast_anonymous(value: Value, shape: Shape, op: str) -> Value:
     new = [*range(lead), *[lead + d for d in stretched]]
     value = assume_shape(value, tuple([entry for d, entry in enumerate(shape) if d not in new]), op)
     return Broadcast(value, shape, sorted(new)).output if new else value
-
-
-def _shape_text(shape: Shape) -> str:
-    return "(" + ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "") + ")"
 
 
 def _joined(left: Axes, right: Axes, op: str, position: int) -> Axes:
@@ -240,5 +236,5 @@ def _check_takes_names(tensor: Tensor, named: Axes, op: str, position: int) -> N
     """Checks that an anonymous tensor may take names by position: ranks are equal, and lengths provably so."""
     if not same_lengths(tensor.type.shape, named.lengths):
         raise AxisMismatch(f"operand {position} has no axis names; give it axes=(...)", op=op, operand=position,
-                           got=_shape_text(tensor.type.shape), expected=str(named),
+                           got=str(tensor.type.shape), expected=str(named),
                            help='nv.constant(value, axes="N=32, H=28"), or nv.cast_axes(x, axes)')

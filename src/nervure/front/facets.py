@@ -199,7 +199,7 @@ def _shape_of(given: AxesLike | Number, initial: Number | None) -> tuple[AxesLik
 def _lengths(shape: AxesLike, scalar: bool) -> AxesLike:
     """Returns the axes of an input: none for a scalar."""
     listed = _with_symbols([shape] if isinstance(shape, (int, Dim)) else shape)
-    if not truth(scalar, "make_input", "scalar"):
+    if not scalar:
         return listed
     if isinstance(listed, list) and all([entry == 1 for entry in listed]):
         return ()
@@ -241,7 +241,7 @@ def _elements(x: AssignableTensorOp) -> str:
         return np.array2string(array, precision=4, threshold=20, edgeitems=2)
     if facet(x) is Facet.EXIST:
         return "<<not computed yet>>"
-    return f"<<not allocated: size=({', '.join(map(str, x.shape))}{',' if x.ndim == 1 else ''})>>"
+    return f"<<not allocated: size={x.shape}>>"
 
 
 def _indented(text: str) -> list[str]:
