@@ -21,7 +21,7 @@ from operator import mul
 from typing import Literal
 
 from nervure.errors import InvalidArgument, WrongKind, did_you_mean
-from nervure.types.dim import DimLike, equal, less_equal
+from nervure.types.dim import DimLike, equal, less_equal, product
 from nervure.types.frozen import frozen_dataclass, put
 from nervure.types.shape import Shape, at_least, check_index, checked_dim, checked_permutation, checked_shape
 
@@ -253,10 +253,7 @@ def collapsed(shape: Sequence[DimLike], groups: Sequence[Sequence[int]], layout:
     lengths: list[DimLike] = []
     strides: list[DimLike] = []
     for group in groups:
-        moving = [d for d in group if not (type(shape[d]) is int and shape[d] == 1)]
-        length: DimLike = 1
-        for d in moving:
-            length = length * shape[d]
-        lengths.append(length)
+        moving = [d for d in group if not _is_one(shape[d])]
+        lengths.append(product([shape[d] for d in moving]))
         strides.append(layout.strides[moving[-1]] if moving else 1)
     return tuple(lengths), Layout(tuple(strides), layout.offset)
