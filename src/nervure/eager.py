@@ -20,14 +20,14 @@ import numpy as np
 from nervure import transformers
 from nervure.autodiff.derivative import deriv
 from nervure.computation import computation, evaluate, run
-from nervure.errors import InvalidArgument, WrongKind
+from nervure.errors import InvalidArgument
 from nervure.front.alignment import assume_shape
-from nervure.front.argument_parsing import shown, truth
+from nervure.front.argument_parsing import truth
 from nervure.front.creation import AssignableTensorOp, as_tensor, make_place, role_for, variables_below
 from nervure.front.devices import device_in_force
-from nervure.front.effects import Effect, assign, doall
+from nervure.front.effects import assign, doall
 from nervure.front.facets import Facet, facet, place_class
-from nervure.front.gradients import Updater, has_param_ancestor, parameter_of, requires_grad
+from nervure.front.gradients import Updater, checked_update, has_param_ancestor, parameter_of, requires_grad
 from nervure.front.random import SEED, STEP, normal, uniform
 from nervure.front.record import record_of
 from nervure.front.tensor import Tensor, TensorLike, is_tracing
@@ -203,11 +203,7 @@ def call_optimizer(x: Tensor) -> None:
     if not isinstance(optimizer, Updater):
         raise InvalidArgument("no optimiser is hooked to this parameter", op="call_optimizer", operand=place.name,
                               got=repr(x), expected="a hook", help="nv.hook_optimizer(x, optimizer) hooks one")
-    effect = optimizer.update(place, gradient)
-    if not isinstance(effect, Effect):
-        raise WrongKind("an update is an effect", op="call_optimizer", operand=place.name, got=shown(effect),
-                        expected="an assignment, or several", help="nv.doall([...]) makes one effect of several")
-    run([effect])
+    run([checked_update(optimizer.update(place, gradient), "call_optimizer")])
 
 
 explain_keywords(globals(), ["call_optimizer", "parameter", "proceed", "reset_grad"])

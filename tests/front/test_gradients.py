@@ -187,7 +187,7 @@ def test_an_update_that_is_no_effect():
             return parameter - gradient
     w = make([1.0])
     nv.hook_optimizer(w, Wrong())
-    with pytest.raises(WrongKind, match="an update is an effect"):
+    with pytest.raises(WrongKind, match="the optimiser gives no effect"):
         nv.call_optimizer(w)
     assert w.tolist() == [1.0]
 
