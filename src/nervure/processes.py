@@ -97,8 +97,8 @@ def count() -> int:
     >>> nv.processes.count()
     1
     """
-    jax = sys.modules.get("jax")
-    return jax.process_count() if jax is not None and jax.distributed.is_initialized() else 1
+    jax = _joined_jax()
+    return 1 if jax is None else jax.process_count()
 
 
 def index() -> int:
@@ -107,8 +107,14 @@ def index() -> int:
     >>> nv.processes.index()
     0
     """
+    jax = _joined_jax()
+    return 0 if jax is None else jax.process_index()
+
+
+def _joined_jax() -> Any:
+    """Returns JAX if this process has joined a job by it; None otherwise."""
     jax = sys.modules.get("jax")
-    return jax.process_index() if jax is not None and jax.distributed.is_initialized() else 0
+    return jax if jax is not None and jax.distributed.is_initialized() else None
 
 
 def ends_here(is_asked: bool) -> bool:

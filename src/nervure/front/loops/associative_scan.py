@@ -166,8 +166,7 @@ def _interleaved(even: Tensor, odd: Tensor, at: int) -> Tensor:
     pairs = ops.Concatenate(*[ops.Reshape(x.value, apart) for x in (slice_along_axis(even, at, slice(0, count)), odd)],
                             axis=at + 1)
     shape = (*odd.type.shape[:at], 2 * count, *odd.type.shape[at + 1:])
-    axes = odd.axes.resized(at, 2 * count) \
-        if odd.is_named else None
+    axes = odd.axes.resized(at, 2 * count) if odd.is_named else None
     merged = Tensor(ops.Reshape(pairs, shape), axes)
     if even.type.shape[at] == count:
         return merged
