@@ -14,7 +14,7 @@ import numpy as np
 from nervure.errors import InvalidArgument, ShapeMismatch
 from nervure.front.argument_parsing import integer, one_of, real, truth
 from nervure.front.arranging.filled import arange, eye
-from nervure.front.arranging.views import broadcast, expand_dims, reshape, reverse
+from nervure.front.arranging.views import along_axis, broadcast, expand_dims, reverse
 from nervure.front.creation import as_tensor, constant
 from nervure.front.pointwise.elementwise import power
 from nervure.front.tensor import Tensor, TensorLike
@@ -96,8 +96,8 @@ def meshgrid(*xs: TensorLike, indexing: str = "xy") -> list[Tensor]:
     shape: list[DimLike] = [0] * len(vectors)
     for place, length in zip(places, lengths, strict=True):
         shape[place] = length
-    return [broadcast(reshape(vector, [length if at == place else 1 for at in range(len(vectors))]), tuple(shape))
-            for vector, place, length in zip(vectors, places, lengths, strict=True)]
+    return [broadcast(along_axis(vector, place, len(vectors)), tuple(shape))
+            for vector, place in zip(vectors, places, strict=True)]
 
 
 def vander(x: TensorLike, columns: int | None = None, increasing: bool = False) -> Tensor:

@@ -20,7 +20,7 @@ from nervure.front.arranging.diagonals import tri
 from nervure.front.arranging.filled import iota, ones
 from nervure.front.arranging.found import nonzero
 from nervure.front.arranging.gathering import as_index, inside, within
-from nervure.front.arranging.views import reshape
+from nervure.front.arranging.views import along_axis
 from nervure.front.creation import as_tensor, read_axes
 from nervure.front.given_arrays import numpy_array
 from nervure.front.op_functions import add, floordivide, mod, multiply
@@ -129,8 +129,7 @@ def indices(dimensions: AxesLike, dtype: DTypeLike = int64, sparse: bool = False
                               got=str(axes), expected="lengths", help='nv.iota("H=3") counts along a named axis')
     shape, kind = axes.lengths, as_dtype(dtype)
     if truth(sparse, "indices", "sparse"):
-        return tuple([reshape(iota(length, kind), [length if d == at else 1 for d in range(len(shape))])
-                      for at, length in enumerate(shape)])
+        return tuple([along_axis(iota(length, kind), at, len(shape)) for at, length in enumerate(shape)])
     if not shape:
         return ones((0,), kind)
     counted = [ops.Broadcast(ops.Iota(shape, at, kind), (1, *shape), (0,))
@@ -163,7 +162,7 @@ def ix_(*xs: TensorLike) -> tuple[Tensor, ...]:
             raise ShapeMismatch("an index of combinations is made of vectors", op="ix_", operand=at + 1,
                                 got=str(own.type), expected="one axis without names", help="nv.flatten makes one axis")
         row = nonzero(own)[0] if own.dtype.name == "bool" else as_index(own, "ix_", at + 1)
-        found.append(reshape(row, [row.type.shape[0] if d == at else 1 for d in range(len(xs))]))
+        found.append(along_axis(row, at, len(xs)))
     return tuple(found)
 
 

@@ -16,6 +16,7 @@ from nervure.front import alignment
 from nervure.front.argument_parsing import integer, members, position_of, positions_of
 from nervure.front.arranging.filled import iota
 from nervure.front.arranging.gathering import gather
+from nervure.front.arranging.indexing import slice_along_axis
 from nervure.front.arranging.views import broadcast, expand_dims, flatten, matrix_transposed, permuted, reshape, reverse
 from nervure.front.creation import as_tensor, expression
 from nervure.front.op_functions import mod
@@ -111,8 +112,7 @@ def _rolled(x: Tensor, shift: int, at: int) -> Tensor:
     if length == 0 or shift % length == 0:
         return x
     cut = length - shift % length
-    before = (slice(None),) * at
-    end, start = x[*before, cut:], x[*before, :cut]
+    end, start = slice_along_axis(x, at, slice(cut, None)), slice_along_axis(x, at, slice(0, cut))
     return Tensor(ops.Concatenate(end.value, start.value, axis=at), x._axes)
 
 

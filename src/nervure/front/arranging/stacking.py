@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from nervure.errors import InvalidArgument, ShapeMismatch
 from nervure.front.apply import operand_tensors
 from nervure.front.argument_parsing import as_integer, members, position_of
+from nervure.front.arranging.indexing import slice_along_axis
 from nervure.front.arranging.joining import MOST_PARTS, concatenate, split
 from nervure.front.arranging.rearranging import of_rank, with_rank
 from nervure.front.arranging.views import expand_dims, flatten
@@ -145,7 +146,7 @@ def unstack(x: TensorLike, axis: AxisLike = 0) -> tuple[Tensor, ...]:
     if not isinstance(length, int) or length > MOST_PARTS:
         raise ShapeMismatch("the number of slices is no small number", op="unstack", operand=1, got=str(own.type),
                             expected=f"a length up to {MOST_PARTS}", help="nv.map(f, x) goes over all slices")
-    return tuple([own[(*(slice(None),) * at, place)] for place in range(length)])
+    return tuple([slice_along_axis(own, at, place) for place in range(length)])
 
 
 def _listed(xs: Sequence[TensorLike], name: str) -> list[Tensor]:

@@ -226,6 +226,11 @@ def reshape_method(x: Tensor, *shape: AxesLike) -> Tensor:
     return reshape(x, shape[0] if len(shape) == 1 else shape)
 
 
+def along_axis(vector: Tensor, at: int, rank: int) -> Tensor:
+    """Returns a vector along one axis of a tensor of this ``rank``, whose other lengths are 1."""
+    return reshape(vector, [vector.type.size if d == at else 1 for d in range(rank)])
+
+
 def flatten(x: TensorLike) -> Tensor:
     """Joins all axes into one, a FlattenedAxis if they are named.
 

@@ -17,7 +17,7 @@ from nervure.errors import ShapeMismatch
 from nervure.front.apply import promoted_pair
 from nervure.front.argument_parsing import integer
 from nervure.front.arranging.filled import iota
-from nervure.front.arranging.views import permuted, reshape
+from nervure.front.arranging.views import along_axis, permuted, reshape
 from nervure.front.creation import as_tensor, constant
 from nervure.front.images.interpolation import sampled
 from nervure.front.images.windows import Window, window_settings
@@ -106,7 +106,7 @@ def _undeformed(x: Tensor, entry: Window, window: list[int], lengths: Sequence[D
                             help="they have the lengths that nv.convolution would give")
     tap = np.indices(window)[k].reshape(-1, *[1] * len(window)) * entry.dilation
     places = subtract(multiply(iota(lengths[k]), entry.stride), as_tensor(before, dtype=int64))
-    return add(constant(tap), reshape(places, (*[1] * k, -1, *[1] * (len(window) - 1 - k))))
+    return add(constant(tap), along_axis(places, k, len(window)))
 
 
 def _count(length: DimLike) -> int:

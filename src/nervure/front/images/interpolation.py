@@ -23,7 +23,7 @@ from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch
 from nervure.front import alignment
 from nervure.front.argument_parsing import integer, members, one_of, positions_of, shown, truth
 from nervure.front.arranging.filled import iota
-from nervure.front.arranging.views import expand_dims, permuted, reshape
+from nervure.front.arranging.views import along_axis, expand_dims, permuted, reshape
 from nervure.front.creation import as_tensor, read_axes
 from nervure.front.images.sampling import cubic_weights
 from nervure.front.op_functions import (
@@ -181,7 +181,7 @@ def affine_grid(theta: TensorLike, lengths: object, align_corners: bool = False)
     found = plain[..., count]
     for k in range(count):
         at = count - 1 - k
-        line = reshape(_line(sizes[at], plain.dtype, has_ends), (*[1] * at, -1, *[1] * (count - at)))
+        line = along_axis(_line(sizes[at], plain.dtype, has_ends), at, count + 1)
         found = add(found, multiply(plain[..., k], line))
     axes = None
     if own.is_named:

@@ -14,7 +14,7 @@ import math
 from nervure.errors import InvalidArgument
 from nervure.front.argument_parsing import fraction, position_of, real, truth
 from nervure.front.arranging.filled import iota, ones
-from nervure.front.arranging.views import reshape
+from nervure.front.arranging.views import along_axis, reshape
 from nervure.front.networks.normalization import softmax
 from nervure.front.op_functions import add, divide, equal, log, multiply, negative, subtract
 from nervure.front.pointwise.elementwise import as_floats, convert, stop_gradient, where
@@ -97,7 +97,7 @@ def gumbel_softmax(logits: TensorLike, temperature: float = 1.0, hard: bool = Fa
         return convert(shares, own.dtype)
     plain = Tensor(shares.value)
     first = argmax(plain, axis=at, keepdims=True)
-    place = reshape(iota(own.type.shape[at]), (*[1] * at, -1, *[1] * (own.ndim - at - 1)))
+    place = along_axis(iota(own.type.shape[at]), at, own.ndim)
     chosen = convert(equal(place, first), wide.dtype)
     return convert(Tensor(add(subtract(chosen, stop_gradient(plain)), plain).value, own._axes), own.dtype)
 

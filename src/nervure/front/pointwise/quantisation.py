@@ -19,6 +19,7 @@ from nervure.errors import DtypeMismatch, InvalidArgument, ShapeMismatch
 from nervure.front.apply import operand_tensors
 from nervure.front.argument_parsing import integer, position_of
 from nervure.front.arranging.found import repeat
+from nervure.front.arranging.indexing import slice_along_axis
 from nervure.front.creation import as_tensor
 from nervure.front.op_functions import add, divide, multiply, subtract
 from nervure.front.pointwise.elementary import rint
@@ -128,5 +129,4 @@ def _spread(x: Tensor, parts: TensorLike, axis: AxisLike | None, block: int | No
                             f"{f'{length} / {block}, rounded up,' if size > 0 else 'the blocks'} along axis {at}",
                             help="the last block may be shorter")
     whole = repeat(Tensor(own.value), size, at)
-    kept = whole[(slice(None),) * at + (slice(0, length),)]
-    return Tensor(kept.value, x._axes)
+    return Tensor(slice_along_axis(whole, at, slice(0, length)).value, x._axes)

@@ -23,7 +23,7 @@ from nervure.front.arranging.filled import arange, zeros
 from nervure.front.arranging.found import is_constant, known_array
 from nervure.front.arranging.gathering import as_index, from_front, gather, scatter
 from nervure.front.arranging.joining import concatenate
-from nervure.front.arranging.views import axes_with_order, flatten, renamed, reshape
+from nervure.front.arranging.views import along_axis, axes_with_order, flatten, renamed, reshape
 from nervure.front.creation import as_tensor, constant
 from nervure.front.op_functions import divide, equal, is_finite, is_nan, logical_and, maximum, minimum, mod, multiply
 from nervure.front.pointwise.elementwise import convert, where
@@ -193,7 +193,7 @@ def counted(columns: Sequence[Tensor], edges: Sequence[Tensor], are_even: Sequen
     found = divide(found, reductions.sum(found))
     for at, ends in enumerate(edges):
         widths = diff(convert(ends, ends.dtype.compute))
-        found = divide(found, reshape(widths, [-1 if d == at else 1 for d in range(len(edges))]))
+        found = divide(found, along_axis(widths, at, len(edges)))
     return convert(found, dtype)
 
 

@@ -15,6 +15,7 @@ from nervure.front.apply import common_dtype
 from nervure.front.argument_parsing import integer, position_of, positions_of, truth
 from nervure.front.argument_parsing import real as real_number
 from nervure.front.arranging.diagonals import diagonal
+from nervure.front.arranging.indexing import slice_along_axis
 from nervure.front.arranging.joining import concatenate
 from nervure.front.arranging.rearranging import matrix_transpose
 from nervure.front.arranging.views import broadcast, expand_dims, permuted, reshape
@@ -150,7 +151,7 @@ def unwrap(x: TensorLike, discont: float | None = None, axis: AxisLike = -1, per
 
 def _part(x: Tensor, at: int, start: int, stop: DimLike | None) -> Tensor:
     """Returns a range of positions along one axis."""
-    return x[(*(slice(None),) * at, slice(start, stop))]
+    return slice_along_axis(x, at, slice(start, stop))
 
 
 # -- statistics --------------------------------------------------------------------------------------------------
