@@ -25,9 +25,9 @@ import numpy as np
 from nervure import transformers
 from nervure.autodiff.derivative import deriv
 from nervure.computation import build_function, given_below
-from nervure.errors import InvalidArgument, WrongKind, did_you_mean
+from nervure.errors import InvalidArgument, WrongKind, did_you_mean, shown
 from nervure.front import display
-from nervure.front.argument_parsing import members, one_of, shown, truth
+from nervure.front.argument_parsing import members, one_of, truth
 from nervure.front.creation import AssignableTensorOp, as_tensor, variables_below
 from nervure.front.effects import Effect
 from nervure.front.gradients import checked_update, gradient_of

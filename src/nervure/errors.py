@@ -210,6 +210,11 @@ def warn_user(text: str, location: Location | None = None) -> None:
                            location.line if location else 1)
 
 
+def shown(value: object) -> str:
+    """Returns a value as errors show it: its type, and the beginning of its text."""
+    return f"{type(value).__name__} {value!r:.60}"
+
+
 def did_you_mean(name: str, choices: Iterable[str], otherwise: str | None = None) -> str | None:
     """Returns a help line with the known names that are near misses, the nearest first; ``otherwise`` if there are
     none.

@@ -20,9 +20,8 @@ import numpy as np
 
 from nervure import transformers
 from nervure.computation import evaluate
-from nervure.errors import InvalidArgument, NervureError, NotSupported, ShapeMismatch, WrongKind
+from nervure.errors import InvalidArgument, NervureError, NotSupported, ShapeMismatch, WrongKind, shown
 from nervure.front.accessors import memory_of, place_below
-from nervure.front.argument_parsing import shown
 from nervure.front.creation import AssignableTensorOp, as_tensor
 from nervure.front.facets import facet
 from nervure.front.input_memory import InputMemory

@@ -21,9 +21,9 @@ import numpy as np
 
 from nervure import transformers
 from nervure.computation import Computation
-from nervure.errors import InvalidArgument, NotSupported, WrongKind, did_you_mean
+from nervure.errors import InvalidArgument, NotSupported, WrongKind, did_you_mean, shown
 from nervure.files.saving import file_name
-from nervure.front.argument_parsing import one_of, shown, truth
+from nervure.front.argument_parsing import one_of, truth
 from nervure.ir.function import Function
 from nervure.ir.variable import Variable
 from nervure.support import forks

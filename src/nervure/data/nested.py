@@ -14,8 +14,7 @@ from typing import TypeAlias, TypeGuard, cast
 
 import numpy as np
 
-from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind
-from nervure.front.argument_parsing import shown
+from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind, shown
 from nervure.front.given_arrays import check_numbers, numpy_array
 from nervure.front.pytrees import flatten, unflatten
 from nervure.front.tensor import Tensor

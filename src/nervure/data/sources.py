@@ -27,8 +27,8 @@ import numpy as np
 
 from nervure.data.batches import Batches
 from nervure.data.nested import Batch, arrays_of, has_arrays, read_batch
-from nervure.errors import InvalidArgument, WrongKind
-from nervure.front.argument_parsing import members, shown
+from nervure.errors import InvalidArgument, WrongKind, shown
+from nervure.front.argument_parsing import members
 from nervure.front.tensor import Tensor
 from nervure.ir.identity import Uncopyable
 

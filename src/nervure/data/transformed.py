@@ -19,8 +19,8 @@ import numpy as np
 
 from nervure.data.nested import Batch, mapped
 from nervure.data.sources import Source, Stream, as_source, other_length
-from nervure.errors import InvalidArgument, WrongKind
-from nervure.front.argument_parsing import integer, members, shown
+from nervure.errors import InvalidArgument, WrongKind, shown
+from nervure.front.argument_parsing import integer, members
 from nervure.ir.identity import Uncopyable
 
 Mapped = Callable[["tuple[np.ndarray, ...]", np.random.Generator], "tuple[np.ndarray, ...]"]

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from nervure.data.pictures import cut, placed, resized
-from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind
-from nervure.front.argument_parsing import fraction, integer, members, one_of, real, shown
+from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind, shown
+from nervure.front.argument_parsing import fraction, integer, members, one_of, real
 
 Arrays = tuple[np.ndarray, ...]
 

@@ -24,7 +24,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from nervure.errors import FormatError, InvalidArgument, WrongKind, did_you_mean
+from nervure.errors import FormatError, InvalidArgument, WrongKind, did_you_mean, shown
 from nervure.files import torch_weights
 from nervure.files.renaming import Rename
 from nervure.files.saving import file_name
@@ -43,7 +43,7 @@ from nervure.files.state_dict import (
 from nervure.files.state_loading import Fitting, NotLoaded, fitting
 from nervure.files.tensor_file import write_tensors
 from nervure.files.tensor_parts import read_arrays, remove_parts, write_parts
-from nervure.front.argument_parsing import require_function, shown, truth
+from nervure.front.argument_parsing import require_function, truth
 from nervure.front.devices import usable_device
 from nervure.front.tensor import Tensor
 from nervure.ir.device import Device

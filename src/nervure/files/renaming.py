@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import cast
 
-from nervure.errors import InvalidArgument, WrongKind
-from nervure.front.argument_parsing import shown
+from nervure.errors import InvalidArgument, WrongKind, shown
 
 Rename = Mapping[str, str | None] | Callable[[str], str | None]
 """The new name of each prefix of names, in whole parts: ``*`` is any part, and None leaves the name out. The first

@@ -29,10 +29,9 @@ import numpy as np
 
 from nervure import transformers
 from nervure.computation import Computation, ResultForm
-from nervure.errors import FormatError, InvalidArgument, NotSupported, WrongKind
+from nervure.errors import FormatError, InvalidArgument, NotSupported, WrongKind, shown
 from nervure.files.function_file import Content, is_part, load_content, save_function, save_functions, written
 from nervure.files.tensor_file import from_json, read_tensors
-from nervure.front.argument_parsing import shown
 from nervure.front.creation import AssignableTensorOp, placeholder
 from nervure.ir.function import Function
 from nervure.ir.leaves import Parameter
@@ -216,7 +215,7 @@ def file_name(path: Any, op: str, operand: str = "path", help: str | None = None
     except TypeError:
         name = "\0"
     if "\0" in name:
-        raise WrongKind("a file is named by a path", op=op, operand=operand, got=f"{type(path).__name__} {path!r:.60}",
+        raise WrongKind("a file is named by a path", op=op, operand=operand, got=shown(path),
                         expected="a string or a pathlib.Path", help=help or f'nv.{op}("model.safetensors", ...)')
     return name
 

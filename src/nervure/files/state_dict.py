@@ -27,9 +27,9 @@ from typing import NamedTuple
 import numpy as np
 
 from nervure import transformers
-from nervure.errors import FormatError, InvalidArgument, WrongKind, did_you_mean
+from nervure.errors import FormatError, InvalidArgument, WrongKind, did_you_mean, shown
 from nervure.files.state_entries import entries_of
-from nervure.front.argument_parsing import shown, truth
+from nervure.front.argument_parsing import truth
 from nervure.front.creation import AssignableTensorOp
 from nervure.front.given_arrays import numpy_array
 from nervure.front.tensor import Tensor

@@ -20,8 +20,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from nervure.computation import Computation
-from nervure.errors import InvalidArgument, WrongKind, warn_user
-from nervure.front.argument_parsing import members, shown
+from nervure.errors import InvalidArgument, WrongKind, shown, warn_user
+from nervure.front.argument_parsing import members
 from nervure.front.creation import AssignableTensorOp, handle_of
 from nervure.front.record import record_of
 from nervure.front.tensor import Tensor

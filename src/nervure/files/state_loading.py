@@ -14,11 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nervure.errors import InvalidArgument, WrongKind, warn_user
+from nervure.errors import InvalidArgument, WrongKind, shown, warn_user
 from nervure.files.renaming import Rename, renaming
 from nervure.files.state_dict import OPTIMIZERS, StateDict, described, parse_state_dict_key, transformer_of, variable_of
 from nervure.files.state_entries import Entry, entries_of, root_of
-from nervure.front.argument_parsing import shown
 from nervure.front.creation import AssignableTensorOp
 from nervure.ir.variable import Variable
 from nervure.support.elsewhere import explain_keywords

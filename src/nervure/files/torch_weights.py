@@ -20,12 +20,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nervure.errors import InvalidArgument, WrongKind
+from nervure.errors import InvalidArgument, WrongKind, shown
 from nervure.files.renaming import Rename, renaming
 from nervure.files.state_dict import described, transformer_of, variable_of
 from nervure.files.state_loading import Fitting, NotLoaded, fitness
 from nervure.files.tensor_file import read_tensors, write_tensors
-from nervure.front.argument_parsing import shown
 from nervure.front.creation import AssignableTensorOp
 from nervure.front.promotion import promote
 from nervure.ir.variable import Variable

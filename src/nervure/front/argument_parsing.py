@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from nervure.errors import AxisMismatch, IndexOutOfRange, InvalidArgument, NervureError, WrongKind, did_you_mean
+from nervure.errors import AxisMismatch, IndexOutOfRange, InvalidArgument, NervureError, WrongKind, did_you_mean, shown
 from nervure.front.tensor import Number, Tensor, is_scalar
 from nervure.front.traced_numbers import TracedNumber, value_needed
 from nervure.types.axes import Axes, AxesLike, make_axes
@@ -135,11 +135,6 @@ def members(value: object, op: str, operand: str, expected: str = "a list") -> l
         pass
     raise WrongKind(f"{operand} is a list", op=op, operand=operand, got=shown(value), expected=expected,
                     help="write [x] for one alone")
-
-
-def shown(value: object) -> str:
-    """Returns a value as errors show it: its type, and the beginning of its text."""
-    return f"{type(value).__name__} {value!r:.60}"
 
 
 # -- axes ----------------------------------------------------------------------------------------------------

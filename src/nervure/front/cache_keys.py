@@ -24,7 +24,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 
 import numpy as np
 
-from nervure.errors import InvalidArgument, WrongKind
+from nervure.errors import InvalidArgument, WrongKind, shown
 from nervure.front.pytrees import DEEPEST, Attribute, LeafPattern, Pattern, attributes_of
 from nervure.ir.identity import Uncopyable
 from nervure.types.foreign import as_numpy, is_array
@@ -122,7 +122,7 @@ def _object(value: object, above: tuple[object, ...]) -> object:
     """Returns the key of an object: its attributes, and its identity unless its class defines another equality."""
     if isinstance(value, (Iterator, random.Random, np.random.Generator, np.random.RandomState)):
         raise WrongKind("this changes by being used, and a function is traced once", op="jit",
-                        got=f"{type(value).__name__} {value!r:.60}", expected="a value that stays",
+                        got=shown(value), expected="a value that stays",
                         help="nv.uniform and nv.normal draw at each call; make a list of an iterator")
     state = _attributes(value, above)
     if not state and type(value).__hash__ is None:
@@ -153,6 +153,6 @@ def _read(value: object) -> np.ndarray:
 
 
 def _unseen(value: object) -> WrongKind:
-    return WrongKind("changes of this value cannot be seen", op="jit", got=f"{type(value).__name__} {value!r:.60}",
+    return WrongKind("changes of this value cannot be seen", op="jit", got=shown(value),
                      expected="a number, an array, a container or what has a hash",
                      help="give its class __hash__ and __eq__, or pass the arrays and numbers in it")

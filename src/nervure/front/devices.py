@@ -20,7 +20,7 @@ from typing import Literal, TypeVar, cast
 
 import numpy as np
 
-from nervure.errors import InvalidArgument, NotSupported, WrongKind, did_you_mean
+from nervure.errors import InvalidArgument, NotSupported, WrongKind, did_you_mean, shown
 from nervure.front.argument_parsing import one_of, require_function, truth
 from nervure.front.nodes import Node
 from nervure.front.tensor import Tensor
@@ -160,7 +160,7 @@ def checked_device(device: object, op: str, operand: str | int = "device") -> ty
     """Returns the class as it is; WrongKind if it is no device."""
     if isinstance(device, type) and issubclass(device, Tensor) and device.is_device:
         return device
-    name = device.__name__ if isinstance(device, type) else f"{type(device).__name__} {device!r:.60}"
+    name = device.__name__ if isinstance(device, type) else shown(device)
     raise WrongKind("this is no device", op=op, operand=operand, got=name, expected=_usable(),
                     help=did_you_mean(str(device), [own.__name__ for own in _OWN],
                                       "class MyTensor(nv.AbstractTensor) declares one"))

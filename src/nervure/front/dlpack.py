@@ -12,8 +12,8 @@ and no write on one side is seen on the other.
 
 from __future__ import annotations
 
-from nervure.errors import NotShared, WrongKind
-from nervure.front.argument_parsing import as_integer, shown, truth
+from nervure.errors import NotShared, WrongKind, shown
+from nervure.front.argument_parsing import as_integer, truth
 from nervure.front.creation import AssignableTensorOp, constant
 from nervure.front.given_arrays import check_numbers
 from nervure.front.tensor import Tensor

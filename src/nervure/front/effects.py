@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast, overload
 
 from nervure import ops
-from nervure.errors import InvalidArgument, WrongKind, warn_user
+from nervure.errors import InvalidArgument, WrongKind, shown, warn_user
 from nervure.front import alignment, argument_parsing
 from nervure.front.arranging.index_expressions import choose
 from nervure.front.arranging.views import base_of
@@ -262,7 +262,7 @@ def _target_of(target: object) -> tuple[Variable, IndexMap | None]:
 
 
 def _no_place(op: str, target: object) -> WrongKind:
-    return WrongKind("only a tensor can be assigned", op=op, operand=1, got=argument_parsing.shown(target),
+    return WrongKind("only a tensor can be assigned", op=op, operand=1, got=shown(target),
                      expected="a variable or a view of one", help="nv.variable and nv.persistent_tensor make places")
 
 

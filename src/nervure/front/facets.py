@@ -24,9 +24,9 @@ from typing import cast
 
 import numpy as np
 
-from nervure.errors import InvalidArgument, WrongKind
+from nervure.errors import InvalidArgument, WrongKind, shown
 from nervure.front.accessors import memory_of, node, place_below
-from nervure.front.argument_parsing import number, one_of, shown, truth
+from nervure.front.argument_parsing import number, one_of, truth
 from nervure.front.creation import AssignableTensorOp, make_place, read_axes, role_for
 from nervure.front.devices import CPUTensor, device_in_force, device_of_numbers, usable_device
 from nervure.front.gradients import requires_grad as has_gradient

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nervure.errors import InvalidArgument, NervureError, ShapeMismatch, WrongKind
+from nervure.errors import InvalidArgument, NervureError, ShapeMismatch, WrongKind, shown
 from nervure.types.axes import Axes
 from nervure.types.dtype import DType, DTypeLike, as_dtype, complex64, complex128, float32, float64
 from nervure.types.foreign import as_numpy, is_array
@@ -60,7 +60,7 @@ def check_numbers(array: np.ndarray, op: str, value: object = None) -> None:
     """Raises WrongKind for an array, made of a value, whose elements are words, dates, records or objects."""
     if array.dtype.kind in "OUSMm" or (array.dtype.kind == "V" and array.dtype.names):
         value = array if value is None else value
-        raise WrongKind("the elements are not numbers", op=op, got=f"{type(value).__name__} {value!r:.60}",
+        raise WrongKind("the elements are not numbers", op=op, got=shown(value),
                         expected="numbers of at most 64 bits, or booleans",
                         help="number words, dates and objects first")
 
@@ -70,7 +70,7 @@ def _unreadable(value: object, op: str, error: Exception) -> InvalidArgument:
         return InvalidArgument(f"the array cannot be read: {error}", op=op, got=type(value).__name__,
                                expected="numbers in this machine's memory",
                                help="make a NumPy array of it, as its library says")
-    return InvalidArgument("NumPy makes no array of this", op=op, got=f"{type(value).__name__} {value!r:.60}",
+    return InvalidArgument("NumPy makes no array of this", op=op, got=shown(value),
                            expected="a number, an array, or nested lists that are equally long",
                            help="pad shorter lists, or make a tensor of each")
 

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
-from nervure.errors import WrongKind, warn_user
-from nervure.front.argument_parsing import shown
+from nervure.errors import WrongKind, shown, warn_user
 from nervure.front.creation import AssignableTensorOp, make_place, variables_below
 from nervure.front.effects import Effect
 from nervure.front.pointwise.elementwise import stop_gradient
@@ -105,7 +104,7 @@ def hook_optimizer(x: Tensor, optimizer: Updater) -> None:
     place, _ = parameter_of(x, "hook_optimizer")
     if not isinstance(optimizer, Updater):
         raise WrongKind("an optimiser has a method update", op="hook_optimizer", operand="optimizer",
-                        got=f"{type(optimizer).__name__} {optimizer!r:.60}",
+                        got=shown(optimizer),
                         expected="update(parameter, gradient), which gives an effect",
                         help="nv.assign(parameter, parameter - rate * gradient) is such an effect")
     record = record_of(place)

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind
+from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind, shown
 from nervure.front import argument_parsing
 from nervure.front.effects import assign
 from nervure.front.tensor import Tensor, upward
@@ -182,14 +182,14 @@ def _planned(tensors: Sequence[Tensor], block_rank: object, keep_order: bool, op
 
 def _checked(x: object, op: str, position: int) -> Tensor:
     if not isinstance(x, Tensor):
-        raise WrongKind("only tensors are visited", op=op, operand=position, got=argument_parsing.shown(x),
+        raise WrongKind("only tensors are visited", op=op, operand=position, got=shown(x),
                         expected="a tensor with storage, or a view of one", help="nv.tensor(x) makes one of an array")
     return x
 
 
 def _checked_view(view: object, op: str, dimension: object) -> BlockView:
     if not isinstance(view, BlockView):
-        raise WrongKind("this is no view of a block", op=op, operand=1, got=argument_parsing.shown(view),
+        raise WrongKind("this is no view of a block", op=op, operand=1, got=shown(view),
                         expected="what nv.call_with_view and nv.compiled_loop give to a block",
                         help="x.shape, x.strides and x.offset are those of a tensor")
     rank, position = len(view.sizes), argument_parsing.integer(

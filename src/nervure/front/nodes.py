@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import cast
 
-from nervure.errors import InvalidArgument, WrongKind
+from nervure.errors import InvalidArgument, WrongKind, shown
 from nervure.front.creation import as_tensor
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.ir.kinds import Composite, Elementwise
@@ -132,12 +132,12 @@ def defnode(where: str) -> Callable[[type], Node]:
     ...
     """
     if not isinstance(where, str):
-        raise WrongKind("defnode takes a where string", op="defnode", got=f"{type(where).__name__} {where!r:.60}",
+        raise WrongKind("defnode takes a where string", op="defnode", got=shown(where),
                         expected='"A[~ i j] B[~ j k] -> C[~ i k]"', help='write @nv.defnode("...") before a class')
 
     def declare(cls: type) -> Node:
         if not isinstance(cls, type):
-            raise WrongKind("defnode stands before a class", op="defnode", got=f"{type(cls).__name__} {cls!r:.60}",
+            raise WrongKind("defnode stands before a class", op="defnode", got=shown(cls),
                             expected="a class", help='@nv.defnode("A[~] -> B[~]")\nclass Name: ...')
         op = _op_class(cls, where)
         return Node(op, f"{(cls.__doc__ or '').strip()}\n\n``{where}``".strip())

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from nervure.errors import InvalidArgument, WrongKind
-from nervure.front.argument_parsing import position_of, shown
+from nervure.errors import InvalidArgument, WrongKind, shown
+from nervure.front.argument_parsing import position_of
 from nervure.front.creation import as_tensor
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.ops.sharding import ShardAs, split_text

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard, cast
 
 import numpy as np
 
-from nervure.errors import Immutable, InvalidArgument, WrongKind
+from nervure.errors import Immutable, InvalidArgument, WrongKind, shown
 from nervure.front.interface import Interface
 from nervure.ir.device import Device
 from nervure.ir.identity import Uncopyable
@@ -101,7 +101,7 @@ class Tensor(Frozen, Device, Interface, Uncopyable, is_device=False):
     def __new__(cls, value: Value | Op, axes: Axes | None = None) -> Tensor:
         if not isinstance(value, (Value, Op)):
             raise WrongKind("tensors are made by functions", op="Tensor", operand="value",
-                            got=f"{type(value).__name__} {value!r:.60}", expected="a value of the core graph",
+                            got=shown(value), expected="a value of the core graph",
                             help="nv.constant(x) makes one of a number, a list or an array")
         value = as_value(value, "Tensor", 1)
         if axes is not None and (type(axes) is not Axes or len(axes) != len(value.type.shape)):
@@ -374,7 +374,7 @@ def value_only(operand: object, op: str, position: int | str) -> NoReturn:
                               expected="a tensor, a number or a NumPy array",
                               help="put it into nv.sequential([...]) together with a tensor")
     raise WrongKind("this cannot be an operand", op=op, operand=position,
-                    got=f"{type(operand).__name__} {operand!r:.60}",
+                    got=shown(operand),
                     expected="a tensor, a number or a NumPy array",
                     help="call the function, and give its result" if callable(operand) else
                     "nv.constant(...) reads lists")

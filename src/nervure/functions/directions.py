@@ -22,8 +22,8 @@ from nervure import ops
 from nervure.autodiff.derivative import weights_like
 from nervure.autodiff.forward import tangents as tangents_of
 from nervure.autodiff.reverse import gradients
-from nervure.errors import InvalidArgument, WrongKind
-from nervure.front.argument_parsing import require_function, shown
+from nervure.errors import InvalidArgument, WrongKind, shown
+from nervure.front.argument_parsing import require_function
 from nervure.front.creation import as_tensor
 from nervure.front.tensor import Tensor
 from nervure.functions.gradient import grad

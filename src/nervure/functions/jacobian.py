@@ -19,9 +19,9 @@ from collections.abc import Callable, Sequence
 from nervure.autodiff.batching import batched
 from nervure.autodiff.forward import tangents
 from nervure.autodiff.reverse import gradients
-from nervure.errors import InvalidArgument, WrongKind
+from nervure.errors import InvalidArgument, WrongKind, shown
 from nervure.front import pytrees
-from nervure.front.argument_parsing import require_function, shown
+from nervure.front.argument_parsing import require_function
 from nervure.front.tensor import Tensor
 from nervure.functions.gradient import argument_name, with_fresh
 from nervure.functions.nesting import Nest, Nested, results_of, tensors_of, together

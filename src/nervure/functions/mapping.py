@@ -20,9 +20,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from nervure.autodiff.batching import batched
-from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
+from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind, shown
 from nervure.front.alignment import assume_shape
-from nervure.front.argument_parsing import as_integer, require_function, shown
+from nervure.front.argument_parsing import as_integer, require_function
 from nervure.front.arranging.found import positions_below
 from nervure.front.creation import as_tensor
 from nervure.front.tensor import Tensor, described_type, is_operand, tracing

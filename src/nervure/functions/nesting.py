@@ -17,9 +17,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from nervure.errors import InvalidArgument, WrongKind
+from nervure.errors import InvalidArgument, WrongKind, shown
 from nervure.front import pytrees
-from nervure.front.argument_parsing import shown
 from nervure.front.creation import as_tensor
 from nervure.front.effects import Effect
 from nervure.front.tensor import Tensor, is_operand

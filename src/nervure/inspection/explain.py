@@ -21,7 +21,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, NoReturn, Protocol, runtime_checkable
 
 from nervure.computation import Computation
-from nervure.errors import InvalidArgument, WrongKind
+from nervure.errors import InvalidArgument, WrongKind, shown
 from nervure.front import display
 from nervure.front.argument_parsing import integer
 from nervure.inspection.details import Rates, details, rates_of
@@ -88,7 +88,7 @@ def _read(computation: object, arguments: tuple[object, ...],
     if isinstance(computation, Model):
         _refuse(keywords)
         return computation.explained(*arguments)
-    raise WrongKind("this cannot be explained", op="explain", got=f"{type(computation).__name__} {computation!r:.60}",
+    raise WrongKind("this cannot be explained", op="explain", got=shown(computation),
                     expected="a computation, a jitted function, a model or an executable",
                     help="nv.computation(returns, *parameters), nv.build(out) and nv.jit(function) make such")
 

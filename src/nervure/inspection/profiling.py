@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from nervure.build import CompiledComposite
 from nervure.computation import Computation, computation
 from nervure.eager import proceed
-from nervure.errors import WrongKind
-from nervure.front.argument_parsing import integer, shown
+from nervure.errors import WrongKind, shown
+from nervure.front.argument_parsing import integer
 from nervure.front.creation import as_tensor
 from nervure.front.tensor import Operand, Tensor
 from nervure.inspection.explain import Explanation, explain, time_text

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 import numpy as np
 
-from nervure.errors import InvalidArgument, WrongKind, did_you_mean
+from nervure.errors import InvalidArgument, WrongKind, did_you_mean, shown
 from nervure.ir import notation
 from nervure.ir.notation import Number, ReadingContext, Writer
 from nervure.ir.scanner import Scanner
@@ -106,7 +106,7 @@ class Field(Generic[T]):
         except (TypeError, ValueError, OverflowError) as error:
             example = getattr(error, "help", None) or f"for example {name}={self.kind.example}"
             raise WrongKind(f"attribute {name} has the wrong kind", op=op, operand=name,
-                            got=f"{type(value).__name__} {value!r:.60}", expected=self.expected,
+                            got=shown(value), expected=self.expected,
                             help=example) from None
         if self.choices and normal not in self.choices:
             example = f"for example {name}={self.choices[0]!r}"

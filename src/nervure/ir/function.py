@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
-from nervure.errors import InternalError, InvalidArgument, WrongKind, did_you_mean
+from nervure.errors import InternalError, InvalidArgument, WrongKind, did_you_mean, shown
 from nervure.ir import field
 from nervure.ir.identity import Uncopyable
 from nervure.ir.leaves import Parameter, ReadVariable
@@ -225,7 +225,7 @@ def _several(entries: Iterable[T]) -> Sequence[T]:
         return list(entries)
     except TypeError:
         raise WrongKind("results, parameters and effects are lists", op="Function",
-                        got=f"{type(entries).__name__} {entries!r:.60}",
+                        got=shown(entries),
                         expected="a list", help="write Function([result], [parameter])") from None
 
 

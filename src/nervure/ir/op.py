@@ -30,6 +30,7 @@ from nervure.errors import (
     ShapeMismatch,
     WrongKind,
     did_you_mean,
+    shown,
 )
 from nervure.ir import field
 from nervure.ir.field import REQUIRED, Field
@@ -330,7 +331,7 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
         for entry in types:
             if type(entry) is not BasicTensorDescription:
                 raise self.fail(WrongKind, "infer gives the type of each output", operand="infer",
-                                got=f"{type(entry).__name__} {entry!r:.60}", expected="a BasicTensorDescription",
+                                got=shown(entry), expected="a BasicTensorDescription",
                                 help="return x.with_(shape=...), or a tuple of such types")
         labels: tuple[Labels | None, ...] | None = None
         for operand in operands:

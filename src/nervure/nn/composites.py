@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, overload
 
-from nervure.errors import AxisMismatch, IndexOutOfRange, WrongKind
-from nervure.front.argument_parsing import integer, shown
+from nervure.errors import AxisMismatch, IndexOutOfRange, WrongKind, shown
+from nervure.front.argument_parsing import integer
 from nervure.front.creation import as_tensor, expression
 from nervure.front.op_functions import add
 from nervure.front.tensor import Tensor, TensorLike

@@ -29,7 +29,7 @@ import types
 import typing
 from collections.abc import Mapping, Sequence
 
-from nervure.errors import InvalidArgument, WrongKind
+from nervure.errors import InvalidArgument, WrongKind, shown
 from nervure.support.elsewhere import unknown_keyword
 
 _WIDER = {float: (float, int), complex: (complex, float, int)}
@@ -75,7 +75,7 @@ def check(owner: type, name: str, value: object) -> None:
     hint = fields_of(owner).get(name, object)
     if not admits(hint, value):
         raise WrongKind(f"the field {name} has another type", op=owner.__name__, operand=name,
-                        got=f"{type(value).__name__} {value!r:.60}", expected=_text(hint),
+                        got=shown(value), expected=_text(hint),
                         help=f"the class {owner.__name__} declares it with {name}: {_text(hint)}")
 
 

@@ -34,9 +34,9 @@ from weakref import WeakKeyDictionary, ref
 
 from numpy import ndarray
 
-from nervure.errors import InvalidArgument, NervureError, NotSupported, WrongKind
+from nervure.errors import InvalidArgument, NervureError, NotSupported, WrongKind, shown
 from nervure.front import display
-from nervure.front.argument_parsing import shown, truth
+from nervure.front.argument_parsing import truth
 from nervure.front.creation import AssignableTensorOp, constant, placeholder
 from nervure.front.given_arrays import numpy_array
 from nervure.front.record import record_of

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nervure.errors import WrongKind
-from nervure.front.argument_parsing import fraction, integer, one_of, shown, truth
+from nervure.errors import WrongKind, shown
+from nervure.front.argument_parsing import fraction, integer, one_of, truth
 from nervure.front.arranging.filled import zeros
 from nervure.front.creation import as_tensor
 from nervure.front.promotion import promote

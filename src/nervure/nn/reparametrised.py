@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from nervure.errors import InvalidArgument, WrongKind
-from nervure.front.argument_parsing import integer, positions_of, shown
+from nervure.errors import InvalidArgument, WrongKind, shown
+from nervure.front.argument_parsing import integer, positions_of
 from nervure.front.arranging.views import permuted, reshape
 from nervure.front.creation import AssignableTensorOp, persistent_tensor, variable
 from nervure.front.effects import assign, sequential

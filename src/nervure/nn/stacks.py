@@ -13,8 +13,8 @@ import copy
 from collections.abc import Sequence
 from typing import cast
 
-from nervure.errors import InvalidArgument, WrongKind
-from nervure.front.argument_parsing import integer, shown
+from nervure.errors import InvalidArgument, WrongKind, shown
+from nervure.front.argument_parsing import integer
 from nervure.front.creation import as_tensor
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.nn.attention import KeyValueCache

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from nervure.errors import NervureError, NotSupported, WrongKind, did_you_mean
+from nervure.errors import NervureError, NotSupported, WrongKind, did_you_mean, shown
 from nervure.ir.leaves import Full
 from nervure.ir.notation import Number
 from nervure.ir.op import Op, Value, registry
@@ -100,6 +100,6 @@ def traced(expression: Callable[..., object], operands: Sequence[Value], op: str
     if isinstance(made, (bool, int, float, complex)) and operands:
         made = Full(made, operands[0].dtype, shape).output
     if not isinstance(made, (Value, Op)):
-        raise WrongKind("the expression gives no scalar", op=op, got=f"{type(made).__name__} {made!r:.60}",
+        raise WrongKind("the expression gives no scalar", op=op, got=shown(made),
                         expected="what a function of the namespace gives", help="return s.add(x, y), for example")
     return made.value

@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from nervure.errors import InvalidArgument, WrongKind
-from nervure.front.argument_parsing import members, real, require_function, shown
+from nervure.errors import InvalidArgument, WrongKind, shown
+from nervure.front.argument_parsing import members, real, require_function
 from nervure.front.creation import as_tensor, persistent_tensor
 from nervure.front.effects import Effect, assign, doall
 from nervure.front.loops.loop_functions import fori_loop

@@ -16,8 +16,8 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from nervure.errors import InvalidArgument, WrongKind
-from nervure.front.argument_parsing import real, shown
+from nervure.errors import InvalidArgument, WrongKind, shown
+from nervure.front.argument_parsing import real
 from nervure.front.creation import AssignableTensorOp, persistent_tensor, variables_below
 from nervure.front.tensor import Tensor
 from nervure.types.dtype import float64

@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from weakref import WeakKeyDictionary
 
-from nervure.errors import WrongKind
-from nervure.front.argument_parsing import shown
+from nervure.errors import WrongKind, shown
 from nervure.front.creation import AssignableTensorOp, handle_of, persistent_tensor
 from nervure.ir.variable import Variable
 from nervure.types.dtype import DType

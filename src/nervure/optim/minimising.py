@@ -16,9 +16,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from nervure.autodiff.derivative import deriv
-from nervure.errors import InvalidArgument, WrongKind
+from nervure.errors import InvalidArgument, WrongKind, shown
 from nervure.front import pytrees
-from nervure.front.argument_parsing import integer, require_function, shown
+from nervure.front.argument_parsing import integer, require_function
 from nervure.front.arranging.filled import zeros
 from nervure.front.arranging.joining import concatenate
 from nervure.front.arranging.views import reshape

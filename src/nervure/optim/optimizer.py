@@ -19,9 +19,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from nervure.autodiff.derivative import deriv
-from nervure.errors import InvalidArgument, WrongKind
+from nervure.errors import InvalidArgument, WrongKind, shown
 from nervure.front.alignment import fitted
-from nervure.front.argument_parsing import members, shown
+from nervure.front.argument_parsing import members
 from nervure.front.creation import AssignableTensorOp, as_tensor, variables_below
 from nervure.front.effects import Effect, assign, doall
 from nervure.front.pointwise.elementwise import convert

@@ -18,8 +18,8 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from nervure.errors import InvalidArgument, WrongKind
-from nervure.front.argument_parsing import integer, shown
+from nervure.errors import InvalidArgument, WrongKind, shown
+from nervure.front.argument_parsing import integer
 from nervure.front.creation import AssignableTensorOp, as_tensor, persistent_tensor
 from nervure.front.effects import Effect, assign, doall
 from nervure.front.op_functions import cos, floor, less, minimum

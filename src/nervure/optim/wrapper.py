@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from nervure.errors import InvalidArgument, WrongKind
-from nervure.front.argument_parsing import integer, members, shown
+from nervure.errors import InvalidArgument, WrongKind, shown
+from nervure.front.argument_parsing import integer, members
 from nervure.front.creation import AssignableTensorOp, persistent_tensor
 from nervure.front.effects import Effect, assign, doall
 from nervure.front.flushing import without_denormals

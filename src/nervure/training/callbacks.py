@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nervure.errors import WrongKind
-from nervure.front.argument_parsing import members, shown
+from nervure.errors import WrongKind, shown
+from nervure.front.argument_parsing import members
 from nervure.training.readings import Entry
 
 if TYPE_CHECKING:

@@ -27,8 +27,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from nervure.errors import AxisMismatch, NotSupported, WrongKind
-from nervure.front.argument_parsing import shown
+from nervure.errors import AxisMismatch, NotSupported, WrongKind, shown
 from nervure.front.creation import as_tensor
 from nervure.front.op_functions import equal
 from nervure.front.pointwise.elementwise import convert

@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from nervure.errors import InvalidArgument, WrongKind
-from nervure.front.argument_parsing import shown
+from nervure.errors import InvalidArgument, WrongKind, shown
 
 Key = int | str
 """An entry of a batch: its position in a tuple, or its name in a dict."""

@@ -22,8 +22,8 @@ import numpy as np
 from nervure import ops
 from nervure.computation import Computation, ResultForm, build_function
 from nervure.data.nested import Batch, examples, is_flat, leaves, leaves_like, mapped
-from nervure.errors import InvalidArgument, WrongKind
-from nervure.front.argument_parsing import members, shown
+from nervure.errors import InvalidArgument, WrongKind, shown
+from nervure.front.argument_parsing import members
 from nervure.front.creation import AssignableTensorOp, as_tensor, placeholder, variables_below
 from nervure.front.effects import Effect
 from nervure.front.gradients import checked_update

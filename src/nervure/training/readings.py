@@ -17,8 +17,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from nervure.errors import InvalidArgument, WrongKind
-from nervure.front.argument_parsing import shown
+from nervure.errors import InvalidArgument, WrongKind, shown
 from nervure.front.pytrees import Pattern, unflatten
 from nervure.training.metrics import Metric
 

@@ -23,9 +23,9 @@ from nervure import transformers
 from nervure.data.batches import Batches
 from nervure.data.nested import Structure
 from nervure.data.sources import Source, Stream, as_source
-from nervure.errors import InvalidArgument, WrongKind
+from nervure.errors import InvalidArgument, WrongKind, shown
 from nervure.files.saving import file_name
-from nervure.front.argument_parsing import integer, members, shown, truth
+from nervure.front.argument_parsing import integer, members, truth
 from nervure.front.effects import Effect
 from nervure.front.tensor import Tensor
 from nervure.nn.composites import as_module

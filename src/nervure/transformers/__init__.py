@@ -19,7 +19,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 from nervure import flags
-from nervure.errors import InvalidArgument, NotSupported, WrongKind, did_you_mean, notice
+from nervure.errors import InvalidArgument, NotSupported, WrongKind, did_you_mean, notice, shown
 from nervure.support import forks
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def chosen(transformer: Transformer | None) -> Transformer:
         return default()
     if not isinstance(transformer, Transformer):
         raise WrongKind("this is no transformer", op="transformer",
-                        got=f"{type(transformer).__name__} {transformer!r:.60}",
+                        got=shown(transformer),
                         expected="a transformer", help="nv.transformers.make_transformer(name) makes one")
     return transformer
 

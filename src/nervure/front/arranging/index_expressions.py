@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeAlias, TypeGuard
 import numpy as np
 
 from nervure import ops
-from nervure.errors import IndexOutOfRange, InvalidArgument, ShapeMismatch, WrongKind
+from nervure.errors import IndexOutOfRange, InvalidArgument, ShapeMismatch, WrongKind, shown
 from nervure.front import alignment
 from nervure.front.alignment import reordered
 from nervure.front.argument_parsing import as_integer, integer, position_of
@@ -252,7 +252,7 @@ def _read(entry: object, x: Tensor) -> Entry:
         position = as_integer(entry)
         if position is not None:
             return position
-        raise WrongKind("this is no index", op="x[...]", got=f"{type(entry).__name__} {entry!r:.60}",
+        raise WrongKind("this is no index", op="x[...]", got=shown(entry),
                         expected="an integer, a slice, None, ..., an array or a mask",
                         help="a float is converted by int(i), a tensor by index.astype(nv.int64)")
     if x.is_named and not isinstance(entry, int):

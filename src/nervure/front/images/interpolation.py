@@ -19,9 +19,9 @@ from itertools import product as combinations
 from typing import NamedTuple
 
 from nervure import ops
-from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch
+from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, shown
 from nervure.front import alignment
-from nervure.front.argument_parsing import integer, members, one_of, positions_of, shown, truth
+from nervure.front.argument_parsing import integer, members, one_of, positions_of, truth
 from nervure.front.arranging.filled import iota
 from nervure.front.arranging.views import along_axis, expand_dims, permuted, reshape
 from nervure.front.creation import as_tensor, read_axes

@@ -13,9 +13,9 @@ import math
 from typing import Literal, overload
 
 from nervure import ops
-from nervure.errors import InvalidArgument, ShapeMismatch
+from nervure.errors import InvalidArgument, ShapeMismatch, shown
 from nervure.front import alignment
-from nervure.front.argument_parsing import as_integer, real, shown, truth
+from nervure.front.argument_parsing import as_integer, real, truth
 from nervure.front.arranging.filled import iota, zeros
 from nervure.front.arranging.gathering import as_index, gather_elements
 from nervure.front.arranging.views import broadcast, permuted, reshape

@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind
-from nervure.front.argument_parsing import integer, members, one_of, position_of, positions_of, real, shown, truth
+from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind, shown
+from nervure.front.argument_parsing import integer, members, one_of, position_of, positions_of, real, truth
 from nervure.front.arranging.filled import iota, zeros
 from nervure.front.arranging.gathering import gather, scatter
 from nervure.front.arranging.views import pad, permuted, reshape

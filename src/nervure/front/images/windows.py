@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from nervure.errors import AxisMismatch, InvalidArgument, WrongKind, did_you_mean
-from nervure.front.argument_parsing import as_integer, integer, one_of, position_of, shown
+from nervure.errors import AxisMismatch, InvalidArgument, WrongKind, did_you_mean, shown
+from nervure.front.argument_parsing import as_integer, integer, one_of, position_of
 from nervure.front.tensor import Tensor
 from nervure.types.axis import Axis
 from nervure.types.dim import DimLike, dim_max, equal

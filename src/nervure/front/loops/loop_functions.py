@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from nervure import ops
-from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
+from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind, shown
 from nervure.front import argument_parsing, pytrees
 from nervure.front.alignment import arranged
 from nervure.front.creation import as_tensor
@@ -105,7 +105,7 @@ def fori_loop(lower: object, upper: object, body_fun: Callable[..., Nested], ini
                         checkpoint=checkpoint)[0]
     if checkpoint is not None:
         raise InvalidArgument("a loop between tensors has no derivatives, and keeps nothing for them", op="fori_loop",
-                              operand="checkpoint", got=argument_parsing.shown(checkpoint), expected="None",
+                              operand="checkpoint", got=shown(checkpoint), expected="None",
                               help="leave it out, or give bounds that are numbers or lengths")
     start, stop = _counter(lower, "lower"), _counter(upper, "upper")
     counted = _Traced("fori_loop", lambda state: (state[0] + 1, body_fun(*state)), (start, init_val), [],
@@ -410,8 +410,8 @@ def _trips(value: object, name: str, operand: str) -> DimLike:
         return value
     number = None if isinstance(value, Tensor) else argument_parsing.as_integer(value)
     if number is None:
-        shown = described_type(value) if isinstance(value, Tensor) else argument_parsing.shown(value)
-        raise WrongKind(f"{operand} is known when the loop is built", op=name, operand=operand, got=shown,
+        got = described_type(value) if isinstance(value, Tensor) else shown(value)
+        raise WrongKind(f"{operand} is known when the loop is built", op=name, operand=operand, got=got,
                         expected="an integer, or a length such as nv.dim('n')",
                         help="nv.fori_loop takes bounds that are tensors, and nv.while_loop any condition")
     if number < 0:

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nervure.errors import InvalidArgument, NervureError, WrongKind
+from nervure.errors import InvalidArgument, NervureError, WrongKind, shown
 from nervure.ir import field
 from nervure.ir.device import Device, Implementation, implementation_of
 from nervure.ir.function import Function
@@ -63,7 +63,7 @@ def run_implementation(found: Implementation, op: Op, operands: Sequence[Element
     returned = found.function(op, *operands, *results)
     if returned is not None and not any([returned is result for result in results]):
         raise op.fail(WrongKind, "an implementation writes its results and returns nothing", operand=_name(found),
-                      got=f"{type(returned).__name__} {returned!r:.60}", expected="None",
+                      got=shown(returned), expected="None",
                       help="the last parameters are the results: set their elements with out.set_vref(i, value)")
 
 

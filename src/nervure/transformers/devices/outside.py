@@ -24,7 +24,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nervure.errors import InvalidArgument, NervureError, ShapeMismatch, WrongKind
+from nervure.errors import InvalidArgument, NervureError, ShapeMismatch, WrongKind, shown
 from nervure.ir.device import Device
 from nervure.ir.notation import Number
 from nervure.transformers.convert import widen
@@ -134,6 +134,6 @@ def given_as(device: type[Device], dtype: DType, shape: tuple[int, ...], order: 
         raise
     except Exception as error:
         raise InvalidArgument(f"the elements of this storage cannot be read: {error}", op="storage",
-                              got=f"{type(storage).__name__} {storage!r:.60}", expected=about,
+                              got=shown(storage), expected=about,
                               help=f"vref of {device.__name__} reads each element from it") from None
     return memory
