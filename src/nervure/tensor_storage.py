@@ -140,9 +140,7 @@ def _set_outside(x: AssignableTensorOp, given: object) -> None:
     lengths = known_lengths(x.type.shape)
     if lengths is None:
         if x.ndim != 1 or not hasattr(given, "__len__"):
-            raise InvalidArgument("the lengths of this input are not known yet", op="storage", operand=x.name,
-                                  got=str(x.type), expected="lengths that are numbers",
-                                  help="model.set_input(name, value), or a call with a value, settles them")
+            raise _unknown_lengths(x, "model.set_input(name, value), or a call with a value, settles them")
         lengths = (len(given),)
     try:
         outside = given_as(x.device, x.dtype, lengths, memory_order(x), given)
@@ -190,11 +188,14 @@ def _memory(place: AssignableTensorOp) -> InputMemory:
     if memory.shape is not None:
         return memory
     if any([isinstance(length, Dim) for length in place.type.shape]):
-        raise InvalidArgument("the lengths of this input are not known yet", op="storage", operand=place.name,
-                              got=str(place.type), expected="lengths that are numbers",
-                              help="x.storage = array settles them, and so does a call with a value for x")
+        raise _unknown_lengths(place, "x.storage = array settles them, and so does a call with a value for x")
     memory.room(_integers(place.type.shape), place.dtype.numpy)
     return memory
+
+
+def _unknown_lengths(place: AssignableTensorOp, help: str) -> InvalidArgument:
+    return InvalidArgument("the lengths of this input are not known yet", op="storage", operand=place.name,
+                           got=str(place.type), expected="lengths that are numbers", help=help)
 
 
 def _read_only(constant: Tensor) -> np.ndarray:

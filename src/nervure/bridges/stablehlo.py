@@ -22,12 +22,11 @@ import numpy as np
 from nervure import transformers
 from nervure.computation import Computation
 from nervure.errors import InvalidArgument, NotSupported, WrongKind, did_you_mean, shown
-from nervure.files.saving import file_name
 from nervure.front.argument_parsing import one_of, truth
 from nervure.ir.function import Function
 from nervure.ir.variable import Variable
 from nervure.support import forks
-from nervure.support.atomic_file import write_atomically
+from nervure.support.atomic_file import file_name, write_atomically
 from nervure.transformers.binding import Binder, Bindings
 from nervure.transformers.memory_estimate import numbers
 

@@ -124,7 +124,7 @@ class Content(NamedTuple):
 
     def text(self, part: str) -> str:
         """Returns the text of a function."""
-        return self.strings[_key(_TEXT, part)]
+        return self.strings[key_of_part(_TEXT, part)]
 
     def named(self) -> dict[str, Variable]:
         """Returns the variables by their names, except names that several had when they were saved."""
@@ -144,14 +144,14 @@ def load_content(path: str | os.PathLike[str]) -> Content:
     tensors, strings = read_tensors(path)
     name = os.fspath(path)
     parts = _parts(strings, name)
-    for key in (_FORMAT, _OPS, DIGEST, *[_key(_TEXT, part) for part in parts]):
+    for key in (_FORMAT, _OPS, DIGEST, *[key_of_part(_TEXT, part) for part in parts]):
         if key not in strings:
             raise FormatError("the file holds no function", op="load", operand=name, expected=f"an entry {key}",
                               help="nv.save writes such files; tensor_file.read_tensors reads any safetensors file")
     if strings[_FORMAT] != str(FORMAT):
         raise FormatError("the file has another format", op="load", operand=name, got=strings[_FORMAT][:20],
                           expected=FORMAT, help="a newer nervure may have written it")
-    _check_length("".join([strings[_key(_TEXT, part)] for part in parts]), name)
+    _check_length("".join([strings[key_of_part(_TEXT, part)] for part in parts]), name)
     _check_versions(strings[_OPS], name)
     return _content(parts, tensors, strings, name)
 
@@ -163,19 +163,19 @@ def _content(parts: Iterable[str], tensors: Mapping[str, np.ndarray], strings: d
     found = Content({}, {}, {}, strings)
     used: set[str] = set()
     for part in parts:
-        constants = _below(_key(_CONSTANTS.rstrip("/"), part) + "/", tensors)
+        constants = _below(key_of_part(_CONSTANTS.rstrip("/"), part) + "/", tensors)
         common = _table(strings, part, source)
         known = {key: key for key in shared} if common is None else common
         local = {key: shared[other] for key, other in known.items() if other in shared}
         initial = values if common is None else {key: values[other] for key, other in common.items() if other in values}
-        found.functions[part] = parse_function(strings[_key(_TEXT, part)], arrays=constants, variables=local,
+        found.functions[part] = parse_function(strings[key_of_part(_TEXT, part)], arrays=constants, variables=local,
                                                initial=initial, source=source)
         if common is not None and set(common) != set(local):
             raise FormatError("the names of variables are damaged", op="load", operand=source, got=", ".join(common),
                               expected=", ".join(local))
         shared |= {key if common is None else common[key]: variable for key, variable in local.items()}
         found.names[part] = local
-        used |= {f"{_key(_CONSTANTS.rstrip('/'), part)}/{key}" for key in constants}
+        used |= {f"{key_of_part(_CONSTANTS.rstrip('/'), part)}/{key}" for key in constants}
     if {_VARIABLES + key for key in shared} | used != set(tensors):
         raise FormatError("the arrays of the file are not those that its function needs", op="load", operand=source,
                           got=", ".join(sorted(tensors)), expected=", ".join(_VARIABLES + key for key in shared))
@@ -200,7 +200,7 @@ def _random_state(values: Mapping[str, np.ndarray], strings: Mapping[str, str], 
     return {name: another(originals[kind], values[name]) for name, kind in listed.items()}
 
 
-def _key(start: str, part: str) -> str:
+def key_of_part(start: str, part: str) -> str:
     """Returns the name in a file of something that belongs to a part."""
     return f"{start}/{part}" if part else start
 
@@ -230,7 +230,7 @@ def _table(strings: Mapping[str, str], part: str, source: str) -> dict[str, str]
     """Maps the variables in a part's text to their names in the file; None if they are the same."""
     if not part:
         return None
-    text = strings.get(_key(_SHARED, part), "")
+    text = strings.get(key_of_part(_SHARED, part), "")
     found = from_json(text)
     if not isinstance(found, dict) or not all([isinstance(entry, str) for entry in found.values()]) or len(
             set(found.values())) < len(found):

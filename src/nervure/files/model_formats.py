@@ -27,7 +27,6 @@ import numpy as np
 from nervure.errors import FormatError, InvalidArgument, WrongKind, did_you_mean, shown
 from nervure.files import torch_weights
 from nervure.files.renaming import Rename
-from nervure.files.saving import file_name
 from nervure.files.state_dict import (
     OF_EPOCH,
     OPTIMIZERS,
@@ -47,7 +46,7 @@ from nervure.front.argument_parsing import require_function, truth
 from nervure.front.devices import usable_device
 from nervure.front.tensor import Tensor
 from nervure.ir.device import Device
-from nervure.support.atomic_file import open_regular, write_atomically, write_with
+from nervure.support.atomic_file import file_name, open_regular, write_atomically, write_with
 from nervure.support.elsewhere import explain_keywords
 from nervure.transformers.base import Transformer
 from nervure.transformers.devices.elements import allocated, filled

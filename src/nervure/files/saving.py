@@ -30,12 +30,21 @@ import numpy as np
 from nervure import transformers
 from nervure.computation import Computation, ResultForm
 from nervure.errors import FormatError, InvalidArgument, NotSupported, WrongKind, shown
-from nervure.files.function_file import Content, is_part, load_content, save_function, save_functions, written
+from nervure.files.function_file import (
+    Content,
+    is_part,
+    key_of_part,
+    load_content,
+    save_function,
+    save_functions,
+    written,
+)
 from nervure.files.tensor_file import from_json, read_tensors
 from nervure.front.creation import AssignableTensorOp, placeholder
 from nervure.ir.function import Function
 from nervure.ir.leaves import Parameter
 from nervure.ir.variable import Variable
+from nervure.support.atomic_file import file_name
 from nervure.support.elsewhere import explain_keywords
 from nervure.transformers.devices.choice import transformer_for
 from nervure.types.axes import axes_named
@@ -104,7 +113,7 @@ def _save_several(path: str, computations: Mapping[str, Computation[Any]], texts
     transformer = _common_transformer(list(computations.values()), "save")
     functions = {name: entry.function for name, entry in computations.items()}
     variables = dict.fromkeys([variable for function in functions.values() for variable in function.variables])
-    strings = {**texts, **{f"{_RESULTS}/{name}": _results(entry) for name, entry in computations.items()}}
+    strings = {**texts, **{key_of_part(_RESULTS, name): _results(entry) for name, entry in computations.items()}}
     state = transformer.snapshot(list(variables))
     transformer.peers.by_first(lambda: save_functions(path, functions, state, strings))
 
@@ -199,25 +208,13 @@ def load_notes(path: str | os.PathLike[str]) -> dict[str, str]:
 
 def _made(content: Content, name: str, path: str, transformer: Transformer) -> Computation[Any]:
     """Makes a computation of a file."""
-    function, key = content.functions[name], f"{_RESULTS}/{name}" if name else _RESULTS
+    function, key = content.functions[name], key_of_part(_RESULTS, name)
     parameters = [_parameter(op) for op in function.parameters]
     results = _read_results(content.strings[key], path) if key in content.strings else _plain(function)
     if sum(results.has_value) != len(function.results):
         raise FormatError("the results do not fit the function", op="load", operand=os.fspath(path),
                           got=sum(results.has_value), expected=len(function.results))
     return Computation(transformer_for(function, transformer), function, parameters, results)
-
-
-def file_name(path: Any, op: str, operand: str = "path", help: str | None = None) -> str:
-    """Returns a path as a string; WrongKind, which names ``op`` and ``operand``, for anything else."""
-    try:
-        name = os.fsdecode(path)
-    except TypeError:
-        name = "\0"
-    if "\0" in name:
-        raise WrongKind("a file is named by a path", op=op, operand=operand, got=shown(path),
-                        expected="a string or a pathlib.Path", help=help or f'nv.{op}("model.safetensors", ...)')
-    return name
 
 
 def _plain(function: Function) -> ResultForm:

@@ -57,9 +57,7 @@ class StateDict:
     """
 
     def __init__(self, table: Mapping[str, np.ndarray | Tensor], paths: Mapping[str, str] | None = None) -> None:
-        if not isinstance(table, Mapping):
-            raise WrongKind("a state dict is made of a mapping", op="StateDict", got=shown(table),
-                            expected="arrays by their keys", help="nv.make_state_dict(model) makes one of a model")
+        _require_mapping(table, "StateDict")
         for key, value in table.items():
             if not isinstance(value, (np.ndarray, Tensor)):
                 raise WrongKind("a state dict holds arrays", op="StateDict", operand=str(key)[:60], got=shown(value),
@@ -132,12 +130,16 @@ def from_state_dict(mapping: Mapping[str, object], paths: Mapping[str, str] | No
     """
     if isinstance(mapping, StateDict):
         return StateDict(mapping.table, mapping.paths if paths is None else paths)
-    if not isinstance(mapping, Mapping):
-        raise WrongKind("a state dict is made of a mapping", op="from_state_dict", got=shown(mapping),
-                        expected="arrays by their keys", help="nv.make_state_dict(model) makes one of a model")
+    _require_mapping(mapping, "from_state_dict")
     for key in mapping:
         parse_state_dict_key(key)
     return StateDict({key: _array(value) for key, value in mapping.items()}, paths)
+
+
+def _require_mapping(value: object, op: str) -> None:
+    if not isinstance(value, Mapping):
+        raise WrongKind("a state dict is made of a mapping", op=op, got=shown(value), expected="arrays by their keys",
+                        help="nv.make_state_dict(model) makes one of a model")
 
 
 def parse_state_dict_key(key: str) -> tuple[str, ...]:

@@ -21,8 +21,9 @@ import re
 import stat
 from collections.abc import Callable, Iterable
 from io import BufferedReader
+from typing import Any
 
-from nervure.errors import FormatError, InvalidArgument
+from nervure.errors import FormatError, InvalidArgument, WrongKind, shown
 
 try:
     import fcntl
@@ -32,6 +33,18 @@ except ImportError:  # a system without such locks: abandoned files stay
 _KINDS = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 _TEMPORARY = re.compile(r"\.nervure-[0-9a-f]{16}\.\w+")
 _ENDING = re.compile(r"\.\w+")
+
+
+def file_name(path: Any, op: str, operand: str = "path", help: str | None = None) -> str:
+    """Returns a path as a string; WrongKind, which names ``op`` and ``operand``, for anything else."""
+    try:
+        name = os.fsdecode(path)
+    except TypeError:
+        name = "\0"
+    if "\0" in name:
+        raise WrongKind("a file is named by a path", op=op, operand=operand, got=shown(path),
+                        expected="a string or a pathlib.Path", help=help or f'nv.{op}("model.safetensors", ...)')
+    return name
 
 
 def write_atomically(path: str, pieces: Iterable[bytes | memoryview]) -> None:

@@ -18,8 +18,7 @@ from collections.abc import Sequence
 
 from nervure import processes
 from nervure.errors import InvalidArgument, NotSupported
-from nervure.files.saving import file_name
-from nervure.support.atomic_file import replace_file
+from nervure.support.atomic_file import file_name, replace_file
 from nervure.training.readings import Entry
 
 History = Sequence[Entry]

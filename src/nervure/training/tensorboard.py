@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from nervure.errors import NotSupported
-from nervure.files.saving import file_name
 from nervure.front.argument_parsing import integer
+from nervure.support.atomic_file import file_name
 from nervure.training.callbacks import Callback
 from nervure.training.readings import Entry
 

@@ -24,11 +24,11 @@ from nervure.data.batches import Batches
 from nervure.data.nested import Structure
 from nervure.data.sources import Source, Stream, as_source
 from nervure.errors import InvalidArgument, WrongKind, shown
-from nervure.files.saving import file_name
 from nervure.front.argument_parsing import integer, members, truth
 from nervure.front.effects import Effect
 from nervure.front.tensor import Tensor
 from nervure.nn.composites import as_module
+from nervure.support.atomic_file import file_name
 from nervure.support.elsewhere import explains_keywords
 from nervure.training import checkpoints
 from nervure.training.callbacks import Callback, read_callbacks
