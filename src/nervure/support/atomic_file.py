@@ -21,7 +21,6 @@ import re
 import stat
 from collections.abc import Callable, Iterable
 from io import BufferedReader
-from typing import Any
 
 from nervure.errors import FormatError, InvalidArgument, WrongKind, shown
 
@@ -35,10 +34,10 @@ _TEMPORARY = re.compile(r"\.nervure-[0-9a-f]{16}\.\w+")
 _ENDING = re.compile(r"\.\w+")
 
 
-def file_name(path: Any, op: str, operand: str = "path", help: str | None = None) -> str:
+def file_name(path: object, op: str, operand: str = "path", help: str | None = None) -> str:
     """Returns a path as a string; WrongKind, which names ``op`` and ``operand``, for anything else."""
     try:
-        name = os.fsdecode(path)
+        name = os.fsdecode(path)  # type: ignore[arg-type]  # anything else is a TypeError
     except TypeError:
         name = "\0"
     if "\0" in name:
