@@ -17,8 +17,8 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from nervure.front import argument_parsing, pytrees
-from nervure.front.loops.bodies import TracedBody, after_assignments, paths, read_of, tensors_of_leaves
-from nervure.front.pytrees import Nested
+from nervure.front.loops.bodies import TracedBody, after_assignments, read_of, tensors_of_leaves
+from nervure.front.pytrees import Nested, paths
 from nervure.front.tensor import Tensor
 from nervure.ops.rematerialising import Checkpoint
 from nervure.support.elsewhere import explain_keywords
