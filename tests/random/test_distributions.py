@@ -92,6 +92,31 @@ def test_shares():
         assert stats.kstest(row.astype(float), stats.beta(a, 4 - a).cdf).pvalue > LEAST
 
 
+@pytest.mark.parametrize(("a", "b", "dtype"), [
+    *[(1e-3, 1e-3, dtype) for dtype in (nv.float16, nv.bfloat16, nv.float32, nv.float64)],
+    (2e-3, 1e-3, nv.float32), (0.02, 3.0, nv.float32), (1e-30, 1e-30, nv.float32)], ids=str)
+def test_shares_of_small_shapes(a, b, dtype):
+    """A430: where gamma numbers themselves would be 0, shares are still beta distributed."""
+    ends = np.array([0.0, 1e-3, 0.1, 0.4, 0.6, 0.9, 1.0])
+    expected = np.diff(stats.beta(a, b).cdf(ends)) * COUNT
+    for seed, draw in ((25, lambda: random.beta((COUNT,), a, b, dtype)),
+                       (26, lambda: random.dirichlet((COUNT, 2), [a, b], dtype=dtype)[:, 0])):
+        nv.seed(seed)
+        counted = np.histogram(draw().numpy().astype(float), ends)[0]
+        likely = expected > 5
+        assert (counted[expected < 1e-3] == 0).all() and counted.sum() == COUNT
+        chances = expected[likely] / expected[likely].sum()
+        assert stats.chisquare(counted[likely], counted[likely].sum() * chances).pvalue > LEAST
+
+
+def test_the_derivatives_of_shares():
+    """A432: those of the mean, a / (a + b), for shapes below 1 and above."""
+    nv.seed(27)
+    for value in (0.2, 0.5, 2.0):
+        a = nv.variable((), value)
+        assert abs(nv.deriv(nv.mean(random.beta((COUNT,), a, 2.0)), a).item() - 2 / (value + 2)**2) < 0.01
+
+
 def test_orders():
     """A430: all are as likely, and rows stay whole."""
     nv.seed(14)

@@ -42,6 +42,7 @@ from nervure.front.op_functions import (
 from nervure.front.pointwise.elementwise import power, stop_gradient, where
 from nervure.front.random import bernoulli, normal
 from nervure.front.statistics.reductions import any as some
+from nervure.front.statistics.reductions import max as largest
 from nervure.front.statistics.reductions import sum as total
 from nervure.front.tensor import Operand, Tensor, TensorLike
 from nervure.random.numbers import exponentials, finished, floats, inner, parameter
@@ -128,9 +129,11 @@ def beta(axes: AxesLike, a: Operand, b: Operand, dtype: DTypeLike = float32) -> 
     True
     """
     own, wanted, working = floats(axes, dtype, "beta")
-    first, second = [_standard(own, parameter(value, "beta", name, 0.0), working, "beta")
-                     for value, name in ((a, "a"), (b, "b"))]
-    return finished(divide(first, add(first, second)), own, wanted, "beta")
+    (first, lift), (second, other) = [_factors(own, parameter(value, "beta", name, 0.0), working, "beta")
+                                      for value, name in ((a, "a"), (b, "b"))]
+    most = stop_gradient(maximum(lift, other))
+    first, second = multiply(first, exp(subtract(lift, most))), multiply(second, exp(subtract(other, most)))
+    return finished(_positive(divide(first, add(first, second))), own, wanted, "beta")
 
 
 def dirichlet(axes: AxesLike, shapes: TensorLike, axis: AxisLike = -1, dtype: DTypeLike = float32) -> Tensor:
@@ -143,10 +146,12 @@ def dirichlet(axes: AxesLike, shapes: TensorLike, axis: AxisLike = -1, dtype: DT
     (True, True)
     """
     own, wanted, working = floats(axes, dtype, "dirichlet")
-    found = _standard(own, parameter(shapes, "dirichlet", "shapes", 0.0), working, "dirichlet")
-    at = position_of(found, axis, "dirichlet")
-    sums = total(found, reduction_axes=[at]) if found.is_named else total(found, axis=at, keepdims=True)
-    return finished(divide(found, sums), own, wanted, "dirichlet")
+    numbers, lifts = _factors(own, parameter(shapes, "dirichlet", "shapes", 0.0), working, "dirichlet")
+    at, plain = position_of(numbers, axis, "dirichlet"), Tensor(lifts.value)
+    most = stop_gradient(largest(plain, axis=at, keepdims=True))
+    parts = multiply(Tensor(numbers.value), exp(subtract(plain, most)))
+    shares = _positive(divide(parts, total(parts, axis=at, keepdims=True)))
+    return finished(Tensor(shares.value, numbers._axes), own, wanted, "dirichlet")
 
 
 def t(axes: AxesLike, df: Operand, dtype: DTypeLike = float32) -> Tensor:
@@ -179,16 +184,49 @@ def f(axes: AxesLike, first: Operand, second: Operand, dtype: DTypeLike = float3
 
 def _standard(axes: Axes, shape: Operand, dtype: DType, op: str) -> Tensor:
     """Draws gamma numbers of scale 1 over all axes; derivatives go to the shape."""
-    spread = finished(multiply(full(axes, 1.0, dtype), shape), axes, dtype, op)
+    spread = _spread(axes, shape, dtype, op)
     if isinstance(shape, Tensor):
         return _with_slope(spread, stop_gradient(_drawn(axes, stop_gradient(spread), dtype)))
     return _drawn(axes, spread, dtype)
 
 
+def _factors(axes: Axes, shape: Operand, dtype: DType, op: str) -> tuple[Tensor, Tensor]:
+    """Draws gamma numbers that no small shape makes 0, as two factors: one of a shape of 1 or more, and the logarithm
+    of the other one.
+    """
+    spread = _spread(axes, shape, dtype, op)
+    is_small, larger = _lifted(spread)
+    found = _accepted(axes, stop_gradient(larger), dtype)
+    lift = maximum(divide(log(inner(axes, dtype)), where(is_small, spread, 1.0)), float(np.finfo(dtype.numpy).min))
+    return (_with_slope(larger, stop_gradient(found)) if isinstance(shape, Tensor) else found,
+            where(is_small, lift, 0.0))
+
+
 def _drawn(axes: Axes, shape: Tensor, dtype: DType) -> Tensor:
     """Draws by rejection; shapes below 1 are drawn one larger, and times a power of a uniform number."""
+    is_small, larger = _lifted(shape)
+    found = _accepted(axes, larger, dtype)
+    return _positive(where(is_small, multiply(found, power(inner(axes, dtype), divide(1.0, shape))), found))
+
+
+def _spread(axes: Axes, shape: Operand, dtype: DType, op: str) -> Tensor:
+    return finished(multiply(full(axes, 1.0, dtype), shape), axes, dtype, op)
+
+
+def _lifted(shape: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns where shapes are below 1, and shapes of 1 or more, which are there larger by 1."""
     is_small = less(shape, 1.0)
-    d = subtract(where(is_small, add(shape, 1.0), shape), 1 / 3)
+    return is_small, where(is_small, add(shape, 1.0), shape)
+
+
+def _positive(x: Tensor) -> Tensor:
+    """Returns numbers with the least normal number in place of smaller ones."""
+    return maximum(x, float(np.finfo(x.dtype.numpy).tiny))
+
+
+def _accepted(axes: Axes, shape: Tensor, dtype: DType) -> Tensor:
+    """Draws gamma numbers of shapes of 1 or more by rejection."""
+    d = subtract(shape, 1 / 3)
     c = divide(1 / 3, sqrt(d))
 
     def is_open(state: tuple[Tensor, Tensor, Tensor]) -> Tensor:
@@ -206,8 +244,7 @@ def _drawn(axes: Axes, shape: Tensor, dtype: DType) -> Tensor:
         return where(is_new, multiply(d, v), found), logical_and(waits, ~is_taken), number + 1
     waiting = broadcast(full((), True, bool), axes) if axes else full((), True, bool)
     found, _, _ = while_loop(is_open, tried, (d, waiting, full((), 0, "int64")))
-    lifted = multiply(found, power(inner(axes, dtype), divide(1.0, shape)))
-    return maximum(where(is_small, lifted, found), float(np.finfo(dtype.numpy).tiny))
+    return found
 
 
 def _slope(gradient: Tensor, shape: Tensor, x: Tensor) -> tuple[Tensor, None]:
