@@ -10,7 +10,7 @@ from scipy import stats
 
 import nervure as nv
 from nervure import random
-from nervure.errors import AxisMismatch, DtypeMismatch, InvalidArgument, WrongKind
+from nervure.errors import AxisMismatch, DtypeMismatch, InvalidArgument, ShapeMismatch, WrongKind
 
 COUNT = 20_000
 LEAST = 1e-4
@@ -227,9 +227,21 @@ def test_extremes_are_finite():
     (lambda: random.randint((2,), 0, 300, nv.uint8), InvalidArgument),
     (lambda: random.randint((2,), 0, 3, nv.float32), WrongKind), (lambda: random.geometric((2,), 1.5), InvalidArgument),
     (lambda: random.binomial((2,), -1, 0.5), InvalidArgument), (lambda: random.poisson((2,), -1.0), InvalidArgument),
-    (lambda: random.choice(2, (3,), replace=False), InvalidArgument)], ids=range(12))
+    (lambda: random.choice(2, (3,), replace=False), InvalidArgument),
+    (lambda: random.choice([1.0, 2.0, 3.0], (5,), p=[0.5, 0.5]), ShapeMismatch),
+    (lambda: random.choice(2, (5,), p=[0.5, 0.25, 0.25]), ShapeMismatch),
+    (lambda: random.choice(2, (1,), False, np.full((2, 2), 0.5)), ShapeMismatch)], ids=range(15))
 def test_parameters_out_of_range_are_refused(call, kind):
     """A430: where they are numbers."""
     with pytest.raises(kind) as caught:
         call()
     assert caught.value.help
+
+
+def test_bounds_that_are_allowed_themselves():
+    """A430: the error says so."""
+    for draw in (lambda: random.poisson((3,), -1.0), lambda: random.binomial((3,), -1, 0.5),
+                 lambda: random.multinomial((3,), -1, [1.0, 1.0, 1.0])):
+        with pytest.raises(InvalidArgument) as caught:
+            draw()
+        assert caught.value.expected == "0 or more"

@@ -121,7 +121,7 @@ def poisson(axes: AxesLike, rate: Operand, dtype: DTypeLike = int64) -> Tensor:
     (True, True)
     """
     own = read_axes(axes)
-    mean = _everywhere(parameter(rate, "poisson", "rate", -1e-300), own, "poisson")
+    mean = _everywhere(parameter(rate, "poisson", "rate", 0.0, True), own, "poisson")
     few, many = minimum(mean, FEW), maximum(mean, FEW)
     small = _summed(own, exp(negative(few)), lambda k: divide(few, k))
     large = _poisson_rejected(own, many)
@@ -139,7 +139,7 @@ def binomial(axes: AxesLike, n: Operand, p: Operand, dtype: DTypeLike = int64) -
     (True, True)
     """
     own = read_axes(axes)
-    trials = _everywhere(parameter(n, "binomial", "n", -1e-300), own, "binomial")
+    trials = _everywhere(parameter(n, "binomial", "n", 0.0, True), own, "binomial")
     chance = _everywhere(_chance(p, "binomial"), own, "binomial")
     is_likely = greater(chance, 0.5)
     rare = where(is_likely, subtract(1.0, chance), chance)

@@ -27,7 +27,7 @@ from nervure.front.statistics.reductions import sum as total
 from nervure.front.tensor import Operand, Tensor, TensorLike
 from nervure.random.counts import binomial
 from nervure.random.gammas import generalized_normal
-from nervure.random.numbers import exponentials, finished, floats, parameter
+from nervure.random.numbers import check_chances, exponentials, finished, floats, parameter
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxesLike, AxisLike
 from nervure.types.dim import equal, less_equal
@@ -116,9 +116,7 @@ def multinomial(axes: AxesLike, n: Operand, p: TensorLike, axis: AxisLike = -1, 
     at, wanted = position_of(like, axis, "multinomial"), as_dtype(dtype)
     chances = convert(as_tensor(p, "multinomial", 3), float64)
     if chances.ndim == 1 and not chances.is_named:
-        if equal(chances.type.shape[0], like.type.shape[at]) is False:
-            raise ShapeMismatch("each outcome has a chance", op="multinomial", operand="p", got=str(chances.axes),
-                                expected=f"{like.type.shape[at]} chances", help="axis= is that of the outcomes")
+        check_chances(chances, like.type.shape[at], "multinomial")
         for _ in range(like.ndim - at - 1):
             chances = expand_dims(chances, -1)
         chances = Tensor(multiply(Tensor(like.value), chances).value, like._axes)
@@ -127,8 +125,8 @@ def multinomial(axes: AxesLike, n: Operand, p: TensorLike, axis: AxisLike = -1, 
     behind = total(rows, axis=0, keepdims=True) - cumsum(rows, 0) + rows
     share = clip(divide(rows, where(greater(behind, 0), behind, 1.0)), 0.0, 1.0)
     others = Axes([each for d, each in enumerate(like.axes) if d != at])
-    trials = finished(multiply(full(others, 1.0, float64), parameter(n, "multinomial", "n", -1e-300)), others, float64,
-                      "multinomial")
+    trials = finished(multiply(full(others, 1.0, float64), parameter(n, "multinomial", "n", 0.0, True)), others,
+                      float64, "multinomial")
     places = others.lengths
 
     def counted(left: Tensor, chance: Tensor) -> tuple[Tensor, Tensor]:

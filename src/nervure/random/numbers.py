@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ml_dtypes
 
-from nervure.errors import AxisMismatch, DtypeMismatch, InvalidArgument
+from nervure.errors import AxisMismatch, DtypeMismatch, InvalidArgument, ShapeMismatch
 from nervure.front.argument_parsing import real
 from nervure.front.creation import as_tensor, read_axes
 from nervure.front.op_functions import log1p, maximum, negative
@@ -19,6 +19,7 @@ from nervure.front.pointwise.elementwise import convert
 from nervure.front.random import uniform
 from nervure.front.tensor import Operand, Tensor, TensorLike, is_scalar
 from nervure.types.axes import Axes, AxesLike
+from nervure.types.dim import DimLike, equal
 from nervure.types.dtype import DType, DTypeLike, as_dtype
 
 
@@ -55,12 +56,22 @@ def finished(result: Tensor, axes: Axes, dtype: DType, op: str) -> Tensor:
     return convert(result, dtype)
 
 
-def parameter(value: TensorLike, op: str, operand: str, least: float | None = None) -> Operand:
-    """Reads a parameter: a number, which has to be above ``least``, or a tensor of real numbers."""
+def check_chances(chances: Tensor, length: DimLike, op: str) -> None:
+    """Raises ShapeMismatch unless there is one chance for each of ``length`` outcomes."""
+    if chances.ndim != 1 or equal(chances.type.shape[0], length) is False:
+        raise ShapeMismatch("each outcome has a chance", op=op, operand="p", got=str(chances.axes),
+                            expected=f"{length} chances", help="axis= is that of the outcomes")
+
+
+def parameter(value: TensorLike, op: str, operand: str, least: float | None = None,
+              is_least_allowed: bool = False) -> Operand:
+    """Reads a parameter: a number, which has to be above ``least`` or may be equal to it, or a tensor of real numbers.
+    """
     if not is_scalar(value):
         return as_tensor(value, op)
     number = real(value, op, operand)
-    if least is not None and not number > least:
+    if least is not None and not (number > least or is_least_allowed and number == least):
         raise InvalidArgument(f"{operand} is out of range", op=op, operand=operand, got=value,
-                              expected=f"more than {least:g}", help="1.0 is usual")
+                              expected=f"{least:g} or more" if is_least_allowed else f"more than {least:g}",
+                              help="1.0 is usual")
     return number

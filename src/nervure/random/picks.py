@@ -24,6 +24,7 @@ from nervure.front.statistics.sorts import argsort
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.random.continuous import gumbel
 from nervure.random.counts import randint
+from nervure.random.numbers import check_chances
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxesLike, AxisLike
 from nervure.types.dim import Dim, equal
@@ -74,14 +75,16 @@ def choice(x: TensorLike | int, axes: AxesLike = (), replace: bool = True, p: Te
     own = _elements(x, "choice")
     at, given = position_of(own, axis, "choice"), read_axes(axes)
     length = own.type.shape[at]
-    if truth(replace, "choice", "replace"):
-        if p is None:
-            index = randint(given, 0, integer(length, "choice", "x", "a length that is a number"))
-        else:
-            index = categorical(log(as_floats(p, "choice")), axes=given)
+    chances = None if p is None else as_floats(p, "choice")
+    if chances is not None:
+        check_chances(chances, length, "choice")
+    logits = None if chances is None else log(chances)
+    if not truth(replace, "choice", "replace"):
+        index = _without(given, own, at, logits)
+    elif logits is None:
+        index = randint(given, 0, integer(length, "choice", "x", "a length that is a number"))
     else:
-        chances = None if p is None else log(as_floats(p, "choice"))
-        index = _without(given, own, at, chances)
+        index = categorical(logits, axes=given)
     found = gather(Tensor(own.value), Tensor(index.value), at)
     if given.is_anonymous and not own.is_named or given.is_anonymous and len(given):
         return found
