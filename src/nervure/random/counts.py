@@ -12,7 +12,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from nervure import ops
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.argument_parsing import fraction, integer
 from nervure.front.arranging.filled import full
@@ -42,11 +41,11 @@ from nervure.front.op_functions import (
     subtract,
 )
 from nervure.front.pointwise.elementwise import bitcast, convert, where
-from nervure.front.random import bernoulli, draw, uniform
+from nervure.front.random import bernoulli, uniform
 from nervure.front.statistics.reductions import any as some
 from nervure.front.tensor import Operand, Tensor
 from nervure.random.gammas import gamma
-from nervure.random.numbers import exponentials, finished, inner, parameter
+from nervure.random.numbers import exponentials, finished, inner, parameter, spread, words
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxesLike
 from nervure.types.dtype import DTypeLike, as_dtype, bool_, float64, int64, uint64
@@ -80,9 +79,7 @@ def randint(axes: AxesLike, low: int, high: int, dtype: DTypeLike = int64) -> Te
     if not (start < end and least <= start and end <= most):
         raise InvalidArgument("there is no such number", op="randint", operand="low", got=f"{low} to before {high}",
                               expected=f"low < high, both from {least} to {most}", help="high itself is not drawn")
-    words = draw(ops.RandomBits, read_axes((*own.lengths, 2)))
-    pair = convert(words, uint64)
-    bits = Tensor((pair[..., 0] | pair[..., 1] << 32).value, own if not own.is_anonymous else None)
+    bits = Tensor(words(own.lengths).value, own if not own.is_anonymous else None)
     found = bits if end - start == 1 << 64 else mod(bits, full((), end - start, uint64))
     return convert(bitcast(found, int64) + start if start <= 0 or end < 1 << 63 else found + start, wanted, "wrap")
 
@@ -121,7 +118,7 @@ def poisson(axes: AxesLike, rate: Operand, dtype: DTypeLike = int64) -> Tensor:
     (True, True)
     """
     own = read_axes(axes)
-    mean = _everywhere(parameter(rate, "poisson", "rate", 0.0, True), own, "poisson")
+    mean = spread(parameter(rate, "poisson", "rate", 0.0, True), own, float64, "poisson")
     few, many = minimum(mean, FEW), maximum(mean, FEW)
     small = _summed(own, exp(negative(few)), lambda k: divide(few, k))
     large = _poisson_rejected(own, many)
@@ -139,8 +136,8 @@ def binomial(axes: AxesLike, n: Operand, p: Operand, dtype: DTypeLike = int64) -
     (True, True)
     """
     own = read_axes(axes)
-    trials = _everywhere(parameter(n, "binomial", "n", 0.0, True), own, "binomial")
-    chance = _everywhere(_chance(p, "binomial"), own, "binomial")
+    trials = spread(parameter(n, "binomial", "n", 0.0, True), own, float64, "binomial")
+    chance = spread(_chance(p, "binomial"), own, float64, "binomial")
     is_likely = greater(chance, 0.5)
     rare = where(is_likely, subtract(1.0, chance), chance)
     is_few = less(multiply(trials, rare), FEW)
@@ -165,11 +162,6 @@ def negative_binomial(axes: AxesLike, n: Operand, p: Operand, dtype: DTypeLike =
     chance = as_tensor(_chance(p, "negative_binomial"), dtype=float64)
     rates = multiply(gamma(own, n, dtype=float64), divide(subtract(1.0, chance), chance))
     return poisson(own, rates, dtype)
-
-
-def _everywhere(value: Operand, axes: Axes, op: str) -> Tensor:
-    """Returns a parameter over all axes, in float64."""
-    return finished(multiply(full(axes, 1.0, float64), value), axes, float64, op)
 
 
 def _counted(x: Tensor, axes: Axes, dtype: DTypeLike, op: str) -> Tensor:
@@ -237,12 +229,12 @@ def _poisson_rejected(axes: Axes, rate: Tensor) -> Tensor:
 
 def _binomial_rejected(axes: Axes, n: Tensor, p: Tensor) -> Tensor:
     """Algorithm BTRS of Hörmann 1993, "The generation of binomial random variates", without its squeezes' tables."""
-    spread = sqrt(multiply(multiply(n, p), subtract(1.0, p)))
-    b = add(1.15, multiply(2.53, spread))
+    deviation = sqrt(multiply(multiply(n, p), subtract(1.0, p)))
+    b = add(1.15, multiply(2.53, deviation))
     a = add(add(-0.0873, multiply(0.0248, b)), multiply(0.01, p))
     c = add(multiply(n, p), 0.5)
     sure = subtract(0.92, divide(4.2, b))
-    scale = multiply(add(2.83, divide(5.1, b)), spread)
+    scale = multiply(add(2.83, divide(5.1, b)), deviation)
     peak = floor(multiply(add(n, 1.0), p))
     odds = log(divide(p, subtract(1.0, p)))
     height_of_peak = add(lgamma(add(peak, 1.0)), lgamma(add(subtract(n, peak), 1.0)))

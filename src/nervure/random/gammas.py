@@ -45,7 +45,7 @@ from nervure.front.statistics.reductions import any as some
 from nervure.front.statistics.reductions import max as largest
 from nervure.front.statistics.reductions import sum as total
 from nervure.front.tensor import Operand, Tensor, TensorLike
-from nervure.random.numbers import exponentials, finished, floats, inner, parameter
+from nervure.random.numbers import exponentials, finished, floats, inner, parameter, spread
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxesLike, AxisLike
 from nervure.types.dtype import DType, DTypeLike, float32
@@ -164,8 +164,8 @@ def t(axes: AxesLike, df: Operand, dtype: DTypeLike = float32) -> Tensor:
     """
     own, wanted, working = floats(axes, dtype, "t")
     half = divide(parameter(df, "t", "df", 0.0), 2.0)
-    spread = divide(_standard(own, half, working, "t"), half)
-    return finished(divide(normal(own, dtype=working), sqrt(spread)), own, wanted, "t")
+    square_mean = divide(_standard(own, half, working, "t"), half)
+    return finished(divide(normal(own, dtype=working), sqrt(square_mean)), own, wanted, "t")
 
 
 def f(axes: AxesLike, first: Operand, second: Operand, dtype: DTypeLike = float32) -> Tensor:
@@ -184,20 +184,20 @@ def f(axes: AxesLike, first: Operand, second: Operand, dtype: DTypeLike = float3
 
 def _standard(axes: Axes, shape: Operand, dtype: DType, op: str) -> Tensor:
     """Draws gamma numbers of scale 1 over all axes; derivatives go to the shape."""
-    spread = _spread(axes, shape, dtype, op)
+    own = spread(shape, axes, dtype, op)
     if isinstance(shape, Tensor):
-        return _with_slope(spread, stop_gradient(_drawn(axes, stop_gradient(spread), dtype)))
-    return _drawn(axes, spread, dtype)
+        return _with_slope(own, stop_gradient(_drawn(axes, stop_gradient(own), dtype)))
+    return _drawn(axes, own, dtype)
 
 
 def _factors(axes: Axes, shape: Operand, dtype: DType, op: str) -> tuple[Tensor, Tensor]:
     """Draws gamma numbers that no small shape makes 0, as two factors: one of a shape of 1 or more, and the logarithm
     of the other one.
     """
-    spread = _spread(axes, shape, dtype, op)
-    is_small, larger = _lifted(spread)
+    own = spread(shape, axes, dtype, op)
+    is_small, larger = _lifted(own)
     found = _accepted(axes, stop_gradient(larger), dtype)
-    lift = maximum(divide(log(inner(axes, dtype)), where(is_small, spread, 1.0)), float(np.finfo(dtype.numpy).min))
+    lift = maximum(divide(log(inner(axes, dtype)), where(is_small, own, 1.0)), float(np.finfo(dtype.numpy).min))
     return (_with_slope(larger, stop_gradient(found)) if isinstance(shape, Tensor) else found,
             where(is_small, lift, 0.0))
 
@@ -207,10 +207,6 @@ def _drawn(axes: Axes, shape: Tensor, dtype: DType) -> Tensor:
     is_small, larger = _lifted(shape)
     found = _accepted(axes, larger, dtype)
     return _positive(where(is_small, multiply(found, power(inner(axes, dtype), divide(1.0, shape))), found))
-
-
-def _spread(axes: Axes, shape: Operand, dtype: DType, op: str) -> Tensor:
-    return finished(multiply(full(axes, 1.0, dtype), shape), axes, dtype, op)
 
 
 def _lifted(shape: Tensor) -> tuple[Tensor, Tensor]:

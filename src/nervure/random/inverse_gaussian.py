@@ -15,14 +15,13 @@ from __future__ import annotations
 
 import math
 
-from nervure.front.arranging.filled import full
 from nervure.front.custom import custom_vjp
 from nervure.front.op_functions import add, divide, exp, less_equal, multiply, negative, sqrt, square, subtract
 from nervure.front.pointwise.elementwise import stop_gradient, where
 from nervure.front.random import normal, uniform
 from nervure.front.special.special_functions import log_ndtr
 from nervure.front.tensor import Operand, Tensor
-from nervure.random.numbers import finished, floats, parameter
+from nervure.random.numbers import finished, floats, parameter, spread
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import AxesLike
 from nervure.types.dtype import DTypeLike, float32
@@ -36,8 +35,8 @@ def wald(axes: AxesLike, mean: Operand = 1.0, scale: Operand = 1.0, dtype: DType
     (True, True, True)
     """
     own, wanted, working = floats(axes, dtype, "wald")
-    centre, width = [finished(multiply(full(own, 1.0, working), parameter(value, "wald", name, 0.0)), own, working,
-                              "wald") for value, name in ((mean, "mean"), (scale, "scale"))]
+    centre, width = [spread(parameter(value, "wald", name, 0.0), own, working, "wald")
+                     for value, name in ((mean, "mean"), (scale, "scale"))]
     at, shape = stop_gradient(centre), stop_gradient(width)
     w = multiply(at, square(normal(own, dtype=working)))
     half = divide(add(w, sqrt(multiply(w, add(w, multiply(shape, 4.0))))), multiply(shape, 2.0))

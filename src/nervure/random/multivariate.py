@@ -27,7 +27,7 @@ from nervure.front.statistics.reductions import sum as total
 from nervure.front.tensor import Operand, Tensor, TensorLike
 from nervure.random.counts import binomial
 from nervure.random.gammas import generalized_normal
-from nervure.random.numbers import check_chances, exponentials, finished, floats, parameter
+from nervure.random.numbers import check_chances, exponentials, finished, floats, parameter, spread
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxesLike, AxisLike
 from nervure.types.dim import equal, less_equal
@@ -53,8 +53,7 @@ def ball(axes: AxesLike, p: float = 2.0, axis: AxisLike = -1, dtype: DTypeLike =
     at = position_of(numbers, axis, "ball")
     plain = Tensor(numbers.value)
     sums = total(power(absolute(plain), p), axis=at, keepdims=True)
-    rest = Tensor(exponentials(own.resized(at, 1),
-                               working).value)
+    rest = Tensor(exponentials(own.resized(at, 1), working).value)
     found = divide(plain, power(add(sums, rest), 1 / p))
     return finished(Tensor(found.value, numbers._axes), own, wanted, "ball")
 
@@ -69,14 +68,14 @@ def multivariate_normal(axes: AxesLike, mean: Operand, covariance: TensorLike, d
     (3, 2)
     """
     own, wanted, working = floats(axes, dtype, "multivariate_normal")
-    spread = convert(as_floats(covariance, "multivariate_normal", 3), working)
-    if not len(own) or spread.is_named or spread.ndim < 2 or equal(spread.type.shape[-1], own.lengths[-1]) is False:
+    given = convert(as_floats(covariance, "multivariate_normal", 3), working)
+    if not len(own) or given.is_named or given.ndim < 2 or equal(given.type.shape[-1], own.lengths[-1]) is False:
         raise ShapeMismatch("the covariance is a matrix over the last axis", op="multivariate_normal",
-                            operand="covariance", got=str(spread.axes),
+                            operand="covariance", got=str(given.axes),
                             expected=f"({own.lengths[-1]}, {own.lengths[-1]})" if len(own) else "axes of vectors",
                             help="the last of the axes has a component of the vectors for each row")
     z = expand_dims(Tensor(normal(own, dtype=working).value), -2)
-    moved = squeeze(matmul(z, matrix_transposed(cholesky(spread))), -2)
+    moved = squeeze(matmul(z, matrix_transposed(cholesky(given))), -2)
     named = Tensor(moved.value, None if own.is_anonymous else own)
     return finished(add(named, parameter(mean, "multivariate_normal", "mean")), own, wanted, "multivariate_normal")
 
@@ -120,13 +119,11 @@ def multinomial(axes: AxesLike, n: Operand, p: TensorLike, axis: AxisLike = -1, 
         for _ in range(like.ndim - at - 1):
             chances = expand_dims(chances, -1)
         chances = Tensor(multiply(Tensor(like.value), chances).value, like._axes)
-    spread = finished(multiply(like, chances), like.axes, float64, "multinomial")
-    rows = moveaxis(Tensor(spread.value), at, 0)
+    rows = moveaxis(Tensor(spread(chances, like.axes, float64, "multinomial").value), at, 0)
     behind = total(rows, axis=0, keepdims=True) - cumsum(rows, 0) + rows
     share = clip(divide(rows, where(greater(behind, 0), behind, 1.0)), 0.0, 1.0)
     others = Axes([each for d, each in enumerate(like.axes) if d != at])
-    trials = finished(multiply(full(others, 1.0, float64), parameter(n, "multinomial", "n", 0.0, True)), others,
-                      float64, "multinomial")
+    trials = spread(parameter(n, "multinomial", "n", 0.0, True), others, float64, "multinomial")
     places = others.lengths
 
     def counted(left: Tensor, chance: Tensor) -> tuple[Tensor, Tensor]:

@@ -9,18 +9,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import ml_dtypes
 
+from nervure import ops
 from nervure.errors import AxisMismatch, DtypeMismatch, InvalidArgument, ShapeMismatch
 from nervure.front.argument_parsing import real
+from nervure.front.arranging.filled import full
 from nervure.front.creation import as_tensor, read_axes
-from nervure.front.op_functions import log1p, maximum, negative
+from nervure.front.op_functions import log1p, maximum, multiply, negative
 from nervure.front.pointwise.elementwise import convert
-from nervure.front.random import uniform
+from nervure.front.random import draw, uniform
 from nervure.front.tensor import Operand, Tensor, TensorLike, is_scalar
 from nervure.types.axes import Axes, AxesLike
 from nervure.types.dim import DimLike, equal
-from nervure.types.dtype import DType, DTypeLike, as_dtype
+from nervure.types.dtype import DType, DTypeLike, as_dtype, uint64
 
 
 def floats(axes: AxesLike, dtype: DTypeLike, op: str) -> tuple[Axes, DType, DType]:
@@ -61,6 +65,17 @@ def check_chances(chances: Tensor, length: DimLike, op: str) -> None:
     if chances.ndim != 1 or equal(chances.type.shape[0], length) is False:
         raise ShapeMismatch("each outcome has a chance", op=op, operand="p", got=str(chances.axes),
                             expected=f"{length} chances", help="axis= is that of the outcomes")
+
+
+def spread(value: Operand, axes: Axes, dtype: DType, op: str) -> Tensor:
+    """Returns a parameter over all axes."""
+    return finished(multiply(full(axes, 1.0, dtype), value), axes, dtype, op)
+
+
+def words(lengths: Sequence[DimLike]) -> Tensor:
+    """Draws 64 random bits for each element, as uint64."""
+    halves = convert(draw(ops.RandomBits, read_axes((*lengths, 2))), uint64)
+    return halves[..., 0] | halves[..., 1] << 32
 
 
 def parameter(value: TensorLike, op: str, operand: str, least: float | None = None,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from nervure import ops
 from nervure.errors import InvalidArgument
 from nervure.front.argument_parsing import integer, position_of, truth
 from nervure.front.arranging.filled import iota
@@ -17,18 +16,16 @@ from nervure.front.arranging.gathering import gather
 from nervure.front.arranging.views import broadcast
 from nervure.front.creation import as_tensor, read_axes
 from nervure.front.op_functions import add, log, negative
-from nervure.front.pointwise.elementwise import as_floats, convert
-from nervure.front.random import draw
+from nervure.front.pointwise.elementwise import as_floats
 from nervure.front.statistics.reductions import argmax
 from nervure.front.statistics.sorts import argsort
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.random.continuous import gumbel
 from nervure.random.counts import randint
-from nervure.random.numbers import check_chances
+from nervure.random.numbers import check_chances, words
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxesLike, AxisLike
 from nervure.types.dim import Dim, equal
-from nervure.types.dtype import uint64
 
 
 def categorical(logits: TensorLike, axis: AxisLike = -1, axes: AxesLike = ()) -> Tensor:
@@ -110,8 +107,7 @@ def _without(axes: Axes, x: Tensor, at: int, logits: Tensor | None) -> Tensor:
 
 def _order(x: Tensor, at: int) -> Tensor:
     """Returns a random order of the positions of one axis."""
-    words = convert(draw(ops.RandomBits, read_axes((x.type.shape[at], 2))), uint64)
-    return argsort(words[..., 0] | words[..., 1] << 32, 0)
+    return argsort(words((x.type.shape[at],)), 0)
 
 
 def _kept(x: Tensor, at: int, found: Tensor) -> Tensor:
