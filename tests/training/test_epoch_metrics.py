@@ -121,6 +121,18 @@ def test_sums_are_exact_beyond_float32():
     assert evaluated([Sums()], data, size=1, loss=lambda x, y: nv.mean(x, out_axes=()))["sums"] == [2.0**24 + 1, 400.0]
 
 
+def test_classes_are_the_axis_that_targets_lack():
+    """T376: by names where both sides have them, else the last axis."""
+    scores = np.float32([[0.1, 0.9], [0.2, 0.8]])
+    named, labels = nv.constant(scores, "N=2, Y=2"), nv.constant([1, 1], "N=2")
+    assert [nv.training.accuracy(own, goal).item() for own in (named, scores) for goal in (labels, [1, 1])] == [1.0] * 4
+    assert nv.training.accuracy(nv.constant(scores.T, "Y=2, N=2"), labels).item() == 1.0
+    assert Confusion().update(named, np.array([1, 1])).tolist() == [[0, 0], [0, 2]]
+    for goal in (nv.constant([1, 1], "M=2"), nv.constant([[1], [1]], "N=2, Y=1")):
+        with pytest.raises(nv.errors.AxisMismatch, match="one axis more"):
+            nv.training.accuracy(named, goal)
+
+
 class Halved(Metric):
     def __init__(self, value: object, gathers: bool = False) -> None:
         self.value, self.gathers = value, gathers

@@ -130,11 +130,12 @@ def predicted(outputs: TensorLike, targets: Tensor, op: str) -> Tensor:
 
 
 def class_axis(own: Tensor, targets: Tensor, op: str) -> int:
-    """Returns the axis of the outputs, ``own``, that the class numbers in ``targets`` lack; without names the last
-    one.
+    """Returns the axis of the outputs, ``own``, that the class numbers in ``targets`` lack; the last one unless both
+    have names.
     """
-    if own.ndim != targets.ndim + 1:
+    has_names = own.is_named and targets.is_named
+    lacking = [at for at, axis in enumerate(own.axes) if axis.name not in targets.axes.names] if has_names else [-1]
+    if own.ndim != targets.ndim + 1 or len(lacking) != 1:
         raise AxisMismatch("outputs have one axis more than class numbers", op=op, got=str(own.axes),
                            expected=f"{targets.axes} and an axis of classes", help="write a metric of your own")
-    lacking = [at for at, axis in enumerate(own.axes) if axis.name not in targets.axes.names] if own.is_named else [-1]
     return lacking[0]
