@@ -198,6 +198,17 @@ def test_a_step_of_no_parameters_does_nothing(make, interpreter):
     assert interpreter.computation(make().updates([], []))() is None
 
 
+def test_numbers_that_each_call_gives_are_no_slots():
+    """T251, T253: a placeholder, or a tensor that is computed, is not saved."""
+    w, given = nv.variable("F=2", 1.0), nv.placeholder(())
+    for rules in (nv.optim.Clipped(nv.optim.SGD(0.1), norm=given, value=given + 1.0),
+                  nv.optim.MovingAverage(nv.optim.SGD(0.1), decay=given)):
+        assert not {"clipped_norm", "clipped_value", "average_decay"} & set(rules.slots(w))
+        layer = nv.nn.LinearLayer(2, 1)
+        nv.computation(rules(nv.sum(layer(nv.ones((1, 2))), out_axes=())), given)(0.5)
+        assert "clipped" not in "".join(nv.make_state_dict(layer, optimizers=True).table)
+
+
 def test_wrappers_stand_in_each_other(interpreter):
     """T251, T252, T253: slots of all, in one order."""
     w = nv.variable("F=2", 1.0)

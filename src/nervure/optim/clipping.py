@@ -21,7 +21,7 @@ from nervure.front.promotion import floating
 from nervure.front.statistics.reductions import sum  # of tensors
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.optim.hyperparameters import POSITIVE, number
-from nervure.optim.kept import Slots
+from nervure.optim.kept import Slots, kept_of
 from nervure.optim.optimizer import Change, GradientStep, Optimizer, working_type
 from nervure.optim.wrapper import Wrapper
 from nervure.support.elsewhere import explain_keywords, explains_keywords
@@ -107,10 +107,8 @@ class Clipped(Wrapper):
         return self.optimizer.changes([GradientStep(place, gradient) for (place, _), gradient
                                        in zip(steps, gradients, strict=True)])
 
-    def slots(self, parameter: AssignableTensorOp) -> Slots:
-        limits = {"clipped_value": self.value, "clipped_norm": self.norm}
-        return {**self.optimizer.slots(parameter),
-                **{name: limit for name, limit in limits.items() if isinstance(limit, AssignableTensorOp)}}
+    def own_slots(self, parameter: AssignableTensorOp) -> Slots:
+        return kept_of({"clipped_value": self.value, "clipped_norm": self.norm})
 
 
 explain_keywords(globals(), ["clip_by_norm", "clip_by_value", "global_norm"])

@@ -9,11 +9,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import TypeGuard
 from weakref import WeakKeyDictionary
 
 from nervure.errors import WrongKind, shown
 from nervure.front.creation import AssignableTensorOp, handle_of, persistent_tensor
+from nervure.front.tensor import Tensor
 from nervure.ir.variable import Variable
 from nervure.types.dtype import DType
 
@@ -50,6 +52,16 @@ def variable_of(parameter: object) -> Variable:
         raise WrongKind("only a real variable is updated", op="update", operand="parameter", got=repr(parameter),
                         expected="a float element type", help="as in dtype=nv.float32")
     return variable
+
+
+def is_kept(value: object) -> TypeGuard[AssignableTensorOp]:
+    """Whether a value is a place that lasts between calls, so that it can be set and saved."""
+    return isinstance(value, AssignableTensorOp) and value.variable is not None and value.variable.persistent
+
+
+def kept_of(values: Mapping[str, Tensor | None]) -> Slots:
+    """Returns those of the numbers of an optimiser that are slots."""
+    return {name: value for name, value in values.items() if is_kept(value)}
 
 
 def slot_like(parameter: AssignableTensorOp, name: str, dtype: DType | None = None) -> AssignableTensorOp:

@@ -78,8 +78,8 @@ class LBFGS(Wrapper):
                 for name, value in pairs]
         return [*kept, *[Change(own["taken"], own["taken"] + 1) for own in slots], *self.optimizer.changes(taken)]
 
-    def slots(self, parameter: AssignableTensorOp) -> Slots:
-        return {**self.optimizer.slots(parameter), **self._kept.of(parameter)}
+    def own_slots(self, parameter: AssignableTensorOp) -> Slots:
+        return self._kept.of(parameter)
 
     def _made(self, parameter: AssignableTensorOp) -> Slots:
         own, dtype = parameter.shape, working_type(parameter.dtype)

@@ -23,7 +23,7 @@ from nervure.front.op_functions import expm1, log1p
 from nervure.front.pointwise.elementwise import convert
 from nervure.front.tensor import Tensor
 from nervure.optim.hyperparameters import NOT_NEGATIVE, number
-from nervure.optim.kept import Kept, Slots, slot_like
+from nervure.optim.kept import Kept, Slots, kept_of, slot_like
 from nervure.optim.optimizer import Change, GradientStep, Optimizer, working_type
 from nervure.optim.schedules import Schedule
 from nervure.types.dtype import DType, float64, int64
@@ -79,9 +79,7 @@ class Rule(Optimizer):
         return found
 
     def slots(self, parameter: AssignableTensorOp) -> Slots:
-        numbers = {name: entry for name, entry in self.numbers.items() if isinstance(entry, AssignableTensorOp)
-                   and entry.variable is not None and entry.variable.persistent}
-        return {**numbers, **self._kept.of(parameter)}
+        return {**kept_of(self.numbers), **self._kept.of(parameter)}
 
     def rules(self) -> list[Rule]:
         return [self]

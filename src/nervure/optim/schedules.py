@@ -28,6 +28,7 @@ from nervure.front.tensor import Operand, Tensor
 from nervure.front.traced_numbers import is_number
 from nervure.ir.identity import Uncopyable
 from nervure.optim.hyperparameters import NOT_NEGATIVE, POSITIVE, checked
+from nervure.optim.kept import is_kept
 from nervure.support.elsewhere import explain_keywords, explains_keywords
 from nervure.types.dtype import float64
 
@@ -83,8 +84,7 @@ def settable(rule: Rule, op: str) -> AssignableTensorOp:
     decides it.
     """
     rate, schedule = rule.learning_rate, rule.schedule
-    if schedule is not None or not isinstance(rate, AssignableTensorOp) or (
-            rate.variable is None or not rate.variable.persistent):
+    if schedule is not None or not is_kept(rate):
         raise InvalidArgument("this learning rate cannot be set", op=op, operand="optimizer",
                               got=repr(schedule or rate), expected="a number, or a persistent tensor",
                               help="make the optimiser with a number, as in learning_rate=0.1")

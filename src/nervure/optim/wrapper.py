@@ -21,7 +21,7 @@ from nervure.front.pointwise.elementwise import bitcast, convert, where
 from nervure.front.tensor import Tensor
 from nervure.ir.variable import Variable
 from nervure.optim.hyperparameters import DECAY, number
-from nervure.optim.kept import Kept, Slots, slot_like, variable_of
+from nervure.optim.kept import Kept, Slots, kept_of, slot_like, variable_of
 from nervure.optim.optimizer import Change, GradientStep, Optimizer, working_type
 from nervure.optim.rule import Rule
 from nervure.support.elsewhere import explains_keywords
@@ -46,7 +46,11 @@ class Wrapper(Optimizer):
         return self.optimizer.changes(steps)
 
     def slots(self, parameter: AssignableTensorOp) -> Slots:
-        return self.optimizer.slots(parameter)
+        return {**self.optimizer.slots(parameter), **self.own_slots(parameter)}
+
+    def own_slots(self, parameter: AssignableTensorOp) -> Slots:
+        """Returns the slots that a wrapper adds to those of its optimiser."""
+        return {}
 
     def rules(self) -> list[Rule]:
         return self.optimizer.rules()
@@ -159,8 +163,8 @@ class Accumulated(Wrapper):
         return [*kept, *[Change(place, where(due, value, convert(place, value.dtype)))
                          for place, value in self.optimizer.changes(means)]]
 
-    def slots(self, parameter: AssignableTensorOp) -> Slots:
-        return {**self.optimizer.slots(parameter), **self._kept.of(parameter)}
+    def own_slots(self, parameter: AssignableTensorOp) -> Slots:
+        return self._kept.of(parameter)
 
     def _made(self, parameter: AssignableTensorOp) -> Slots:
         return {"collected": persistent_tensor((), 0, int64).named("collected"),
@@ -231,9 +235,8 @@ class MovingAverage(Wrapper):
         return [assign(parameter, average), assign(own["average"], where(is_given, own["unrounded"], wide)),
                 assign(own["unrounded"], average)]
 
-    def slots(self, parameter: AssignableTensorOp) -> Slots:
-        shared = {"average_decay": self.decay} if isinstance(self.decay, AssignableTensorOp) else {}
-        return {**self.optimizer.slots(parameter), **shared, **self._kept.of(parameter)}
+    def own_slots(self, parameter: AssignableTensorOp) -> Slots:
+        return {**kept_of({"average_decay": self.decay}), **self._kept.of(parameter)}
 
     def _made(self, parameter: AssignableTensorOp) -> Slots:
         working = working_type(parameter.dtype)
