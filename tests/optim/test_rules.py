@@ -433,3 +433,14 @@ def test_a_rule_of_the_user_s_own():
         step = transformer.computation(nv.optim.Clipped(halving, value=1.0).update(w, [3.0, 0.5]))
         step(), step()
         assert transformer.get(w).tolist() == [0.0, 1.5]
+
+
+@pytest.mark.parametrize(("make", "hints"), [
+    (lambda: nv.optim.SGD(-0.1), "step is subtracted"), (lambda: nv.optim.cosine(-0.1, 5), "step is subtracted"),
+    (lambda: nv.optim.Clipped(nv.optim.SGD(), norm=0.0), "no limit"), (lambda: nv.optim.Lars(trust=0.0), "0 itself"),
+    (lambda: nv.optim.Adam(epsilon=-1.0), "least"), (lambda: nv.optim.Plateau(nv.optim.SGD(), patience=-1), "least")])
+def test_the_help_is_that_of_the_operand(make, hints):
+    """T247: a number out of range is explained by what it is for."""
+    with pytest.raises(InvalidArgument) as caught:
+        make()
+    assert hints in caught.value.help

@@ -80,7 +80,9 @@ def test_larger_values_may_be_better(interpreter):
     lambda: nv.optim.multi_step(0.1, [5, 3]), lambda: nv.optim.sequential([nv.optim.constant(1.0)], [3]),
     lambda: nv.optim.polynomial(0.1, 5, 0.0), lambda: nv.optim.warm_restarts(0.1, 3, growth=0),
     lambda: nv.optim.cyclic(-0.1, 1.0), lambda: nv.optim.chained([]), lambda: nv.optim.Plateau(nv.optim.SGD(), 1.5),
-    lambda: nv.optim.Plateau(nv.optim.SGD())(nv.zeros((2,)))], ids=range(8))
+    lambda: nv.optim.Plateau(nv.optim.SGD())(nv.zeros((2,))), lambda: nv.optim.Plateau(nv.optim.SGD(), threshold=1.0),
+    lambda: nv.optim.Plateau(nv.optim.SGD(), patience=-1), lambda: nv.optim.Plateau(nv.optim.SGD(), threshold=-0.1)],
+    ids=range(11))
 def test_schedules_of_parts_refuse_what_makes_no_sense(make):
     """T246."""
     with pytest.raises(InvalidArgument) as caught:
@@ -142,7 +144,9 @@ def test_schedules_that_make_no_sense_are_refused(make, match):
 
 @pytest.mark.parametrize("make", [
     lambda: nv.optim.cosine("1", 5), lambda: nv.optim.cosine(1.0, 2.5), lambda: nv.optim.Schedule(0.1),
-    lambda: nv.optim.constant(0.1)(nv.variable(())), lambda: nv.optim.warm_up(None, 5)])
+    lambda: nv.optim.constant(0.1)(nv.variable(())), lambda: nv.optim.warm_up(None, 5),
+    lambda: nv.optim.Plateau(nv.optim.SGD(), patience=2.5), lambda: nv.optim.Plateau(nv.optim.SGD(), pause=0.5),
+    lambda: nv.optim.Plateau(nv.optim.SGD(), larger="no"), lambda: nv.optim.Plateau(0.1)])
 def test_what_is_no_schedule_is_refused(make):
     """T246: a WrongKind."""
     with pytest.raises(WrongKind):

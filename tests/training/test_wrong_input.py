@@ -26,6 +26,7 @@ entropy = nn.losses.cross_entropy
     (lambda: nv.Trainer(network(), optimizer(), entropy, [entropy, entropy]), InvalidArgument, "can be named cross"),
     (lambda: nv.training.EarlyStop(0), InvalidArgument, "patience is 1 or more"),
     (lambda: nv.training.EarlyStop(1, least=-1), InvalidArgument, "least is too small"),
+    (lambda: nv.training.EarlyStop(1, larger="no"), WrongKind, "larger is a switch"),
     (lambda: nv.data.Batches(), InvalidArgument, "nothing to take batches of"),
     (lambda: nv.data.Batches(INPUTS, TARGETS[1:]), ShapeMismatch, "different numbers of examples"),
     (lambda: nv.data.Batches(INPUTS[:0]), InvalidArgument, "there are no examples"),

@@ -95,8 +95,9 @@ class Clipped(Wrapper):
         if norm is None and value is None:
             raise InvalidArgument("clipping needs a limit", op="Clipped", got="neither norm= nor value=",
                                   expected="norm=, value=, or both", help="norm=1.0 is usual")
-        self.norm = None if norm is None else number(norm, "Clipped", "norm", POSITIVE)
-        self.value = None if value is None else number(value, "Clipped", "value", POSITIVE)
+        self.norm, self.value = [
+            None if limit is None else number(limit, "Clipped", name, POSITIVE, "leave it out for no limit")
+            for name, limit in (("norm", norm), ("value", value))]
 
     def changes(self, steps: Sequence[GradientStep]) -> list[Change]:
         gradients = [gradient for _, gradient in steps]

@@ -12,16 +12,17 @@ import math
 from collections.abc import Callable, Sequence
 
 from nervure.errors import InvalidArgument, WrongKind, shown
-from nervure.front.argument_parsing import members, real, require_function
+from nervure.front.argument_parsing import integer, members, require_function, truth
 from nervure.front.creation import as_tensor, persistent_tensor
 from nervure.front.effects import Effect, assign, doall
 from nervure.front.loops.loop_functions import fori_loop
 from nervure.front.op_functions import floor, greater, less, log, maximum, minimum
 from nervure.front.pointwise.elementwise import convert, power, where
 from nervure.front.tensor import Operand, Tensor
-from nervure.optim.hyperparameters import DECAY, NOT_NEGATIVE, POSITIVE, checked
+from nervure.optim.hyperparameters import DECAY, NOT_NEGATIVE, PART, POSITIVE, checked
 from nervure.optim.optimizer import Optimizer
 from nervure.optim.schedules import Schedule, checked_rate, checked_steps, half_cosine, scalar, settable
+from nervure.optim.wrapper import checked_optimizer
 from nervure.support.elsewhere import explain_keywords, explains_keywords
 from nervure.types.dtype import float64, int64
 
@@ -185,16 +186,12 @@ class Plateau:
     @explains_keywords
     def __init__(self, optimizer: Optimizer, factor: float = 0.1, patience: int = 10, threshold: float = 1e-4,
                  pause: int = 0, least: float = 0.0, larger: bool = False) -> None:
-        if not isinstance(optimizer, Optimizer):
-            raise WrongKind("a plateau is watched for an optimiser", op="Plateau", operand="optimizer",
-                            got=shown(optimizer), expected="an optimiser", help="nv.optim.Plateau(nv.optim.SGD(0.1))")
-        self.optimizer, self.larger = optimizer, bool(larger)
+        self.optimizer, self.larger = checked_optimizer(optimizer, "Plateau"), truth(larger, "Plateau", "larger")
         self.factor = checked(factor, "Plateau", "factor", DECAY)
-        self.patience, self.pause = [checked(value, "Plateau", name, NOT_NEGATIVE)
-                                     for name, value in (("patience", patience), ("pause", pause))]
-        self.threshold = real(threshold, "Plateau", "threshold")
+        self.patience, self.pause = [_calls(value, name) for name, value in (("patience", patience), ("pause", pause))]
+        self.threshold = checked(threshold, "Plateau", "threshold", PART)
         self.least = checked(least, "Plateau", "least", NOT_NEGATIVE)
-        self.best = persistent_tensor((), -math.inf if larger else math.inf, float64).named("plateau_best")
+        self.best = persistent_tensor((), -math.inf if self.larger else math.inf, float64).named("plateau_best")
         self.waited = persistent_tensor((), 0, int64).named("plateau_waited")
         self.paused = persistent_tensor((), 0, int64).named("plateau_paused")
 
@@ -213,8 +210,13 @@ class Plateau:
         lowered = [minimum(rate, maximum(rate * self.factor, self.least)) for rate in rates]
         return doall([assign(self.best, where(is_better, own, self.best)),
                       assign(self.waited, where(is_due, 0, waited)),
-                      assign(self.paused, where(is_due, int(self.pause), where(is_paused, self.paused - 1, 0))),
+                      assign(self.paused, where(is_due, self.pause, where(is_paused, self.paused - 1, 0))),
                       *[assign(rate, where(is_due, low, rate)) for rate, low in zip(rates, lowered, strict=True)]])
+
+
+def _calls(value: object, operand: str) -> int:
+    """Returns a number of calls, of 0 or more."""
+    return int(checked(integer(value, "Plateau", operand, "a number of calls"), "Plateau", operand, NOT_NEGATIVE))
 
 
 def _schedule(entry: object, op: str) -> Schedule:

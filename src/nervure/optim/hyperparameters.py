@@ -32,29 +32,34 @@ class Bounds(NamedTuple):
     help: str
 
 
-NOT_NEGATIVE = Bounds(lambda value: 0 <= value < math.inf, "is not negative", "0 or more",
-                      "the step is subtracted already")
-POSITIVE = Bounds(lambda value: 0 < value < math.inf, "is positive", "more than 0", "leave it out for no limit")
+NOT_NEGATIVE = Bounds(lambda value: 0 <= value < math.inf, "is not negative", "0 or more", "0 is the least number")
+POSITIVE = Bounds(lambda value: 0 < value < math.inf, "is positive", "more than 0", "0 itself is not allowed")
+PART = Bounds(lambda value: 0 <= value < 1, "is a part of 1", "0 or more, below 1", "1e-4 is a part of 10,000")
 DECAY = Bounds(lambda value: 0 <= value < 1, "is no decay rate", "0 <= rate < 1",
                "it is the part that stays at each step: 0.9 and 0.999 are usual")
 
 
-def checked(value: object, op: str, operand: str, accepted: Bounds) -> float:
+RATE_HELP = "the step is subtracted already"
+"""The help for a learning rate that is negative."""
+
+
+def checked(value: object, op: str, operand: str, accepted: Bounds, help: str | None = None) -> float:
     """Returns a hyperparameter as a float; WrongKind if it is no number, InvalidArgument outside of the range
-    ``accepted``.
+    ``accepted``, with a ``help`` of its own or that of the range.
     """
     found = real(value, op, operand)
     if not accepted.admits(found):
         raise InvalidArgument(f"{operand} {accepted.problem}", op=op, operand=operand, got=value,
-                              expected=accepted.expected, help=accepted.help)
+                              expected=accepted.expected, help=accepted.help if help is None else help)
     return found
 
 
-def number(value: object, op: str, operand: str, accepted: Bounds) -> Tensor:
+def number(value: object, op: str, operand: str, accepted: Bounds, help: str | None = None) -> Tensor:
     """Returns a hyperparameter as a tensor: a scalar tensor ``value`` as it is, a number in a new persistent tensor."""
     if isinstance(value, Tensor) or isinstance(value, (list, tuple)):
         return _scalar(value, op, operand)
-    return persistent_tensor((), checked(value, op, operand, accepted), float64).named(f"{op.lower()}_{operand}")
+    found = checked(value, op, operand, accepted, help)
+    return persistent_tensor((), found, float64).named(f"{op.lower()}_{operand}")
 
 
 def optional(value: object, op: str, operand: str, accepted: Bounds = NOT_NEGATIVE) -> Tensor | None:

@@ -22,7 +22,7 @@ from nervure.front.flushing import without_denormals
 from nervure.front.op_functions import expm1, log1p
 from nervure.front.pointwise.elementwise import convert
 from nervure.front.tensor import Tensor
-from nervure.optim.hyperparameters import NOT_NEGATIVE, number
+from nervure.optim.hyperparameters import NOT_NEGATIVE, RATE_HELP, number
 from nervure.optim.kept import Kept, Slots, kept_of, slot_like
 from nervure.optim.optimizer import Change, GradientStep, Optimizer, working_type
 from nervure.optim.schedules import Schedule
@@ -50,7 +50,7 @@ class Rule(Optimizer):
         rate, op = given["learning_rate"], type(self).__name__
         self.schedule = rate if isinstance(rate, Schedule) else None
         self.learning_rate = rate.place() if isinstance(rate, Schedule) else number(
-            rate, op, "learning_rate", NOT_NEGATIVE)
+            rate, op, "learning_rate", NOT_NEGATIVE, RATE_HELP)
         self.numbers = {"lr": self.learning_rate,
                         **{name: entry for name, entry in (numbers or {}).items() if entry is not None}}
         self.n = self._count()

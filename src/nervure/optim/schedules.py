@@ -27,7 +27,7 @@ from nervure.front.pointwise.elementwise import convert, power, where
 from nervure.front.tensor import Operand, Tensor
 from nervure.front.traced_numbers import is_number
 from nervure.ir.identity import Uncopyable
-from nervure.optim.hyperparameters import NOT_NEGATIVE, POSITIVE, checked
+from nervure.optim.hyperparameters import NOT_NEGATIVE, POSITIVE, RATE_HELP, checked
 from nervure.optim.kept import is_kept
 from nervure.support.elsewhere import explain_keywords, explains_keywords
 from nervure.types.dtype import float64
@@ -188,7 +188,7 @@ def scalar(value: float) -> Tensor:
 
 def checked_rate(value: object, op: str) -> float:
     """Returns a learning rate that is not negative; an error names ``op``."""
-    return checked(value, op, "learning_rate" if op != "one_cycle" else "peak", NOT_NEGATIVE)
+    return checked(value, op, "learning_rate" if op != "one_cycle" else "peak", NOT_NEGATIVE, RATE_HELP)
 
 
 def checked_steps(value: object, op: str, operand: str) -> int:

@@ -40,7 +40,7 @@ class EarlyStop:
     def __init__(self, patience: int, on: str | None = None, larger: bool = False, least: float = 0.0,
                  best: bool = True) -> None:
         self.patience = integer(patience, "EarlyStop", "patience", help="EarlyStop(5) waits for five epochs", least=1)
-        self.on, self.larger = on, larger
+        self.on, self.larger = on, truth(larger, "EarlyStop", "larger")
         self.least, self.best = real(least, "EarlyStop", "least"), truth(best, "EarlyStop", "best")
         if not self.least >= 0:
             raise InvalidArgument("least is too small", op="EarlyStop", operand="least", got=self.least,
