@@ -60,8 +60,8 @@ class Adam(Rule):
         """
         rate = state["lr"] / state.correction("beta1")
         root_scale = rsqrt(state.correction("beta2"))
-        m = state["beta1"] * state["m"] + state.rest("beta1") * gradient
-        v = state["beta2"] * state["v"] + state.rest("beta2") * gradient * gradient
+        m = state.mean("m", "beta1", gradient)
+        v = state.mean("v", "beta2", gradient, gradient)
         return rate * (m / (sqrt(v) * root_scale + state["eps"])), {"m": m, "v": v}
 
 
@@ -107,8 +107,8 @@ class Lion(Rule):
                           "weight_decay": optional(weight_decay, "Lion", "weight_decay")})
 
     def rule(self, parameter: Tensor, gradient: Tensor, state: State) -> tuple[Tensor, Mapping[str, Tensor]]:
-        direction = sign(state["beta1"] * state["m"] + state.rest("beta1") * gradient)
-        m = state["beta2"] * state["m"] + state.rest("beta2") * gradient
+        direction = sign(state.mean("m", "beta1", gradient))
+        m = state.mean("m", "beta2", gradient)
         return shrunk(parameter, state) - state["lr"] * direction, {"m": m}
 
 

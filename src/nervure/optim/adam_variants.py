@@ -39,8 +39,8 @@ class RAdam(Adam):
 
     def rule(self, parameter: Tensor, gradient: Tensor, state: State) -> tuple[Tensor, Mapping[str, Tensor]]:
         gradient = decayed(parameter, gradient, state)
-        m = state["beta1"] * state["m"] + state.rest("beta1") * gradient
-        v = state["beta2"] * state["v"] + state.rest("beta2") * gradient * gradient
+        m = state.mean("m", "beta1", gradient)
+        v = state.mean("v", "beta2", gradient, gradient)
         exact = state.exact()
         most, corrected = 2.0 / exact.rest("beta2") - 1.0, exact.correction("beta2")
         length = most - 2.0 * exact["n"] * (1.0 - corrected) / corrected
@@ -77,8 +77,8 @@ class NAdam(Adam):
         gradient = decayed(parameter, gradient, state)
         here, after = self._momentum(state, state["n"]), self._momentum(state, state["n"] + 1.0)
         product = state["product"] * here
-        m = state["beta1"] * state["m"] + state.rest("beta1") * gradient
-        v = state["beta2"] * state["v"] + state.rest("beta2") * gradient * gradient
+        m = state.mean("m", "beta1", gradient)
+        v = state.mean("v", "beta2", gradient, gradient)
         scale = sqrt(v / state.correction("beta2")) + state["eps"]
         now = state["lr"] * (1.0 - here) / (1.0 - product)
         ahead = state["lr"] * after / (1.0 - product * after)
@@ -112,6 +112,6 @@ class Adamax(Adam):
 
     def rule(self, parameter: Tensor, gradient: Tensor, state: State) -> tuple[Tensor, Mapping[str, Tensor]]:
         gradient = decayed(parameter, gradient, state)
-        m = state["beta1"] * state["m"] + state.rest("beta1") * gradient
+        m = state.mean("m", "beta1", gradient)
         v = maximum(state["beta2"] * state["v"], absolute(gradient) + state["eps"])
         return parameter - state["lr"] / state.correction("beta1") * m / v, {"m": m, "v": v}

@@ -111,10 +111,10 @@ class RMSProp(Rule):
 
     def rule(self, parameter: Tensor, gradient: Tensor, state: State) -> tuple[Tensor, Mapping[str, Tensor]]:
         gradient = decayed(parameter, gradient, state)
-        moments = {"v": state["decay"] * state["v"] + state.rest("decay") * gradient * gradient}
+        moments = {"v": state.mean("v", "decay", gradient, gradient)}
         spread = moments["v"]
         if self.centered:
-            moments["mean"] = state["decay"] * state["mean"] + state.rest("decay") * gradient
+            moments["mean"] = state.mean("mean", "decay", gradient)
             spread = spread - moments["mean"] * moments["mean"]
         change = gradient / (sqrt(maximum(spread, 0.0)) + state["eps"])
         if "momentum" in state:

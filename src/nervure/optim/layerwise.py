@@ -38,8 +38,8 @@ class Lamb(Adam):
         super().__init__(learning_rate, beta1, beta2, epsilon, weight_decay)
 
     def rule(self, parameter: Tensor, gradient: Tensor, state: State) -> tuple[Tensor, Mapping[str, Tensor]]:
-        m = state["beta1"] * state["m"] + state.rest("beta1") * gradient
-        v = state["beta2"] * state["v"] + state.rest("beta2") * gradient * gradient
+        m = state.mean("m", "beta1", gradient)
+        v = state.mean("v", "beta2", gradient, gradient)
         mean = m / state.correction("beta1")
         direction = mean / (sqrt(v / state.correction("beta2")) + state["eps"])
         if "weight_decay" in state:

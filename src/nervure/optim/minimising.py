@@ -24,7 +24,7 @@ from nervure.front.arranging.joining import concatenate
 from nervure.front.arranging.views import reshape
 from nervure.front.creation import as_tensor
 from nervure.front.loops.loop_functions import while_loop
-from nervure.front.op_functions import absolute, greater, less, less_equal, logical_and, logical_or, minimum, sqrt
+from nervure.front.op_functions import absolute, greater, less, less_equal, logical_and, logical_or, sqrt
 from nervure.front.pointwise.elementwise import clip, convert, where
 from nervure.front.pointwise.predicates import isfinite
 from nervure.front.promotion import promote
@@ -33,7 +33,7 @@ from nervure.front.statistics.reductions import max as largest
 from nervure.front.statistics.reductions import sum as total
 from nervure.front.tensor import Tensor
 from nervure.optim.hyperparameters import NOT_NEGATIVE, checked
-from nervure.optim.quasi_newton import MOST_STEPS, directions, remembered
+from nervure.optim.quasi_newton import MOST_STEPS, directions, first_length, remembered
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.dim import DimLike
 from nervure.types.dtype import bool_, float64, int64
@@ -41,7 +41,7 @@ from nervure.types.dtype import bool_, float64, int64
 DECREASE, FLATNESS = 1e-4, 0.9
 """The constants of Wolfe's conditions (Nocedal and Wright 2006, section 3.1) that are usual for L-BFGS."""
 
-LEAST_CURVATURE = 2.0**-52
+RELATIVE_CURVATURE = 2.0**-52
 """A step is remembered if the gradient turns along it, by more than rounding."""
 
 MOST_TRIALS = 25
@@ -179,8 +179,7 @@ def _step(flat: _Flat, state: _State, tolerance: float) -> _State:
     direction = -down
     slope = total(state.gradient * direction)
     is_first = less(state.steps, 1)
-    whole = total(absolute(state.gradient))
-    length = where(is_first, minimum(1.0, 1.0 / where(greater(whole, 0.0), whole, 1.0)), 1.0)
+    length = first_length(is_first, total(absolute(state.gradient)))
     nothing = zeros((), flat.dtype)
     line = _Line(nothing, state.value, slope, state.gradient, nothing, state.value, slope, zeros((), bool_),
                  convert(length, flat.dtype), zeros((), int64), less_equal(0.0, slope))
@@ -190,7 +189,7 @@ def _step(flat: _Flat, state: _State, tolerance: float) -> _State:
         lambda given: tuple(_tried(flat, state, direction, slope, widest, _Line(*given), tolerance)), tuple(line)))
     move = found.at * direction
     x, turn = state.x + move, found.gradient - state.gradient
-    is_told = greater(total(move * turn), LEAST_CURVATURE * total(turn * turn))
+    is_told = greater(total(move * turn), RELATIVE_CURVATURE * total(turn * turn))
     is_still = logical_or(less_equal(largest(absolute(move)), tolerance),
                           less_equal(absolute(found.value - state.value), tolerance))
     return _State(x, found.value, found.gradient, remembered(state.moves, move, is_told),

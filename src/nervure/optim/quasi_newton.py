@@ -69,7 +69,7 @@ class LBFGS(Wrapper):
         changed = [remembered(own["turns"], turn, is_told) for own, turn in zip(slots, turns, strict=True)]
         turned = directions(gradients, told, changed)
         whole = _total([sum(absolute(gradient)) for gradient in gradients])
-        scale = where(is_first, minimum(1.0, 1.0 / where(greater(whole, 0.0), whole, 1.0)), 1.0)
+        scale = first_length(is_first, whole)
         taken = [GradientStep(step.parameter, convert(Tensor((scale * direction).value, step.parameter._axes),
                                                       step.gradient.dtype))
                  for step, direction in zip(steps, turned, strict=True)]
@@ -88,6 +88,13 @@ class LBFGS(Wrapper):
         return {"taken": persistent_tensor((), 0, int64).named(f"{name}_taken"),
                 **{slot: persistent_tensor(shape, dtype=dtype).named(f"{name}_{slot}")
                    for slot, shape in shapes.items()}}
+
+
+def first_length(is_first: Tensor, size: Tensor) -> Tensor:
+    """Returns the part of a direction that a step goes: the first one is no longer than 1, where ``size`` is the sum of
+    the direction's absolute values; others go all of it.
+    """
+    return where(is_first, minimum(1.0, 1.0 / where(greater(size, 0.0), size, 1.0)), 1.0)
 
 
 def directions(gradients: Sequence[Tensor], moves: Sequence[Tensor], turns: Sequence[Tensor]) -> list[Tensor]:

@@ -14,6 +14,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from abc import abstractmethod
 from collections.abc import Container, Mapping, Sequence
 
@@ -135,6 +137,10 @@ class State:
     def rest(self, name: str) -> Tensor:
         """Returns 1 minus a number, subtracted before it is rounded to the element type."""
         return convert(1.0 - convert(self._rule.numbers[name], float64), self._working)
+
+    def mean(self, moment: str, decay: str, *factors: Tensor) -> Tensor:
+        """Returns the running mean of a product: ``decay`` times the moment, plus the rest of it times the factors."""
+        return self[decay] * self[moment] + functools.reduce(operator.mul, factors, self.rest(decay))
 
     def correction(self, name: str) -> Tensor:
         """Returns 1 minus the n-th power of a decay, the sum of the weights in a running mean of n numbers.

@@ -53,9 +53,9 @@ class Adadelta(Rule):
 
     def rule(self, parameter: Tensor, gradient: Tensor, state: State) -> tuple[Tensor, Mapping[str, Tensor]]:
         gradient = decayed(parameter, gradient, state)
-        v = state["decay"] * state["v"] + state.rest("decay") * gradient * gradient
+        v = state.mean("v", "decay", gradient, gradient)
         change = sqrt(state["m"] + state["eps"]) / sqrt(v + state["eps"]) * gradient
-        m = state["decay"] * state["m"] + state.rest("decay") * change * change
+        m = state.mean("m", "decay", change, change)
         return parameter - state["lr"] * change, {"m": m, "v": v}
 
 
