@@ -45,9 +45,10 @@ def test_roles_that_make_no_sense(targets, weights, kind, message):
 @pytest.mark.parametrize(("roles", "batch", "message"), [
     (BatchRoles(), {"x": 1}, "have names"), (BatchRoles(("y",)), {"x": 1}, "lacks an entry"),
     (BatchRoles(("y",)), ("x", "y"), "lacks an entry"), (BatchRoles((3,)), ("x", "y"), "lacks an entry"),
-    (BatchRoles(None, 0), ("w",), "lacks an entry")])
-def test_batches_that_lack_something(roles, batch, message):
-    """T320, T371: what they have is said."""
+    (BatchRoles(None, 0), ("w",), "lacks an entry"), (BatchRoles((-1,), 1), ("x", "y"), "entries of one batch"),
+    (BatchRoles((1, -2), is_one=False), ("x", "y", "z"), "entries of one batch")])
+def test_batches_whose_parts_make_no_sense(roles, batch, message):
+    """T320, T371: entries that are not there, and one that is two parts by different numbers."""
     with pytest.raises(nv.InvalidArgument, match=message):
         roles.parts(batch)
 

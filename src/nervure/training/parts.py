@@ -77,6 +77,8 @@ class BatchRoles(NamedTuple):
             targets, inputs = others[-1:], others[:-1] or others
         else:
             targets = [_place(key, places) for key in self.targets]
+            if len({*targets, weights}) <= len(targets):
+                raise _not_once([*self.targets, *([] if self.weights is None else [self.weights])])
             inputs = [at for at in others if at not in targets]
         return BatchParts(tuple([batch[at] for at in inputs]), {}, self._chosen([batch[at] for at in targets]),
                           None if weights is None else batch[weights])
@@ -100,9 +102,7 @@ def read_roles(targets: object, weights: object) -> BatchRoles:
                             expected="a name of a dict, or a place in a tuple", help='targets="labels", or targets=-1')
     if len({isinstance(key, str) for key in keys}) > 1 or len(set(keys)) < len(keys) or listed == ():
         if targets is not None:
-            raise InvalidArgument("targets and weights are entries of one batch", op="Trainer", operand="targets",
-                                  got=", ".join(map(repr, keys)) or "none", expected="names, or places, each once",
-                                  help='targets="labels", weights="weights"')
+            raise _not_once(keys)
     return BatchRoles(None if targets is None else tuple([key for key in listed if isinstance(key, (int, str))]),
                       weights if isinstance(weights, (int, str)) else None, is_one)
 
@@ -115,6 +115,12 @@ def _place(key: Key, places: range) -> int:
     if not isinstance(key, int) or not -len(places) <= key < len(places):
         raise _lacks(key, f"a tuple of {len(places)}")
     return places[key]
+
+
+def _not_once(keys: Sequence[object]) -> InvalidArgument:
+    return InvalidArgument("targets and weights are entries of one batch", op="Trainer", operand="targets",
+                           got=", ".join(map(repr, keys)) or "none", expected="names, or places, each once",
+                           help='targets="labels", weights="weights"')
 
 
 def _lacks(key: Key, got: str) -> InvalidArgument:
