@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
+import nervure as nv
 from nervure.data.digits import load_digits, split_by_class
+from nervure.errors import InvalidArgument, NotSupported
 
 pytest.importorskip("sklearn")
 
@@ -35,5 +39,19 @@ def test_the_split_depends_on_the_seed_and_shares_nothing():
 
 @pytest.mark.parametrize("fraction", [0.0, 1.0, -0.5])
 def test_impossible_fractions_are_refused(fraction):
-    with pytest.raises(ValueError, match="between 0 and 1"):
+    with pytest.raises(InvalidArgument, match="between 0 and 1") as caught:
         load_digits(held_back=fraction)
+    assert (caught.value.op, caught.value.operand) == ("load_digits", "held_back")
+    assert caught.value.expected and caught.value.help
+
+
+@pytest.mark.parametrize(("package", "call"), [
+    ("sklearn.datasets", load_digits), ("tensorboardX", lambda: nv.training.TensorBoard("run")),
+    ("matplotlib.figure", lambda: nv.training.plot([{"epoch": 1, "loss": 1.0}], "plot.png"))])
+def test_what_is_not_installed_is_named(package, call, monkeypatch):
+    """The error has all its parts, for whatever package is needed."""
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(NotSupported, match="not installed") as caught:
+        call()
+    assert caught.value.got == f"no module {package.partition('.')[0]}"
+    assert caught.value.expected and caught.value.help

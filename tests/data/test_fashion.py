@@ -40,8 +40,9 @@ def test_missing_files_say_how_to_get_them(tmp_path):
 
 
 @pytest.mark.parametrize("wrong", [{"pixels": 27}, {"labels": np.zeros(3, np.uint8)},
-                                   {"labels": np.full(5, 10, np.uint8)}])
+                                   {"labels": np.full(5, 10, np.uint8)}, {"count": 0}])
 def test_files_that_do_not_belong_together_are_refused(wrong, tmp_path):
     written(tmp_path, **wrong)
-    with pytest.raises(FormatError, match="these are not images with their labels"):
+    with pytest.raises(FormatError, match="these are not images with their labels") as caught:
         load_fashion(tmp_path)
+    assert caught.value.got and caught.value.expected and caught.value.help

@@ -86,6 +86,7 @@ def export_stablehlo(computation: Computation[Any], path: str | os.PathLike[str]
             content = _serialized(executable.function, program, bindings, values if variables == "constants" else None)
         except ImportError:
             raise NotSupported("jax.export writes files by flatbuffers, which is not installed", op="export_stablehlo",
+                               got="no module flatbuffers", expected="flatbuffers",
                                help='pip install "nervure[xla]"') from None
         except Exception as error:
             if len(known) == len(bindings):

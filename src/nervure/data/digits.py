@@ -42,10 +42,15 @@ def load_digits(held_back: float = 0.2, seed: int = 0) -> Split:
     >>> len(data.train), len(data.test), data.train.images.shape[1:]
     (1438, 359, (8, 8))
     """
+    if not 0 < held_back < 1:
+        raise InvalidArgument("the fraction that is held back lies between 0 and 1", op="load_digits",
+                              operand="held_back", got=held_back, expected="more than 0, less than 1",
+                              help="0.2 is usual")
     try:
         from sklearn.datasets import load_digits as load
     except ImportError:
         raise NotSupported("the digits come with scikit-learn, which is not installed", op="load_digits",
+                           got="no module sklearn", expected="scikit-learn",
                            help="pip install 'nervure[train]'") from None
     images, labels = load(return_X_y=True)
     return split_by_class(images.reshape(-1, 8, 8).astype(np.float32) / np.float32(16), labels, held_back, seed)
@@ -55,8 +60,6 @@ def split_by_class(images: np.ndarray, labels: np.ndarray, held_back: float, see
     """Splits ``images`` and ``labels``: the fraction ``held_back`` of every class, chosen by the ``seed``, is held
     back.
     """
-    if not 0 < held_back < 1:
-        raise InvalidArgument("the fraction that is held back lies between 0 and 1", op="split_by_class", got=held_back)
     generator = np.random.default_rng(seed)
     chosen = np.zeros(len(labels), bool)
     for label in np.unique(labels):

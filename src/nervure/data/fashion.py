@@ -41,10 +41,12 @@ def load_fashion(folder: str | os.PathLike[str] | None = None) -> Split:
 def _examples(folder: Path, part: str) -> Examples:
     images = _read(folder, f"{part}-images-idx3-ubyte")
     labels = _read(folder, f"{part}-labels-idx1-ubyte")
-    if images.ndim != 3 or images.shape[1:] != (28, 28) or labels.shape != images.shape[:1] or labels.max() > 9:
+    belongs = images.ndim == 3 and images.shape[1:] == (28, 28) and labels.shape == images.shape[:1]
+    if not belongs or not labels.size or labels.max() > 9:
         raise FormatError("these are not images with their labels", op="load_fashion", operand=os.fspath(folder),
                           got=f"images {images.shape}, labels {labels.shape}",
-                          expected="images (number, 28, 28), and a label from 0 to 9 for each")
+                          expected="one or more images (number, 28, 28), and a label from 0 to 9 for each",
+                          help="take all four files of dataset-fashion-mnist as they are")
     return Examples(images.astype(np.float32) / np.float32(255), labels.astype(np.int64))
 
 

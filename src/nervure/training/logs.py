@@ -75,6 +75,7 @@ def plot(history: History, path: str | os.PathLike[str], title: str = "") -> Non
         from matplotlib.figure import Figure
     except ImportError:
         raise NotSupported("plots are made by matplotlib, which is not installed", op="plot",
+                           got="no module matplotlib", expected="matplotlib",
                            help="pip install 'nervure[train]'") from None
     figure = Figure(figsize=(7, 4), layout="constrained")
     FigureCanvasAgg(figure)

@@ -42,7 +42,8 @@ class TensorBoard(Callback):
             from tensorboardX import SummaryWriter
         except ImportError:
             raise NotSupported("TensorBoard's files are written by tensorboardX, which is not installed",
-                               op="TensorBoard", help="pip install 'nervure[tensorboard]'") from None
+                               op="TensorBoard", got="no module tensorboardX", expected="tensorboardX",
+                               help="pip install 'nervure[tensorboard]'") from None
         self._open, self._writer = SummaryWriter, None
 
     def fit_begin(self, trainer: Trainer) -> None:
