@@ -315,3 +315,39 @@ def test_a_product_is_not_transposed_where_its_factors_may_be_exchanged(xla, ind
     expected = a @ b if indices == (0, 2) else (a @ b).T
     assert executable(a, b)[0].tolist() == expected.tolist()
     assert "transpose" not in executable.specialise({}).call.lower([a, b], [], []).as_text()
+
+
+class Remote:
+    """Memory of a device whose elements are reached by calls alone."""
+
+    flat = None
+
+    def __init__(self, *numbers):
+        self.numbers = list(numbers)
+
+    @property
+    def storage(self):
+        return self
+
+    def load(self, shape):
+        return np.float32(self.numbers).reshape(shape)
+
+    def save(self, array):
+        self.numbers = array.ravel().tolist()
+
+    def put(self, index, number):
+        self.numbers[index[0]] = number
+
+
+@pytest.mark.parametrize("checks", [False, True])
+def test_memory_that_has_no_buffer_is_read_at_each_call(checks, xla):
+    """X2: also by calls that check every value."""
+    w, memory = nv.variable((2,), 1.0), Remote(2, 3)
+    double = nv.computation([w + w, nv.assign(w, w + 1)], transformer=xla)
+    cell, = xla.cells.of([w.variable])
+    cell.adopt(memory.load((2,)), memory)
+    memory.numbers = [5, 7]
+    with nv.flags.overriding(check_nan=checks):
+        assert double()[0].tolist() == [10, 14] and memory.numbers == [6, 8]
+        memory.numbers = [1, 2]
+        assert double()[0].tolist() == [2, 4] and memory.numbers == [2, 3]

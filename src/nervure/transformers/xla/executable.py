@@ -99,14 +99,14 @@ class XlaExecutable(Executable):
             raise InvalidArgument("results that stay on the device have no arrays of NumPy", op=self.function.name,
                                   operand="out", got="out= and results='device'", expected="one of them",
                                   help="leave out= out, or results='device'")
+        for cell in cells.values():
+            cell.begin()
         if flags.check_nan:
             return self._checked(arrays, cells, updated, bindings)
         rounded = self._lengths.rounded(bindings)
         program: XlaProgram = self._specialised(rounded)
         arrays = self._lengths.arguments(arrays, bindings, rounded)
         known = cast("Mapping[Variable, DeviceCell]", cells)
-        for cell in known.values():
-            cell.begin()
         place = program.placement.of_variable
         read, replaced = [[known[variable].on_device(place(variable)) for variable in listed]
                           for listed in (program.read, program.replaced)]
