@@ -253,7 +253,7 @@ def store_together(cells: Sequence[Cell], arrays: Sequence[np.ndarray]) -> None:
     _check_writeable(cells)
     pairs = [(cell, in_order(array, cell.order)) for cell, array in zip(cells, arrays, strict=True)]
     _save_outside([(cell, array) for cell, array in pairs if cell.outside is not None and cell.outside.flat is None])
-    written = [(cell.array, array) for cell, array in pairs if cell.lent.value and cell.is_lent()]
+    written = [(cell.array, array) for cell, array in pairs if cell.is_lent()]
     fresh = [(cell, array) for cell, array in pairs if not cell.lent.value]
     replaced = [cell.array for cell in cells]  # keeps the old arrays alive, so that no finalizer runs in between
     versions = [cell.version + 1 for cell in cells]

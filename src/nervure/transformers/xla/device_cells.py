@@ -129,7 +129,7 @@ def keep_together(cells: Sequence[DeviceCell], values: Sequence[Array], places: 
     """Stores several new values at their ``places`` at once: whatever a signal handler raises, all cells have their new
     values or none has. The caller holds the cells.
     """
-    if any([cell.lent.value and (cell.is_lent() or cell.lent.value) for cell in cells]):
+    if any([cell.is_lent() for cell in cells]):
         store_together(cells, [fetched(value) for value in values])  # others read the memory itself
         return
     held = [Held(value, cell.version + 1, False, place)

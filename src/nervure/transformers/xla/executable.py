@@ -17,7 +17,7 @@ from nervure.ir.function import Function
 from nervure.ir.variable import Variable
 from nervure.processes import lost
 from nervure.transformers.binding import Bindings
-from nervure.transformers.cells import Cell
+from nervure.transformers.cells import Cell, store_together
 from nervure.transformers.executable import Executable
 from nervure.transformers.given_memory import GivenMemory
 from nervure.transformers.interpreter.step_list import StepList
@@ -138,7 +138,6 @@ class XlaExecutable(Executable):
         values = steps.run(arrays, {variable: cell.array for variable, cell in cells.items()})
         owned = self._owned(values, {id(array) for array in arrays}, bindings)
         count = len(self.function.results)
-        from nervure.transformers.cells import store_together
         store_together(updated, owned[count:])
         results = owned[:count]
         return [placed(value, self.transformer.device) for value in results] if self._leaves_results else results
