@@ -32,8 +32,8 @@ from nervure.front.tensor import Tensor, TensorLike
 from nervure.nn.initialisers import xavier_uniform
 from nervure.nn.layers import LinearLayer
 from nervure.nn.module import Module
-from nervure.nn.parameters import biased, buffer, count, parameter
-from nervure.nn.sequences import Sequences, one_axis
+from nervure.nn.parameters import biased, buffer, count, one_axis, parameter
+from nervure.nn.sequences import Sequences
 from nervure.ops.attention import for_each_head, scores_of
 from nervure.ops.conversion import converted
 from nervure.support.elsewhere import explains_keywords

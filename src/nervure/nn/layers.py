@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
+from nervure.errors import AxisMismatch, InvalidArgument, WrongKind
 from nervure.front.argument_parsing import fraction, integer
 from nervure.front.arranging.gathering import lookuptable
 from nervure.front.creation import AssignableTensorOp, as_tensor, expression
@@ -30,6 +30,7 @@ from nervure.nn.parameters import (
     count,
     evenly,
     layer_axes,
+    one_axis,
     optional,
     parameter,
 )
@@ -110,7 +111,7 @@ class Embedding(Module):
     @explains_keywords
     def __init__(self, rows: AxesLike, columns: AxesLike, pad_idx: int | None = None, weights: Initial = None,
                  dtype: DTypeLike | None = None) -> None:
-        table, features = _one(rows, "rows"), _one(columns, "columns")
+        table, features = one_axis(rows, "Embedding", "rows"), one_axis(columns, "Embedding", "columns")
         if table.is_anonymous and not features.is_anonymous:
             table = make_axis(table.length)
         check_both_named("Embedding", rows=Axes([table]), columns=Axes([features]))
@@ -125,14 +126,6 @@ class Embedding(Module):
             raise WrongKind("an index is of integers", op="Embedding", operand="index", got=str(own.type),
                             expected="integers", help="convert it: index.astype(nv.int64)")
         return lookuptable(self.weights, own, pad_idx=self.pad_idx)
-
-
-def _one(axes: AxesLike, operand: str) -> Axis:
-    own = layer_axes(axes, "Embedding", operand)
-    if len(own) != 1:
-        raise ShapeMismatch(f"{operand} is one axis", op="Embedding", operand=operand, got=str(own),
-                            expected='"F=64", or 64', help="flatten several: nv.make_axes(axes).flatten()")
-    return own[0]
 
 
 def _row(pad_idx: object, rows: Axis) -> int:

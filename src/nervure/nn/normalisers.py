@@ -27,7 +27,17 @@ from nervure.front.pointwise.elementwise import where
 from nervure.front.statistics.reductions import chosen_axes, mean, variance
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.nn.module import Module
-from nervure.nn.parameters import Initial, buffer, check_input, check_length, count, layer_axes, names_of, optional
+from nervure.nn.parameters import (
+    Initial,
+    buffer,
+    check_input,
+    check_length,
+    count,
+    for_channels,
+    layer_axes,
+    names_of,
+    optional,
+)
 from nervure.support.elsewhere import explains_keywords
 from nervure.types.axes import Axes, AxesLike, AxisLike
 from nervure.types.axis import make_axis
@@ -203,8 +213,7 @@ class GroupNorm(_Scaled):
 
     def _scaled(self, x: Tensor) -> Tensor:
         """Returns x times the scale, plus the shift, for each channel."""
-        scale, shift = [entry if entry is None or x.is_named else reshape(entry, (-1, *[1] * (x.ndim - 2)))
-                        for entry in (self.scale, self.shift)]
+        scale, shift = [None if entry is None else for_channels(entry, x) for entry in (self.scale, self.shift)]
         result = x if scale is None else multiply(x, scale)
         return result if shift is None else add(result, shift)
 

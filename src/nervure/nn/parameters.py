@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 
 from nervure.errors import AxisMismatch, InvalidArgument, NervureError, ShapeMismatch
 from nervure.front.argument_parsing import integer
+from nervure.front.arranging.views import reshape
 from nervure.front.creation import AssignableTensorOp, persistent_tensor, read_axes, variable
 from nervure.front.op_functions import add
 from nervure.front.tensor import Tensor
@@ -86,6 +87,15 @@ def layer_axes(axes: AxesLike, op: str, operand: str) -> Axes:
     return own
 
 
+def one_axis(axes: AxesLike, op: str, operand: str) -> Axis:
+    """Returns the single axis that an ``operand`` of a layer ``op`` names, whose length is a number."""
+    own = layer_axes(axes, op, operand)
+    if len(own) != 1:
+        raise ShapeMismatch(f"{operand} is one axis", op=op, operand=operand, got=str(own), expected='"F=64", or 64',
+                            help="flatten several: nv.make_axes(axes).flatten()")
+    return own[0]
+
+
 def check_both_named(op: str, **axes: Axes) -> None:
     """Raises AxisMismatch unless all the axes of a layer have names, or none has."""
     if len({own.is_anonymous for own in axes.values()}) > 1:
@@ -114,6 +124,11 @@ def check_length(op: str, x: Tensor, at: int, length: int, shape: str) -> None:
     place, differs = ("last axis", "has another length") if at < 0 else ("channels", "are others")
     raise ShapeMismatch(f"the {place} of x {differs}", op=op, operand="x", got=str(x.axes), expected=shape,
                         help=f"make the layer for the {place} of its input; x.transpose(...) moves another axis there")
+
+
+def for_channels(numbers: Tensor, x: Tensor) -> Tensor:
+    """Returns ``numbers``, one for each channel of x: in the form of its second axis unless x has names."""
+    return numbers if x.is_named else reshape(numbers, (-1, *[1] * (x.ndim - 2)))
 
 
 def names_of(axes: Sequence[Axis]) -> list[str]:

@@ -24,9 +24,9 @@ from nervure.front.creation import as_tensor
 from nervure.front.promotion import promote
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.nn.module import Module
-from nervure.nn.parameters import check_both_named, count, evenly, parameter
+from nervure.nn.parameters import check_both_named, count, evenly, one_axis, parameter
 from nervure.nn.recurrence import CellWeights, Recurrence, States, gru_cell, lstm_cell, relu_cell, run_layers, tanh_cell
-from nervure.nn.sequences import Sequences, one_axis
+from nervure.nn.sequences import Sequences
 from nervure.support.elsewhere import explains_keywords
 from nervure.types.axes import Axes, AxesLike, AxisLike
 from nervure.types.axis import Axis
@@ -118,7 +118,23 @@ class _Layer(Recurrent):
         return given.result(y, outputs), self._named(given, last, number)
 
 
-class RNN(_Layer):
+class _LayerOfStates(_Layer):
+    """Layers whose cells have one state each."""
+
+    def forward(self, x: TensorLike, state: TensorLike | None = None,
+                lengths: TensorLike | None = None) -> tuple[Tensor, Tensor]:
+        """Maps x (T, N, inputs) to the states y of the last layer, and the last states of all layers.
+
+        y is (T, N, outputs * directions), the last states are (layers * directions, N, outputs). ``state`` has the
+        states to begin with, zeros if absent. ``lengths``, integers over N, are the numbers of steps of each sequence
+        that count: behind them its states stay, and y is 0.
+        """
+        y, last = self._run(x, state, lengths)
+        assert isinstance(last, Tensor)
+        return y, last
+
+
+class RNN(_LayerOfStates):
     """The recurrence ``h = tanh(x W_ih + b_ih + h W_hh + b_hh)`` (Elman 1990), or ``nonlinearity="relu"``.
 
     ``inputs`` and ``outputs`` are one axis each: ``RNN("F=64", "H=256")`` is for x over F, the steps ``axis``, and any
@@ -138,20 +154,8 @@ class RNN(_Layer):
         self._make(_nonlinear(nonlinearity, "RNN"), inputs, outputs)
         self._build(layers, bidirectional, dropout, bias, axis, batch_first, dtype)
 
-    def forward(self, x: TensorLike, state: TensorLike | None = None,
-                lengths: TensorLike | None = None) -> tuple[Tensor, Tensor]:
-        """Maps x (T, N, inputs) to the states y of the last layer, and the last states of all layers.
 
-        y is (T, N, outputs * directions), the last states are (layers * directions, N, outputs). ``state`` has the
-        states to begin with, zeros if absent. ``lengths``, integers over N, are the numbers of steps of each sequence
-        that count: behind them its states stay, and y is 0.
-        """
-        y, last = self._run(x, state, lengths)
-        assert isinstance(last, Tensor)
-        return y, last
-
-
-class GRU(_Layer):
+class GRU(_LayerOfStates):
     """Gated recurrent units (Cho et al. 2014): states move by a share z towards new ones.
 
     ``r, z = sigmoid(x W_ir + b_ir + h W_hr + b_hr), sigmoid(x W_iz + b_iz + h W_hz + b_hz)``, ``n = tanh(x W_in + b_in
@@ -169,13 +173,6 @@ class GRU(_Layer):
                  dtype: DTypeLike | None = None) -> None:
         self._make(gru_cell, inputs, outputs)
         self._build(layers, bidirectional, dropout, bias, axis, batch_first, dtype)
-
-    def forward(self, x: TensorLike, state: TensorLike | None = None,
-                lengths: TensorLike | None = None) -> tuple[Tensor, Tensor]:
-        """Maps x (T, N, inputs) to (T, N, outputs * directions) and the last states, as ``RNN`` does."""
-        y, last = self._run(x, state, lengths)
-        assert isinstance(last, Tensor)
-        return y, last
 
 
 class LSTM(_Layer):
@@ -223,7 +220,15 @@ class _SingleCell(Recurrent):
         return self._named(given, self._cell(given.steps_first(), first, weights), None)
 
 
-class RNNCell(_SingleCell):
+class _CellOfState(_SingleCell):
+    """One step of a recurrence with one state."""
+
+    def forward(self, x: TensorLike, state: TensorLike | None = None) -> Tensor:
+        """Maps (..., inputs) and a state (..., outputs), zeros if absent, to the next state."""
+        return as_tensor(self._step(x, state))
+
+
+class RNNCell(_CellOfState):
     """One step of ``RNN``: ``tanh(x W_ih + b_ih + h W_hh + b_hh)``, or ``nonlinearity="relu"``.
 
     >>> nv.nn.RNNCell(2, 3)(nv.zeros((4, 2))).shape
@@ -237,12 +242,8 @@ class RNNCell(_SingleCell):
         self._make(_nonlinear(nonlinearity, "RNNCell"), inputs, outputs)
         self._add_cell(count([self._inputs]), "", truth(bias, "RNNCell", "bias"), dtype)
 
-    def forward(self, x: TensorLike, state: TensorLike | None = None) -> Tensor:
-        """Maps (..., inputs) and a state (..., outputs), zeros if absent, to the next state."""
-        return as_tensor(self._step(x, state))
 
-
-class GRUCell(_SingleCell):
+class GRUCell(_CellOfState):
     """One step of ``GRU``.
 
     >>> print(nv.nn.GRUCell("F=2", "H=3")(nv.zeros("N=4, F=2")).axes)
@@ -253,10 +254,6 @@ class GRUCell(_SingleCell):
     def __init__(self, inputs: AxesLike, outputs: AxesLike, bias: bool = True, dtype: DTypeLike | None = None) -> None:
         self._make(gru_cell, inputs, outputs)
         self._add_cell(count([self._inputs]), "", truth(bias, "GRUCell", "bias"), dtype)
-
-    def forward(self, x: TensorLike, state: TensorLike | None = None) -> Tensor:
-        """Maps (..., inputs) and a state (..., outputs), zeros if absent, to the next state."""
-        return as_tensor(self._step(x, state))
 
 
 class LSTMCell(_SingleCell):

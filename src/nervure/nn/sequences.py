@@ -16,21 +16,12 @@ from nervure.front.alignment import arranged, reordered
 from nervure.front.argument_parsing import position_of
 from nervure.front.creation import as_tensor
 from nervure.front.tensor import Tensor, TensorLike
-from nervure.nn.parameters import check_length, count, layer_axes
+from nervure.nn.parameters import check_length, count
 from nervure.ops.conversion import converted
-from nervure.types.axes import Axes, AxesLike, AxisLike
+from nervure.types.axes import Axes, AxisLike
 from nervure.types.axis import Axis, axis, make_anonymous_axis
 from nervure.types.dim import DimLike, equal
 from nervure.types.dtype import DType, int64
-
-
-def one_axis(axes: AxesLike, op: str, operand: str) -> Axis:
-    """Returns the single axis that an ``operand`` of a layer ``op`` names, whose length is a number."""
-    own = layer_axes(axes, op, operand)
-    if len(own) != 1:
-        raise ShapeMismatch(f"{operand} is one axis", op=op, operand=operand, got=str(own), expected='"F=64", or 64',
-                            help="flatten several: nv.make_axes(axes).flatten()")
-    return own[0]
 
 
 class Sequences:

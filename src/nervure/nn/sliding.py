@@ -13,9 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from nervure.errors import InvalidArgument, ShapeMismatch
+from nervure.errors import InvalidArgument
 from nervure.front.argument_parsing import integer, truth
-from nervure.front.arranging.views import reshape
 from nervure.front.creation import AssignableTensorOp, as_tensor, placeholder
 from nervure.front.images.convolution import convolution
 from nervure.front.images.pooling import pooling
@@ -30,8 +29,10 @@ from nervure.nn.parameters import (
     check_length,
     count,
     evenly,
+    for_channels,
     layer_axes,
     names_of,
+    one_axis,
     optional,
     parameter,
 )
@@ -61,7 +62,7 @@ class Conv(Module):
     def __init__(self, inputs: AxesLike, outputs: AxesLike, window: AxesLike, strides: object = 1,
                  dilations: object = 1, padding: object = 0, groups: int = 1, bias: Initial = True,
                  weights: Initial = None, dtype: DTypeLike | None = None) -> None:
-        into, out = channels_of(inputs, "inputs", "Conv"), channels_of(outputs, "outputs", "Conv")
+        into, out = one_axis(inputs, "Conv", "inputs"), one_axis(outputs, "Conv", "outputs")
         windows = layer_axes(window, "Conv", "window")
         check_both_named("Conv", inputs=Axes([into]), outputs=Axes([out]), window=windows)
         if len(windows) > 3:
@@ -85,19 +86,7 @@ class Conv(Module):
             channels = count([self.weights.axes[1]]) * self.groups
             check_length("Conv", own, 1, channels, f"(N, {channels}, ...)")
         result = convolution(own, self.weights, self._spatial, self.strides, self.dilations, self.padding, self.groups)
-        if self.bias is None:
-            return result
-        spread = self.bias if result.is_named else reshape(self.bias, (-1, *[1] * (result.ndim - 2)))
-        return add(result, spread)
-
-
-def channels_of(axes: AxesLike, operand: str, op: str) -> Axis:
-    """Returns the axis of channels that an ``operand`` of a layer ``op`` gives; ShapeMismatch for several."""
-    own = layer_axes(axes, op, operand)
-    if len(own) != 1:
-        raise ShapeMismatch(f"{operand} is one axis", op=op, operand=operand, got=str(own),
-                            expected='"C=3", or 3', help="flatten several: nv.make_axes(axes).flatten()")
-    return own[0]
+        return result if self.bias is None else add(result, for_channels(self.bias, result))
 
 
 def of_a_group(into: Axis, out: Axis, groups: int, op: str) -> Axis:

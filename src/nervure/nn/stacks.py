@@ -20,7 +20,7 @@ from nervure.front.tensor import Tensor, TensorLike
 from nervure.nn.attention import KeyValueCache
 from nervure.nn.module import Module
 from nervure.nn.normalisers import LayerNorm
-from nervure.nn.sequences import one_axis
+from nervure.nn.parameters import one_axis
 from nervure.nn.transformer import Activation, TransformerDecoderLayer, TransformerEncoderLayer
 from nervure.support.elsewhere import explains_keywords
 from nervure.types.axes import Axes, AxesLike, AxisLike

@@ -20,7 +20,7 @@ from nervure.nn.attention import KeyValueCache, MultiHeadAttention
 from nervure.nn.layers import Dropout, LinearLayer
 from nervure.nn.module import Module
 from nervure.nn.normalisers import LayerNorm
-from nervure.nn.sequences import one_axis
+from nervure.nn.parameters import one_axis
 from nervure.support.elsewhere import explains_keywords
 from nervure.types.axes import Axes, AxesLike, AxisLike
 from nervure.types.axis import axis as named_axis

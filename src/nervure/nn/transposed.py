@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from nervure.errors import InvalidArgument
 from nervure.front.argument_parsing import integer
-from nervure.front.arranging.views import reshape
 from nervure.front.creation import AssignableTensorOp, as_tensor
 from nervure.front.images.convolution import deconvolution
 from nervure.front.op_functions import add
@@ -23,12 +22,14 @@ from nervure.nn.parameters import (
     check_length,
     count,
     evenly,
+    for_channels,
     layer_axes,
     names_of,
+    one_axis,
     optional,
     parameter,
 )
-from nervure.nn.sliding import channels_of, check_motion, of_a_group
+from nervure.nn.sliding import check_motion, of_a_group
 from nervure.support.elsewhere import explains_keywords
 from nervure.types.axes import Axes, AxesLike
 from nervure.types.dtype import DTypeLike
@@ -55,7 +56,7 @@ class ConvTranspose(Module):
                  dilations: object = 1, padding: object = 0, output_padding: object = 0, groups: int = 1,
                  bias: Initial = True, weights: Initial = None, dtype: DTypeLike | None = None) -> None:
         op = "ConvTranspose"
-        into, out = channels_of(inputs, "inputs", op), channels_of(outputs, "outputs", op)
+        into, out = one_axis(inputs, op, "inputs"), one_axis(outputs, op, "outputs")
         windows = layer_axes(window, op, "window")
         check_both_named(op, inputs=Axes([into]), outputs=Axes([out]), window=windows)
         if len(windows) > 3:
@@ -83,6 +84,4 @@ class ConvTranspose(Module):
             check_length("ConvTranspose", own, 1, channels, f"(N, {channels}, ...)")
         result = deconvolution(own, self.weights, self._spatial, self.strides, self.dilations, self.padding,
                                self.groups, output_padding=self.output_padding)
-        if self.bias is None:
-            return result
-        return add(result, self.bias if result.is_named else reshape(self.bias, (-1, *[1] * (result.ndim - 2))))
+        return result if self.bias is None else add(result, for_channels(self.bias, result))
