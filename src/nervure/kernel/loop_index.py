@@ -10,10 +10,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
 from nervure.types.dim import Dim, DimLike, index, index_symbols, substitute, symbols
+from nervure.types.layout import row_major_position
 
 
 class LoopIndex:
@@ -47,6 +48,12 @@ class LoopIndex:
 
 Indices = tuple[tuple[LoopIndex, DimLike], ...]
 """Loop indices from the outside in, each with its extent."""
+
+
+def position_among(loops: Iterable[tuple[LoopIndex, DimLike]]) -> DimLike:
+    """Returns the row-major position of a point among loops."""
+    pairs = [*loops]
+    return row_major_position([entry.dim for entry, _ in pairs], [extent for _, extent in pairs])
 
 
 def index_named(name: str) -> LoopIndex:

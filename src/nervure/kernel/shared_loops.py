@@ -71,7 +71,7 @@ from nervure.kernel.ir import (
     substituted,
     walk,
 )
-from nervure.kernel.loop_index import Indices, LoopIndex
+from nervure.kernel.loop_index import Indices, LoopIndex, position_among
 from nervure.kernel.schedule.products.extents import block_count, part_of
 from nervure.kernel.simplify.loops import has_independent_iterations
 from nervure.support.replacing import replace
@@ -226,9 +226,7 @@ def inside(kernel: Kernel, outer: Indices) -> Body | None:
         if taken is None or not isinstance(loop, For):
             return None
         count, rest = taken
-        value: DimLike = 0
-        for index, extent in left[:count]:
-            value = value * extent + index.dim
+        value = position_among(left[:count])
         left = left[count:]
         if rest == 1:
             body = substituted(loop.body, {loop.index: value})

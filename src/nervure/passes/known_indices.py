@@ -41,6 +41,7 @@ from nervure.passes.rewrite import Local, Rewriter
 from nervure.passes.seen import DEEPEST, stays_inside
 from nervure.types.dim import DimLike, index, index_symbols, less_equal, product, same_lengths, substitute
 from nervure.types.index_map import IndexMap, Ranges, index_ranges
+from nervure.types.layout import row_major_position
 from nervure.types.shape import Shape
 from nervure.types.view import SimpleView
 
@@ -186,7 +187,7 @@ def _known(op: Op, at: tuple[DimLike, ...], ranges: Ranges, depth: int) -> Coord
         case Constant():
             return _of_array(op, at)
         case Iota():
-            return _row_major(at, op.shape) if op.axis is None else at[op.axis]
+            return row_major_position(at, op.shape) if op.axis is None else at[op.axis]
         case Add() | Subtract() | Multiply() | Negative():
             sides = [_read(operand, at, ranges, depth) for operand in op.operands]
             known = [entry for entry in sides if not isinstance(entry, IndexRead)]
@@ -200,13 +201,6 @@ def _known(op: Op, at: tuple[DimLike, ...], ranges: Ranges, depth: int) -> Coord
 
 _ARITHMETIC: Mapping[type[Op], Callable[..., DimLike]] = {
     Add: operator.add, Subtract: operator.sub, Multiply: operator.mul, Negative: operator.neg}
-
-
-def _row_major(at: Sequence[DimLike], shape: Shape) -> DimLike:
-    position: DimLike = 0
-    for entry, length in zip(at, shape, strict=True):
-        position = position * length + entry
-    return position
 
 
 def _of_view(op: View, at: tuple[DimLike, ...], ranges: Ranges, depth: int) -> Coordinate | None:

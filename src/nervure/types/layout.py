@@ -103,6 +103,18 @@ class Layout:
                                   got=tuple(entries), expected=f"{self.rank} entries")
 
 
+def row_major_position(index: Iterable[DimLike], lengths: Iterable[DimLike]) -> DimLike:
+    """Returns the number of an index in row-major order.
+
+    >>> row_major_position((1, 2), (3, 4))
+    6
+    """
+    position: DimLike = 0
+    for entry, length in zip(index, lengths, strict=True):
+        position = position * length + entry
+    return position
+
+
 def _checked_strides(strides: Iterable[DimLike]) -> tuple[DimLike, ...]:
     try:
         entries = tuple(strides)

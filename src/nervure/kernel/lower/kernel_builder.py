@@ -23,7 +23,7 @@ from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.lower.values import ValueLowering
 from nervure.kernel.producers import ProducerAnalysis, in_memory
 from nervure.memory.storage import Storage, StorageKind
-from nervure.types.dim import Dim, DimLike, index, product
+from nervure.types.dim import Dim, DimLike, product
 from nervure.types.dtype import DType
 from nervure.types.index_map import indices
 from nervure.types.shape import Shape
@@ -206,14 +206,6 @@ def nested(loops: Indices, body: Sequence[Statement], vector: bool = True,
 def loops_over(shape: Shape, axes: Sequence[int] | None = None) -> list[tuple[LoopIndex, DimLike]]:
     """Returns loops over some axes of a shape, all by default."""
     return [(LoopIndex(axis), shape[axis]) for axis in (range(len(shape)) if axes is None else axes)]
-
-
-def row_position(shape: Shape, axes: Sequence[int]) -> DimLike:
-    """Returns the row-major position among some axes."""
-    total: DimLike = 0
-    for axis in axes:
-        total = total * shape[axis] + index(axis)
-    return total
 
 
 def row_point(step: Loops, value: Value) -> Coordinates:

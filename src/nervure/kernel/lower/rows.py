@@ -36,7 +36,7 @@ from nervure.kernel.ir import (
     Statement,
     Variable,
 )
-from nervure.kernel.loop_index import LoopIndex, substitute_indices
+from nervure.kernel.loop_index import LoopIndex, position_among, substitute_indices
 from nervure.kernel.lower.kernel_builder import (
     BufferAssignment,
     Indices,
@@ -47,7 +47,6 @@ from nervure.kernel.lower.kernel_builder import (
     loops_over,
     nested,
     row_point,
-    row_position,
 )
 from nervure.kernel.lower.scalars import converted
 from nervure.kernel.lower.values import ValueLowering
@@ -232,7 +231,7 @@ class Rows:
             else:
                 size = product([step.shape[axis] for axis in self._reduced])
                 buffer = self._builder.scratch(value.dtype, size)
-                held[value] = buffer, row_position(step.shape, self._reduced)
+                held[value] = buffer, position_among(loops_over(step.shape, self._reduced))
         return held
 
 
@@ -282,7 +281,7 @@ class _Lanes(Rows):
 
     def _own_place(self) -> DimLike:
         """Returns the position of the lane's totals."""
-        return self._lane.dim * self._row_length + row_position(self._step.shape, self._reduced)
+        return self._lane.dim * self._row_length + position_among(loops_over(self._step.shape, self._reduced))
 
     def _stores(self, phase: int) -> bool:
         found = super()._stores(phase)
@@ -302,7 +301,7 @@ class _Lanes(Rows):
         lane = LoopIndex(rank + 1)
         block: DimLike = 0 if self._blocks == 1 else LoopIndex(rank).dim
         builder = KernelBuilder(memory, step.shape, step.levels, [(LoopIndex(rank), self._blocks), (lane, LANES)])
-        elements, column = builder.elements, row_position(step.shape, self._reduced)
+        elements, column = builder.elements, position_among(loops_over(step.shape, self._reduced))
         results: list[Scalar] = []
         with elements.body() as body:
             for _, combine, place in self._partial:

@@ -51,7 +51,7 @@ from nervure.kernel.ir import (
     Variable,
     substituted,
 )
-from nervure.kernel.loop_index import LoopIndex
+from nervure.kernel.loop_index import LoopIndex, position_among
 from nervure.kernel.rewriting import MemoryRewrite
 from nervure.kernel.schedule.group_totals import GroupsInMemory, group_sizes
 from nervure.kernel.schedule.reduction_strategy import has_several_blocks
@@ -165,10 +165,7 @@ class Accumulators:
     @property
     def _number(self) -> DimLike:
         """The number of a point."""
-        number: DimLike = 0
-        for index, extent in self.reduce.indices:
-            number = number * extent + index.dim
-        return number
+        return position_among(self.reduce.indices)
 
     def _nested(self, body: Body) -> Body:
         for index, extent in reversed(self.reduce.indices):

@@ -8,14 +8,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from nervure.errors import ShapeMismatch
 from nervure.support.lazy import lazy
 from nervure.types.dim import DimLike, equal, less_equal, product, same_lengths, simplify
 from nervure.types.frozen import frozen_dataclass
 from nervure.types.index_map import IndexMap, index_ranges, indices
-from nervure.types.layout import Layout, collapse, collapsed, row_major
+from nervure.types.layout import Layout, collapse, collapsed, row_major, row_major_position
 from nervure.types.shape import Shape, checked_shape
 from nervure.types.view.simple import InOrderView
 
@@ -57,7 +57,8 @@ class ReshapeView(InOrderView):
         symbols, ranges = indices(len(self.target)), index_ranges(self.target)
         coordinates: list[DimLike] = []
         for ours, theirs in self.groups:
-            place = _place([(symbols[d], self.target[d]) for d in theirs])
+            entries = [0 if self.target[d] == 1 else symbols[d] for d in theirs]
+            place = row_major_position(entries, [self.target[d] for d in theirs])
             digits = _digits(place, [self.source[d] for d in ours])
             is_simple = len(ours) == 1 or len(theirs) == 1
             coordinates += digits if is_simple else [simplify(digit, ranges) for digit in digits]
@@ -93,14 +94,6 @@ class FlattenView(ReshapeView):
                                 operand="nested", got=tuple(nested), expected=source,
                                 help="nest the lengths that it has")
         super().__init__(source, tuple([product(entry) for entry in entries]))
-
-
-def _place(digits: Iterable[tuple[DimLike, DimLike]]) -> DimLike:
-    """Returns the row-major position of an index, from (entry, length) pairs. A length of 1 has only the entry 0."""
-    place: DimLike = 0
-    for entry, length in digits:
-        place = place * length + (0 if length == 1 else entry)
-    return place
 
 
 def _digits(place: DimLike, lengths: Sequence[DimLike]) -> list[DimLike]:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from nervure.kernel.ir import Body, For, Load, Statement, substituted
-from nervure.kernel.loop_index import Indices, LoopIndex
+from nervure.kernel.loop_index import Indices, LoopIndex, position_among
 from nervure.kernel.routines import Side
 from nervure.kernel.schedule.loop_partition import Range
 from nervure.kernel.simplify.loops import walks_on
@@ -46,10 +46,7 @@ class Grid(NamedTuple):
     @property
     def number_of(self) -> DimLike:
         """The number of a point, by its indices."""
-        total: DimLike = 0
-        for index, extent in self.indices:
-            total = total * extent + index.dim
-        return total
+        return position_among(self.indices)
 
     @property
     def every(self) -> set[LoopIndex]:

@@ -35,7 +35,7 @@ from math import prod
 from typing import NamedTuple
 
 from nervure.kernel.ir import CONTRACT_BLOCK, Body, For
-from nervure.kernel.loop_index import LoopIndex
+from nervure.kernel.loop_index import LoopIndex, position_among
 from nervure.kernel.schedule.products.boxes import Box
 from nervure.kernel.schedule.products.matrices import Matrices
 from nervure.types.dim import DimLike, product
@@ -101,12 +101,11 @@ def regions_of(matrices: Matrices) -> Regions:
     if partition is None or of_blocks:
         return Regions(matrices, (), RowRegion(0, m.box(), k.box()), of_blocks)
     loops, numbers = list[tuple[LoopIndex, int]](), dict[LoopIndex, DimLike]()
-    number: DimLike = 0
     for index, segments in partition.segments.items():
         segment = LoopIndex(matrices.new.segment.number + len(loops))
         numbers[index], count = segment.dim, len(segments.lengths)
-        number = number * count + segment.dim
         loops.append((segment, count))
+    number = position_among(loops)
     known = {segment.name: (0, count - 1) for segment, count in loops}
     rows = {index: segments.at(numbers[index]) for index, segments in partition.segments.items()}
     valid = dict(zip([index for index, _ in k.indices], partition.ranges(numbers), strict=True))
