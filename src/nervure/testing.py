@@ -30,6 +30,7 @@ from nervure.front.op_functions import multiply
 from nervure.front.statistics.reductions import sum as sum_over
 from nervure.front.tensor import Tensor
 from nervure.types.dtype import as_dtype, float64
+from nervure.types.shape import index_at
 
 TOLERANCES = {"float64": (1e-10, 1e-12), "complex128": (1e-10, 1e-12), "float32": (1e-5, 1e-6),
               "complex64": (1e-5, 1e-6), "float16": (2e-3, 1e-4), "bfloat16": (2e-2, 1e-3)}
@@ -121,7 +122,7 @@ def _difference(mine: object, theirs: object, rtol: float | None, atol: float | 
     with np.errstate(all="ignore"):
         ratio = np.where(distance == 0, 0.0, distance / scale)
     for label, size in (("absolute", distance), ("relative", ratio)):
-        place = np.unravel_index(int(np.argmax(np.where(wrong, size, -1))), wrong.shape)
+        place = index_at(int(np.argmax(np.where(wrong, size, -1))), wrong.shape)
         lines.append(f"  largest {label} difference {size[place]:.3g} {_found(actual, expected, place)}")
     return "\n".join(lines)
 

@@ -27,6 +27,7 @@ from nervure.data.nested import Batch, arrays_of, leaves, leaves_like, mapped
 from nervure.data.sources import Source, Stream, as_source, other_length
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.argument_parsing import integer
+from nervure.types.shape import index_at
 
 HELP = "draw from np.random.default_rng([seed, number, i]) for batch i of epoch number"
 
@@ -81,7 +82,7 @@ def _element(one: np.ndarray, other: np.ndarray) -> tuple[str, str]:
     """Returns the first element that differs in its bits."""
     bits = [np.ascontiguousarray(array).reshape(-1, 1).view(np.uint8).reshape(array.size, -1) for array in (one, other)]
     at = int(np.flatnonzero((bits[0] != bits[1]).any(axis=1))[0])
-    index = ", ".join([str(int(i)) for i in np.unravel_index(at, one.shape)])
+    index = ", ".join(map(str, index_at(at, one.shape)))
     return f"{other.flat[at]} at [{index}] of the array", str(one.flat[at])
 
 

@@ -24,6 +24,7 @@ from nervure.ir.whole_op import WholeOp
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import DimLike, equal, same_lengths
 from nervure.types.dtype import DType, complex64, complex128, float32, float64
+from nervure.types.shape import index_at
 
 DOUBLES = frozenset([float64, complex128])
 SINGLES_AND_DOUBLES = frozenset([float32, float64, complex64, complex128])
@@ -160,7 +161,7 @@ class LibraryOp(WholeOp, abstract=True):
 
     def failed(self, problem: int, batch: Sequence[int]) -> NumericError:
         """Returns the error for a ``problem`` of a ``batch``, by its number, that has no result."""
-        place = [int(at) for at in np.unravel_index(problem, batch)]
+        place = list(index_at(problem, batch))
         return self.fail(NumericError, str(self.failure), operand=self.operand_label(0),
                          got=f"the matrix at {place} of the batch" if place else "this matrix",
                          expected="a matrix for which there is a result", help=self.remedy)

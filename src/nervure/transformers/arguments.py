@@ -23,7 +23,7 @@ from nervure.errors import InvalidArgument, NervureError, WrongKind
 from nervure.transformers.convert import convert, limits, widen
 from nervure.types.dtype import DType, as_dtype, is_same_kind
 from nervure.types.foreign import as_numpy, is_array
-from nervure.types.shape import check_room
+from nervure.types.shape import check_room, index_at
 
 
 def as_array(value: object, dtype: DType, op: str, operand: str | int | None) -> np.ndarray:
@@ -86,7 +86,7 @@ def _check_range(array: np.ndarray, dtype: DType, op: str, operand: str | int | 
     array, (low, high) = widen(array), limits(dtype)
     bad = (array < low) | (array > high)
     if bad.any():
-        at = tuple([int(k) for k in np.unravel_index(int(np.argmax(bad)), bad.shape)])
+        at = index_at(int(np.argmax(bad)), bad.shape)
         raise _does_not_fit(dtype, op, operand, f"{array[at]} at position {at}" if at else str(array[at]))
 
 

@@ -134,6 +134,19 @@ def check_index(index: Sequence[int], shape: Sequence[DimLike]) -> Shape:
     return tuple(checked)
 
 
+def index_at(position: int, shape: Sequence[int]) -> tuple[int, ...]:
+    """Returns the index of an element by its number in row-major order.
+
+    >>> index_at(6, (3, 4))
+    (1, 2)
+    """
+    entries: list[int] = []
+    for length in reversed(shape):
+        position, entry = divmod(int(position), int(length))
+        entries.append(entry)
+    return tuple(reversed(entries))
+
+
 def check_room(shape: Sequence[int], itemsize: int, what: str, op: str | None = None,
                **parts: Unpack[ErrorParts]) -> None:
     """Raises InvalidArgument if an array of ``shape`` would take more bytes than ``flags.allowed_bytes()``; called

@@ -30,6 +30,7 @@ from nervure.transformers.interpreter.structure import iterate
 from nervure.transformers.memory_estimate import numbers
 from nervure.types.dim import evaluate as evaluate_dim
 from nervure.types.dtype import DType
+from nervure.types.shape import index_at
 
 Arrays = Sequence[np.ndarray]
 
@@ -105,7 +106,7 @@ def _print(op: PrintOp, operands: Arrays, bindings: Bindings) -> Arrays:
 def _guard(op: Guard, operands: Arrays, bindings: Bindings) -> Arrays:
     condition = np.asarray(operands[0])
     if not condition.all():
-        raise op.failure(tuple([int(k) for k in np.unravel_index(int(np.argmin(condition)), condition.shape)]))
+        raise op.failure(index_at(int(np.argmin(condition)), condition.shape))
     return ()
 
 

@@ -28,6 +28,7 @@ from nervure.transformers.memory_estimate import numbers
 from nervure.types.dim import DimLike, bounds, evaluate_arrays, index, substitute
 from nervure.types.index_map import IndexMap, index_ranges
 from nervure.types.layout import Layout
+from nervure.types.shape import index_at
 from nervure.types.view import ComplexView, ReshapeView, SimpleView
 
 Shape = tuple[int, ...]
@@ -121,8 +122,8 @@ class DomainBox:
         bound, = numbers((element.bound,), self._bindings or {})
         bad = (named < (-bound if element.from_end else 0)) | (named >= bound)
         if bad.any():
-            at = np.unravel_index(int(np.argmax(bad)), bad.shape)
-            point = {f"%{d}": start + int(k) for d, (start, k) in enumerate(zip(self.starts, at, strict=True))}
+            at = index_at(int(np.argmax(bad)), bad.shape)
+            point = {f"%{d}": start + k for d, (start, k) in enumerate(zip(self.starts, at, strict=True))}
             position = numbers(element.coordinates, {**(self._bindings or {}), **point})
             got = f"{named[at]} at position {position}"
             raise self.fail(IndexOutOfRange, f"index {got} is out of range", got=got, **element.refused(bound),

@@ -11,7 +11,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from nervure import flags
 from nervure.errors import NotSupported
@@ -37,6 +36,7 @@ from nervure.transformers.xla.sizes import numbers
 from nervure.transformers.xla.structured_form import structured
 from nervure.transformers.xla.views import view
 from nervure.transformers.xla.xla_scalars import XlaScalars
+from nervure.types.shape import index_at
 
 _SCALARS = XlaScalars()
 
@@ -145,8 +145,7 @@ def _full(trace: CallTrace, op: Full, operands: Sequence[Array]) -> list[Array]:
 
 def _guard(trace: CallTrace, op: Guard, operands: Sequence[Array]) -> list[Array]:
     shape = operands[0].shape
-    trace.check(~operands[0], lambda position, value: op.failure(
-        tuple([int(k) for k in np.unravel_index(position, shape)])))
+    trace.check(~operands[0], lambda position, value: op.failure(index_at(position, shape)))
     return []
 
 

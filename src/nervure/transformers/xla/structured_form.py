@@ -26,6 +26,7 @@ from nervure.transformers.xla.views import Line, Shape, boxed, grid, line_of, sh
 from nervure.transformers.xla.xla_scalars import XlaScalars
 from nervure.types.dim import DimLike, index_symbols, substitute, symbols
 from nervure.types.dtype import DType, as_dtype
+from nervure.types.shape import index_at
 
 
 def structured(trace: CallTrace, op: Structured, operands: Sequence[Array]) -> list[Array]:
@@ -91,9 +92,9 @@ class Domain:
         self.trace.check(bad, functools.partial(self._out_of_range, element, bound, bad.shape, named.dtype), named)
         return jnp.where(places < 0, places + bound, places)
 
-    def _out_of_range(self, element: Element, bound: int, extents: Shape, dtype: DType, position: int,
+    def _out_of_range(self, element: Element, bound: int, extents: Sequence[int], dtype: DType, position: int,
                       value: int) -> NervureError:
-        point = {f"%{d}": int(k) for d, k in enumerate(np.unravel_index(position, extents))}
+        point = {f"%{d}": k for d, k in enumerate(index_at(position, extents))}
         at = numbers(element.coordinates, {**self.trace.bindings, **point})
         got = f"{np.int64(value).astype(dtype)} at position {at}"
         return self.op.fail(IndexOutOfRange, f"index {got} is out of range", got=got, **element.refused(bound),

@@ -25,6 +25,7 @@ from nervure.ops.effects import Guard
 from nervure.transformers.binding import Binder
 from nervure.transformers.cpu.runtime.records import Status, StatusCode
 from nervure.transformers.interpreter.step_list import StepList
+from nervure.types.shape import index_at
 
 
 def fail(plan: Plan, status: Status, arguments: Sequence[np.ndarray],
@@ -80,5 +81,5 @@ def _position(function: Function, failure: Failure, arguments: Sequence[np.ndarr
     wrong = failure.wrong(elements, bindings)
     if not wrong.any():
         return None
-    place = tuple([int(k) for k in np.unravel_index(int(np.argmax(wrong)), elements.shape)])
+    place = index_at(int(np.argmax(wrong)), elements.shape)
     return elements[place], place
