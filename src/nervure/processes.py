@@ -32,9 +32,9 @@ LOST = 75
 _CONNECTIONS = ("Gloo", "NCCL", "oordination service", "heartbeat")
 """The words of JAX's errors in which connections to other processes fail."""
 
-COORDINATOR = "JAX_COORDINATOR_ADDRESS"
-_PLACES = (("JAX_NUM_PROCESSES", "JAX_PROCESS_ID"), ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"))
-_COUNTS = (_PLACES[0][0], "SLURM_NTASKS", _PLACES[1][0])
+COORDINATOR, TOTAL, OWN = "JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID"
+_PLACES = ((TOTAL, OWN), ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"))
+_COUNTS = (TOTAL, "SLURM_NTASKS", _PLACES[1][0])
 _LATER = 60  # seconds for which the thread that connects outlives the error of join
 
 

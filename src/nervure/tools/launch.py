@@ -26,7 +26,7 @@ from types import FrameType
 from typing import NamedTuple
 
 from nervure.errors import InvalidArgument
-from nervure.processes import COORDINATOR, LOST
+from nervure.processes import COORDINATOR, LOST, OWN, TOTAL
 
 HERE = "127.0.0.1"
 OFTEN = 0.02
@@ -97,7 +97,7 @@ def _free_port() -> int:
 def _started(command: Sequence[str], count: int, index: int, address: str, folder: Path) -> Child:
     """Starts a process in a session of its own, so that Ctrl-C comes to the launcher alone."""
     environment = {**os.environ, COORDINATOR: address, "JAX_COORDINATOR_BIND_ADDRESS": address,
-                   "JAX_NUM_PROCESSES": str(count), "JAX_PROCESS_ID": str(index)}
+                   TOTAL: str(count), OWN: str(index)}
     if index == 0:
         return Child(index, subprocess.Popen(command, env=environment, start_new_session=True,
                                              preexec_fn=_dies_with_parent()), None)

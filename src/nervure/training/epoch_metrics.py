@@ -70,8 +70,8 @@ class AUC(Metric):
                                   expected="0 or 1", help="nv.training.Gathered takes a function of all outputs")
         if weights is None:
             return area(scores.ravel(), targets.ravel() == 1, np.ones(targets.size))
-        spread = weights.reshape(weights.shape + (1,) * (targets.ndim - weights.ndim))
-        return area(scores.ravel(), targets.ravel() == 1, np.broadcast_to(spread, targets.shape).ravel())
+        aligned = weights.reshape(weights.shape + (1,) * (targets.ndim - weights.ndim))
+        return area(scores.ravel(), targets.ravel() == 1, np.broadcast_to(aligned, targets.shape).ravel())
 
 
 def area(scores: np.ndarray, is_positive: np.ndarray, weights: np.ndarray) -> float:

@@ -40,7 +40,7 @@ from nervure.training.parts import read_roles
 from nervure.training.programs import Goal, Measure
 from nervure.training.readings import Entry
 from nervure.training.standing import Standing
-from nervure.training.weighting import loss_with_weights
+from nervure.training.weighting import check_takes_weights
 from nervure.transformers.base import Transformer
 from nervure.transformers.program_options import read_options
 from nervure.types.mesh import Mesh, MeshAxes, Shard
@@ -94,7 +94,7 @@ class Trainer(Learner):
                                 expected="an optimiser" if name == "optimizer" else "a function of outputs and targets",
                                 help=f"as in {example}")
         if weights is not None:
-            loss_with_weights(loss)
+            check_takes_weights(loss)
         goal = Goal(as_module(module, "Trainer"), optimizer, loss, named, read_roles(targets, weights))
         options = read_options("Trainer", memory_limit, "numpy", mesh, shard, shard_parameters)
         if options.sharding is not None:

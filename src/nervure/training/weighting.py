@@ -96,7 +96,7 @@ def spread(weights: TensorLike, values: Tensor) -> Tensor:
     return multiply(shares, ones_like(values, float32))
 
 
-def loss_with_weights(loss: object) -> None:
+def check_takes_weights(loss: object) -> None:
     """Raises WrongKind for a loss that weights cannot be passed to."""
     if not takes_weights(loss):
         name = getattr(loss, "__name__", "the loss")

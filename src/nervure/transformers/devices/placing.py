@@ -147,10 +147,10 @@ class Placing:
         return None if supports else f"its transformer {device.transformer} does not run such ops"
 
     def _missing(self, device: type[Device]) -> str | None:
-        name = device.transformer
-        if device.missing() is None and name is not None and name not in self._natives:
+        missing, name = device.missing(), device.transformer
+        if missing is None and name is not None and name not in self._natives:
             return None if name in transformers.transformer_choices() else f"there is no transformer {name}"
-        return device.missing()
+        return missing
 
     def takes_whole(self, op: Op) -> bool:
         """Whether a composite goes to a device that implements it as it is, before one whose transformer lowers it."""

@@ -139,7 +139,6 @@ def _covers(box: DomainBox, read: Arrays) -> bool:
     return np.broadcast_shapes(*[elements.shape for elements in read]) == box.lengths
 
 
-
 # -- ways to combine -----------------------------------------------------------------------------------------
 
 FUNCTIONS = {"add": np.add, "multiply": np.multiply, "maximum": np.maximum, "minimum": np.minimum,
