@@ -37,6 +37,7 @@ from nervure.ir.identity import is_found_by_name
 from nervure.ir.ordered_locks import OrderedLock, Visit, holding, visiting
 from nervure.ir.provenance import fresh_scope, with_gradients
 from nervure.support.elsewhere import explain_keywords
+from nervure.support.plurals import plural
 from nervure.transformers.devices.choice import transformer_for
 from nervure.transformers.program_options import DEFAULT, PadLengths, ProgramOptions, read_options
 from nervure.types.axes import Axes
@@ -188,7 +189,7 @@ class Jitted(Generic[Result]):
 
     def __repr__(self) -> str:
         count = len(self.specialisations)
-        return f"<jitted {self.__name__}{self._signature}: {count} specialisation{'' if count == 1 else 's'}>"
+        return f"<jitted {self.__name__}{self._signature}: {count} {plural(count, 'specialisation')}>"
 
     def __copy__(self) -> Jitted[Result]:
         return self  # as with plain functions

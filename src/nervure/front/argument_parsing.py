@@ -25,6 +25,7 @@ import numpy as np
 from nervure.errors import AxisMismatch, IndexOutOfRange, InvalidArgument, NervureError, WrongKind, did_you_mean, shown
 from nervure.front.tensor import Number, Tensor, is_scalar
 from nervure.front.traced_numbers import TracedNumber, value_needed
+from nervure.support.plurals import plural
 from nervure.types.axes import Axes, AxesLike, make_axes
 from nervure.types.axis import Axis, same_role
 
@@ -159,8 +160,8 @@ def require_function(function: object, op: str, operand: str = "fun", takes: Seq
         name = getattr(function, "__name__", type(function).__name__)
         raise WrongKind(f"{operand} takes other arguments than it is given", op=op, operand=operand,
                         got=f"{name}{signature}", expected=f"{operand}({', '.join(takes)})",
-                        help=f"it is called with {len(takes) or 'no'} argument{'s' * (len(takes) != 1)}; a default or "
-                             "*rest takes others") from None
+                        help=f"it is called with {len(takes) or 'no'} {plural(len(takes), 'argument')}; a default "
+                             "or *rest takes others") from None
 
 
 def position_of(x: Tensor, axis: object, op: str) -> int:

@@ -15,7 +15,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from nervure.inspection.distribution import distribution
-from nervure.inspection.words import amount, giga, head, machine, place_of, time_text
+from nervure.inspection.words import amount, giga, head, machine, op_of, place_of, time_text
+from nervure.support.plurals import plural
 from nervure.transformers.report import CompilationReport, Limits, OpReport, StepReport, StorageReport, table
 
 _FLOAT32 = 4
@@ -82,8 +83,7 @@ def _step(step: StepReport, rates: Rates) -> str:
 
 
 def _line(line: OpReport) -> tuple[str, ...]:
-    name = f"{line.op} {line.name}" if line.name else line.op
-    return name, line.type, place_of(line), line.scope
+    return op_of(line), line.type, place_of(line), line.scope
 
 
 def _place(place: StorageReport) -> tuple[str, ...]:
@@ -109,7 +109,7 @@ def _reached(amount: int | None, what: str, rate: float | None, unit: str, share
     if amount is None:
         return ""
     reached = "" if rate is None else f" at {giga(rate)} {unit}"
-    return f"{amount:,} {what}{'s' * (amount != 1)}{reached}{'' if share is None else f' ({share:.0%} of the limit)'}"
+    return f"{amount:,} {plural(amount, what)}{reached}{'' if share is None else f' ({share:.0%} of the limit)'}"
 
 
 # -- memory --------------------------------------------------------------------------------------------------
@@ -129,5 +129,5 @@ def _memory(report: CompilationReport) -> str:
     parts.extend([f"  {entry.name} is made again: {entry.bytes:,} bytes, in some {entry.nanoseconds / 1000:,.0f} us"
                   for entry in report.made_again])
     parts.extend([f"  {entry.name} is kept between calls: {amount(entry.bytes)} bytes, packed "
-                  f"{entry.runs} time{'s' * (entry.runs != 1)} so far" for entry in report.panels])
+                  f"{entry.runs} {plural(entry.runs, 'time')} so far" for entry in report.panels])
     return "\n".join(parts)

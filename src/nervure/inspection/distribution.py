@@ -29,6 +29,3 @@ def distribution(places: Sequence[PlaceReport], exchanges: Sequence[Exchange], m
     told = ", ".join([f"{each.count} {each.kind} of {each.bytes:,} bytes" for each in exchanges])
     parts.append(f"exchanged in a call: {told} on each device" if told else "exchanged in a call: nothing")
     return "\n\n".join(parts)
-
-
-__all__ = ["Exchange", "PlaceReport", "distribution"]

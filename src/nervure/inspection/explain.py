@@ -215,4 +215,4 @@ def _plain(entry: object) -> Any:
     return [_plain(each) for each in entry] if isinstance(entry, tuple) else entry
 
 
-__all__ = ["Explanation", "explain", "time_text"]
+__all__ = ["Explanation", "explain"]

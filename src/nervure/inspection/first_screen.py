@@ -27,6 +27,7 @@ from typing import NamedTuple
 from nervure.inspection.details import rates_of
 from nervure.inspection.distribution import distribution
 from nervure.inspection.words import head, machine, place_of, time_text
+from nervure.support.plurals import plural
 from nervure.transformers.report import CompilationReport, Limits, StepReport, table
 
 MOST = 10
@@ -84,8 +85,8 @@ def _slowest(report: CompilationReport, times: _Times | None) -> str:
     return table([("step", times.what, "share", "ops", "where"), *rows], right=(1, 2)) + _more(order)
 
 
-def _more(steps: Sequence[StepReport]) -> str:
-    return f"\nand {len(steps) - MOST} more" if len(steps) > MOST else ""
+def _more(rows: Sequence[object]) -> str:
+    return f"\nand {len(rows) - MOST} more" if len(rows) > MOST else ""
 
 
 def _by_module(report: CompilationReport, times: _Times) -> str:
@@ -95,8 +96,7 @@ def _by_module(report: CompilationReport, times: _Times) -> str:
         return ""
     rows = [(name or "(no module)", time_text(seconds), times.share(seconds))
             for name, seconds in sorted(sums.items(), key=lambda entry: -entry[1])]
-    more = f"\nand {len(rows) - MOST} more" if len(rows) > MOST else ""
-    return table([("module", times.what, "share"), *rows[:MOST]], right=(1, 2)) + more
+    return table([("module", times.what, "share"), *rows[:MOST]], right=(1, 2)) + _more(rows)
 
 
 def _by_direction(report: CompilationReport, times: _Times) -> str:
@@ -119,7 +119,7 @@ def _ops(step: StepReport) -> str:
     if step.main is None:
         return step.name
     others = len(step.ops) - 1
-    return f"{step.main.op} and {others} other{'s' * (others != 1)}" if others else step.main.op
+    return f"{step.main.op} and {others} {plural(others, 'other')}" if others else step.main.op
 
 
 def _where(step: StepReport) -> str:
@@ -146,7 +146,7 @@ def _memory(report: CompilationReport) -> str:
     amounts |= {"temporaries": report.together_bytes or 0, "packed panels": sum(kept)}
     parts = ", ".join([f"{size:,} of {name}" for name, size in amounts.items() if size])
     again = report.made_again
-    more = f"\nmade again: {len(again)} value{'s' * (len(again) != 1)} of {sum([entry.bytes for entry in again]):,} " \
+    more = f"\nmade again: {len(again)} {plural(len(again), 'value')} of {sum([entry.bytes for entry in again]):,} " \
            f"bytes, in some {sum([entry.nanoseconds for entry in again]) / 1000:,.0f} us" if again else ""
     return f"memory of a call: {sum(amounts.values()):,} bytes: {parts}{more}" if parts else ""
 

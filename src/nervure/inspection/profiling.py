@@ -22,7 +22,8 @@ from nervure.errors import WrongKind, shown
 from nervure.front.argument_parsing import integer
 from nervure.front.creation import as_tensor
 from nervure.front.tensor import Operand, Tensor
-from nervure.inspection.explain import Explanation, explain, time_text
+from nervure.inspection.explain import Explanation, explain
+from nervure.inspection.words import time_text
 from nervure.support.elsewhere import explain_keywords
 from nervure.transformers.base import Executable
 from nervure.transformers.report import StepReport, table

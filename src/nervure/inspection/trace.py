@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 
-from nervure.inspection.words import place_of
+from nervure.inspection.words import op_of, place_of
 from nervure.transformers.report import CompilationReport, StepReport
 
 _MICROSECONDS = 1e6
@@ -37,7 +37,7 @@ def events(report: CompilationReport) -> list[dict[str, object]]:
 
 
 def _name(step: StepReport) -> str:
-    return step.name if step.main is None else f"{step.main.op} {step.main.name}" if step.main.name else step.main.op
+    return step.name if step.main is None else op_of(step.main)
 
 
 def _told(step: StepReport) -> dict[str, object]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from nervure.support.plurals import plural
 from nervure.transformers.report import CompilationReport, Count, Limits, OpReport
 
 
@@ -22,13 +23,18 @@ def counts(report: CompilationReport) -> str:
     """Returns the number of steps of each kind: ``3 kernels, 1 host step``."""
     kinds = {"kernel": "kernel", "region": "region", "host": "host step", "op": "op"}
     numbers = {name: sum([step.kind == kind for step in report.steps]) for kind, name in kinds.items()}
-    return ", ".join([f"{number} {name}{'s' * (number != 1)}" for name, number in numbers.items() if number]) \
+    return ", ".join([f"{number} {plural(number, name)}" for name, number in numbers.items() if number]) \
         or "nothing to run"
 
 
 def near(file: str) -> str:
     """Returns a file relative to the current directory, if it is below."""
     return file.removeprefix(os.getcwd() + os.sep)
+
+
+def op_of(line: OpReport) -> str:
+    """Returns the kind and the name of an op."""
+    return f"{line.op} {line.name}" if line.name else line.op
 
 
 def place_of(line: OpReport) -> str:
@@ -39,7 +45,7 @@ def place_of(line: OpReport) -> str:
 def machine(limits: Limits) -> str:
     """Returns ``machine, 2 threads: 53.5 GB/s, 515 GFLOP/s``."""
     threads, moved, computed = limits
-    return f"machine, {threads} thread{'s' * (threads != 1)}: {giga(moved)} GB/s, {giga(computed)} GFLOP/s"
+    return f"machine, {threads} {plural(threads, 'thread')}: {giga(moved)} GB/s, {giga(computed)} GFLOP/s"
 
 
 def amount(number: Count) -> str:

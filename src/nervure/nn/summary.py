@@ -69,11 +69,8 @@ class Summary:
     buffer_bytes: int
 
     def __str__(self) -> str:
-        rows = [HEADS, *[line.cells for line in self.lines]]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        texts = ["  ".join([cell.ljust(width) for cell, width in zip(row, widths, strict=True)]).rstrip()
-                 for row in rows]
-        return "\n".join([*texts, self.totals])
+        from nervure.transformers.report import table  # loaded for texts alone
+        return f"{table([HEADS, *[line.cells for line in self.lines]])}\n{self.totals}"
 
     __repr__ = __str__
 

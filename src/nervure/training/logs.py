@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from nervure import processes
 from nervure.errors import InvalidArgument, NotSupported
 from nervure.support.atomic_file import file_name, replace_file
-from nervure.training.readings import Entry
+from nervure.training.readings import Entry, is_measure
 
 History = Sequence[Entry]
 
@@ -83,7 +83,7 @@ def plot(history: History, path: str | os.PathLike[str], title: str = "") -> Non
     left.set(title=title, xlabel="epoch", ylabel="loss")
     right = left.twinx()
     for color, kind in enumerate(dict.fromkeys([name.removeprefix("validation_") for entry in history
-                                                for name in entry if _is_drawn(name, entry[name])])):
+                                                for name in entry if is_measure(name, entry[name])])):
         for column, style in ((kind, "-"), (f"validation_{kind}", "--")):
             points = [(entry["epoch"], entry[column]) for entry in history if column in entry]
             if points:
@@ -92,7 +92,3 @@ def plot(history: History, path: str | os.PathLike[str], title: str = "") -> Non
     figure.legend(loc="outside lower center", ncols=4)
     if processes.index() == 0:
         figure.savefig(name, dpi=120)
-
-
-def _is_drawn(name: str, value: object) -> bool:
-    return name not in ("epoch", "steps") and not name.startswith("learning_rate") and isinstance(value, (int, float))

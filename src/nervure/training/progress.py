@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 
-from nervure.training.readings import Entry
+from nervure.training.readings import Entry, is_measure
 from nervure.training.standing import Standing
 
 OFTEN = 0.1
@@ -26,8 +26,7 @@ def line(entry: Entry, epochs: int, seconds: float) -> str:
 def numbers(entry: Mapping[str, float]) -> str:
     """Returns the numbers of an entry that a training should improve."""
     return ", ".join([f"{name.replace('_', ' ')} {value:.4f}" for name, value in entry.items()
-                      if name not in ("epoch", "steps") and not name.startswith("learning_rate")
-                      and isinstance(value, (int, float))])
+                      if is_measure(name, value)])
 
 
 def clock(seconds: float) -> str:

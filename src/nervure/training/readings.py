@@ -26,6 +26,11 @@ Entry = dict[str, float]
 """
 
 
+def is_measure(name: str, value: object) -> bool:
+    """Whether a value of an entry is a number that tells how good a model is, not how far or how fast it goes."""
+    return name not in ("epoch", "steps") and not name.startswith("learning_rate") and isinstance(value, (int, float))
+
+
 Parts = list[list[np.ndarray] | None]
 """The data that a metric has collected: for each array of its ``update`` the pieces, None for an absent one."""
 

@@ -19,6 +19,7 @@ from typing import NamedTuple
 from nervure.ir.function import Function
 from nervure.ir.kinds import View
 from nervure.ir.leaves import Leaf
+from nervure.support.plurals import plural
 from nervure.transformers.memory_estimate import needed
 from nervure.types.dim import DimLike, terms
 
@@ -33,8 +34,8 @@ class CallMemory(NamedTuple):
     is_exact: bool = True
 
     def __str__(self) -> str:
-        plural = "s" * (self.tensors != 1)
-        return f"{self.tensors} tensor{plural}, {'' if self.is_exact else 'at most '}{megabytes(self.bytes)} MB"
+        most = "" if self.is_exact else "at most "
+        return f"{self.tensors} {plural(self.tensors, 'tensor')}, {most}{megabytes(self.bytes)} MB"
 
 
 def megabytes(size: DimLike) -> str:

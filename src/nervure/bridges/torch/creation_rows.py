@@ -63,6 +63,11 @@ def arange(result: Type, start: Given, end: Given, step: Given, *others: object)
     if any([isinstance(entry, float) and not entry.is_integer() for entry in (start, step)]):
         raise Unsupported("integers in steps of a fraction")
     start, step = [int(entry) if isinstance(entry, float) else entry for entry in (start, step)]
+    return _progression(result, start, step)
+
+
+def _progression(result: Type, start: Given, step: Given) -> Value:
+    """Returns whole numbers in equal steps."""
     positions = ops.Iota(result.shape, 0, types.int64).output
     return converted(positions * fitted(step, types.int64, result.shape)
                      + fitted(start, types.int64, result.shape), result.dtype)
@@ -78,6 +83,4 @@ def _float_range(result: Type, start: Given, step: Given) -> Value:
 
 @row("prims.iota.default")
 def iota(result: Type, length: Given, start: Given, step: Given, *others: object) -> Value:
-    positions = ops.Iota(result.shape, 0, types.int64).output
-    return converted(positions * fitted(step, types.int64, result.shape)
-                     + fitted(start, types.int64, result.shape), result.dtype)
+    return _progression(result, start, step)

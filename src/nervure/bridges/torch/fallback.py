@@ -27,6 +27,7 @@ from nervure.bridges.torch.translation import described, location_of, lowered, n
 from nervure.bridges.torch.unsupported import Foreign, UnknownLengths, Unsupported
 from nervure.errors import Location, NervureError, NotSupported
 from nervure.ir.leaves import Parameter
+from nervure.support.plurals import plural
 
 _MOVES = frozenset(["view.default", "permute.default", "expand.default", "slice.Tensor", "select.int", "clone.default",
                     "unsqueeze.default", "squeeze.dim", "squeeze.dims", "alias.default", "detach.default",
@@ -86,7 +87,7 @@ def refusal(graph: GraphModule, op: str = "torch.compile") -> NotSupported:
     found = lacks(graph)
     first = found[0] if found else Lack("graph", None, "an argument or a result is none that a function can have")
     others = len({entry.op for entry in found}) - 1
-    more = f", and {others} other op{'s' if others > 1 else ''}" if others > 0 else ""
+    more = f", and {others} other {plural(others, 'op')}" if others > 0 else ""
     help = 'leave out options={"strict": True}, and PyTorch runs them between the parts' if op == "torch.compile" else (
         'torch.compile(model, backend="nervure") leaves them to PyTorch')
     return NotSupported(f"there is no translation: {first.reason}{more}", op=first.op, location=first.location,

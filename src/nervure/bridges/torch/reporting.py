@@ -23,6 +23,7 @@ from nervure.bridges.torch.kept_whole import keep_whole
 from nervure.bridges.torch.translation import location_of
 from nervure.bridges.torch.unsupported import Foreign
 from nervure.errors import Location
+from nervure.support.plurals import plural
 
 
 class ReportedOp(NamedTuple):
@@ -54,7 +55,7 @@ class Report(NamedTuple):
     def __str__(self) -> str:
         total = sum([entry.calls for entry in self.ops])
         own = sum([entry.calls for entry in self.ops if entry.is_compiled])
-        graphs = f"{self.graphs} graph{'s' if self.graphs != 1 else ''}"
+        graphs = f"{self.graphs} {plural(self.graphs, 'graph')}"
         return "\n".join([f"{total} calls in {graphs}: {own} compiled, {total - own} in PyTorch", *map(str, self.ops)])
 
 

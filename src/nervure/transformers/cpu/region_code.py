@@ -25,6 +25,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from nervure.memory.arena import LINE
+from nervure.support.plurals import plural
 from nervure.transformers.binding import Bindings
 from nervure.transformers.call_memory import total
 from nervure.transformers.cpu import runtime
@@ -102,7 +103,7 @@ class RegionCode(NamedTuple):
         if region.kind is RegionKind.SCALAR_WHILE:
             return "runs as one kernel, whose carries are in registers, while a condition holds"
         counts = [len(function.codes) for function in self.functions]
-        steps = [f"{count} step{'s' * (count != 1)}" for count in counts]
+        steps = [f"{count} {plural(count, 'step')}" for count in counts]
         if region.kind is RegionKind.BRANCH:
             return f"runs {' or '.join(steps)}"
         times = f"{region.trips} times" if region.kind is RegionKind.SCAN else "while a condition holds"
