@@ -63,23 +63,7 @@ def ctc(logarithms: TensorLike, targets: TensorLike, lengths: TensorLike | None 
     if target_lengths is not None:  # what does not count may be any number
         labels = where(less(iota(longest), expand_dims(spelled, 1)), labels, empty)
     labels = within(labels, classes)
-    gap = full((batch, longest), empty, int64)
-    states = concatenate([reshape(stack([gap, labels], axis=2), (batch, 2 * longest)),
-                          full((batch, 1), empty, int64)], 1)
-    width = 2 * longest + 1
-    emitted = gather_elements(convert(own, dtype.compute), broadcast(expand_dims(states, 0), (steps, batch, width)), 2)
-    may_skip = not_equal(states, empty) & not_equal(states, _shifted(states, 2, empty))
-    place = iota(width)
-    start = where(less(place, 1), 0.0, full((batch, width), NOTHING, dtype.compute))
-
-    def advanced(chances: Tensor, slices: tuple[Tensor, Tensor]) -> tuple[Tensor, tuple[()]]:
-        chance, number = slices
-        one, two = _shifted(chances, 1), where(may_skip, _shifted(chances, 2), NOTHING)
-        is_start = less(number, 1)  # a spelling begins in one of the first two states
-        moved = where(is_start, where(less(place, 2), 0.0, NOTHING), _log_of_sum([chances, one, two]))
-        is_there = expand_dims(greater(counted, number), 1)
-        return where(is_there, maximum(add(moved, chance), NOTHING), chances), ()
-    chances, _ = scan(advanced, start, (emitted, iota(steps)))
+    chances = _chances(convert(own, dtype.compute), labels, empty, counted)
     end = multiply(spelled, 2)
     last = gather_elements(chances, expand_dims(end, 1), 1)
     ahead = gather_elements(chances, expand_dims(maximum(subtract(end, 1), 0), 1), 1)
@@ -90,6 +74,32 @@ def ctc(logarithms: TensorLike, targets: TensorLike, lengths: TensorLike | None 
     if reduction == "mean":
         losses = losses / convert(maximum(spelled, 1), losses.dtype)
     return reduced(losses, reduction, dtype, "ctc")
+
+
+def _chances(logarithms: Tensor, labels: Tensor, empty: int, counted: Tensor) -> Tensor:
+    """Returns the logarithms of the chances of all states after the last of the ``counted`` steps. The states of a
+    sample are its labels, with blanks between and around them.
+    """
+    steps, batch, _ = logarithms.type.shape
+    longest = labels.type.shape[1]
+    width = 2 * longest + 1
+    gap = full((batch, longest), empty, int64)
+    states = concatenate([reshape(stack([gap, labels], axis=2), (batch, 2 * longest)),
+                          full((batch, 1), empty, int64)], 1)
+    emitted = gather_elements(logarithms, broadcast(expand_dims(states, 0), (steps, batch, width)), 2)
+    may_skip = not_equal(states, empty) & not_equal(states, _shifted(states, 2, empty))
+    place = iota(width)
+    start = where(less(place, 1), 0.0, full((batch, width), NOTHING, logarithms.dtype))
+
+    def advanced(chances: Tensor, slices: tuple[Tensor, Tensor]) -> tuple[Tensor, tuple[()]]:
+        chance, number = slices
+        one, two = _shifted(chances, 1), where(may_skip, _shifted(chances, 2), NOTHING)
+        is_start = less(number, 1)  # a spelling begins in one of the first two states
+        moved = where(is_start, where(less(place, 2), 0.0, NOTHING), _log_of_sum([chances, one, two]))
+        is_there = expand_dims(greater(counted, number), 1)
+        return where(is_there, maximum(add(moved, chance), NOTHING), chances), ()
+    chances, _ = scan(advanced, start, (emitted, iota(steps)))
+    return chances
 
 
 def _in_order(x: Tensor) -> Tensor:

@@ -181,7 +181,7 @@ def _class_axis(own: Tensor, goal: Tensor, axis: AxisLike | None, op: str) -> in
         found = [place for place in range(own.ndim)
                  if place not in alignment.pairing(own.axes, goal.axes)]
     else:
-        found = [place for place, one in enumerate(own.axes) if not (one.is_batch or one.is_recurrent)]
+        found = [place for place, one in enumerate(own.axes) if not one.is_of_samples]
     if len(found) != 1:
         raise AxisMismatch("which axis has the classes has to be said", op=op, operand="axis", got=str(own.axes),
                            expected="axis=",
@@ -281,7 +281,7 @@ def vector_axis(x: Tensor, axis: AxisLike | None, op: str) -> int:
     """Returns the position of the ``axis`` that vectors lie along; absent, that of the only one that it may be."""
     if axis is not None:
         return position_of(x, axis, op)
-    found = [at for at, one in enumerate(x.axes) if not (one.is_batch or one.is_recurrent)] if x.is_named \
+    found = [at for at, one in enumerate(x.axes) if not one.is_of_samples] if x.is_named \
         else [x.ndim - 1][:x.ndim]
     if len(found) != 1:
         raise AxisMismatch("along which axis the vectors lie has to be said", op=op, operand="axis", got=str(x.axes),

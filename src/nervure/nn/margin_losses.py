@@ -27,7 +27,7 @@ from nervure.front.op_functions import (
     subtract,
 )
 from nervure.front.pointwise.elementwise import power, where
-from nervure.front.statistics.reductions import L2_norm
+from nervure.front.statistics.reductions import L2_norm, sample_axes
 from nervure.front.statistics.reductions import mean as mean_over
 from nervure.front.statistics.reductions import sum as sum_over
 from nervure.front.tensor import Tensor, TensorLike
@@ -176,8 +176,8 @@ def dice(probabilities: TensorLike, targets: TensorLike, smoothing: float = 1.0,
     """
     own, t, dtype = number_pair(probabilities, targets, "dice")
     least = real(smoothing, "dice", "smoothing")
-    along = [place for place, one in enumerate(own.axes)
-             if not (one.is_batch or one.is_recurrent if own.is_named else place == 0)]
+    samples = sample_axes(own)
+    along = [place for place in range(own.ndim) if place not in samples]
 
     def whole(x: Tensor) -> Tensor:
         return sum_over(x, reduction_axes=along) if along else x

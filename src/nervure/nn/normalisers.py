@@ -24,7 +24,7 @@ from nervure.front.flushing import without_denormals
 from nervure.front.networks.normalization import batch_norm, layer_norm, local_response_norm, rms_norm
 from nervure.front.op_functions import add, divide, greater, multiply
 from nervure.front.pointwise.elementwise import where
-from nervure.front.statistics.reductions import chosen_axes, mean, variance
+from nervure.front.statistics.reductions import chosen_axes, mean, sample_axes, variance
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.nn.module import Module
 from nervure.nn.parameters import (
@@ -199,7 +199,7 @@ class GroupNorm(_Scaled):
             raise ShapeMismatch("the channels of x are others", op="GroupNorm", operand="x", got=str(own.axes),
                                 expected=str(self._axes), help="without names they are the second axis: (N, C, ...)")
         apart = reshape(own, self._divided(own, at))
-        kept = [place + (place > at) for place in range(own.ndim) if _tells_samples_apart(own, place)]
+        kept = [place + (place > at) for place in sample_axes(own)]
         along = [place for place in range(apart.ndim) if place not in (*kept, at)]
         result = reshape(layer_norm(apart, along, epsilon=self.epsilon), own.axes if own.is_named else own.type.shape)
         return self._scaled(result)
@@ -216,11 +216,6 @@ class GroupNorm(_Scaled):
         scale, shift = [None if entry is None else for_channels(entry, x) for entry in (self.scale, self.shift)]
         result = x if scale is None else multiply(x, scale)
         return result if shift is None else add(result, shift)
-
-
-def _tells_samples_apart(x: Tensor, place: int) -> bool:
-    axis = x.axes[place]
-    return axis.is_batch or axis.is_recurrent if x.is_named else place == 0
 
 
 def _small(epsilon: float, op: str) -> float:

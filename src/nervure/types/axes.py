@@ -235,11 +235,11 @@ class Axes(Frozen):
 
     def feature_axes(self) -> Axes:
         """Returns the axes of one time step of one sample: all but those of class N and REC."""
-        return self._where(lambda one: not (one.is_batch or one.is_recurrent))
+        return self._where(lambda one: not one.is_of_samples)
 
     def spatial_axes(self) -> Axes:
         """Returns all axes but those of class N, REC and C."""
-        return self._where(lambda one: not (one.is_batch or one.is_recurrent or one.is_channel))
+        return self._where(lambda one: not (one.is_of_samples or one.is_channel))
 
     def flatten(self) -> Axis:
         """Returns all axes as one: a FlattenedAxis, or the axis itself if there is just one."""

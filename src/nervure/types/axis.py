@@ -141,6 +141,10 @@ class Axis(Frozen):
         return self._root.axis_class == RECURRENT
 
     @property
+    def is_of_samples(self) -> bool:
+        return self.is_batch or self.is_recurrent
+
+    @property
     def is_channel(self) -> bool:
         return self._root.axis_class == CHANNEL
 

@@ -19,7 +19,7 @@ from nervure.front.networks.normalization import softmax
 from nervure.front.op_functions import add, divide, equal, log, multiply, negative, subtract
 from nervure.front.pointwise.elementwise import as_floats, convert, stop_gradient, where
 from nervure.front.random import bernoulli, dropout, uniform
-from nervure.front.statistics.reductions import argmax
+from nervure.front.statistics.reductions import argmax, sample_axes
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxesLike, AxisLike
@@ -104,9 +104,7 @@ def gumbel_softmax(logits: TensorLike, temperature: float = 1.0, hard: bool = Fa
 
 def _of_channels(x: Tensor, channels: AxisLike, op: str) -> list[int]:
     """Returns the positions of the channels and of what distinguishes samples."""
-    at = position_of(x, channels, op)
-    return [place for place, axis in enumerate(x.axes)
-            if place == at or (axis.is_batch or axis.is_recurrent if x.is_named else place == 0)]
+    return sorted({position_of(x, channels, op), *sample_axes(x)})
 
 
 def _axes_at(x: Tensor, places: list[int]) -> AxesLike:

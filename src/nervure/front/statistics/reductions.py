@@ -32,6 +32,11 @@ from nervure.types.dim import product
 from nervure.types.dtype import DType, bool_, float32
 
 
+def sample_axes(x: Tensor) -> list[int]:
+    """Returns the positions of the axes that tell samples apart: those of batch and time, without names the first."""
+    return [at for at, axis in enumerate(x.axes) if (axis.is_of_samples if x.is_named else at == 0)]
+
+
 def chosen_axes(x: Tensor, reduction_axes: AxesLike | None, out_axes: AxesLike | None,
                 op: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Returns the positions that are reduced, and those that stay, in the order of the result.
@@ -40,7 +45,7 @@ def chosen_axes(x: Tensor, reduction_axes: AxesLike | None, out_axes: AxesLike |
     x.
     """
     if reduction_axes is None and out_axes is None:
-        kept = [at for at, axis in enumerate(x.axes) if x.is_named and (axis.is_batch or axis.is_recurrent)]
+        kept = sample_axes(x) if x.is_named else []
         return tuple([at for at in range(x.ndim) if at not in kept]), tuple(kept)
     if out_axes is None:
         reduced = positions_of(x, reduction_axes, op)
