@@ -35,7 +35,7 @@ MOST = 10
 
 
 def first_screen(report: CompilationReport, seconds: float | None, limits: Limits | None) -> str:
-    """The first screen of a report; ``seconds`` is the time of a call, ``limits`` are the machine's."""
+    """Returns the first screen of a report; ``seconds`` is the time of a call, ``limits`` are the machine's."""
     times = _Times.of(report, seconds)
     parts = [head(report, seconds), _slowest(report, times)]
     if times is not None:

@@ -37,7 +37,8 @@ NOTHING = -1e30
 def ctc(logarithms: TensorLike, targets: TensorLike, lengths: TensorLike | None = None,
         target_lengths: TensorLike | None = None, blank: int = 0, zero_infinity: bool = False,
         reduction: str = "mean") -> Tensor:
-    """The negative log likelihood of ``targets``, over all ways to spread them over the steps of ``logarithms``.
+    """Returns the negative log likelihood of ``targets``, over all ways to spread them over the steps of
+    ``logarithms``.
 
     ``logarithms`` of the probabilities of classes are (T, N, classes), in any order where they have names T and N;
     ``targets`` are class numbers (N, S), in any order where they have the name N, none of them ``blank``. ``lengths``

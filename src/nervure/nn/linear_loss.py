@@ -34,8 +34,8 @@ def linear_cross_entropy(x: TensorLike, weights: TensorLike, targets: TensorLike
                          class_weights: TensorLike | None = None, smoothing: float = 0.0,
                          ignore_index: int | None = None, rows: int | None = None,
                          reduction: str = "mean") -> Tensor:
-    """The cross entropy of the logits ``x @ weights + bias`` and ``targets``, class numbers over all axes of x but its
-    last.
+    """Returns the cross entropy of the logits ``x @ weights + bias`` and ``targets``, class numbers over all axes of x
+    but its last.
 
     ``weights`` is (features, classes). With ``rows`` there are at most that many rows of logits at a time; derivatives
     keep none of them, and compute them again. ``class_weights``, ``smoothing``, ``ignore_index`` and

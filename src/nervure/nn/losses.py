@@ -231,7 +231,7 @@ def gaussian(x: TensorLike, targets: TensorLike, variances: TensorLike, epsilon:
 
 
 def cosine_similarity(x: TensorLike, y: TensorLike, axis: AxisLike | None = None, epsilon: float = 1e-8) -> Tensor:
-    """The cosine of the angle between x and y along an axis: from -1 to 1, larger for more similar vectors. The
+    """Returns the cosine of the angle between x and y along an axis: from -1 to 1, larger for more similar vectors. The
     default ``axis`` of named tensors is the only one beside N and REC, else the last. Norms count as ``epsilon`` at
     least.
 
@@ -247,7 +247,7 @@ def cosine_similarity(x: TensorLike, y: TensorLike, axis: AxisLike | None = None
 
 def pairwise_distance(x: TensorLike, y: TensorLike, p: float = 2.0, axis: AxisLike | None = None,
                       epsilon: float = 1e-6) -> Tensor:
-    """The p-norm of ``x - y + epsilon`` along an ``axis``, as in ``cosine_similarity``.
+    """Returns the p-norm of ``x - y + epsilon`` along an ``axis``, as in ``cosine_similarity``.
 
     >>> nv.nn.losses.pairwise_distance([[0.0, 3.0]], [[4.0, 0.0]], epsilon=0.0).tolist()
     [5.0]

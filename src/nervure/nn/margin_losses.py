@@ -48,7 +48,7 @@ from nervure.types.axes import Axes, AxisLike
 
 
 def hinge_embedding(x: TensorLike, signs: TensorLike, margin: float = 1.0, reduction: str = "mean") -> Tensor:
-    """The distance x where its sign is 1, ``max(0, margin - x)`` where it is -1.
+    """Returns the distance x where its sign is 1, ``max(0, margin - x)`` where it is -1.
 
     ``signs`` have the axes of x.
 
@@ -121,7 +121,7 @@ def multilabel_margin(scores: TensorLike, targets: TensorLike, axis: AxisLike | 
 
 def multilabel_soft_margin(logits: TensorLike, targets: TensorLike, weights: TensorLike | None = None,
                            axis: AxisLike | None = None, reduction: str = "mean") -> Tensor:
-    """The mean over the classes of ``-t * log(sigmoid(x)) - (1 - t) * log(1 - sigmoid(x))``, for ``targets`` t.
+    """Returns the mean over the classes of ``-t * log(sigmoid(x)) - (1 - t) * log(1 - sigmoid(x))``, for ``targets`` t.
 
     ``weights`` has a number for each class; ``axis`` is that of the classes, as in ``cosine_similarity``.
 
@@ -145,7 +145,8 @@ def multilabel_soft_margin(logits: TensorLike, targets: TensorLike, weights: Ten
 
 def focal(logits: TensorLike, targets: TensorLike, gamma: float = 2.0, alpha: float | None = 0.25,
           reduction: str = "mean") -> Tensor:
-    """The binary cross entropy times ``(1 - p) ** gamma``, with p the probability of what is true (Lin et al. 2017).
+    """Returns the binary cross entropy times ``(1 - p) ** gamma``, with p the probability of what is true (Lin et al.
+    2017).
 
     ``alpha`` is the weight of ``targets`` of 1, ``1 - alpha`` that of 0; None leaves both out.
 
@@ -187,7 +188,8 @@ def dice(probabilities: TensorLike, targets: TensorLike, smoothing: float = 1.0,
 
 def info_nce(x: TensorLike, y: TensorLike, temperature: float = 0.1, axis: AxisLike | None = None,
              reduction: str = "mean") -> Tensor:
-    """The cross entropy of finding, for each vector of x, that of y in the same place (van den Oord et al. 2018).
+    """Returns the cross entropy of finding, for each vector of x, that of y in the same place (van den Oord et al.
+    2018).
 
     x and y have two axes, of samples and of features (``axis``, as in ``cosine_similarity``); the logits are cosines
     over ``temperature``.

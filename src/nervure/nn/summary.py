@@ -90,12 +90,12 @@ def _amount(number: DimLike) -> str:
 
 def summary_of(lines: Iterable[SummaryLine], parameters: list[AssignableTensorOp],
                buffers: list[AssignableTensorOp]) -> Summary:
-    """The summary of these ``lines``, with the totals of a module's ``parameters`` and ``buffers``."""
+    """Returns the summary of these ``lines``, with the totals of a module's ``parameters`` and ``buffers``."""
     return Summary(tuple(lines), size(parameters), _bytes(parameters), _bytes(buffers))
 
 
 def line_of(call: ModuleCall, name: str, parameters: list[AssignableTensorOp]) -> SummaryLine:
-    """The line of one ``call``; ``name`` and ``parameters`` are those of its module in the summarised one."""
+    """Returns the line of one ``call``; ``name`` and ``parameters`` are those of its module in the summarised one."""
     results = [entry for entry in _flat(call.result) if isinstance(entry, Tensor)]
     inputs = [entry for entry in call.arguments if isinstance(entry, Tensor)]
     types = ", ".join([described_type(entry) for entry in results])
@@ -107,7 +107,7 @@ def line_of(call: ModuleCall, name: str, parameters: list[AssignableTensorOp]) -
 
 
 def size(places: list[AssignableTensorOp]) -> int:
-    """The number of elements of all ``places``; WrongKind if one has a length that is a symbol."""
+    """Returns the number of elements of all ``places``; WrongKind if one has a length that is a symbol."""
     return sum([_number(place.size) for place in places])
 
 

@@ -27,7 +27,7 @@ class BatchParts(NamedTuple):
     weights: object
 
     def without_targets(self) -> tuple[object, ...]:
-        """The inputs alone, as a structure."""
+        """Returns the inputs alone, as a structure."""
         return (*self.inputs, self.named) if self.named else self.inputs
 
 

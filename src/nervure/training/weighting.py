@@ -51,8 +51,8 @@ def measured(function: Callable[..., object], outputs: object, targets: object, 
 
 
 def weighted_mean(values: Tensor, weights: TensorLike) -> Tensor:
-    """The sum of values times weights over the sum of the weights; 0 if all weights are 0. Weights may lack axes of
-    the values, but not the first.
+    """Returns the sum of values times weights over the sum of the weights; 0 if all weights are 0. Weights may lack
+    axes of the values, but not the first.
 
     >>> weighted_mean(as_tensor([[1.0, 3.0], [5.0, 5.0]]), [1.0, 0.0]).item()
     2.0

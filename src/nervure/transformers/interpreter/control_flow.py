@@ -34,7 +34,7 @@ Runner = Callable[[Function], Callable[[Arrays], list[np.ndarray]]]
 
 
 def run_region(op: RegionOp, operands: Arrays, bindings: Bindings, runner: Runner) -> Arrays:
-    """The results of an op with functions, which ``runner`` makes callable, for these values of the symbols."""
+    """Returns the results of an op with functions, which ``runner`` makes callable, for these values of the symbols."""
     if isinstance(op, Branches):
         return runner(op.branches[op.chosen(int(operands[0]))])(operands[1:])
     if isinstance(op, Scan):

@@ -38,7 +38,7 @@ _SCALARS = NumPyScalars()
 
 
 def results_of(op: Op, operands: Arrays, bindings: Bindings) -> Arrays:
-    """The results of an op for these values of the symbols. NotSupported if it has no kind of meaning."""
+    """Returns the results of an op for these values of the symbols. NotSupported if it has no kind of meaning."""
     for kind, meaning in _MEANINGS.items():
         if isinstance(op, kind):
             return meaning(op, operands, bindings)
@@ -48,7 +48,7 @@ def results_of(op: Op, operands: Arrays, bindings: Bindings) -> Arrays:
 
 
 def evaluate(op: Op, arrays: Arrays) -> list[np.ndarray]:
-    """The results of one op of a supported class, without symbols, from the arrays of its operands.
+    """Returns the results of one op of a supported class, without symbols, from the arrays of its operands.
 
     The arrays are not written; a result may be a view of one.
     """
@@ -62,7 +62,7 @@ def supports(op_class: type[Op]) -> bool:
 
 
 def static_value(op: Op, bindings: Bindings) -> np.ndarray:
-    """The value of a constant."""
+    """Returns the value of a constant."""
     if isinstance(op, Constant):
         return op.array
     assert isinstance(op, Full)
@@ -71,7 +71,7 @@ def static_value(op: Op, bindings: Bindings) -> np.ndarray:
 
 
 def _declared(op: Op, bindings: Bindings) -> list[tuple[tuple[int, ...], DType]]:
-    """The shape and the element type of each output."""
+    """Returns the shape and the element type of each output."""
     return [(numbers(output._type.shape, bindings), output._type.dtype) for output in op.outputs]
 
 
@@ -79,7 +79,7 @@ def _declared(op: Op, bindings: Bindings) -> list[tuple[tuple[int, ...], DType]]
 
 
 def _elementwise(op: Elementwise, operands: Arrays, bindings: Bindings) -> Arrays:
-    """The results, each rounded to its element type; a constant one is broadcast."""
+    """Returns the results, each rounded to its element type; a constant one is broadcast."""
     results = as_results(op.evaluate(_SCALARS, *operands))
     return [np.broadcast_to(convert(result, dtype), shape) for result, (shape, dtype)
             in zip(results, _declared(op, bindings), strict=True)]
@@ -128,14 +128,16 @@ def _whole_op(op: WholeOp, operands: Arrays, bindings: Bindings) -> Arrays:
 
 
 def _lent(value: np.ndarray) -> np.ndarray:
-    """A value for a host function: a copy, which it may keep, since the memory of values does not outlive the call."""
+    """Returns a value for a host function: a copy, which it may keep, since the memory of values does not outlive the
+    call.
+    """
     array = np.array(value, order="C", copy=True)
     array.flags.writeable = False
     return array
 
 
 def _returned(op: HostCall, result: object, shape: tuple[int, ...], dtype: DType) -> np.ndarray:
-    """A result of a host function, checked and copied: the function may keep its array and write it later."""
+    """Returns a result of a host function, checked and copied: the function may keep its array and write it later."""
     if result is None:
         raise op.fail(WrongKind, "the host function returned None", got=None, expected=f"{dtype.short}{list(shape)}",
                       help="return an array for each declared result")

@@ -52,7 +52,7 @@ class DomainBox:
         return {**(self._bindings or {}), **{f"%{d}": grid for d, grid in enumerate(np.ix_(*ranges))}}
 
     def fail(self, kind: type[NervureError], message: str, **parts: Unpack[ErrorParts]) -> NervureError:
-        """An error of the op, if one is known."""
+        """Returns an error of the op, if one is known."""
         return kind(message, **parts) if self.op is None else self.op.fail(kind, message, **parts)
 
     def depends(self, coordinates: Coordinates) -> list[bool]:
@@ -61,12 +61,14 @@ class DomainBox:
         return [f"%{d}" in names for d in range(len(self.lengths))]
 
     def values(self, expression: DimLike) -> np.ndarray:
-        """The values of an expression over the box, as a grid of int64."""
+        """Returns the values of an expression over the box, as a grid of int64."""
         grid = np.asarray(evaluate_arrays(expression, self._names), np.int64)
         return grid.reshape(grid.shape or (1,) * len(self.lengths))
 
     def read(self, array: np.ndarray, access: Access) -> np.ndarray:
-        """The elements at the points of the box, of length 1 along dimensions on which the access does not depend."""
+        """Returns the elements at the points of the box, of length 1 along dimensions on which the access does not
+        depend.
+        """
         seen = self._seen(array, access.coordinates)
         if seen is not None:
             return seen
@@ -80,7 +82,7 @@ class DomainBox:
         return np.where(outside, fill, array[tuple(inside)])
 
     def _seen(self, array: np.ndarray, coordinates: Coordinates) -> np.ndarray | None:
-        """The elements as a view of the array, where they are known to lie inside of it, fixed strides apart.
+        """Returns the elements as a view of the array, where they are known to lie inside of it, fixed strides apart.
 
         Views take no memory of their own, whatever they show. Where there is none it is None.
         """
@@ -102,7 +104,8 @@ class DomainBox:
 
     def places(self, coordinates: Coordinates, shape: Shape, verb: str,
                may_leave: bool) -> tuple[list[np.ndarray], np.ndarray | None]:
-        """The grid of each coordinate, and a mask of the points at which one lies outside of a tensor of ``shape``.
+        """Returns the grid of each coordinate, and a mask of the points at which one lies outside of a tensor of
+        ``shape``.
 
         The mask is None where none does. Unless one ``may_leave`` the tensor it is an IndexOutOfRange, which says with
         ``verb`` what is done there.
@@ -117,7 +120,9 @@ class DomainBox:
         return grids, functools.reduce(np.logical_or, outside) if outside else None
 
     def _named(self, element: Element) -> np.ndarray:
-        """The places that an index operand names, negative ones counted from the end once. They are all checked."""
+        """Returns the places that an index operand names, negative ones counted from the end once. They are all
+        checked.
+        """
         named = self.read(self._operands[element.operand], Access(element.coordinates))
         bound, = numbers((element.bound,), self._bindings or {})
         bad = (named < (-bound if element.from_end else 0)) | (named >= bound)
@@ -133,7 +138,7 @@ class DomainBox:
 
 
 def starts_and_lengths(lengths: Shape, limit: int, splittable: Sequence[int]) -> Iterator[tuple[Shape, Shape]]:
-    """A domain in boxes, in row-major order, each of at most ``limit`` points where that is possible.
+    """Cuts a domain into boxes, in row-major order, each of at most ``limit`` points where that is possible.
 
     Dimensions are split from the outermost on; ``splittable`` names those that may be, in ascending order.
 
@@ -150,7 +155,7 @@ def starts_and_lengths(lengths: Shape, limit: int, splittable: Sequence[int]) ->
 
 def view(description: SimpleView | ComplexView, operands: Sequence[np.ndarray], bindings: Mapping[str, int],
          op: Op | None = None) -> np.ndarray:
-    """The elements that a view shows of the operands; ``op`` is named in errors."""
+    """Returns the elements that a view shows of the operands; ``op`` is named in errors."""
     shape = numbers(description.shape, bindings)
     if isinstance(description, ReshapeView):
         return np.reshape(operands[0], shape)
@@ -168,7 +173,7 @@ def view(description: SimpleView | ComplexView, operands: Sequence[np.ndarray], 
 
 def view_through(index_map: IndexMap, array: np.ndarray, bindings: Mapping[str, int],
                  op: Op | None = None) -> np.ndarray:
-    """The elements of an array that an index map leads to; ``op`` is named in errors."""
+    """Returns the elements of an array that an index map leads to; ``op`` is named in errors."""
     shape = numbers(index_map.shape, bindings)
     if 0 in shape:
         return np.empty(shape, array.dtype)

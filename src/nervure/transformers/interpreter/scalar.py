@@ -34,15 +34,16 @@ PRECISE = {np.dtype(np.float32): np.dtype(np.float64), np.dtype(np.complex64): n
 
 
 def dense(*arrays: np.ndarray) -> list[np.ndarray]:
-    """The arrays in one shape, without gaps; themselves where they are. How an array lies in memory decides how NumPy
-    rounds some functions, so what IEEE 754 does not fix is computed of dense copies, and depends on the elements alone.
+    """Returns the arrays in one shape, without gaps; themselves where they are. How an array lies in memory decides how
+    NumPy rounds some functions, so what IEEE 754 does not fix is computed of dense copies, and depends on the elements
+    alone.
     """
     shaped = arrays if len(arrays) == 1 else np.broadcast_arrays(*arrays)
     return [np.asarray(array, order="C") for array in shaped]
 
 
 def _exact(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-    """A function that has one right result; of complex numbers it has not, hence dense arrays."""
+    """Returns a function that has one right result; of complex numbers it has not, hence dense arrays."""
     def method(self: NumPyScalars, *operands: np.ndarray) -> np.ndarray:
         operands = tuple([widen(x) for x in operands])
         return function(*dense(*operands) if operands[0].dtype.kind == "c" else operands)
@@ -50,7 +51,7 @@ def _exact(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
 
 
 def _precise(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-    """A function of floats, computed in twice the width and rounded once."""
+    """Returns a function of floats, computed in twice the width and rounded once."""
     def method(self: NumPyScalars, *operands: np.ndarray) -> np.ndarray:
         arrays = dense(*[widen(x) for x in operands])
         wide = PRECISE.get(arrays[0].dtype)
@@ -61,7 +62,7 @@ def _precise(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
 
 
 def _rounding(function: Callable[[np.ndarray], np.ndarray]) -> Callable[..., np.ndarray]:
-    """A rounding to integers: integers and bool pass."""
+    """Returns a rounding to integers: integers and bool pass."""
     def method(self: NumPyScalars, x: np.ndarray) -> np.ndarray:
         x = widen(x)
         return function(x) if x.dtype.kind == "f" else x
@@ -77,7 +78,7 @@ _EXACT = {name: name for name in (
 
 
 def _functions() -> dict[str, Callable[..., np.ndarray]]:
-    """The functions that NumPy or :mod:`special` has: exact ones, and those that IEEE 754 does not fix."""
+    """Returns the functions that NumPy or :mod:`special` has: exact ones, and those that IEEE 754 does not fix."""
     exact = {name: _exact(getattr(np, spelled)) for name, spelled in _EXACT.items()}
     return exact | {name: _precise(getattr(special, name, None) or getattr(np, name))
                     for name, declared in SCALAR_FUNCTIONS.items()

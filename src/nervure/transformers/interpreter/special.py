@@ -17,7 +17,7 @@ from nervure.kernel.math.arrays import evaluate
 
 
 def _each(function: Callable[[float], float], x: np.ndarray) -> np.ndarray:
-    """A function of one float, applied to every element."""
+    """Returns a function of one float, applied to every element."""
     x = np.asarray(x, np.float64)
     return np.array(list(map(function, x.ravel().tolist())), np.float64).reshape(x.shape)
 
@@ -39,7 +39,7 @@ def softplus(x: np.ndarray) -> np.ndarray:
 
 
 def erf(x: np.ndarray) -> np.ndarray:
-    """The error function, 2/sqrt(pi) times the integral of exp(-t*t) from 0 to x."""
+    """Returns the error function, 2/sqrt(pi) times the integral of exp(-t*t) from 0 to x."""
     return _each(math.erf, x)
 
 
@@ -57,7 +57,7 @@ def lgamma(x: np.ndarray) -> np.ndarray:
 
 
 def digamma(x: np.ndarray) -> np.ndarray:
-    """The derivative of lgamma; at 0 an infinity with the other sign than the zero, at -1, -2, ... NaN."""
+    """Returns the derivative of lgamma; at 0 an infinity with the other sign than the zero, at -1, -2, ... NaN."""
     return _evaluated(gamma.digamma, x)
 
 
@@ -67,7 +67,7 @@ def _evaluated(function: Callable[..., np.ndarray], x: np.ndarray) -> np.ndarray
 
 
 def erf_inv(x: np.ndarray) -> np.ndarray:
-    """The inverse of erf. +-1 gives +-infinity, beyond is NaN.
+    """Returns the inverse of erf. +-1 gives +-infinity, beyond is NaN.
 
     The start is S. Winitzki's formula ("A handy approximation for the error function and its inverse",
     2008; relative error 2e-3); three steps of Halley's method triple the correct digits each. In the upper

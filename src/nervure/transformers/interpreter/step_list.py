@@ -54,7 +54,7 @@ class StepList:
 
     def run(self, arguments: Arrays, states: Mapping[Variable, np.ndarray], clock: list[int] | None = None,
             watch: Watch | None = None) -> list[np.ndarray]:
-        """The values of the function's roots, for ``arguments`` and the ``states`` of variables.
+        """Returns the values of the function's roots, for ``arguments`` and the ``states`` of variables.
 
         ``clock`` is extended by the time, in nanoseconds, after each step; ``watch`` is told of each op and the values
         of its outputs.
@@ -87,7 +87,7 @@ class StepList:
         return bool(self._found) and not self._found.keys().isdisjoint(op.outputs[0].type.symbols)
 
     def _runner(self, body: Function, bindings: Bindings) -> Callable[[Arrays], list[np.ndarray]]:
-        """A function from the parameters of a body to its results."""
+        """Returns a function from the parameters of a body to its results."""
         @cache
         def steps() -> StepList:  # made for the first run: there may be none
             check_possible(body, bindings)
@@ -95,7 +95,7 @@ class StepList:
         return lambda arguments: [np.asarray(result) for result in steps().run(arguments, {})]
 
     def results_of(self, op: Op, operands: Arrays, bindings: Bindings) -> Arrays:
-        """The results of an op for these values of the symbols; its errors name it."""
+        """Returns the results of an op for these values of the symbols; its errors name it."""
         try:
             if isinstance(op, RegionOp):
                 return run_region(op, operands, bindings, lambda body: self._runner(body, bindings))

@@ -42,7 +42,7 @@ BOX_LIMIT = 2**24
 
 def iterate(structure: Structure, operands: Arrays, results: Sequence[tuple[Shape, DType]], op: Op | None = None,
             bindings: Mapping[str, int] | None = None) -> Arrays:
-    """The outputs of an iteration; ``results`` are the shape and element type of each. Errors name ``op``."""
+    """Returns the outputs of an iteration; ``results`` are the shape and element type of each. Errors name ``op``."""
     operands = [np.asarray(operand) for operand in operands]
     domain = numbers(structure.domain, bindings or {})
     whole = DomainBox((0,) * len(domain), domain, operands, bindings, op)
@@ -101,23 +101,23 @@ class Output:
             self._function.at(self._buffer, flat, elements)
 
     def reduce(self, box: DomainBox, elements: np.ndarray) -> np.ndarray:
-        """Elements over the points of a box, combined along the dimensions that are not kept."""
+        """Returns elements over the points of a box, combined along the dimensions that are not kept."""
         elements = widen(elements) if self._function else convert(elements, self._dtype)
         return reduce(self._combine, np.broadcast_to(elements, box.lengths), self.reduced, self.adding_type)
 
     def stored(self, elements: np.ndarray) -> np.ndarray:
-        """Elements in the element type. What adds up in integers wraps, as the sum itself does."""
+        """Returns elements in the element type. What adds up in integers wraps, as the sum itself does."""
         if elements.dtype == self._dtype.numpy:
             return elements
         return elements.astype(self._dtype.numpy) if self._dtype.is_integer else convert(elements, self._dtype)
 
     def result(self) -> np.ndarray:
-        """The output, in its element type."""
+        """Returns the output, in its element type."""
         return self.stored(self._buffer[:-1].reshape(self.shape))
 
 
 def _contributions(structure: Structure, box: DomainBox, operands: Arrays, outputs: Sequence[Output]) -> Arrays:
-    """The elements that a box gives each output, over the dimensions that it keeps."""
+    """Returns the elements that a box gives each output, over the dimensions that it keeps."""
     read = [box.read(operand, access) for operand, access in zip(operands, structure.reads, strict=True)
             if access is not None]
     if structure.body is multiply_body and structure.combine == "add" and _covers(box, read):
@@ -147,7 +147,7 @@ FUNCTIONS = {"add": np.add, "multiply": np.multiply, "maximum": np.maximum, "min
 
 
 def unit(combine: str | None, dtype: np.dtype) -> Number:
-    """The number of type ``dtype`` that changes nothing where it is combined."""
+    """Returns the number of type ``dtype`` that changes nothing where it is combined."""
     if combine in ("maximum", "minimum"):
         ends = np.iinfo(dtype) if dtype.kind in "iu" else None
         lowest, highest = (False, True) if dtype.kind == "b" else (ends.min, ends.max) if ends else (-np.inf, np.inf)
@@ -156,7 +156,7 @@ def unit(combine: str | None, dtype: np.dtype) -> Number:
 
 
 def rows_of(elements: np.ndarray, axes: Sequence[int]) -> np.ndarray:
-    """The elements without gaps, with ``axes`` as one, the last: there NumPy adds pairwise.
+    """Returns the elements without gaps, with ``axes`` as one, the last: there NumPy adds pairwise.
 
     Along other axes it adds one after the other, which drifts where many are alike.
     """
@@ -166,7 +166,9 @@ def rows_of(elements: np.ndarray, axes: Sequence[int]) -> np.ndarray:
 
 
 def reduce(combine: str | None, elements: np.ndarray, axes: Sequence[int], dtype: np.dtype) -> np.ndarray:
-    """The ``elements`` combined along ``axes``, as ``dtype``; the last of them where ``combine`` names no function."""
+    """Returns the ``elements`` combined along ``axes``, as ``dtype``; the last of them where ``combine`` names no
+    function.
+    """
     function = FUNCTIONS.get(combine or "")
     if not axes:
         return elements
@@ -176,7 +178,7 @@ def reduce(combine: str | None, elements: np.ndarray, axes: Sequence[int], dtype
 
 
 def fold(scalars: NumPyScalars, combine: ScalarExpression, rows: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
-    """The tuples in ``rows``, combined pairwise and in order along the last dimension of each entry."""
+    """Returns the tuples in ``rows``, combined pairwise and in order along the last dimension of each entry."""
     while (count := rows[0].shape[-1]) > 1:
         even = count - count % 2
         pairs = combine(scalars, tuple([row[..., :even:2] for row in rows]),
@@ -187,7 +189,7 @@ def fold(scalars: NumPyScalars, combine: ScalarExpression, rows: Sequence[np.nda
 
 
 def sum_of_products(left: np.ndarray, right: np.ndarray, kept: Sequence[int]) -> np.ndarray:
-    """The sums of products of grids of elements over one domain, whose dimensions ``kept`` the result has.
+    """Returns the sums of products of grids of elements over one domain, whose dimensions ``kept`` the result has.
 
     >>> sum_of_products(np.ones((2, 1, 3)), np.ones((1, 4, 3)), (0, 1)).tolist()
     [[3.0, 3.0, 3.0, 3.0], [3.0, 3.0, 3.0, 3.0]]

@@ -28,7 +28,7 @@ Runner = Callable[[CallTrace, Function, Sequence[Array]], list[Array]]
 
 def _body(trace: CallTrace, function: Function, runner: Runner) -> Callable[[Status, Sequence[Array]],
                                                                        tuple[Status, list[Array]]]:
-    """A function of a status and arguments, which gives the status after it and the results."""
+    """Returns a function of a status and arguments, which gives the status after it and the results."""
     error = impossible(function, trace.bindings)
     if error is not None:
         return _refused(trace, function, error)
@@ -43,7 +43,9 @@ def _body(trace: CallTrace, function: Function, runner: Runner) -> Callable[[Sta
 
 def _refused(trace: CallTrace, function: Function,
              error: NervureError) -> Callable[[Status, Sequence[Array]], tuple[Status, list[Array]]]:
-    """A function as ``_body`` returns it for a ``function`` that has no result for these sizes: it fails if it runs."""
+    """Returns a function as ``_body`` returns it for a ``function`` that has no result for these sizes: it fails if it
+    runs.
+    """
     shapes = [(numbers(value.type.shape, trace.bindings), value.type.dtype.numpy) for value in function.results]
 
     def run(status: Status, arguments: Sequence[Array]) -> tuple[Status, list[Array]]:

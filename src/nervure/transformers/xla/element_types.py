@@ -22,7 +22,9 @@ from nervure.types.dtype import DType, as_dtype, float32, uint4
 
 
 def wide(x: Array) -> Array:
-    """The same values in the type that is computed with: float32 for low-precision floats, bytes for 2 or 4 bits."""
+    """Returns the same values in the type that is computed with: float32 for low-precision floats, bytes for 2 or 4
+    bits.
+    """
     dtype = as_dtype(x.dtype)
     if not dtype.is_low_precision:
         return wide_integer(x)
@@ -33,7 +35,7 @@ def wide(x: Array) -> Array:
 
 
 def wide_integer(x: Array) -> Array:
-    """The same values, integers of 2 or 4 bits as bytes."""
+    """Returns the same values, integers of 2 or 4 bits as bytes."""
     dtype = as_dtype(x.dtype)
     return x.astype(np.dtype(f"{'i' if dtype.is_signed else 'u'}1")) if dtype.is_integer and dtype.bits < 8 else x
 
@@ -74,7 +76,7 @@ def wrap(x: Array, dtype: DType) -> Array:
 
 
 def bitcast(x: Array, dtype: DType) -> Array:
-    """The same bits as another type of the same width."""
+    """Returns the same bits as another type of the same width."""
     if x.dtype == dtype.numpy:
         return x
     if dtype.bits >= 8:
@@ -89,13 +91,13 @@ _FOUR_BITS = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3,
 
 
 def _code(x: Array) -> Array:
-    """The bits of a float4_e2m1fn as a byte."""
+    """Returns the bits of a float4_e2m1fn as a byte."""
     number = x.astype(jnp.float32)
     return (jnp.searchsorted(_FOUR_BITS[:8], jnp.abs(number)) + 8 * jnp.signbit(number)).astype(jnp.uint8)
 
 
 def as_word(x: Array) -> Array:
-    """The bits as an unsigned integer."""
+    """Returns the bits as an unsigned integer."""
     if x.dtype == jnp.bool_:
         return x.astype(jnp.uint8)
     if jnp.iscomplexobj(x):
@@ -105,7 +107,7 @@ def as_word(x: Array) -> Array:
 
 
 def from_word(word: Array, dtype: DType) -> Array:
-    """The type of these bits: the inverse of ``as_word``."""
+    """Returns the type of these bits: the inverse of ``as_word``."""
     if dtype.kind == "bool":
         return word != 0
     if dtype.is_complex:
@@ -133,13 +135,13 @@ def to_integer(x: Array, dtype: DType) -> Array:
 
 
 def narrow(x: Array, dtype: DType) -> Array:
-    """An integer that fits, in its type."""
+    """Returns an integer that fits, in its type."""
     return _cut(x, np.dtype(np.int8)).astype(dtype.numpy) if dtype.bits < 8 else _cut(x, dtype.numpy)
 
 
 def _cut(x: Array, dtype: np.dtype[Any]) -> Array:
-    """An integer in another integer type, modulo 2**bits. One that becomes shorter and signed is unsigned between: XLA
-    for CPUs crashes where ``or`` or ``and`` reads a signed integer that was cut to a shorter signed one.
+    """Returns an integer in another integer type, modulo 2**bits. One that becomes shorter and signed is unsigned
+    between: XLA for CPUs crashes where ``or`` or ``and`` reads a signed integer that was cut to a shorter signed one.
     """
     if dtype.kind == "i" and x.dtype.itemsize > dtype.itemsize:
         x = x.astype(f"u{dtype.itemsize}")
@@ -147,7 +149,8 @@ def _cut(x: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def representable(x: Array, dtype: DType) -> Array:
-    """The nearest float of a low-precision type, ties to even, in the type of x: all steps but one are exact."""
+    """Returns the nearest float of a low-precision type, ties to even, in the type of x: all steps but one are exact.
+    """
     info = ml_dtypes.finfo(dtype.numpy)
     _, exponent = jnp.frexp(x)
     smallest = int(math.log2(float(info.smallest_subnormal)))
@@ -156,7 +159,7 @@ def representable(x: Array, dtype: DType) -> Array:
 
 
 def rounded_integer(x: Array, dtype: DType) -> Array:
-    """An integer rounded to the precision of a type, ties to even, in integer arithmetic."""
+    """Returns an integer rounded to the precision of a type, ties to even, in integer arithmetic."""
     digits = ml_dtypes.finfo(dtype.numpy).nmant + 1
     x = x.astype(jnp.int64 if as_dtype(x.dtype).is_signed else jnp.uint64)
     size = jnp.where(x < 0, -x, x).astype(jnp.uint64)

@@ -133,7 +133,7 @@ class XlaExecutable(Executable):
 
     def _checked(self, arrays: Sequence[np.ndarray], cells: Mapping[Variable, Cell], updated: Sequence[Cell],
                  bindings: Bindings) -> list[np.ndarray]:
-        """A call of the reference, which checks every value."""
+        """Calls the reference, which checks every value."""
         steps, arrays = StepList(self.function, bindings), [np.asarray(array) for array in arrays]
         values = steps.run(arrays, {variable: cell.array for variable, cell in cells.items()})
         owned = self._owned(values, {id(array) for array in arrays}, bindings)

@@ -23,7 +23,7 @@ def is_float(x: Array) -> bool:
 
 
 def sign(x: Array) -> Array:
-    """The sign; zeros keep theirs; of complex numbers x / |x|."""
+    """Returns the sign; zeros keep theirs; of complex numbers x / |x|."""
     if jnp.iscomplexobj(x):
         size = jnp.abs(x)
         return jnp.where(size == 0, 0, x / jnp.where(size == 0, 1, size).astype(x.dtype))
@@ -31,7 +31,7 @@ def sign(x: Array) -> Array:
 
 
 def floor_divide(x: Array, y: Array) -> Array:
-    """The floor of x / y; integers by zero give 0."""
+    """Returns the floor of x / y; integers by zero give 0."""
     if not is_float(x):
         divisor = jnp.where(y == 0, 1, y).astype(y.dtype)
         x, divisor = jnp.broadcast_arrays(x, divisor)
@@ -89,7 +89,7 @@ def _shifted(function: Callable[[Array, Array], Array], x: Array, y: Array, beyo
 
 
 def nearest(x: Array) -> Array:
-    """The nearest integer, half to even."""
+    """Returns the nearest integer, half to even."""
     return lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)
 
 
@@ -97,14 +97,15 @@ def nearest(x: Array) -> Array:
 
 
 def two_sum(x: Array, y: Array) -> tuple[Array, Array]:
-    """The sum, and what its rounding left over (Knuth)."""
+    """Returns the sum, and what its rounding left over (Knuth)."""
     total = lax.add(x, y)
     part = lax.sub(total, x)
     return total, lax.add(lax.sub(x, lax.sub(total, part)), lax.sub(y, part))
 
 
 def odd_sum(x: Array, y: Array) -> Array:
-    """The sum of float64 rounded to odd: exact, or the neighbour whose last bit is set (Boldo and Melquiond)."""
+    """Returns the sum of float64 rounded to odd: exact, or the neighbour whose last bit is set (Boldo and Melquiond).
+    """
     total, rest = two_sum(x, y)
     even = (lax.bitcast_convert_type(total, jnp.int64) & 1) == 0
     toward = jnp.where(rest > 0, jnp.inf, -jnp.inf)
@@ -132,7 +133,7 @@ def fused64(x: Array, y: Array, z: Array) -> Array:
 
 
 def _halves(x: Array) -> tuple[Array, Array]:
-    """The upper 26 bits of a float64, and the rest (Veltkamp)."""
+    """Returns the upper 26 bits of a float64, and the rest (Veltkamp)."""
     scaled = lax.mul(x, jnp.full_like(x, 2**27 + 1))
     high = lax.sub(scaled, lax.sub(scaled, x))
     return high, lax.sub(x, high)

@@ -81,7 +81,7 @@ class XlaProgram:
 
 
 def _apart(values: Sequence[Array], given: Sequence[Array]) -> list[Array]:
-    """The values, each in memory of its own: one that was ``given`` to the program is a copy."""
+    """Returns the values, each in memory of its own: one that was ``given`` to the program is a copy."""
     taken = {id(each) for each in given}
     return [jnp.array(value, copy=True) if id(value) in taken else value for value in values]
 
@@ -125,7 +125,7 @@ def _results(trace: CallTrace, op: Any, operands: Sequence[Array]) -> Sequence[A
 
 
 def _elementwise(trace: CallTrace, op: Elementwise, operands: Sequence[Array]) -> list[Array]:
-    """The results, each rounded to its element type; a constant one is broadcast."""
+    """Returns the results, each rounded to its element type; a constant one is broadcast."""
     results = as_results(op.evaluate(_SCALARS, *operands))
     return [jnp.broadcast_to(convert(result, output.type.dtype), numbers(output.type.shape, trace.bindings))
             for result, output in zip(results, op.outputs, strict=True)]

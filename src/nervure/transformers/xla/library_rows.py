@@ -36,7 +36,7 @@ def _reflections(a: Array) -> Sequence[Array]:
 
 
 def _lower_whole(a: Array) -> Array:
-    """The Hermitian matrix with the lower triangle of a."""
+    """Returns the Hermitian matrix with the lower triangle of a."""
     below = jnp.tril(a, -1)
     diagonal = jnp.where(jnp.eye(a.shape[-1], dtype=bool), jnp.real(a).astype(a.dtype), 0)
     return below + diagonal + jnp.conj(jnp.swapaxes(below, -1, -2))

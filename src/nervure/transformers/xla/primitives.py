@@ -117,7 +117,7 @@ def shard_as(trace: CallTrace, op: ShardAs, operands: Sequence[Array]) -> list[A
 
 
 def _rows(domain: Domain, op: Gather | Scatter) -> Array:
-    """The positions along the axis that the index names, checked."""
+    """Returns the positions along the axis that the index names, checked."""
     coordinates = op.places(*[operand.type for operand in op.operands[:2]]).coordinates
     return domain.places([coordinates[op.axis]])[0].reshape(np.shape(domain.operands[1]))
 

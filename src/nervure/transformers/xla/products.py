@@ -47,7 +47,9 @@ def _precision(trace: CallTrace) -> lax.Precision:
 
 
 def _factors(operands: Sequence[Array], dtype: DType) -> list[Array]:
-    """The operands in the type in which their products add up: narrow integers, which wrap in the end, in 32 bits."""
+    """Returns the operands in the type in which their products add up: narrow integers, which wrap in the end, in 32
+    bits.
+    """
     if dtype.kind == "bool" or (dtype.is_integer and dtype.bits < 32):
         return [x.astype(jnp.int32) for x in operands]
     return [wide(x) for x in operands]
@@ -87,7 +89,7 @@ def _forward(op: ConvolutionForm, x: Array, f: Array, pads: Pads, shape: tuple[i
 
 def _data_gradient(op: ConvolutionForm, r: Array, f: Array, pads: Pads, shape: tuple[int, ...],
                    precision: lax.Precision) -> Array:
-    """A convolution of the result, with strides between its elements, by the reversed filters."""
+    """Returns a convolution of the result, with strides between its elements, by the reversed filters."""
     spatial = r.ndim - 2
     f = lax.rev(f, range(2, f.ndim))
     parts = f.reshape(op.groups, f.shape[0] // op.groups, *f.shape[1:])
@@ -104,7 +106,7 @@ def _data_gradient(op: ConvolutionForm, r: Array, f: Array, pads: Pads, shape: t
 
 def _filter_gradient(op: ConvolutionForm, x: Array, r: Array, pads: Pads, shape: tuple[int, ...],
                      precision: lax.Precision) -> Array:
-    """A convolution of the data by the result, as filters as large as the result, over the batch."""
+    """Returns a convolution of the data by the result, as filters as large as the result, over the batch."""
     spatial = x.ndim - 2
     padding = []
     for d, (low, _) in enumerate(pads):

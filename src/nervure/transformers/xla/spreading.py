@@ -50,7 +50,9 @@ def spread(value: Array, domain: Shape, shape: Shape, coordinates: Sequence[DimL
 
 
 def _shared(domain: Shape, coordinates: Sequence[DimLike]) -> list[int] | None:
-    """The dimensions that share a coordinate with a longer one; None if there are none, or many elements in them."""
+    """Returns the dimensions that share a coordinate with a longer one; None if there are none, or many elements in
+    them.
+    """
     fixed: set[int] = set()
     for entry in coordinates:
         names = index_symbols(entry)
@@ -60,7 +62,8 @@ def _shared(domain: Shape, coordinates: Sequence[DimLike]) -> list[int] | None:
 
 
 def _along(part: Array, domain: Shape, shape: Shape, lines: Sequence[Line | None]) -> Array | None:
-    """A part over a domain as it lies in a tensor of a shape, one line along each axis, with zeros elsewhere."""
+    """Returns a part over a domain as it lies in a tensor of a shape, one line along each axis, with zeros elsewhere.
+    """
     taken = [line.dimension for line in lines if line is not None and line.dimension is not None]
     if None in lines or len(set(taken)) < len(taken):
         return None

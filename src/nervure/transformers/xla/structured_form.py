@@ -30,7 +30,7 @@ from nervure.types.shape import index_at
 
 
 def structured(trace: CallTrace, op: Structured, operands: Sequence[Array]) -> list[Array]:
-    """The outputs of a structured op."""
+    """Returns the outputs of a structured op."""
     structure = op.structure(*[operand.type for operand in op.operands])
     domain = domain_of(trace, op, operands)
     outputs = [(numbers(output.type.shape, trace.bindings), output.type.dtype) for output in op.outputs]
@@ -53,20 +53,20 @@ class Domain:
         self.trace, self.op, self.lengths, self.operands = trace, op, lengths, operands
 
     def known(self, expression: DimLike) -> DimLike:
-        """An expression with numbers for its symbols."""
+        """Returns an expression with numbers for its symbols."""
         if symbols(expression) == index_symbols(expression):
             return expression
         return substitute(expression, self.trace.bindings)
 
     def values(self, expression: DimLike) -> Array:
-        """The values of an expression, as a grid."""
+        """Returns the values of an expression, as a grid."""
         if are_open(self.trace.bindings) and not index_symbols(expression):
             length, = numbers((expression,), self.trace.bindings)
             return jnp.full((1,) * len(self.lengths), jnp.asarray(length))
         return grid(self.known(expression), self.lengths)
 
     def read(self, x: Array, access: Access) -> Array:
-        """The elements that are read at each point, as a grid."""
+        """Returns the elements that are read at each point, as a grid."""
         if not any([isinstance(entry, Element) for entry in access.coordinates]):
             known = [self.known(entry) for entry in access.coordinates if not isinstance(entry, Element)]
             if access.fill is not None and 0 not in self.lengths:
@@ -78,11 +78,11 @@ class Domain:
         return x[tuple(jnp.broadcast_arrays(*grids))] if x.size else jnp.zeros(extents, x.dtype)
 
     def places(self, coordinates: Sequence[DimLike | Element]) -> list[Array]:
-        """The grid of each coordinate; indices that are data are checked."""
+        """Returns the grid of each coordinate; indices that are data are checked."""
         return [self._named(entry) if isinstance(entry, Element) else self.values(entry) for entry in coordinates]
 
     def _named(self, element: Element) -> Array:
-        """The places that an index operand names, negative ones counted from the end once."""
+        """Returns the places that an index operand names, negative ones counted from the end once."""
         named = wide(self.read(self.operands[element.operand], Access(element.coordinates)))
         bound, = numbers((element.bound,), self.trace.bindings)
         is_signed = as_dtype(named.dtype).is_signed
@@ -126,7 +126,7 @@ def _bordered(x: Array, coordinates: Sequence[DimLike], lengths: Shape,
 
 def _combined(structure: Structure, access: Access, domain: Domain, value: Array, shape: Shape,
               dtype: DType) -> Array:
-    """One output, whose elements combine by a function that has a name."""
+    """Returns one output, whose elements combine by a function that has a name."""
     combine = structure.combine
     assert not callable(combine)
     moves = combine in (None, "set")
@@ -158,7 +158,7 @@ def _combined(structure: Structure, access: Access, domain: Domain, value: Array
 
 def _spread(combine: str | None, access: Access, domain: Domain, value: Array, initial: Array | None,
             shape: Shape) -> Array | None:
-    """A sum to which few slices add, without a scatter; None for anything else."""
+    """Returns a sum to which few slices add, without a scatter; None for anything else."""
     known = [domain.known(entry) for entry in access.coordinates if not isinstance(entry, Element)]
     is_sum = combine == "add" and value.dtype != jnp.bool_ and len(known) == len(access.coordinates)
     if not is_sum or 0 in domain.lengths or 0 in shape:
@@ -168,7 +168,9 @@ def _spread(combine: str | None, access: Access, domain: Domain, value: Array, i
 
 
 def _written_lines(access: Access, domain: Domain, shape: Shape) -> list[Array] | None:
-    """The coordinates of a write as lines inside of the output, each along a dimension of its own; None otherwise."""
+    """Returns the coordinates of a write as lines inside of the output, each along a dimension of its own; None
+    otherwise.
+    """
     lines, taken = [], set()
     for entry, length in zip(access.coordinates, shape, strict=True):
         line = None if isinstance(entry, Element) else line_of(domain.known(entry), domain.lengths)
@@ -184,7 +186,7 @@ def _written_lines(access: Access, domain: Domain, shape: Shape) -> list[Array] 
 
 
 def _on_slice(combine: str | None, base: Array, part: Array, lines: Sequence[Line]) -> Array:
-    """A tensor with a part combined into the slice along lines."""
+    """Returns a tensor with a part combined into the slice along lines."""
     box, backward = boxed(lines, part.shape)
     part = lax.rev(part, backward) if backward else part
     return _update(combine, base, box, part)
@@ -192,7 +194,7 @@ def _on_slice(combine: str | None, base: Array, part: Array, lines: Sequence[Lin
 
 def _scattered(combine: str | None, access: Access, domain: Domain, value: Array, initial: Array | None, shape: Shape,
                exact: DType) -> Array:
-    """An output to whose elements any points may write; what leaves it is dropped."""
+    """Returns an output to whose elements any points may write; what leaves it is dropped."""
     base = _start(combine, shape, exact) if initial is None else initial
     grids = domain.places(access.coordinates)
     if 0 in domain.lengths or not base.size:
@@ -213,7 +215,7 @@ def _scattered(combine: str | None, access: Access, domain: Domain, value: Array
 
 
 def _update(combine: str | None, base: Array, place: Array, part: Array) -> Array:
-    """A tensor with a part combined into some place."""
+    """Returns a tensor with a part combined into some place."""
     if base.dtype == jnp.bool_ and combine not in (None, "set"):
         words = _update("maximum" if combine in _OR else "minimum", base.astype(jnp.uint8), place,
                         part.astype(jnp.uint8))
@@ -242,7 +244,7 @@ def unit_of(combine: str | None, exact: DType) -> np.ndarray:
 
 
 def _reduced(combine: str | None, value: Array, axes: Sequence[int], exact: DType) -> Array:
-    """The values combined along axes; the last of them where nothing combines."""
+    """Returns the values combined along axes; the last of them where nothing combines."""
     if not axes:
         return value
     if combine in (None, "set"):
@@ -275,7 +277,7 @@ def _folded(s: XlaScalars, structure: Structure, combine: ScalarExpression, doma
 
 
 def accumulated(value: Array, dtype: DType) -> Array:
-    """A value in the element type of its output. What adds up in integers wraps, as the sum itself does."""
+    """Returns a value in the element type of its output. What adds up in integers wraps, as the sum itself does."""
     if value.dtype == dtype.numpy:
         return value
     return wrap(value, dtype)

@@ -45,7 +45,7 @@ class Positions(NamedTuple):
 
 
 def static_grid(expression: DimLike, domain: Shape) -> np.ndarray:
-    """The values of an expression without symbols over a domain, as a grid of NumPy."""
+    """Returns the values of an expression without symbols over a domain, as a grid of NumPy."""
     used = index_symbols(expression)
     ranges = np.ix_(*[np.arange(length) if f"%{d}" in used else np.zeros(1, np.int64)
                       for d, length in enumerate(domain)])
@@ -54,8 +54,8 @@ def static_grid(expression: DimLike, domain: Shape) -> np.ndarray:
 
 
 def grid(expression: DimLike, domain: Shape) -> Array:
-    """The values of an expression without symbols over a domain, as a grid. What is affine is counted by the program;
-    anything else is a constant of it.
+    """Returns the values of an expression without symbols over a domain, as a grid. What is affine is counted by the
+    program; anything else is a constant of it.
     """
     form = affine_form(expression, domain) if isinstance(expression, Dim) else None
     if form is None:
@@ -69,7 +69,7 @@ def grid(expression: DimLike, domain: Shape) -> Array:
 
 
 def shown(x: Array, domain: Shape, coordinates: Sequence[DimLike]) -> Array:
-    """The elements of x at coordinates without symbols, which are inside, as a grid."""
+    """Returns the elements of x at coordinates without symbols, which are inside, as a grid."""
     if 0 in domain or not x.size:
         return jnp.zeros([length if length == 0 else 1 for length in domain], x.dtype)
     lines = _lines(coordinates, domain)
@@ -83,7 +83,9 @@ def shown(x: Array, domain: Shape, coordinates: Sequence[DimLike]) -> Array:
 
 
 def _lines(coordinates: Sequence[DimLike], domain: Shape) -> list[Line | Positions] | None:
-    """Each coordinate as a line, or as positions along one dimension; None unless each depends on one of its own."""
+    """Returns each coordinate as a line, or as positions along one dimension; None unless each depends on one of its
+    own.
+    """
     found = [_along_one(entry, domain) for entry in coordinates]
     dimensions = [line.dimension for line in found if line is not None and line.dimension is not None]
     if len(set(dimensions)) < len(dimensions):
@@ -93,7 +95,7 @@ def _lines(coordinates: Sequence[DimLike], domain: Shape) -> list[Line | Positio
 
 
 def line_of(coordinate: DimLike, domain: Shape) -> Line | None:
-    """A coordinate without symbols as a line over a domain, if it is one."""
+    """Returns a coordinate without symbols as a line over a domain, if it is one."""
     found = _along_one(coordinate, domain)
     return found if isinstance(found, Line) else None
 
@@ -130,7 +132,7 @@ def boxed(lines: Sequence[Line], lengths: Sequence[int]) -> tuple[tuple[slice, .
 
 
 def _along(x: Array, domain: Shape, lines: Sequence[Line]) -> Array:
-    """A slice of x along each line, with its dimensions in the order of the domain."""
+    """Returns a slice of x along each line, with its dimensions in the order of the domain."""
     box, reversed_axes = boxed(lines, [1 if line.dimension is None else domain[line.dimension] for line in lines])
     if any([part != slice(0, length, 1) for part, length in zip(box, x.shape, strict=True)]):
         x = lax.slice(x, *zip(*[(part.start, part.stop, part.step) for part in box], strict=True))
@@ -144,7 +146,7 @@ def _along(x: Array, domain: Shape, lines: Sequence[Line]) -> Array:
 
 
 def view(description: SimpleView | ComplexView, operands: Sequence[Array], bindings: Mapping[str, int]) -> Array:
-    """The elements that a view shows of the operands."""
+    """Returns the elements that a view shows of the operands."""
     shape = numbers(description.shape, bindings)
     if isinstance(description, ReshapeView):
         return operands[0].reshape(shape)
@@ -166,7 +168,7 @@ def _mapped(x: Array, shape: Shape, coordinates: Sequence[DimLike], bindings: Ma
 
 def _assembled(description: ComplexView, shape: Shape, operands: Sequence[Array],
                bindings: Mapping[str, int]) -> Array:
-    """A view of several tensors, piece by piece."""
+    """Returns a view of several tensors, piece by piece."""
     result = jnp.zeros(shape, operands[0].dtype)
     for piece in description.pieces:
         starts, extents = numbers(piece.starts, bindings), numbers(piece.extents, bindings)

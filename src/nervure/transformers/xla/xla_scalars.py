@@ -30,7 +30,7 @@ from nervure.types.dtype import DType, as_dtype
 
 
 def _method(function: Callable[..., Array]) -> Array:
-    """A method that computes in the compute type."""
+    """Returns a method that computes in the compute type."""
     def method(self: XlaScalars, *elements: Array) -> Array:
         return function(*map(wide, elements))
     return method
@@ -45,12 +45,12 @@ def _predicate(function: Callable[[Array], Array], otherwise: bool) -> Array:
 
 
 def _precise(function: Callable[[Array], Array]) -> Array:
-    """A method that computes in float64 and rounds once, where float32 is too coarse on the way."""
+    """Returns a method that computes in float64 and rounds once, where float32 is too coarse on the way."""
     return _method(lambda x: function(x.astype(jnp.float64)).astype(x.dtype))
 
 
 def _zeros_kept(function: Callable[[Array], Array]) -> Array:
-    """A function that is 0 at 0, with its sign, which some of XLA's lose."""
+    """Returns a function that is 0 at 0, with its sign, which some of XLA's lose."""
     return _method(lambda x: jnp.where(x == 0, x, function(x)))
 
 

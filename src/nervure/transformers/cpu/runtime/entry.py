@@ -52,8 +52,8 @@ ROOM = 512
 
 @hot
 def entry(b: Builder, itself: Pointer, given: Table, given_count: Word, keywords: Pointer) -> Pointer:
-    """The entry in CPython's METH_FASTCALL form with ``keywords``; ``itself`` is a tuple whose first item is the
-    address of the record.
+    """Returns the entry in CPython's METH_FASTCALL form with ``keywords``; ``itself`` is a tuple whose first item is
+    the address of the record.
     """
     record = At(EntryRecord, b.call("PyLong_AsVoidPtr", PTR, b.load(b.offset(itself, TUPLE_ITEMS, I8), PTR)))
     slow = b.label("slow")

@@ -46,8 +46,8 @@ from nervure.transformers.cpu.runtime.thread_pool import thread_pool
 
 @hot
 def tensor_entry(b: Builder, itself: Pointer, given: Table, given_count: Word, keywords: Pointer) -> Pointer:
-    """The entry in CPython's METH_FASTCALL form with ``keywords``; ``itself`` is a tuple whose first item is the
-    address of the record.
+    """Returns the entry in CPython's METH_FASTCALL form with ``keywords``; ``itself`` is a tuple whose first item is
+    the address of the record.
     """
     record = At(TensorEntryRecord, b.call("PyLong_AsVoidPtr", PTR, b.load(b.offset(itself, TUPLE_ITEMS, I8), PTR)))
     own = At(EntryRecord, record["entry"])
