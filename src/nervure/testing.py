@@ -117,7 +117,7 @@ def _difference(mine: object, theirs: object, rtol: float | None, atol: float | 
     lines = [f"{np.count_nonzero(wrong)} of {wrong.size} elements differ "
              f"({name or actual.dtype}, rtol {relative:g}, atol {absolute:g})"]
     if distance is None or scale is None or not np.all(np.isfinite(distance[wrong])):
-        place = tuple(np.argwhere(wrong)[0])
+        place = index_at(int(np.argmax(wrong)), wrong.shape)
         return "\n".join([*lines, f"  first {_found(actual, expected, place)}"])
     with np.errstate(all="ignore"):
         ratio = np.where(distance == 0, 0.0, distance / scale)
@@ -143,8 +143,8 @@ def _tolerances(dtypes: Sequence[object]) -> tuple[str | None, tuple[float, floa
     return name, tolerances
 
 
-def _found(actual: np.ndarray, expected: np.ndarray, place: tuple[np.intp, ...]) -> str:
-    index = ", ".join(str(int(entry)) for entry in place)
+def _found(actual: np.ndarray, expected: np.ndarray, place: tuple[int, ...]) -> str:
+    index = ", ".join(map(str, place))
     return f"at [{index}]: {actual[place]} instead of {expected[place]}"
 
 
