@@ -45,7 +45,7 @@ RATE_HELP = "the step is subtracted already"
 
 def checked(value: object, op: str, operand: str, accepted: Bounds, help: str | None = None) -> float:
     """Returns a hyperparameter as a float; WrongKind if it is no number, InvalidArgument outside of the range
-    ``accepted``, with a ``help`` of its own or that of the range.
+    ``accepted``. The error has the ``help`` that is given, or that of the range.
     """
     found = real(value, op, operand)
     if not accepted.admits(found):

@@ -91,7 +91,7 @@ class LBFGS(Wrapper):
 
 
 def first_length(is_first: Tensor, size: Tensor) -> Tensor:
-    """Returns the part of a direction that a step goes: the first one is no longer than 1, where ``size`` is the sum of
+    """Returns the part of a direction that a step goes. The first one is no longer than 1, where ``size`` is the sum of
     the direction's absolute values; others go all of it.
     """
     return where(is_first, minimum(1.0, 1.0 / where(greater(size, 0.0), size, 1.0)), 1.0)

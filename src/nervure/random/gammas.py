@@ -191,8 +191,8 @@ def _standard(axes: Axes, shape: Operand, dtype: DType, op: str) -> Tensor:
 
 
 def _factors(axes: Axes, shape: Operand, dtype: DType, op: str) -> tuple[Tensor, Tensor]:
-    """Draws gamma numbers that no small shape makes 0, as two factors: one of a shape of 1 or more, and the logarithm
-    of the other one.
+    """Draws gamma numbers as two factors: one of a shape of 1 or more, and the logarithm of the other. So small shapes
+    give numbers that are less than any float.
     """
     own = spread(shape, axes, dtype, op)
     is_small, larger = _lifted(own)
