@@ -78,6 +78,7 @@ from nervure.kernel.ir import (
     walk,
 )
 from nervure.kernel.loop_index import LoopIndex
+from nervure.kernel.margins import margins_of
 from nervure.kernel.shared_loops import FIRST, ROW, START, SharedLoops
 from nervure.support.replacing import replace
 from nervure.types.dim import DimLike, affine, dim_max, dim_min
@@ -115,33 +116,15 @@ def _is_nothing(x: Scalar) -> bool:
 
 def _conditions(x: Scalar, defined: Mapping[Variable, Statement], column: LoopIndex) -> Iterator[_Bound]:
     """Yields the bounds all of which hold where a truth value is true."""
-    made = defined.get(x) if isinstance(x, Variable) else None
-    if not isinstance(made, Apply):
-        return
-    if made.function == "bitwise_and":
-        for operand in made.operands:
-            yield from _conditions(operand, defined, column)
-    if made.function not in ("less_equal", "less"):
-        return
-    low, high = [_number(operand, defined) for operand in made.operands]
-    if low is None or high is None:
-        return
-    parts = affine(low - high + (1 if made.function == "less" else 0), (column.name, ROW.name, FIRST.name))
-    if parts is None or not isinstance(parts[1], int):
-        return
-    steps, rest = tuple([parts[0][index.name] for index in (column, ROW, FIRST)]), parts[1]
-    if steps == (1, -1, -1):
-        yield _Bound(True, -rest)
-    if steps == (-1, 1, 1):
-        yield _Bound(False, rest)
-
-
-def _number(x: Scalar, defined: Mapping[Variable, Statement]) -> DimLike | None:
-    """Returns an integer scalar as a dimension."""
-    if isinstance(x, Literal):
-        return x.value if type(x.value) is int else None
-    made = defined.get(x)
-    return made.expression if isinstance(made, Index) else None
+    for margin in margins_of(x, defined).known:
+        parts = affine(margin, (column.name, ROW.name, FIRST.name))
+        if parts is None or not isinstance(parts[1], int):
+            continue
+        steps, rest = tuple([parts[0][index.name] for index in (column, ROW, FIRST)]), parts[1]
+        if steps == (-1, 1, 1):
+            yield _Bound(True, rest)
+        if steps == (1, -1, -1):
+            yield _Bound(False, -rest)
 
 
 # -- leaving columns out ---------------------------------------------------------------------------------------------

@@ -30,7 +30,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from nervure.kernel.ir import Apply, For, Index, Kernel, Literal, Loop, Scalar, Simple, Statement, Variable, walk
+from nervure.kernel.ir import Apply, For, Index, Kernel, Literal, Loop, Simple, Statement, Variable, walk
+from nervure.kernel.margins import margins_of
 from nervure.kernel.rewriting import Rewrite, fresh_copy
 from nervure.kernel.schedule.loop_partition import Bound, bound_on, valid_ends
 from nervure.kernel.simplify.dead_code import without_dead_statements
@@ -99,28 +100,15 @@ def _middle_of(loop: For, least: int) -> _Middle | None:
 
 def _conditions(loop: For) -> list[_Condition]:
     """Returns the comparisons of places that depend on the index of a loop, and on no other one."""
-    indices = {entry.result: entry.expression for entry in walk(loop.body) if isinstance(entry, Index)}
+    defined = {entry.results[0]: entry for entry in walk(loop.body) if isinstance(entry, Index | Apply)}
     found = []
-    for entry in walk(loop.body):
-        low, high = _compared(entry, indices) or (0, 0)
-        bound = bound_on(high - low, loop.index)
-        if bound is not None and not index_symbols(bound.rest):
-            found.append(_Condition(entry.results[0], bound))
+    for entry in defined.values():
+        if not isinstance(entry, Apply) or entry.function != "less_equal":
+            continue
+        bounds = [bound_on(margin, loop.index) for margin in margins_of(entry.results[0], defined).known]
+        found += [_Condition(entry.results[0], bound) for bound in bounds
+                  if bound is not None and not index_symbols(bound.rest)]
     return found
-
-
-def _compared(entry: Statement, indices: dict[Variable, DimLike]) -> tuple[DimLike, DimLike] | None:
-    """Returns the two expressions of which an entry says that the first is at most the second."""
-    if not isinstance(entry, Apply) or entry.function != "less_equal":
-        return None
-    sides = [_expression(operand, indices) for operand in entry.operands]
-    return None if sides[0] is None or sides[1] is None else (sides[0], sides[1])
-
-
-def _expression(x: Scalar, indices: dict[Variable, DimLike]) -> DimLike | None:
-    if isinstance(x, Variable):
-        return indices.get(x)
-    return x.value if type(x.value) is int else None
 
 
 def _parts(loop: For, middle: _Middle) -> list[For]:

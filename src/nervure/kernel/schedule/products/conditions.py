@@ -21,41 +21,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from nervure.kernel.ir import Apply, Index, Literal, Load, Scalar
+from nervure.kernel.ir import Apply, Index, Literal, Load
+from nervure.kernel.margins import margins_of
 from nervure.kernel.routines import Side
 from nervure.support.replacing import replace
 from nervure.types.dim import DimLike
 
-Margins = tuple[DimLike, ...]
-"""Expressions none of which is negative where an operand has an element."""
 
-
-def without_condition(side: Side) -> tuple[Side, Margins] | None:
+def without_condition(side: Side) -> tuple[Side, tuple[DimLike, ...]] | None:
     """Returns an operand without the condition where it is not 0, and the margins none of which is negative there.
 
     None for an operand that is no load, or is read under another condition than comparisons of places.
     """
-    load = side.statements[-1]
-    if not isinstance(load, Load) or load.valid is None or load.fill is None or load.result is not side.value:
+    *before, load = side.statements
+    if not isinstance(load, Load) or load.valid is None or load.result is not side.value:
         return None
-    known: dict[Scalar, DimLike | Margins] = {}
-    for entry in side.statements[:-1]:
-        if not isinstance(entry, Index | Apply):
-            return None
-        known[entry.result] = entry.expression if isinstance(entry, Index) else _margins(entry, known)
-    margins = known.get(load.valid)
-    if not isinstance(margins, tuple) or not margins or not isinstance(load.fill, Literal) or load.fill.value != 0:
+    if not isinstance(load.fill, Literal) or load.fill.value != 0:
         return None
-    return Side((replace(load, valid=None, fill=None),), load.result), margins
-
-
-def _margins(entry: Apply, known: Mapping[Scalar, DimLike | Margins]) -> Margins:
-    """Returns the margins of a comparison of places, or of conditions that all hold; none of others."""
-    operands = [x.value if isinstance(x, Literal) else known.get(x) for x in entry.operands]
-    if entry.function == "less_equal":
-        x, y = operands
-        return (y - x,) if isinstance(x, DimLike) and isinstance(y, DimLike) else ()
-    both = [x for x in operands if isinstance(x, tuple) and x]
-    return sum(both, ()) if entry.function == "bitwise_and" and len(both) == len(operands) else ()
+    if not all([isinstance(entry, Index | Apply) for entry in before]):
+        return None
+    margins = margins_of(load.valid, {entry.results[0]: entry for entry in before})
+    return (Side((replace(load, valid=None, fill=None),), load.result), margins.known) if margins.is_whole else None

@@ -38,7 +38,7 @@ from nervure.kernel.routines import BYTES, FEW_ROWS, Side, is_affine, sides_of
 from nervure.kernel.schedule.loop_partition import Partition, partition_of
 from nervure.kernel.schedule.nests import nest_of
 from nervure.kernel.schedule.products.boxes import Grid, element, moving
-from nervure.kernel.schedule.products.conditions import Margins, without_condition
+from nervure.kernel.schedule.products.conditions import without_condition
 from nervure.kernel.schedule.products.extents import at_most, longest_part
 from nervure.kernel.schedule.products.lines import Lines, lines_of
 from nervure.kernel.schedule.products.offsets import offsets_of
@@ -222,7 +222,7 @@ def _partitioned(matrices: Matrices, loops: Sequence[For]) -> Matrices | None:
     return None if offsets_of(cut.left, cut.m, cut.k) is None else cut
 
 
-def _partition(matrices: Matrices, margins: Margins, loops: Sequence[For]) -> Partition | None:
+def _partition(matrices: Matrices, margins: tuple[DimLike, ...], loops: Sequence[For]) -> Partition | None:
     """Returns the partition of rows by conditions, if all but the outermost loops over rows and k have numbers of
     turns.
     """
