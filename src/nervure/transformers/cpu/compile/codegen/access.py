@@ -124,7 +124,7 @@ def read_each(pointer: Register, offsets: Register, dtype: DType, mask: Register
     types = memory_types(dtype)
     if mask is not None or types[0].bits >= 32:
         return _gather(pointer, offsets, dtype, mask)
-    return from_lanes([read_one(_lane_address(pointer, offsets, lane, dtype), dtype)
+    return from_lanes([read_one(lane_address(pointer, offsets, lane, dtype), dtype)
                        for lane in range(offsets.type.lanes)])
 
 
@@ -138,7 +138,7 @@ def for_each_lane(width: int, mask: Register | None, body: Callable[[int], None]
             body(lane)
 
 
-def lane_of(x: Element, lane: int) -> Element:
+def lane_of(x: Element, lane: int | Register) -> Element:
     """Returns one lane of a value, whose only lane stands for all."""
     return x.map(lambda register: register.builder.extract(register, lane))
 
@@ -209,24 +209,18 @@ def _before(pointer: Register, dtype: DType, width: int) -> Register:
 
 
 def _read(b: Builder, pointer: Register, type: Type, mask: Register | None) -> Register:
-    size = type.bits // 8
-    if mask is None:
-        return b.load(pointer, type, size)
-    if type.element.bits >= NATIVE_MASKS:
+    if mask is None or type.element.bits >= NATIVE_MASKS:
         return b.load_masked(pointer, type, mask)
 
     def read(apart: Builder, place: Register, lanes: Register) -> Register:
         return apart.choose(apart.any_lane(~lanes), lambda: apart.load_masked(place, type, lanes),
-                            lambda: apart.load(place, type, size))
+                            lambda: apart.load(place, type))
 
     return _apart(b, f"read_{type.suffix}", type, read, pointer, mask)
 
 
 def _write(b: Builder, x: Register, pointer: Register, mask: Register | None) -> None:
-    size = x.type.bits // 8
-    if mask is None:
-        b.store(x, pointer, size)
-    elif x.type.element.bits >= NATIVE_MASKS:
+    if mask is None or x.type.element.bits >= NATIVE_MASKS:
         b.store_masked(x, pointer, mask)
     else:
         _apart(b, f"write_{x.type.suffix}", None, Builder.store_masked, x, pointer, mask)
@@ -265,5 +259,6 @@ def _gather(pointer: Register, offsets: Register, dtype: DType, mask: Register |
     return Element(dtype, tuple(parts))
 
 
-def _lane_address(pointer: Register, offsets: Register, lane: int, dtype: DType) -> Register:
+def lane_address(pointer: Register, offsets: Register, lane: int, dtype: DType) -> Register:
+    """Returns the address of one lane, at its offset in elements."""
     return address_of(pointer, pointer.builder.extract(offsets, lane), dtype.itemsize)

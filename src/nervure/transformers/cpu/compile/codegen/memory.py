@@ -22,7 +22,7 @@ from nervure.kernel.combiners import FUNCTIONS
 from nervure.kernel.ir import Buffer, InterleavedStore, Literal, Load, Prefetch, Scalar, Store, Write
 from nervure.kernel.room import has_room
 from nervure.transformers.cpu.compile.codegen import access
-from nervure.transformers.cpu.compile.codegen.addressing import LaneAddress, address_of, locate
+from nervure.transformers.cpu.compile.codegen.addressing import LaneAddress, locate
 from nervure.transformers.cpu.compile.codegen.context import Context, Value, emit_statement
 from nervure.transformers.cpu.compile.codegen.element import Element, broadcast, select
 from nervure.transformers.cpu.compile.codegen.scalars import apply
@@ -207,11 +207,11 @@ def _store_own(context: Context, statement: Store, pointer: Register, value: Val
 
 def _store_each(context: Context, statement: Store, place: LaneAddress, value: Value, mask: Register | None) -> None:
     """Stores lane after lane, in order: two lanes may write to one place."""
-    pointer, itemsize, b = place.pointer.register, statement.buffer.dtype.itemsize, context.builder
+    pointer, b = place.pointer.register, context.builder
     offsets = place.offsets.register if place.offsets is not None else _steps(context, place)
 
     def write(lane: int) -> None:
-        target = address_of(pointer, b.extract(offsets, lane), itemsize)
+        target = access.lane_address(pointer, offsets, lane, statement.buffer.dtype)
         element = access.lane_of(value.element, lane)
         access.write_one(_combined(statement, element, lambda: access.read_one(target, element.dtype)), target)
 

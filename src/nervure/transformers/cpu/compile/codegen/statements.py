@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from nervure.kernel.ir import Apply, Check, Index
 from nervure.kernel.loop_index import LoopIndex
+from nervure.transformers.cpu.compile.codegen import access
 from nervure.transformers.cpu.compile.codegen.context import Context, Preheader, Value, emit_statement
 from nervure.transformers.cpu.compile.codegen.expressions import dimension
 from nervure.transformers.cpu.compile.codegen.scalars import apply, called
@@ -93,6 +94,6 @@ def _index(context: Context, index: LoopIndex, lane: Register) -> Register:
 
 
 def _number(value: Value, lane: Register) -> Register:
-    element = value.element if value.lanes == 1 else value.element.map(lambda x: x.builder.extract(x, lane))
+    element = access.lane_of(value.element, lane)
     return element.register if element.dtype is int64 else apply("convert", [element], int64).register
 

@@ -247,8 +247,10 @@ class Builder:
         self._unknown.add(mask.text)
         return mask
 
-    def load_masked(self, pointer: Register, type: Type, mask: Register) -> Register:
-        """Loads the lanes of a ``mask`` from an address, with zeros in the others, which are not read."""
+    def load_masked(self, pointer: Register, type: Type, mask: Register | None) -> Register:
+        """Loads the lanes of a ``mask`` from an address, with zeros in the others, which are not read; all if None."""
+        if mask is None:
+            return self.load(pointer, type)
         if self.masks_are_vectors and type.bits >= 32 and mask.text not in self._unknown:
             return self._load_by_vector(pointer, type, mask)
         size, name = type.element.bits // 8, f"llvm.masked.load.{type.suffix}.p0"
@@ -293,8 +295,10 @@ class Builder:
         return self.emit(type, f"call {type} @{name}({places.type} {places.text}, i32 {align}, "
                                f"{allowed.type} {allowed.text}, {type} zeroinitializer)")
 
-    def store_masked(self, x: Register, pointer: Register, mask: Register) -> None:
-        """Writes the lanes of a ``mask`` to an address."""
+    def store_masked(self, x: Register, pointer: Register, mask: Register | None) -> None:
+        """Writes the lanes of a ``mask`` to an address; all if it is None."""
+        if mask is None:
+            return self.store(x, pointer)
         size, name = x.type.element.bits // 8, f"llvm.masked.store.{x.type.suffix}.p0"
         self.declarations[name] = f"declare void @{name}({x.type}, ptr, i32, {mask.type})"
         self.line(f"call void @{name}({x.type} {x.text}, ptr {pointer.text}, i32 {size}, {mask.type} {mask.text})")

@@ -16,6 +16,7 @@ fast-math flags. A Python number becomes a constant of the other operand's type.
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from nervure.errors import InternalError
@@ -193,3 +194,8 @@ class Register:
 
 
 Operand = Register | int | float | bool
+
+
+def intrinsic(name: str) -> Callable[..., Register]:
+    """Returns the function of registers that an intrinsic of LLVM computes."""
+    return lambda x, *rest: x.builder.intrinsic(name, x, *rest)

@@ -33,6 +33,10 @@ class Type:
         """Returns the same scalar in another number of lanes."""
         return make_type(self.scalar, lanes)
 
+    def lanes_in(self, byte_count: int) -> int:
+        """Returns how many of the scalar lie in a vector of ``byte_count`` bytes."""
+        return byte_count * 8 // self.bits
+
     def with_scalar(self, other: Type) -> Type:
         """Returns another scalar in as many lanes."""
         return make_type(other.scalar, self.lanes)

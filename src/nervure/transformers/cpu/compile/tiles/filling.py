@@ -23,7 +23,7 @@ ARGUMENTS = (("table", PTR), ("first", I64), ("outer", I64), ("outer_place", I64
 
 def filling_function(vector_bytes: int) -> Builder:
     """Returns the function that fills a table, for vectors of ``vector_bytes``."""
-    lanes = vector_bytes * 8 // I64.bits
+    lanes = I64.lanes_in(vector_bytes)
     b = Builder(FILLING, ARGUMENTS, attributes="nounwind")
     table, first, outer, outer_place, outer_step, rows, row_place, row_step, count, step = b.arguments
     along = b.vector(I64.vector(lanes), range(lanes)) * b.splat(step, lanes)

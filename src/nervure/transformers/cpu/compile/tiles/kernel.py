@@ -298,17 +298,16 @@ class _Strip:
         return self.b.opaque(self.b.first_lanes(columns - (self.tile.columns - self.tile.lanes), self.tile.lanes))
 
     def _load(self, row: Register, v: int) -> Register:
-        b, place = self.b, self.b.offset(row, v * self.tile.lanes, self.tile.type)
-        if self.mask is None or v < self.tile.vectors - 1:
-            return b.load(place, self.vector)
-        return b.load_masked(place, self.vector, self.mask)
+        return self.b.load_masked(self._vector_at(row, v), self.vector, self._mask_of(v))
 
     def _write(self, x: Register, row: Register, v: int) -> None:
-        b, place = self.b, self.b.offset(row, v * self.tile.lanes, self.tile.type)
-        if self.mask is None or v < self.tile.vectors - 1:
-            b.store(x, place)
-        else:
-            b.store_masked(x, place, self.mask)
+        self.b.store_masked(x, self._vector_at(row, v), self._mask_of(v))
+
+    def _vector_at(self, row: Register, v: int) -> Register:
+        return self.b.offset(row, v * self.tile.lanes, self.tile.type)
+
+    def _mask_of(self, v: int) -> Register | None:
+        return self.mask if v == self.tile.vectors - 1 else None
 
 
 class _StripByPlaces(_Strip):

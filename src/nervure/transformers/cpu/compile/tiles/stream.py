@@ -87,7 +87,7 @@ class _Strip:
                      for number in numbers] for left in self.left]
 
         def add(column: Register, mask: Register | None) -> None:
-            columns = [self._load(self._at(right, column), mask) for right in rights]
+            columns = [self.b.load_masked(self._at(right, column), self.vector, mask) for right in rights]
             for row, multipliers in enumerate(elements):
                 place = self._sum(row, column)
                 total = b.load(place, self.vector)
@@ -104,9 +104,9 @@ class _Strip:
                 self._at(self.target, row * self.block.target_row), column)
             with b.if_(self.block.rows > number):
                 with b.if_(self.block.adds.equal(0)):
-                    self._store(total, place, mask)
+                    self.b.store_masked(total, place, mask)
                 with b.if_(self.block.adds.not_equal(0)):
-                    self._store(self._load(place, mask) + total, place, mask)
+                    self.b.store_masked(self.b.load_masked(place, self.vector, mask) + total, place, mask)
 
     def _over_columns(self, body: Callable[[Register, Register | None], None]) -> None:
         """Builds ``body`` for vectors of columns, the last one with a mask."""
@@ -122,12 +122,3 @@ class _Strip:
 
     def _sum(self, row: int, column: Register) -> Register:
         return self._at(self.sums, column + row * self.stream.columns)
-
-    def _load(self, place: Register, mask: Register | None) -> Register:
-        return self.b.load(place, self.vector) if mask is None else self.b.load_masked(place, self.vector, mask)
-
-    def _store(self, x: Register, place: Register, mask: Register | None) -> None:
-        if mask is None:
-            self.b.store(x, place)
-        else:
-            self.b.store_masked(x, place, mask)

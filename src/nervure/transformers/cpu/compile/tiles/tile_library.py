@@ -104,7 +104,7 @@ def _tile(type: Type, machine: Machine, rows: int, vectors: int) -> Tile:
 
 
 def _lanes(type: Type, machine: Machine) -> int:
-    return machine.vector_bytes * 8 // type.bits
+    return type.lanes_in(machine.vector_bytes)
 
 
 def multiply_function(type: Type, machine: Machine, link: Callable[[str], str] = str) -> Builder:

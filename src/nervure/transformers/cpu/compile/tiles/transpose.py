@@ -22,7 +22,7 @@ ARGUMENTS = (("source", PTR), ("source_row", I64), ("target", PTR), ("target_row
 
 def transpose_function(type: Type, vector_bytes: int) -> Builder:
     """Returns the function ``transpose_f32`` or that of another type."""
-    lanes = vector_bytes * 8 // type.bits
+    lanes = type.lanes_in(vector_bytes)
     b = Builder(f"transpose_{type.suffix}", ARGUMENTS, attributes="nounwind")
     source, source_row, target, target_row, rows, columns = b.arguments
     with b.loop(0, rows, lanes) as down, b.loop(0, columns, lanes) as across:

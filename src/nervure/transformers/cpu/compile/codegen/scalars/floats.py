@@ -15,7 +15,7 @@ import math
 import operator
 from collections.abc import Callable
 
-from nervure.transformers.cpu.compile.llvm.register import Register
+from nervure.transformers.cpu.compile.llvm.register import Register, intrinsic
 
 
 def absolute(x: Register) -> Register:
@@ -77,16 +77,12 @@ def truncate(x: Register) -> Register:
     return x.builder.intrinsic("trunc", x)
 
 
-def _intrinsic(name: str) -> Callable[..., Register]:
-    return lambda x: x.builder.intrinsic(name, x)
-
-
 FUNCTIONS: dict[str, Callable[..., Register]] = {
     "equal": Register.equal, "not_equal": Register.not_equal, "less": operator.lt, "less_equal": operator.le,
     "negative": operator.neg, "absolute": absolute, "sign": sign,
     "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv,
     "fma": lambda x, y, z: x.builder.fma(x, y, z),
     "maximum": maximum, "minimum": minimum,
-    "floor": floor, "ceil": _intrinsic("ceil"), "round": _intrinsic("roundeven"), "truncate": truncate,
+    "floor": floor, "ceil": intrinsic("ceil"), "round": intrinsic("roundeven"), "truncate": truncate,
     "is_nan": Register.is_nan, "is_inf": is_infinite, "is_finite": is_finite,
 }

@@ -27,7 +27,7 @@ from functools import partial
 from nervure.kernel.math import long_integers
 from nervure.kernel.math.long_integers import MIDDLE
 from nervure.transformers.cpu.compile.codegen.scalars.mathematics import doubles
-from nervure.transformers.cpu.compile.llvm.register import Register
+from nervure.transformers.cpu.compile.llvm.register import Register, intrinsic
 from nervure.transformers.cpu.compile.llvm.types import F32, F64, I1, I32
 
 
@@ -41,10 +41,6 @@ def _never(x: Register) -> Register:
 
 def _everywhere(holds: bool) -> Callable[[Register], Register]:
     return lambda x: x.builder.constant(I1.vector(x.type.lanes), holds)
-
-
-def _intrinsic(name: str) -> Callable[..., Register]:
-    return lambda x, *rest: x.builder.intrinsic(name, x, *rest)
 
 
 def _sign(x: Register) -> Register:
@@ -187,7 +183,7 @@ _WRAPPING: dict[str, Callable[..., Register]] = {
 SIGNED: dict[str, Callable[..., Register]] = {
     **_WRAPPING,
     "absolute": lambda x: x.builder.where(x < 0, -x, x), "sign": _sign,
-    "maximum": _intrinsic("smax"), "minimum": _intrinsic("smin"),
+    "maximum": intrinsic("smax"), "minimum": intrinsic("smin"),
     "less": operator.lt, "less_equal": operator.le, "shift_right": _shift_right_signed,
     "floordivide": partial(_quotient, is_signed=True), "modulo": partial(_remainder, is_signed=True),
     "power": _signed_power,
@@ -195,8 +191,8 @@ SIGNED: dict[str, Callable[..., Register]] = {
 
 UNSIGNED: dict[str, Callable[..., Register]] = {
     **_WRAPPING,
-    "absolute": _itself, "sign": lambda x: x.builder.intrinsic("umin", x, 1), "maximum": _intrinsic("umax"),
-    "minimum": _intrinsic("umin"), "less": Register.below, "less_equal": Register.below_or_equal,
+    "absolute": _itself, "sign": lambda x: x.builder.intrinsic("umin", x, 1), "maximum": intrinsic("umax"),
+    "minimum": intrinsic("umin"), "less": Register.below, "less_equal": Register.below_or_equal,
     "shift_right": lambda x, y: _unless_all_gone(x.shift_right(y), y),
     "floordivide": partial(_quotient, is_signed=False), "modulo": partial(_remainder, is_signed=False),
     "power": _unsigned_power,
