@@ -34,7 +34,7 @@ class Bounds(NamedTuple):
 
 NOT_NEGATIVE = Bounds(lambda value: 0 <= value < math.inf, "is not negative", "0 or more", "0 is the least number")
 POSITIVE = Bounds(lambda value: 0 < value < math.inf, "is positive", "more than 0", "0 itself is not allowed")
-PART = Bounds(lambda value: 0 <= value < 1, "is a part of 1", "0 or more, below 1", "1e-4 is a part of 10,000")
+PART = Bounds(lambda value: 0 <= value < 1, "is a part of 1", "0 or more, below 1", "1e-4 is usual")
 DECAY = Bounds(lambda value: 0 <= value < 1, "is no decay rate", "0 <= rate < 1",
                "it is the part that stays at each step: 0.9 and 0.999 are usual")
 
