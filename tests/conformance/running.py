@@ -39,11 +39,11 @@ def repeats(count: int) -> range:
     return range(count if DEEP else max(1, count // 10))
 
 
-def some(types: Sequence[DType], name: str, transformer: str) -> list[DType]:
-    """The element types that an op is tried with. A compiler makes code for each case: without DEEP_TESTS it gets
-    float32 and a quarter of the others, another quarter for another op.
+def some(types: Sequence[DType], name: str) -> list[DType]:
+    """The element types that an op is tried with. Compiling takes long, JAX for the expected numbers, too: without
+    DEEP_TESTS these are float32 and a quarter of the others, another quarter for another op.
     """
-    if DEEP or transformer == "interpreter":
+    if DEEP:
         return list(types)
     turn = zlib.crc32(name.encode())
     return [entry for at, entry in enumerate(types) if entry is float32 or (at + turn) % 4 == 0] or list(types[:1])
