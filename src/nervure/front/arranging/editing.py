@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 
 from nervure.errors import IndexOutOfRange, InvalidArgument, ShapeMismatch
-from nervure.front.argument_parsing import position_of
 from nervure.front.arranging.found import compress
 from nervure.front.arranging.gathering import gather
 from nervure.front.arranging.joining import concatenate
-from nervure.front.arranging.views import broadcast, expand_dims, flatten, reverse
+from nervure.front.arranging.views import broadcast, expand_dims, reverse, row_or_axis
 from nervure.front.creation import as_tensor, received
 from nervure.front.given_arrays import numpy_array
 from nervure.front.op_functions import greater, logical_and, not_equal
@@ -99,9 +98,7 @@ def trim_zeros(x: TensorLike, trim: str = "fb") -> Tensor:
 
 def _along(x: TensorLike, axis: AxisLike | None, name: str) -> tuple[Tensor, int, int]:
     """Returns a tensor, the position of an axis, and its length, which is a number."""
-    own = as_tensor(x, name)
-    own = flatten(own) if axis is None else own
-    at = 0 if axis is None else position_of(own, axis, name)
+    own, at = row_or_axis(x, axis, name)
     length = own.type.shape[at]
     if not isinstance(length, int):
         raise _symbolic(own, name)

@@ -244,6 +244,12 @@ def flatten(x: TensorLike) -> Tensor:
     return Tensor(ops.Reshape(own.value, (axis.length,)), Axes([axis]))
 
 
+def row_or_axis(x: TensorLike, axis: AxisLike | None, op: str) -> tuple[Tensor, int]:
+    """Returns a tensor and the position of an ``axis``; x as one row and 0 if it is None. Errors name ``op``."""
+    own = as_tensor(x, op)
+    return (flatten(own), 0) if axis is None else (own, position_of(own, axis, op))
+
+
 def flatten_at(x: TensorLike, index: int) -> Tensor:
     """Joins the axes into two: those before position ``index``, and the rest. At 0, or past the last, all become one.
 

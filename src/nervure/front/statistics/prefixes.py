@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from nervure import ops
 from nervure.errors import NotSupported
-from nervure.front.argument_parsing import position_of, truth
-from nervure.front.arranging.views import flatten
+from nervure.front.argument_parsing import truth
+from nervure.front.arranging.views import row_or_axis
 from nervure.front.creation import as_tensor
 from nervure.front.loops.associative_scan import associative_scan
 from nervure.front.op_functions import multiply
@@ -88,7 +88,7 @@ def cumlogsumexp(x: TensorLike, axis: AxisLike | None = None, reverse: bool = Fa
     >>> [round(each, 3) for each in nv.cumlogsumexp([0, 0, 1000]).tolist()]
     [0.0, 0.693, 1000.0]
     """
-    own, at = _along(x, axis, "cumlogsumexp")
+    own, at = row_or_axis(x, axis, "cumlogsumexp")
     return associative_scan(logaddexp, convert(own, floating(own.dtype)), truth(reverse, "cumlogsumexp", "reverse"), at)
 
 
@@ -128,14 +128,8 @@ def nancumprod(x: TensorLike, axis: AxisLike | None = None) -> Tensor:
     return cumprod(without_nan(as_tensor(x, "nancumprod"), 1), axis)
 
 
-def _along(x: TensorLike, axis: AxisLike | None, name: str) -> tuple[Tensor, int]:
-    """Returns a tensor and the position of an axis; a tensor of one row without an axis."""
-    own = as_tensor(x, name)
-    return (flatten(own), 0) if axis is None else (own, position_of(own, axis, name))
-
-
 def _prefixes(x: TensorLike, axis: AxisLike | None, kind: str, name: str, reverse: bool, exclusive: bool) -> Tensor:
-    own, at = _along(x, axis, name)
+    own, at = row_or_axis(x, axis, name)
     is_reverse, is_exclusive = truth(reverse, name, "reverse"), truth(exclusive, name, "exclusive")
     is_extreme = kind in ("maximum", "minimum")
     if own.dtype.is_complex and is_extreme:

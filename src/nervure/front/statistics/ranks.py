@@ -197,14 +197,13 @@ def _quantile(x: TensorLike, q: float | Sequence[float], unit: float, axis: Axis
     rank, at = own.ndim, None if axis is None else position_of(own, axis, name)
     row = flatten(own) if at is None else permuted(own, [*[d for d in range(rank) if d != at], at])
     found = _between(Tensor(convert(row, floating(own.dtype)).value), shares.ravel(), method, name)
-    kept = [length for d, length in enumerate(own.type.shape) if at is not None and d != at]
+    shape = [1 if at in (None, d) else length for d, length in enumerate(own.type.shape)
+             if is_kept or at not in (None, d)]
     if not shares.ndim:
-        shape = [1 if at in (None, d) else length for d, length in enumerate(own.type.shape)] if is_kept else kept
         axes = Axes([each for d, each in enumerate(own.axes) if d != at]) if own.is_named and at is not None else None
         return renamed(reshape(found, shape), None if is_kept else axes)
     front = permuted(found, [found.ndim - 1, *range(found.ndim - 1)])
-    ones = [1 if at in (None, d) else length for d, length in enumerate(own.type.shape)] if is_kept else kept
-    return reshape(front, [len(shares), *ones])
+    return reshape(front, [len(shares), *shape])
 
 
 def _shares(q: float | Sequence[float], unit: float, name: str) -> np.ndarray:

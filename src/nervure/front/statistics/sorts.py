@@ -21,7 +21,7 @@ from nervure import ops
 from nervure.errors import InvalidArgument, NotSupported
 from nervure.front.argument_parsing import integer, members, position_of, truth
 from nervure.front.arranging.joining import stack
-from nervure.front.arranging.views import flatten, permuted, renamed
+from nervure.front.arranging.views import permuted, renamed, row_or_axis
 from nervure.front.creation import as_tensor
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.ir.op import Value
@@ -127,13 +127,11 @@ class _Sorted:
     """A tensor that is sorted along an axis: its ``values``, and the ``positions`` that they had."""
 
     def __init__(self, x: TensorLike, axis: AxisLike | None, descending: bool, stable: bool, name: str) -> None:
-        own = as_tensor(x, name)
+        own, at = row_or_axis(x, axis, name)
         is_descending = truth(descending, name, "descending")
         truth(stable, name, "stable")
-        if axis is None:
-            own, axis = flatten(own), 0
         self._axes = own.axes if own.is_named else None
-        moved, self._order = _with_last(own, position_of(own, axis, name))
+        moved, self._order = _with_last(own, at)
         if own.dtype.is_complex:
             self._positions = _by_all(_complex_keys(moved.value), is_descending)
             self._values = ops.GatherElements(moved.value, self._positions, axis=own.ndim - 1).output
@@ -152,17 +150,15 @@ class _Sorted:
 
 
 def _partitioned(x: TensorLike, kth: int | Sequence[int], axis: AxisLike | None, name: str) -> _Sorted:
-    own = as_tensor(x, name)
-    own, axis = (flatten(own), 0) if axis is None else (own, axis)
-    at, least = position_of(own, axis, name), 0
-    length = own.shape[at]
+    own, at = row_or_axis(x, axis, name)
+    length, least = own.shape[at], 0
     for each in [kth] if isinstance(kth, int) else members(kth, name, "kth"):
         place = integer(each, name, "kth")
         least = max(least, -place, place + 1)
         if less_equal(least, length) is False:
             raise InvalidArgument("there is no such place along the axis", op=name, operand="kth", got=place,
                                   expected=f"{-length} to {length - 1}", help="places count from 0")
-    return _Sorted(_no_shorter(own, at, least, name), axis, False, True, name)
+    return _Sorted(_no_shorter(own, at, least, name), at, False, True, name)
 
 
 def _no_shorter(x: Tensor, at: int, least: int, name: str) -> Tensor:
