@@ -67,6 +67,11 @@ class Buffer:
     role: str
 
     @property
+    def nbytes(self) -> DimLike:
+        """The number of bytes of all elements."""
+        return self.size * self.dtype.itemsize
+
+    @property
     def is_given(self) -> bool:
         """Whether it is memory that the kernel is given, rather than of its own."""
         return self.role not in ("scratch", "private")

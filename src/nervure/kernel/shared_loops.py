@@ -165,10 +165,7 @@ class SharedLoops(NamedTuple):
     @property
     def bytes_kept(self) -> DimLike:
         """The bytes of the memory that is kept for one block."""
-        total: DimLike = 0
-        for buffer in self.kept:
-            total = total + buffer.size * buffer.dtype.itemsize
-        return total
+        return sum([buffer.nbytes for buffer in self.kept], start=0)
 
     def depends_on_block(self, body: Body) -> bool:
         """Whether statements are others in another block of the same task."""

@@ -76,7 +76,4 @@ def _makes_free(step: PlanStep, number: int, last: Mapping[Storage, int]) -> boo
 
 
 def _bytes(storages: Sequence[Storage]) -> DimLike:
-    total: DimLike = 0
-    for storage in storages:
-        total = total + storage.size * storage.dtype.itemsize
-    return total
+    return sum([storage.nbytes for storage in storages], start=0)

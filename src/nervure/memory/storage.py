@@ -72,6 +72,11 @@ class Storage:
         return product(self.allocated)
 
     @property
+    def nbytes(self) -> DimLike:
+        """The number of bytes that are allocated."""
+        return self.size * self.dtype.itemsize
+
+    @property
     def is_of_call(self) -> bool:
         """Whether a call allocates it for itself."""
         return self.kind in (StorageKind.TEMPORARY, StorageKind.DERIVED)

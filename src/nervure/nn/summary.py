@@ -99,9 +99,7 @@ def line_of(call: ModuleCall, name: str, parameters: list[AssignableTensorOp]) -
     results = [entry for entry in _flat(call.result) if isinstance(entry, Tensor)]
     inputs = [entry for entry in call.arguments if isinstance(entry, Tensor)]
     types = ", ".join([described_type(entry) for entry in results])
-    result_bytes: DimLike = 0
-    for entry in results:
-        result_bytes = result_bytes + product(entry.shape) * entry.dtype.itemsize
+    result_bytes: DimLike = sum([entry.type.nbytes for entry in results], start=0)
     return SummaryLine(call.depth, name, type(call.module).__name__, types, result_bytes, size(parameters),
                        _bytes(parameters), operations(results, inputs))
 
@@ -112,7 +110,7 @@ def size(places: list[AssignableTensorOp]) -> int:
 
 
 def _bytes(places: list[AssignableTensorOp]) -> int:
-    return sum([_number(place.size) * place.dtype.itemsize for place in places])
+    return sum([_number(place.type.nbytes) for place in places])
 
 
 def _number(length: DimLike) -> int:

@@ -27,7 +27,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
-from math import prod
 
 from nervure.autodiff.batching import batched
 from nervure.ir.function import Function, is_effect
@@ -98,7 +97,7 @@ class _Fission:
                 self.users.setdefault(value, []).append(user)
         added = {number: part for number in range(op.carries) if (part := self._added(number)) is not None}
         passed = [value for number, value in enumerate(parameters[:first]) if number not in added]
-        self.room: DimLike = ROOM * sum([_bytes(value) for value in (*passed, *body.results[op.carries:])], start=0)
+        self.room: DimLike = ROOM * sum([value.type.nbytes for value in (*passed, *body.results[op.carries:])], start=0)
         self.apart = _apart(body)
         self.sums = {number: added[number] for number in op.sums if number in added
                      and added[number].op not in self.apart and self._is_sum(added[number])}
@@ -128,7 +127,7 @@ class _Fission:
             [self.rank[operand] != _Rank.SAME for operand in op.operands]))
 
     def _fits(self, value: Value) -> bool:
-        return less_equal(_bytes(value), self.room) is not False
+        return less_equal(value.type.nbytes, self.room) is not False
 
     def _in_front(self) -> dict[Op, None]:
         """Returns the products of slices that carries need, and what is computed of them element by element."""
@@ -264,7 +263,7 @@ class _Fission:
         if isinstance(op, Parameter) or not may_move(op):
             return False
         if isinstance(op, View) and len(op.operands) == 1:
-            return less_equal(_bytes(op.operands[0]), _bytes(value)) is True
+            return less_equal(op.operands[0].type.nbytes, value.type.nbytes) is True
         is_cheap = isinstance(op, Elementwise) and op.cost <= UNSTACKED
         return self.rank[value] == _Rank.SLICED and (is_cheap or op not in self.kept)
 
@@ -300,7 +299,3 @@ def _apart(body: Function) -> set[Op]:
 
 def _is_zero(value: Value) -> bool:
     return isinstance(value.op, Full) and value.op.number == 0
-
-
-def _bytes(value: Value) -> DimLike:
-    return prod(value.shape, start=value.dtype.itemsize)

@@ -20,7 +20,6 @@ Results are the same bits: a value is computed once in place of twice.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import prod
 
 from nervure.ir.function import Function, is_effect
 from nervure.ir.kinds import Structured, View
@@ -143,10 +142,7 @@ def _reached(value: Value, known: set[Value]) -> set[Value]:
 
 def bytes_of(values: Sequence[Value]) -> DimLike:
     """Returns the bytes that some values take together."""
-    total: DimLike = 0
-    for value in values:
-        total = total + prod(value.shape, start=value.dtype.itemsize)
-    return total
+    return sum([value.type.nbytes for value in values], start=0)
 
 
 def _rebuilt(function: Function, changes: Mapping[Scan, _Change]) -> Function:

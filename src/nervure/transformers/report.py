@@ -250,7 +250,7 @@ def place_of(value: Value, bindings: Bindings | None, storage: int) -> StorageRe
     kind = "argument" if isinstance(op, Parameter) else "variable" if isinstance(op, ReadVariable) else \
         "constant" if isinstance(op, Constant) else "temporary"
     name = op.variable.name if isinstance(op, ReadVariable) else op.name
-    size = count(product(value.shape) * value.dtype.itemsize, bindings)
+    size = count(value.type.nbytes, bindings)
     return StorageReport(kind, name or type(op).__name__, value.type.describe(value.labels), size, storage=storage)
 
 

@@ -229,7 +229,7 @@ class CpuExecutable(Executable):
             own = compiled.arena(bindings, panels.own)[1] + self._loaded.borrowed(bindings, panels)
             return CallMemory(tensors, returned + own, not self._binder.found)
         rounded = len(temporary) * (LINE - 1)
-        size = total([storage.size * storage.dtype.itemsize for storage in (*made, *temporary)])
+        size = total([storage.nbytes for storage in (*made, *temporary)])
         inside = self._loaded.most_borrowed(panels)
         return CallMemory(tensors, size + rounded + inside, not (temporary or compiled.in_place or inside != 0))
 

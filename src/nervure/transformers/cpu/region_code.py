@@ -94,7 +94,7 @@ class RegionCode(NamedTuple):
             compiled = function.compiled
             own = [compiled.storages[number] for number in compiled.lives if number not in kept.own]
             words += len(compiled.storages) + sum([len(kernel.buffers) for kernel in compiled.kernels])
-            sizes += [function.most_borrowed(kept), *[each.size * each.dtype.itemsize + LINE for each in own]]
+            sizes += [function.most_borrowed(kept), *[each.nbytes + LINE for each in own]]
         return total([8 * words + 2 * LINE, *sizes])
 
     def described(self) -> str:

@@ -157,7 +157,7 @@ def past_caches_of(step: KernelStep, in_place: Container[Storage], read: Contain
     least = {buffer: machine.shared_cache if storage in read else STREAMED_RESULT for buffer, storage in step.pairs
              if buffer.role == "out" and storage not in in_place}
     return {buffer: bytes for buffer, bytes in least.items()
-            if less_equal(bytes, buffer.size * buffer.dtype.itemsize) is not False}
+            if less_equal(bytes, buffer.nbytes) is not False}
 
 
 def _show(plan: Plan, texts: Sequence[Code | None], target: Target) -> None:

@@ -211,7 +211,7 @@ class _Reporting:
         return "constant", "constant", None
 
     def _bytes(self, storage: Storage) -> Count:
-        return count(storage.size * storage.dtype.itemsize, self._bindings)
+        return count(storage.nbytes, self._bindings)
 
     def _name(self, storage: Storage) -> str:
         """Returns the name of a temporary, or of a derived storage."""
