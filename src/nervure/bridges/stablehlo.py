@@ -24,6 +24,7 @@ from nervure.computation import Computation
 from nervure.errors import InvalidArgument, NotSupported, WrongKind, did_you_mean, shown
 from nervure.front.argument_parsing import one_of, truth
 from nervure.ir.function import Function
+from nervure.ir.names import Names
 from nervure.ir.variable import Variable
 from nervure.support import forks
 from nervure.support.atomic_file import file_name, write_atomically
@@ -166,8 +167,6 @@ def _serialized(function: Function, program: XlaProgram, bindings: Bindings,
 
 def _names(variables: list[Variable]) -> dict[Variable, str]:
     """Returns a name for each variable, unlike those of the others."""
-    found: dict[Variable, str] = {}
-    for number, variable in enumerate(variables):
-        name = variable.name or f"variable_{number}"
-        found[variable] = name if name not in found.values() else f"{name}_{number}"
-    return found
+    names = Names()
+    return {variable: names.unique(variable.name or f"variable_{number}")
+            for number, variable in enumerate(variables)}

@@ -35,12 +35,16 @@ class Names:
         if label is None:
             self.unnamed += 1
             return str(self.unnamed - 1)
+        return name_text(self.unique(label))
+
+    def unique(self, label: str) -> str:
+        """Returns the label itself, or with a number behind it if it has been chosen before."""
         name = label
         while name in self.taken:
             self.repeats[label] = number = self.repeats.get(label, 0) + 1
             name = f"{label}_{number}"
         self.taken.add(name)
-        return name_text(name)
+        return name
 
 
 def operation_names(function: Function, anonymous: bool = False) -> dict[Op, str]:

@@ -70,8 +70,16 @@ def spared(plan: Plan, limit: int, bindings: Bindings, make: Callable[[Function]
            machine: Machine = GENERIC) -> Spared:
     """Returns a plan of the same function that needs at most ``limit`` bytes, or the least that was found.
 
-    ``make`` makes plans of functions.
+    ``make`` makes plans of functions. A search for a limit stops where a plan fits; the search for none at all may find
+    one that it passes over. So the least bytes depend on no limit: one of as many or more is always kept to.
     """
+    found = _searched(plan, limit, bindings, make, machine)
+    return found if found.peak <= limit else _searched(plan, 0, bindings, make, machine)
+
+
+def _searched(plan: Plan, limit: int, bindings: Bindings, make: Callable[[Function], Plan],
+              machine: Machine) -> Spared:
+    """Returns the plan that needs the least of those on the way to a limit."""
     best = Spared(plan, peak_of(plan, bindings), ())
     if best.peak <= limit:
         return best

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -77,6 +79,26 @@ def test_nothing_fits():
     for wrong in (-1, "lots", 1.5, True):
         with pytest.raises(InvalidArgument, match="this is no limit of memory"):
             training(limit=wrong)
+
+
+def test_a_limit_above_the_least_is_kept_to():
+    """V9: a search that aims at a limit passes over plans that a search for the least finds."""
+    sizes, rng = [28, 28, 33, 11, 15], np.random.default_rng(0)
+    weights = [nv.variable((a, b), rng.normal(size=(a, b)).astype(np.float32)) for a, b in itertools.pairwise(sizes)]
+    x = y = nv.placeholder((4, 28))
+    for w, f in zip(weights, (nv.tanh, softmax, softmax, nv.sigmoid), strict=True):
+        y = f(nv.matmul(y, w))
+    loss = nv.mean(y * y)
+    returns = [loss, *[nv.assign(w, w - 0.1 * d) for w, d in zip(weights, nv.deriv(loss, weights), strict=True)]]
+    with pytest.raises(InvalidArgument) as raised:
+        nv.computation(returns, x, memory_limit=0)
+    least = int(raised.value.got.split()[0].replace(",", ""))
+    for limit in range(least, least + 200, 20):
+        assert nv.computation(returns, x, memory_limit=limit).executable.memory({}).bytes <= limit
+
+
+def softmax(x):
+    return nv.softmax(x, axis=-1)
 
 
 def test_other_transformers():

@@ -79,6 +79,16 @@ def test_variables_of_one_name_are_told_apart(tmp_path):
     (results, changed) = read(tmp_path / "sum").call({"w": np.float32(1), "w_1": np.float32(2),
                                                       "variable_2": np.float32(3)})
     assert results[0] == 321 and changed == {}
+    names = [name for names in (("w_1", "w", "w"), ("variable_1", None, "w")) for name in names]
+    places = [nv.variable((), float(number)).named(name) if name else nv.variable((), float(number))
+              for number, name in enumerate(names)]
+    total = places[0]
+    for number, place in enumerate(places[1:], 1):
+        total = total + 10 ** number * place
+    nv.export_stablehlo(nv.computation(total), tmp_path / "six", variables="arguments")
+    state = {"w_1": 0.0, "w": 1.0, "w_2": 2.0, "variable_1": 3.0, "variable_4": 4.0, "w_3": 5.0}
+    (results, _) = read(tmp_path / "six").call({name: np.float32(number) for name, number in state.items()})
+    assert results[0] == 543210
 
 
 def test_checks_are_left_out_where_that_is_said(tmp_path):
