@@ -66,6 +66,22 @@ def test_the_signal_comes_back(settings):
     assert filled.shape == (3, 70) and not filled[:, 62:].any()
 
 
+@pytest.mark.parametrize("made", [lambda window: window, lambda window: window.numpy(), lambda window: window.tolist(),
+                                  lambda window: (window * 2)[:8]], ids=["tensor", "array", "list", "computed"])
+def test_a_known_window_without_weight_at_an_end_is_an_error(made):
+    """A454: also while a function is traced, and where the window is shorter than a piece."""
+    x, window = np.arange(16.0), made(nv.hanning(8, periodic=True, dtype=nv.float64))
+    spectrum = nv.fft.stft(x, 8, 4, window, center=False)
+    for call in (lambda s: nv.fft.istft(s, 8, 4, window, center=False),
+                 nv.jit(lambda s: nv.fft.istft(s, 8, 4, window, center=False)),
+                 lambda s: nv.fft.istft(np.ones((6, 3), complex), 10, 10, window, center=False)):
+        with pytest.raises(InvalidArgument, match="have no weight"):
+            call(spectrum)
+    given = nv.placeholder((8,), dtype=nv.float64)
+    back = nv.computation(nv.fft.istft(spectrum, 8, 4, given, center=False), given)
+    np.testing.assert_allclose(back(np.asarray(window))[1:], x[1:], atol=1e-12)
+
+
 def test_derivatives_and_symbols():
     """A454: derivatives are transposes; axes in front may be symbols."""
     n = nv.dim("n", min=1)
@@ -119,6 +135,8 @@ def test_mistakes_are_named():
                          (lambda: nv.fft.stft(nv.placeholder((nv.dim("n", min=9),)), 4, center=False), NotSupported),
                          (lambda: nv.fft.istft(np.ones((4, 3), complex), 8), ShapeMismatch),
                          (lambda: nv.fft.istft(np.ones((5, 3), complex), 8, window=np.zeros(8)), InvalidArgument),
+                         (lambda: nv.fft.stft(SIGNAL, 8, window=np.ones(8) * 1j), WrongKind),
+                         (lambda: nv.fft.istft(np.ones((5, 3), complex), 8, window=np.ones(8) * 1j), WrongKind),
                          (lambda: nv.fft.mel_filters(4, 64, 100.0, scale="bark"), InvalidArgument),
                          (lambda: nv.fft.mel_filters(4, 64, 100.0, high=90.0), InvalidArgument)):
         with pytest.raises(error) as found:

@@ -18,9 +18,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from nervure.errors import InvalidArgument, NotSupported, ShapeMismatch
+from nervure.errors import InvalidArgument, NotSupported, ShapeMismatch, WrongKind
 from nervure.front.argument_parsing import integer, one_of, real
 from nervure.front.arranging.filled import zeros
+from nervure.front.arranging.found import is_constant, known_array
 from nervure.front.arranging.gathering import gather, scatter
 from nervure.front.arranging.rearranging import broadcast_to, moveaxis
 from nervure.front.arranging.views import pad
@@ -42,10 +43,10 @@ def stft(x: TensorLike, n_fft: int, hop: int | None = None, window: TensorLike |
     """Returns the Fourier transforms of pieces of ``n_fft`` elements along the last axis of x, ``hop`` elements apart.
 
     The result has (frequencies, pieces) in place of that axis, as PyTorch's has. ``hop`` is n_fft // 4 if it is absent.
-    ``window`` (absent: ones) multiplies each piece; a shorter one has zeros on both sides. With ``center`` the middle
-    of piece t is element t * hop, and x is continued by n_fft // 2 elements at both ends, by ``pad_mode`` of
-    ``nv.pad``. ``normalized`` divides by sqrt(n_fft). ``onesided`` gives the first n_fft // 2 + 1 frequencies of real
-    numbers. The length of the axis is a number, those of others may be symbols.
+    ``window`` (real numbers; absent: ones) multiplies each piece; a shorter one has zeros on both sides. With
+    ``center`` the middle of piece t is element t * hop, and x is continued by n_fft // 2 elements at both ends, by
+    ``pad_mode`` of ``nv.pad``. ``normalized`` divides by sqrt(n_fft). ``onesided`` gives the first n_fft // 2 + 1
+    frequencies of real numbers. The length of the axis is a number, those of others may be symbols.
 
     >>> nv.fft.stft(np.ones(8), 4, hop=2, center=False).numpy()[0].real.tolist()
     [4.0, 4.0, 4.0]
@@ -72,7 +73,7 @@ def istft(x: TensorLike, n_fft: int, hop: int | None = None, window: TensorLike 
 
     Pieces of ``n_fft`` elements are multiplied by the ``window`` again and added, ``hop`` apart; the sum is divided by
     that of the squared windows. ``center``, ``normalized`` and ``onesided`` say how x was made. ``length`` crops the
-    result, or fills it with zeros. Windows that leave elements without weight are InvalidArgument.
+    result, or fills it with zeros. Known windows that leave elements without weight are InvalidArgument.
 
     >>> nv.fft.istft(nv.fft.stft([1, 2, 3, 4], 4, hop=2), 4, hop=2).numpy().round(5).tolist()
     [1.0, 2.0, 3.0, 4.0]
@@ -95,7 +96,7 @@ def istft(x: TensorLike, n_fft: int, hop: int | None = None, window: TensorLike 
     sums = _overlapped(multiply(parts, faded), places, total)
     squares = multiply(faded, faded)
     weights = _overlapped(broadcast_to(squares, (number, count)), places, total)
-    _check_weights(window, places, count, total, slice(start, stop))
+    _check_weights(faded, places, total, slice(start, stop))
     found = divide(sums[..., start:stop], weights[start:stop])
     missing = 0 if length is None else int(length) - (stop - start)
     return pad(found, [(0, 0)] * (found.ndim - 1) + [(0, missing)]) if missing > 0 else found
@@ -178,7 +179,11 @@ def _padded_window(window: TensorLike | None, count: int, like: Tensor, op: str)
     dtype = like.dtype.part
     if window is None:
         return constant(np.ones(count), dtype=dtype)
-    own = convert(as_tensor(window, op, "window"), dtype)
+    given = as_tensor(window, op, "window")
+    if given.dtype.is_complex:
+        raise WrongKind("a window has real numbers", op=op, operand="window", got=str(given.type),
+                        expected="real numbers", help="nv.real(window) takes the real parts")
+    own = convert(given, dtype)
     width = own.type.shape[0] if own.ndim == 1 else None
     if not isinstance(width, int) or width > count:
         raise ShapeMismatch("the window does not fit a piece", op=op, operand="window", got=str(own.type),
@@ -187,14 +192,12 @@ def _padded_window(window: TensorLike | None, count: int, like: Tensor, op: str)
     return pad(own, [(before, count - width - before)])
 
 
-def _check_weights(window: TensorLike | None, places: np.ndarray, count: int, total: int, kept: slice) -> None:
-    """Raises InvalidArgument where a window of known numbers leaves elements of the result without weight."""
-    if isinstance(window, Tensor):
+def _check_weights(window: Tensor, places: np.ndarray, total: int, kept: slice) -> None:
+    """Raises InvalidArgument where a padded window of known numbers leaves elements of the result without weight."""
+    if not is_constant(window.value):
         return
-    numbers = np.ones(count) if window is None else np.asarray(window, np.float64)
-    before = (count - len(numbers)) // 2
-    padded = np.pad(numbers, (before, count - len(numbers) - before))
-    weights = np.bincount(places.ravel(), np.tile(padded ** 2, len(places)), total)
+    numbers = np.asarray(known_array(window.value), np.float64)
+    weights = np.bincount(places.ravel(), np.tile(numbers ** 2, len(places)), total)
     if np.any(weights[kept] < _LEAST):
         raise InvalidArgument("elements of the signal have no weight", op="istft", operand="window",
                               got=f"a sum of squares of {weights[kept].min():.3g}", expected="one above 0 everywhere",
