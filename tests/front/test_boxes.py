@@ -34,7 +34,7 @@ def aligned_means(lengths, scale, samples, aligned):
         left, top, right, bottom = box * scale - (0.5 if aligned else 0.0)
         sizes = [bottom - top, right - left] if aligned else [max(bottom - top, 1), max(right - left, 1)]
         parts = [size / length for size, length in zip(sizes, lengths, strict=True)]
-        counts = [samples or max(int(np.ceil(part)), 1) for part in parts]
+        counts = [samples or max(int(np.ceil(part)), 0) for part in parts]
         for i, j, a, b in itertools.product(*map(range, (*lengths, *counts))):
             y = top + (i + (a + 0.5) / counts[0]) * parts[0]
             x = left + (j + (b + 0.5) / counts[1]) * parts[1]
@@ -77,6 +77,20 @@ def test_means_of_aligned_parts(samples, aligned):
     """T441: boxes may leave the image, and be of any size."""
     found = nv.roi_align(IMAGES, BOXES, ROWS, [3, 2], 0.5, samples, aligned).numpy()
     np.testing.assert_allclose(found, aligned_means((3, 2), 0.5, samples, aligned), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(("box", "expected"), [([2.0, 1.0, 2.0, 2.0], 0.0), ([2.0, 1.0, 1.0, 2.0], 0.0),
+                                               ([1.0, 1.0, 2.0, 2.0], 4.0)])
+def test_a_part_without_extent_has_no_samples(box, expected):
+    """T441: beside boxes that have some; gradients are numbers."""
+    x, boxes = np.arange(9.0).reshape(1, 1, 3, 3), [box, [0.0, 0.0, 3.0, 3.0]]
+    found = nv.roi_align(x, boxes, [0, 0], [1, 1], samples=0).numpy()
+    np.testing.assert_allclose(found[:, 0, 0, 0], [expected, 4.0])
+    assert nv.roi_align(x, [box], [0], [1, 1], samples=0).item() == expected
+    slope = nv.grad(lambda x: nv.sum(nv.roi_align(x, boxes, [0, 0], [1, 1], samples=0)))(x)
+    np.testing.assert_allclose(np.sum(slope), 1.0 + (expected > 0))
+    kept_at_least_one = nv.roi_align(x, [box], [0], [1, 1], samples=0, aligned=False).item()
+    assert np.isfinite(kept_at_least_one) and kept_at_least_one > 0
 
 
 def test_largest_elements_of_parts():
@@ -169,6 +183,23 @@ def test_boxes_that_stay(limit, transformer):
         assert found[2] == expected[1] and found[3] == (expected[1] + [-1] * 50)[:50]
 
 
+def test_lengths_of_symbols_are_those_of_the_boxes(transformer):
+    """T442: each box has a score and a class, and lengths that a call brings are checked by it."""
+    boxes, scores, labels = [nv.placeholder(shape, dtype) for shape, dtype in (
+        ((nv.dim("n"), 4), nv.float64), ((nv.dim("m"),), nv.float64), ((nv.dim("k"),), nv.int64))]
+    compute = transformer.computation([nv.nms(boxes, scores), nv.nms(boxes, scores, classes=labels, most=4)], boxes,
+                                      scores, labels)
+    given = BOXES[:3], np.array([1.0, 2.0, 0.0]), np.zeros(3, np.int64)
+    assert compute(*given)[0].tolist() == kept(*given[:2], 0.5)
+    for wrong in ((given[0], given[1][:2], given[2]), (*given[:2], given[2][:2]), (BOXES[:2], *given[1:])):
+        with pytest.raises(nv.ShapeMismatch, match="does not hold in this call"):
+            compute(*wrong)
+    fixed = transformer.computation(nv.nms(boxes, [1.0, 2.0]), boxes)
+    assert fixed(BOXES[:2]).tolist() == kept(BOXES[:2], np.array([1.0, 2.0]), 0.5)
+    with pytest.raises(nv.ShapeMismatch):
+        fixed(BOXES[:3])
+
+
 def test_ties_and_corners():
     """T442: of equal scores the first is better, the limit itself is no overlap, and any two corners will do."""
     pair = [[0.0, 0.0, 2.0, 1.0], [0.0, 0.0, 1.0, 1.0]]
@@ -184,8 +215,15 @@ def test_ties_and_corners():
     (nv.ShapeMismatch, lambda: nv.roi_pool(IMAGES, BOXES, ROWS[:5], [3, 2])),
     (nv.InvalidArgument, lambda: nv.roi_align(IMAGES, nv.placeholder((6, 4)), ROWS, [3, 2], samples=0)),
     (nv.InvalidArgument, lambda: nv.crop_and_resize(IMAGES, SHARES, ROWS, [3, 2], "cubic")),
+    (nv.InvalidArgument, lambda: nv.roi_align(IMAGES, [[0.0, 0.0, np.nan, 1.0]], [0], [3, 2], samples=0)),
+    (nv.InvalidArgument, lambda: nv.roi_align(IMAGES, [[np.inf, 0.0, 1.0, 1.0]], [0], [3, 2], samples=0)),
     (nv.ShapeMismatch, lambda: nv.nms(BOXES[:, :3], ROWS)),
-    (nv.InvalidArgument, lambda: nv.nms(BOXES, ROWS, most=0))], ids=range(7))
+    (nv.ShapeMismatch, lambda: nv.nms(BOXES, ROWS[:5])),
+    (nv.ShapeMismatch, lambda: nv.nms(BOXES[:5], ROWS)),
+    (nv.ShapeMismatch, lambda: nv.nms(BOXES, ROWS, classes=ROWS[:5])),
+    (nv.ShapeMismatch, lambda: nv.nms(BOXES[:5], ROWS[:5], classes=ROWS)),
+    (nv.ShapeMismatch, lambda: nv.nms(BOXES, ROWS, classes=BOXES.astype(int))),
+    (nv.InvalidArgument, lambda: nv.nms(BOXES, ROWS, most=0))], ids=range(14))
 def test_mistakes_are_explained(kind, call):
     """T441, T442."""
     with pytest.raises(kind) as caught:

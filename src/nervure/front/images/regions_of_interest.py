@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nervure.errors import InvalidArgument, ShapeMismatch
+from nervure.front.alignment import assume_shape
 from nervure.front.argument_parsing import integer, members, one_of, real, truth
 from nervure.front.arranging.filled import iota, ones
 from nervure.front.arranging.found import is_constant, known_array, nonzero
@@ -102,8 +103,9 @@ def roi_align(x: TensorLike, boxes: TensorLike, rows: TensorLike, lengths: Seque
     ``aligned`` shifts them by half an element, so that element i is from i to i + 1; without it boxes are 1 long at
     least. The numbers are those of torchvision's ``roi_align``, and of ONNX's "half_pixel".
 
-    ``samples`` of 0 takes as many as a part has elements, rounded up, for boxes that are constants. Images of one or
-    three places have boxes (x1, x2), or (x1, y1, z1, x2, y2, z2). Derivatives go to x and to the boxes.
+    ``samples`` of 0 takes as many as a part has elements, rounded up, for boxes that are finite constants; a part
+    without extent gives 0 then. Images of one or three places have boxes (x1, x2), or (x1, y1, z1, x2, y2, z2).
+    Derivatives go to x and to the boxes.
 
     >>> nv.roi_align([[[0., 1., 2., 3.]]], [[0., 4.]], [0], [2]).tolist()
     [[[0.5, 2.5]]]
@@ -123,7 +125,7 @@ def roi_align(x: TensorLike, boxes: TensorLike, rows: TensorLike, lengths: Seque
         number = _samples(part, most)
         place = add(_column(ends[0], 2), multiply(_column(part, 2), add(
             reshape(convert(iota(count), part.dtype), (-1, 1)),
-            divide(add(convert(iota(number.most), part.dtype), 0.5), _column(number.each, 2)))))
+            divide(add(convert(iota(number.most), part.dtype), 0.5), maximum(_column(number.each, 2), 1.0)))))
         whole = convert(as_tensor(plan.places[k], dtype=int64), part.dtype)
         is_own = logical_and(greater_equal(place, -1.0), less_equal(place, whole))
         is_own = logical_and(is_own, less(convert(iota(number.most), part.dtype), _column(number.each, 2)))
@@ -139,7 +141,7 @@ def roi_align(x: TensorLike, boxes: TensorLike, rows: TensorLike, lengths: Seque
     size = counts[0]
     for own in counts[1:]:
         size = multiply(size, own)
-    means = divide(summed, convert(_column(size, plan.rank + 1), summed.dtype))
+    means = divide(summed, convert(maximum(_column(size, plan.rank + 1), 1.0), summed.dtype))
     return plan.result(convert(means, found.dtype))
 
 
@@ -241,7 +243,12 @@ class _Samples(NamedTuple):
 def _samples(part: Tensor, most: int) -> _Samples:
     if most:
         return _Samples(most, add(multiply(part, 0.0), float(most)))
-    counts = np.maximum(np.ceil(known_array(part.value)), 1)
+    extents = known_array(part.value)
+    if not np.isfinite(extents).all():
+        raise InvalidArgument("the number of samples is not known", op="roi_align", operand="boxes",
+                              got="ends that are infinite or no numbers", expected="finite boxes for samples=0",
+                              help="np.isfinite(boxes) shows which they are")
+    counts = np.maximum(np.ceil(extents), 0)
     return _Samples(int(counts.max(initial=1)), constant(counts, dtype=part.dtype))
 
 
@@ -275,12 +282,14 @@ def nms(boxes: TensorLike, scores: TensorLike, overlap: float = 0.5, most: int |
         raise ShapeMismatch("boxes have four ends, and a score each", op="nms", operand="boxes",
                             got=f"{places.type} and {values.type}", expected="(boxes, 4) and (boxes,), without names",
                             help="nv.vmap(nms) with most= takes batches of them")
+    given = [places, values] if classes is None else [places, values, as_index(classes, "nms", 3)]
+    places, values, *kinds = _of_boxes(given)
     order = argsort(values, descending=True)
     ranked = gather(convert(places, places.dtype.compute), order, 0)
     alive = ones(order.type.shape, bool_)
     if least is not None:
         alive = greater(gather(values, order, 0), real(least, "nms", "least"))
-    pairs = _Pairs(ranked, None if classes is None else gather(as_index(classes, "nms", 3), order, 0), limit)
+    pairs = _Pairs(ranked, gather(kinds[0], order, 0) if kinds else None, limit)
     if most is not None:
         return _best(order, alive, pairs, integer(most, "nms", "most", least=1))
     number = iota(order.type.shape[0])
@@ -290,6 +299,18 @@ def nms(boxes: TensorLike, scores: TensorLike, overlap: float = 0.5, most: int |
         return logical_and(alive, equal(goes, False))
     kept = fori_loop(0, order.type.shape[0], compare, alive)
     return gather(order, nonzero(kept)[0], 0)
+
+
+def _of_boxes(given: Sequence[Tensor]) -> list[Tensor]:
+    """Returns boxes, and what each of them has, as tensors of one length, which is assumed where it is not known."""
+    lengths = [entry.type.shape[0] if entry.ndim else 1 for entry in given]
+    count = next((length for length in lengths if isinstance(length, int)), lengths[0])
+    for at, (entry, length) in enumerate(zip(given[1:], lengths[1:], strict=True), 2):
+        if entry.ndim != 1 or entry.is_named or equal_lengths(length, count) is False:
+            raise ShapeMismatch(f"boxes have four ends, and a {('score', 'class')[at - 2]} each", op="nms", operand=at,
+                                got=f"{entry.type} for {given[0].type}", expected=f"({lengths[0]},), without names",
+                                help="a vector has a number for each row of the boxes")
+    return [Tensor(assume_shape(entry.value, (count, *entry.type.shape[1:]), "nms")) for entry in given]
 
 
 class _Pairs(NamedTuple):
