@@ -115,6 +115,25 @@ def test_batches_of_symbolic_length_and_maps():
         nv.fft.rfft(x, axis=0)
 
 
+def test_any_length_is_shifted(transformer):
+    """A453: elements move by half of a length that a call brings; so do derivatives, and rolls by such a length."""
+    n, m = nv.dim("n"), nv.dim("m")
+    x = nv.placeholder((n, 3), dtype=nv.float64)
+    weights = nv.convert(nv.iota(n), nv.float64)
+    slope = nv.deriv(nv.sum(nv.fft.fftshift(x, 0)[:, 0] * weights), x)
+    found = transformer.computation([nv.fft.fftshift(x), nv.fft.ifftshift(x, 0), nv.roll(x, n // 2 + 1),
+                                     nv.roll(x, x.shape[0] // 2, 1), slope], x)
+    for count in (0, 1, 4, 5):
+        given = numbers(count, 3)
+        expected = [np.fft.fftshift(given), np.fft.ifftshift(given, 0), np.roll(given, count // 2 + 1),
+                    np.roll(given, count // 2, 1), np.zeros((count, 3))]
+        expected[-1][:, 0] = np.fft.ifftshift(np.arange(count))
+        for mine, theirs in zip(found(given), expected, strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+    named = nv.placeholder({"H": m, "W": 2})
+    assert str(nv.fft.fftshift(named, "H").axes) == str(named.axes)
+
+
 def test_mistakes_are_told():
     """A451: norms, lengths, and complex numbers where real ones are."""
     with pytest.raises(nv.InvalidArgument, match="no such norm"):

@@ -23,6 +23,7 @@ from nervure.front.op_functions import mod
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxesLike, AxisLike
+from nervure.types.dim import Dim, DimLike
 
 __all__ = ["atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_to", "flip", "fliplr", "flipud",
            "matrix_transpose", "moveaxis", "ravel", "roll", "rot90", "swapaxes", "tile"]
@@ -83,7 +84,8 @@ def rot90(x: TensorLike, k: int = 1, axes: AxesLike = (0, 1)) -> Tensor:
 def roll(x: TensorLike, shift: object, axis: AxesLike | None = None) -> Tensor:
     """Moves the elements of x by ``shift`` places along an ``axis``; those that leave at the end come in at the front.
 
-    Several axes take a shift each, or share one. Without an axis x is rolled as one row of all elements.
+    Several axes take a shift each, or share one; it may be a length, such as n // 2. Without an axis x is rolled as one
+    row of all elements.
 
     >>> nv.roll([1, 2, 3, 4], 1).tolist(), nv.roll([[1, 2], [3, 4]], (1, 1), (0, 1)).tolist()
     ([4.0, 1.0, 2.0, 3.0], [[4.0, 3.0], [2.0, 1.0]])
@@ -99,14 +101,15 @@ def roll(x: TensorLike, shift: object, axis: AxesLike | None = None) -> Tensor:
         raise InvalidArgument("each axis takes a shift", op="roll", operand="shift", got=f"{len(shifts)} shifts",
                               expected=f"{len(places)}", help="one number is the shift of all axes")
     for at, by in zip(places, shifts, strict=True):
-        own = _rolled(own, integer(by, "roll", "shift", help="nv.roll(x, 2, axis) moves by two places"), at)
+        own = _rolled(own, by if isinstance(by, Dim) else integer(
+            by, "roll", "shift", help="nv.roll(x, 2, axis) moves by two places"), at)
     return expression(own)
 
 
-def _rolled(x: Tensor, shift: int, at: int) -> Tensor:
-    """Returns x rolled along one axis: two slices side by side, or a gather where the length is a symbol."""
+def _rolled(x: Tensor, shift: DimLike, at: int) -> Tensor:
+    """Returns x rolled along one axis: two slices side by side, or a gather where its length or shift is a symbol."""
     length = x.type.shape[at]
-    if not isinstance(length, int):
+    if not (isinstance(length, int) and isinstance(shift, int)):
         places = mod(iota(length) - shift, x.shape[at])
         return Tensor(gather(Tensor(x.value), places, at).value, x._axes)
     if length == 0 or shift % length == 0:

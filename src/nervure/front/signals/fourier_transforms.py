@@ -29,6 +29,7 @@ from nervure.front.tensor import Tensor, TensorLike
 from nervure.ir.op import Op, Value
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import Axes, AxesLike, AxisLike
+from nervure.types.dim import DimLike
 from nervure.types.dtype import DTypeLike, as_dtype, complex64, complex128, float32, float64
 
 __all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn",
@@ -371,10 +372,10 @@ def _plan(x: Tensor, s: object, axes: AxesLike | None, op: str) -> list[tuple[in
     return [(at, _length(x, at, op) if n == -1 else n) for at, n in zip(places, sizes, strict=True)]
 
 
-def _shifted(x: TensorLike, axes: AxesLike | None, op: str, shift: Callable[[int], int]) -> Tensor:
+def _shifted(x: TensorLike, axes: AxesLike | None, op: str, shift: Callable[[DimLike], DimLike]) -> Tensor:
     own = as_tensor(x, op)
     places = tuple(range(own.ndim)) if axes is None else positions_of(own, axes, op)
-    return roll(own, [shift(_length(own, at, op)) for at in places], places) if places else expression(own)
+    return roll(own, [shift(own.type.shape[at]) for at in places], places) if places else expression(own)
 
 
 explain_keywords(globals(), __all__)

@@ -24,7 +24,7 @@ __all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]
 def hanning(M: int, periodic: bool = False, dtype: DTypeLike = float32) -> Tensor:  # NumPy's name
     """Returns Hann's window of ``M`` numbers, half a period of cosine: 0.5 - 0.5 cos(2 pi k / (M - 1)).
 
-    A window that is ``periodic`` is one of M + 1 numbers without the last one, as transforms want it.
+    A window that is ``periodic`` is one of M + 1 numbers without the last one, as transforms want it; one number is 1.
 
     >>> nv.hanning(5).tolist()
     [0.0, 0.5, 1.0, 0.5, 0.0]
@@ -77,7 +77,8 @@ def _window(function: Callable[[int], np.ndarray], count: object, periodic: bool
     if not wanted.is_float:
         raise WrongKind("a window has fractions", op=op, operand="dtype", got=wanted.name,
                         expected="a float element type", help="leave it out for float32")
-    numbers = function(found + 1)[:-1] if truth(periodic, op, "periodic") else function(found)
+    is_longer = truth(periodic, op, "periodic") and found > 1  # one number is 1, as in PyTorch
+    numbers = function(found + 1)[:-1] if is_longer else function(found)
     return constant(numbers, dtype=wanted)
 
 
