@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import nervure as nv
 from nervure.data import Batches
@@ -28,3 +29,17 @@ def test_without_shuffling_the_order_is_that_of_the_arrays():
     data = Batches(nv.constant([1.0, 2.0, 3.0]), [4, 5, 6], size=2, shuffled=False)
     assert [[array.tolist() for array in batch] for batch in data] == [[[1.0, 2.0], [4, 5]], [[3.0], [6]]]
     assert repr(data) == "Batches(3 examples, size=2, seed=0)"
+
+
+@pytest.mark.parametrize("data", [Batches([0, 1, 2, 3], size=2), Batches([0, 1, 2, 3], size=2, shuffled=False),
+                                  nv.data.Transformed(Batches([0, 1, 2, 3]), []),
+                                  nv.data.Prefetched(Batches([0, 1, 2, 3]))], ids=lambda data: repr(data))
+def test_epochs_and_batches_count_from_0(data):
+    """T319: by integers of any kind."""
+    assert len(list(data.epoch(np.int64(0), np.int32(0)))) == len(data)
+    for place, name in (((-1,), "number"), ((0, -1), "start")):
+        with pytest.raises(nv.InvalidArgument, match=f"{name} is 0 or more"):
+            list(data.epoch(*place))
+    for place, name in (((1.5,), "number"), ((None,), "number"), ((0, 1.5), "start")):
+        with pytest.raises(nv.WrongKind, match=f"{name} is an integer"):
+            list(data.epoch(*place))

@@ -37,6 +37,8 @@ def test_what_is_drawn_follows_from_the_seed(transform):
     is_drawn = not isinstance(transform, (t.CentreCrop, t.Resize, t.Scaled, t.Normalise))
     assert any(not np.array_equal(first, applied(transform, given, seed)) for seed in range(2, 6)) == is_drawn
     assert applied(transform, given[:, 0]).shape == first[:, 0].shape
+    none = applied(transform, given[:0])
+    assert none.dtype == np.float32 and none.shape == (0, *first.shape[1:])
 
 
 def test_crops_are_parts_of_the_padded_picture():
@@ -128,6 +130,18 @@ def test_holes_are_rectangles_of_the_right_area():
     assert 60 < (applied(t.Erase(0.5), given) == 0).any(axis=(1, 2, 3)).sum() < 140
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float32])
+def test_a_hole_has_a_value_of_the_type_of_the_pictures(dtype):
+    given = np.ones((2, 1, 8, 8), dtype)
+    assert (applied(t.Erase(1.0, value=255), given) == 255).any() and applied(t.Erase(), given).dtype == dtype
+    if dtype != np.float32:
+        for value in (-40000, 70000, np.nan, np.inf):
+            with pytest.raises(nv.InvalidArgument, match=f"the value does not fit {dtype.__name__}"):
+                applied(t.Erase(1.0, value=value), given)
+    else:
+        assert np.isnan(applied(t.Erase(1.0, value=np.nan), given)).any()
+
+
 @pytest.mark.parametrize("kind", [t.Mixup, t.CutMix])
 def test_mixtures_keep_the_shares_of_what_is_mixed(kind):
     """A picture that is all its label has, in the mixture, the mean that its labels say."""
@@ -162,6 +176,27 @@ def test_batches_that_are_dicts_name_their_pictures():
     assert batch["label"].shape == (3, 6) and batch["id"].shape == (3,)
     with pytest.raises(nv.InvalidArgument, match="a batch is a dict"):
         next(nv.data.Transformed(given, [t.Flip()]).epoch(0))
+    for wrong in (lambda batch, _: batch[:1], lambda batch, _: (*batch, *batch), lambda batch, _: None):
+        with pytest.raises(nv.InvalidArgument, match="return other entries than they are given"):
+            next(nv.data.Transformed(given, [wrong], entries=("image", "label")).epoch(0))
+
+
+@pytest.mark.parametrize("entry", [lambda array: (array, array), lambda array: {"a": array}], ids=["tuple", "dict"])
+@pytest.mark.parametrize("transform", [t.Flip(), t.Mixup(6)], ids=["pictures", "labels"])
+def test_an_entry_of_several_arrays_is_refused(transform, entry):
+    """The rest of a batch may be nested."""
+    pictures, labels = pictures_of(6), np.arange(6)
+    kept = nv.data.Transformed(nv.data.Batches(pictures, entry(labels), labels), [transform])
+    assert len(next(kept.epoch(0))[1]) == len(entry(labels))
+    first = nv.data.Batches(entry(pictures), labels) if isinstance(transform, t.Flip) else nv.data.Batches(
+        pictures, entry(labels))
+    with pytest.raises(nv.WrongKind, match="a transform takes an array"):
+        next(nv.data.Transformed(first, [transform]).epoch(0))
+
+
+def test_tensors_are_arrays():
+    found, labels = t.Mixup(6)((nv.constant(pictures_of(6)), nv.iota(6)), RNG(0))
+    assert found.shape == (6, 3, 8, 10) and labels.shape == (6, 6)
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -222,6 +257,11 @@ def test_a_trainer_goes_on_to_the_bit(tmp_path):
     (lambda: t.Crop(3, padding=-1), "padding is 0 or more"), (lambda: t.Flip("C"), "unknown axis"),
     (lambda: t.Flip(chance=2), "is from 0 to 1"), (lambda: t.Normalise(0, 0), "a deviation is above 0"),
     (lambda: t.Affine(scale=(0, 1)), "scale is a range"), (lambda: t.Mixup(3, 0), "alpha is above 0"),
+    (lambda: t.Normalise(None, 1), "not numbers"), (lambda: t.Normalise(0, "a"), "not numbers"),
+    (lambda: t.Normalise([[1], [1, 2]], 1), "NumPy makes no array"), (lambda: t.Normalise(np.nan, 1), "mean is finite"),
+    (lambda: t.Normalise(0, np.inf), "deviation is finite"),
+    (lambda: t.Flip()(pictures_of(), RNG(0)), "a batch is a tuple"),
+    (lambda: t.Mixup(3)(None, RNG(0)), "a batch is a tuple"), (lambda: t.Crop(2)((), RNG(0)), "a batch is a tuple"),
     (lambda: t.Erase(area=(0.5, 0.1)), "area is a range"), (lambda: t.ColourJitter(-1), "is from 0 to 1"),
     (lambda: applied(t.Crop(20), pictures_of()), "larger than the picture"),
     (lambda: applied(t.Flip(), np.zeros((2, 3))), "three or four axes"),
@@ -231,7 +271,7 @@ def test_a_trainer_goes_on_to_the_bit(tmp_path):
     (lambda: data_of([t.Flip]), "called with a batch"), (lambda: data_of([], entries=3), "names"),
     (lambda: nv.data.Transformed(iter([1]), []), "read but once"),
     (lambda: nv.data.Prefetched(data_of([]), workers=0), "workers is 1 or more"),
-    (lambda: nv.data.Prefetched(lambda number: []), "how many batches")], ids=range(20))
+    (lambda: nv.data.Prefetched(lambda number: []), "how many batches")], ids=range(28))
 def test_mistakes_are_told(make, message):
     with pytest.raises(nv.NervureError, match=message):
         make()

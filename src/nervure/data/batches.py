@@ -64,10 +64,10 @@ class Batches(Uncopyable):
 
     def epoch(self, number: int, start: int = 0) -> Iterator[Batch]:
         """Yields the batches of an epoch, from number ``start`` on; both count from 0."""
-        count = self._count
-        order = np.random.default_rng([self.seed, number]).permutation(count) if self.shuffled else np.arange(count)
+        (epoch, begin), count = read_place(number, start, "Batches"), self._count
+        order = np.random.default_rng([self.seed, epoch]).permutation(count) if self.shuffled else np.arange(count)
         read = _later if processes.count() > 1 else _now
-        for first in range(start * self.size, count, self.size):
+        for first in range(begin * self.size, count, self.size):
             chosen = order[first:first + self.size]
             yield cast("Batch", mapped(partial(read, chosen), self.arrays))
 
@@ -76,6 +76,13 @@ class Batches(Uncopyable):
 
     def __repr__(self) -> str:
         return f"Batches({self._count} examples, size={self.size}, seed={self.seed})"
+
+
+def read_place(number: object, start: object, op: str) -> tuple[int, int]:
+    """Reads the number of an epoch and that of the batch at which it starts, which both count from 0."""
+    epoch, begin = [integer(value, op, name, help="epochs and batches count from 0", least=0)
+                    for name, value in (("number", number), ("start", start))]
+    return epoch, begin
 
 
 def _now(chosen: np.ndarray, array: np.ndarray) -> np.ndarray:

@@ -17,6 +17,7 @@ from typing import cast
 
 import numpy as np
 
+from nervure.data.batches import read_place
 from nervure.data.nested import Batch, mapped
 from nervure.data.sources import Source, Stream, as_source, other_length
 from nervure.errors import InvalidArgument, WrongKind, shown
@@ -61,9 +62,10 @@ class Transformed(Uncopyable):
 
     def epoch(self, number: int, start: int = 0) -> Iterator[Batch]:
         """Yields the batches of epoch ``number`` from batch ``start`` on."""
-        for at, batch in enumerate(self.source.epoch(number, start), start):
+        epoch, first = read_place(number, start, "Transformed")
+        for at, batch in enumerate(self.source.epoch(epoch, first), first):
             # The numbers that transforms draw are those of all examples, so that each process needs the whole batch.
-            yield self._after(cast("Batch", mapped(np.asarray, batch)), number, at)
+            yield self._after(cast("Batch", mapped(np.asarray, batch)), epoch, at)
 
     def _after(self, batch: Batch, number: int, at: int) -> Batch:
         names = self.entries if isinstance(batch, Mapping) else None
@@ -75,8 +77,15 @@ class Transformed(Uncopyable):
                       tuple([batch[name] for name in names]))
         for place, transform in enumerate(self.transforms):
             arrays = transform(arrays, np.random.default_rng([self.seed, number, at, place]))
-        return arrays if names is None or not isinstance(batch, Mapping) else {
-            **batch, **dict(zip(names, arrays, strict=True))}
+        if names is None or not isinstance(batch, Mapping):
+            return arrays
+        if not isinstance(arrays, (tuple, list)) or len(arrays) != len(names):
+            raise InvalidArgument("the transforms return other entries than they are given", op="Transformed",
+                                  operand="transforms", got=f"a tuple of {len(arrays)}" if isinstance(
+                                      arrays, (tuple, list)) else shown(arrays),
+                                  expected=f"a tuple of {len(names)}: {', '.join(names)}",
+                                  help="each transform returns an entry for each that it takes")
+        return {**batch, **dict(zip(names, arrays, strict=True))}
 
     def __repr__(self) -> str:
         return f"Transformed({len(self.transforms)} transforms, seed={self.seed})"
@@ -113,15 +122,16 @@ class Prefetched(Uncopyable):
     def epoch(self, number: int, start: int = 0) -> Iterator[Batch]:
         """Yields the batches of epoch ``number`` from batch ``start`` on."""
         waiting: deque[Future[Batch]] = deque()
-        places = iter(range(start, self._count))
+        epoch, first = read_place(number, start, "Prefetched")
+        places = iter(range(first, self._count))
         with ThreadPoolExecutor(self.workers, "nervure batches") as pool:
             try:
                 for at in islice(places, self.ahead):
-                    waiting.append(pool.submit(self._read, number, at))
+                    waiting.append(pool.submit(self._read, epoch, at))
                 while waiting:
                     batch = waiting.popleft().result()
                     for at in islice(places, 1):
-                        waiting.append(pool.submit(self._read, number, at))
+                        waiting.append(pool.submit(self._read, epoch, at))
                     yield batch
             finally:
                 for future in waiting:

@@ -15,8 +15,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from nervure.data.pictures import cut, placed, resized
-from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind, shown
+from nervure.errors import InvalidArgument, NervureError, ShapeMismatch, WrongKind, shown
 from nervure.front.argument_parsing import fraction, integer, members, one_of, real
+from nervure.front.given_arrays import numpy_array, read_array
+from nervure.types.dtype import float32
+from nervure.types.foreign import is_array
 
 Arrays = tuple[np.ndarray, ...]
 
@@ -34,12 +37,27 @@ class Transform:
 
     def __call__(self, batch: Arrays, generator: np.random.Generator) -> Arrays:
         """Returns the ``batch``, a tuple with pictures first, with the pictures that ``apply`` makes."""
-        pictures, *others = batch
+        pictures, *others = self._entries(batch)
         return self._result(self.apply(self._pictures(pictures), generator), pictures), *others
 
     def apply(self, pictures: np.ndarray, generator: np.random.Generator) -> np.ndarray:
         """Maps ``pictures`` (N, C, H, W), by numbers of the ``generator``."""
         raise NotImplementedError
+
+    def _entries(self, batch: object) -> list[np.ndarray]:
+        if not isinstance(batch, (tuple, list)) or not batch:
+            raise WrongKind("a batch is a tuple with pictures first", op=type(self).__name__, operand="batch",
+                            got=shown(batch), expected="a tuple of arrays", help="as in (pictures, labels)")
+        return [self._array(batch[0], "pictures"), *batch[1:]]
+
+    def _array(self, value: object, operand: str) -> np.ndarray:
+        if isinstance(value, np.ndarray):
+            return value
+        if not is_array(value):
+            raise WrongKind("a transform takes an array", op=type(self).__name__, operand=operand, got=shown(value),
+                            expected="pictures first, labels last, each in one array",
+                            help="a function of one's own, of a batch and a generator, takes nested entries")
+        return numpy_array(value, type(self).__name__)
 
     def _pictures(self, pictures: np.ndarray) -> np.ndarray:
         if pictures.ndim not in (3, 4):
@@ -150,7 +168,7 @@ class ResizedCrop(Transform):
                        for most, own in ((height, heights), (width, widths))]
         parts = [resized(_floats(picture[None, :, top:top + high, left:left + wide]), *self.size) for
                  picture, top, left, high, wide in zip(pictures, tops, lefts, heights, widths, strict=True)]
-        return np.concatenate(parts)
+        return np.concatenate(parts) if parts else resized(_floats(pictures), *self.size)
 
 
 class Affine(Transform):
@@ -222,7 +240,7 @@ class Normalise(Transform):
     """
 
     def __init__(self, mean: float | Sequence[float], deviation: float | Sequence[float]) -> None:
-        self.mean, self.deviation = [np.asarray(value, np.float32).reshape(-1, 1, 1) for value in (mean, deviation)]
+        self.mean, self.deviation = _channels(mean, "mean"), _channels(deviation, "deviation")
         if not (self.deviation > 0).all():
             raise InvalidArgument("a deviation is above 0", op="Normalise", operand="deviation", got=shown(deviation),
                                   expected="numbers above 0", help="as in Normalise(0.286, 0.353)")
@@ -286,7 +304,16 @@ class Erase(Transform):
         areas = generator.uniform(*self.area, len(pictures))
         ratios = _ratios(self.ratio, len(pictures), generator)
         inside = _rectangles(pictures, np.sqrt(areas * ratios), np.sqrt(areas / ratios), generator)
-        return np.where(inside & chosen[:, None, None, None], pictures.dtype.type(self.value), pictures)
+        return np.where(inside & chosen[:, None, None, None], self._value(pictures.dtype), pictures)
+
+    def _value(self, dtype: np.dtype) -> np.ndarray:
+        """Returns the value in the type of pictures; InvalidArgument if it is none of their integers."""
+        limits = np.iinfo(dtype) if dtype.kind in "iu" else None
+        if limits is not None and not limits.min <= self.value <= limits.max:
+            raise InvalidArgument(f"the value does not fit {dtype.name}", op="Erase", operand="value", got=self.value,
+                                  expected=f"{limits.min} to {limits.max}",
+                                  help="Scaled() before it makes float32 of bytes")
+        return np.asarray(self.value).astype(dtype)
 
 
 # -- mixtures ----------------------------------------------------------------------------------------------------
@@ -311,15 +338,16 @@ class Mixup(Transform):
 
     def __call__(self, batch: Arrays, generator: np.random.Generator) -> Arrays:
         """Returns the ``batch`` with mixed pictures and labels, its first and last entries."""
-        if len(batch) < 2:
+        entries = self._entries(batch)
+        if len(entries) < 2:
             raise ShapeMismatch("a mixture needs labels", op=type(self).__name__, operand="batch", got="pictures alone",
                                 expected="pictures first, labels last", help="as in Batches(pictures, labels)")
-        pictures, *others, labels = batch
+        pictures, *others, labels = entries
         count = len(pictures)
         order = generator.permutation(count)
         own = self._pictures(pictures)
         mixed, shares = self.mixed(own, own[order], generator.beta(self.alpha, self.alpha, count), generator)
-        first = self._shares(labels)
+        first = self._shares(self._array(labels, "labels"))
         weight = shares.astype(np.float32)[:, None]
         return self._result(mixed, pictures), *others, first * weight + first[order] * (1 - weight)
 
@@ -408,6 +436,18 @@ def _pair(size: object, op: str) -> tuple[int, int]:
                               expected="two, or one for both", help=f"as in {op}((28, 32))")
     height, width = [_least(entry, op, "size", 1) for entry in given]
     return height, width
+
+
+def _channels(value: object, operand: str) -> np.ndarray:
+    """Reads a number, or one for each channel, as (C, 1, 1)."""
+    try:
+        numbers = read_array(value, float32, "Normalise")
+    except NervureError as error:
+        raise error.within("Normalise", operand=operand) from None
+    if not np.isfinite(numbers).all():
+        raise InvalidArgument(f"{operand} is finite", op="Normalise", operand=operand, got=shown(value),
+                              expected="finite numbers", help="as in Normalise(0.286, 0.353)")
+    return numbers.reshape(-1, 1, 1)
 
 
 def _least(value: object, op: str, operand: str, least: int) -> int:
