@@ -302,7 +302,7 @@ def nms(boxes: TensorLike, scores: TensorLike, overlap: float = 0.5, most: int |
 
 
 def _of_boxes(given: Sequence[Tensor]) -> list[Tensor]:
-    """Returns boxes, and what each of them has, as tensors of one length, which is assumed where it is not known."""
+    """Returns boxes, their scores and their classes as tensors of one length, which is assumed if not known."""
     lengths = [entry.type.shape[0] if entry.ndim else 1 for entry in given]
     count = next((length for length in lengths if isinstance(length, int)), lengths[0])
     for at, (entry, length) in enumerate(zip(given[1:], lengths[1:], strict=True), 2):
