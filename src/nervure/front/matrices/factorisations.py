@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
+import ml_dtypes
 
 from nervure import ops
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch
@@ -25,6 +25,7 @@ from nervure.front.arranging.filled import eye, tril, triu
 from nervure.front.arranging.joining import concatenate
 from nervure.front.arranging.rearranging import moveaxis
 from nervure.front.arranging.views import broadcast, expand_dims, matrix_transposed, squeeze
+from nervure.front.creation import as_tensor
 from nervure.front.loops.loop_functions import scan
 from nervure.front.matrices.contraction import matmul
 from nervure.front.matrices.matrix_axes import matrices_of, sides_of
@@ -36,8 +37,8 @@ from nervure.front.statistics import reductions
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import AxesLike
-from nervure.types.dim import equal, less_equal
-from nervure.types.dtype import complex64, complex128, float64
+from nervure.types.dim import DimLike, dim_max, equal, less_equal
+from nervure.types.dtype import DType, complex64, complex128, float64
 
 __all__ = ["cholesky", "cholesky_solve", "det", "eig", "eigh", "eigvals", "eigvalsh", "householder_product", "inv",
            "lstsq", "pinv", "qr",
@@ -223,20 +224,25 @@ def pinv(a: TensorLike, rcond: float | None = None, hermitian: bool = False,
     return axes_of.transposed(in_type_of(found, a, "pinv"))
 
 
-def tolerance(x: Tensor, rcond: float | None) -> float | Tensor:
-    """Returns the share of the largest singular value of x up to which others count as 0."""
-    precision = float(np.finfo(x.dtype.part.numpy).eps)
-    larger = max([length if isinstance(length, int) else 0 for length in x.type.shape[-2:]])
-    return larger * precision if rcond is None else rcond
+def tolerance(length: DimLike, dtype: DType) -> Tensor:
+    """Returns a ``length``, which may be a symbol, times the precision of ``dtype``, in its real type."""
+    precision = float(ml_dtypes.finfo(dtype.part.numpy).eps)
+    return multiply(as_tensor(length, dtype=dtype.part), precision)
 
 
-def _inverted(s: Tensor, x: Tensor, rcond: float | None) -> Tensor:
+def largest_zero(s: Tensor, x: Tensor, rcond: float | Tensor | None) -> Tensor:
+    """Returns the number up to which singular values s of matrices x count as 0, with one axis for each of theirs."""
+    share = tolerance(dim_max(*x.type.shape[-2:]), x.dtype) if rcond is None else rcond
+    return multiply(reductions.max(s, axis=-1, keepdims=True, initial=0), share)
+
+
+def _inverted(s: Tensor, x: Tensor, rcond: float | Tensor | None) -> Tensor:
     """Returns the inverses of singular values, and 0 in place of small ones."""
-    counts = greater(s, multiply(reductions.max(s, axis=-1, keepdims=True, initial=0), tolerance(x, rcond)))
+    counts = greater(s, largest_zero(s, x, rcond))
     return where(counts, divide(1.0, where(counts, s, 1.0)), 0.0)
 
 
-def lstsq(a: TensorLike, b: TensorLike, rcond: float | None = None) -> LeastSquares:
+def lstsq(a: TensorLike, b: TensorLike, rcond: float | Tensor | None = None) -> LeastSquares:
     """Returns the x of least length that brings a @ x closest to b, with residuals, rank and singular values of a.
 
     ``rcond`` is as for ``nv.linalg.pinv``.
@@ -251,8 +257,7 @@ def lstsq(a: TensorLike, b: TensorLike, rcond: float | None = None) -> LeastSqua
     found = matmul(adjoint(vh), multiply(expand_dims(_inverted(s, own, rcond), -1), matmul(adjoint(u), columns)))
     rest = reductions.sum(multiply(*[matmul(own, found) - columns] * 2), axis=-2) if not own.dtype.is_complex else \
         reductions.sum(_square_size(matmul(own, found) - columns), axis=-2)
-    counts = greater(s, multiply(reductions.max(s, axis=-1, keepdims=True), tolerance(own, rcond)))
-    rank = reductions.count_nonzero(counts, axis=-1)
+    rank = reductions.count_nonzero(greater(s, largest_zero(s, own, rcond)), axis=-1)
     if is_vector:
         found, rest = squeeze(found, -1), squeeze(rest, -1)
     return LeastSquares(in_type_of(found, b, "lstsq"), rest, rank, s)

@@ -24,10 +24,10 @@ from nervure.front.matrices.factorisations import (
     in_doubles,
     in_type_of,
     inv,
+    largest_zero,
     slogdet,
     solve,
     svdvals,
-    tolerance,
 )
 from nervure.front.matrices.matrix_axes import matrices_of
 from nervure.front.op_functions import (
@@ -263,8 +263,7 @@ def matrix_rank(a: TensorLike, rcond: float | None = None, axes: AxesLike | None
     given, axes_of = matrices_of(a, axes, "matrix_rank")
     own = as_matrix(given, "matrix_rank")
     values = svdvals(own)
-    limit = multiply(reductions.max(values, axis=-1, keepdims=True, initial=0), tolerance(own, rcond))
-    return axes_of.numbers(reductions.count_nonzero(greater(values, limit), axis=-1))
+    return axes_of.numbers(reductions.count_nonzero(greater(values, largest_zero(values, own, rcond)), axis=-1))
 
 
 def multi_dot(arrays: object) -> Tensor:

@@ -19,10 +19,9 @@ from nervure.front.argument_parsing import integer
 from nervure.front.arranging.found import compress
 from nervure.front.arranging.views import expand_dims, pad
 from nervure.front.matrices.contraction import matmul
-from nervure.front.matrices.factorisations import adjoint, as_matrix, cholesky, in_type_of, solve, svd, tolerance
+from nervure.front.matrices.factorisations import adjoint, as_matrix, cholesky, in_type_of, largest_zero, solve, svd
 from nervure.front.op_functions import divide, greater, multiply
 from nervure.front.pointwise.elementwise import logical_not, stop_gradient, where
-from nervure.front.statistics import reductions
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.dim import less_equal
@@ -76,8 +75,7 @@ def null_space(a: TensorLike, rcond: float | None = None, rank: int | None = Non
 
 def _counts(x: Tensor, s: Tensor, rcond: float | None) -> Tensor:
     """Returns which singular values are not 0."""
-    limit = multiply(reductions.max(s, axis=-1, keepdims=True), tolerance(x, rcond))
-    return greater(s, limit)
+    return greater(s, largest_zero(s, x, rcond))
 
 
 def _chosen(x: Tensor, counts: Tensor, rank: int | None, name: str, is_rest: bool = False) -> Tensor:

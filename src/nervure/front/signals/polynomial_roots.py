@@ -9,8 +9,6 @@
 
 from __future__ import annotations
 
-import ml_dtypes
-
 from nervure.errors import ShapeMismatch
 from nervure.front.argument_parsing import integer, real
 from nervure.front.arranging.filled import iota, zeros
@@ -19,7 +17,7 @@ from nervure.front.arranging.grids import vander
 from nervure.front.arranging.joining import concatenate
 from nervure.front.arranging.views import expand_dims
 from nervure.front.loops.loop_functions import scan
-from nervure.front.matrices.factorisations import eigvals, lstsq
+from nervure.front.matrices.factorisations import eigvals, lstsq, tolerance
 from nervure.front.op_functions import (
     absolute,
     divide,
@@ -147,10 +145,7 @@ def polyfit(x: TensorLike, y: TensorLike, deg: int, rcond: float | None = None, 
         powers = powers * expand_dims(weights, 1)
         values = values * (weights if values.ndim == 1 else expand_dims(weights, 1))
     scale = sqrt(total(square(absolute(powers)), axis=0))
-    count = own.type.shape[0]
-    precision = float(ml_dtypes.finfo(powers.dtype.part.numpy).eps)
-    limit = real(rcond, "polyfit", "rcond") if rcond is not None else (
-        (count if isinstance(count, int) else number + 1) * precision)
+    limit = tolerance(own.type.shape[0], powers.dtype) if rcond is None else real(rcond, "polyfit", "rcond")
     found = lstsq(powers / scale, values, limit).x
     return divide(found, scale if values.ndim == 1 else expand_dims(scale, 1))
 
