@@ -72,6 +72,13 @@ def with_phases(cls: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(lambda at, a: cls(a), (Operand((N, A, A), dtype),), is_smooth=not dtype.is_complex)
 
 
+@of("PseudoInverse", types=SINGLES_AND_DOUBLES)
+def pseudo_inverse(cls: Any, dtype: DType) -> Iterator[Sample]:
+    for batch in ((), (N,)):
+        yield Sample(lambda at, a, zero: cls(a, zero * 0), (Operand((*batch, A, B), dtype),
+                                                            Operand(batch, dtype.part)))
+
+
 @of("Eigen", types=DOUBLES)
 def eigen(cls: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(lambda at, a: cls(a), (Operand((A, A), dtype),), is_smooth=False)

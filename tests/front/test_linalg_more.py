@@ -170,6 +170,54 @@ def test_complex_derivatives_are_differences(name):
     assert abs((ahead - behind) / (2 * step) - slope) < 2e-5 * max(1, abs(slope))
 
 
+SQUARE = np.linalg.qr(np.random.default_rng(0).standard_normal((3, 3)))[0]
+TALL = np.array([[1.0, 1, 1], [1, -1, 1], [1, 1, -1], [1, -1, -1]])
+RIGHT = np.array([1.0, 2, 4, 3])
+
+
+@pytest.mark.parametrize(("function", "operands"), [
+    *[(lambda a: nv.linalg.pinv(a) ** 2, [a]) for a in (SQUARE, np.eye(3), TALL, TALL.T, np.stack([TALL, 2 * TALL]))],
+    (lambda a, b: nv.linalg.pinv(a @ b), [TALL[:, :2], TALL.T[:2]]),
+    (lambda a, b: nv.linalg.pinv(nv.complex(a, b)), [TALL, TALL[::-1] * 0.5]),
+    (lambda a, b: nv.linalg.lstsq(a, b).x ** 2, [TALL, RIGHT]),
+    (lambda a, b: nv.linalg.lstsq(a, b).residuals, [TALL, RIGHT[:, None]]),
+    (lambda x, y: nv.polyfit(x, y, 1), [TALL[:, 1], RIGHT])])
+def test_pseudo_inverses_of_equal_singular_values(function, operands):
+    """A444: derivatives of pseudo-inverses, to the second order."""
+    def real(*given):
+        found = function(*given)
+        return nv.real(found) * nv.imag(found) if found.dtype.is_complex else found
+    nv.testing.check_grads(real, operands, order=2)
+
+
+@pytest.mark.parametrize("transformer", ["interpreter", "cpu"])
+@pytest.mark.parametrize(("function", "share"), [
+    (lambda a: nv.sum(nv.linalg.eigvalsh(a) ** 2), 2), (lambda a: nv.sum(nv.real(nv.linalg.eigvals(a) ** 2)), 2),
+    (lambda a: nv.sum(nv.linalg.svd(a).S), 1), (lambda a: nv.sum(nv.linalg.svdvals(a)), 1)])
+def test_values_that_are_equal(transformer, function, share, monkeypatch):
+    """A444: eigenvalues and singular values without their vectors have derivatives in both modes."""
+    monkeypatch.setattr(nv.flags, "transformer", transformer)
+    np.testing.assert_allclose(nv.grad(function)(np.eye(3)), share * np.eye(3), atol=1e-12)
+    np.testing.assert_allclose(nv.jvp(function, (np.eye(3),), (np.ones((3, 3)),))[1], 3 * share)
+
+
+@pytest.mark.parametrize("transformer", ["interpreter", "cpu"])
+def test_tolerances_of_symbolic_lengths(transformer, monkeypatch):
+    """A443: which singular values count as 0 does not depend on whether lengths are symbols."""
+    monkeypatch.setattr(nv.flags, "transformer", transformer)
+    n, m = nv.dim("n"), nv.dim("m", min=1)
+    a, x, one = np.arange(1.0, 10).reshape(3, 3), nv.placeholder((n, n), nv.float64), nv.placeholder((n, 3), nv.float64)
+    functions = [nv.linalg.pinv, nv.linalg.matrix_rank, nv.linalg.orth, nv.linalg.null_space,
+                 lambda a: nv.linalg.lstsq(a, np.ones(3)).x]
+    found = nv.computation([*[function(x) for function in functions], nv.linalg.pinv(one)], x, one)(a, a)
+    for mine, known in zip(found, [function(a) for function in (*functions, nv.linalg.pinv)], strict=True):
+        np.testing.assert_allclose(mine, known.numpy(), atol=1e-12)
+    places, values = 1 + 4e-15 * RNG.standard_normal(200), RNG.standard_normal(200)
+    p, q = nv.placeholder((m,), nv.float64), nv.placeholder((m,), nv.float64)
+    np.testing.assert_allclose(nv.computation(nv.polyfit(p, q, 1), p, q)(places, values),
+                               nv.polyfit(places, values, 1).numpy(), rtol=1e-9)
+
+
 @pytest.mark.parametrize("transformer", ["interpreter", "cpu", "xla"])
 def test_transformers_and_symbolic_batches(transformer):
     """A445: one program serves all lengths of a batch, and of a square matrix."""

@@ -139,6 +139,7 @@ EXAMPLES: dict[str, Example] = {
     "RealFourier": example(tensor(3, 4)),
     "InverseRealFourier": example(tensor(3, 4, dtype=nv.complex64), length=6),
     "Solve": example(tensor(3, 3), tensor(3, 2)),
+    "PseudoInverse": example(tensor(2, 3, 4), tensor(2)),
     "ReflectionProduct": example(tensor(4, 3, dtype=nv.float64), tensor(3, dtype=nv.float64)),
     **{name: example(tensor(3, 3, dtype=nv.float64)) for name in (
         "Cholesky", "Reflections", "Qr", "Lu", "Svd", "SingularValues", "EigenHermitian", "Eigen", "LogDeterminant")},

@@ -39,9 +39,9 @@ from nervure.ops.indexing import (
     ScatterElements as ScatterElements, ScatterNd as ScatterNd)
 from nervure.ops.iota import Eye as Eye, Iota as Iota, Tril as Tril, Triu as Triu
 from nervure.ops.linear_algebra import (
-    Cholesky as Cholesky, Eigen as Eigen, EigenHermitian as EigenHermitian, LogDeterminant as LogDeterminant, Qr as Qr,
-    ReflectionProduct as ReflectionProduct, Reflections as Reflections, SingularValues as SingularValues,
-    Solve as Solve, Svd as Svd)
+    Cholesky as Cholesky, Eigen as Eigen, EigenHermitian as EigenHermitian, LogDeterminant as LogDeterminant,
+    PseudoInverse as PseudoInverse, Qr as Qr, ReflectionProduct as ReflectionProduct, Reflections as Reflections,
+    SingularValues as SingularValues, Solve as Solve, Svd as Svd)
 from nervure.ops.looping import Scan as Scan, While as While
 from nervure.ops.normalization import Standardize as Standardize
 from nervure.ops.pooling import AveragePool as AveragePool, MaxPool as MaxPool, Windows as Windows

@@ -12,19 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from nervure.errors import ShapeMismatch
+from nervure.errors import DtypeMismatch, ShapeMismatch
 from nervure.ir.kinds import Composite, require_admitted
 from nervure.ir.op import Gradient, Gradients, Op, Operand, Value, or_zeros
 from nervure.ops.arithmetic import Complex, Conjugate, Imaginary, Real
-from nervure.ops.comparison import Equal, GreaterEqual
+from nervure.ops.comparison import Equal, Greater, GreaterEqual
 from nervure.ops.contraction import Contract
 from nervure.ops.conversion import converted
 from nervure.ops.iota import row_and_column
-from nervure.ops.library_op import DOUBLES, LibraryOp
+from nervure.ops.library_op import DOUBLES, SINGLES_AND_DOUBLES, LibraryOp
 from nervure.ops.selection import where
 from nervure.ops.views import Broadcast, Permute, Slice
 from nervure.types.description import BasicTensorDescription
-from nervure.types.dim import DimLike, dim_min, less_equal
+from nervure.types.dim import DimLike, dim_min, less_equal, same_lengths
 from nervure.types.dtype import DType, complex128
 
 
@@ -132,7 +132,7 @@ class Qr(Composite):
 class Svd(LibraryOp):
     """The singular value decomposition a = u @ diag(s) @ vh, with the smaller number of columns of u (gesdd).
 
-    Its derivative needs distinct singular values, and values that are not 0.
+    The derivative of the vectors needs distinct singular values, and values that are not 0.
     """
 
     operand_names = "a"
@@ -147,6 +147,8 @@ class Svd(LibraryOp):
     def vjp(self, gradient: Gradient, a: Value) -> Gradients:
         u, s, vh = self.outputs
         of_u, of_s, of_vh = conjugated(gradient, self.outputs)
+        if not reaches(gradient, 0, 2):
+            return (conjugate(weighted(u, of_s, vh)),)
         v, of_v, values = adjoint(vh), adjoint(of_vh), converted(s, a.dtype)
         turn_u, turn_v = product(adjoint(u), of_u), product(adjoint(v), of_v)
         turn_u, turn_v = turn_u - adjoint(turn_u), turn_v - adjoint(turn_v)
@@ -161,6 +163,50 @@ class Svd(LibraryOp):
         rest_u = (of_u - product(u, product(adjoint(u), of_u))) / spread_rows(values, of_u)
         rest_v = (of_v - product(v, product(adjoint(v), of_v))) / spread_rows(values, of_v)
         return (conjugate(found + product(rest_u, vh) + product(u, adjoint(rest_v))),)
+
+
+class PseudoInverse(Composite):
+    """The Moore-Penrose inverse of a, where singular values up to ``zero``, one for each matrix, count as 0.
+
+    The derivative is that for changes of a that keep its rank, whether or not singular values are distinct. See G.
+    Golub and V. Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares problems whose variables
+    separate", 1973, (4.12).
+    """
+
+    operand_names = "a zero"
+    admits = SINGLES_AND_DOUBLES
+
+    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+        a, zero = types
+        require_admitted(self, a, self.admits)
+        if len(a.shape) < 2 or not same_lengths(a.shape[:-2], zero.shape):
+            raise self.fail(ShapeMismatch, "each matrix has one number", got=zero, operand=self.operand_label(1),
+                            expected=f"a number for each matrix of {a}", help="a has two dimensions or more")
+        if zero.dtype is not a.dtype.part:
+            raise self.fail(DtypeMismatch, "singular values have another type", got=zero,
+                            operand=self.operand_label(1), expected=a.dtype.part.name, help="insert ops.Convert")
+        return a.with_(shape=(*a.shape[:-2], a.shape[-1], a.shape[-2]), layout=None)
+
+    def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[None, ...]:
+        return (None,)
+
+    def raised(self, length: DimLike) -> Mapping[str, object]:
+        return {}
+
+    def decompose(self, *operands: Value) -> Operand:
+        a, zero = operands
+        u, s, vh = Svd(a).outputs
+        counts = Greater(s, Broadcast(zero, s.shape, (zero.rank,)).output).output
+        return weighted(adjoint(vh), where(counts, 1 / where(counts, s, 1), 0), adjoint(u))
+
+    def vjp(self, gradient: Gradient, a: Value, zero: Value) -> Gradients:
+        inverse = self.output
+        of_inverse, = conjugated(gradient, self.outputs)
+        back, turned = adjoint(inverse), adjoint(of_inverse)
+        left = turned - product(a, product(inverse, turned))
+        right = turned - product(product(turned, inverse), a)
+        found = product(product(left, inverse), back) + product(back, product(inverse, right))
+        return conjugate(found - product(product(back, of_inverse), back)), None
 
 
 class SingularValues(LibraryOp):
@@ -178,13 +224,13 @@ class SingularValues(LibraryOp):
     def vjp(self, gradient: Gradient, a: Value) -> Gradients:
         assert isinstance(gradient, Operand)
         u, _, vh = Svd(a).outputs
-        return (conjugate(product(u * spread_rows(converted(gradient.value, a.dtype), u), vh)),)
+        return (conjugate(weighted(u, gradient, vh)),)
 
 
 class EigenHermitian(LibraryOp):
     """Eigenvalues of a symmetric or Hermitian a in ascending order, and eigenvectors as columns (syevd, heevd).
 
-    Its lower triangle is read, and the derivative is that in it, for distinct eigenvalues.
+    Its lower triangle is read, and the derivative is that in it; that of the vectors needs distinct eigenvalues.
     """
 
     operand_names = "a"
@@ -198,6 +244,9 @@ class EigenHermitian(LibraryOp):
     def vjp(self, gradient: Gradient, a: Value) -> Gradients:
         values, vectors = self.outputs
         of_values, of_vectors = conjugated(gradient, self.outputs)
+        if not reaches(gradient, 1):
+            whole = weighted(vectors, of_values, adjoint(vectors))
+            return (conjugate(half_lower(whole + adjoint(whole))),)
         wide = converted(values, a.dtype)
         gap = along_rows(wide) - along_columns(wide)
         on_diagonal = is_diagonal(gap)
@@ -210,7 +259,7 @@ class EigenHermitian(LibraryOp):
 class Eigen(LibraryOp):
     """Eigenvalues of a square a, complex, and eigenvectors of length 1 as columns (geev); no order is promised.
 
-    Its derivative needs distinct eigenvalues, and functions that do not depend on the phases of the vectors.
+    The derivative of the vectors needs distinct eigenvalues, and functions that do not depend on their phases.
     """
 
     operand_names = "a"
@@ -225,11 +274,13 @@ class Eigen(LibraryOp):
     def vjp(self, gradient: Gradient, a: Value) -> Gradients:
         values, vectors = self.outputs
         of_values, of_vectors = conjugated(gradient, self.outputs)
-        turn = product(adjoint(vectors), of_vectors)
-        lengths = along_rows(converted(Real(diagonal_of(turn)).output, complex128))
         gap = conjugate(along_rows(values) - along_columns(values))
         on_diagonal = is_diagonal(gap)
-        inner = (turn - product(adjoint(vectors), vectors) * lengths) / where(on_diagonal, 1, gap)
+        inner = gap.full(0)
+        if reaches(gradient, 1):
+            turn = product(adjoint(vectors), of_vectors)
+            lengths = along_rows(converted(Real(diagonal_of(turn)).output, complex128))
+            inner = (turn - product(adjoint(vectors), vectors) * lengths) / where(on_diagonal, 1, gap)
         inner = where(on_diagonal, along_rows(of_values), inner)
         found = Solve(adjoint(vectors), product(inner, adjoint(vectors))).output
         return (conjugate(found) if a.dtype.is_complex else Real(found),)
@@ -292,6 +343,11 @@ def along_columns(x: Operand) -> Value:
     return Broadcast(x, (*x.shape, x.shape[-1]), (x.rank,)).output
 
 
+def weighted(left: Operand, weights: Operand, right: Operand) -> Value:
+    """Returns left @ diag(weights) @ right, for real or complex weights of each matrix."""
+    return product(left.value * spread_rows(converted(weights.value, left.dtype), left), right)
+
+
 def spread_rows(x: Operand, like: Operand) -> Value:
     """Returns matrices like others with a vector as each row."""
     return Broadcast(x, like.shape, (like.rank - 2,)).output
@@ -326,6 +382,12 @@ def diagonal_of(x: Operand) -> Value:
 def identity_like(x: Operand) -> Value:
     """Returns the identity for each of a batch of square matrices."""
     return where(is_diagonal(x), x.full(1), x.full(0))
+
+
+def reaches(gradient: Gradient, *places: int) -> bool:
+    """Returns whether one of the outputs at ``places`` has a gradient."""
+    assert isinstance(gradient, tuple)
+    return any([gradient[at] is not None for at in places])
 
 
 def conjugated(gradient: Gradient, outputs: Sequence[Value]) -> list[Value]:

@@ -29,9 +29,9 @@ from nervure.front.creation import as_tensor
 from nervure.front.loops.loop_functions import scan
 from nervure.front.matrices.contraction import matmul
 from nervure.front.matrices.matrix_axes import matrices_of, sides_of
-from nervure.front.op_functions import divide, exp, greater, multiply
+from nervure.front.op_functions import exp, greater, multiply
 from nervure.front.pointwise.complex_parts import conj
-from nervure.front.pointwise.elementwise import as_floats, convert, where
+from nervure.front.pointwise.elementwise import as_floats, convert, stop_gradient, where
 from nervure.front.promotion import promote
 from nervure.front.statistics import reductions
 from nervure.front.tensor import Tensor, TensorLike
@@ -217,10 +217,7 @@ def pinv(a: TensorLike, rcond: float | None = None, hermitian: bool = False,
     [[0.5, 0.5]]
     """
     given, axes_of = matrices_of(a, axes, "pinv")
-    own = as_matrix(given, "pinv")
-    u, s, vh = svd(own, hermitian=hermitian)
-    inverse = _inverted(s, own, rcond)
-    found = matmul(adjoint(vh), multiply(expand_dims(inverse, -1), adjoint(u)))
+    found = pseudo_inverse(as_matrix(given, "pinv"), rcond).matrix
     return axes_of.transposed(in_type_of(found, a, "pinv"))
 
 
@@ -236,13 +233,24 @@ def largest_zero(s: Tensor, x: Tensor, rcond: float | Tensor | None) -> Tensor:
     return multiply(reductions.max(s, axis=-1, keepdims=True, initial=0), share)
 
 
-def _inverted(s: Tensor, x: Tensor, rcond: float | Tensor | None) -> Tensor:
-    """Returns the inverses of singular values, and 0 in place of small ones."""
-    counts = greater(s, largest_zero(s, x, rcond))
-    return where(counts, divide(1.0, where(counts, s, 1.0)), 0.0)
+class PseudoInverse(NamedTuple):
+    """A Moore-Penrose inverse, with the rank of the matrix that it inverts, and its singular values."""
+
+    matrix: Tensor
+    rank: Tensor
+    singular_values: Tensor
 
 
-def lstsq(a: TensorLike, b: TensorLike, rcond: float | Tensor | None = None) -> LeastSquares:
+def pseudo_inverse(x: Tensor, rcond: float | Tensor | None) -> PseudoInverse:
+    """Returns the inverse of matrices x without names, where singular values up to a share of the largest count as 0.
+    """
+    s = svd(x).S
+    zero = largest_zero(s, x, rcond)
+    inverse = Tensor(ops.PseudoInverse(x.value, stop_gradient(squeeze(zero, -1)).value))
+    return PseudoInverse(inverse, reductions.count_nonzero(greater(s, zero), axis=-1), s)
+
+
+def lstsq(a: TensorLike, b: TensorLike, rcond: float | None = None) -> LeastSquares:
     """Returns the x of least length that brings a @ x closest to b, with residuals, rank and singular values of a.
 
     ``rcond`` is as for ``nv.linalg.pinv``.
@@ -253,11 +261,10 @@ def lstsq(a: TensorLike, b: TensorLike, rcond: float | Tensor | None = None) -> 
     own, right = as_matrix(a, "lstsq"), as_matrix(b, "lstsq", 2, 1)
     is_vector = right.ndim == 1
     columns = expand_dims(right, 1) if is_vector else right
-    u, s, vh = svd(own)
-    found = matmul(adjoint(vh), multiply(expand_dims(_inverted(s, own, rcond), -1), matmul(adjoint(u), columns)))
+    inverse, rank, s = pseudo_inverse(own, rcond)
+    found = matmul(inverse, columns)
     rest = reductions.sum(multiply(*[matmul(own, found) - columns] * 2), axis=-2) if not own.dtype.is_complex else \
         reductions.sum(_square_size(matmul(own, found) - columns), axis=-2)
-    rank = reductions.count_nonzero(greater(s, largest_zero(s, own, rcond)), axis=-1)
     if is_vector:
         found, rest = squeeze(found, -1), squeeze(rest, -1)
     return LeastSquares(in_type_of(found, b, "lstsq"), rest, rank, s)
@@ -378,7 +385,8 @@ def householder_product(a: TensorLike, tau: TensorLike) -> Tensor:
 def svd(a: TensorLike, full_matrices: bool = False, hermitian: bool = False) -> SvdResult:
     """Returns the singular value decomposition: U, the singular values in descending order, and the adjoint of V.
 
-    The factors have the smaller length of a; ``full_matrices=True`` is refused. The derivative needs distinct values.
+    The factors have the smaller length of a; ``full_matrices=True`` is refused. The derivative of vectors needs
+    distinct values.
 
     >>> nv.linalg.svd([[0.0, 2.0], [1.0, 0.0]]).S.tolist()
     [2.0, 1.0]
@@ -403,7 +411,8 @@ def svdvals(a: TensorLike) -> Tensor:
 def eigh(a: TensorLike, UPLO: str = "L") -> EighResult:
     """Returns the eigenvalues of a symmetric or Hermitian a in ascending order, and its eigenvectors as columns.
 
-    The lower triangle is read, or the upper one with ``UPLO="U"``. The derivative needs distinct values.
+    The lower triangle is read, or the upper one with ``UPLO="U"``. The derivative of vectors needs
+    distinct values.
 
     >>> nv.linalg.eigh([[2.0, 0.0], [0.0, 1.0]]).eigenvalues.tolist()
     [1.0, 2.0]

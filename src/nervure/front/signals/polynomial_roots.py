@@ -17,7 +17,8 @@ from nervure.front.arranging.grids import vander
 from nervure.front.arranging.joining import concatenate
 from nervure.front.arranging.views import expand_dims
 from nervure.front.loops.loop_functions import scan
-from nervure.front.matrices.factorisations import eigvals, lstsq, tolerance
+from nervure.front.matrices.contraction import matmul
+from nervure.front.matrices.factorisations import eigvals, pseudo_inverse, tolerance
 from nervure.front.op_functions import (
     absolute,
     divide,
@@ -146,7 +147,7 @@ def polyfit(x: TensorLike, y: TensorLike, deg: int, rcond: float | None = None, 
         values = values * (weights if values.ndim == 1 else expand_dims(weights, 1))
     scale = sqrt(total(square(absolute(powers)), axis=0))
     limit = tolerance(own.type.shape[0], powers.dtype) if rcond is None else real(rcond, "polyfit", "rcond")
-    found = lstsq(powers / scale, values, limit).x
+    found = matmul(pseudo_inverse(powers / scale, limit).matrix, values)
     return divide(found, scale if values.ndim == 1 else expand_dims(scale, 1))
 
 
