@@ -170,6 +170,64 @@ def test_complex_derivatives_are_differences(name):
     assert abs((ahead - behind) / (2 * step) - slope) < 2e-5 * max(1, abs(slope))
 
 
+SYSTEMS = {
+    "solve": nv.linalg.solve, "lstsq": lambda a, b: nv.linalg.lstsq(a, b).x,
+    "residuals": lambda a, b: nv.linalg.lstsq(a, b).residuals,
+    "solve_triangular": nv.linalg.solve_triangular, "cholesky_solve": nv.linalg.cholesky_solve,
+    "lu_solve": lambda a, b: nv.linalg.lu_solve((a, np.arange(2)), b), "tensorsolve": nv.linalg.tensorsolve,
+    "householder_product": nv.linalg.householder_product,
+    "kron_sum": lambda a, b: nv.linalg.kron_sum(a, np.diag(b))}
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize(("left", "right", "expected"), [
+    (np.float64, np.int64, nv.float64), (np.float64, np.float16, nv.float64), (np.float32, np.float64, nv.float64),
+    (np.complex128, np.float32, nv.complex128), (np.complex64, np.float64, nv.complex128),
+    (np.float16, np.int32, nv.float16), (np.int64, np.uint64, nv.float32), (np.int32, np.float64, nv.float64)])
+def test_operands_of_two_types(name, left, right, expected):
+    """A441: results have the type in which the operands are multiplied; integers have that of the others."""
+    a, b = 3 * np.eye(2, dtype=left), np.array([1, 2], right)
+    found = SYSTEMS[name](a, b)
+    assert found.dtype is (expected.part if name == "residuals" else expected)
+    if name == "solve":
+        np.testing.assert_allclose(found.numpy(), [1 / 3, 2 / 3], rtol=4 * float(np.finfo(expected.part.numpy).eps))
+        named = nv.linalg.solve(nv.constant(a, "H=2, W=2"), nv.constant(b, "H=2"))
+        assert named.dtype is expected
+
+
+def test_lists_have_the_digits_of_the_matrix():
+    """A441: beside a matrix of doubles their numbers are doubles."""
+    np.testing.assert_array_equal(nv.linalg.solve(3 * np.eye(2), [1.1, 2]).numpy(),
+                                  np.linalg.solve(3 * np.eye(2), [1.1, 2]))
+
+
+def test_residuals_are_real():
+    """A441: also where the right side alone is complex."""
+    b = np.array([1j, 1, 2 - 1j])
+    np.testing.assert_allclose(nv.linalg.lstsq(np.ones((3, 1)), b).residuals.numpy(),
+                               np.linalg.lstsq(np.ones((3, 1)), b, rcond=None)[1][0])
+
+
+def test_matrices_without_elements():
+    """A443: they have empty results, and norms of 0."""
+    assert nv.linalg.matrix_exp(np.zeros((2, 0, 0))).shape == (2, 0, 0)
+    n = nv.dim("n")
+    x = nv.placeholder((n, n))
+    exponential = nv.computation(nv.linalg.matrix_exp(x), x)
+    np.testing.assert_array_equal(exponential(np.zeros((0, 0))), np.zeros((0, 0)))
+    np.testing.assert_array_equal(exponential(np.zeros((2, 2))), np.eye(2))
+    for shape in ((0, 0), (0, 3), (3, 0)):
+        a, b = np.zeros(shape), np.ones((shape[0], 2))
+        for ord in ("fro", "nuc", 1, 2, np.inf):
+            assert nv.linalg.matrix_norm(a, ord).item() == np.linalg.norm(a, ord) == 0
+        found, known = nv.linalg.lstsq(a, b), np.linalg.lstsq(a, b, rcond=None)
+        np.testing.assert_array_equal(found.x.numpy(), known[0])
+        assert found.rank.item() == known[2] == 0
+        np.testing.assert_array_equal(nv.linalg.orth(a).numpy(), scipy.linalg.orth(a))
+        assert nv.linalg.null_space(a).shape == (shape[1], shape[1])
+    assert nv.linalg.vector_norm(np.zeros(0), np.inf).item() == 0
+
+
 SQUARE = np.linalg.qr(np.random.default_rng(0).standard_normal((3, 3)))[0]
 TALL = np.array([[1.0, 1, 1], [1, -1, 1], [1, 1, -1], [1, -1, -1]])
 RIGHT = np.array([1.0, 2, 4, 3])
@@ -237,9 +295,12 @@ def test_transformers_and_symbolic_batches(transformer):
 
 @pytest.mark.parametrize(("program", "kind", "message"), [
     (lambda: nv.linalg.lu_solve((np.eye(2),), np.ones(2)), nv.InvalidArgument, "no factored matrix"),
-    (lambda: nv.linalg.lu_solve((np.eye(2), [0, 1]), np.ones(2), 3), nv.InvalidArgument, "no factored matrix"),
+    (lambda: nv.linalg.lu_solve((np.eye(2), [0, 1]), np.ones(2), 3), nv.InvalidArgument, "as it is, transposed"),
     (lambda: nv.linalg.lu_solve((np.eye(2), [0]), np.ones(2)), nv.ShapeMismatch, "has a pivot"),
     (lambda: nv.linalg.householder_product(np.ones((2, 3)), np.ones(2)), nv.ShapeMismatch, "a column and a factor"),
+    *[(lambda solve=solve: solve(np.eye(2), np.ones(2), trans=np.array([0, 1])), nv.WrongKind, "trans is an integer")
+      for solve in (nv.linalg.solve_triangular, lambda a, b, trans: nv.linalg.lu_solve((a, [0, 1]), b, trans))],
+    (lambda: nv.linalg.vector_norm(np.ones(3), np.ones(2)), nv.InvalidArgument, "is a number"),
     (lambda: nv.linalg.sqrtm(np.ones((2, 3))), nv.ShapeMismatch, "not square"),
     (lambda: nv.linalg.sqrtm(np.zeros((2, 2))).numpy(), nv.NumericError, "singular"),
     (lambda: nv.linalg.null_space(np.ones((2, 2, 2))), nv.ShapeMismatch, "differ in rank"),

@@ -20,7 +20,7 @@ from nervure.front import alignment
 from nervure.front.creation import as_tensor
 from nervure.front.given_arrays import check_numbers, numpy_array
 from nervure.front.promotion import floating, promote, weak_type
-from nervure.front.tensor import Operand, Tensor, value_only
+from nervure.front.tensor import Operand, Tensor, TensorLike, value_only
 from nervure.front.traced_numbers import TracedNumber, is_number
 from nervure.ir.op import Op, Value
 from nervure.ops.conversion import converted
@@ -108,7 +108,7 @@ def promoted_pair(x: Operand, y: Operand, op: str, wanted: DTypeLike | None = No
     return left, right
 
 
-def tensors_of_type(operands: Sequence[Operand], op: str, dtype: DType) -> list[Tensor]:
+def tensors_of_type(operands: Sequence[TensorLike], op: str, dtype: DType) -> list[Tensor]:
     """Returns operands as tensors of one element type. Each keeps its axes."""
     tensors = [as_tensor(entry, op, position, dtype) for position, entry in enumerate(operands, 1)]
     return [Tensor(converted(entry.value, dtype), entry._axes) for entry in tensors]

@@ -20,7 +20,8 @@ import ml_dtypes
 from nervure import ops
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch
 from nervure.front.alignment import broadcast_shape
-from nervure.front.argument_parsing import one_of, truth
+from nervure.front.apply import tensors_of_type
+from nervure.front.argument_parsing import integer, one_of, truth
 from nervure.front.arranging.filled import eye, tril, triu
 from nervure.front.arranging.joining import concatenate
 from nervure.front.arranging.rearranging import moveaxis
@@ -38,7 +39,7 @@ from nervure.front.tensor import Tensor, TensorLike
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import AxesLike
 from nervure.types.dim import DimLike, dim_max, equal, less_equal
-from nervure.types.dtype import DType, complex64, complex128, float64
+from nervure.types.dtype import DType, complex64, complex128, float32, float64
 
 __all__ = ["cholesky", "cholesky_solve", "det", "eig", "eigh", "eigvals", "eigvalsh", "householder_product", "inv",
            "lstsq", "pinv", "qr",
@@ -123,6 +124,14 @@ def in_type_of(x: Tensor, given: TensorLike, op: str) -> Tensor:
     return convert(x, dtype.part if dtype.is_complex else dtype)
 
 
+def in_common_type(a: TensorLike, b: TensorLike, op: str) -> tuple[Tensor, Tensor]:
+    """Returns a and b in the common type of those that are floats, or as float32. Each keeps its axes."""
+    kinds = [as_tensor(entry, op, position).dtype for position, entry in enumerate((a, b), 1)]
+    floats = [dtype for dtype in kinds if dtype.is_float or dtype.is_complex]
+    left, right = tensors_of_type((a, b), op, promote(floats or [float32], op=op))
+    return left, right
+
+
 def in_doubles(x: Tensor) -> Tensor:
     """Returns x in float64 or complex128."""
     return convert(x, complex128 if x.dtype.is_complex else float64)
@@ -133,14 +142,12 @@ def adjoint(x: Tensor) -> Tensor:
     return conj(matrix_transposed(x))
 
 
-def broadcast_pair(a: TensorLike, b: TensorLike, op: str) -> tuple[Tensor, Tensor, bool]:
-    """Returns the matrices a, right sides b as matrices of one type and batch with them, and whether b is one vector.
+def broadcast_pair(a: Tensor, b: Tensor, op: str) -> tuple[Tensor, Tensor, bool]:
+    """Returns matrices a, right sides b of their type as matrices of one batch with them, and whether b is one vector.
     """
     left, right = as_square(a, op), as_matrix(b, op, 2, 1)
     is_vector = right.ndim == 1
     right = expand_dims(right, 1) if is_vector else right
-    wide = promote([left.dtype, right.dtype], op=op)
-    left, right = convert(left, wide), convert(right, wide)
     if equal(left.type.shape[-1], right.type.shape[-2]) is False:
         raise ShapeMismatch("each row of the matrix has one right side", op=op, operand=2, got=str(right.type),
                             expected=f"{left.type.shape[-1]} rows", help="b is a vector, or has the rows of a")
@@ -167,6 +174,7 @@ def solve(a: TensorLike, b: TensorLike, axes: AxesLike | None = None) -> Tensor:
     if axes is not None or any([isinstance(entry, Tensor) and entry.is_named and entry.ndim for entry in (a, b)]):
         sides = sides_of(a, b, axes, "solve")
         return sides.back(solve(sides.left, sides.right))
+    a, b = in_common_type(a, b, "solve")
     left, right, is_vector = broadcast_pair(a, b, "solve")
     found = Tensor(ops.Solve(left.value, right.value))
     return in_type_of(squeeze(found, -1) if is_vector else found, b, "solve")
@@ -181,17 +189,23 @@ def solve_triangular(a: TensorLike, b: TensorLike, lower: bool = False, trans: i
     >>> nv.linalg.solve_triangular([[2.0, 2.0], [9.0, 4.0]], [6.0, 4.0]).tolist()
     [2.0, 1.0]
     """
+    a, b = in_common_type(a, b, "solve_triangular")
     own = as_square(a, "solve_triangular")
     triangle = tril(own) if truth(lower, "solve_triangular", "lower") else triu(own)
     if truth(unit_diagonal, "solve_triangular", "unit_diagonal"):
         identity = eye(own.shape[-1], dtype=own.dtype)
         triangle = where(greater(eye(own.shape[-1]), 0), identity, triangle)
-    if trans not in (0, 1, 2):
-        raise InvalidArgument("a triangle is taken as it is, transposed, or transposed and conjugated",
-                              op="solve_triangular", operand="trans", got=f"{trans!r:.40}", expected="0, 1 or 2",
-                              help="leave it out")
-    turned = [triangle, matrix_transposed(triangle), adjoint(triangle)][trans]
-    return solve(turned, b)
+    turned = [triangle, matrix_transposed(triangle), adjoint(triangle)][turn(trans, "solve_triangular")]
+    return in_type_of(solve(turned, b), b, "solve_triangular")
+
+
+def turn(trans: int, op: str) -> int:
+    """Returns the argument ``trans`` of a system: as it is, transposed, or transposed and conjugated."""
+    number = integer(trans, op, "trans", "0, 1 or 2", "0 takes the matrix as it is")
+    if number not in (0, 1, 2):
+        raise InvalidArgument("the matrix is taken as it is, transposed, or transposed and conjugated", op=op,
+                              operand="trans", got=number, expected="0, 1 or 2", help="leave it out")
+    return number
 
 
 def inv(a: TensorLike, axes: AxesLike | None = None) -> Tensor:
@@ -227,10 +241,15 @@ def tolerance(length: DimLike, dtype: DType) -> Tensor:
     return multiply(as_tensor(length, dtype=dtype.part), precision)
 
 
+def largest(x: Tensor, axis: AxesLike, keepdims: bool = False) -> Tensor:
+    """Returns the largest of magnitudes x along an ``axis``, and 0 where there are none."""
+    return reductions.max(x, axis=axis, keepdims=keepdims, initial=0)
+
+
 def largest_zero(s: Tensor, x: Tensor, rcond: float | Tensor | None) -> Tensor:
     """Returns the number up to which singular values s of matrices x count as 0, with one axis for each of theirs."""
     share = tolerance(dim_max(*x.type.shape[-2:]), x.dtype) if rcond is None else rcond
-    return multiply(reductions.max(s, axis=-1, keepdims=True, initial=0), share)
+    return multiply(largest(s, -1, keepdims=True), share)
 
 
 class PseudoInverse(NamedTuple):
@@ -258,6 +277,7 @@ def lstsq(a: TensorLike, b: TensorLike, rcond: float | None = None) -> LeastSqua
     >>> nv.linalg.lstsq([[1.0], [1.0]], [1.0, 3.0]).x.numpy().round(4).tolist()
     [2.0]
     """
+    a, b = in_common_type(a, b, "lstsq")
     own, right = as_matrix(a, "lstsq"), as_matrix(b, "lstsq", 2, 1)
     is_vector = right.ndim == 1
     columns = expand_dims(right, 1) if is_vector else right
@@ -267,7 +287,8 @@ def lstsq(a: TensorLike, b: TensorLike, rcond: float | None = None) -> LeastSqua
         reductions.sum(_square_size(matmul(own, found) - columns), axis=-2)
     if is_vector:
         found, rest = squeeze(found, -1), squeeze(rest, -1)
-    return LeastSquares(in_type_of(found, b, "lstsq"), rest, rank, s)
+    found, rest, s = [in_type_of(entry, b, "lstsq") for entry in (found, rest, s)]
+    return LeastSquares(found, rest, rank, s)
 
 
 def _square_size(x: Tensor) -> Tensor:
@@ -330,8 +351,10 @@ def cholesky_solve(factor: TensorLike, b: TensorLike) -> Tensor:
     >>> nv.linalg.cholesky_solve([[2.0, 0.0], [0.0, 1.0]], [8.0, 3.0]).tolist()
     [2.0, 3.0]
     """
-    own = as_square(factor, "cholesky_solve")
-    return solve_triangular(own, solve_triangular(own, b, lower=True), lower=True, trans=2)
+    factor, b = in_common_type(factor, b, "cholesky_solve")
+    own, right = as_square(factor, "cholesky_solve"), as_matrix(b, "cholesky_solve", 2, 1)
+    found = solve_triangular(own, solve_triangular(own, right, lower=True), lower=True, trans=2)
+    return in_type_of(found, b, "cholesky_solve")
 
 
 def qr(a: TensorLike) -> QrResult:
@@ -362,6 +385,7 @@ def householder_product(a: TensorLike, tau: TensorLike) -> Tensor:
     >>> nv.linalg.householder_product([[9.0], [1.0]], [1.0]).tolist()
     [[0.0], [-1.0]]
     """
+    a, tau = in_common_type(a, tau, "householder_product")
     own, factors = as_matrix(a, "householder_product"), as_matrix(tau, "householder_product", 2, 1)
     rows, columns = own.type.shape[-2:]
     count = factors.type.shape[-1]
@@ -370,15 +394,14 @@ def householder_product(a: TensorLike, tau: TensorLike) -> Tensor:
         raise ShapeMismatch("each reflection has a column and a factor", op="householder_product", operand=2,
                             got=f"{own.type} and {factors.type}", expected="no more columns than rows, and factors "
                             "for the first of them", help="the axes in front are the same for both")
-    wide = promote([own.dtype, factors.dtype], op="householder_product")
-    below = tril(convert(own, wide), -1) + eye(rows, columns, dtype=wide)
-    start = broadcast(eye(rows, columns, dtype=wide), own.type.shape)
+    below = tril(own, -1) + eye(rows, columns, dtype=own.dtype)
+    start = broadcast(eye(rows, columns, dtype=own.dtype), own.type.shape)
 
     def reflected(q: Tensor, step: tuple[Tensor, Tensor]) -> tuple[Tensor, None]:
         v, factor = expand_dims(step[0], -1), expand_dims(expand_dims(step[1], -1), -1)
         return q - multiply(factor, matmul(v, matmul(adjoint(v), q))), None
     vectors = moveaxis(below[..., :count], -1, 0)
-    found = scan(reflected, start, (vectors, moveaxis(convert(factors, wide), -1, 0)), reverse=True)[0]
+    found = scan(reflected, start, (vectors, moveaxis(factors, -1, 0)), reverse=True)[0]
     return in_type_of(found, a, "householder_product")
 
 

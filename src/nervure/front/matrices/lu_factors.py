@@ -26,9 +26,11 @@ from nervure.front.matrices.factorisations import (
     as_matrix,
     as_square,
     broadcast_pair,
+    in_common_type,
     in_type_of,
     solve,
     solve_triangular,
+    turn,
 )
 from nervure.front.op_functions import equal
 from nervure.front.pointwise.complex_parts import conj
@@ -104,11 +106,13 @@ def lu_solve(factors: Any, b: TensorLike, trans: int = 0) -> Tensor:
     [1.0, 1.0]
     """
     listed: list[Any] = members(factors, "lu_solve", "factors", "what nv.linalg.lu_factor gives")
-    if len(listed) != 2 or trans not in (0, 1, 2):
-        operand, got = ("factors", f"{len(listed)} entries") if len(listed) != 2 else ("trans", f"{trans!r:.40}")
-        raise InvalidArgument("this is no factored matrix to solve with", op="lu_solve", operand=operand, got=got,
-                              expected="(LU, pivots), and 0, 1 or 2", help="nv.linalg.lu_factor(a) gives the factors")
-    packed, pivots = as_square(listed[0], "lu_solve"), as_index(listed[1], "lu_solve")
+    if len(listed) != 2:
+        raise InvalidArgument("this is no factored matrix to solve with", op="lu_solve", operand="factors",
+                              got=f"{len(listed)} entries", expected="(LU, pivots)",
+                              help="nv.linalg.lu_factor(a) gives the factors")
+    trans = turn(trans, "lu_solve")
+    first, b = in_common_type(listed[0], b, "lu_solve")
+    packed, pivots = as_square(first, "lu_solve"), as_index(listed[1], "lu_solve")
     if pivots.ndim != packed.ndim - 1 or same_length(pivots.type.shape[-1], packed.type.shape[-1]) is False:
         raise ShapeMismatch("each column has a pivot", op="lu_solve", operand="factors", got=str(pivots.type),
                             expected=f"{packed.type.shape[-1]} pivots, for each matrix of {packed.type}",

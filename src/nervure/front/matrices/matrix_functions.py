@@ -24,6 +24,7 @@ from nervure.front.matrices.factorisations import (
     in_doubles,
     in_type_of,
     inv,
+    largest,
     largest_zero,
     slogdet,
     solve,
@@ -96,7 +97,7 @@ def matrix_exp(a: TensorLike, axes: AxesLike | None = None) -> Tensor:
     """
     given, axes_of = matrices_of(a, axes, "matrix_exp")
     own = as_square(given, "matrix_exp")
-    size = stop_gradient(reductions.max(reductions.sum(absolute(own), axis=-2), axis=-1))
+    size = stop_gradient(largest(reductions.sum(absolute(own), axis=-2), axis=-1))
     wanted = clip(ceil(log2(divide(where(greater(size, 0), size, 1.0), _LARGEST))), 0, None)
     count = expand_dims(expand_dims(wanted, -1), -1)
     x = multiply(own, exp2(multiply(clip(count, None, _SQUARINGS), -1.0)))
@@ -162,6 +163,9 @@ def vector_norm(x: TensorLike, ord: float = 2, axis: AxesLike | None = None, kee
     own = as_floats(x, "vector_norm")
     along = list(range(own.ndim)) if axis is None else positions_of(own, axis, "vector_norm")
     size = absolute(own)
+    if isinstance(ord, bool) or not isinstance(ord, (int, float, np.integer, np.floating)):
+        raise InvalidArgument("the order of a norm is a number", op="vector_norm", operand="ord", got=f"{ord!r:.40}",
+                              expected="a number, inf or -inf", help="nv.linalg.matrix_norm has 'fro' and 'nuc'")
     if ord == 2:
         return reductions.L2_norm(size, axis=along, keepdims=keepdims)
     if ord == 1:
@@ -169,10 +173,7 @@ def vector_norm(x: TensorLike, ord: float = 2, axis: AxesLike | None = None, kee
     if ord == 0:
         return convert(reductions.count_nonzero(size, axis=along, keepdims=keepdims), size.dtype)
     if ord in (float("inf"), float("-inf")):
-        return (reductions.max if ord > 0 else reductions.min)(size, axis=along, keepdims=keepdims)
-    if isinstance(ord, bool) or not isinstance(ord, (int, float, np.number)):
-        raise InvalidArgument("the order of a norm is a number", op="vector_norm", operand="ord", got=f"{ord!r:.40}",
-                              expected="a number, inf or -inf", help="nv.linalg.matrix_norm has 'fro' and 'nuc'")
+        return (largest if ord > 0 else reductions.min)(size, axis=along, keepdims=keepdims)
     powers = power(convert(size, size.dtype.compute), float(ord))
     return convert(power(reductions.sum(powers, axis=along, keepdims=keepdims), 1 / float(ord)), size.dtype)
 
@@ -200,11 +201,11 @@ def matrix_norm(x: TensorLike, ord: float | str = "fro", keepdims: bool = False,
         found = reductions.L2_norm(absolute(own), axis=[own.ndim - 2, own.ndim - 1])
     elif ord in ("nuc", 2, -2):
         values = svdvals(own)
-        pick = {"nuc": reductions.sum, 2: reductions.max, -2: reductions.min}[ord]
+        pick = {"nuc": reductions.sum, 2: largest, -2: reductions.min}[ord]
         found = pick(values, axis=-1)
     else:
         sums = reductions.sum(absolute(own), axis=-2 if abs(float(ord)) == 1 else -1)
-        found = (reductions.max if float(ord) > 0 else reductions.min)(sums, axis=-1)
+        found = (largest if float(ord) > 0 else reductions.min)(sums, axis=-1)
     found = in_type_of(found, x, "matrix_norm")
     return axes_of.matrices(expand_dims(expand_dims(found, -1), -1)) if keepdims else axes_of.numbers(found)
 

@@ -15,10 +15,8 @@ from nervure.front.argument_parsing import integer, positions_of
 from nervure.front.arranging.filled import eye
 from nervure.front.arranging.rearranging import moveaxis
 from nervure.front.arranging.views import expand_dims, flatten, reshape
-from nervure.front.creation import as_tensor
-from nervure.front.matrices.factorisations import as_square, in_type_of, inv, solve, without_names
-from nervure.front.pointwise.elementwise import as_floats, convert
-from nervure.front.promotion import promote
+from nervure.front.matrices.factorisations import as_square, in_common_type, in_type_of, inv, solve, without_names
+from nervure.front.pointwise.elementwise import as_floats
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.support.elsewhere import explain_keywords
 from nervure.types.axes import AxesLike
@@ -55,8 +53,8 @@ def tensorsolve(a: TensorLike, b: TensorLike, axes: AxesLike | None = None) -> T
     >>> nv.linalg.tensorsolve(nv.reshape(2 * nv.eye(4), (2, 2, 4)), nv.ones((2, 2))).tolist()
     [0.5, 0.5, 0.5, 0.5]
     """
-    own = without_names(as_floats(a, "tensorsolve"), "tensorsolve")
-    right = without_names(as_tensor(b, "tensorsolve", 2), "tensorsolve", 2)
+    own, right = [without_names(entry, "tensorsolve", position)
+                  for position, entry in enumerate(in_common_type(a, b, "tensorsolve"), 1)]
     if axes is not None:
         places = positions_of(own, axes, "tensorsolve")
         own = moveaxis(own, places, tuple(range(own.ndim - len(places), own.ndim)))
@@ -78,14 +76,13 @@ def kron_sum(a: TensorLike, b: TensorLike) -> Tensor:
     >>> nv.linalg.kron_sum([[1.0, 2.0], [3.0, 4.0]], [[10.0]]).tolist()
     [[11.0, 2.0], [3.0, 14.0]]
     """
+    a, b = in_common_type(a, b, "kron_sum")
     left, right = as_square(a, "kron_sum"), as_square(b, "kron_sum", 2)
-    wide = promote([left.dtype, right.dtype], op="kron_sum")
-    left, right = convert(left, wide), convert(right, wide)
     m, n = left.type.shape[-1], right.type.shape[-1]
     batch = broadcast_shape([left.type.shape[:-2], right.type.shape[:-2]], "kron_sum")
-    outer = expand_dims(expand_dims(left, -1), -3) * reshape(eye(n, dtype=wide), (1, n, 1, n))
-    inner = expand_dims(expand_dims(right, -2), -4) * reshape(eye(m, dtype=wide), (m, 1, m, 1))
-    return in_type_of(reshape(outer + inner, (*batch, m * n, m * n)), b if right.dtype is wide else a, "kron_sum")
+    outer = expand_dims(expand_dims(left, -1), -3) * reshape(eye(n, dtype=left.dtype), (1, n, 1, n))
+    inner = expand_dims(expand_dims(right, -2), -4) * reshape(eye(m, dtype=left.dtype), (m, 1, m, 1))
+    return in_type_of(reshape(outer + inner, (*batch, m * n, m * n)), b, "kron_sum")
 
 
 explain_keywords(globals(), __all__)
