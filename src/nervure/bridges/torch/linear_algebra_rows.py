@@ -26,7 +26,7 @@ from nervure.ops.reductions import Max
 from nervure.ops.selection import where
 from nervure.types import dtype as types
 from nervure.types.description import BasicTensorDescription as Type
-from nervure.types.dim import DimLike
+from nervure.types.dim import DimLike, dim_max
 
 Types = tuple[Type, ...]
 Several = tuple[Value | None, ...]
@@ -87,7 +87,7 @@ def pseudo_inverse(result: Type, a: Value, absolute: Value | None, relative: Val
     bound = s.full(0)
     largest = expanded(ops.Reshape(Max(s, axes=[s.rank - 1]), (*s.shape[:-1], 1)).output, s.shape)
     if relative is None and absolute is None:
-        relative = ops.Full(names.tolerance(Tensor(a), None), s.dtype, ()).output
+        relative = names.tolerance(dim_max(*a.shape[-2:]), a.dtype).value
     if relative is not None:
         bound = largest * _for_each(relative, s)
     if absolute is not None:
