@@ -102,3 +102,13 @@ def test_it_agrees_with_jax():
 def test_mistakes(call, kind, words):
     with pytest.raises(kind, match=words):
         call()
+
+
+@pytest.mark.parametrize("length", [nv.dim("n"), 5])
+def test_entries_of_dicts_are_found_by_their_keys(length):
+    """A362, A380: in any order, for one element at a time and for many."""
+    x = nv.placeholder((length,))
+    found = nv.associative_scan(lambda f, g: {"b": f["b"] * g["b"], "a": f["a"] + g["a"]}, {"a": x, "b": x})
+    given = np.float32([1, 2, 3, 4, 5])
+    sums, products = nv.computation([found["a"], found["b"]], x)(given)
+    assert sums.tolist() == [1, 3, 6, 10, 15] and products.tolist() == [1, 2, 6, 24, 120]

@@ -373,3 +373,25 @@ def test_python_s_own_branches_and_loops_name_ours(transformer):
         nv.jit(loops)(np.ones(3, np.float32))
     with pytest.raises(WrongKind, match=r"nv\.cond"):
         nv.scan(lambda c, v: (c if c > 0 else v, None), 0.0, nv.zeros((3,)))
+
+
+def swapped(d, *_):
+    """Entries in another order than they came in: (a, b) -> (b, [a + 1, 2])."""
+    return {"b": [d["a"] + 1.0, d["b"][1]], "a": d["b"][0]}
+
+
+@pytest.mark.parametrize("loop", [
+    lambda first: nv.fori_loop(0, 3, lambda i, d: swapped(d), first),
+    lambda first: nv.while_loop(lambda d: d["a"] + d["b"][0] < 7.5, swapped, first, max_trips=5),
+    lambda first: nv.scan(lambda d, _: (swapped(d), None), first, None, length=3)[0],
+    lambda first: nv.cond(nv.sum(first["a"]) > 0, lambda d: swapped(swapped(swapped(d))), swapped, first),
+    lambda first: nv.switch(2, [lambda d: d, swapped, lambda d: swapped(swapped(swapped(d)))], first),
+], ids=["fori_loop", "while_loop", "scan", "cond", "switch"])
+def test_entries_of_dicts_are_found_by_their_keys(transformer, loop):
+    """A362, A365: in any order; what comes out has that of the first."""
+    a, b = nv.placeholder((), nv.float64), nv.placeholder((), nv.float64)
+    found = loop({"a": a, "b": [b, 7.0]})
+    value, factor = found["a"] * 10 + found["b"][0], found["b"][1]
+    assert set(found) == {"a", "b"}
+    made = run([value, factor, nv.deriv(value * value, a)], transformer, a, b)(2.0, 3.0)
+    assert [entry.item() for entry in made] == [44.0, 7.0, 88.0]

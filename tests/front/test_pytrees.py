@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import nervure as nv
-from nervure.front.pytrees import flatten, unflatten
+from nervure.front.pytrees import flatten, flatten_as, unflatten
 from nervure.functions.nesting import Nested
 
 
@@ -166,3 +166,23 @@ def test_the_paths_of_attributes():
     with pytest.raises(nv.NervureError) as caught:
         nv.scan(lambda carry, row: (Layer(carry.weights > 0), row), Layer(nv.ones(())), nv.ones((2,)))
     assert "carry.weights" in str(caught.value)
+
+
+@pytest.mark.parametrize(("first", "value", "leaves"), [
+    ({"a": 0, "b": [0, {"c": 0, "d": 0}]}, {"b": [1, {"d": 2, "c": 3}], "a": 4}, [4, 1, 3, 2]),
+    (Table(0, 0), Table(1, 2), None), ([0, 0], [1, 2], [1, 2]), (0, 5, [5]),
+])
+def test_entries_come_in_the_order_of_another_pattern(first, value, leaves):
+    """A362"""
+    pattern = flatten(first)[1]
+    found = flatten_as(pattern, value)
+    assert found == (flatten(value)[0] if leaves is None else leaves, pattern)
+    assert unflatten(pattern, found[0]) == value
+
+
+@pytest.mark.parametrize("value", [{"a": 1}, {"a": 1, "c": 2}, {"a": 1, "b": 2, "c": 3}, {"b": [1], "a": 2}, [1, 2], 1,
+                                   OrderedDict(a=1, b=2), defaultdict(int, a=1, b=2)])
+def test_patterns_of_other_keys_or_kinds_differ(value):
+    """A362"""
+    pattern = flatten({"a": 0, "b": 0})[1]
+    assert flatten_as(pattern, value) == flatten(value) and flatten_as(pattern, value)[1] != pattern

@@ -74,6 +74,20 @@ def flatten(value: object, depth: int = 0) -> tuple[list[object], Pattern]:
     return leaves, ContainerPattern(type(value), tuple(parts[0]), tuple(patterns), factory, _is_own_namespace(value))
 
 
+def flatten_as(first: Pattern, value: object) -> tuple[list[object], Pattern]:
+    """Returns what ``flatten`` does, in the order of the ``first`` pattern if nothing but the order differs: entries
+    are found by their keys.
+
+    >>> flatten_as(flatten({"a": 0, "b": 0})[1], {"b": 1, "a": 2})[0]
+    [2, 1]
+    """
+    leaves, pattern = flatten(value)
+    try:
+        return _in_order(first, pattern, iter(leaves)), first
+    except LookupError:
+        return leaves, pattern
+
+
 def unflatten(pattern: Pattern, leaves: Iterable[object]) -> object:
     """Builds the nested value that has this pattern and these leaves."""
     return _build(pattern, iter(leaves))
@@ -139,6 +153,21 @@ def _with_attributes(value: object, entries: dict[object, object]) -> tuple[Iter
 
 def _is_own_namespace(value: object) -> bool:
     return isinstance(value, dict) and getattr(value, "__dict__", None) is value
+
+
+def _in_order(first: Pattern, pattern: Pattern, leaves: Iterator[object]) -> list[object]:
+    """Returns the leaves of a pattern in the order of the ``first``; LookupError if more than the order differs."""
+    if isinstance(first, LeafPattern) or isinstance(pattern, LeafPattern):
+        if first != pattern:
+            raise LookupError
+        return [next(leaves)]
+    entries = dict(zip(first.keys, first.entries, strict=True))
+    kinds = [each._replace(keys=(), entries=()) for each in (first, pattern)]
+    if kinds[0] != kinds[1] or entries.keys() != set(pattern.keys):
+        raise LookupError
+    found = {key: _in_order(entries[key], entry, leaves)
+             for key, entry in zip(pattern.keys, pattern.entries, strict=True)}
+    return [leaf for key in first.keys for leaf in found[key]]
 
 
 def _build(pattern: Pattern, leaves: Iterator[object]) -> object:

@@ -108,7 +108,7 @@ class _Prefixes:
     def _combined(self, left: Sequence[Tensor], right: Sequence[Tensor]) -> list[Tensor]:
         """Returns what the function makes of two groups of elements, if it is as these are."""
         given = self._fn(self.nested(left), self.nested(right))
-        leaves, pattern = pytrees.flatten(given)
+        leaves, pattern = pytrees.flatten_as(self._pattern, given)
         if pattern != self._pattern:
             raise InvalidArgument("the function changes the nesting of elements", op=_NAME, operand="fn",
                                   got=f"{given!r:.80}", expected=f"{self.nested(right)!r:.80}",

@@ -77,14 +77,18 @@ def switch(index: TensorLike, branches: Sequence[Callable[..., Nested]], *operan
 
 
 class _Branch:
-    """One traced branch: its body, and the leaves of its results, None for those that have no value."""
+    """One traced branch: its body, and the leaves of its results, None for those that have no value; entries are in the
+    order of the ``result`` of the first branch.
+    """
 
     def __init__(self, name: str, operand: str, function: Callable[..., Nested], pattern: pytrees.Pattern,
-                 like: Sequence[Tensor]) -> None:
+                 like: Sequence[Tensor], result: pytrees.Pattern | None) -> None:
         self.body = TracedBody(name, like)
         with self.body.tracing():
             arguments: Nested = pytrees.unflatten(pattern, self.body.tensors)
-            self.leaves, self.pattern = pytrees.flatten(function(*arguments))
+            found = function(*arguments)
+            self.leaves, self.pattern = pytrees.flatten(found) if result is None else pytrees.flatten_as(
+                result, found)
             self.weak = [is_number(leaf) for leaf in self.leaves]
             shown = paths(self.pattern, f"result of {operand}")
             self.tensors = tensors_of_leaves(self.leaves, name, shown)
@@ -127,10 +131,10 @@ def _choose(name: str, chooser: Tensor, functions: Mapping[str, Callable[..., Ne
             operands: Sequence[object]) -> Nested:
     leaves, pattern = pytrees.flatten(tuple(operands))
     given = [as_tensor(leaf, name, path) for leaf, path in zip(leaves, paths(pattern, "operands"), strict=True)]
-    branches = []
+    branches: list[_Branch] = []
     for operand, function in functions.items():
         argument_parsing.require_function(function, name, operand, [f"operands[{at}]" for at in range(len(operands))])
-        branches.append(_Branch(name, operand, function, pattern, given))
+        branches.append(_Branch(name, operand, function, pattern, given, branches[0].pattern if branches else None))
     first = branches[0]
     for other in branches[1:]:
         if other.pattern != first.pattern or [each is None for each in other.tensors] != [

@@ -271,7 +271,7 @@ class _Traced:
         with self.body.tracing():
             found = self.step(self.nested(self.body.tensors[:count]), *self.body.tensors[count:])
             carry, stacked = found if self.gives_pairs else (found, None)
-            leaves, pattern = pytrees.flatten(carry)
+            leaves, pattern = pytrees.flatten_as(self.pattern, carry)
             if pattern != self.pattern:
                 raise InvalidArgument("the carry changes its nesting", op=self.name, operand="carry",
                                       got=f"{carry!r:.80}",
