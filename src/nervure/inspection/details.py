@@ -55,7 +55,7 @@ def details(report: CompilationReport, seconds: float | None, limits: Limits | N
     a space.
     """
     blocks = [head(report, seconds), *[_step(step, rates_of(step, limits)) for step in report.steps]]
-    if report.temporaries or report.in_place or report.panels:
+    if report.temporaries or report.in_place or report.panels or report.inside_bytes:
         blocks.append(_memory(report))
     if report.places:
         blocks.append(distribution(report.places, report.exchanges))
@@ -125,6 +125,8 @@ def _memory(report: CompilationReport) -> str:
         parts.append(table(rows, "  "))
         together = "" if report.together_bytes is None else f", {report.together_bytes:,} together"
         parts.append(f"  {amount(report.apart_bytes)} bytes if each had its own{together}")
+    if report.inside_bytes:
+        parts.append(f"  {amount(report.inside_bytes)} bytes inside of branches and loops")
     parts.extend([f"  {name} is updated in place" for name in report.in_place])
     parts.extend([f"  {entry.name} is made again: {entry.bytes:,} bytes, in some {entry.nanoseconds / 1000:,.0f} us"
                   for entry in report.made_again])

@@ -143,7 +143,10 @@ def _memory(report: CompilationReport) -> str:
                 return ""
             amounts[f"{place.kind}s"] = amounts.get(f"{place.kind}s", 0) + place.bytes
     kept = [panel.bytes for panel in report.panels if isinstance(panel.bytes, int)]
-    amounts |= {"temporaries": report.together_bytes or 0, "packed panels": sum(kept)}
+    inside = report.inside_bytes
+    if not isinstance(inside, int):
+        return ""
+    amounts |= {"temporaries": report.together_bytes or 0, "branches and loops": inside, "packed panels": sum(kept)}
     parts = ", ".join([f"{size:,} of {name}" for name, size in amounts.items() if size])
     again = report.made_again
     more = f"\nmade again: {len(again)} {plural(len(again), 'value')} of {sum([entry.bytes for entry in again]):,} " \

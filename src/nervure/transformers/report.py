@@ -188,9 +188,9 @@ class CompilationReport(Uncopyable):
     """The steps of an executable in order, and its memory.
 
     ``apart_bytes`` is the memory that temporaries would take without sharing, ``together_bytes`` the block that they
-    share; ``in_place`` names the variables that are updated in place; ``panels`` are kept between calls;
-    ``made_again`` are the values that a limit of memory does not let it keep. On a mesh ``places`` say where tensors
-    lie, and ``exchanges`` what its devices send each other.
+    share, ``inside_bytes`` what branches and loops take beside it; ``in_place`` names the variables that are updated in
+    place; ``panels`` are kept between calls; ``made_again`` are the values that a limit of memory does not let it keep.
+    On a mesh ``places`` say where tensors lie, and ``exchanges`` what its devices send each other.
     """
 
     name: str
@@ -200,6 +200,7 @@ class CompilationReport(Uncopyable):
     temporaries: tuple[Temporary, ...] = ()
     apart_bytes: Count = 0
     together_bytes: int | None = 0
+    inside_bytes: Count = 0
     in_place: tuple[str, ...] = ()
     panels: tuple[PanelReport, ...] = ()
     made_again: tuple[MadeAgain, ...] = ()

@@ -52,11 +52,28 @@ def test_branches_count():
     assert found > 4 * 200 * 200
 
 
-def test_explain_says_how_much():
-    """V13"""
-    x = nv.placeholder((200,))
-    report = nv.explain(nv.computation(mixed(x, 3), x))
-    assert "MB for what is inside" in str(report.details())
+@pytest.mark.parametrize("named", [{}, {"memory_limit": "1 GB"}])
+@pytest.mark.parametrize("length", [200, N])
+@pytest.mark.parametrize("make", [
+    lambda x: mixed(x, 3), lambda x: nv.cond(nv.sum(x) > 0, lambda: nv.sum(mixed(x, 3)), lambda: nv.sum(x)),
+    lambda x: nv.sort(nv.tanh(x) * 2)])
+def test_explain_says_how_much(make, length, named):
+    """V13: the bytes of a call are those of its memory, beside the arguments."""
+    x = nv.placeholder((length,))
+    computation = nv.computation(make(x), x, **named)
+    found = nv.explain(computation, np.ones(200, np.float32), repeat=0)
+    inside, memory = found.to_dict()["inside_bytes"], computation.executable.memory({"n": 200}).bytes
+    parts = {"arguments": 800, "results": memory - found.report.together_bytes - inside,
+             "temporaries": found.report.together_bytes, "branches and loops": inside}
+    assert f"memory of a call: {memory + 800:,} bytes: {shown(parts)}" in str(found).splitlines()
+    assert (f"  {inside:,} bytes inside of branches and loops" in found.details()) == (inside > 0)
+    assert ("MB for what is inside" in found.details()) == (inside > 0)
+    assert (nv.explain(computation).report.inside_bytes == inside) == (length == 200 or inside == 0)
+
+
+def shown(parts):
+    """Amounts as the first screen has them."""
+    return ", ".join([f"{size:,} of {name}" for name, size in parts.items() if size])
 
 
 def test_a_limit_counts_it():

@@ -83,6 +83,8 @@ class _Reporting:
             self._function.name, "cpu", tuple((bindings or {}).items()),
             tuple([self._step(number) for number in range(len(plan.steps))]), temporaries,
             _sum(temporaries), None if bindings is None else self._compiled.arena(bindings, self._panels.own)[1],
+            count(self._loaded.most_borrowed(self._panels), None) if bindings is None
+            else self._loaded.borrowed(bindings, self._panels),
             tuple([self._variable(variable.number) for variable in plan.in_place.values()]),
             tuple(self._kept()))
 
