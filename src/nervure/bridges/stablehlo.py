@@ -50,7 +50,8 @@ def export_stablehlo(computation: Computation[Any], path: str | os.PathLike[str]
     A symbol stays open, for lengths of at least 1, unless it has a number in ``sizes``. A stored program raises no
     errors: if the computation checks indices or has guards, say that it may go ``unchecked``; an index out of range is
     the nearest one in range then. The file replaces one of that name once it is complete. NotSupported without JAX, for
-    what the transformer xla does not run, and where ``jax.export`` needs the number of a symbol.
+    what the transformer xla does not run, and where lengths have to fit each other or the program depends on numbers
+    of symbols.
 
     >>> import jax.export
     >>> w = nv.variable((2,), 1.0).named("w")
@@ -130,8 +131,8 @@ def _bindings(function: Function, known: Mapping[str, int]) -> Bindings:
 def _needs_numbers(names: Iterable[str], known: Mapping[str, int], reason: str) -> NotSupported:
     """Returns the error for symbols that cannot stay open."""
     missing = [name for name in names if name not in known]
-    return NotSupported("jax.export needs the numbers of some symbols", op="export_stablehlo", operand="sizes",
-                        got=shorten(reason, 200), expected=f"a number of {', '.join(missing)}",
+    return NotSupported("a file of this computation needs the numbers of some symbols", op="export_stablehlo",
+                        operand="sizes", got=shorten(reason, 200), expected=f"a number of {', '.join(missing)}",
                         help=f"as in sizes={{{', '.join([f'{name!r}: 8' for name in missing])}}}")
 
 

@@ -20,7 +20,6 @@ from nervure.transformers.xla.call_trace import CallTrace
 from nervure.transformers.xla.checks import Status, impossible, may_fail
 from nervure.transformers.xla.functions import Array
 from nervure.transformers.xla.sizes import numbers
-from nervure.types.dim import evaluate
 
 Runner = Callable[[CallTrace, Function, Sequence[Array]], list[Array]]
 """Traces a function that an op holds: its results, from arguments."""
@@ -83,10 +82,13 @@ def scan(trace: CallTrace, op: Scan, operands: Sequence[Array], runner: Runner) 
     def step(state: tuple[Status, list[Array]],
              parts: Sequence[Array]) -> tuple[tuple[Status, list[Array]], list[Array]]:
         status, before = state
-        status, results = run(status, [*before, *parts, *captured])
+        status, results = run(status, [*before, *parts[:op.slices], *captured])
         return (status, results[:op.carries]), [*results[op.carries:], *[before[number] for number in op.saved]]
-    (status, last), stacked = lax.scan(step, (_entered(trace), list(carries)), list(slices),
-                                       length=evaluate(op.length, trace.bindings), reverse=op.reverse)
+    length, = numbers((op.length,), trace.bindings)
+    is_number = type(length) is int  # else the length is that of numbers beside the slices
+    (status, last), stacked = lax.scan(step, (_entered(trace), list(carries)),
+                                       [*slices, *([] if is_number else [jnp.arange(length)])],
+                                       length=length if is_number else None, reverse=op.reverse)
     trace.status = status
     return [*last, *stacked]
 

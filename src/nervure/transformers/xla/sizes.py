@@ -7,12 +7,16 @@
 >>> n, = jax.export.symbolic_shape("n")
 >>> numbers((2 * dim("n"), 3), {"n": n})
 (2*n, 3)
+>>> is_at_most(n, 2 * n - 1), is_at_most(2, n)
+(True, False)
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
+
+import jax
 
 from nervure.transformers import memory_estimate
 from nervure.types.dim import DimLike
@@ -24,7 +28,7 @@ def numbers(shape: tuple[DimLike, ...], bindings: Mapping[str, int]) -> tuple[in
     """
     if not are_open(bindings):
         return memory_estimate.numbers(shape, bindings)
-    return tuple([evaluate_with(length, bindings, operator.floordiv, operator.mod, _unknown, _unknown)
+    return tuple([evaluate_with(length, bindings, operator.floordiv, operator.mod, jax.core.min_dim, jax.core.max_dim)
                   for length in shape])
 
 
@@ -33,5 +37,12 @@ def are_open(bindings: Mapping[str, int]) -> bool:
     return not all([type(value) is int for value in bindings.values()])
 
 
-def _unknown(left: object, right: object) -> int:
-    raise NotImplementedError(f"whether {left} is less than {right} is not known")
+def is_at_most(left: int, right: int) -> bool:
+    """Whether a length is at most another one; of JAX's symbols, whether that is known for all their values."""
+    return bool(larger(left, right) == right)
+
+
+def larger(left: int, right: int) -> int:
+    """Returns the larger of two lengths, which may have JAX's symbols."""
+    found: int = jax.core.max_dim(left, right)
+    return found

@@ -4,7 +4,7 @@ For each of these the coordinates are lines, along which the value lies with zer
 gradient of pooling needs no scatter.
 
 >>> from nervure.types.dim import index
->>> spread(jnp.ones((3, 2)), (3, 2), (6,), (2 * index(0) + index(1),)).tolist()
+>>> spread(jnp.ones((3, 2)), (3, 2), (6,), (2 * index(0) + index(1),), {}).tolist()
 [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
 """
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import jax.numpy as jnp
 import numpy as np
@@ -26,8 +26,9 @@ MOST_SLICES = 64
 """The number of slices up to which a sum over windows is written out."""
 
 
-def spread(value: Array, domain: Shape, shape: Shape, coordinates: Sequence[DimLike]) -> Array | None:
-    """Returns zeros of a shape to which a value over a domain is added at coordinates without symbols.
+def spread(value: Array, domain: Shape, shape: Shape, coordinates: Sequence[DimLike],
+           bindings: Mapping[str, int]) -> Array | None:
+    """Returns zeros of a shape to which a value over a domain is added at coordinates.
 
     What leaves the shape is dropped. None unless few dimensions have to be numbers for the others to be lines.
     """
@@ -39,7 +40,7 @@ def spread(value: Array, domain: Shape, shape: Shape, coordinates: Sequence[DimL
     for numbers in itertools.product(*[range(domain[d]) for d in fixed]):
         known = dict(zip([f"%{d}" for d in fixed], numbers, strict=True))
         inner = tuple([1 if d in fixed else length for d, length in enumerate(domain)])
-        lines = [line_of(substitute(entry, known), inner) for entry in coordinates]
+        lines = [line_of(substitute(entry, known), inner, bindings) for entry in coordinates]
         part = value[tuple([slice(at, at + 1) if (at := known.get(f"%{d}")) is not None else slice(None)
                             for d in range(len(domain))])]
         padded = _along(part, inner, shape, lines)
@@ -56,7 +57,11 @@ def _shared(domain: Shape, coordinates: Sequence[DimLike]) -> list[int] | None:
     fixed: set[int] = set()
     for entry in coordinates:
         names = index_symbols(entry)
-        used = sorted([d for d in range(len(domain)) if f"%{d}" in names], key=lambda d: domain[d])
+        used = [d for d in range(len(domain)) if f"%{d}" in names]
+        opened = [d for d in used if type(domain[d]) is not int]
+        if len(opened) > 1:
+            return None
+        used = sorted(used, key=lambda d: (math.inf if d in opened else domain[d]))
         fixed |= set(used[:-1])
     return sorted(fixed) if fixed and math.prod([domain[d] for d in fixed]) <= MOST_SLICES else None
 

@@ -20,11 +20,11 @@ from nervure.transformers.interpreter.structure import unit
 from nervure.transformers.xla.call_trace import CallTrace
 from nervure.transformers.xla.element_types import convert, wide, wrap
 from nervure.transformers.xla.functions import Array
-from nervure.transformers.xla.sizes import are_open, numbers
+from nervure.transformers.xla.sizes import larger, numbers
 from nervure.transformers.xla.spreading import spread
-from nervure.transformers.xla.views import Line, Shape, boxed, grid, line_of, shown, static_grid
+from nervure.transformers.xla.views import Line, Shape, boxed, ends, grid, is_inside, known, line_of, shown
 from nervure.transformers.xla.xla_scalars import XlaScalars
-from nervure.types.dim import DimLike, index_symbols, substitute, symbols
+from nervure.types.dim import DimLike
 from nervure.types.dtype import DType, as_dtype
 from nervure.types.shape import index_at
 
@@ -53,26 +53,21 @@ class Domain:
         self.trace, self.op, self.lengths, self.operands = trace, op, lengths, operands
 
     def known(self, expression: DimLike) -> DimLike:
-        """Returns an expression with numbers for its symbols."""
-        if symbols(expression) == index_symbols(expression):
-            return expression
-        return substitute(expression, self.trace.bindings)
+        """Returns an expression with numbers for the symbols that have some."""
+        return known(expression, self.trace.bindings)
 
     def values(self, expression: DimLike) -> Array:
         """Returns the values of an expression, as a grid."""
-        if are_open(self.trace.bindings) and not index_symbols(expression):
-            length, = numbers((expression,), self.trace.bindings)
-            return jnp.full((1,) * len(self.lengths), jnp.asarray(length))
-        return grid(self.known(expression), self.lengths)
+        return grid(self.known(expression), self.lengths, self.trace.bindings)
 
     def read(self, x: Array, access: Access) -> Array:
         """Returns the elements that are read at each point, as a grid."""
         if not any([isinstance(entry, Element) for entry in access.coordinates]):
-            known = [self.known(entry) for entry in access.coordinates if not isinstance(entry, Element)]
+            coordinates = [self.known(entry) for entry in access.coordinates if not isinstance(entry, Element)]
             if access.fill is not None and 0 not in self.lengths:
-                x, known = _bordered(x, known, self.lengths, access.fill)
-            return shown(x, self.lengths, known)
-        grids = [jnp.clip(each, 0, max(length - 1, 0)) for each, length in
+                x, coordinates = _bordered(x, coordinates, self, access.fill)
+            return shown(x, self.lengths, coordinates, self.trace.bindings)
+        grids = [jnp.clip(each, 0, larger(length - 1, 0)) for each, length in
                  zip(self.places(access.coordinates), x.shape, strict=True)]
         extents = np.broadcast_shapes(*[each.shape for each in grids])
         return x[tuple(jnp.broadcast_arrays(*grids))] if x.size else jnp.zeros(extents, x.dtype)
@@ -107,16 +102,18 @@ def domain_of(trace: CallTrace, op: Structured, operands: Sequence[Array]) -> Do
     return Domain(trace, op, numbers(structure.domain, trace.bindings), operands)
 
 
-def _bordered(x: Array, coordinates: Sequence[DimLike], lengths: Shape,
+def _bordered(x: Array, coordinates: Sequence[DimLike], domain: Domain,
               fill: complex) -> tuple[Array, list[DimLike]]:
     """x with as much of ``fill`` around it as the coordinates reach, and the coordinates in it."""
     padding, moved = [], []
     for entry, length in zip(coordinates, x.shape, strict=True):
-        values = static_grid(entry, lengths)
-        before, after = max(0, -int(values.min())), max(0, int(values.max()) + 1 - length)
+        low, high = ends(entry, domain.lengths, domain.trace.bindings)
+        before, after = larger(0, -low), larger(0, high + 1 - length)
+        if type(before) is not int:
+            raise NotImplementedError(f"how far {entry} goes is not known")
         padding.append((before, after, 0))
         moved.append(entry + before)
-    if any([before or after for before, after, _ in padding]):
+    if padding != [(0, 0, 0)] * len(padding):
         x = lax.pad(x, np.asarray(fill).astype(x.dtype), padding)
     return x, moved
 
@@ -159,11 +156,11 @@ def _combined(structure: Structure, access: Access, domain: Domain, value: Array
 def _spread(combine: str | None, access: Access, domain: Domain, value: Array, initial: Array | None,
             shape: Shape) -> Array | None:
     """Returns a sum to which few slices add, without a scatter; None for anything else."""
-    known = [domain.known(entry) for entry in access.coordinates if not isinstance(entry, Element)]
-    is_sum = combine == "add" and value.dtype != jnp.bool_ and len(known) == len(access.coordinates)
+    coordinates = [domain.known(entry) for entry in access.coordinates if not isinstance(entry, Element)]
+    is_sum = combine == "add" and value.dtype != jnp.bool_ and len(coordinates) == len(access.coordinates)
     if not is_sum or 0 in domain.lengths or 0 in shape:
         return None
-    made = spread(value, domain.lengths, shape, known)
+    made = spread(value, domain.lengths, shape, coordinates, domain.trace.bindings)
     return made if made is None or initial is None else initial + made
 
 
@@ -173,12 +170,11 @@ def _written_lines(access: Access, domain: Domain, shape: Shape) -> list[Array] 
     """
     lines, taken = [], set()
     for entry, length in zip(access.coordinates, shape, strict=True):
-        line = None if isinstance(entry, Element) else line_of(domain.known(entry), domain.lengths)
+        line = None if isinstance(entry, Element) else line_of(domain.known(entry), domain.lengths,
+                                                                        domain.trace.bindings)
         if line is None or (line.dimension is not None and line.dimension in taken):
             return None
-        extent = 1 if line.dimension is None else domain.lengths[line.dimension]
-        last = line.start + line.step * (extent - 1)
-        if extent and not all([0 <= end and end < length for end in (line.start, last)]):
+        if not is_inside(line, domain.lengths, length):
             return None
         taken.add(line.dimension)
         lines.append(line)
@@ -267,6 +263,8 @@ def _folded(s: XlaScalars, structure: Structure, combine: ScalarExpression, doma
     for value in values:
         whole = lax.transpose(jnp.broadcast_to(wide(value), domain.lengths), [*kept, *axes])
         rows.append(whole.reshape(*whole.shape[:len(kept)], -1))
+    if type(rows[0].shape[-1]) is not int:
+        rows = _folded_in_order(s, combine, rows)
     while (count := rows[0].shape[-1]) > 1:
         even = count - count % 2
         pairs = combine(s, tuple([row[..., :even:2] for row in rows]), tuple([row[..., 1:even:2] for row in rows]))
@@ -274,6 +272,15 @@ def _folded(s: XlaScalars, structure: Structure, combine: ScalarExpression, doma
     found: Array = tuple([row[..., 0] for row in rows])
     found = found if structure.finish is None else as_results(structure.finish(s, found))
     return [accumulated(value, dtype).reshape(shape) for value, (shape, dtype) in zip(found, outputs, strict=True)]
+
+
+def _folded_in_order(s: XlaScalars, combine: ScalarExpression, rows: Sequence[Array]) -> list[Array]:
+    """Returns rows of one element, which a loop combines, for a length that has no number."""
+    def step(at: Array, found: Sequence[Array]) -> list[Array]:
+        part = tuple([lax.dynamic_slice_in_dim(row, at, 1, axis=-1) for row in rows])
+        made = as_results(combine(s, tuple(found), part))
+        return [new.astype(old.dtype) for new, old in zip(made, found, strict=True)]
+    return list(lax.fori_loop(1, rows[0].shape[-1], step, [row[..., :1] for row in rows]))
 
 
 def accumulated(value: Array, dtype: DType) -> Array:

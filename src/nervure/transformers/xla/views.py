@@ -1,11 +1,12 @@
 """Views and coordinates over JAX: slices, reversals and transpositions where an index map has only these, else gathers.
 
-Coordinates are grids: arrays with one dimension for each of a domain, of length 1 where they do not depend on it.
+Coordinates are grids: arrays with one dimension for each of a domain, of length 1 where they do not depend on it. They
+have numbers for their symbols, except for those of which ``bindings`` have symbols of JAX.
 
 >>> import numpy as np
 >>> from nervure.types.dim import index
 >>> x = jnp.asarray(np.arange(6).reshape(2, 3))
->>> shown(x, (3, 2), (index(1), 2 - index(0))).tolist()
+>>> shown(x, (3, 2), (index(1), 2 - index(0)), {}).tolist()
 [[2, 5], [1, 4], [0, 3]]
 """
 
@@ -19,10 +20,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from nervure.transformers.xla import functions
 from nervure.transformers.xla.element_types import wide_integer
 from nervure.transformers.xla.functions import Array
-from nervure.transformers.xla.sizes import numbers
-from nervure.types.dim import Dim, DimLike, evaluate_arrays, index_symbols, substitute
+from nervure.transformers.xla.sizes import is_at_most, numbers
+from nervure.types.dim import Dim, DimLike, evaluate_arrays, index_symbols, substitute, symbols
+from nervure.types.dim.evaluation import evaluate_with
+from nervure.types.dim.queries import affine
 from nervure.types.index_map import affine_form
 from nervure.types.view import ComplexView, ConcatenateView, PadView, ReshapeView, SimpleView
 
@@ -40,8 +44,19 @@ class Line(NamedTuple):
 class Positions(NamedTuple):
     """A coordinate that depends on one dimension of a domain in some other way: its values there."""
 
-    dimension: int
-    values: np.ndarray
+    dimension: int | None
+    values: Array
+
+
+def known(expression: DimLike, bindings: Mapping[str, int]) -> DimLike:
+    """Returns an expression with numbers for the symbols that have some."""
+    return substitute(expression, {name: value for name, value in bindings.items() if type(value) is int})
+
+
+def _is_static(expression: DimLike, domain: Shape) -> bool:
+    """Whether the values of an expression over a domain are numbers."""
+    used = index_symbols(expression)
+    return symbols(expression) == used and all([type(domain[int(name[1:])]) is int for name in used])
 
 
 def static_grid(expression: DimLike, domain: Shape) -> np.ndarray:
@@ -53,11 +68,14 @@ def static_grid(expression: DimLike, domain: Shape) -> np.ndarray:
     return found.reshape(found.shape or (1,) * len(domain))
 
 
-def grid(expression: DimLike, domain: Shape) -> Array:
-    """Returns the values of an expression without symbols over a domain, as a grid. What is affine is counted by the
-    program; anything else is a constant of it.
+def grid(expression: DimLike, domain: Shape, bindings: Mapping[str, int]) -> Array:
+    """Returns the values of an expression over a domain, as a grid. What is affine, or has symbols of JAX, is computed
+    by the program; anything else is a constant of it.
     """
-    form = affine_form(expression, domain) if isinstance(expression, Dim) else None
+    if not _is_static(expression, domain):
+        return _open_grid(expression, domain, bindings)
+    lengths = [length if type(length) is int else 1 for length in domain]
+    form = affine_form(expression, lengths) if isinstance(expression, Dim) else None
     if form is None:
         return jnp.asarray(static_grid(expression, domain))
     total = jnp.full((1,) * len(domain), form.offset, jnp.int64)
@@ -68,25 +86,37 @@ def grid(expression: DimLike, domain: Shape) -> Array:
     return total
 
 
-def shown(x: Array, domain: Shape, coordinates: Sequence[DimLike]) -> Array:
-    """Returns the elements of x at coordinates without symbols, which are inside, as a grid."""
+def _open_grid(expression: DimLike, domain: Shape, bindings: Mapping[str, int]) -> Array:
+    values = {name: jnp.asarray(number, jnp.int64) for name, number in bindings.items()}
+    for d in [int(name[1:]) for name in index_symbols(expression)]:
+        extents = tuple([length if other == d else 1 for other, length in enumerate(domain)])
+        values[f"%{d}"] = lax.broadcasted_iota(jnp.int64, extents, d)
+    found: Array = evaluate_with(expression, values, functions.floor_divide, functions.modulo, jnp.minimum, jnp.maximum)
+    return found.reshape(found.shape or (1,) * len(domain))
+
+
+def shown(x: Array, domain: Shape, coordinates: Sequence[DimLike], bindings: Mapping[str, int]) -> Array:
+    """Returns the elements of x at coordinates, which are inside, as a grid."""
     if 0 in domain or not x.size:
         return jnp.zeros([length if length == 0 else 1 for length in domain], x.dtype)
-    lines = _lines(coordinates, domain)
+    lines = _lines(coordinates, domain, bindings)
     if lines is None:
-        grids = [grid(entry, domain) for entry in coordinates]
+        grids = [grid(entry, domain, bindings) for entry in coordinates]
         return x[tuple(jnp.broadcast_arrays(*grids))] if grids else x.reshape((1,) * len(domain))
     for axis, line in enumerate(lines):
+        if isinstance(line, Line) and not is_inside(line, domain, x.shape[axis]):
+            line = lines[axis] = Positions(line.dimension, grid(coordinates[axis], domain, bindings).reshape(-1))
         if isinstance(line, Positions):
             x = jnp.take(x, line.values, axis=axis, mode="clip")
     return _along(x, domain, [line if isinstance(line, Line) else Line(line.dimension, 0, 1) for line in lines])
 
 
-def _lines(coordinates: Sequence[DimLike], domain: Shape) -> list[Line | Positions] | None:
+def _lines(coordinates: Sequence[DimLike], domain: Shape,
+           bindings: Mapping[str, int]) -> list[Line | Positions] | None:
     """Returns each coordinate as a line, or as positions along one dimension; None unless each depends on one of its
     own.
     """
-    found = [_along_one(entry, domain) for entry in coordinates]
+    found = [_along_one(entry, domain, bindings) for entry in coordinates]
     dimensions = [line.dimension for line in found if line is not None and line.dimension is not None]
     if len(set(dimensions)) < len(dimensions):
         return None
@@ -94,17 +124,43 @@ def _lines(coordinates: Sequence[DimLike], domain: Shape) -> list[Line | Positio
     return known if len(known) == len(found) else None
 
 
-def line_of(coordinate: DimLike, domain: Shape) -> Line | None:
-    """Returns a coordinate without symbols as a line over a domain, if it is one."""
-    found = _along_one(coordinate, domain)
+def line_of(coordinate: DimLike, domain: Shape, bindings: Mapping[str, int]) -> Line | None:
+    """Returns a coordinate as a line over a domain, if it is one."""
+    found = _along_one(coordinate, domain, bindings)
     return found if isinstance(found, Line) else None
 
 
-def _along_one(coordinate: DimLike, domain: Shape) -> Line | Positions | None:
+def is_inside(line: Line, domain: Shape, length: int) -> bool:
+    """Whether all places of a line are known to be inside of a dimension of this ``length``, and a slice of it."""
+    extent = 1 if line.dimension is None else domain[line.dimension]
+    ends = line.start, line.start + line.step * (extent - 1)
+    low, high = ends if line.step >= 0 else ends[::-1]
+    if type(extent) is int:
+        return extent == 0 or is_at_most(0, low) and is_at_most(high + 1, length)
+    return abs(line.step) == 1 and is_at_most(0, low) and is_at_most(high + 1, length)
+
+
+def ends(expression: DimLike, domain: Shape, bindings: Mapping[str, int]) -> tuple[int, int]:
+    """Returns the least and the largest value of an expression over a domain."""
+    if _is_static(expression, domain):
+        values = static_grid(expression, domain)
+        return int(values.min()), int(values.max())
+    coefficients, rest = affine(expression, [f"%{d}" for d in range(len(domain))]) or ({"": expression}, 0)
+    low = high = numbers((rest,), bindings)[0]
+    for coefficient, length in zip(coefficients.values(), domain, strict=False):
+        if not isinstance(coefficient, int):
+            raise NotImplementedError(f"how far {expression} goes is not known")
+        low, high = low + min(coefficient, 0) * (length - 1), high + max(coefficient, 0) * (length - 1)
+    return low, high
+
+
+def _along_one(coordinate: DimLike, domain: Shape, bindings: Mapping[str, int]) -> Line | Positions | None:
     if not isinstance(coordinate, Dim):
         return Line(None, coordinate, 0)
     if str(coordinate)[:1] == "%" and str(coordinate)[1:].isdecimal():
         return Line(int(str(coordinate)[1:]), 0, 1)
+    if not _is_static(coordinate, domain):
+        return _open_line(coordinate, domain, bindings)
     values = static_grid(coordinate, domain)
     used = [d for d, length in enumerate(values.shape) if length != 1]
     if len(used) > 1 or not values.size:
@@ -115,6 +171,19 @@ def _along_one(coordinate: DimLike, domain: Shape) -> Line | Positions | None:
     steps = np.diff(flat)
     is_even = bool((steps == steps[0]).all()) and steps[0] != 0
     return Line(used[0], int(flat[0]), int(steps[0])) if is_even else Positions(used[0], flat)
+
+
+def _open_line(coordinate: Dim, domain: Shape, bindings: Mapping[str, int]) -> Line | Positions | None:
+    used = [int(name[1:]) for name in index_symbols(coordinate)]
+    if len(used) > 1:
+        return None
+    parts = affine(coordinate, [f"%{d}" for d in used])
+    if parts is not None and not used:
+        return Line(None, numbers((parts[1],), bindings)[0], 0)
+    step = None if parts is None else parts[0][f"%{used[0]}"]
+    if parts is not None and isinstance(step, int):
+        return Line(used[0], numbers((parts[1],), bindings)[0], step)
+    return Positions(used[0], grid(coordinate, domain, bindings).reshape(-1))
 
 
 def boxed(lines: Sequence[Line], lengths: Sequence[int]) -> tuple[tuple[slice, ...], list[int]]:
@@ -163,7 +232,7 @@ def view(description: SimpleView | ComplexView, operands: Sequence[Array], bindi
 
 
 def _mapped(x: Array, shape: Shape, coordinates: Sequence[DimLike], bindings: Mapping[str, int]) -> Array:
-    return jnp.broadcast_to(shown(x, shape, [substitute(entry, bindings) for entry in coordinates]), shape)
+    return jnp.broadcast_to(shown(x, shape, [known(entry, bindings) for entry in coordinates], bindings), shape)
 
 
 def _assembled(description: ComplexView, shape: Shape, operands: Sequence[Array],
