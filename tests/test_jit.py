@@ -7,6 +7,7 @@ import dataclasses
 import importlib
 import pickle
 from collections import deque
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -375,3 +376,36 @@ def test_a_function_with_a_derivative_of_its_own_pickles_by_its_name(cloudpickle
     assert pickle.loads(pickle.dumps(clipped)) is clipped
     made = nv.custom_vjp(lambda x: x * 2, lambda gradient, x: gradient)
     assert pickle.loads(cloudpickle.dumps(made))(nv.constant([1.0])).tolist() == [2]
+
+
+class Slotted:
+    """An object without a dict."""
+
+    __slots__ = ("y",)
+
+    def __init__(self, y):
+        self.y = y
+
+
+@pytest.mark.parametrize("hold", [
+    lambda y: deque([1, y]), lambda y: SimpleNamespace(y=y), lambda y: SimpleNamespace(y=[{"z": y}]), Slotted,
+    lambda y: {"y": y}.values(), lambda y: {y} if isinstance(y, nv.Tensor) else deque([y]),
+    lambda y: Slotted(deque([Slotted(y)]))])
+@pytest.mark.parametrize("make", [lambda a, n: a * 2, lambda a, n: n + 1])
+def test_a_result_that_holds_tensors_of_the_trace_is_refused(hold, make):
+    """A263: tensors are found in dicts, lists, tuples and dataclasses alone."""
+    with pytest.raises(nv.WrongKind, match="holds what has no value while it is traced") as caught:
+        nv.jit(lambda a, n: {"first": a, "held": [hold(make(a, n))]})(np.float32([1, 2]), 3)
+    assert caught.value.operand == "result['held'][0]"
+
+
+def test_objects_without_tensors_of_the_trace_are_results():
+    """A263: those that exist, or that a call brings."""
+    layer, w, itself = nv.nn.LinearLayer("F=2", "G=2"), nv.variable((), 1.0), SimpleNamespace()
+    itself.itself, itself.function = itself, nv.jit(lambda a: a + 1)
+    itself.function(F32(1))
+    x = np.float32([1, 2])
+    found = nv.jit(lambda a: (a * 2, layer, SimpleNamespace(w=w), itself, {1, 2}, np.float32))(x)
+    assert found[1] is layer and found[2].w is w and found[3] is itself and found[4:] == ({1, 2}, np.float32)
+    given = SimpleNamespace(x=x)
+    assert nv.jit(lambda a, given: (a, given))(x, given)[1] is given

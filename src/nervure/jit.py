@@ -31,7 +31,7 @@ from nervure.front.given_arrays import numpy_array
 from nervure.front.number_trace import NumberTrace
 from nervure.front.promotion import type_alone
 from nervure.front.tensor import Tensor, is_tracing, tracing
-from nervure.front.traced_numbers import is_number
+from nervure.front.traced_numbers import TracedNumber, is_number
 from nervure.ir.device import devices_in_force
 from nervure.ir.identity import is_found_by_name
 from nervure.ir.ordered_locks import OrderedLock, Visit, holding, visiting
@@ -320,6 +320,7 @@ class Jitted(Generic[Result]):
         parameters.extend(trace.parameters)
         tensors = [entry if isinstance(entry, (Tensor, Effect)) else None for entry in outputs]
         self._check_captured(tensors, parameters)
+        self._check_results(outputs, pattern, call.static, trace, parameters)
         function = build_function(tensors, parameters, name=self.__name__)
         kept = trace.kept(outputs, call.static)
 
@@ -332,6 +333,21 @@ class Jitted(Generic[Result]):
         text = ", ".join([_type_text(inner[at]) for at in sorted([*call.arrays, *call.numbers])])
         computation: Computation[object] = Computation(transformer, function, parameters, make_results)
         return _Compiled(computation.compiled(), make_results, trace, text)
+
+    def _check_results(self, outputs: Sequence[object], pattern: pytrees.Pattern, static: Sequence[object],
+                       trace: NumberTrace, parameters: Sequence[Tensor]) -> None:
+        """Raises WrongKind for a result of a foreign class that holds tensors, or numbers, of the trace."""
+        given, own = {id(leaf) for leaf in static}, set(parameters)
+        for leaf, path in zip(outputs, pytrees.paths(pattern, "result"), strict=True):
+            if isinstance(leaf, (Tensor, Effect, TracedNumber)) or id(leaf) in given:
+                continue
+            for held in pytrees.held_in(leaf, (Tensor, TracedNumber)):
+                if held.owner is trace if isinstance(held, TracedNumber) else isinstance(
+                        held, Tensor) and not own.isdisjoint(needed_below([held]).placeholders):
+                    raise WrongKind("a result holds what has no value while it is traced", op=self.__name__,
+                                    operand=path, got=f"{type(leaf).__name__} with {held!r:.60}",
+                                    expected="tensors and numbers in dicts, lists, tuples and dataclasses",
+                                    help=f"a {type(leaf).__name__} can be made of the arrays that a call gives")
 
     def _check_captured(self, tensors: Sequence[Tensor | Effect | None], parameters: Sequence[Tensor]) -> None:
         needed = needed_below(tensors)

@@ -139,8 +139,9 @@ def test_a_number_that_does_not_fit_is_an_error_at_each_call():
                                  lambda n: nv.zeros((n,)), lambda n: [0, 1][n], lambda n: 1 if n > 0 else 0,
                                  lambda n: nv.ones((3,))[:n], lambda n: nv.reshape(nv.ones((4,)), (n, -1)),
                                  lambda n: nv.sum(nv.ones((2, 2)), axis=n), hash, lambda n: {1: 2}[n],
-                                 lambda n: n in {1, 2}, lambda n: f"{n}", lambda n: f"{n:.2f}", "{:5}".format,
-                                 lambda n: n.as_integer_ratio(), lambda n: n.to_bytes(2, "big")])
+                                 lambda n: n in {1, 2}, lambda n: f"{n}", lambda n: f"{n:.2f}", "{:5}".format, str,
+                                 lambda n: n.as_integer_ratio(), lambda n: n.to_bytes(2, "big"),
+                                 lambda n: {str(n): 1}])
 def test_what_needs_the_number_itself_is_an_error(use):
     """A263: it names static=, which helps."""
     with pytest.raises(nv.WrongKind, match="has no value while it is traced") as caught:

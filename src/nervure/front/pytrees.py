@@ -10,10 +10,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set, ValuesView
 from enum import Enum
-from types import BuiltinFunctionType, MethodDescriptorType, WrapperDescriptorType
+from types import BuiltinFunctionType, MethodDescriptorType, ModuleType, WrapperDescriptorType
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from nervure.errors import InvalidArgument
@@ -134,6 +134,23 @@ def attributes_of(value: object) -> dict[str, object]:
     """Returns what an object has in slots and in its ``__dict__``, by the names with which it is set."""
     slots = [name for kind in type(value).__mro__ for name in _slots(kind)]
     return {**{name: getattr(value, name) for name in slots if hasattr(value, name)}, **getattr(value, "__dict__", {})}
+
+
+def held_in(leaf: object, kinds: tuple[type, ...]) -> Iterator[object]:
+    """Yields the objects of some kinds in what a leaf holds: elements of sets, deques and views of dicts, attributes.
+
+    They are not searched themselves.
+    """
+    remaining, seen = [leaf], dict[int, object]()
+    while remaining:
+        value = remaining.pop()
+        if isinstance(value, kinds):
+            yield value
+        elif id(value) not in seen and not isinstance(value, (type, ModuleType, *_NATIVE)):
+            seen[id(value)] = value
+            parts = parts_of(value)
+            elements = value if isinstance(value, (Set, ValuesView, deque)) else () if parts is None else parts[1]
+            remaining += [*attributes_of(value).values(), *elements]
 
 
 def _slots(kind: type) -> list[str]:

@@ -143,5 +143,5 @@ for _name in "neg pos abs invert".split():
     setattr(TracedNumber, f"__{_name}__", _unary(getattr(operator, _name)))
 for _name in "trunc floor ceil".split():
     setattr(TracedNumber, f"__{_name}__", _unary(getattr(math, _name)))
-for _name in "bool int float complex index len iter array hash format".split():
+for _name in "bool int float complex index len iter array hash format str".split():
     setattr(TracedNumber, f"__{_name}__", _refusal(_name))
