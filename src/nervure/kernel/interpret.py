@@ -121,7 +121,7 @@ class _Run:
         self._has_lanes = False  # in a loop that runs in lanes
         self._names = dict(bindings)  # values of symbols and loop indices
         self._values: dict[ir.Variable, Any] = {}
-        self._compiled: dict[DimLike, Callable[[Mapping[str, int]], int]] = {}
+        self._compiled: dict[int, tuple[DimLike, Callable[[Mapping[str, int]], int]]] = {}  # by the id of each
         self._memory = {buffer: self._open(buffer, buffers) for buffer in kernel.buffers}
         self.failures: list[CheckFailed] = []
 
@@ -140,10 +140,10 @@ class _Run:
     def _number(self, x: DimLike) -> int:
         if isinstance(x, int):
             return x
-        compiled = self._compiled.get(x)
-        if compiled is None:
-            compiled = self._compiled[x] = compile_dim(x)
-        return compiled(self._names)
+        found = self._compiled.get(id(x))
+        if found is None:
+            found = self._compiled[id(x)] = x, compile_dim(x)
+        return found[1](self._names)
 
     def _scalar(self, x: ir.Scalar) -> Any:
         return x.dtype.numpy.type(x.value) if isinstance(x, ir.Literal) else self._values[x]
@@ -162,9 +162,10 @@ class _Run:
         return place
 
     def _position(self, address: ir.Address) -> int:
-        place = self._number(address.base)
+        base, names = address.base, self._names
+        place = base if isinstance(base, int) else self._number(base)
         for index, step in address.steps:
-            place += self._number(step) * self._names[index.name]
+            place += (step if isinstance(step, int) else self._number(step)) * names[index.name]
         for stride, variable in address.terms:
             place += self._number(stride) * int(self._scalar(variable))
         return place

@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from nervure.kernel.math.arrays import Arrays
+from nervure.kernel.math.arrays import Arrays, fused_multiply_add_of_floats
 from nervure.kernel.math.namespace import DOUBLE, FLOAT, FloatFormat
 
 pytestmark = pytest.mark.usefixtures("silent_infinities")
@@ -46,6 +46,9 @@ def assert_exact(format: FloatFormat, *columns: np.ndarray) -> None:
     for numbers, result in zip(zip(*[column.tolist() for column in columns]), got.tolist(), strict=True):
         wanted = exact_fma(*numbers, format)
         assert repr(result) == repr(wanted) or math.isnan(result) and math.isnan(wanted), numbers
+        if format is FLOAT:
+            single = float(np.float32(fused_multiply_add_of_floats(*numbers)))
+            assert repr(single) == repr(wanted) or math.isnan(single) and math.isnan(wanted), numbers
 
 
 def random_bits(format: FloatFormat, count: int, seed: int) -> list[np.ndarray]:

@@ -15,6 +15,7 @@ array([0.       , 1.       , 2.7182817], dtype=float32)
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -124,6 +125,18 @@ def _fma_of_floats(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
     """
     product, z = x.astype(np.float64) * y, z.astype(np.float64)
     return _rounded_to_odd(*sum_and_rest(product, z)).astype(np.float32)
+
+
+def fused_multiply_add_of_floats(x: float, y: float, z: float) -> float:
+    """Computes x * y + z of single float32: a double that is x * y + z rounded to float32, once, when it is rounded so.
+    """
+    product = x * y
+    total, rest = sum_and_rest(product, z)
+    if math.isnan(total):  # Python may take the operands of a sum in either order, arrays are added in that of writing
+        return next(number for number in (x, y, product, z, total) if math.isnan(number))
+    if not rest or not math.isfinite(total) or int(math.ldexp(math.frexp(total)[0], 53)) & 1:
+        return total
+    return math.nextafter(total, math.inf if rest > 0 else -math.inf)
 
 
 def _fma_of_doubles(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:

@@ -21,7 +21,7 @@ import numpy as np
 
 from nervure.errors import InternalError
 from nervure.ir.notation import Number
-from nervure.kernel.math.arrays import fused_multiply_add
+from nervure.kernel.math.arrays import fused_multiply_add, fused_multiply_add_of_floats
 from nervure.ops.scalar import SCALAR_FUNCTIONS, ScalarNamespace
 from nervure.transformers import convert as conversions
 from nervure.transformers.convert import widen
@@ -133,6 +133,8 @@ class NumPyScalars(ScalarNamespace[np.ndarray]):
         x, y, z = widen(x), widen(y), widen(z)
         if x.dtype.kind != "f":
             return self.add(self.multiply(x, y), z)
+        if x.dtype == np.float32 and not (x.ndim or y.ndim or z.ndim):
+            return np.float32(fused_multiply_add_of_floats(float(x), float(y), float(z)))
         x, y, z = np.broadcast_arrays(x, y, z)
         return fused_multiply_add(x.ravel(), y.ravel(), z.ravel()).reshape(x.shape)
 
