@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,6 +26,23 @@ def module_name(path: Path) -> str:
 def parse(path: Path) -> ast.Module:
     """The file's syntax tree."""
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+def statements(tree: ast.Module) -> Iterator[ast.AST]:
+    """All statements of a file, at any depth, and what of them holds others: not the expressions, which are most nodes.
+    """
+    waiting: list[ast.AST] = [tree]
+    for node in waiting:
+        yield node
+        waiting += [child for child in ast.iter_child_nodes(node)
+                    if isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case)]
+
+
+def called_name(call: ast.Call) -> str:
+    """The name of the function that is called, without what stands before its last dot; "" where it has none."""
+    function = call.func
+    return function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(
+        function, ast.Name) else ""
 
 
 def documents() -> list[Path]:

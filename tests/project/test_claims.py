@@ -9,6 +9,7 @@ import io
 import re
 import tokenize
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 from tests.project.source import ROOT, documents, python_files
@@ -22,11 +23,12 @@ def claims() -> Counter[str]:
     return Counter(number for path in documents() for number in CLAIM.findall(path.read_text(encoding="utf-8")))
 
 
-def named_numbers(source: str) -> set[str]:
+@cache
+def named_numbers(source: str) -> frozenset[str]:
     """The numbers that the comments and strings of a test file name; variables called W1 are not meant."""
-    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline) if NUMBER.search(source) else ()
     texts = (token.string for token in tokens if token.type in (tokenize.COMMENT, tokenize.STRING))
-    return {number for text in texts for number in NUMBER.findall(text)}
+    return frozenset([number for text in texts for number in NUMBER.findall(text)])
 
 
 def files_of_tests() -> list[Path]:

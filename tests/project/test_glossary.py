@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
+from functools import cache
 
 import pytest
 
@@ -86,6 +87,7 @@ def test_no_name_is_excused_without_need():
     assert UNSETTLED & set(SHARED) == set() and len(UNSETTLED) <= 7
 
 
+@cache
 def repeated_classes() -> dict[str, list[str]]:
     """The modules of each public class whose name occurs in more than one; a layer of ``nn`` may be named as its op."""
     found = defaultdict(list)

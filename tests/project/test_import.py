@@ -9,10 +9,15 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
+from pathlib import Path
 
-from tests.project.source import ROOT, parse, python_files
+from tests.project.source import ROOT, called_name, parse, python_files, statements
 
 OPTIONAL = ["jax", "llvmlite", "matplotlib", "onnx", "safetensors", "scipy", "sklearn", "tensorboardX", "torch", "tqdm"]
+BY_NAME = ("import_module", "find_spec")
+"""Functions that import a module of a given name, or look for it."""
+
 PROGRAM = f"import sys, nervure; print('numpy' in sys.modules, *[name for name in {OPTIONAL} if name in sys.modules])"
 
 
@@ -22,15 +27,21 @@ def test_import_loads_no_optional_dependency():
     assert run.stderr == ""
 
 
+def nodes_of(path: Path) -> Iterator[ast.AST]:
+    """The parts of a file that may import something: its statements, and all there is where it has such a call."""
+    text = path.read_text(encoding="utf-8")
+    return (ast.walk if any([name in text for name in BY_NAME]) else statements)(parse(path))
+
+
 def imported_packages() -> set[str]:
     """The names of all that the package imports, by statements and by name."""
     found = set()
-    for node in [node for path in python_files("src/nervure") for node in ast.walk(parse(path))]:
+    for node in (node for path in python_files("src/nervure") for node in nodes_of(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and not node.level:
             found.add(str(node.module))
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("import_module", "find_spec")):
+        elif isinstance(node, ast.Call) and called_name(node).endswith(BY_NAME):
             found |= {str(entry.value) for entry in node.args if isinstance(entry, ast.Constant)}
     return {name.partition(".")[0] for name in found}
 

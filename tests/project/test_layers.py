@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
-from tests.project.source import PACKAGE, module_name, parse, python_files
+from tests.project.source import PACKAGE, called_name, module_name, parse, python_files, statements
 
 # One row per layer, from the ground up. Names in one row are neighbours that do not import each other. Below all
 # stand errors; above all stands src/nervure/__init__.py, which names everything and is imported by nothing inside.
@@ -63,16 +64,38 @@ def layer(module: str) -> str | None:
     return rest.partition(".")[0] if package == "nervure" and rest else None
 
 
+class Facts(NamedTuple):
+    """A file's imports, the lines below ``if TYPE_CHECKING:``, which never run, and the attributes of names that it
+    sets.
+    """
+
+    imported: list[tuple[int, str, str]]
+    typing_only: set[int]
+    attributes: list[tuple[str, str]]
+
+
 @cache
+def facts(path: Path) -> Facts:
+    """The facts of a file, which is parsed once for all tests."""
+    has_calls = "import_module" in path.read_text(encoding="utf-8")
+    nodes = list((ast.walk if has_calls else statements)(parse(path)))
+    blocks = [node for node in nodes if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    lines = {line for block in blocks for entry in block.body for line in range(entry.lineno, entry.end_lineno + 1)}
+    attributes = [(target.value.id, target.attr) for node in nodes if isinstance(node, ast.Assign)
+                  for target in node.targets
+                  if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name)]
+    return Facts(list(_imported(path, nodes)), lines, attributes)
+
+
 def imported_modules(path: Path) -> list[tuple[int, str, str]]:
     """(line, module, local name) of each import of our own, wherever in the file it stands."""
-    return list(_imported(path))
+    return facts(path).imported
 
 
-def _imported(path: Path) -> Iterator[tuple[int, str, str]]:
+def _imported(path: Path, nodes: list[ast.AST]) -> Iterator[tuple[int, str, str]]:
     here = module_name(path).split(".")
     package = here if path.name == "__init__.py" else here[:-1]
-    for node in ast.walk(parse(path)):
+    for node in nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield node.lineno, alias.name, alias.asname or alias.name.partition(".")[0]
@@ -82,7 +105,7 @@ def _imported(path: Path) -> Iterator[tuple[int, str, str]]:
             for alias in node.names:
                 # "from nervure import types" names a layer; "from nervure.types import Axis" only its parts.
                 yield node.lineno, f"{origin}.{alias.name}", alias.asname or alias.name
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+        elif isinstance(node, ast.Call) and called_name(node).endswith("import_module"):
             name = node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else ""
             yield node.lineno, str(name), ""
 
@@ -153,18 +176,10 @@ def imports_in_layers() -> dict[str, set[str]]:
     files = {module_name(path): path for path in inner_files()}
     found = {}
     for name, path in files.items():
-        typing_only = lines_for_type_checkers(path)
-        parts = {part for line, module, _ in imported_modules(path) if line not in typing_only
+        parts = {part for line, module, _ in imported_modules(path) if line not in facts(path).typing_only
                  for part in [module if module in files else module.rpartition(".")[0]]}
         found[name] = {part for part in parts if part in files and part != name and layer(part) == layer(name)}
     return found
-
-
-def lines_for_type_checkers(path: Path) -> set[int]:
-    """The lines below ``if TYPE_CHECKING:``, which never run."""
-    blocks = [node for node in ast.walk(parse(path)) if isinstance(node, ast.If)
-              and ast.unparse(node.test) == "TYPE_CHECKING"]
-    return {line for block in blocks for entry in block.body for line in range(entry.lineno, entry.end_lineno + 1)}
 
 
 def test_no_layer_has_a_circle_of_imports():
@@ -202,12 +217,10 @@ def attributes_set(path: Path) -> Iterator[tuple[str, str]]:
     """(declaring module, attribute) for each attribute of another layer's module that this module sets."""
     own = layer(module_name(path))
     modules = {name: module for _, module, name in imported_modules(path)}
-    for node in ast.walk(parse(path)):
-        for target in node.targets if isinstance(node, ast.Assign) else []:
-            if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
-                module = modules.get(target.value.id, "")
-                if layer(module) in LEVEL and layer(module) != own:
-                    yield module, target.attr
+    for name, attribute in facts(path).attributes:
+        module = modules.get(name, "")
+        if layer(module) in LEVEL and layer(module) != own:
+            yield module, attribute
 
 
 def test_no_module_fills_in_what_another_layer_calls():

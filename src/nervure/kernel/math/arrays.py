@@ -128,8 +128,7 @@ def _fma_of_floats(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
 
 
 def fused_multiply_add_of_floats(x: float, y: float, z: float) -> float:
-    """Computes x * y + z of single float32: a double that is x * y + z rounded to float32, once, when it is rounded so.
-    """
+    """Computes x * y + z of single float32 as a double, which need only be rounded to float32 to be rounded once."""
     product = x * y
     total, rest = sum_and_rest(product, z)
     if math.isnan(total):  # Python may take the operands of a sum in either order, arrays are added in that of writing
