@@ -35,12 +35,15 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("JAX_ENABLE_X64", "1")
 
 # The user's cache is not ours. The tests of one run share kernels, its workers included, which inherit what is set
-# here; whole executables they do not, but for some folders: each test compiles.
+# here; whole executables they do not, but for some folders: each test compiles. What XLA compiles, of which processes
+# of the tests make the same again, is kept where it takes more than a moment.
 if "PYTEST_XDIST_WORKER" not in os.environ:
     _kept = tempfile.mkdtemp(prefix="nervure-tests-")
     atexit.register(shutil.rmtree, _kept, ignore_errors=True)
     os.environ["NERVURE_CACHE_DIRECTORY"] = os.path.join(_kept, "cache")
     os.environ["NERVURE_CACHE_EXECUTABLES"] = "0"
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = os.path.join(_kept, "xla")
+    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.05"
 
 # A shell that runs the tests in the background lets them, and what they start, ignore Ctrl-C.
 if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -64,7 +64,8 @@ def follow(copy: Path, title: str) -> set[str]:
 
 def run(copy: Path, *arguments: str) -> None:
     """Runs tests of the copy, in one process."""
-    found = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments], cwd=copy, capture_output=True, text=True, timeout=400,
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
+    found = subprocess.run(command, cwd=copy, capture_output=True, text=True, timeout=400,
                            env={**os.environ, "PYTHONPATH": str(copy / "src")})
     assert found.returncode == 0, textwrap.shorten(found.stdout[-3000:] + found.stderr[-2000:], 5000)
     assert "passed" in found.stdout
