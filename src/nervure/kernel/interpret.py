@@ -182,9 +182,9 @@ class _Run:
 
     def _for(self, loop: ir.For) -> None:
         extent, most = self._number(loop.extent), 1 if loop.strip is None else loop.strip.most
-        iterations = range(0, extent, most)
+        iterations, is_shared = range(0, extent, most), loop is self._kernel.parallel
         for iteration in reversed(iterations) if self._backwards and (loop.parallel or loop.vector) else iterations:
-            if loop is self._kernel.parallel:
+            if is_shared:
                 self._forget("out", "scratch")
             self._names[loop.index.name] = iteration
             if loop.strip is not None:
@@ -193,11 +193,13 @@ class _Run:
 
     def _iteration(self, loop: ir.For | ir.Reduce | ir.Fold | ir.Contract) -> None:
         """Runs the body of a loop, whose iterations have private memory if it is the outermost one in lanes."""
-        outer, self._has_lanes = self._has_lanes, self._has_lanes or loop.in_lanes
-        if self._has_lanes and not outer:
-            self._forget("private")
+        if self._has_lanes or not loop.in_lanes:
+            self.block(loop.body)
+            return
+        self._has_lanes = True
+        self._forget("private")
         self.block(loop.body)
-        self._has_lanes = outer
+        self._has_lanes = False
 
     def _forget(self, *roles: str) -> None:
         for buffer, memory in self._memory.items():
