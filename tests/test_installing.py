@@ -35,7 +35,7 @@ NEVER_READ = """
 [mypy-jax.*,jaxlib.*,matplotlib.*,sympy.*,torch.*]
 follow_imports = skip
 """
-"""A type checker need not read what bridges import: it would take most of the time, and they say the same without it."""
+"""A type checker need not read what bridges import: that would take most of the time and change nothing."""
 
 WITHOUT_LLVMLITE = """
 import sys, warnings
