@@ -59,5 +59,5 @@ def test_every_public_function_and_class_shows_an_example():
 
 def test_every_module_has_a_docstring():
     missing = [str(path.relative_to(ROOT)) for path in python_files("src/nervure")
-               if parse(path).body and ast.get_docstring(parse(path)) is None]
+               if (tree := parse(path)).body and ast.get_docstring(tree) is None]
     assert missing == []

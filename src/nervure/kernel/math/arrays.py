@@ -130,7 +130,9 @@ def _fma_of_floats(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
 def fused_multiply_add_of_floats(x: float, y: float, z: float) -> float:
     """Computes x * y + z of single float32 as a double, which need only be rounded to float32 to be rounded once."""
     product = x * y
-    total, rest = sum_and_rest(product, z)
+    total = product + z
+    step = total - product
+    rest = (product - (total - step)) + (z - step)
     if math.isnan(total):  # Python may take the operands of a sum in either order, arrays are added in that of writing
         return next(number for number in (x, y, product, z, total) if math.isnan(number))
     if not rest or not math.isfinite(total) or int(math.ldexp(math.frexp(total)[0], 53)) & 1:

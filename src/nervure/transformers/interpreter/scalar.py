@@ -134,7 +134,7 @@ class NumPyScalars(ScalarNamespace[np.ndarray]):
         if x.dtype.kind != "f":
             return self.add(self.multiply(x, y), z)
         if x.dtype == np.float32 and not (x.ndim or y.ndim or z.ndim):
-            return np.float32(fused_multiply_add_of_floats(float(x), float(y), float(z)))
+            return np.asarray(fused_multiply_add_of_floats(float(x), float(y), float(z)), np.float32)
         x, y, z = np.broadcast_arrays(x, y, z)
         return fused_multiply_add(x.ravel(), y.ravel(), z.ravel()).reshape(x.shape)
 
