@@ -378,7 +378,7 @@ def test_a_function_with_a_derivative_of_its_own_pickles_by_its_name(cloudpickle
     assert pickle.loads(cloudpickle.dumps(made))(nv.constant([1.0])).tolist() == [2]
 
 
-class Slotted:
+class HeldInSlot:
     """An object without a dict."""
 
     __slots__ = ("y",)
@@ -388,9 +388,9 @@ class Slotted:
 
 
 @pytest.mark.parametrize("hold", [
-    lambda y: deque([1, y]), lambda y: SimpleNamespace(y=y), lambda y: SimpleNamespace(y=[{"z": y}]), Slotted,
+    lambda y: deque([1, y]), lambda y: SimpleNamespace(y=y), lambda y: SimpleNamespace(y=[{"z": y}]), HeldInSlot,
     lambda y: {"y": y}.values(), lambda y: {y} if isinstance(y, nv.Tensor) else deque([y]),
-    lambda y: Slotted(deque([Slotted(y)]))])
+    lambda y: HeldInSlot(deque([HeldInSlot(y)]))])
 @pytest.mark.parametrize("make", [lambda a, n: a * 2, lambda a, n: n + 1])
 def test_a_result_that_holds_tensors_of_the_trace_is_refused(hold, make):
     """A263: tensors are found in dicts, lists, tuples and dataclasses alone."""
