@@ -77,8 +77,9 @@ def switch(index: TensorLike, branches: Sequence[Callable[..., Nested]], *operan
 
 
 class _Branch:
-    """One traced branch: its body, and the leaves of its results, None for those that have no value; entries are in the
-    order of the ``result`` of the first branch.
+    """One traced branch: its body, and the leaves of its results, None for those that have no value.
+
+    Entries are in the order of those of ``result``, the pattern of the first branch.
     """
 
     def __init__(self, name: str, operand: str, function: Callable[..., Nested], pattern: pytrees.Pattern,
