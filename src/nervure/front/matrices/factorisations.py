@@ -252,7 +252,7 @@ def largest_zero(s: Tensor, x: Tensor, rcond: float | Tensor | None) -> Tensor:
     return multiply(largest(s, -1, keepdims=True), share)
 
 
-class PseudoInverse(NamedTuple):
+class Inverted(NamedTuple):
     """A Moore-Penrose inverse, with the rank of the matrix that it inverts, and its singular values."""
 
     matrix: Tensor
@@ -260,13 +260,13 @@ class PseudoInverse(NamedTuple):
     singular_values: Tensor
 
 
-def pseudo_inverse(x: Tensor, rcond: float | Tensor | None) -> PseudoInverse:
+def pseudo_inverse(x: Tensor, rcond: float | Tensor | None) -> Inverted:
     """Returns the inverse of matrices x without names, where singular values up to a share of the largest count as 0.
     """
     s = svd(x).S
     zero = largest_zero(s, x, rcond)
     inverse = Tensor(ops.PseudoInverse(x.value, stop_gradient(squeeze(zero, -1)).value))
-    return PseudoInverse(inverse, reductions.count_nonzero(greater(s, zero), axis=-1), s)
+    return Inverted(inverse, reductions.count_nonzero(greater(s, zero), axis=-1), s)
 
 
 def lstsq(a: TensorLike, b: TensorLike, rcond: float | None = None) -> LeastSquares:
