@@ -86,12 +86,13 @@ SHARES = {
     "conformance/test_symbolic.py::test_derivatives_with_symbols": 4,
     "conformance/test_symbolic.py::test_symbols_in_shapes": 3, "conformance/test_tangents.py": 3,
     "front/test_iterators.py::test_blocks_visit_what_plain_loops_visit": 3,
-    "front/test_linalg_more.py::test_derivatives": 2, "front/test_ranks.py::test_numbers_are_those_of_numpy": 2,
+    "front/test_linalg_more.py::test_derivatives": 3, "front/test_ranks.py::test_numbers_are_those_of_numpy": 2,
     "front/test_ranks.py::test_numbers_without_nan_are_those_of_numpy": 2,
     "front/test_symbolic_lengths.py::test_symbols_do_what_numbers_do": 3,
     "front/test_vocabulary.py::test_numbers_are_those_of_numpy": 3, "functions/test_compositions.py": 4,
-    "kernel/test_schedule.py": 2, "kernel/test_scheduled.py": 2, "nn/test_symbolic_batch.py": 6, "nn/test_torch.py": 6,
-    "ops/test_special_functions.py::test_derivatives_are_those_of_differences": 4,
+    "kernel/test_schedule.py": 3, "kernel/test_scheduled.py": 3,
+    "kernel/test_stencils.py::test_squeezing_has_the_bits_of_its_parts": 2, "nn/test_symbolic_batch.py": 6,
+    "nn/test_torch.py": 6, "ops/test_special_functions.py::test_derivatives_are_those_of_differences": 4,
     "ops/test_special_functions.py::test_special_functions_are_those_of_mpmath": 4,
     "ops/test_special_functions.py::test_transformers_agree": 4,
     "optim/test_rules.py::test_twenty_steps_are_those_of_pytorch": 2,
@@ -100,14 +101,19 @@ SHARES = {
     "passes/test_padded_lengths.py::test_an_op_gives_the_same_in_longer_arrays_or_is_refused": 2,
     "project/test_bench.py::test_our_programs_are_right": 4,
     "project/test_mutations.py::test_mutants_of_the_package_parse_and_differ": 4,
-    "transformers/cpu/compile/test_codegen.py": 5, "transformers/cpu/compile/test_codegen_reductions.py": 5,
+    "real_sizes/test_real_sizes.py::test_networks_at_real_sizes": 2,
+    "real_sizes/test_real_sizes.py::test_stencils_that_are_reduced": 2,
+    "real_sizes/test_real_sizes.py::test_weights_that_few_rows_read": 2, "transformers/cpu/compile/test_codegen.py": 5,
+    "transformers/cpu/compile/test_codegen_random.py::test_random_kernels_leave_the_bits_that_they_mean": 2,
+    "transformers/cpu/compile/test_codegen_reductions.py": 5,
     "transformers/cpu/compile/tiles/test_byte_products.py::"
     "test_blocks_of_all_sizes_are_exact_and_nothing_else_is_touched": 2,
     "transformers/cpu/test_columns.py::test_totals_have_the_bits_that_they_have_alone": 3,
     "transformers/cpu/test_long_products.py": 5, "transformers/cpu/test_order.py::test_a_few_rows_of_all_kinds": 4,
+    "transformers/cpu/test_recurrent_sizes.py::test_a_loop_has_the_bits_of_the_unrolled_layer": 2,
     "transformers/cpu/test_short_rows.py::test_rows_with_a_scale_and_a_shift_for_each_column": 4,
     "transformers/test_initial_memory.py::test_a_value_that_can_be_drawn_again_is_kept_until_it_is_replaced": 2,
-    "transformers/xla/test_mesh_training.py": 3, "transformers/xla/test_meshes.py": 3, "wrong/test_fuzz.py": 10}
+    "transformers/xla/test_mesh_training.py": 3, "transformers/xla/test_meshes.py": 4, "wrong/test_fuzz.py": 10}
 """Files of many like tests, and such tests with many parameters, of which one in these many runs without DEEP_TESTS."""
 
 

@@ -21,7 +21,7 @@ OF_THE_CPU = ("test_steps_are_written_in_place", "test_inputs_are_one_product_fo
 """Tests of layers that look at the steps or the memory of the cpu's programs."""
 
 
-@pytest.mark.parametrize(("folder", "share"), [("nn", 8), ("optim", 5), ("training", 2)])
+@pytest.mark.parametrize(("folder", "share"), [("nn", 6), ("optim", 4), ("training", 2)])
 def test_the_tests_of_a_folder_hold_on_xla(folder, share):
     """X12: a sample of them, all with DEEP_TESTS."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"tests/{folder}", "-k",
