@@ -21,9 +21,9 @@ from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch
 from nervure.front import alignment
 from nervure.front.alignment import reordered
 from nervure.front.apply import promoted_pair
-from nervure.front.argument_parsing import integer, position_of, positions_of
+from nervure.front.argument_parsing import position_of, positions_of
 from nervure.front.arranging.views import renamed
-from nervure.front.images.windows import setting, window_settings, with_length
+from nervure.front.images.windows import read_groups, setting, window_settings, with_length
 from nervure.front.tensor import Operand, Tensor
 from nervure.ir.op import Value
 from nervure.support.elsewhere import explain_keywords
@@ -148,7 +148,7 @@ class AxisRoles(NamedTuple):
 
 def _roles(op: str, x: Operand, f: Operand, spatial: AxesLike | None, groups: object) -> AxisRoles:
     data, kernel = promoted_pair(x, f, op)
-    divisor = integer(groups, op, "groups", least=1) if op == "convolution" else 1  # of the contracted axis
+    divisor = read_groups(groups, op) if op == "convolution" else 1  # of the contracted axis
     settings: dict[int, Mapping[str, object]] = {}
     if isinstance(spatial, Mapping):
         settings = {position_of(data, axis, op): setting(op, entry) for axis, entry in spatial.items()}

@@ -20,7 +20,7 @@ from nervure.front.arranging.filled import iota
 from nervure.front.arranging.views import along_axis, permuted, reshape
 from nervure.front.creation import as_tensor, constant
 from nervure.front.images.interpolation import sampled
-from nervure.front.images.windows import Window, window_settings
+from nervure.front.images.windows import Window, read_groups, window_settings
 from nervure.front.matrices.contraction import matmul
 from nervure.front.op_functions import add, multiply, subtract
 from nervure.front.pointwise.elementwise import as_floats, convert
@@ -50,7 +50,7 @@ def deformable_convolution(x: TensorLike, f: TensorLike, offsets: TensorLike, ma
     own, filter = promoted_pair(as_floats(x, "deformable_convolution"), as_floats(f, "deformable_convolution", 2),
                                 "deformable_convolution")
     moves = as_floats(offsets, "deformable_convolution", 3)
-    count, parts = own.ndim - 2, integer(groups, "deformable_convolution", "groups", least=1)
+    count, parts = own.ndim - 2, read_groups(groups, "deformable_convolution")
     if own.is_named or filter.is_named or moves.is_named or not 1 <= count <= 3 or filter.ndim != own.ndim:
         raise ShapeMismatch("the images are (N, C, places)", op="deformable_convolution",
                             got=f"{own.type} and {filter.type}", expected="x (N, C, places) and a filter of its rank",

@@ -22,7 +22,7 @@ from nervure.front.arranging.gathering import gather, scatter
 from nervure.front.arranging.views import pad, permuted, reshape
 from nervure.front.creation import as_tensor, constant
 from nervure.front.images.pooling import pooling
-from nervure.front.images.windows import Padding, window_settings, with_length
+from nervure.front.images.windows import Padding, read_groups, window_settings, with_length
 from nervure.front.op_functions import absolute, add, divide, equal, floordivide, mod, multiply, subtract
 from nervure.front.pointwise.elementwise import as_floats, clip, convert, power, where
 from nervure.front.statistics.reductions import max as largest
@@ -275,7 +275,7 @@ def channel_shuffle(x: TensorLike, groups: int, channels: AxisLike = 1) -> Tenso
     >>> nv.channel_shuffle([[1.0, 2.0, 3.0, 4.0]], 2).tolist()
     [[1.0, 3.0, 2.0, 4.0]]
     """
-    own, parts = as_tensor(x, "channel_shuffle"), integer(groups, "channel_shuffle", "groups", least=1)
+    own, parts = as_tensor(x, "channel_shuffle"), read_groups(groups, "channel_shuffle")
     at = position_of(own, channels, "channel_shuffle")
     shape = own.type.shape
     if isinstance(shape[at], Dim) or shape[at] % parts:

@@ -81,6 +81,13 @@ def window_settings(op: str, x: Tensor, places: Sequence[int],
     return windows
 
 
+def read_groups(groups: object, op: str) -> int:
+    """Reads a number of groups of channels; WrongKind or InvalidArgument, which names ``op``, unless it is 1 or more.
+    """
+    return integer(groups, op, "groups", least=1,
+                   help="1 takes all channels together; as many as there are channels keep each apart")
+
+
 def setting(op: str, entry: object) -> Mapping[str, object]:
     """Reads the settings of one axis; None for none of its own."""
     if entry is not None and not isinstance(entry, Mapping):
