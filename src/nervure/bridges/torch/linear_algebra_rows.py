@@ -21,7 +21,7 @@ from nervure.front.matrices import factorisations as names
 from nervure.front.matrices import matrix_functions
 from nervure.front.tensor import Tensor
 from nervure.ir.op import Value
-from nervure.ops.linear_algebra import adjoint, identity_like, product, spread_rows, transposed
+from nervure.ops.linear_algebra import adjoint, identity_like, product, spread_rows, transposed, weighted
 from nervure.ops.reductions import Max
 from nervure.ops.selection import where
 from nervure.types import dtype as types
@@ -94,7 +94,7 @@ def pseudo_inverse(result: Type, a: Value, absolute: Value | None, relative: Val
         bound = ops.Maximum(bound, _for_each(absolute, s)).output
     counts = ops.Greater(s, bound)
     inverse = where(counts, 1 / where(counts, s, 1), 0)
-    return product(adjoint(vh) * spread_rows(converted(inverse, a.dtype), adjoint(vh)), adjoint(u))
+    return weighted(adjoint(vh), inverse, adjoint(u))
 
 
 def _for_each(tolerance: Value, s: Value) -> Value:
