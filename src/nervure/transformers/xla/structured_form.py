@@ -170,8 +170,8 @@ def _written_lines(access: Access, domain: Domain, shape: Shape) -> list[Array] 
     """
     lines, taken = [], set()
     for entry, length in zip(access.coordinates, shape, strict=True):
-        line = None if isinstance(entry, Element) else line_of(domain.known(entry), domain.lengths,
-                                                                        domain.trace.bindings)
+        line = None if isinstance(entry, Element) else line_of(
+            domain.known(entry), domain.lengths, domain.trace.bindings)
         if line is None or (line.dimension is not None and line.dimension in taken):
             return None
         if not is_inside(line, domain.lengths, length):

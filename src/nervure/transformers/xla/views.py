@@ -141,16 +141,19 @@ def is_inside(line: Line, domain: Shape, length: int) -> bool:
 
 
 def ends(expression: DimLike, domain: Shape, bindings: Mapping[str, int]) -> tuple[int, int]:
-    """Returns the least and the largest value of an expression over a domain."""
+    """Returns the least and the largest value of an expression over a domain. NotImplementedError if lengths of JAX's
+    symbols hide them: a file of such a program needs their numbers (X13).
+    """
     if _is_static(expression, domain):
         values = static_grid(expression, domain)
         return int(values.min()), int(values.max())
-    coefficients, rest = affine(expression, [f"%{d}" for d in range(len(domain))]) or ({"": expression}, 0)
-    low = high = numbers((rest,), bindings)[0]
-    for coefficient, length in zip(coefficients.values(), domain, strict=False):
-        if not isinstance(coefficient, int):
-            raise NotImplementedError(f"how far {expression} goes is not known")
-        low, high = low + min(coefficient, 0) * (length - 1), high + max(coefficient, 0) * (length - 1)
+    parts = affine(expression, [f"%{d}" for d in range(len(domain))])
+    steps = [] if parts is None else [step for step in parts[0].values() if isinstance(step, int)]
+    if parts is None or len(steps) < len(domain):
+        raise NotImplementedError(f"how far {expression} goes is not known")
+    low = high = numbers((parts[1],), bindings)[0]
+    for step, length in zip(steps, domain, strict=True):
+        low, high = low + min(step, 0) * (length - 1), high + max(step, 0) * (length - 1)
     return low, high
 
 
