@@ -1,4 +1,4 @@
-"""The tables of tests/conftest.py are of files and tests that there are."""
+"""The tables of which tests run, and which first, are of files and tests that there are."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import ast
 import pytest
 
 from tests.project.source import ROOT, parse
+from tests.shares import SHARES
 
-SHARES, FIRST = [ast.literal_eval(node.value) for node in parse(ROOT / "tests/conftest.py").body
-                 if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in ("SHARES", "FIRST")]
+FIRST = next(ast.literal_eval(node.value) for node in parse(ROOT / "tests/conftest.py").body
+             if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "FIRST")
 
 
 @pytest.mark.parametrize("name", SHARES)
