@@ -73,6 +73,23 @@ def test_steps_that_come_one_by_one_are_the_whole(base, transformer):
     np.testing.assert_array_equal(decode(given[:, :3]), pieces[0])
 
 
+@pytest.mark.parametrize("base", [None, 10000.0])
+def test_steps_of_one_call_that_follow_from_each_other_are_those_of_calls(base, transformer):
+    """T415: each sees those before it, which the cache has by then."""
+    layer = nn.MultiHeadAttention(8, 4, 2, rotary=base, batch_first=True, dtype=nv.float64).eval()
+    alone, together, x = layer.cache(2, 6), layer.cache(2, 6), nv.placeholder((2, 1, 8), nv.float64)
+    step, given = transformer.computation(layer(x, cache=alone), x), drawn(2, 1, 8).astype(np.float64)
+    found = x
+    for _ in range(3):
+        found = layer(found, cache=together)
+    three = transformer.computation(found, x)
+    for _ in range(2):
+        np.testing.assert_allclose(three(given), step(step(step(given))), rtol=1e-12)
+    for name in ("keys", "values", "count"):
+        np.testing.assert_allclose(transformer.get(getattr(together, name)), transformer.get(getattr(alone, name)),
+                                   rtol=1e-12)
+
+
 @pytest.mark.parametrize("own, kept, tolerance", [(nv.float32, nv.bfloat16, 2e-2), (nv.float32, nv.float64, 1e-6),
                                                   (nv.bfloat16, nv.float32, 5e-2)])
 def test_a_cache_may_have_another_element_type(own, kept, tolerance, transformer):
@@ -221,6 +238,8 @@ def test_bad_input_is_named():
         nn.MultiHeadAttention(6, 2, rotary=100.0)
     with pytest.raises(InvalidArgument, match="see all up to themselves"):
         layer(x, x, cache=layer.cache(3, 4))
+    with pytest.raises(WrongKind, match="steps are kept in a cache"):
+        layer(x, cache=3)
     with pytest.raises(WrongKind, match="truth values, or floats"):
         layer(x, mask=np.ones((5, 5), np.int64))
     with pytest.raises(AxisMismatch, match="a mask has no names"):

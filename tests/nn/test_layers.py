@@ -145,6 +145,21 @@ def test_a_training_step_carries_running_statistics(interpreter):
     assert interpreter.get(layer.running_variance).tolist() == [0.75, 2.25]  # one number alone has no variance
 
 
+@pytest.mark.parametrize("rows", [2, nv.dim("n", min=1), nv.dim("n")], ids=["2", "1 or more", "n"])
+def test_a_layer_of_what_it_gave_moves_them_again(rows, transformer):
+    """T217: from where the call before has moved them."""
+    layer, x = nn.BatchNorm(1, momentum=0.5, dtype=nv.float64), nv.placeholder((rows, 1), nv.float64)
+    step = transformer.computation(layer(layer(nv.relu(layer(x)) + 3.0) * 2.0), x)
+    means, variances = 0.0, 1.0
+    for given in (np.array([[10.0], [30.0]]), np.array([[-4.0], [4.0]])):
+        step(given)
+        for between in (lambda y: np.maximum(y, 0) + 3, lambda y: y * 2, lambda y: y):
+            means, variances = (means + given.mean()) / 2, (variances + given.var(ddof=1)) / 2
+            given = between((given - given.mean()) / np.sqrt(given.var() + 1e-5))
+        np.testing.assert_allclose(transformer.get(layer.running_mean), [means], rtol=1e-12)
+        np.testing.assert_allclose(transformer.get(layer.running_variance), [variances], rtol=1e-12)
+
+
 def test_the_step_of_an_optimiser_alone_moves_them_too(interpreter):
     """T217: since the gradients are computed of that value."""
     layer = nn.BatchNorm("C=2", momentum=1.0)

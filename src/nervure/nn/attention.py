@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nervure import ops
-from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
+from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind, shown
 from nervure.front.alignment import assume_shape
 from nervure.front.argument_parsing import fraction, integer, members, real, truth
 from nervure.front.arranging.gathering import scatter
@@ -198,8 +198,9 @@ class MultiHeadAttention(Module):
         result = given.result(self.out_proj(whole), self._features, steps_first=False)
         if cache is None:
             return result
-        # The result comes first: it reads the cache before the steps are appended, so that they are written in place.
-        carried: Tensor = sequential([result, *cache.append(rows.k, rows.v), result])
+        # The query comes first: it may hold an earlier call, whose steps these follow. The result reads the cache before
+        # its own steps are appended, so that they are written in place.
+        carried: Tensor = sequential([given.own, result, *cache.append(rows.k, rows.v), result])
         return carried
 
     def _check_cache(self, given: Sequences, cache: KeyValueCache | None, **others: object) -> None:
@@ -208,6 +209,9 @@ class MultiHeadAttention(Module):
             raise InvalidArgument("with a cache, steps see all up to themselves", op=given.op, operand=beside[0],
                                   got=f"a cache and {', '.join(beside)}", expected="one of them",
                                   help="leave out the cache, and give whole sequences")
+        if cache is not None and not isinstance(cache, KeyValueCache):
+            raise WrongKind("steps are kept in a cache", op=given.op, operand="cache", got=shown(cache),
+                            expected="a KeyValueCache", help="layer.cache(batch, length) makes one")
         if cache is not None and not cache.is_for(given.batch, self.kv_heads, self._width):
             raise ShapeMismatch("the cache is one for other sequences", op=given.op, operand="cache",
                                 got=str(cache.keys.type), expected=f"one for a batch of {given.batch_axes}",

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from nervure.errors import InvalidArgument, WrongKind, shown
-from nervure.front.argument_parsing import integer
+from nervure.front.argument_parsing import integer, members
 from nervure.front.creation import as_tensor
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.nn.attention import KeyValueCache
@@ -41,7 +41,8 @@ class _Stack(Module):
         if isinstance(layer, Module):
             count = integer(layers or 0, op, "layers", least=1)
             self.layers = [layer, *[copy.deepcopy(layer) for _ in range(count - 1)]]
-        elif isinstance(layer, (list, tuple)) and layer and layers in (None, len(layer)):
+        elif (isinstance(layer, (list, tuple)) and layer and layers in (None, len(layer))
+              and all([isinstance(entry, Module) for entry in layer])):
             self.layers = list(layer)
         else:
             raise WrongKind("a stack is made of a layer, or a list of them", op=op, operand="layer", got=shown(layer),
@@ -59,12 +60,13 @@ class _Stack(Module):
                 for layer in self.layers]
 
     def _each(self, caches: Caches | None) -> list[KeyValueCache | None]:
-        given: list[KeyValueCache | None] = [None] * len(self.layers) if caches is None else list(caches)
+        given = [None] * len(self.layers) if caches is None else members(
+            caches, type(self).__name__, "caches", "a cache for each layer, as caches(batch, length) makes them")
         if len(given) != len(self.layers):
             raise InvalidArgument("each layer has a cache", op=type(self).__name__, operand="caches",
                                   got=f"{len(given)} caches", expected=f"{len(self.layers)}",
                                   help="caches(batch, length) makes them")
-        return given
+        return cast("list[KeyValueCache | None]", given)  # each layer looks at its own
 
     def _end(self, x: Tensor) -> Tensor:
         return x if self.norm is None else as_tensor(self.norm(x), type(self).__name__)
