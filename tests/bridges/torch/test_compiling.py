@@ -282,6 +282,16 @@ def test_what_functions_take_and_give(name, dynamic):
     assert_alike(given, theirs)
 
 
+@pytest.mark.parametrize("function", [
+    lambda z: z * (1 + 2j), lambda z: z.conj() * 2j, lambda z: z / (1 + 2j), lambda z: (1 + 2j) / z,
+    lambda z: z.real * 2j, lambda z: torch.addcdiv(z, z, z + 3, value=1j)])
+def test_gradients_beside_complex_numbers_of_python(function):
+    z = torch.tensor([1 + 2j, -0.5j, 3 + 0j], dtype=torch.complex64, requires_grad=True)
+    found = [torch.autograd.grad(run(z).abs().sum(), z)[0]
+             for run in (torch.compile(function, backend=backend), function)]
+    assert_alike(*found, scale=10)
+
+
 def test_threads_share_a_compiled_model():
     model = torch.nn.Linear(6, 3)
     compiled = torch.compile(model, backend=backend)

@@ -49,6 +49,37 @@ def test_what_pytorch_says_of_a_failure_is_its_own():
         assert_alike(got[1], expected[1])
 
 
+READERS = {
+    "clamp": lambda info, y: torch.clamp(y, min=info), "other bound": lambda info, y: torch.clamp(y, max=info),
+    "where": lambda info, y: torch.where(info == 0, y, 0), "both": lambda info, y: (torch.clamp(y, min=info), info)}
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("name", ["inv_ex", "cholesky_ex", "solve_ex"])
+def test_what_reads_a_result_that_a_row_does_not_give_runs_in_pytorch(name, reader):
+    """Y9: nothing takes its absence for an argument that was left out."""
+    given = {"solve_ex": [torch.ones(3, 2, 1)]}.get(name, [])
+    def function(a, y):
+        found, info = getattr(torch.linalg, name)(a, *given)
+        return found * 2, READERS[reader](info, y)
+    a, y = torch.eye(2).repeat(3, 1, 1), torch.tensor([-5.0, -3.0, 7.0])
+    a[1, 1] = 0
+    for got, expected in zip(torch.compile(function, backend=backend)(a, y)[1:], function(a, y)[1:], strict=True):
+        assert_alike(got, expected)
+    with pytest.raises(torch._dynamo.exc.BackendCompilerFailed, match="reads its result") as caught:
+        torch._dynamo.reset()
+        torch.compile(function, backend=backend, options=STRICT)(a, y)
+    assert name in str(caught.value)
+
+
+@pytest.mark.parametrize("function", [torch.linalg.det, lambda a: (a.det() * a).sum(), torch.logdet])
+def test_gradients_of_determinants(function):
+    """Y9: their factors, which PyTorch's derivative reads, are not given."""
+    a = matrix()
+    found = [torch.autograd.grad(run(a), a)[0] for run in (torch.compile(function, backend=backend), function)]
+    assert_alike(*found, scale=100)
+
+
 def test_pivots_stay_with_pytorch():
     a = matrix().detach()
     got = torch.compile(lambda a: torch.linalg.lu_factor(a * 2), backend=backend)(a)

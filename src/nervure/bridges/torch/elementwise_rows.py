@@ -304,8 +304,9 @@ def bitwise_not(result: Type, x: Value) -> Value:
 
 
 @row("_conj.default", "_conj_physical.default")
-def conjugate(result: Type, x: Value) -> Value:
-    return ops.Conjugate(x).output if x.dtype.is_complex else x
+def conjugate(result: Type, x: Given) -> Value:
+    own = fitted(x, result.dtype, result.shape)  # derivatives conjugate Python's numbers, too
+    return ops.Conjugate(own).output if own.dtype.is_complex else own
 
 
 @row("complex.default")

@@ -209,8 +209,6 @@ def _read_output(entry: Foreign, values: dict[Node, Foreign], results: list[Valu
     value = values[entry]
     if isinstance(value, SymbolicNumber):
         raise Unsupported("a result that is a fraction of lengths")
-    if value is None and entry.meta.get("val") is not None:
-        raise Unsupported("a result of a row that leaves it out")
     if not isinstance(value, Operand):
         return TracedOutput(None, None, value)
     order = memory_order(entry.meta["val"]) if layouts else None
@@ -245,12 +243,20 @@ def lowered(node: Node, operand: Callable[[Node], Foreign]) -> Foreign:
     further = {"memory": traced_memory(given[0])} if name in WITH_MEMORY else {}
     with on_behalf_of(provenance_of(node)):
         try:
-            found = function(result, *arguments, **further)
-            return _checked(found, result)
+            found = _checked(function(result, *arguments, **further), result)
         except NervureError as error:
             raise Unsupported(f"{error.op}: {error.message} ({error.got})") from error
-        except (TypeError, ValueError, OverflowError, ZeroDivisionError) as error:
+        except (TypeError, ValueError, AttributeError, OverflowError, ZeroDivisionError) as error:
             raise Unsupported(f"arguments that the row does not expect: {error}") from error
+    for at in _parts_that_are_read(node):
+        if found[at] is None and result[at] is not None:
+            raise Unsupported(f"the graph reads its result {at}, counted from 0, which the row does not give")
+    return found
+
+
+def _parts_that_are_read(node: Node) -> list[int]:
+    """Returns the positions of those of a call's several results that others read, or that the graph returns."""
+    return [reader.args[1] for reader in node.users if reader.target is operator.getitem and reader.users]
 
 
 def traced_memory(node: Node) -> TracedMemory:
