@@ -8,7 +8,7 @@
 #   make fuzz        20,000 random graphs on the cpu (an hour or more; ARGS="--count 1000 --seed 0"), and the property tests
 #                    with fresh inputs
 #   make test-deep   mutates the package 300 times and counts the mutants that the tests find (ARGS go there); then all
-#                    tests, with what make test repeats a tenth of in full: vector functions on all float32 numbers
+#                    tests, all of what make test runs a share of: vector functions on all float32 numbers
 #   make generated   writes what is made from other files: the stubs for type checkers, docs/functions.md,
 #                    the second list of docs/glossary.md
 #   make python-path prints the Python that a fresh .venv would be made with
