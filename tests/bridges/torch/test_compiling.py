@@ -155,7 +155,7 @@ def test_attention_is_kept_whole_in_both_directions(monkeypatch, heads, keys, op
 
 
 @pytest.mark.parametrize("options", [{"mode": "sum"}, {"mode": "mean", "padding_idx": 1}, {"mode": "max"},
-                                     {"mode": "sum", "include_last_offset": True, "per_sample_weights": True}])
+                                     {"mode": "sum", "per_sample_weights": True}])
 def test_bags_of_rows_are_one_forward_and_one_backward_function(made, options):
     places, offsets = torch.tensor([1, 2, 4, 5, 1, 1, 0]), torch.tensor([0, 3, 3, 7])
     given = dict(options)

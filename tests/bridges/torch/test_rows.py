@@ -103,3 +103,35 @@ def test_rows_give_what_pytorch_gives(name, used):
 def test_compiled_rows_give_what_pytorch_gives(name, used):
     for case in CASES[name][:2]:
         compare(name, case)
+
+
+MEETING = {
+    "searchsorted integers": lambda: torch.searchsorted(torch.tensor([1, 2, 3]), torch.tensor([2.5, -0.5])),
+    "searchsorted bytes": lambda: torch.searchsorted(torch.tensor([1, 7, 250], dtype=torch.uint8),
+                                                     torch.tensor([300, -7, 7, 8])),
+    "searchsorted number": lambda: torch.searchsorted(torch.tensor([1, 2, 3]), 2.5),
+    "bytes as a mask": lambda: torch.index_put(torch.zeros(3), (torch.ones(3, dtype=torch.uint8),),
+                                               torch.tensor([5.0, 6.0, 7.0])),
+    "bytes as a mask, added": lambda: torch.index_put(torch.zeros(3), (torch.tensor([1, 0, 1], dtype=torch.uint8),),
+                                                      torch.tensor(5.0), True),
+    "an end of bags": lambda: torch.nn.functional.embedding_bag(
+        torch.tensor([3, 3, 2, 0, 1]), torch.arange(15.0).reshape(5, 3), torch.tensor([0, 2, 4]), mode="sum",
+        include_last_offset=True),
+    "complex to bytes": lambda: torch.tensor([-3 + 0j, 250]).to(torch.uint8),
+    "norms of complex numbers": lambda: torch.linalg.vector_norm(torch.tensor([[3 + 4j, 1], [0, 2j]]), float("inf"), 0)}
+
+
+@pytest.mark.parametrize("name", MEETING)
+@pytest.mark.filterwarnings("ignore:indexing with dtype torch.uint8")
+def test_operands_of_other_types_are_taken_as_pytorch_takes_them(name):
+    assert_alike(torch.compile(MEETING[name], backend="nervure")(), MEETING[name]())
+
+
+@pytest.mark.parametrize("order", [float("inf"), -float("inf"), 1, 2, 3])
+def test_gradients_of_norms_of_complex_numbers(order):
+    """The element that is the norm is found again by the bits of its size."""
+    x = torch.randn(64, 50, dtype=torch.complex64, generator=torch.Generator().manual_seed(0), requires_grad=True)
+    def function(x):
+        return torch.linalg.vector_norm(x, order, 0).sum()
+    found = [torch.autograd.grad(run(x), x)[0] for run in (torch.compile(function, backend="nervure"), function)]
+    assert_alike(*found, scale=100)

@@ -29,6 +29,8 @@ SUM, MEAN, LARGEST = 0, 1, 2
 @row("_embedding_bag.default")
 def embedding_bag(result: tuple[Type, ...], table: Value, places: Value, offsets: Value, by_frequency: bool, mode: int,
                   sparse: bool, weights: Value | None, has_end: bool, padding: int) -> tuple[Value, ...]:
+    if has_end:  # which may lie before the last place; what is behind it counts in some modes of PyTorch, not in others
+        raise Unsupported("an offset behind the last bag")
     bags, counted = result[0].shape[0], _counted(places, padding)
     bag = _bag_of_each(places, offsets, bags)
     wide = converted(embedding(table.type, table, places, -1, by_frequency), table.dtype.compute)

@@ -86,6 +86,8 @@ def converted(x: Value, dtype: DType) -> Value:
     """Returns x in another element type, as a cast of PyTorch does: integers wrap, small ones by way of 64 bits."""
     if x.dtype is dtype:
         return x
+    if dtype.is_integer and x.dtype.is_complex:
+        x = ops.Real(x).output
     if dtype.is_integer and x.dtype.is_float and dtype.bits < 32:
         x = ops.Convert(x, types.int64).output
     is_wrapping = dtype.is_integer and x.dtype.is_integer

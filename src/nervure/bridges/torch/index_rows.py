@@ -128,8 +128,15 @@ class IndexedPlaces(NamedTuple):
         return cls([*axes, *rest], len(axes), places, back)
 
 
+def _require_places(indices: Sequence[Value | None]) -> None:
+    """Raises Unsupported for bytes, which PyTorch takes for a mask, with a warning."""
+    if any([entry is not None and entry.dtype is types.uint8 for entry in indices]):
+        raise Unsupported("bytes as an index: they are a mask")
+
+
 @row("index.Tensor", "_unsafe_index.Tensor")
 def take(result: Type, x: Value, indices: Sequence[Value | None]) -> Value:
+    _require_places(indices)
     known = [d for d, entry in enumerate(indices) if entry is not None]
     alone = indices[known[0]] if len(known) == 1 else None
     if alone is not None and alone.dtype.is_integer:
@@ -140,6 +147,7 @@ def take(result: Type, x: Value, indices: Sequence[Value | None]) -> Value:
 
 @row("index_put.default", "_unsafe_index_put.default")
 def put(result: Type, x: Value, indices: Sequence[Value | None], values: Value, accumulate: bool) -> Value:
+    _require_places(indices)
     mask = indices[0] if len(indices) == 1 else None
     if mask is not None and mask.dtype is types.bool_:
         return _put_where(x, mask, values, accumulate)

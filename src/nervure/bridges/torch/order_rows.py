@@ -151,9 +151,9 @@ def places_in_rows(result: Type, rows: Value, wanted: Given, in_int32: bool, rig
                    order: Value | None) -> Value:
     if order is not None:
         rows = ops.GatherElements(rows, order, rows.rank - 1).output
-    value = fitted(wanted, rows.dtype, result.shape)
-    is_right = right or side == "right"
-    return converted(ranks.places_in_order(rows, value, is_right), result.dtype)
+    dtype, is_right = common(rows, wanted), right or side == "right"
+    found = ranks.places_in_order(converted(rows, dtype), fitted(wanted, dtype, result.shape), is_right)
+    return converted(found, result.dtype)
 
 
 @row("bucketize.Tensor", "bucketize.Scalar")

@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from nervure import ops
+from nervure.bridges.torch.elementwise_rows import absolute
 from nervure.bridges.torch.fitting import axes_of, converted
 from nervure.bridges.torch.row_table import row
 from nervure.bridges.torch.unsupported import Foreign, Unsupported
@@ -77,11 +78,13 @@ def variance_of(x: Value, axes: Sequence[int], shape: Sequence[DimLike], correct
 
 @row("linalg_vector_norm.default")
 def vector_norm(result: Type, x: Value, order: float, axes: Axes, keep: bool, dtype: object) -> Value:
-    if x.dtype.is_complex or not result.dtype.is_float:
+    if not result.dtype.is_float:
         raise Unsupported(f"the norm of {x.dtype.name} numbers")
     chosen = axes_of(axes, x.rank)
-    size = ops.Absolute(converted(converted(x, result.dtype), result.dtype.compute)).output
-
+    if x.dtype.is_complex:  # the sizes have the bits that abs has in the derivative, which compares them with the norm
+        size = converted(absolute(result, x), result.dtype.compute)
+    else:
+        size = ops.Absolute(converted(converted(x, result.dtype), result.dtype.compute)).output
     return converted(norm_of(size, order, chosen, result.shape), result.dtype)
 
 
