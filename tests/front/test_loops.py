@@ -214,6 +214,26 @@ def test_variables_are_read_and_assigned_in_bodies(transformer):
     np.testing.assert_array_equal(compiled([0.0, 0.0, 0.0])[2], 19 * 8)
 
 
+@pytest.mark.parametrize("loop", ["map", "fori_loop", "captured by scan", "captured by while_loop"])
+def test_updates_that_what_a_loop_is_given_holds_come_before_it(transformer, loop):
+    """A270, A367: slices, bounds and captured tensors are there before the first iteration, and so is what they do."""
+    v = nv.variable((), 1.0)
+    def after_an_update(x):
+        return nv.sequential([nv.assign(v, v * 10.0), x])
+    def count(total, step=1.0):
+        return nv.sequential([nv.assign(v, v + step), total + v])
+    captured = after_an_update(nv.constant(1.0))
+    if loop == "map":
+        total = nv.sum(nv.map(lambda x: count(0.0, x), after_an_update(nv.ones((3,)))))
+    elif loop == "fori_loop":
+        total = nv.fori_loop(0, after_an_update(nv.constant(3, dtype=nv.int64)), lambda i, total: count(total), 0.0)
+    elif loop == "captured by scan":
+        total = nv.scan(lambda total, _: (count(total, captured), None), 0.0, None, 3)[0]
+    else:
+        total = nv.while_loop(lambda total: total < 30, lambda total: count(total, captured), 0.0)
+    assert [float(entry) for entry in run([total, v], transformer)()] == [11.0 + 12.0 + 13.0, 13.0]
+
+
 def test_an_error_in_the_middle_of_a_loop_changes_nothing(transformer):
     """A367: all or nothing."""
     w, table = nv.variable((), 1.0), nv.constant([1.0, 2.0, 3.0])

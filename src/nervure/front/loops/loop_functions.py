@@ -38,6 +38,7 @@ from nervure.ops.branching import If
 from nervure.ops.comparison import LogicalAnd
 from nervure.ops.conversion import converted
 from nervure.ops.looping import Scan, While
+from nervure.ops.order import Sequential
 from nervure.ops.scan_in_blocks import scan_in_blocks
 from nervure.ops.views import moved_axes
 from nervure.support.elsewhere import explain_keywords
@@ -346,9 +347,10 @@ class _Traced:
         function = body.function(results, [
             *body.parameters[:count], *[body.variables[each] for each in written], *own, *body.outside.values(),
             *[body.variables[each] for each in read]])
-        op = Scan(*[entry.value for entry in self.carries], *[read_of(each) for each in written], *sliced,
-                  *body.outside, *[read_of(each) for each in read], body=function, carries=count + len(written),
-                  slices=len(sliced), length=length, reverse=reverse, saved=tuple(range(count + len(written))))
+        begun = _read_after([*sliced, *body.outside], written)
+        op = Scan(*[entry.value for entry in self.carries], *begun, *sliced, *body.outside,
+                  *[read_of(each) for each in read], body=function, carries=count + len(written), slices=len(sliced),
+                  length=length, reverse=reverse, saved=tuple(range(count + len(written))))
         outputs = op.outputs if every is None else scan_in_blocks(op, every)
         given = [*outputs[:count], *outputs[count + len(written):len(results)]]
         last = dict(zip(written, outputs[count:count + len(written)], strict=True))
@@ -376,7 +378,7 @@ class _Traced:
                 *[number.output + 1 for number in counter]]
             functions.append(entry.function([*entry.results, *news], [
                 *entry.parameters, *places[:len(written)], *counter, *entry.taking(outside), *places[len(written):]]))
-        first = [*[entry.value for entry in carries], *[read_of(each) for each in written],
+        first = [*[entry.value for entry in carries], *_read_after(outside, written),
                  *[Full(0, uint64, ()).output for _ in range(has_counter)]]
         op = While(*first, *outside, *[read_of(each) for each in read], condition=functions[0], body=functions[1],
                    carries=len(first))
@@ -397,6 +399,11 @@ class _Traced:
 
 
 # -- small parts -----------------------------------------------------------------------------------------------------
+
+
+def _read_after(values: Sequence[Value], written: Sequence[Variable]) -> list[Value]:
+    """Returns mentions of variables that a body writes, after all updates of them that ``values`` hold."""
+    return [Sequential(*values, read_of(each)).output for each in written]
 
 
 def _bound(value: object, operand: str) -> DimLike:
