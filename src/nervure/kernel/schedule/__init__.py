@@ -58,8 +58,8 @@ LOOP_ORDER = (
     with_lanes_along_memory,  # a reduction across memory loads a line for each element, which neighbours share
     with_narrow_columns,      # columns of a few elements fill no vector; several of their rows do
     with_short_rows_joined,   # rows of a few elements fill no vector, but together they do
-    with_tiled_transposes,    # cache lines that lie across the result stay in the cache until the next row needs them
     with_few_iterations_joined,  # few iterations of the outermost loop leave threads without work
+    with_tiled_transposes,    # cache lines that lie across the result stay in the cache until the next row needs them
 )
 """The rewrites of the order in which loops walk through memory: part of the plan."""
 
